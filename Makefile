@@ -111,7 +111,8 @@ about.SET := SET="killbill.plugin_threads=30 amount=25"  settings of the system,
 about.ab.SET := SET="plugin_threads=30"     settings and properties of both sides; a side's own are in A or B
 about.SURE := SURE=1                       a DOUBTFUL run fails like an INVALID one (exit code 3)
 about.compare.SURE := SURE=1                       CANNOT TELL fails like REGRESSED (exit code 1)
-about.sweep.USERS := USERS=1,5,10,25              the levels
+about.sweep.USERS := USERS=1,5,10,25              the levels; one number for levels of SET (default: the plan's)
+about.sweep.SET := SET="plugin_threads=10,30,60"  settings and properties; the values of one of them are the levels
 about.REPEAT := REPEAT=3                     runs per level, in rounds (default: 1)
 about.LEVEL_DURATION := LEVEL_DURATION=80            duration of each level; the same as DURATION
 about.LEVEL_REQUESTS := LEVEL_REQUESTS=1000000       end each level after about this many samples; the same as REQUESTS
@@ -297,7 +298,7 @@ sweep_options = $(call option,plan,$(PLAN)) $(call option,env,$(ENV)) $(call opt
 refused = $(if $(strip $($(1))),echo '$(2)' >&2; exit 2,$(3))
 no_push = a sweep is not pushed by itself: when it is done, make push S3=… RUN="run-07_*"
 
-sweep: ## run a plan at several numbers of users, such as USERS=1,5,10,25, and write one report
+sweep: ## run a plan at several numbers of users, USERS=1,5,10,25, or values of a setting, and write one report
 	@$(call refused,S3,$(no_push),$(python) scripts/sweep $(call option,users,$(USERS)) $(call option,repeat,$(REPEAT)) \
 	  $(call option,remotes,$(REMOTES)) $(call option,keys,$(KEYS)) $(sweep_options))
 

@@ -64,7 +64,10 @@ class Outcome:
 
 @dataclass(frozen=True)
 class SweepAnalysis:
-    """All findings; None for those that are unknown. `usl` is None with fewer than six levels."""
+    """All findings; None for those that are unknown. `usl` is None with fewer than six levels.
+
+    Of a sweep over a setting only `goal` is known: the findings are about users.
+    """
 
     goal: Goal | None
     answer: Answer
@@ -79,6 +82,8 @@ class SweepAnalysis:
 
 def analyse(levels: Sequence[Level], goal: Goal | None) -> SweepAnalysis:
     """Return the findings on levels, which are sorted by users."""
+    if any(level.setting for level in levels):
+        return SweepAnalysis(goal, Answer(None), None, None, None, None, None, None, None)
     points = [
         Point(level.users, rate, level)
         for level in levels

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Mapping
 from dataclasses import replace
 
 from harness.base import units
@@ -57,7 +58,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> int:
     """Run the search and return the exit code."""
 
-    def record_of(request: Request) -> SweepRecord:
+    def record_of(requests: Mapping[str, Request]) -> SweepRecord:
+        request = next(iter(requests.values()))
         goal = resolve_goal(goal_arguments(options), request.plan.goal)
         if goal == Goal():
             raise UsageError(f"PLAN={options.plan} has no goal for the search", "give P90=1000 or AVERAGE=500")
@@ -72,7 +74,7 @@ def run(options: argparse.Namespace) -> int:
             level_load(request, record, users)
         return record
 
-    kind = SweepKind((*_SETTINGS, "note", "new"), record_of, _Search, _most_users, update_summary)
+    kind = SweepKind((*_SETTINGS, "note", "new"), False, record_of, _Search, _most_users, update_summary)
     return run_sweep(options, kind)
 
 

@@ -1,4 +1,4 @@
-"""Draws the charts of sweeps as SVG: throughput, response times and errors against users."""
+"""Draws the charts of sweeps as SVG: throughput, response times and errors at each level."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from harness.report.charts.gallery import Picture
 from harness.report.charts.svg import Key, Plot
 from harness.report.verdict import DOUBTFUL
 from harness.sweep.analysis import SweepAnalysis, goal_parts
+from harness.sweep.level_axis import LevelAxis
 from harness.sweep.levels import Level, Sweep
 
 # The chart files that a report may have.
@@ -41,18 +42,18 @@ _GOAL_DASHES = ("8 4", "2 3")
 
 @dataclass(frozen=True)
 class Line:
-    """A line over levels: its name, its points (users, value) and the ranges (users, least, greatest) of repeats."""
+    """A line over levels: its name, its points (x, value) and the ranges (x, least, greatest) of repeats."""
 
     name: str
-    points: tuple[tuple[int, float], ...]
-    ranges: tuple[tuple[int, float, float], ...] = ()
+    points: tuple[tuple[float, float], ...]
+    ranges: tuple[tuple[float, float, float], ...] = ()
 
 
 @dataclass(frozen=True)
 class Marks:
     """The marks of a chart, as far as they are known.
 
-    `plateau` and `cliff` are users, `knee` is users and throughput, `invalid` and `doubtful` are levels, `curve` is a
+    `plateau` and `cliff` are users, `knee` is users and throughput, `invalid` and `doubtful` are x of levels, `curve` is a
     curve with its name, `goals` are texts with limits, `within` is the greatest number of users within the goal.
     """
 
@@ -60,8 +61,8 @@ class Marks:
     cliff: tuple[int, int] | None = None
     cliff_text: str = ""
     knee: tuple[float, float] | None = None
-    invalid: tuple[int, ...] = ()
-    doubtful: tuple[int, ...] = ()
+    invalid: tuple[float, ...] = ()
+    doubtful: tuple[float, ...] = ()
     curve: tuple[tuple[float, float], ...] = ()
     curve_name: str = ""
     goals: tuple[tuple[str, float], ...] = ()
@@ -70,10 +71,10 @@ class Marks:
 
 def sweep_charts(sweep: Sweep, analysis: SweepAnalysis) -> tuple[Picture, ...]:
     """Return the charts of one sweep, without those that have no values."""
-    levels = sweep.levels
+    levels, over = sweep.levels, LevelAxis.of(sweep.levels)
     quality = Marks(
-        invalid=tuple(level.users for level in levels if level.invalid),
-        doubtful=tuple(level.users for level in levels if _is_doubtful(level)),
+        invalid=tuple(over.x(level) for level in levels if level.invalid),
+        doubtful=tuple(over.x(level) for level in levels if _is_doubtful(level)),
     )
     plateau = analysis.plateau
     marks = replace(quality, plateau=(plateau.from_users, plateau.to_users)) if plateau else quality
@@ -100,7 +101,8 @@ def _throughput_chart(levels: Sequence[Level], analysis: SweepAnalysis, marks: M
         marks = replace(marks, curve=curve, curve_name="USL fit")
     if knee and saturation:
         marks = replace(marks, knee=(knee.users.value, saturation.rate_per_s))
-    return _picture("throughput.svg", "Throughput", unit, [_line(levels, RATE, "throughput")], marks)
+    lines = [_line(levels, RATE, "throughput")]
+    return _picture("throughput.svg", "Throughput", unit, lines, marks, LevelAxis.of(levels))
 
 
 def _curve_users(levels: Sequence[Level]) -> list[float]:
@@ -118,19 +120,23 @@ def _time_chart(levels: Sequence[Level], limits: Mapping[str, float], marks: Mar
         if metric.key in limits
     )
     lines = [_line(levels, metric.key, metric.short_title) for metric in metrics]
-    return _picture("response-time.svg", "Response time", "ms", lines, replace(marks, goals=goals))
+    marks = replace(marks, goals=goals)
+    return _picture("response-time.svg", "Response time", "ms", lines, marks, LevelAxis.of(levels))
 
 
 def _errors_chart(levels: Sequence[Level], limits: Mapping[str, float], marks: Marks) -> Picture | None:
     if ERRORS in limits:
         goal = (f"goal: ≤ {units.percent_text(limits[ERRORS])} %", limits[ERRORS] * 100)
         marks = replace(marks, goals=(goal,))
-    return _picture("errors.svg", "Errors", "% of samples", [_line(levels, ERRORS, "errors", 100)], marks)
+    lines = [_line(levels, ERRORS, "errors", 100)]
+    return _picture("errors.svg", "Errors", "% of samples", lines, marks, LevelAxis.of(levels))
 
 
-def _picture(name: str, title: str, unit: str, lines: Sequence[Line], marks: Marks) -> Picture | None:
+def _picture(
+    name: str, title: str, unit: str, lines: Sequence[Line], marks: Marks, over: LevelAxis
+) -> Picture | None:
     """Return a chart with its file name; None when its lines have no points."""
-    return Picture(name, chart(title, unit, lines, marks)) if any(line.points for line in lines) else None
+    return Picture(name, chart(title, unit, lines, marks, over)) if any(line.points for line in lines) else None
 
 
 def _limits(goal: Goal | None) -> dict[str, float]:
@@ -155,14 +161,17 @@ def overlay_charts(sweeps: Sequence[Sweep], analyses: Sequence[SweepAnalysis]) -
     ):
         lines = [_line(sweep.levels, figure, sweep.name) for sweep in sweeps]
         marks = Marks(goals=((f"goal: ≤ {limits[figure]:g} ms", limits[figure]),) if figure in limits else ())
-        charts.append(_picture(name, title, unit, lines, marks))
+        charts.append(_picture(name, title, unit, lines, marks, LevelAxis()))
     return tuple(one for one in charts if one)
 
 
 def _line(levels: Sequence[Level], figure: str, name: str, factor: float = 1.0) -> Line:
-    points = tuple((level.users, value * factor) for level in levels if (value := level.figures.of(figure)) is not None)
+    over = LevelAxis.of(levels)
+    points = tuple(
+        (over.x(level), value * factor) for level in levels if (value := level.figures.of(figure)) is not None
+    )
     ranges = tuple(
-        (level.users, ends[0] * factor, ends[1] * factor) for level in levels if (ends := _range(level, figure))
+        (over.x(level), ends[0] * factor, ends[1] * factor) for level in levels if (ends := _range(level, figure))
     )
     return Line(name, points, ranges)
 
@@ -174,16 +183,16 @@ def _range(level: Level, figure: str) -> tuple[float, float] | None:
     return (min(rates), max(rates)) if len(rates) > 1 else None
 
 
-def chart(title: str, unit: str, lines: Sequence[Line], marks: Marks) -> str:
-    """Return a chart of lines over users; each line has its own colour, dash and marker."""
-    users = [level for line in lines for level, _ in line.points] + list(marks.invalid)
+def chart(title: str, unit: str, lines: Sequence[Line], marks: Marks, over: LevelAxis) -> str:
+    """Return a chart of lines over levels; each line has its own colour, dash and marker."""
+    positions = [x for line in lines for x, _ in line.points] + list(marks.invalid)
     values = [value for line in lines for _, value in line.points] + [
         high for line in lines for *_, high in line.ranges
     ]
     greatest = max(values, default=0.0)
     goals = [(text, limit) for text, limit in marks.goals if limit <= _GOAL_ROOM * greatest]
     beyond = [(text, limit) for text, limit in marks.goals if limit > _GOAL_ROOM * greatest]
-    x = value_axis(users, most=10)
+    x = over.axis(positions)
     y = value_axis([*values, *(limit for _, limit in goals), *(value for _, value in marks.curve)])
     keys = [_key(line.name, index) for index, line in enumerate(lines)] if len(lines) > 1 or marks.curve else []
     keys += _mark_keys(marks, goals, beyond, any(line.ranges for line in lines))
@@ -192,17 +201,17 @@ def chart(title: str, unit: str, lines: Sequence[Line], marks: Marks) -> str:
     body = [
         rows,
         *_band(plot, marks.plateau),
-        plot.axes("users"),
+        plot.axes(over.title),
         *([plot.line(marks.curve, svg.CONTEXT, svg.DASHES[1])] if marks.curve else []),
         *(_level_line(plot, limit, _GOAL_DASHES[index % 2]) for index, (_, limit) in enumerate(goals)),
         *([_upright(plot, marks.within)] if marks.within is not None and marks.goals else []),
-        *(part for index, line in enumerate(lines) for part in _drawn(plot, line, index)),
+        *(part for index, line in enumerate(lines) for part in _drawn(plot, line, index, is_joined=not over.texts)),
         *_cliff(plot, marks.cliff, lines),
         *(_at(plot, users, 0.0, _CROSS, f"line c{svg.WARNING}") for users in marks.invalid),
         *(_shape(plot.x_px(users), plot.bottom, _DOUBTFUL, f"bar c{svg.WARNING}") for users in marks.doubtful),
         *_knee(plot, marks.knee),
     ]
-    about = f"{unit} over users. " + " ".join(_line_text(line) for line in lines)
+    about = f"{unit} over {over.title}. " + " ".join(_line_text(line, over) for line in lines)
     about += "".join(f" {key.name}." for key in _mark_keys(marks, goals, beyond, False))
     return svg.document(title, unit, about, plot.bottom + svg.FOOT_PX, body)
 
@@ -279,22 +288,22 @@ def _shape(x: float, y: float, shape: str, style: str) -> str:
     return f'<path class="{style}" d="M{svg.number(x)} {svg.number(y)}{shape}"/>'
 
 
-def _at(plot: Plot, users: float, value: float, shape: str, style: str) -> str:
-    return _shape(plot.x_px(users), plot.y_px(value), shape, style)
+def _at(plot: Plot, x: float, value: float, shape: str, style: str) -> str:
+    return _shape(plot.x_px(x), plot.y_px(value), shape, style)
 
 
-def _drawn(plot: Plot, line: Line, index: int) -> list[str]:
+def _drawn(plot: Plot, line: Line, index: int, *, is_joined: bool) -> list[str]:
     colour, dash, marker = _style(index)
     parts = []
-    if len(line.points) > 1:
+    if len(line.points) > 1 and is_joined:
         parts.append(plot.line(line.points, colour, dash))
-    for users, low, high in line.ranges:
-        x, top, bottom = plot.x_px(users), plot.y_px(high), plot.y_px(low)
+    for at, low, high in line.ranges:
+        x, top, bottom = plot.x_px(at), plot.y_px(high), plot.y_px(low)
         cap = f"m-{_CAP_PX} 0h{2 * _CAP_PX}m-{_CAP_PX} 0"
         parts.append(
             f'<path class="line c{colour}" d="M{svg.number(x)} {svg.number(top)}{cap}V{svg.number(bottom)}{cap}"/>'
         )
-    return parts + [_at(plot, users, value, marker, f"bar c{colour}") for users, value in line.points]
+    return parts + [_at(plot, x, value, marker, f"bar c{colour}") for x, value in line.points]
 
 
 def _band(plot: Plot, plateau: tuple[int, int] | None) -> list[str]:
@@ -338,13 +347,13 @@ def _knee(plot: Plot, knee: tuple[float, float] | None) -> list[str]:
     return [f'<circle cx="{x}" cy="{y}" r="8" class="mark"/>']
 
 
-def _line_text(line: Line) -> str:
+def _line_text(line: Line, over: LevelAxis) -> str:
     if not line.points:
         return f"{line.name}: no values."
     values = [value for _, value in line.points]
     best = max(line.points, key=lambda point: point[1])
     last = line.points[-1]
     return (
-        f"{line.name}: least {svg.figure(min(values))}, most {svg.figure(best[1])} at {units.plural(best[0], 'user')}, "
-        f"last {svg.figure(last[1])} at {units.plural(last[0], 'user')}."
+        f"{line.name}: least {svg.figure(min(values))}, most {svg.figure(best[1])} at {over.text(best[0])}, "
+        f"last {svg.figure(last[1])} at {over.text(last[0])}."
     )

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from harness.base import units
 from harness.cloudwatch.queries import Resource
 from harness.cloudwatch.sources import metric_names, resource_title, source_of
 from harness.report.charts.cloudwatch import COLUMNS, metric_cells
@@ -40,7 +39,7 @@ def cloud_level_tables(levels: Sequence[Level]) -> list[LevelTable]:
                     row += metric_cells(metrics, resource, name, show)
                 rows.append(row)
         if any(one.metric(resource, name) for resource in resources for runs in found for one in runs):
-            heads = [head for level in shown for head in (units.plural(level.users, "user"), "range")]
+            heads = [head for level in shown for head in (cell(level.text), "range")]
             tables.append(LevelTable(title, table(["resource", *heads], rows)))
     return tables
 

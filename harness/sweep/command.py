@@ -1,8 +1,9 @@
-"""`scripts/sweep`: run a plan at several numbers of users and write one report."""
+"""`scripts/sweep`: run a plan at several numbers of users, or values of a setting, and write one report."""
 
 from __future__ import annotations
 
 import argparse
+from collections.abc import Mapping
 from dataclasses import replace
 
 from harness.base import units
@@ -10,6 +11,7 @@ from harness.base.errors import UsageError
 from harness.compare.result import RunResult
 from harness.history.summary_files import update_summary
 from harness.plan.goal_input import goal_names, resolve_goal
+from harness.plan.group_load import total_users
 from harness.plan.load import USERS_MAX, OpenLoad
 from harness.run.arguments import add_remotes, goal_arguments
 from harness.run.request import Request
@@ -31,10 +33,14 @@ examples:
   scripts/sweep --plan killbill-stripe --users 10,25,50 --repeat 3 --fresh --duration 5m
   scripts/sweep --plan killbill-stripe --resume sweep-07         (after Ctrl-C or a crash; or repeat the command)
   scripts/sweep --plan killbill-stripe --users 1,5,10 --target http://127.0.0.1:8080
+  scripts/sweep --plan lb-nginx --users 50 --set "delay_ms=10,20,40"     (the levels are values of a setting)
   scripts/sweep --plan killbill-stripe --users 5,50,500 --goal 'p95<1500, errors<1%' --stop 'errors>50% for 10s'
 
 With --repeat 3 the levels run in rounds: 1,5,10, 1,5,10, 1,5,10. A system that gets slower over time then affects all
 levels alike, and the effect is not mistaken for an effect of the users.
+
+With one number of users, a name in --set may have several values: they are the levels, in rounds as above. For another
+setting of the system it is restarted and warmed up before each level; for a property of the plan it is not.
 
 With --stop a level that meets a condition ends early, and the next one starts.
 
@@ -46,10 +52,11 @@ exit codes: 0 success, also when a level misses the goal; 2 wrong use, nothing w
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Set the options of `scripts/sweep`."""
     parser.description = (
-        "Run a plan at several numbers of users and write reports/<plan>/sweep-<series> with one report of all of them."
+        "Run a plan at several numbers of users, or values of a setting, and write reports/<plan>/sweep-<series> with one "
+        "report of all of them."
     )
     parser.epilog = _EPILOG
-    parser.add_argument("--users", help="the levels, such as 1,5,10,25,50")
+    parser.add_argument("--users", help="the levels, such as 1,5,10,25,50; one number for levels of --set")
     parser.add_argument("--repeat", help="runs per level (1)")
     add_sweep_options(parser)
     add_remotes(parser)
@@ -69,13 +76,18 @@ def parse_levels(text: str) -> tuple[int, ...]:
 def run(options: argparse.Namespace) -> int:
     """Run the sweep and return the exit code."""
 
-    def record_of(request: Request) -> SweepRecord:
-        if not options.users:
-            raise UsageError("USERS is missing", "give the levels: USERS=1,5,10,25,50")
+    def record_of(requests: Mapping[str, Request]) -> SweepRecord:
+        request, values = next(iter(requests.values())), tuple(filter(None, requests))
+        if not options.users and not values:
+            todo = 'give the levels: USERS=1,5,10,25,50, or values of a setting: SET="delay_ms=10,20,40"'
+            raise UsageError("USERS is missing", todo)
         command = sweep_command(SWEEP, options, ("plan", *_SETTINGS, "env"))
         record = new_record(options, request, SWEEP, command)
         repeat = units.parse_whole_number(options.repeat or "1", "REPEAT", 1, _REPEAT_MAX)
-        record = replace(record, users=parse_levels(options.users), repeat=repeat)
+        users_of_levels = parse_levels(options.users) if options.users else (_default_users(request),)
+        # Another setting of the system needs another start of it; a property of the plan does not.
+        restarts = len({str(one.settings) for one in requests.values()}) > 1
+        record = replace(record, users=users_of_levels, repeat=repeat, values=values, fresh=record.fresh or restarts)
         texts = goal_arguments(options)
         if any(texts.values()):
             record = replace(record, goal=resolve_goal(texts, request.plan.goal).with_default_errors())
@@ -83,8 +95,18 @@ def run(options: argparse.Namespace) -> int:
             level_load(request, record, users)
         return record
 
-    kind = SweepKind((*_SETTINGS, "note", "new"), record_of, _Levels, _most_users, update_summary)
+    splits_set = "," not in (options.users or "")
+    kind = SweepKind((*_SETTINGS, "note", "new"), splits_set, record_of, _Levels, _most_users, update_summary)
     return run_sweep(options, kind)
+
+
+def _default_users(request: Request) -> int:
+    """Return the users of the plan; UsageError for a plan whose loads are all open."""
+    load = request.plan.load
+    users = total_users(load.loads) if load.loads else load.users
+    if not users:
+        raise UsageError("USERS is missing", f"PLAN={request.plan.name} has none: give the users of all levels")
+    return users
 
 
 def _most_users(record: SweepRecord) -> MostUsers:
@@ -126,7 +148,7 @@ class _Levels:
         round_text = f", round {step.repeat} of {record.repeat}" if record.repeat > 1 else ""
         left = f"; about {units.duration_text(round(left_s))} left" if left_s is not None else ""
         return (
-            f"{record.id}: level {number} of {len(record.steps)}, {units.plural(step.users, 'user')}{round_text}{left}"
+            f"{record.id}: level {number} of {len(record.steps)}, {step.text}{round_text}{left}"
         )
 
     def is_broken(self, result: RunResult) -> bool:
@@ -134,7 +156,8 @@ class _Levels:
         return result.is_invalid
 
     def closing(self, progress: Progress) -> str:
-        """Return one line per run, sorted by users."""
+        """Return one line per run, sorted by users or in the order of the values."""
+        values = progress.record.values or ("",)
         pairs = zip(progress.record.runs, progress.results, strict=True)
-        ordered = sorted(pairs, key=lambda pair: (pair[0].users, pair[0].repeat))
-        return "\n".join(f"{units.plural(run.users, 'user')}: {run_line(result)}" for run, result in ordered)
+        ordered = sorted(pairs, key=lambda pair: (pair[0].users, values.index(pair[0].setting), pair[0].repeat))
+        return "\n".join(f"{run.text}: {run_line(result)}" for run, result in ordered)

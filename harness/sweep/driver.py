@@ -6,7 +6,7 @@ import argparse
 import shutil
 import tempfile
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -39,10 +39,11 @@ from harness.run.context import RunContext, ready_jmeter, warn_of, with_generato
 from harness.run.other_runs import OtherRuns
 from harness.run.preflight import check_request, log_warnings
 from harness.run.record import FINISHED as RUN_FINISHED
-from harness.run.request import Names, Request, resolve_request
+from harness.run.request import Names, Request
 from harness.sweep.files import SweepFiles, find_sweep, find_unfinished, reserve_sweep
 from harness.sweep.level_runner import Levels, level_load
 from harness.sweep.record import FINISHED, RUNNING, SWEEP, Step, SweepRecord, SweepRun
+from harness.sweep.swept_set import requests_of
 from harness.sweep.terminal import run_line
 
 # After so many INVALID runs in a row the sweep stops: the plan, the target or the machine needs attention.
@@ -86,11 +87,14 @@ class MostUsers:
 class SweepKind:
     """The differences between a sweep and a capacity search.
 
-    RESUME excludes the options in `settings`. `after_report` receives the folder of reports and a message callback.
+    RESUME excludes the options in `settings`. With `splits_set` several values of a word of SET are levels; `record_of`
+    gets the request of each level by its word, see `requests_of`. `after_report` receives the folder of reports and a
+    message callback.
     """
 
     settings: Sequence[str]
-    record_of: Callable[[Request], SweepRecord]
+    splits_set: bool
+    record_of: Callable[[Mapping[str, Request]], SweepRecord]
     schedule_of: Callable[[SweepRecord, Request], Schedule]
     most_users_of: Callable[[SweepRecord], MostUsers]
     after_report: Callable[[Path, Log], object]
@@ -103,19 +107,12 @@ def run_sweep(options: argparse.Namespace, kind: SweepKind) -> int:
     """
     refuse_empty(options)
     with Interrupts() as interrupts, ExitStack() as stack:
-        resumed = _sweep_to_resume(options, kind.settings)
-        if resumed:
-            record = resumed.read()
-            names = Names(record.plan, record.profile, record.target, options.port, record.remotes)
-            names = replace(names, set_values=record.set_values, is_profiled=record.is_profiled)
-            request = resolve_request(names, options.home, options.build)
-        else:
-            request = resolve_request(names_of(options), options.home, options.build)
-            record = kind.record_of(request)
-        request = _with_conditions(request, record)
+        resumed, record, requests = _requested(options, kind)
+        request = next(iter(requests.values()))
         most_users = kind.most_users_of(record)
-        for users in (most_users.levels, most_users.warm_up):
-            check_request(request, level_load(request, record, users))
+        for one in requests.values():
+            for users in (most_users.levels, most_users.warm_up):
+                check_request(one, level_load(one, record, users))
         schedule = kind.schedule_of(record, request)
         allow_open_files(most_users.levels)
         jmeter = ready_jmeter(request, options.reports)
@@ -136,7 +133,7 @@ def run_sweep(options: argparse.Namespace, kind: SweepKind) -> int:
             stack.enter_context(files.locked())
             record = replace(record, name=files.name)
         folder = stack.enter_context(_temporary_folder(context.guardian))
-        sweep = _Sweep(record, request, files, context, schedule)
+        sweep = _Sweep(record, requests, files, context, schedule)
         failure = sweep.run(folder, most_users.warm_up)
         sweep.fetch_metrics()
         with interrupts.held():
@@ -152,10 +149,15 @@ class _Sweep:
     """A running sweep: its record, and the results of its runs."""
 
     def __init__(
-        self, record: SweepRecord, request: Request, files: SweepFiles, context: RunContext, schedule: Schedule
+        self,
+        record: SweepRecord,
+        requests: Mapping[str, Request],
+        files: SweepFiles,
+        context: RunContext,
+        schedule: Schedule,
     ) -> None:
         self._progress = Progress(record, tuple(read_result(files.run(run.run).path) for run in record.runs))
-        self._request = request
+        self._requests = requests
         self._files = files
         self._context = context
         self._schedule = schedule
@@ -164,7 +166,7 @@ class _Sweep:
     def run(self, folder: Path, warm_up_users: int) -> HarnessError | None:
         """Run the remaining steps; return the error that stopped the sweep, None at its end or after Ctrl-C."""
         try:
-            with Levels(self._request, self._files, self._context, folder, warm_up_users) as levels:
+            with Levels(self._requests, self._files, self._context, folder, warm_up_users) as levels:
                 while not self._record.stop_reason and not self._context.interrupts.count:
                     step = self._schedule.next_step(self._progress)
                     if step is None:
@@ -180,7 +182,7 @@ class _Sweep:
 
     def fetch_metrics(self) -> None:
         """Fetch the cloud metrics of the runs if the profile names any; Ctrl-C skips this."""
-        record, spec = self._record, self._request.profile.cloudwatch
+        record, spec = self._record, next(iter(self._requests.values())).profile.cloudwatch
         if spec and record.runs:
             metrics_after(record.id, spec, [self._files.run(run.run) for run in record.runs], self._context.log)
 
@@ -224,13 +226,13 @@ class _Sweep:
             nonlocal since_s
             if not self._record.fresh:  # the system starts once, before the first level
                 since_s = time.monotonic()
-            self._write(replace(self._record, under_way=SweepRun(step.users, step.repeat, name)))
+            self._write(replace(self._record, under_way=SweepRun(step.users, step.repeat, name, step.setting)))
 
-        directory, run = levels.measure(self._record, step.users, began)
+        directory, run = levels.measure(self._record, step, began)
         with self._context.interrupts.held():
             result = RunResult.of(write_report(directory))
             record = replace(self._record, under_way=None)
-            done = SweepRun(step.users, step.repeat, directory.name)
+            done = SweepRun(step.users, step.repeat, directory.name, step.setting)
             if run.interrupted:
                 self._write(replace(record, broken_off=(*record.broken_off, done)))
             else:
@@ -251,6 +253,22 @@ class _Sweep:
     def _write(self, record: SweepRecord) -> None:
         self._files.write(record)
         self._progress = replace(self._progress, record=record)
+
+
+def _requested(
+    options: argparse.Namespace, kind: SweepKind
+) -> tuple[SweepFiles | None, SweepRecord, dict[str, Request]]:
+    """Return the sweep that RESUME names, if any, the record of the sweep, and the requests of its levels."""
+    resumed = _sweep_to_resume(options, kind.settings)
+    if resumed:
+        record = resumed.read()
+        names = Names(record.plan, record.profile, record.target, options.port, record.remotes)
+        names = replace(names, set_values=record.set_values, is_profiled=record.is_profiled)
+        requests = requests_of(names, options.home, options.build, is_split=bool(record.values))
+    else:
+        requests = requests_of(names_of(options), options.home, options.build, is_split=kind.splits_set)
+        record = kind.record_of(requests)
+    return resumed, record, {word: _with_conditions(request, record) for word, request in requests.items()}
 
 
 def _with_conditions(request: Request, record: SweepRecord) -> Request:

@@ -22,13 +22,13 @@ def sweeps_csv(sweeps: Sequence[Sweep]) -> str:
     """Return a CSV with one line per sweep and level; unknown values are empty cells."""
     lines = io.StringIO()
     writer = csv.writer(lines, lineterminator="\n")
-    writer.writerow(["sweep", "users", "run_count", *FIGURES])
+    swept = ["setting"] if any(sweep.is_of_setting for sweep in sweeps) else []
+    writer.writerow(["sweep", "users", *swept, "run_count", *FIGURES])
     for sweep in sweeps:
         for level in sweep.levels:
             figures = [level.figures.of(name) for name in FIGURES]
-            writer.writerow(
-                [sweep.name, level.users, len(level.counted), *("" if value is None else value for value in figures)]
-            )
+            place = [sweep.name, level.users, *([level.setting] if swept else [])]
+            writer.writerow([*place, len(level.counted), *("" if value is None else value for value in figures)])
     return lines.getvalue()
 
 
@@ -52,6 +52,7 @@ def _sweep(sweep: Sweep, analysis: SweepAnalysis) -> dict[str, Any]:
         "analysis": {**asdict(analysis), "goal": analysis.goal.to_json() if analysis.goal else None},
         "levels": [_level(level) for level in sweep.levels],
         "missing_users": list(sweep.missing_users),
+        **({"missing_settings": list(sweep.missing_settings)} if sweep.is_of_setting else {}),
         "caveats": warnings_of(sweep, analysis),
     }
 
@@ -59,6 +60,7 @@ def _sweep(sweep: Sweep, analysis: SweepAnalysis) -> dict[str, Any]:
 def _level(level: Level) -> dict[str, Any]:
     return {
         "users": level.users,
+        **({"setting": level.setting} if level.setting else {}),
         **level.figures.to_json(),
         "transactions": {name: figures.to_json() for name, _, figures in transactions_of([level])},
         "runs": [

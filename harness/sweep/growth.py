@@ -1,7 +1,7 @@
 """Estimates the memory growth of a process from run to run, which indicates a leak in a system that stays up.
 
-The mean resident memory of each run is fitted against the run's number in order of time by least squares. Each number
-of users has its own intercept, because more users need more memory without a leak. So only repeated levels contribute.
+The mean resident memory of each run is fitted against the run's number in order of time by least squares. Each level has
+its own intercept, because more users need more memory without a leak. So only repeated levels contribute.
 The interval is Student's, with runs - levels - 1 degrees of freedom.
 """
 
@@ -23,10 +23,11 @@ SUSPECT_RATIO = 0.02
 
 @dataclass(frozen=True)
 class RunMemory:
-    """The mean resident memory of each process of a system in one run, in bytes."""
+    """The mean resident memory of each process of a system in one run, in bytes; `setting` as in LevelRun."""
 
     users: int
     rss_bytes: Mapping[str, float]
+    setting: str = ""
 
 
 @dataclass(frozen=True)
@@ -54,14 +55,18 @@ def memory_of_runs(sweep: Sweep) -> tuple[RunMemory, ...]:
     Empty for a system that restarts for each run or runs elsewhere: its memory cannot grow from run to run here.
     """
     runs = [
-        (run.record.started_at, level.users, run.usages)
+        (run.record.started_at, level, run.usages)
         for level in sweep.levels
         for run in level.counted
         if run.record is not None and run.record.kept_up and run.usages
     ]
     return tuple(
-        RunMemory(users, {usage.process: usage.rss_bytes_mean for usage in usages if usage.process not in NOT_SYSTEM})
-        for _, users, usages in sorted(runs, key=lambda run: run[0])
+        RunMemory(
+            level.users,
+            {usage.process: usage.rss_bytes_mean for usage in usages if usage.process not in NOT_SYSTEM},
+            level.setting,
+        )
+        for _, level, usages in sorted(runs, key=lambda run: run[0])
     )
 
 
@@ -77,9 +82,11 @@ def growth_per_run(runs: Sequence[RunMemory]) -> tuple[Growth, ...]:
 
 def _growth(process: str, runs: Sequence[RunMemory]) -> Growth | None:
     points = [
-        (run.users, number, run.rss_bytes[process]) for number, run in enumerate(runs) if process in run.rss_bytes
+        ((run.users, run.setting), number, run.rss_bytes[process])
+        for number, run in enumerate(runs)
+        if process in run.rss_bytes
     ]
-    levels = {users: [point for point in points if point[0] == users] for users, _, _ in points}
+    levels = {level: [point for point in points if point[0] == level] for level, _, _ in points}
     freedom = len(points) - len(levels) - 1
     if freedom < 1:
         return None

@@ -44,8 +44,8 @@ def _run_of_label(run: LevelRun, name: str) -> LevelRun:
     )
 
 
-def transactions_of(levels: Sequence[Level]) -> Iterator[tuple[str, int, Figures]]:
-    """Yield transaction, users and metrics of each level, by transaction: with repeats as in a level's own figures."""
+def transactions_of(levels: Sequence[Level]) -> Iterator[tuple[str, Level, Figures]]:
+    """Yield transaction, level and metrics of each level, by transaction: with repeats as in a level's own figures."""
     names = dict.fromkeys(
         one.label for level in levels for run in level.counted for one in run.labels if one.is_transaction
     )
@@ -53,4 +53,4 @@ def transactions_of(levels: Sequence[Level]) -> Iterator[tuple[str, int, Figures
         for level in levels:
             found = [total for run in level.counted if (total := label_of(run.labels, name))]
             if found:
-                yield name, level.users, middle([figures_of(total, total) for total in found])
+                yield name, level, middle([figures_of(total, total) for total in found])

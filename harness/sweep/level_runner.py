@@ -23,7 +23,8 @@ from harness.run.record import RunRecord
 from harness.run.remote.load import check_users
 from harness.run.request import Request
 from harness.sweep.files import SweepFiles
-from harness.sweep.record import SweepRecord, level_note
+from harness.sweep.record import Step, SweepRecord, level_note
+from harness.sweep.swept_set import set_of_level
 from harness.system.jcmd import dump_recordings
 from harness.system.jfr import write_heap
 from harness.system.log_part import copy_new_lines, log_ends
@@ -42,13 +43,20 @@ def level_load(request: Request, sweep: SweepRecord, users: int) -> Load:
 class Levels:
     """The system or target of a sweep's levels; the system is stopped at the end of the block.
 
-    `folder` is temporary: it contains the logs of the system, and the warm-up.
+    `requests` has the request of each level by its word of SET, which is empty in a sweep over users. `folder` is
+    temporary: it contains the logs of the system, and the warm-up.
     """
 
     def __init__(
-        self, request: Request, files: SweepFiles, context: RunContext, folder: Path, warm_up_users: int
+        self,
+        requests: Mapping[str, Request],
+        files: SweepFiles,
+        context: RunContext,
+        folder: Path,
+        warm_up_users: int,
     ) -> None:
-        self._request = request
+        self._requests = requests
+        self._request = next(iter(requests.values()))
         self._files = files
         self._context = context
         self._logs = folder / "logs"
@@ -64,29 +72,30 @@ class Levels:
         with self._context.interrupts.held():
             self._stop()
 
-    def measure(self, sweep: SweepRecord, users: int, began: Callable[[str], None]) -> tuple[RunDirectory, RunRecord]:
+    def measure(self, sweep: SweepRecord, step: Step, began: Callable[[str], None]) -> tuple[RunDirectory, RunRecord]:
         """Measure one level; return its run directory and its record. `began` receives the run's name before the run.
 
         StartError when the system does not start, or dies during the warm-up.
         """
         if sweep.fresh or (self._system and not self._system.is_up):
             self._stop()
+        self._request = self._requests[step.setting]
         if self._request.target is None and self._system is None:
             self._start()
         if not self._is_warm:
             self._warm_up(sweep)
         directory = reserve(self._files.folder.parent.parent, sweep.plan, sweep.series)
         try:
-            return directory, self._measure(sweep, users, directory, began)
+            return directory, self._measure(sweep, step, directory, began)
         finally:
             if not directory.run_json.is_file():
                 directory.discard()
 
     def _measure(
-        self, sweep: SweepRecord, users: int, directory: RunDirectory, began: Callable[[str], None]
+        self, sweep: SweepRecord, step: Step, directory: RunDirectory, began: Callable[[str], None]
     ) -> RunRecord:
-        load = level_load(self._request, sweep, users)
-        spec = self._request.run_spec(load, note=_note(sweep), command=_run_command(sweep, users))
+        load = level_load(self._request, sweep, step.users)
+        spec = self._request.run_spec(load, note=_note(sweep), command=_run_command(sweep, step))
         with self._context.guardian.masking(directory.path, spec.hidden):
             return self._drive(sweep, spec, directory, began)
 
@@ -164,10 +173,12 @@ def _warm_up_text(sweep: SweepRecord) -> str:
     return f"{units.duration_text(sweep.warm_up_s)} {when}"
 
 
-def _run_command(sweep: SweepRecord, users: int) -> str:
+def _run_command(sweep: SweepRecord, step: Step) -> str:
     """Return the command that measures only this level."""
     lengths = {"ramp": sweep.ramp_s, "duration": sweep.duration_s, "loops": sweep.loops, "requests": sweep.requests}
     texts = {name: None if value is None else units.number_text(value) for name, value in lengths.items()}
-    values = {"plan": sweep.plan, "users": str(users), **texts, **sweep.given, "target": sweep.target}
+    values = {"plan": sweep.plan, "users": str(step.users), **texts, **sweep.given, "target": sweep.target}
+    if step.setting:
+        values["set"] = set_of_level(sweep.set_values, step.setting)
     values |= {"remotes": sweep.remotes, "env": sweep.profile}
     return make_command("run", values)

@@ -1,4 +1,4 @@
-"""Combines the runs of one plan at several numbers of users into the levels of a sweep.
+"""Combines the runs of one plan at several numbers of users, or values of a setting, into the levels of a sweep.
 
 A level with repeats has the median of each value: one outlier does not move it, and percentiles are not averaged.
 Samples and errors are added up. The share of errors is the mean of the runs, because a median would hide a single run
@@ -22,7 +22,7 @@ from harness.report.verdict import DOUBTFUL, INTERRUPTED, INVALID, Verdict
 from harness.report.warnings import WarningCode
 from harness.run.record import RunRecord
 from harness.run.telemetry import GENERATOR, NOT_SYSTEM, Usage
-from harness.sweep.record import SweepRecord
+from harness.sweep.record import SweepRecord, level_text
 from harness.system.profile import ProcessProfile
 
 
@@ -89,6 +89,7 @@ class LevelRun:
     """A run at a level. Published figures have no verdict, record, warnings or resource usage.
 
     `total` contains the samples of the main load in the window, for confidence intervals; `labels` are its labels.
+    `setting` is the value of the swept setting, such as delay_ms=20; empty in a sweep over users.
     """
 
     name: str
@@ -101,6 +102,7 @@ class LevelRun:
     total: LabelResult | None = None
     labels: tuple[LabelResult, ...] = ()
     profiles: tuple[ProcessProfile, ...] = ()
+    setting: str = ""
 
     @property
     def doubtful_reasons(self) -> tuple[str, ...]:
@@ -112,11 +114,26 @@ class LevelRun:
 
 @dataclass(frozen=True)
 class Level:
-    """The runs at one number of users; `figures` are those of the counted runs, all None without any."""
+    """The runs at one number of users or one value of a setting; without counted runs all `figures` are None."""
 
     users: int
     figures: Figures
     runs: tuple[LevelRun, ...]
+
+    @property
+    def setting(self) -> str:
+        """The value of the swept setting, such as delay_ms=20; empty in a sweep over users."""
+        return self.runs[0].setting if self.runs else ""
+
+    @property
+    def value(self) -> str:
+        """Its users, or the value of the setting, as the cell of a table."""
+        return self.setting.partition("=")[2] or str(self.users)
+
+    @property
+    def text(self) -> str:
+        """The level in a sentence: 5 users, or delay_ms=20."""
+        return level_text(self.users, self.setting)
 
     @property
     def counted(self) -> tuple[LevelRun, ...]:
@@ -146,10 +163,11 @@ class Level:
 
 @dataclass(frozen=True)
 class Sweep:
-    """Levels sorted by users; `record` is None for single runs and published figures.
+    """Levels sorted by users or by the values of a setting; `record` is None for single runs and published figures.
 
-    `missing_users` are planned levels without a readable run. `remarks` are problems in the data that was read. With
-    `label` the figures are those of this label, and not of TOTAL.
+    `missing_users` are planned levels without a readable run, `missing_settings` those of a sweep over a setting.
+    `remarks` are problems in the data that was read. With `label` the figures are those of this label, and not of
+    TOTAL.
     """
 
     name: str
@@ -158,6 +176,18 @@ class Sweep:
     missing_users: tuple[int, ...] = ()
     remarks: tuple[str, ...] = ()
     label: str = ""
+    missing_settings: tuple[str, ...] = ()
+
+    @property
+    def setting(self) -> str:
+        """The name of the setting whose values are its levels, all with the same users; empty in a sweep over users."""
+        words = [level.setting for level in self.levels] or list(self.record.values if self.record else ())
+        return words[0].partition("=")[0] if words else ""
+
+    @property
+    def is_of_setting(self) -> bool:
+        """Whether its levels are values of a setting."""
+        return bool(self.setting)
 
     @property
     def runs(self) -> tuple[LevelRun, ...]:
@@ -233,12 +263,32 @@ def _cpu_cores(usages: Iterable[Usage]) -> tuple[float | None, float | None]:
     return by_process.get(GENERATOR), sum(system) if system else None
 
 
+def level_head(levels: Sequence[Level]) -> str:
+    """Return the title of a column with the values of levels: users, or the name of the setting."""
+    return (levels[0].setting.partition("=")[0] if levels else "") or "users"
+
+
 def levels_of(runs: Iterable[tuple[int, LevelRun]]) -> tuple[Level, ...]:
-    """Return the levels of (users, run) pairs, sorted by users; the runs of a level stay in order."""
-    by_users: dict[int, list[LevelRun]] = {}
+    """Return the levels of (users, run) pairs, sorted by users and by the values of their setting.
+
+    Values that are not all numbers, and the runs of a level, stay in order.
+    """
+    by_level: dict[tuple[int, str], list[LevelRun]] = {}
     for users, run in runs:
-        by_users.setdefault(users, []).append(run)
-    return tuple(_level(users, by_users[users]) for users in sorted(by_users))
+        by_level.setdefault((users, run.setting), []).append(run)
+    levels = [_level(users, found) for (users, _), found in by_level.items()]
+    places = numbers_of([level.value for level in levels if level.setting])
+    by_setting = dict(zip((level.setting for level in levels if level.setting), places or [], strict=False))
+    return tuple(sorted(levels, key=lambda level: (level.users, by_setting.get(level.setting, 0.0))))
+
+
+def numbers_of(values: Sequence[str]) -> list[float] | None:
+    """Return the values of a setting as numbers from 0; None when one of them is none."""
+    try:
+        numbers = [float(value) for value in values]
+    except ValueError:
+        return None
+    return numbers if all(0 <= number < float("inf") for number in numbers) else None
 
 
 def _level(users: int, runs: Sequence[LevelRun]) -> Level:

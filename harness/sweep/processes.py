@@ -10,7 +10,7 @@ from harness.base import units
 from harness.report.tables import cell, table
 from harness.run.telemetry import Usage, process_title
 from harness.sweep.growth import SUSPECT_RATIO, Growth, growth_per_run, memory_of_runs
-from harness.sweep.levels import Level, Sweep
+from harness.sweep.levels import Level, Sweep, level_head
 
 
 @dataclass(frozen=True)
@@ -30,8 +30,8 @@ def process_table(levels: Sequence[Level]) -> str:
     for level in levels:
         usages = [usage for run in level.counted for usage in run.usages]
         for process in dict.fromkeys(usage.process for usage in usages):
-            rows.append([str(level.users), *_row(process, [usage for usage in usages if usage.process == process])])
-    heads = ["users", "process", "CPU % of one core", "range", "memory MB", "range"]
+            rows.append([cell(level.value), *_row(process, [usage for usage in usages if usage.process == process])])
+    heads = [level_head(levels), "process", "CPU % of one core", "range", "memory MB", "range"]
     return table(heads, rows, text_columns=2) if rows else ""
 
 

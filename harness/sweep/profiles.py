@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from harness.base import units
 from harness.base.units import MS_PER_S
 from harness.report.tables import cell, table
-from harness.sweep.levels import Level
+from harness.sweep.levels import Level, level_head
 from harness.system.profile import SAMPLES_LEAST, ProcessProfile
 
 _METHODS_SHOWN = 3
@@ -19,7 +19,7 @@ def profile_table(levels: Sequence[Level]) -> str:
     Of repeats it shows the first counted run.
     """
     rows = [row for level in levels for row in _rows(level)]
-    heads = ("users", "process", "hottest methods, self %", "longest waits for a lock", "threads waiting", "GC %")
+    heads = (level_head(levels), "process", "hottest methods, self %", "longest waits for a lock", "threads waiting", "GC %")
     return table(heads, rows, text_columns=4) if rows else ""
 
 
@@ -28,7 +28,7 @@ def _rows(level: Level) -> Iterator[list[str]]:
     for profile in profiled.profiles if profiled else ():
         lock = profile.locks[0] if profile.locks else None
         yield [
-            str(level.users),
+            cell(level.value),
             cell(profile.process),
             _methods(profile),
             cell(f"{lock.lock} at {lock.method}") if lock else "none",

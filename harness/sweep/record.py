@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
+from harness.base import units
 from harness.base.records import read
 from harness.plan.goal import Goal
 from harness.plan.load import LOOPS_MAX, REQUESTS_MAX, USERS_MAX
@@ -24,21 +25,41 @@ def level_note(sweep: str) -> str:
     return f"A level of [{sweep}]({sweep}.md)."
 
 
+def level_text(users: int, setting: str) -> str:
+    """Return a level as text: 5 users, or the value of the swept setting, such as delay_ms=20."""
+    return setting or units.plural(users, "user")
+
+
 @dataclass(frozen=True)
 class Step:
-    """A planned run of a sweep: its level, and its round (from 1)."""
+    """A planned run of a sweep: its level, and its round (from 1); `setting` is as in SweepRun."""
 
     users: int
     repeat: int
+    setting: str = ""
+
+    @property
+    def text(self) -> str:
+        """Its level: 5 users, or delay_ms=20."""
+        return level_text(self.users, self.setting)
 
 
 @dataclass(frozen=True)
 class SweepRun:
-    """A run of a sweep: its level, its round (from 1), and its name."""
+    """A run of a sweep: its level, its round (from 1), and its name.
+
+    `setting` is the value of the swept setting, such as delay_ms=20; empty in a sweep over users.
+    """
 
     users: int
     repeat: int
     run: str
+    setting: str = ""
+
+    @property
+    def text(self) -> str:
+        """Its level: 5 users, or delay_ms=20."""
+        return level_text(self.users, self.setting)
 
 
 @dataclass(frozen=True)
@@ -50,7 +71,8 @@ class SweepRecord:
     is the plan's. `runs` are the completed runs, including INVALID ones. `under_way` is the current run, or the one
     that a killed harness left. `broken_off` are interrupted runs; their levels are measured again. `stop_reason` is
     why a sweep stopped early. `remotes` are the load generators as given; so are the texts in `given`, by option:
-    goals, stop conditions and SET.
+    goals, stop conditions and SET. `values` are the levels of a sweep over a setting, as words of SET such as delay_ms=20,
+    all with the same users; without them the levels are `users`.
     """
 
     format_version: int
@@ -80,6 +102,7 @@ class SweepRecord:
     requests: int | None = None
     remotes: str | None = None
     given: Mapping[str, str] = field(default_factory=dict)
+    values: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         """Raise ValueError for a run's name that leads to another folder, and for numbers out of range."""
@@ -127,14 +150,19 @@ class SweepRecord:
         """All steps of a sweep in the order of measuring.
 
         Each round measures all levels. Drift of the system over time then affects all levels alike, and is not
-        mistaken for an effect of the users.
+        mistaken for an effect of the users or of the setting.
         """
-        return tuple(Step(users, repeat) for repeat in range(1, self.repeat + 1) for users in self.users)
+        return tuple(
+            Step(users, repeat, value)
+            for repeat in range(1, self.repeat + 1)
+            for users in self.users
+            for value in self.values or ("",)
+        )
 
     @property
     def steps_left(self) -> tuple[Step, ...]:
         """The steps of a sweep that are not measured yet."""
-        done = {Step(run.users, run.repeat) for run in self.runs}
+        done = {Step(run.users, run.repeat, run.setting) for run in self.runs}
         return tuple(step for step in self.steps if step not in done)
 
     @property
@@ -143,12 +171,16 @@ class SweepRecord:
         return (
             self.kind, self.plan, self.profile, self.users, self.repeat, self.fresh, self.warm_up_s, self.ramp_s,
             self.duration_s, self.loops, self.requests, self.target, self.remotes, self.note, self.goal,
-            self.first_users, self.most_users, self.stop, self.set_values, self.is_profiled,
+            self.first_users, self.most_users, self.stop, self.set_values, self.is_profiled, self.values,
         )  # fmt: skip
 
     def to_json(self) -> dict[str, Any]:
-        """Return the record as JSON data, keys in the order of the fields."""
-        return {**asdict(self), "goal": self.goal.to_json() if self.goal else None}
+        """Return the record as JSON data, keys in the order of the fields; runs of users have no `setting`."""
+        data = {**asdict(self), "goal": self.goal.to_json() if self.goal else None}
+        for run in (*data["runs"], *data["broken_off"], *([data["under_way"]] if self.under_way else [])):
+            if not run["setting"]:
+                del run["setting"]
+        return data
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any], where: str) -> SweepRecord:

@@ -20,12 +20,12 @@ from harness.report.warnings import WarningCode
 from harness.sweep.analysis import SweepAnalysis, outcome
 from harness.sweep.cloudwatch import cloud_level_tables, cloud_title
 from harness.sweep.labels import transactions_of
-from harness.sweep.levels import Figures, Level, LevelRun, Sweep, levels_of
+from harness.sweep.levels import Figures, Level, LevelRun, Sweep, level_head, levels_of
 from harness.sweep.processes import growth_note, growth_section, process_table
 from harness.sweep.profiles import profile_table
 from harness.sweep.record import CAPACITY
 from harness.sweep.terminal import goal_text
-from harness.sweep.text import answer_text, counted_text, differing, findings, users_text, warnings_of
+from harness.sweep.text import answer_text, counted_text, differing, findings, levels_text, users_text, warnings_of
 
 _Print = Callable[[float | None], str]
 
@@ -113,7 +113,7 @@ def set_up(sweep: Sweep, analysis: SweepAnalysis) -> list[tuple[str, str]]:
     lines: list[tuple[str, str]] = []
     if records:
         differs = differing(sweep)
-        own = [(name, value) for name, value in setup_lines(records[0]) if name not in ("load", "started", "took")]
+        own = _own_lines(sweep)
         lines += [*own[:1], ("load", _load(sweep)), *own[1:]]
         lines.append(("started", min(run.started_at for run in records)))
         if all(run.took_s is not None for run in records):
@@ -121,16 +121,30 @@ def set_up(sweep: Sweep, analysis: SweepAnalysis) -> list[tuple[str, str]]:
         if differs:
             lines.append(("differs between the runs", ", ".join(differs)))
     else:
-        lines.append(("levels", users_text(level.users for level in sweep.levels)))
+        lines.append(("levels", levels_text(sweep.levels)))
     if record is not None:
         lines.append(("order", _order(sweep)))
     lines.append(("goal", goal_text(analysis.goal) if analysis.goal and goal_text(analysis.goal) else "none"))
     return lines
 
 
+def _own_lines(sweep: Sweep) -> list[tuple[str, str]]:
+    """Return the set-up of the first run, without load and times; in a sweep over a setting with the values of all."""
+    sets = [
+        [(name, value) for name, value in setup_lines(record) if name not in ("load", "started", "took")]
+        for record in (sweep.records if sweep.is_of_setting else sweep.records[:1])
+    ]
+    if len(sets) == 1:
+        return sets[0]
+    found: dict[str, dict[str, None]] = {}
+    for name, value in (line for lines in sets for line in lines):
+        found.setdefault(name, {})[value] = None
+    return [(name, "; ".join(values)) for name, values in found.items()]
+
+
 def _load(sweep: Sweep) -> str:
     loads = [record.load for record in sweep.records]
-    parts = [f"closed model, {users_text(level.users for level in sweep.levels)}"]
+    parts = [f"closed model, {users_text(dict.fromkeys(level.users for level in sweep.levels))}"]
     parts.append(_span([load.ramp_s for load in loads], "ramp {} s"))
     durations = [load.duration_s for load in loads if load.duration_s is not None]
     loops = [float(load.loops) for load in loads if load.loops is not None]
@@ -167,7 +181,7 @@ def _has_errors(levels: Sequence[Level]) -> bool:
 
 
 def level_table(sweep: Sweep, analysis: SweepAnalysis, links: Mapping[str, str]) -> str:
-    """Return the table of the levels, one row per number of users."""
+    """Return the table of the levels, one row each."""
     levels, goal = sweep.levels, analysis.goal
     is_shown = {
         "success_rate_per_s": _has_errors(levels),
@@ -179,11 +193,11 @@ def level_table(sweep: Sweep, analysis: SweepAnalysis, links: Mapping[str, str])
     ]
     has_goal = goal is not None and bool(goal_text(goal))
     has_runs = any(run.record is not None for run in sweep.runs)
-    heads = ["users", *(head for head, _, _ in columns)]
+    heads = [level_head(levels), *(head for head, _, _ in columns)]
     heads += (["within the goal"] if has_goal else []) + (["runs"] if has_runs else [])
     rows = []
     for level in levels:
-        row = [str(level.users), *(show(level.figures.of(figure)) for _, figure, show in columns)]
+        row = [cell(level.value), *(show(level.figures.of(figure)) for _, figure, show in columns)]
         if has_goal and goal:
             row.append(_within(level, goal))
         if has_runs:
@@ -203,10 +217,10 @@ def transaction_table(levels: Sequence[Level]) -> str:
     if not any(figures.error_count for _, _, figures in found):
         columns = [column for column in columns if column[1] != "success_rate_per_s"]
     rows = [
-        [cell(name), str(users), *(show(figures.of(figure)) for _, figure, show in columns)]
-        for name, users, figures in found
+        [cell(name), cell(level.value), *(show(figures.of(figure)) for _, figure, show in columns)]
+        for name, level, figures in found
     ]
-    return table(["transaction", "users", *(head for head, _, _ in columns)], rows) if rows else ""
+    return table(["transaction", level_head(levels), *(head for head, _, _ in columns)], rows) if rows else ""
 
 
 def _within(level: Level, goal: Goal) -> str:
@@ -230,8 +244,8 @@ def _range_table(levels: Sequence[Level]) -> str:
         for figure in columns:
             ends = level.range_of(figure)
             cells.append("–".join(PRINTS[figure](end) for end in ends) if ends else "")
-        rows.append([str(level.users), str(len(level.counted)), *cells])
-    return table(["users", "runs", *(HEADS[figure] for figure in columns)], rows)
+        rows.append([cell(level.value), str(len(level.counted)), *cells])
+    return table([level_head(levels), "runs", *(HEADS[figure] for figure in columns)], rows)
 
 
 def _steps_table(sweep: Sweep, analysis: SweepAnalysis, links: Mapping[str, str]) -> str:

@@ -8,7 +8,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from harness.base import units
 from harness.base.config import did_you_mean
 from harness.base.errors import HarnessError, UsageError
 from harness.compare.sources import find_paths, read_result
@@ -42,7 +41,9 @@ class FoundSweep:
 
 
 def find_sweeps(names: Sequence[str], reports_dir: Path) -> list[FoundSweep]:
-    """Return the sweeps with these names, in order. UsageError for a name without levels.
+    """Return the sweeps with these names, in order.
+
+    UsageError for a name without levels, and for a sweep over a setting among several.
 
     A name is one of:
 
@@ -61,6 +62,10 @@ def find_sweeps(names: Sequence[str], reports_dir: Path) -> list[FoundSweep]:
             several = len(sweeps) > 1
             sweeps = [_renamed(one, f"{title} {one.sweep.name}" if several else title) for one in sweeps]
         found += sweeps
+    of_setting = [one.sweep for one in found if one.sweep.is_of_setting]
+    if of_setting and len(found) > 1:
+        what = f"{of_setting[0].name} is a sweep over {of_setting[0].setting}"
+        raise UsageError(what, "give it alone, or compare its runs: make compare BASE=run-07_1 NEW=run-07_2")
     return found
 
 
@@ -139,14 +144,22 @@ def read_sweep(path: Path) -> FoundSweep:
     remarks = []
     for run in record.runs:
         try:
-            runs.append((run.users, level_run(read_result(path.with_name(run.run)))))
+            found = level_run(read_result(path.with_name(run.run)))
+            runs.append((run.users, replace(found, setting=run.setting)))
         except HarnessError as error:
-            remarks.append(f"{run.run} ({units.plural(run.users, 'user')}) is not included: {error.what}.")
+            remarks.append(f"{run.run} ({run.text}) is not included: {error.what}.")
     levels = levels_of(runs)
-    there = {level.users for level in levels}
-    left = {step.users for step in record.steps_left} if record.kind == SWEEP else set()
-    lost = {run.users for run in record.runs} - there
-    sweep = Sweep(record.id, levels, record, tuple(sorted((left | lost) - there)), tuple(remarks))
+    there = {(level.users, level.setting) for level in levels}
+    left = {(step.users, step.setting) for step in record.steps_left} if record.kind == SWEEP else set()
+    missing = (left | {(run.users, run.setting) for run in record.runs}) - there
+    sweep = Sweep(
+        record.id,
+        levels,
+        record,
+        tuple(sorted(users for users, setting in missing if not setting)),
+        tuple(remarks),
+        missing_settings=tuple(value for value in record.values if any(value == setting for _, setting in missing)),
+    )
     reports = {run.name: path.with_name(f"{Path(run.name).name}.md") for run in sweep.runs}
     return FoundSweep(sweep, path.with_suffix(".md"), reports)
 

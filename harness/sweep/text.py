@@ -11,6 +11,7 @@ from harness.report.warnings import WarningCode
 from harness.sweep.analysis import SweepAnalysis
 from harness.sweep.levels import Level, LevelRun, Sweep
 from harness.sweep.record import RUNNING
+from harness.sweep.setting_findings import setting_answer, setting_findings, values_text
 from harness.sweep.terminal import goal_text
 from harness.sweep.throughput_curve import CLIFF_RATIO, PLATEAU_RATIO, Cliff
 from harness.sweep.usl import LEAST_LEVELS, Estimate
@@ -28,19 +29,31 @@ def users_text(levels: Iterable[int]) -> str:
     return f"{joined} user{'' if listed == ['1'] else 's'}"
 
 
+def levels_text(levels: Iterable[Level]) -> str:
+    """Return levels as text, such as: 1, 5 and 10 users; delay_ms=10 and 20. Each is named once."""
+    listed = list({(level.users, level.setting): level for level in levels}.values())
+    if any(level.setting for level in listed):
+        return values_text(listed)
+    return users_text(level.users for level in listed)
+
+
 def answer_text(sweep: Sweep, analysis: SweepAnalysis) -> str:
     """Return the answer in one line: the number of users within the goal, else the level with the best throughput.
 
+    Of a sweep over a setting it is how far the levels differ, and which of them meet the goal.
     It includes a warning when the load generator may have limited the results.
     """
-    text = _answer(analysis) + _doubtful_best(sweep, analysis)
+    if sweep.is_of_setting:
+        text = setting_answer(sweep.levels, analysis.goal)
+    else:
+        text = _answer(analysis) + _doubtful_best(sweep, analysis)
     starved = [
-        level.users
+        level
         for level in sweep.levels
         if any(code in run.warning_codes for run in level.counted for code in _OF_THE_GENERATOR)
     ]
     if starved:
-        text += f" But at {users_text(starved)} the generator, not the system, may have been measured."
+        text += f" But at {levels_text(starved)} the generator, not the system, may have been measured."
     return f"{text} The sweep is not finished." if is_unfinished(sweep) else text
 
 
@@ -51,10 +64,10 @@ def counted_text(levels: Sequence[Level], label: str = "") -> str:
     """
     text = "Times and rates cover the measurement window of each run (without ramp-up, warm-up and tail)"
     unsteady = [
-        level.users for level in levels if any(WarningCode.NOT_STEADY in run.warning_codes for run in level.counted)
+        level for level in levels if any(WarningCode.NOT_STEADY in run.warning_codes for run in level.counted)
     ]
     if unsteady:
-        text += f"; at {users_text(unsteady)} it is not steady"
+        text += f"; at {levels_text(unsteady)} it is not steady"
     return f"{text}. All values are of {label} alone, errors too." if label else f"{text}. Errors cover the whole run."
 
 
@@ -114,6 +127,8 @@ def _doubtful_best(sweep: Sweep, analysis: SweepAnalysis) -> str:
 
 def findings(sweep: Sweep, analysis: SweepAnalysis) -> dict[str, str]:
     """Return the findings by name."""
+    if sweep.is_of_setting:
+        return setting_findings(sweep.levels, analysis.goal)
     if analysis.best_users is None:
         return {"throughput": "unknown at all levels"}
     return {
@@ -267,36 +282,37 @@ def _of_record(sweep: Sweep) -> Iterator[str]:
     record = sweep.record
     if record is None:
         return
-    if sweep.missing_users:
-        yield f"Missing: {users_text(sweep.missing_users)}. The findings cover only the other levels."
+    missing = ", ".join(sweep.missing_settings) or (users_text(sweep.missing_users) if sweep.missing_users else "")
+    if missing:
+        yield f"Missing: {missing}. The findings cover only the other levels."
     if record.state == RUNNING:
         yield "The sweep is not finished: the same command resumes it."
     if record.stop_reason:
         yield f"The sweep stopped early: {record.stop_reason}."
-    short = [level.users for level in sweep.levels if record.users and len(level.runs) < record.repeat]
+    short = [level for level in sweep.levels if record.users and len(level.runs) < record.repeat]
     if short and record.repeat > 1:
-        yield f"Fewer than {record.repeat} runs at {users_text(short)}."
+        yield f"Fewer than {record.repeat} runs at {levels_text(short)}."
 
 
 def _of_levels(levels: Sequence[Level]) -> Iterator[str]:
     for level in levels:
         for run in level.invalid:
             why = "; ".join(run.verdict.reasons) if run.verdict else ""
-            yield f"INVALID at {units.plural(level.users, 'user')}: {why} ({run.name}). It is not counted."
-    doubtful: dict[str, list[int]] = {}
+            yield f"INVALID at {level.text}: {why} ({run.name}). It is not counted."
+    doubtful: dict[str, list[Level]] = {}
     for level in levels:
         for run in level.counted:
             if run.verdict is not None and run.verdict.state == DOUBTFUL:
-                doubtful.setdefault("; ".join(run.verdict.reasons), []).append(level.users)
-    for why, users in doubtful.items():
-        yield f"{DOUBTFUL} at {users_text(dict.fromkeys(users))}: {why}."
-    stopped = [level.users for level in levels if any(_is_stopped(run.verdict) for run in level.runs)]
+                doubtful.setdefault("; ".join(run.verdict.reasons), []).append(level)
+    for why, found in doubtful.items():
+        yield f"{DOUBTFUL} at {levels_text(found)}: {why}."
+    stopped = [level for level in levels if any(_is_stopped(run.verdict) for run in level.runs)]
     if stopped:
-        yield f"Interrupted runs at {users_text(stopped)} are not counted."
+        yield f"Interrupted runs at {levels_text(stopped)} are not counted."
     for code in WarningCode:
-        hit = [level.users for level in levels if any(_is_separate_warning(code, run) for run in level.counted)]
+        hit = [level for level in levels if any(_is_separate_warning(code, run) for run in level.counted)]
         if hit:
-            yield f"At {users_text(hit)} {code.brief} ({code})."
+            yield f"At {levels_text(hit)} {code.brief} ({code})."
 
 
 def _is_separate_warning(code: WarningCode, run: LevelRun) -> bool:
@@ -316,12 +332,14 @@ def _of_set_up(sweep: Sweep) -> Iterator[str]:
 
 def differing(sweep: Sweep) -> dict[str, list[str]]:
     """Return the facts that should be equal in all runs of a sweep but differ, with their values in order."""
-    records = sweep.records
+    records, swept = sweep.records, sweep.setting.rpartition(".")[2]
     facts: dict[str, list[str]] = {
         "plan": [record.plan for record in records],
         "profile": [record.profile for record in records],
         "system": [record.target or record.system for record in records],
-        "system settings": [str(dict(record.system_settings)) for record in records],
+        "system settings": [
+            str({name: value for name, value in record.system_settings.items() if name != swept}) for record in records
+        ],
         "generators": [" ".join(one.name for one in record.generators) or "none" for record in records],
         "think time": [units.duration_text(record.load.think_time_s) for record in records],
         "versions": [", ".join(f"{name} {value}" for name, value in record.versions.items()) for record in records],

@@ -1,0 +1,153 @@
+"""Finds how far the levels of a sweep over a setting differ, and which are within the goal.
+
+The findings about users (capacity, plateau, cliff, knee, Universal Scalability Law) do not apply to a setting.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from statistics import fmean
+
+from harness.compare.comparison import CANNOT_TELL
+from harness.metrics.distributions import student_t_quantile
+from harness.metrics.metric import THROUGHPUT, Metric, Table, times_of
+from harness.metrics.shift import CONFIDENCE
+from harness.plan.goal import Goal
+from harness.report.verdict import DOUBTFUL
+from harness.sweep.analysis import outcome
+from harness.sweep.levels import Level, level_head
+from harness.sweep.terminal import goal_text
+
+
+@dataclass(frozen=True)
+class Contrast:
+    """The levels with the least and the greatest value of a metric, in repeats by their geometric means.
+
+    `change_ratio` is greatest ÷ least − 1, None when the least is 0. `ends` are its 95 % interval, corrected for the
+    choice among all pairs of levels; None without repeats.
+    """
+
+    metric: Metric
+    least: Level
+    most: Level
+    change_ratio: float | None
+    ends: tuple[float, float] | None
+
+    @property
+    def is_certain(self) -> bool:
+        """Whether the levels differ by more than their repeats do, and neither is DOUBTFUL."""
+        is_doubtful = bool(self.least.doubtful or self.most.doubtful)
+        return self.ends is not None and self.ends[0] > 0 and not is_doubtful
+
+
+def contrasts(levels: Sequence[Level]) -> tuple[Contrast, ...]:
+    """Return the contrasts of throughput (successful samples) and response times, of levels without an INVALID run."""
+    usable = [level for level in levels if not level.invalid]
+    found = (_contrast(metric, usable) for metric in (THROUGHPUT, *times_of(Table.BRIEF)))
+    return tuple(contrast for contrast in found if contrast is not None)
+
+
+def _contrast(metric: Metric, levels: Sequence[Level]) -> Contrast | None:
+    known = [(level, values) for level in levels if (values := _values(metric, level))]
+    if len(known) < 2:
+        return None
+    if any(value <= 0 for _, values in known for value in values):
+        by_value = sorted(known, key=lambda pair: fmean(pair[1]))
+        return Contrast(metric, by_value[0][0], by_value[-1][0], None, None)
+    logs = sorted(
+        ((level, [math.log(value) for value in values]) for level, values in known), key=lambda pair: fmean(pair[1])
+    )
+    (least, low), (most, high) = logs[0], logs[-1]
+    change = fmean(high) - fmean(low)
+    half = _half_width([values for _, values in logs], len(low), len(high))
+    ends = None if half is None else (math.expm1(change - half), math.expm1(change + half))
+    return Contrast(metric, least, most, math.expm1(change), ends)
+
+
+def _values(metric: Metric, level: Level) -> list[float]:
+    """Return the metric of each counted run."""
+    key = "success_rate_per_s" if metric == THROUGHPUT else metric.key
+    return [value for run in level.counted if (value := run.figures.of(key)) is not None]
+
+
+def _half_width(logs: Sequence[Sequence[float]], low_count: int, high_count: int) -> float | None:
+    """Return half of the interval of the difference of two means: Student's t, one variance within all levels.
+
+    Bonferroni's correction covers all pairs of levels, of which the extreme one was chosen. None without repeats.
+    """
+    freedom = sum(len(values) - 1 for values in logs)
+    if not freedom:
+        return None
+    variance = sum((value - fmean(values)) ** 2 for values in logs for value in values) / freedom
+    pair_count = len(logs) * (len(logs) - 1) / 2
+    reach = student_t_quantile(freedom, 1 - (1 - CONFIDENCE) / 2 / pair_count)
+    return reach * math.sqrt(variance * (1 / low_count + 1 / high_count))
+
+
+def setting_findings(levels: Sequence[Level], goal: Goal | None) -> dict[str, str]:
+    """Return the findings by name."""
+    found = {contrast.metric.words: _contrast_text(contrast) for contrast in contrasts(levels)}
+    if not found:
+        found = {"throughput": "unknown: needs at least two levels with counted runs"}
+    return {**found, "goal": _goal_finding(levels, goal)}
+
+
+def setting_answer(levels: Sequence[Level], goal: Goal | None) -> str:
+    """Return the answer in one line: how far throughput and the average differ, and which levels meet the goal."""
+    headline = [f"{one.metric.words}: {_contrast_text(one)}" for one in contrasts(levels)[:2]]
+    text = f"{_sentence('; '.join(headline))} " if headline else "Throughput is unknown. "
+    doubtful = [level for level in levels if level.doubtful]
+    reasons = dict.fromkeys(reason for level in doubtful for run in level.doubtful for reason in run.doubtful_reasons)
+    if reasons:
+        text += f"{DOUBTFUL} at {values_text(doubtful)}: {'; '.join(reasons)}. "
+    return text + _sentence(f"goal: {_goal_finding(levels, goal)}")
+
+
+def _sentence(text: str) -> str:
+    return f"{text[:1].upper()}{text[1:]}."
+
+
+def _contrast_text(contrast: Contrast) -> str:
+    metric, least, most = contrast.metric, contrast.least, contrast.most
+    low, high = (f"{_shown(metric, level)} {metric.unit} at {level.text}" for level in (least, most))
+    if contrast.change_ratio is None:
+        return f"{low}, {high}"
+    change = f"{contrast.change_ratio * 100:+.1f} %"
+    if contrast.ends is None:
+        return f"{low}, {high} ({change}, of one run each: repeat, REPEAT=3)"
+    ends = f"95 % interval {contrast.ends[0] * 100:+.1f} to {contrast.ends[1] * 100:+.1f} %"
+    if contrast.is_certain:
+        return f"{low}, {high}: {change} ({ends})"
+    if contrast.ends[0] > 0:
+        return f"{CANNOT_TELL}: {low}, {high} ({change}, {ends}), but a run is {DOUBTFUL}"
+    return f"{CANNOT_TELL} the levels apart: {low}, {high}, no more than repeats differ ({change}, {ends})"
+
+
+def _shown(metric: Metric, level: Level) -> str:
+    if metric == THROUGHPUT:
+        return metric.text(level.figures.success_rate_per_s)
+    return metric.mean_text(level.figures.of(metric.key))
+
+
+def _goal_finding(levels: Sequence[Level], goal: Goal | None) -> str:
+    """Return which levels are within the goal, which miss it, and which are undecided."""
+    if goal is None or goal == Goal():
+        return "none was given"
+    found = [(level, outcome(level, goal)) for level in levels]
+    parts = []
+    for is_within, words in ((True, "met at"), (False, "missed at"), (None, f"{CANNOT_TELL} at")):
+        hit = [level for level, one in found if one.is_within is is_within]
+        reasons = dict.fromkeys(reason for _, one in found if one.is_within is is_within for reason in one.reasons)
+        if hit:
+            parts.append(f"{words} {values_text(hit)}" + (f" ({'; '.join(reasons)})" if reasons else ""))
+    return f"{', '.join(parts) or 'no level was measured'} ({goal_text(goal)})"
+
+
+def values_text(levels: Sequence[Level]) -> str:
+    """Return levels of a setting as text: delay_ms=10, 20 and 40."""
+    values = [level.value for level in levels]
+    joined = " and ".join([", ".join(values[:-1]), values[-1]] if len(values) > 1 else values)
+    return f"{level_head(levels)}={joined}" if levels else "no level"
+

@@ -1,0 +1,250 @@
+"""A sweep over a setting: SET is split into levels, and the report is about the values of the setting."""
+
+import re
+from dataclasses import replace
+from pathlib import Path
+from xml.etree import ElementTree
+
+import pytest
+
+from harness.base.errors import UsageError
+from harness.cli import main
+from harness.plan.goal import Goal
+from harness.report.verdict import DOUBTFUL, Verdict
+from harness.run.request import Names
+from harness.sweep.analysis import analyse
+from harness.sweep.charts import sweep_charts
+from harness.sweep.level_axis import LevelAxis
+from harness.sweep.levels import Figures, LevelRun, Sweep, levels_of
+from harness.sweep.record import Step, SweepRecord, SweepRun
+from harness.sweep.setting_findings import contrasts, setting_answer, setting_findings
+from harness.sweep.swept_set import requests_of, set_of_level
+from tests.support.sweep_reports import SVG, run, save_record, save_run, table_under, words, written
+from tests.support.sweeps import BROKEN, SWEEP_RECORD
+from tests.support.tiny import TINY_SYSTEM, arguments_of_run, run_json, start_script, sweep_json
+
+SETTINGS = 'delay_ms = 0\nkind = "plain"\nwords = []\n'
+VALUES = ("delay_ms=10", "delay_ms=20", "delay_ms=40")
+RECORD = replace(
+    SWEEP_RECORD,
+    command='make sweep PLAN=tiny SET="delay_ms=10,20,40" USERS=4',
+    users=(4,),
+    fresh=True,
+    values=VALUES,
+    given={"set": "delay_ms=10,20,40"},
+    runs=tuple(SweepRun(4, 1, f"run-07_{number}", value) for number, value in enumerate(VALUES, start=1)),
+)
+
+
+@pytest.fixture
+def home(home):
+    """The home of the tiny plan, whose system has settings of several types."""
+    (home / "systems" / "tiny" / "system.toml").write_text(TINY_SYSTEM + SETTINGS)
+    return home
+
+
+@pytest.fixture
+def reports(tmp_path, monkeypatch):
+    """A reports folder with a sweep over delay_ms: four users wait 400, 800 and 2000 ms."""
+    monkeypatch.chdir(tmp_path)
+    for number, (value, elapsed_ms) in enumerate(zip(VALUES, (400, 800, 2000), strict=True), start=1):
+        settings = {"delay_ms": int(value.partition("=")[2]), "heap_mb": 512}
+        save_run(tmp_path / "reports" / "tiny", f"run-07_{number}", 4, elapsed_ms, system_settings=settings)
+    save_record(tmp_path / "reports", RECORD)
+    return tmp_path / "reports"
+
+
+@pytest.fixture
+def start(home, tmp_path):
+    """Start a command on the tiny plan with the fake JMeter."""
+
+    def started(script: str, *arguments: str):
+        return start_script(script, arguments_of_run(home, tmp_path, arguments), tmp_path, "works", {})
+
+    return started
+
+
+def split(home: Path, tmp_path: Path, text: str, *, is_split: bool = True):
+    return requests_of(Names("tiny", "local", set_values=text), home, tmp_path, is_split=is_split)
+
+
+def levels(rates_per_s: dict[str, tuple[float, ...]], **changes: object):
+    """Return levels at 4 users, one run for each throughput; the average (ms) is 4000 ÷ throughput."""
+    return levels_of(
+        (4, LevelRun("run", Figures(rate_per_s=rate, average_ms=4000 / rate), setting=value, **changes))
+        for value, rates in rates_per_s.items()
+        for rate in rates
+    )
+
+
+def test_the_values_of_one_setting_are_the_levels(home, tmp_path):
+    found = split(home, tmp_path, "kind=odd tiny.delay_ms=10,20,40")
+    assert [request.settings["delay_ms"] for request in found.values()] == [10, 20, 40]
+    assert {request.settings["kind"] for request in found.values()} == {"odd"}
+    assert list(found) == ["tiny.delay_ms=10", "tiny.delay_ms=20", "tiny.delay_ms=40"]
+    assert found["tiny.delay_ms=20"].set_values.shown == ("tiny.kind=odd", "tiny.delay_ms=20")
+
+
+def test_a_list_and_a_set_that_is_not_split_are_one_level(home, tmp_path):
+    assert split(home, tmp_path, "words=a,b")[""].settings["words"] == ["a", "b"]
+    assert split(home, tmp_path, "kind=a,b", is_split=False)[""].settings["kind"] == "a,b"
+    assert list(split(home, tmp_path, "words=a,b delay_ms=1,2")) == ["delay_ms=1", "delay_ms=2"]
+
+
+@pytest.mark.parametrize(
+    ("text", "is_split", "message"),
+    [
+        ("delay_ms=10,20 kind=a,b", True, "a sweep has several values of one setting; give the others one"),
+        ("delay_ms=10,,20", True, "delay_ms=10,,20: a value is empty; give values such as delay_ms=10,20,40"),
+        ("delay_ms=10,10", True, "delay_ms=10,10: 10 is listed twice; give REPEAT=2"),
+        ("delay_ms=10,soon", True, "setting delay_ms = 'soon' is not a whole number"),
+        ("delay_ms=10,20", False, 'make sweep USERS=50 SET="delay_ms=10,20"'),
+        ("delay=10,20", True, "delay is neither a setting of tiny nor a property of tiny.jmx"),
+    ],
+)
+def test_wrong_values_are_one_clear_error(home, tmp_path, text, is_split, message):
+    with pytest.raises(UsageError) as caught:
+        split(home, tmp_path, text, is_split=is_split)
+    assert message in str(caught.value)
+
+
+def test_the_command_of_a_level_has_its_value_alone():
+    assert set_of_level("kind='a b' delay_ms=10,20 x=1", "delay_ms=20") == "'kind=a b' delay_ms=20 x=1"
+    assert set_of_level(None, "") == ""
+
+
+def test_a_record_with_values_reads_back_equal_and_plans_rounds():
+    assert SweepRecord.from_json(RECORD.to_json(), "x") == RECORD
+    assert "setting" not in SWEEP_RECORD.to_json()["runs"][0]
+    left = replace(RECORD, repeat=2, runs=RECORD.runs[:2])
+    assert left.steps_left == (Step(4, 1, VALUES[2]), *(Step(4, 2, value) for value in VALUES))
+    assert left.steps_left[0].text == "delay_ms=40"
+    assert replace(RECORD, values=()).settings != RECORD.settings
+
+
+def test_levels_are_sorted_by_numbers_and_texts_stay_in_order():
+    found = levels({"delay_ms=100": (1,), "delay_ms=20": (2,)})
+    assert [level.text for level in found] == ["delay_ms=20", "delay_ms=100"]
+    found = levels({"gc=Z": (1,), "gc=G1": (2,)})
+    assert [level.value for level in found] == ["Z", "G1"]
+
+
+def test_levels_that_differ_by_more_than_repeats_are_told_apart():
+    # The means of the logarithms differ by ln 2. Within the levels each value is ln(1.1) / 2 from its mean, so the
+    # standard error is 0.0674 with two degrees of freedom, and Student's t 4.303.
+    rate, average = contrasts(levels({"delay_ms=10": (100, 110), "delay_ms=20": (200, 220)}))
+    assert rate.ends == pytest.approx((0.4966, 1.6728), abs=1e-4)
+    assert (rate.is_certain, average.is_certain) == (True, True)
+    text = setting_findings(levels({"delay_ms=10": (100, 110), "delay_ms=20": (200, 220)}), None)["throughput"]
+    assert text == (
+        "105.00 req/s at delay_ms=10, 210.00 req/s at delay_ms=20: +100.0 % (95 % interval +49.7 to +167.3 %)"
+    )
+
+
+def test_levels_within_the_scatter_of_repeats_are_not_told_apart():
+    found = levels({"delay_ms=10": (100, 110), "delay_ms=20": (105, 112)})
+    assert setting_findings(found, None)["throughput"].startswith("CANNOT TELL the levels apart: 105.00 req/s")
+    assert not contrasts(found)[0].is_certain
+
+
+def test_the_extremes_of_many_levels_are_not_told_apart_like_two_chosen_ones():
+    # Two of 20 levels are 12 % apart, and runs of a level 6 %: 2.8 standard errors, of 190 pairs no surprise.
+    rates = {f"threads={number}": (97.0, 103.0) for number in range(2, 20)}
+    chosen = {"threads=1": (91.0, 97.0), "threads=99": (103.0, 109.0)}
+    found = contrasts(levels({**rates, **chosen}))[0]
+    assert (found.least.text, found.most.text) == ("threads=1", "threads=99")
+    assert found.change_ratio == pytest.approx(0.128, abs=1e-3)
+    assert not found.is_certain
+
+
+def test_single_runs_and_doubtful_runs_are_never_certain():
+    single = levels({"delay_ms=10": (100,), "delay_ms=20": (400,)})
+    assert "of one run each: repeat, REPEAT=3" in setting_findings(single, None)["throughput"]
+    assert not contrasts(single)[0].is_certain
+    doubtful = levels(
+        {"delay_ms=10": (100, 110), "delay_ms=20": (200, 220)}, verdict=Verdict(DOUBTFUL, ("busy",), (), ())
+    )
+    assert not contrasts(doubtful)[0].is_certain
+    assert "DOUBTFUL at delay_ms=10 and 20: busy." in setting_answer(doubtful, None)
+    assert setting_findings(levels({"delay_ms=10": (100,)}), None)["throughput"].startswith("unknown: needs")
+
+
+def test_an_invalid_level_is_no_contrast():
+    found = levels({"delay_ms=10": (100,), "delay_ms=20": (200,)}, verdict=BROKEN)
+    assert contrasts(found) == ()
+
+
+def test_the_report_is_about_the_values_and_has_no_findings_about_users(reports):
+    text = written(reports, RECORD)
+    table = table_under(text, "## Levels")
+    assert (table[0][0], [row[0] for row in table[1:]]) == ("delay_ms", ["10", "20", "40"])
+    findings = text[text.index("## Findings") : text.index("## Notes")]
+    assert [line.partition(":")[0] for line in findings.splitlines() if line.startswith("- ")] == [
+        "- throughput", "- average", "- p90", "- goal",
+    ]  # fmt: skip
+    assert "- goal: met at delay_ms=10 and 20, missed at delay_ms=40 (the p90 is 2000 ms)" in findings
+    assert re.search(r"\*\*Throughput: .* at delay_ms=40, .* at delay_ms=10 \(\+.* %, of one run each", text)
+    assert "closed model, 4 users, ramp" in text
+    assert "The runs differ in system settings" not in text
+    for word in ("plateau", "knee", "Scalability", "capacity"):
+        assert word not in text
+
+
+def test_another_setting_that_differs_is_a_warning(reports):
+    save_run(reports / "tiny", "run-07_2", 4, 800, system_settings={"delay_ms": 20, "heap_mb": 1024})
+    assert "The runs differ in system settings: {'heap_mb': 512}, {'heap_mb': 1024}." in written(reports, RECORD)
+
+
+def test_a_level_without_a_readable_run_is_missing(reports):
+    (reports / "tiny" / "run-07_2.json").unlink()
+    assert "Missing: delay_ms=20. The findings cover only the other levels." in written(reports, RECORD)
+
+
+def test_exports_name_the_setting_and_several_sweeps_are_refused(reports, capsys):
+    code, out = run(capsys, "tiny/sweep-07", "--format", "csv")
+    assert (code, out.splitlines()[0].split(",")[:4]) == (0, ["sweep", "users", "setting", "run_count"])
+    assert out.splitlines()[1].startswith("tiny/sweep-07,4,delay_ms=10,1,")
+    code, out = run(capsys, "tiny/sweep-07", "--format", "json")
+    assert '"setting": "delay_ms=40"' in out
+    with pytest.raises(UsageError, match="tiny/sweep-07 is a sweep over delay_ms; give it alone"):
+        main(["sweep", "tiny/sweep-07", "x=tiny/sweep-07", "--reports", str(reports)])
+
+
+def chart_of(found):
+    sweep = Sweep("x", found)
+    picture = next(one for one in sweep_charts(sweep, analyse(found, Goal())) if one.name == "throughput.svg")
+    return ElementTree.fromstring(picture.svg)
+
+
+def test_the_axis_of_a_chart_has_the_values_of_the_setting():
+    chart = chart_of(levels({"delay_ms=10": (100,), "delay_ms=40": (50,)}))
+    assert {"delay_ms", "40"} <= set(words(chart))
+    assert "users" not in words(chart)
+    assert "most 100 at delay_ms=10" in chart.findtext(f"{SVG}desc")
+
+
+def test_texts_are_at_equal_distances_and_no_line_joins_them():
+    found = levels({"gc=G1": (100,), "gc=Z": (50,), "gc=Serial": (70,)})
+    chart = chart_of(found)
+    assert {"gc", "G1", "Z", "Serial"} <= set(words(chart))
+    assert [path for path in chart.iter(f"{SVG}path") if (path.get("class") or "").startswith("line")] == []
+    assert [LevelAxis.of(found).x(level) for level in found] == [1, 2, 3]
+
+
+@pytest.mark.real
+def test_each_value_runs_on_a_system_with_that_setting(home, finished, tmp_path):
+    command = ("sweep", "--set", "kind=odd delay_ms=10,20", "--duration", "1", "--warmup", "0")
+    code, out = finished(*command)
+    assert code == 0, out
+    assert out.count(": ready after") == 2  # started for each level
+    assert "level 1 of 2, delay_ms=10" in out
+    assert [run["setting"] for run in sweep_json(tmp_path)["runs"]] == ["delay_ms=10", "delay_ms=20"]
+    runs = [run_json(tmp_path / "reports", name) for name in ("run-01_1", "run-01_2")]
+    assert [run["system_settings"]["delay_ms"] for run in runs] == [10, 20]
+    assert [run["load"]["users"] for run in runs] == [2, 2]  # those of the plan
+    assert runs[1]["command"] == "make run PLAN=tiny USERS=2 DURATION=1 SET='kind=odd delay_ms=20'"
+    report = (tmp_path / "reports" / "tiny" / "sweep-01.md").read_text()
+    assert "- SET: tiny.kind=odd, tiny.delay_ms=10; tiny.kind=odd, tiny.delay_ms=20" in report
+    code, out = finished("sweep", "--resume", "01")
+    assert code == 0, out
+    assert "already finished" in out
