@@ -15,6 +15,7 @@ from harness.report.verdict import DOUBTFUL, INVALID, VALID, Verdict
 from harness.report.warnings import RunWarning
 from harness.run.record import RunRecord
 from harness.run.telemetry import Usage
+from harness.system.heap import HeapUse
 from harness.system.profile import ProcessProfile
 from harness.system.statements import DatabaseUse
 
@@ -97,6 +98,7 @@ class RunResult:
     cloudwatch: CloudMetrics | None = None
     profiles: tuple[ProcessProfile, ...] = ()
     databases: tuple[DatabaseUse, ...] = ()
+    heap_uses: tuple[HeapUse, ...] = ()
 
     @property
     def is_valid(self) -> bool:
@@ -132,6 +134,7 @@ class RunResult:
             cloudwatch=summary.observed.cloudwatch,
             profiles=summary.observed.profiles,
             databases=summary.observed.databases,
+            heap_uses=summary.observed.heap_uses,
         )
 
 

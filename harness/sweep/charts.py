@@ -19,7 +19,7 @@ from harness.sweep.level_axis import LevelAxis
 from harness.sweep.levels import Level, Sweep
 
 # The chart files that a report may have.
-FILE_NAME = re.compile(r"(throughput|response-time|average|p[\d.]+|errors)\.svg")
+FILE_NAME = re.compile(r"(throughput|response-time|average|p[\d.]+|errors|cpu|memory|heap(-\d+)?)\.svg")
 RATE, ERRORS = "success_rate_per_s", "error_ratio"
 # Markers distinguish lines without colour.
 _MARKERS = (
@@ -102,7 +102,7 @@ def _throughput_chart(levels: Sequence[Level], analysis: SweepAnalysis, marks: M
     if knee and saturation:
         marks = replace(marks, knee=(knee.users.value, saturation.rate_per_s))
     lines = [_line(levels, RATE, "throughput")]
-    return _picture("throughput.svg", "Throughput", unit, lines, marks, LevelAxis.of(levels))
+    return picture("throughput.svg", "Throughput", unit, lines, marks, LevelAxis.of(levels))
 
 
 def _curve_users(levels: Sequence[Level]) -> list[float]:
@@ -121,7 +121,7 @@ def _time_chart(levels: Sequence[Level], limits: Mapping[str, float], marks: Mar
     )
     lines = [_line(levels, metric.key, metric.short_title) for metric in metrics]
     marks = replace(marks, goals=goals)
-    return _picture("response-time.svg", "Response time", "ms", lines, marks, LevelAxis.of(levels))
+    return picture("response-time.svg", "Response time", "ms", lines, marks, LevelAxis.of(levels))
 
 
 def _errors_chart(levels: Sequence[Level], limits: Mapping[str, float], marks: Marks) -> Picture | None:
@@ -129,10 +129,10 @@ def _errors_chart(levels: Sequence[Level], limits: Mapping[str, float], marks: M
         goal = (f"goal: ≤ {units.percent_text(limits[ERRORS])} %", limits[ERRORS] * 100)
         marks = replace(marks, goals=(goal,))
     lines = [_line(levels, ERRORS, "errors", 100)]
-    return _picture("errors.svg", "Errors", "% of samples", lines, marks, LevelAxis.of(levels))
+    return picture("errors.svg", "Errors", "% of samples", lines, marks, LevelAxis.of(levels))
 
 
-def _picture(
+def picture(
     name: str, title: str, unit: str, lines: Sequence[Line], marks: Marks, over: LevelAxis
 ) -> Picture | None:
     """Return a chart with its file name; None when its lines have no points."""
@@ -161,7 +161,7 @@ def overlay_charts(sweeps: Sequence[Sweep], analyses: Sequence[SweepAnalysis]) -
     ):
         lines = [_line(sweep.levels, figure, sweep.name) for sweep in sweeps]
         marks = Marks(goals=((f"goal: ≤ {limits[figure]:g} ms", limits[figure]),) if figure in limits else ())
-        charts.append(_picture(name, title, unit, lines, marks, LevelAxis()))
+        charts.append(picture(name, title, unit, lines, marks, LevelAxis()))
     return tuple(one for one in charts if one)
 
 

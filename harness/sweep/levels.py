@@ -23,6 +23,7 @@ from harness.report.warnings import WarningCode
 from harness.run.record import RunRecord
 from harness.run.telemetry import GENERATOR, NOT_SYSTEM, Usage
 from harness.sweep.record import SweepRecord, level_text
+from harness.system.heap import HeapUse
 from harness.system.profile import ProcessProfile
 
 
@@ -103,6 +104,7 @@ class LevelRun:
     labels: tuple[LabelResult, ...] = ()
     profiles: tuple[ProcessProfile, ...] = ()
     setting: str = ""
+    heap_uses: tuple[HeapUse, ...] = ()
 
     @property
     def doubtful_reasons(self) -> tuple[str, ...]:
@@ -233,6 +235,7 @@ def level_run(result: RunResult) -> LevelRun:
         total=total,
         labels=result.labels,
         profiles=result.profiles,
+        heap_uses=result.heap_uses,
     )
 
 

@@ -1,4 +1,4 @@
-"""Builds the tables of CPU and memory per level, and of the system's memory growth from run to run."""
+"""Builds the tables of CPU, memory and JVM heap per level, and of the system's memory growth from run to run."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from harness.report.tables import cell, table
 from harness.run.telemetry import Usage, process_title
 from harness.sweep.growth import SUSPECT_RATIO, Growth, growth_per_run, memory_of_runs
 from harness.sweep.levels import Level, Sweep, level_head
+from harness.system.heap import HeapUse
 
 
 @dataclass(frozen=True)
@@ -46,6 +47,30 @@ def _row(process: str, usages: Sequence[Usage]) -> list[str]:
         megabytes(median(usage.rss_bytes_mean for usage in usages)),
         f"{megabytes(low_bytes)}-{megabytes(high_bytes)}",
     ]
+
+
+def heap_table(levels: Sequence[Level]) -> str:
+    """Return the table of the heap per level and JVM; an empty text when it is unknown.
+
+    For repeats, it contains the medians of the runs' means; a range covers all points of all runs.
+    """
+    rows = []
+    for level in levels:
+        uses = [use for run in level.counted for use in run.heap_uses if use.used_bytes_mean is not None]
+        for process in dict.fromkeys(use.process for use in uses):
+            rows.append([cell(level.value), *_heap_row([use for use in uses if use.process == process])])
+    heads = [level_head(levels), "process", "used MB", "range", "committed MB", "range", "reserved MB", "points"]
+    return table(heads, rows, text_columns=2) if rows else ""
+
+
+def _heap_row(uses: Sequence[HeapUse]) -> list[str]:
+    """Return the cells of one JVM at one level; every use has values."""
+    cells = [cell(uses[0].process)]
+    for size in ("used", "committed"):
+        means, lows, highs = ([getattr(use, f"{size}_bytes_{end}") for use in uses] for end in ("mean", "min", "max"))
+        cells += [units.mb_text(median(means)), f"{units.mb_text(min(lows))}-{units.mb_text(max(highs))}"]
+    reserved = [use.reserved_bytes_mean for use in uses if use.reserved_bytes_mean is not None]
+    return [*cells, units.mb_text(median(reserved)), str(sum(use.point_count for use in uses))]
 
 
 def growth_section(sweep: Sweep) -> GrowthSection | None:

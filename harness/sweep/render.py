@@ -21,7 +21,7 @@ from harness.sweep.analysis import SweepAnalysis, outcome
 from harness.sweep.cloudwatch import cloud_level_tables, cloud_title
 from harness.sweep.labels import transactions_of
 from harness.sweep.levels import Figures, Level, LevelRun, Sweep, level_head, levels_of
-from harness.sweep.processes import growth_note, growth_section, process_table
+from harness.sweep.processes import growth_note, growth_section, heap_table, process_table
 from harness.sweep.profiles import profile_table
 from harness.sweep.record import CAPACITY
 from harness.sweep.terminal import goal_text
@@ -53,6 +53,8 @@ COLUMNS: tuple[tuple[str, str, _Print], ...] = (
 # Columns that only all labels of a run together have.
 _OF_TOTAL = ("slowest_label_ms", "cycle_ms", "generator_cpu_cores", "system_cpu_cores")
 _RANGED = tuple(metric.key for metric in columns_of_runs(Table.BRIEF))
+# The charts that belong to sections of their own.
+_PROCESS_CHARTS, _HEAP_CHART = ("cpu.svg", "memory.svg"), "heap"
 HEADS = {figure: head for head, figure, _ in COLUMNS}
 PRINTS = {figure: show for _, figure, show in COLUMNS}
 
@@ -92,8 +94,11 @@ def sweep_report(
         range_table=_range_table(sweep.levels),
         transaction_table=transaction_table(sweep.levels),
         steps_table=_steps_table(sweep, analysis, links),
-        images=[image(picture, page.folder) for picture in page.pictures],
+        images=[image(one, page.folder) for one in page.pictures if not _is_of_processes(one)],
         process_table=process_table(sweep.levels),
+        process_images=[image(one, page.folder) for one in page.pictures if one.name in _PROCESS_CHARTS],
+        heap_table=heap_table(sweep.levels),
+        heap_images=[image(one, page.folder) for one in page.pictures if one.name.startswith(_HEAP_CHART)],
         profile_table=profile_table(sweep.levels),
         cloud_tables=cloud_level_tables(sweep.levels),
         cloud_title=cloud_title(sweep.levels),
@@ -105,6 +110,10 @@ def sweep_report(
         notes=page.notes,
         warnings=[cell(text) for text in warnings_of(sweep, analysis)],
     )
+
+
+def _is_of_processes(picture: Picture) -> bool:
+    return picture.name in _PROCESS_CHARTS or picture.name.startswith(_HEAP_CHART)
 
 
 def set_up(sweep: Sweep, analysis: SweepAnalysis) -> list[tuple[str, str]]:

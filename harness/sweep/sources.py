@@ -25,6 +25,7 @@ from harness.sweep.pairs import SweepComparison
 from harness.sweep.published import parse_csv, parse_markdown
 from harness.sweep.record import FORMAT_VERSION, SWEEP, SweepRecord
 from harness.sweep.render import Page, sweep_report
+from harness.sweep.usage_charts import heap_charts, usage_charts
 
 _NUMBERED = re.compile(r"(.+)#(\d+)")
 _SUFFIXES = (".json", ".md")
@@ -191,7 +192,7 @@ def write_sweep_report(
     found = read_sweep(path.with_suffix(".json"))
     assert found.report is not None and found.sweep.record is not None
     analysis = analyse(found.sweep.levels, goal or found.sweep.goal)
-    pictures = sweep_charts(found.sweep, analysis)
+    pictures = _pictures([found], [analysis])
     links = _links(found, found.report.parent)
     command = command or f"./aggregate.py sweep {found.sweep.name}"
     name = found.report.stem
@@ -236,7 +237,8 @@ def printed_sweeps(
 
 def _pictures(sweeps: Sequence[FoundSweep], analyses: Sequence[SweepAnalysis]) -> tuple[Picture, ...]:
     if len(sweeps) == 1:
-        return sweep_charts(sweeps[0].sweep, analyses[0])
+        sweep = sweeps[0].sweep
+        return (*sweep_charts(sweep, analyses[0]), *usage_charts(sweep.levels), *heap_charts(sweep.levels))
     return overlay_charts([found.sweep for found in sweeps], analyses)
 
 

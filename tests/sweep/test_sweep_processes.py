@@ -1,15 +1,23 @@
 """What a sweep's report says of CPU and memory, and of memory from run to run."""
 
+from dataclasses import replace
+from xml.etree import ElementTree
+
 import pytest
 
+from harness.report.charts.gallery import Picture
 from harness.report.verdict import INTERRUPTED, VALID, Verdict
 from harness.run.telemetry import Usage
 from harness.sweep.analysis import analyse
+from harness.sweep.charts import FILE_NAME
 from harness.sweep.growth import RunMemory, memory_of_runs
 from harness.sweep.levels import Figures, LevelRun, Sweep, levels_of
-from harness.sweep.processes import growth_section, process_table
+from harness.sweep.processes import growth_section, heap_table, process_table
 from harness.sweep.render import Page, sweep_report
+from harness.sweep.usage_charts import heap_charts, usage_charts
+from harness.system.heap import HeapUse
 from tests.support.factories import record
+from tests.support.sweep_reports import SVG, words
 from tests.support.sweeps import BROKEN
 
 MB = 1024 * 1024
@@ -89,3 +97,62 @@ def test_memory_and_growth_come_after_the_charts():
     assert "values of repeats are medians of the runs' means; ranges" in text
     assert "\n### Memory from run to run\n\nLeak suspect: shop." in text
     assert text.index("## Levels") < text.index("## CPU and memory") < text.index("## Findings")
+
+
+def heap(process: str, used_mb: int | None) -> HeapUse:
+    """A JVM whose heap has 100 MB more committed than used, and 1024 MB reserved."""
+    if used_mb is None:
+        return HeapUse(process, 0, *[None] * 9)
+    used, committed = ([(size + part) * MB for part in (0, -5, 5)] for size in (used_mb, used_mb + 100))
+    return HeapUse(process, 6, *used, *committed, *[1024 * MB] * 3)
+
+
+def with_heap(number: int, used_mb: int | None, **changes: object) -> LevelRun:
+    return replace(run(number, 100), heap_uses=(heap("shop", used_mb),), **changes)
+
+
+def chart(pictures: tuple[Picture, ...], name: str) -> ElementTree.Element:
+    return ElementTree.fromstring(next(one.svg for one in pictures if one.name == name))
+
+
+def test_cpu_and_memory_have_a_line_per_process():
+    levels = sweep((1, run(1, 100)), (8, run(2, 300)), (8, run(3, 320))).levels
+    cpu, memory = (chart(usage_charts(levels), name) for name in ("cpu.svg", "memory.svg"))
+    assert {"jmeter", "shop", "host, all processes", "least to greatest of the repeats"} <= set(words(cpu))
+    assert "shop: least 100, most 310 at 8 users, last 310 at 8 users." in memory.findtext(f"{SVG}desc")
+    assert "host, all processes" not in words(memory)
+
+
+def test_the_heap_has_a_chart_per_jvm_and_a_table():
+    levels = sweep((1, with_heap(1, 200)), (8, with_heap(2, 300)), (8, with_heap(3, 500))).levels
+    [picture] = heap_charts(levels)
+    assert picture.name == "heap.svg"
+    found = ElementTree.fromstring(picture.svg)
+    assert {"used", "committed", "reserved"} <= set(words(found))
+    assert "used: least 200, most 400 at 8 users" in found.findtext(f"{SVG}desc")
+    assert heap_table(levels).splitlines()[2:] == [
+        "| 1 | shop | 200 | 195-205 | 300 | 295-305 | 1024 | 6 |",
+        "| 8 | shop | 400 | 295-505 | 500 | 395-605 | 1024 | 12 |",
+    ]
+
+
+def test_several_jvms_have_numbered_charts():
+    both = replace(run(1, 100), heap_uses=(heap("a", 100), heap("b", 200)))
+    assert [one.name for one in heap_charts(sweep((1, both)).levels)] == ["heap-1.svg", "heap-2.svg"]
+
+
+def test_nothing_is_drawn_of_uncounted_runs_and_without_collections():
+    levels = sweep((1, with_heap(1, None)), (8, with_heap(2, 300, verdict=BROKEN))).levels
+    assert heap_charts(levels) == ()
+    assert heap_table(levels) == ""
+    assert usage_charts(sweep((8, run(1, 100, BROKEN))).levels) == ()
+
+
+def test_the_charts_are_in_their_sections():
+    levels = sweep((1, with_heap(1, 200)), (8, with_heap(2, 300)))
+    pictures = (*usage_charts(levels.levels), *heap_charts(levels.levels))
+    text = sweep_report(levels, analyse(levels.levels, None), Page(pictures, "", "sweep-07", "make"), {})
+    assert "\n## Charts\n" not in text
+    places = [text.index(part) for part in ("## CPU and memory", "sweep-07/memory.svg", "## JVM heap", "heap.svg")]
+    assert places == sorted(places)
+    assert all(FILE_NAME.fullmatch(one.name) for one in pictures)

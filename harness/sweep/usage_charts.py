@@ -1,0 +1,82 @@
+"""Draws CPU, resident memory and JVM heap of each process at each level of a sweep."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from statistics import median
+
+from harness.base.units import BYTES_PER_MB
+from harness.report.charts.gallery import Picture
+from harness.run.telemetry import HOST, STOLEN, process_title
+from harness.sweep.charts import Line, Marks, picture
+from harness.sweep.level_axis import LevelAxis
+from harness.sweep.levels import Level, LevelRun
+
+_ValueOf = Callable[[LevelRun], float | None]
+
+
+def usage_charts(levels: Sequence[Level]) -> tuple[Picture, ...]:
+    """Return the charts of CPU and memory, one line per process; without those that have no values.
+
+    A point is the median of the runs' means in the measurement window. The memory of the whole host is left out.
+    """
+    processes = _names(usage.process for level in levels for run in level.counted for usage in run.usages)
+    cpu = [_line(levels, process, _cpu_percent(process)) for process in processes if process != STOLEN]
+    memory = [_line(levels, process, _memory_mb(process)) for process in processes if process not in (HOST, STOLEN)]
+    over = LevelAxis.of(levels)
+    charts = (
+        picture("cpu.svg", "CPU", "% of one core", cpu, Marks(), over),
+        picture("memory.svg", "Memory", "MB resident", memory, Marks(), over),
+    )
+    return tuple(chart for chart in charts if chart)
+
+
+def heap_charts(levels: Sequence[Level]) -> tuple[Picture, ...]:
+    """Return a chart of the heap of each JVM: used, committed and reserved, as in `usage_charts`."""
+    processes = _names(use.process for level in levels for run in level.counted for use in run.heap_uses)
+    charts = []
+    for number, process in enumerate(processes, start=1):
+        lines = [_line(levels, size, _heap_mb(process, size)) for size in ("used", "committed", "reserved")]
+        name = f"heap-{number}.svg" if len(processes) > 1 else "heap.svg"
+        charts.append(picture(name, f"JVM heap of {process}", "MB", lines, Marks(), LevelAxis.of(levels)))
+    return tuple(chart for chart in charts if chart)
+
+
+def _names(processes: Iterator[str]) -> list[str]:
+    return list(dict.fromkeys(processes))
+
+
+def _cpu_percent(process: str) -> _ValueOf:
+    return lambda run: next((100 * usage.cpu_cores_mean for usage in run.usages if usage.process == process), None)
+
+
+def _memory_mb(process: str) -> _ValueOf:
+    def found(run: LevelRun) -> float | None:
+        sizes = (usage.rss_bytes_mean for usage in run.usages if usage.process == process)
+        return next((size / BYTES_PER_MB for size in sizes), None)
+
+    return found
+
+
+def _heap_mb(process: str, size: str) -> _ValueOf:
+    def found(run: LevelRun) -> float | None:
+        means: Iterator[int | None] = (
+            getattr(use, f"{size}_bytes_mean") for use in run.heap_uses if use.process == process
+        )
+        mean = next(means, None)
+        return None if mean is None else mean / BYTES_PER_MB
+
+    return found
+
+
+def _line(levels: Sequence[Level], name: str, value_of: _ValueOf) -> Line:
+    """Return a line of the medians over the counted runs of each level, with the range of repeats."""
+    over = LevelAxis.of(levels)
+    points, ranges = [], []
+    for level in levels:
+        values = [value for run in level.counted if (value := value_of(run)) is not None]
+        if values:
+            points.append((over.x(level), median(values)))
+        if len(values) > 1:
+            ranges.append((over.x(level), min(values), max(values)))
+    return Line(process_title(name), tuple(points), tuple(ranges))
