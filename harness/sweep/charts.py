@@ -53,8 +53,8 @@ class Line:
 class Marks:
     """The marks of a chart, as far as they are known.
 
-    `plateau` and `cliff` are users, `knee` is users and throughput, `invalid` and `doubtful` are x of levels, `curve` is a
-    curve with its name, `goals` are texts with limits, `within` is the greatest number of users within the goal.
+    `plateau` and `cliff` are users, `knee` is users and throughput, `invalid` and `doubtful` are x of levels, `curve`
+    is a curve with its name, `goals` are texts with limits, `within` is the greatest number of users within the goal.
     """
 
     plateau: tuple[int, int] | None = None
@@ -132,9 +132,7 @@ def _errors_chart(levels: Sequence[Level], limits: Mapping[str, float], marks: M
     return picture("errors.svg", "Errors", "% of samples", lines, marks, LevelAxis.of(levels))
 
 
-def picture(
-    name: str, title: str, unit: str, lines: Sequence[Line], marks: Marks, over: LevelAxis
-) -> Picture | None:
+def picture(name: str, title: str, unit: str, lines: Sequence[Line], marks: Marks, over: LevelAxis) -> Picture | None:
     """Return a chart with its file name; None when its lines have no points."""
     return Picture(name, chart(title, unit, lines, marks, over)) if any(line.points for line in lines) else None
 

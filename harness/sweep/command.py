@@ -52,8 +52,8 @@ exit codes: 0 success, also when a level misses the goal; 2 wrong use, nothing w
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Set the options of `scripts/sweep`."""
     parser.description = (
-        "Run a plan at several numbers of users, or values of a setting, and write reports/<plan>/sweep-<series> with one "
-        "report of all of them."
+        "Run a plan at several numbers of users, or values of a setting, and write reports/<plan>/sweep-<series> with "
+        "one report of all of them."
     )
     parser.epilog = _EPILOG
     parser.add_argument("--users", help="the levels, such as 1,5,10,25,50; one number for levels of --set")
@@ -147,9 +147,7 @@ class _Levels:
             left_s += start_s
         round_text = f", round {step.repeat} of {record.repeat}" if record.repeat > 1 else ""
         left = f"; about {units.duration_text(round(left_s))} left" if left_s is not None else ""
-        return (
-            f"{record.id}: level {number} of {len(record.steps)}, {step.text}{round_text}{left}"
-        )
+        return f"{record.id}: level {number} of {len(record.steps)}, {step.text}{round_text}{left}"
 
     def is_broken(self, result: RunResult) -> bool:
         """Return whether the run is INVALID."""

@@ -1,7 +1,7 @@
 """Estimates the memory growth of a process from run to run, which indicates a leak in a system that stays up.
 
-The mean resident memory of each run is fitted against the run's number in order of time by least squares. Each level has
-its own intercept, because more users need more memory without a leak. So only repeated levels contribute.
+The mean resident memory of each run is fitted against the run's number in order of time by least squares. Each level
+has its own intercept, because more users need more memory without a leak. So only repeated levels contribute.
 The interval is Student's, with runs - levels - 1 degrees of freedom.
 """
 

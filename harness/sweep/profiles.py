@@ -19,7 +19,14 @@ def profile_table(levels: Sequence[Level]) -> str:
     Of repeats it shows the first counted run.
     """
     rows = [row for level in levels for row in _rows(level)]
-    heads = (level_head(levels), "process", "hottest methods, self %", "longest waits for a lock", "threads waiting", "GC %")
+    heads = (
+        level_head(levels),
+        "process",
+        "hottest methods, self %",
+        "longest waits for a lock",
+        "threads waiting",
+        "GC %",
+    )
     return table(heads, rows, text_columns=4) if rows else ""
 
 

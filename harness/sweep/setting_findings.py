@@ -150,4 +150,3 @@ def values_text(levels: Sequence[Level]) -> str:
     values = [level.value for level in levels]
     joined = " and ".join([", ".join(values[:-1]), values[-1]] if len(values) > 1 else values)
     return f"{level_head(levels)}={joined}" if levels else "no level"
-

@@ -201,10 +201,10 @@ def test_a_level_without_a_readable_run_is_missing(reports):
 
 
 def test_exports_name_the_setting_and_several_sweeps_are_refused(reports, capsys):
-    code, out = run(capsys, "tiny/sweep-07", "--format", "csv")
+    code, out = run(capsys, "tiny/sweep-07", "--format", "csv", "--reports", str(reports))
     assert (code, out.splitlines()[0].split(",")[:4]) == (0, ["sweep", "users", "setting", "run_count"])
     assert out.splitlines()[1].startswith("tiny/sweep-07,4,delay_ms=10,1,")
-    code, out = run(capsys, "tiny/sweep-07", "--format", "json")
+    code, out = run(capsys, "tiny/sweep-07", "--format", "json", "--reports", str(reports))
     assert '"setting": "delay_ms=40"' in out
     with pytest.raises(UsageError, match="tiny/sweep-07 is a sweep over delay_ms; give it alone"):
         main(["sweep", "tiny/sweep-07", "x=tiny/sweep-07", "--reports", str(reports)])
@@ -232,7 +232,7 @@ def test_texts_are_at_equal_distances_and_no_line_joins_them():
 
 
 @pytest.mark.real
-def test_each_value_runs_on_a_system_with_that_setting(home, finished, tmp_path):
+def test_each_value_runs_on_a_system_with_that_setting(finished, tmp_path):
     command = ("sweep", "--set", "kind=odd delay_ms=10,20", "--duration", "1", "--warmup", "0")
     code, out = finished(*command)
     assert code == 0, out
