@@ -39,17 +39,32 @@ class UserCurve:
 
 
 def user_curve(load: GroupLoad, tally: SampleTally) -> UserCurve | None:
-    """Return the curve of a closed load with stages; None for other loads, and without users in the samples."""
-    span_ms, series = tally.span_ms(), tally.second_series
-    if load.is_open or not load.is_staged or span_ms is None or series.span_s is None or not series.users:
+    """Return the curve of a closed load with stages; None for other loads, and without users in the samples.
+
+    Where users pause before a request, a load begins one think time before its first sample; where they pause after
+    it, with it. The samples do not tell which, so the begin is the one from which the users deviate less.
+    """
+    if load.is_open or not load.is_staged or tally.span_ms() is None or tally.second_series.span_s is None:
         return None
-    origin_s = span_ms[0] / units.MS_PER_S - _lead_s(load)
+    if not tally.second_series.users:
+        return None
+    pauses_s = dict.fromkeys((0.0, 0.0 if load.think_time_per else load.think_time_s))
+    return min((_curve(load, tally, pause_s) for pause_s in pauses_s), key=lambda curve: curve.deviation_ratio)
+
+
+def _curve(load: GroupLoad, tally: SampleTally, pause_s: float) -> UserCurve:
+    """Return the curve of a load whose users pause so long before their first sample."""
+    span_ms = tally.span_ms()
+    assert span_ms is not None
+    origin_s = span_ms[0] / units.MS_PER_S - _lead_s(load) - pause_s
     first_s, last_s = int(origin_s), int(origin_s + load.duration_s)
     seconds = range(first_s, last_s + 1)
     asked = [_most_asked(load, second - origin_s, second + 1 - origin_s) for second in seconds]
-    delivered = series.active_users(first_s, last_s)
-    # Before its first sample and after its last one a load has no users.
-    differences = [abs(wanted - (real or 0)) for wanted, real in zip(asked, delivered, strict=True)]
+    delivered = tally.second_series.active_users(first_s, last_s)
+    # Nobody sees users who pause before their first sample. Else a load has no users before it, nor after the last one.
+    unseen = next((at for at, users in enumerate(delivered) if users is not None), 0) if pause_s else 0
+    pairs = list(zip(asked, delivered, strict=True))[unseen:]
+    differences = [abs(wanted - (real or 0)) for wanted, real in pairs]
     bucket_s = 1
     while len(seconds) / bucket_s > _POINTS_MOST:
         bucket_s *= 2
@@ -60,7 +75,7 @@ def user_curve(load: GroupLoad, tally: SampleTally) -> UserCurve | None:
         delivered=tuple(
             max((users for users in part if users is not None), default=None) for part in _buckets(delivered, bucket_s)
         ),
-        deviation_ratio=round(sum(differences) / sum(asked), 5),
+        deviation_ratio=round(sum(differences) / sum(wanted for wanted, _ in pairs), 5),
     )
 
 

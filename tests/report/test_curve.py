@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from harness.metrics.tally import SampleTally, Scope
@@ -40,6 +42,22 @@ def test_the_deviation_is_the_mean_difference_by_the_mean_curve() -> None:
     curve = user_curve(STEPS, delivered([2] * 10 + [2, 3, 4, 5] + [5] * 6 + [2] * 10))
     assert curve
     assert curve.deviation_ratio == pytest.approx(6 / 90, abs=0.0001)
+
+
+def test_users_who_pause_before_their_first_request_do_not_deviate() -> None:
+    # The load began at 998 s, two seconds before its first sample.
+    users = [2] * 10 + [2, 3, 4, 5] + [6] * 6 + [2] * 10
+    curve = user_curve(replace(STEPS, think_time_s=2.0), delivered(users[2:]))
+    assert curve and (curve.start_s, curve.deviation_ratio) == (998, pytest.approx(0, abs=0.001))
+    assert curve.delivered[:3] == (None, None, 2)
+    after = user_curve(replace(STEPS, think_time_s=2.0), delivered(users))
+    assert after and (after.start_s, after.deviation_ratio) == (1000, pytest.approx(0, abs=0.001))
+
+
+def test_a_late_load_still_deviates_where_users_pause() -> None:
+    late = [2] * 14 + [2, 3, 4, 5] + [6] * 6 + [2] * 10
+    curve = user_curve(replace(STEPS, think_time_s=2.0), delivered(late))
+    assert curve and curve.deviation_ratio > 0.2
 
 
 def test_users_of_several_generators_add_up() -> None:
