@@ -298,7 +298,7 @@ sweep_options = $(call option,plan,$(PLAN)) $(call option,env,$(ENV)) $(call opt
 refused = $(if $(strip $($(1))),echo '$(2)' >&2; exit 2,$(3))
 no_push = a sweep is not pushed by itself: when it is done, make push S3=… RUN="run-07_*"
 
-sweep: ## run a plan at several numbers of users, USERS=1,5,10,25, or values of a setting, and write one report
+sweep: ## run a plan at several numbers of users, or values of a setting, and write one report
 	@$(call refused,S3,$(no_push),$(python) scripts/sweep $(call option,users,$(USERS)) $(call option,repeat,$(REPEAT)) \
 	  $(call option,remotes,$(REMOTES)) $(call option,keys,$(KEYS)) $(sweep_options))
 
