@@ -1,7 +1,7 @@
 """The real KillBill with its Stripe stand-in: what it stores, what it answers to each gateway, and its databases.
 
-Most tests share one KillBill. They change its gateway by rendering the stand-in's mappings with other settings, as the
-supervisor does at a start, and letting the stand-in read them again.
+Most tests share one KillBill and change its gateway. The others share what a second one, with MariaDB and without the
+rights of root, left when it was stopped.
 """
 
 from __future__ import annotations
@@ -11,103 +11,43 @@ import os
 import re
 import shutil
 import socket
-import ssl
 import subprocess
-import sys
+import tempfile
 import time
-import urllib.error
 import urllib.request
 from collections import Counter
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from functools import cached_property
+from dataclasses import replace
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import psutil
 import pytest
 
-from harness.base.ports import free_port
 from harness.system.exceptions import count_exceptions
 from harness.system.heap import heap_uses, read_heaps
 from harness.system.jfr import write_heap
-from harness.system.manifest import load_manifest
 from harness.system.supervisor import Supervisor
-from harness.system.system import render
 from tests.support.killbill_client import KillBill
-from tests.support.paths import ROOT
+from tests.support.killbill_instance import (
+    BUILD,
+    FAST,
+    MANIFEST,
+    Instance,
+    free_ports,
+    started,
+    started_without_root,
+)
 
 pytestmark = pytest.mark.real
-
-MANIFEST = load_manifest(ROOT / "systems" / "killbill")
-BUILD = ROOT / "build"
-FAST = {
-    "gateway_median_ms": 5.0,
-    "plugin_threads": 20,
-    "plugin_timeout_s": 5,
-    "shiro_hash_iterations": 1,
-    # A start is most of what a test asks of a KillBill: code that is compiled well does not pay.
-    "jvm_options": ["-XX:TieredStopAtLevel=1"],
-}
-NOBODY = 65534
-
-
-class Instance:
-    """A running KillBill whose gateway can be changed."""
-
-    def __init__(self, supervisor: Supervisor, ports: dict[str, int]) -> None:
-        self.supervisor = supervisor
-        self.ports = ports
-        self.client = KillBill(supervisor.target_url)
-
-    def set_gateway(self, **settings: object) -> None:
-        """Let the stand-in behave as a start with these settings would have it."""
-        source = (MANIFEST.folder / "stripe" / "mappings.json").read_text()
-        text = render(source, {"settings": MANIFEST.resolve_settings({**FAST, **settings})}, "mappings.json")
-        json.loads(text)
-        work = Path(psutil.Process(self.supervisor.processes["stripe"]).cwd())
-        (work / "stripe" / "mappings" / "stripe.json").write_text(text)
-        url = f"http://127.0.0.1:{self.ports['stripe']}/__admin/mappings/reset"
-        urllib.request.urlopen(urllib.request.Request(url, method="POST"), timeout=10).close()
-
-    def ask_through_proxy(self, url: str, **headers: str) -> tuple[int, str]:
-        """Return status and body of a request that goes through the stand-in's CONNECT proxy, trusting its CA alone."""
-        proxy = f"http://127.0.0.1:{self.ports['stripe']}"
-        proxies = urllib.request.ProxyHandler({"http": proxy, "https": proxy})
-        opener = urllib.request.build_opener(proxies, urllib.request.HTTPSHandler(context=self.trusted))
-        try:
-            with opener.open(urllib.request.Request(url, headers=headers), timeout=20) as answer:
-                return answer.status, answer.read().decode()
-        except urllib.error.HTTPError as error:
-            with error:
-                return error.code, error.read().decode()
-
-    @cached_property
-    def trusted(self) -> ssl.SSLContext:
-        """What KillBill's JVM trusts."""
-        keytool = Path(os.path.realpath(str(shutil.which("java")))).parent / "keytool"
-        store = BUILD / "systems" / "killbill" / "ca.p12"
-        argv = [str(keytool), "-exportcert", "-rfc", "-alias", "ca", "-keystore", str(store), "-storepass", "standin"]
-        certificate = subprocess.run(argv, capture_output=True, text=True, check=True).stdout
-        return ssl.create_default_context(cadata=certificate)
-
-
-def free_ports() -> dict[str, int]:
-    """Return free ports for the names of the manifest: fixed, so that the tests know the stand-in's."""
-    ports: dict[str, int] = {}
-    for name in MANIFEST.ports:
-        ports[name] = free_port(ports.values())
-    return ports
 
 
 @pytest.fixture(scope="module")
 def instance(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Instance]:
-    logs, ports = tmp_path_factory.mktemp("logs"), free_ports()
-    settings = MANIFEST.resolve_settings(FAST)
-    with Supervisor(MANIFEST, settings, build_dir=BUILD, log_dir=logs, fixed_ports=ports) as supervisor:
-        supervisor.prepare()
-        supervisor.start()
-        yield Instance(supervisor, ports)
+    ports = free_ports()
+    with started(FAST, tmp_path_factory.mktemp("logs"), ports) as supervisor:
+        yield Instance(supervisor.target_url, supervisor.processes, ports)
 
 
 @pytest.fixture
@@ -235,7 +175,7 @@ def test_unknown_requests_to_the_stand_in_get_501_and_are_never_forwarded(instan
 def test_killbill_reaches_the_stand_in_over_tls_with_its_own_ca(instance: Instance) -> None:
     status, body = instance.ask_through_proxy("https://api.stripe.com/v1/customers/cus_1", Authorization="Bearer sk_x")
     assert (status, json.loads(body)["id"]) == (200, "cus_1")
-    listeners = psutil.Process(instance.supervisor.processes["killbill"]).net_connections(kind="tcp")
+    listeners = psutil.Process(instance.processes["killbill"]).net_connections(kind="tcp")
     peers = {connection.raddr.ip for connection in listeners if connection.raddr}
     assert {peer.removeprefix("::ffff:") for peer in peers} <= {"127.0.0.1"}
 
@@ -259,72 +199,21 @@ def test_the_published_plugin_is_unchanged_on_disk() -> None:
 
 
 def test_the_pools_of_the_profile_are_those_of_the_running_killbill(instance: Instance) -> None:
-    with urllib.request.urlopen(f"{instance.supervisor.target_url}/1.0/metrics", timeout=10) as answer:
+    with urllib.request.urlopen(f"{instance.target_url}/1.0/metrics", timeout=10) as answer:
         gauges = json.load(answer)["gauges"]
     assert gauges["main.pool.MaxConnections"]["value"] == MANIFEST.settings["dao_max_active"]
     assert gauges["osgi.pool.MaxConnections"]["value"] == MANIFEST.settings["osgi_dao_max_active"]
 
 
-def started(settings: dict[str, Any], logs: Path, ports: dict[str, int]) -> Supervisor:
-    supervisor = Supervisor(
-        MANIFEST, MANIFEST.resolve_settings(settings), build_dir=BUILD, log_dir=logs, fixed_ports=ports
-    )
-    supervisor.prepare()
-    supervisor.start()
-    return supervisor
-
-
-# As that user the interpreter's own files may be out of reach: what Python imports late is imported before.
-AS_NOBODY = """
-import encodings.idna, encodings.unicode_escape, json, os, sys
-from pathlib import Path
-from harness.base.guardian import Guardian
-from harness.system.supervisor import Supervisor
-from harness.system.manifest import load_manifest
-from tests.support.killbill_client import KillBill
-
-root, build, logs, user = Path(sys.argv[1]), Path(sys.argv[2]), Path(sys.argv[3]), int(sys.argv[4])
-manifest = load_manifest(root)
-settings = manifest.resolve_settings(json.loads(sys.argv[5]))
-with Guardian() as guardian:
-    os.setgroups([])
-    os.setgid(user)
-    os.setuid(user)
-    with Supervisor(manifest, settings, build_dir=build, log_dir=logs, guardian=guardian) as system:
-        system.start()
-        killbill = KillBill(system.target_url)
-        print("purchase", killbill.pay(killbill.account(), "PURCHASE", 10).status)
-"""
-
-
-@pytest.mark.skipif(os.geteuid() != 0, reason="the other test of MariaDB runs as an ordinary user already")
-def test_mariadb_runs_without_root(tmp_path: Path) -> None:
-    # What root prepared, and the manifest's folder, are copied to where that user can read them.
-    folder = Path("/tmp") / f"lt-nobody-{os.getpid()}"
-    try:
-        with Supervisor(
-            MANIFEST, MANIFEST.resolve_settings({"database": "mariadb"}), build_dir=BUILD, log_dir=tmp_path
-        ) as supervisor:
-            supervisor.prepare()
-        shutil.copytree(BUILD / "systems" / "killbill", folder / "systems" / "killbill", symlinks=True)
-        shutil.copytree(MANIFEST.folder, folder / "killbill")
-        (folder / "logs").mkdir()
-        subprocess.run(["chown", "-R", f"{NOBODY}:{NOBODY}", str(folder)], check=True)
-        settings = json.dumps({**FAST, "database": "mariadb"})
-        argv = [sys.executable, "-c", AS_NOBODY, folder / "killbill", folder, folder / "logs", NOBODY, settings]
-        done = subprocess.run([str(word) for word in argv], cwd=ROOT, capture_output=True, text=True, timeout=180)
-        assert done.stdout == "purchase 201\n", done.stderr
-    finally:
-        shutil.rmtree(folder, ignore_errors=True)
-
-
 class Stopped(NamedTuple):
     """What a KillBill with MariaDB left that ran beside the shared one, with a failing gateway first, and was stopped.
 
-    `kept` is what another KillBill, with the address of that MariaDB, found of a payment.
+    A process without the rights of root started it. `kept` is what another KillBill, with the address of that MariaDB,
+    found of a payment.
     """
 
     other_target_url: str
+    user_ids: dict[str, int]
     statuses: list[int]
     shared_answered: bool
     stored: dict[str, float]
@@ -333,14 +222,23 @@ class Stopped(NamedTuple):
     processes: tuple[list[str], list[str]]
     logs: Path
     recordings: dict[str, Path]
-    exception_logs: tuple[str, ...]
+    exception_logs: list[str]
 
 
 @pytest.fixture(scope="module")
-def stopped(instance: Instance, tmp_path_factory: pytest.TempPathFactory) -> Stopped:
-    logs, ports = tmp_path_factory.mktemp("stopped"), free_ports()
-    with started({**FAST, "database": "mariadb", "gateway": "failing"}, logs, ports) as other:
-        failing = Instance(other, ports)
+def stopped(instance: Instance, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stopped]:
+    folder = Path(tempfile.mkdtemp(prefix="lt-without-root-")).resolve()
+    try:
+        yield ran_beside(instance, folder, tmp_path_factory.mktemp("given"))
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def ran_beside(instance: Instance, folder: Path, logs_of_given: Path) -> Stopped:
+    ports = free_ports()
+    settings = {**FAST, "database": "mariadb", "gateway": "failing"}
+    with started_without_root(settings, folder, ports) as other:
+        failing = Instance(other.target_url, other.processes, ports)
         client = failing.client
         account = client.account()
         statuses = [client.pay(account, "PURCHASE", 10).status for _ in range(3)]
@@ -353,18 +251,19 @@ def stopped(instance: Instance, tmp_path_factory: pytest.TempPathFactory) -> Sto
             "database_user": "killbill",
             "database_password": "killbill",
         }
-        with started({**FAST, **given}, tmp_path_factory.mktemp("given"), {}) as second:
+        with started({**FAST, **given}, logs_of_given, {}) as second:
             kept = amounts_of(KillBill(second.target_url, client.tenant), payment)
             return Stopped(
                 other.target_url,
+                {name: psutil.Process(pid).uids().real for name, pid in other.processes.items()},
                 statuses,
                 answered,
                 amounts_of(client, payment),
                 kept,
-                (dict(other.facts), dict(second.facts)),
+                (other.facts, dict(second.facts)),
                 (list(other.processes), list(second.processes)),
-                logs,
-                dict(other.recordings),
+                folder / "logs",
+                {name: Path(path) for name, path in other.recordings.items()},
                 other.exception_logs,
             )
 
@@ -377,8 +276,24 @@ def test_mariadb_stores_the_same_and_a_given_database_url_is_not_cleared(stopped
     assert stopped.processes == (["stripe", "mariadb", "killbill"], ["stripe", "killbill"])
 
 
+def test_mariadb_runs_without_root(stopped: Stopped) -> None:
+    assert list(stopped.user_ids) == ["stripe", "mariadb", "killbill"]
+    assert 0 not in stopped.user_ids.values()
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can start it as root")
+def test_mariadb_starts_as_root_too(tmp_path: Path) -> None:
+    databases = replace(MANIFEST, processes=tuple(one for one in MANIFEST.processes if one.name == "mariadb"))
+    settings = databases.resolve_settings({"database": "mariadb"})
+    with Supervisor(databases, settings, build_dir=BUILD, log_dir=tmp_path) as supervisor:
+        supervisor.prepare()
+        supervisor.start()
+        assert supervisor.is_up
+        assert psutil.Process(supervisor.processes["mariadb"]).uids().real == 0
+
+
 def test_two_instances_run_side_by_side(instance: Instance, stopped: Stopped) -> None:
-    assert stopped.other_target_url != instance.supervisor.target_url
+    assert stopped.other_target_url != instance.target_url
     assert stopped.statuses == [400] * 3
     assert stopped.shared_answered
 
@@ -407,7 +322,7 @@ def test_the_recorder_records_the_heap_and_nothing_else(stopped: Stopped) -> Non
 
 
 def test_the_exceptions_of_a_failing_gateway_are_counted_in_killbills_log(stopped: Stopped) -> None:
-    assert stopped.exception_logs == ("killbill.log",)
+    assert stopped.exception_logs == ["killbill.log"]
     with (stopped.logs / "killbill.log").open() as lines:
         counts = count_exceptions(lines, "killbill.log")
     payments = [kind for kind in counts if "Error connecting to Stripe" in kind.example]

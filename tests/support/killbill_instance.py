@@ -1,0 +1,173 @@
+"""KillBills of the tests: one that the test's process starts, and one of a process without the rights of root.
+
+The gateway of both can be changed while they run, by rendering the stand-in's mappings with other settings, as the
+supervisor does at a start, and letting the stand-in read them again.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import ssl
+import subprocess
+import sys
+import urllib.error
+import urllib.request
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import psutil
+
+from harness.base.ports import free_port
+from harness.system.manifest import load_manifest
+from harness.system.supervisor import Supervisor
+from harness.system.system import render
+from tests.support.killbill_client import KillBill
+from tests.support.paths import ROOT
+
+MANIFEST = load_manifest(ROOT / "systems" / "killbill")
+BUILD = ROOT / "build"
+FAST = {
+    "gateway_median_ms": 5.0,
+    "plugin_threads": 20,
+    "plugin_timeout_s": 5,
+    "shiro_hash_iterations": 1,
+    # A start is most of what a test asks of a KillBill: code that is compiled well does not pay.
+    "jvm_options": ["-XX:TieredStopAtLevel=1"],
+}
+NOBODY = 65534
+
+
+@dataclass(frozen=True)
+class Instance:
+    """A running KillBill whose gateway can be changed; process ids by name."""
+
+    target_url: str
+    processes: Mapping[str, int]
+    ports: Mapping[str, int]
+
+    @cached_property
+    def client(self) -> KillBill:
+        """A client with a tenant of its own."""
+        return KillBill(self.target_url)
+
+    def set_gateway(self, **settings: object) -> None:
+        """Let the stand-in behave as a start with these settings would have it."""
+        source = (MANIFEST.folder / "stripe" / "mappings.json").read_text()
+        text = render(source, {"settings": MANIFEST.resolve_settings({**FAST, **settings})}, "mappings.json")
+        json.loads(text)
+        work = Path(psutil.Process(self.processes["stripe"]).cwd())
+        (work / "stripe" / "mappings" / "stripe.json").write_text(text)
+        url = f"http://127.0.0.1:{self.ports['stripe']}/__admin/mappings/reset"
+        urllib.request.urlopen(urllib.request.Request(url, method="POST"), timeout=10).close()
+
+    def ask_through_proxy(self, url: str, **headers: str) -> tuple[int, str]:
+        """Return status and body of a request that goes through the stand-in's CONNECT proxy, trusting its CA alone."""
+        proxy = f"http://127.0.0.1:{self.ports['stripe']}"
+        proxies = urllib.request.ProxyHandler({"http": proxy, "https": proxy})
+        opener = urllib.request.build_opener(proxies, urllib.request.HTTPSHandler(context=self.trusted))
+        try:
+            with opener.open(urllib.request.Request(url, headers=headers), timeout=20) as answer:
+                return answer.status, answer.read().decode()
+        except urllib.error.HTTPError as error:
+            with error:
+                return error.code, error.read().decode()
+
+    @cached_property
+    def trusted(self) -> ssl.SSLContext:
+        """What KillBill's JVM trusts."""
+        keytool = Path(os.path.realpath(str(shutil.which("java")))).parent / "keytool"
+        store = BUILD / "systems" / "killbill" / "ca.p12"
+        argv = [str(keytool), "-exportcert", "-rfc", "-alias", "ca", "-keystore", str(store), "-storepass", "standin"]
+        certificate = subprocess.run(argv, capture_output=True, text=True, check=True).stdout
+        return ssl.create_default_context(cadata=certificate)
+
+
+def free_ports() -> dict[str, int]:
+    """Return free ports for the names of the manifest: fixed, so that the tests know the stand-in's."""
+    ports: dict[str, int] = {}
+    for name in MANIFEST.ports:
+        ports[name] = free_port(ports.values())
+    return ports
+
+
+def started(settings: dict[str, Any], logs: Path, ports: dict[str, int]) -> Supervisor:
+    """Return the supervisor of a KillBill that is ready."""
+    supervisor = Supervisor(
+        MANIFEST, MANIFEST.resolve_settings(settings), build_dir=BUILD, log_dir=logs, fixed_ports=ports
+    )
+    supervisor.prepare()
+    supervisor.start()
+    return supervisor
+
+
+class Started(NamedTuple):
+    """What the supervisor of another process says of the KillBill that it started."""
+
+    target_url: str
+    processes: dict[str, int]
+    facts: dict[str, str]
+    recordings: dict[str, str]
+    exception_logs: list[str]
+
+
+# As another user the interpreter's own files may be out of reach: what Python imports late is imported before.
+WITHOUT_ROOT = """
+import encodings.idna, encodings.unicode_escape, json, os, sys
+from pathlib import Path
+from harness.base.guardian import Guardian
+from harness.system.supervisor import Supervisor
+from harness.system.manifest import load_manifest
+
+root, build, logs, user = Path(sys.argv[1]), Path(sys.argv[2]), Path(sys.argv[3]), int(sys.argv[4])
+manifest, ports = load_manifest(root), json.loads(sys.argv[6])
+settings = manifest.resolve_settings(json.loads(sys.argv[5]))
+with Guardian() as guardian:
+    if user != os.geteuid():
+        os.setgroups([])
+        os.setgid(user)
+        os.setuid(user)
+    with Supervisor(
+        manifest, settings, build_dir=build, log_dir=logs, fixed_ports=ports, guardian=guardian
+    ) as system:
+        system.start()
+        recordings = {name: str(path) for name, path in system.recordings.items()}
+        said = (system.target_url, dict(system.processes), dict(system.facts), recordings, system.exception_logs)
+        print(json.dumps(said), flush=True)
+        sys.stdin.read()
+"""
+
+
+@contextmanager
+def started_without_root(settings: dict[str, Any], folder: Path, ports: dict[str, int]) -> Iterator[Started]:
+    """Start a KillBill by a process without the rights of root, and stop it; its logs are in `folder`/logs.
+
+    What is prepared, and the manifest's folder, are copied to `folder`, where that user can read them.
+    """
+    user = os.geteuid() or NOBODY
+    resolved = MANIFEST.resolve_settings(settings)
+    with Supervisor(MANIFEST, resolved, build_dir=BUILD, log_dir=folder / "prepare") as supervisor:
+        supervisor.prepare()
+    shutil.copytree(BUILD / "systems" / "killbill", folder / "systems" / "killbill", symlinks=True)
+    shutil.copytree(MANIFEST.folder, folder / "killbill")
+    (folder / "logs").mkdir()
+    if user != os.geteuid():
+        subprocess.run(["chown", "-R", f"{user}:{user}", str(folder)], check=True)
+    argv = [sys.executable, "-c", WITHOUT_ROOT, folder / "killbill", folder, folder / "logs", user]
+    argv += [json.dumps(settings), json.dumps(ports)]
+    process = subprocess.Popen(
+        [str(word) for word in argv], cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    )
+    assert process.stdout
+    try:
+        said = process.stdout.readline()
+        assert said, "KillBill did not start; its process says why on standard error"
+        yield Started(*json.loads(said))
+    finally:
+        process.communicate(timeout=60)
+    assert process.returncode == 0
