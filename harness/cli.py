@@ -14,7 +14,6 @@ from typing import NamedTuple, Protocol, cast
 
 from harness.base.errors import UsageError
 from harness.base.interrupts import Interrupts
-from harness.base.toolchain import ROOT
 
 AGGREGATE = "aggregate.py"
 
@@ -147,6 +146,8 @@ def _verb(arguments: Sequence[str]) -> str:
 def _print_help_or_version(word: str) -> None:
     """Print the help or the version and exit; exit with an error for any other option, or for no word at all."""
     import tomllib
+
+    from harness.base.toolchain import ROOT
 
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     parser = _parser(AGGREGATE)

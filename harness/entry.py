@@ -11,6 +11,8 @@ import sys
 _ROOT = os.path.dirname(os.path.dirname(os.path.realpath(__file__)))  # noqa: PTH120 - pathlib loads slowly
 _VENV = f"{_ROOT}/.venv"
 _AGGREGATE = "aggregate.py"
+# What harness/base/python_packages.py leaves when it has installed the packages: a copy of their list.
+_STAMP = ".installed-requirements.txt"
 
 
 def start(program: str) -> None:
@@ -22,6 +24,15 @@ def start(program: str) -> None:
     sys.exit(run(program))
 
 
+def has_current_packages() -> bool:
+    """Return whether this is the Python of .venv, and .venv has the packages of requirements.txt."""
+    try:
+        with open(f"{_ROOT}/requirements.txt", "rb") as wanted, open(f"{_VENV}/{_STAMP}", "rb") as installed:  # noqa: PTH123
+            return os.path.realpath(sys.prefix) == os.path.realpath(_VENV) and wanted.read() == installed.read()
+    except OSError:
+        return False
+
+
 def console_script() -> None:
     """Run the program that a console script is named after: `harness-run` is scripts/run, `harness` is aggregate.py."""
     _, _, name = os.path.basename(sys.argv[0]).partition("-")  # noqa: PTH119
@@ -31,7 +42,7 @@ def console_script() -> None:
 def _enter_complete_venv(program: str) -> None:
     """Run the program again with the Python of .venv, unless .venv was never completed: then it is built first."""
     python = f"{_VENV}/bin/python"
-    is_complete = os.path.exists(f"{_VENV}/.installed-requirements.txt") and os.access(python, os.X_OK)  # noqa: PTH110
+    is_complete = os.path.exists(f"{_VENV}/{_STAMP}") and os.access(python, os.X_OK)  # noqa: PTH110
     if is_complete and os.path.realpath(sys.prefix) != os.path.realpath(_VENV):
         os.execv(python, [python, f"{_ROOT}/{program}", *sys.argv[1:]])
 

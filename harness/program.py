@@ -11,8 +11,8 @@ import sys
 
 from harness.base import standard_streams
 from harness.base.errors import EXIT_BUG, EXIT_INTERRUPTED, EXIT_OK, EXIT_USAGE, HarnessError
-from harness.base.first_setup import enter_venv
 from harness.base.interrupts import Interrupts
+from harness.entry import has_current_packages
 
 _AGGREGATE = "aggregate.py"
 # Variables of make that are options without a value.
@@ -40,8 +40,11 @@ def run(program: str) -> int:
 
 def _code_of(program: str) -> int:
     try:
-        with Interrupts():
-            enter_venv(program)
+        if not has_current_packages():
+            from harness.base.first_setup import enter_venv  # here, because no complete .venv needs it
+
+            with Interrupts():
+                enter_venv(program)
         from harness.cli import main  # here, because it is imported only inside .venv
 
         return main(sys.argv[1:], program)

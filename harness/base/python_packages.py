@@ -14,7 +14,7 @@ from pathlib import Path
 
 from harness.base import setup_step
 from harness.base.errors import StartError, UsageError
-from harness.base.once import has_stamp, lock, stamp_of
+from harness.base.once import has_stamp, lock
 from harness.base.setup_step import Step
 from harness.base.toolchain import BUILD, ROOT
 
@@ -70,7 +70,7 @@ def ensure_otava_venv() -> Path:
 def _ensure_packages(venv: Path, files: Sequence[Path]) -> Path:
     """Return the Python of an environment with all the requirements; another version in the first file rebuilds it."""
     python = venv / "bin" / "python"
-    stamps = {path: stamp_of([path]) for path in files}
+    stamps = {path: path.read_text() for path in files}  # a copy is compared faster than a hash
 
     def missing() -> list[Path]:
         if not python.exists():  # also when its base Python is gone

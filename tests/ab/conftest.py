@@ -1,17 +1,18 @@
 """A home whose system has a setting to compare, and scripts/ab with runs that take no time."""
 
 import json
+import shutil
 
 import pytest
 
 from harness.cli import main
 from harness.run import child
-from tests.support.ab_tests import FAKE_RUN
+from tests.support.ab_tests import FAKE_RUN, SIDES
 from tests.support.paths import FAKE_JMETER
 from tests.support.report_folder import add_run
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def template(tmp_path_factory):
     """The JSON of a run of 2,000 samples of 100 ms."""
     reports = tmp_path_factory.mktemp("template")
@@ -43,3 +44,19 @@ def ab(home, tmp_path, template, monkeypatch):
         return main(["--plan=tiny", *arguments, *folders], "scripts/ab")
 
     return run
+
+
+@pytest.fixture(scope="session")
+def finished_test(tmp_path_factory):
+    """The folder for the reports of one finished test, which `regressed` fills."""
+    return tmp_path_factory.mktemp("finished") / "ab"
+
+
+@pytest.fixture
+def regressed(ab, finished_test, tmp_path):
+    """The reports of a finished test in which B is slower: the first test that needs them runs it."""
+    if finished_test.exists():
+        shutil.copytree(finished_test, tmp_path / "ab")
+    else:
+        assert ab(*SIDES) == 1
+        shutil.copytree(tmp_path / "ab", finished_test)
