@@ -4,7 +4,7 @@
 .DEFAULT_GOAL := help
 .SUFFIXES:
 MAKEFLAGS += --no-builtin-rules
-.PHONY: help explain setup init check gui run sweep capacity ab tune nightly system generator generator-keys report merge compare pin summary history accept site comment metrics push pull ls test test-fast lint bench clean
+.PHONY: help explain setup init check gui run sweep capacity ab tune nightly system generator generator-keys report merge compare release pin summary history accept site comment metrics push pull ls test test-fast lint bench clean
 
 PLAN ?= killbill-stripe
 ENV ?= local
@@ -31,6 +31,7 @@ takes.generator-keys := KEYS
 takes.report := RUN HTML PLAN REPORTS
 takes.merge := RUNS INTO REPORTS
 takes.compare := BASE NEW PLAN THRESHOLD LABEL ANYWAY SURE HTML REPORTS
+takes.release := NEW BASE LONG TEMPLATE ANYWAY REPORTS
 takes.pin := RUN AS REMOVE PLAN REPORTS
 takes.summary := REPORTS
 takes.history := PLAN LABEL METRIC USERS LAST REPORTS
@@ -122,6 +123,7 @@ about.RESUME := RESUME=07                    resume sweep-07; repeating the comm
 about.nightly.RESUME := RESUME=1                     resume the last nightly run
 about.NEW := NEW=1                        start a new sweep, although one with these settings is unfinished
 about.compare.NEW := NEW=run-07_2                 runs of the contender, as in BASE
+about.release.NEW := NEW=folio-checkin/sweep-02      sweep of the release; Goldenrod=folio-checkin/sweep-02 names it (required)
 about.FROM := FROM=1                       users of the first run (default: 1, or 1 for each of several loads)
 about.MOST := MOST=400                     the largest number of users to try
 about.SUITE := SUITE=env/nightly.toml       the loads to run (default: env/nightly.toml)
@@ -136,6 +138,9 @@ about.RUNS := RUNS="gen1/run-01_1 gen2/run-01_1"  the runs to merge (required)
 about.INTO := INTO=reports/…/run-02_1      folder of the merged run (default: the next free name)
 about.BASE := BASE=run-07_1                runs of the baseline: one or several, pins, patterns such as run-07_*, or a sweep
 about.run.BASE := BASE=run-07_1                compare with this run, pin or report (default: the previous run and the pins)
+about.release.BASE := BASE=folio-checkin/sweep-01     sweep of the earlier release, likewise (required)
+about.LONG := LONG=folio-checkin/run-03_1     a longer run of the release: memory and response times from start to end
+about.TEMPLATE := TEMPLATE=ptf                layout of the page (default: ptf)
 about.COMPARE := COMPARE=0                    compare the run with nothing
 about.THRESHOLD := THRESHOLD="p95=20%"          the smallest relevant change (default: the plan's)
 about.LABEL := LABEL="Capture Payment"      label (default: TOTAL)
@@ -346,6 +351,12 @@ compare: ## is NEW slower than BASE? writes REPORTS/<plan>/compare-<BASE>-<NEW>.
 	  $(foreach one,$(THRESHOLD),$(call option,threshold,$(one))) $(call option,plan,$(call given,PLAN)) \
 	  $(if $(strip $(ANYWAY)),--anyway) $(html) $(sure),echo \
 	  'give BASE=killbill-stripe/run-07_1 NEW=killbill-stripe/run-07_2' >&2; exit 2)
+
+release: ## the page of a release: sweep NEW against sweep BASE, as Markdown, HTML and for Confluence
+	@$(if $(and $(strip $(BASE)),$(strip $(NEW))),$(python) aggregate.py release $(call option,base,$(BASE)) \
+	  $(call option,new,$(NEW)) $(call option,long,$(LONG)) $(call option,template,$(TEMPLATE)) \
+	  $(if $(strip $(ANYWAY)),--anyway) $(call option,reports,$(REPORTS)),echo \
+	  'give BASE=folio-checkin/sweep-01 NEW=folio-checkin/sweep-02' >&2; exit 2)
 
 pin: ## compare every later run with RUN (AS=baseline), list the pins, or REMOVE one
 	@$(python) aggregate.py pin $(if $(strip $(RUN)),$(call path,$(RUN))) $(call option,as,$(call given,AS)) \

@@ -41,6 +41,7 @@ VERBS = {
     "report": Command("harness.report.command", "write the report of a run again; --merge makes one run of several"),
     "compare": Command("harness.compare.command", "compare two runs, two groups of runs, or two sweeps"),
     "sweep": Command("harness.sweep.report_command", "write the report of one sweep, or of several side by side"),
+    "release": Command("harness.release.command", "write the page of a release: its sweep against an earlier one"),
     "ab": Command("harness.ab.report_command", "write the report of an A/B test again"),
     "tune": Command("harness.tune.report_command", "write the report of a designed experiment again"),
     "profile": Command("harness.report.profile_command", "print the profile of a run, or what made a label slow"),
@@ -85,6 +86,7 @@ examples:
   ./aggregate.py profile thruzero/run-07_1 --label home         what the system did in the slowest seconds of a label
   ./aggregate.py compare run-07_1 run-07_2                      is the second run slower than the first?
   ./aggregate.py sweep killbill-stripe/sweep-02                 how many users meet the goal, with charts
+  ./aggregate.py release --base folio-checkin/sweep-01 --new folio-checkin/sweep-02      the page of a release
   ./aggregate.py ab lb-nginx/ab-01                             the report of that A/B test again
   ./aggregate.py tune killbill-stripe/tune-01                   the report of that designed experiment again
   ./aggregate.py pin killbill-stripe/run-07_1                   compares every later run of the plan with it

@@ -28,6 +28,10 @@ _WRONG_REGION = {"301", "AuthorizationHeaderMalformed", "IllegalLocationConstrai
 _RIGHTS = {
     "CompleteMultipartUpload": "s3:PutObject",
     "CreateMultipartUpload": "s3:PutObject",
+    "DescribeDBInstances": "rds:DescribeDBInstances",
+    "DescribeInstances": "ec2:DescribeInstances",
+    "DescribeServices": "ecs:DescribeServices",
+    "DescribeTaskDefinition": "ecs:DescribeTaskDefinition",
     "DescribeVolumes": "ec2:DescribeVolumes",
     "GetMetricData": "cloudwatch:GetMetricData",
     "HeadObject": "s3:GetObject",

@@ -280,7 +280,7 @@ def _compare_two_sweeps(options: argparse.Namespace, names: Sequence[str]) -> in
         found = [replace(one, sweep=of_label(one.sweep, options.label)) for one in found]
     base, new = found
     thresholds = _thresholds(options, [new.sweep.record.plan if new.sweep.record else ""])
-    comparison = compare_levels(base, new, thresholds, anyway=options.anyway)
+    comparison = compare_levels(base, new, thresholds, anyway=options.anyway).whole
     analyses = [analyse(one.sweep.levels, one.sweep.goal) for one in found]
     label = ["--label", options.label] if options.label is not None else []
     sweeps = [_sweep_name(one) for one in found]

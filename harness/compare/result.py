@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 from harness.cloudwatch.points import CloudMetrics
 from harness.metrics.batches import Batches
-from harness.metrics.figures import LOAD, Group, LabelFigures
+from harness.metrics.figures import LOAD, ErrorKind, Group, LabelFigures
 from harness.metrics.histogram import Histogram
 from harness.metrics.window import Window
 from harness.report.summary import RunSummary
@@ -81,6 +81,7 @@ class RunResult:
     `kind` is the kind of source. JTL files and Markdown reports have no record; only Markdown reports of this harness
     have a verdict. `remarks` list what was corrected or left blank on reading. `origin_s` is the start of the load
     (seconds since 1970). `whole` is the TOTAL of the whole run when the window excludes a part: error goals use it.
+    `errors` are the failures of the whole run by label and cause.
     """
 
     name: str
@@ -99,6 +100,7 @@ class RunResult:
     profiles: tuple[ProcessProfile, ...] = ()
     databases: tuple[DatabaseUse, ...] = ()
     heap_uses: tuple[HeapUse, ...] = ()
+    errors: tuple[ErrorKind, ...] = ()
 
     @property
     def is_valid(self) -> bool:
@@ -135,6 +137,7 @@ class RunResult:
             profiles=summary.observed.profiles,
             databases=summary.observed.databases,
             heap_uses=summary.observed.heap_uses,
+            errors=summary.errors,
         )
 
 

@@ -16,17 +16,19 @@ from harness.run.record import RunRecord
 
 # Format 3 added fields of labels that a catalogue does not use.
 OLDEST_VERSION = 2
-SWEEP, AB_TEST, EXPERIMENT, COMPARISON, HISTORY = "sweep", "A/B test", "experiment", "comparison", "history"
+SWEEP, AB_TEST, EXPERIMENT = "sweep", "A/B test", "experiment"
+COMPARISON, RELEASE, HISTORY = "comparison", "release", "history"
 # The kinds of reports about several runs, in the order of lists, with the heading of each.
 KIND_TITLES = (
     (SWEEP, "Sweeps"), (AB_TEST, "A/B tests"), (EXPERIMENT, "Experiments"), (COMPARISON, "Comparisons"),
-    (HISTORY, "Over time"),
+    (RELEASE, "Releases"), (HISTORY, "Over time"),
 )  # fmt: skip
 # The folders of A/B tests and of designed experiments in the reports folder. Like the reports folder they have a folder
 # for each plan, whose runs are those of its tests.
 AB_FOLDER, TUNE_FOLDER = "ab", "tune"
 _KIND_PREFIXES = (
-    ("sweep-", SWEEP), ("ab-", AB_TEST), ("tune-", EXPERIMENT), ("compare-", COMPARISON), ("history-", HISTORY),
+    ("sweep-", SWEEP), ("ab-", AB_TEST), ("tune-", EXPERIMENT), ("compare-", COMPARISON),
+    ("release-", RELEASE), ("history-", HISTORY),
 )  # fmt: skip
 _LABEL_KEYS = (
     "label", "sample_count", "error_count", "error_ratio", "average_ms", "percentiles_ms", "min_ms", "max_ms",
@@ -71,7 +73,7 @@ class Entry:
 
 @dataclass(frozen=True)
 class Document:
-    """A report about several runs: a sweep, an A/B test, an experiment, a comparison, a history.
+    """A report about several runs: a sweep, an A/B test, an experiment, a comparison, a release, a history.
 
     `folder` is its folder in the reports folder; `headline` is its first sentence in bold.
     """

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from harness.base.errors import UsageError
 from harness.compare.comparable import warnings_of
 from harness.compare.compare import compare
+from harness.compare.comparison import Comparison
 from harness.compare.result import RunResult
 from harness.compare.sources import read_result
 from harness.plan.thresholds import Thresholds
@@ -18,42 +19,51 @@ from harness.sweep.text import users_text
 from harness.sweep.verdict import with_verdict
 
 
-def compare_levels(base: FoundSweep, new: FoundSweep, thresholds: Thresholds, *, anyway: bool) -> SweepComparison:
+@dataclass(frozen=True)
+class ComparedLevels:
+    """Two compared sweeps: `whole` has the verdict over all levels, `levels` the comparison of the runs by users.
+
+    `base` and `new` are the results of the runs by users, also of levels that only one side has.
+    """
+
+    whole: SweepComparison
+    levels: Mapping[int, Comparison]
+    base: Mapping[int, Sequence[RunResult]]
+    new: Mapping[int, Sequence[RunResult]]
+
+
+def compare_levels(base: FoundSweep, new: FoundSweep, thresholds: Thresholds, *, anyway: bool) -> ComparedLevels:
     """Return the comparison of two sweeps with its verdict. UsageError when they have no level in common.
 
     With `anyway`, runs that are DOUBTFUL or differ in load are judged, too.
     """
     comparison = compare_sweeps(base.sweep, new.sweep)
-    if not {level.users for level in base.sweep.levels} & {level.users for level in new.sweep.levels}:
+    common = {level.users for level in base.sweep.levels} & {level.users for level in new.sweep.levels}
+    if not common:
         levels = " against ".join(users_text(level.users for level in one.sweep.levels) for one in (base, new))
         raise UsageError(
             f"{base.sweep.name} and {new.sweep.name} have no level in common ({levels})",
             "compare sweeps over some of the same USERS",
         )
     old, young = _results(base), _results(new)
+    levels_compared = {users: compare(old[users], young[users], thresholds, anyway) for users in sorted(common)}
     comparison = replace(
         comparison,
-        verdicts=_verdicts(old, young, thresholds, anyway),
+        verdicts=tuple(
+            _verdict(users, (old[users], young[users]), found, anyway) for users, found in levels_compared.items()
+        ),
         caveats=tuple(warnings_of([run for side in (old, young) for runs in side.values() for run in runs])),
     )
-    return with_verdict(comparison, thresholds)
+    return ComparedLevels(with_verdict(comparison, thresholds), levels_compared, old, young)
 
 
-def _verdicts(
-    old: Mapping[int, Sequence[RunResult]],
-    young: Mapping[int, Sequence[RunResult]],
-    thresholds: Thresholds,
-    anyway: bool,
-) -> tuple[LevelVerdict, ...]:
-    """Return the verdict on the runs of each level that both sweeps have."""
-    found = []
-    for users in sorted(old.keys() & young.keys()):
-        comparison = compare(old[users], young[users], thresholds, anyway)
-        is_repeated = min(len(old[users]), len(young[users])) > 1
-        is_doubtful = not anyway and any(run.is_doubtful for run in (*old[users], *young[users]))
-        reason = "; ".join(comparison.reasons)
-        found.append(LevelVerdict(users, comparison.verdict, reason, is_repeated, is_doubtful))
-    return tuple(found)
+def _verdict(
+    users: int, sides: tuple[Sequence[RunResult], Sequence[RunResult]], comparison: Comparison, anyway: bool
+) -> LevelVerdict:
+    """Return the verdict on the runs of a level that both sweeps have."""
+    is_repeated = min(map(len, sides)) > 1
+    is_doubtful = not anyway and any(run.is_doubtful for side in sides for run in side)
+    return LevelVerdict(users, comparison.verdict, "; ".join(comparison.reasons), is_repeated, is_doubtful)
 
 
 def _results(found: FoundSweep) -> dict[int, list[RunResult]]:

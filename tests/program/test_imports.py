@@ -29,6 +29,7 @@ ORDER = (
     "forge",
     "nightly",
     "site",
+    "release",
 )
 # What starts processes, opens sockets, looks at the clock or at the environment.
 ACTING = {

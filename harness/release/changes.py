@@ -1,0 +1,117 @@
+"""Builds the tables of response times: both releases, the change, and whether it can be told from noise."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+from harness.base import units
+from harness.compare.comparison import CANNOT_TELL, OK, Comparison, LabelComparison, MetricComparison
+from harness.compare.render import is_better
+from harness.metrics.figures import TOTAL
+from harness.metrics.metric import AVERAGE, THROUGHPUT, Metric, metric_of
+from harness.report.tables import cell, table
+from harness.sweep.text import users_text
+
+P75, P95 = metric_of("p75"), metric_of("p95")
+# The metrics of all requests together, and of each label.
+OF_TOTAL = (AVERAGE, P75, P95, THROUGHPUT)
+OF_LABELS = (AVERAGE, P95)
+BETTER = f"{OK}, better"
+_UNKNOWN = "~"
+# One row of a table: the texts that name it, and what was compared.
+_Row = tuple[Sequence[str], LabelComparison]
+
+
+def verdict_text(metric: MetricComparison) -> str:
+    """Return the verdict on a change: REGRESSED, OK, `OK, better` or CANNOT TELL; empty when a side is unknown."""
+    if metric.base is None or metric.new is None:
+        return ""
+    return BETTER if is_better(metric) else metric.verdict
+
+
+def change_text(metric: MetricComparison) -> str:
+    """Return both values, the change and the verdict: `p95 914 → 1093 ms, +19.58 %: REGRESSED`."""
+    shown = metric.metric
+    change = units.signed_percent(metric.change_ratio) or _UNKNOWN
+    values = f"{shown.words} {shown.text(metric.base)} → {shown.text(metric.new)} {shown.unit}"
+    return f"{values}, {change} {shown.change_unit}: {verdict_text(metric)}"
+
+
+def level_table(levels: Mapping[int, Comparison], names: tuple[str, str]) -> str:
+    """Return the table of all requests together, a row per number of users; empty without any."""
+    rows = [((str(users),), found.total) for users, found in levels.items() if found.total]
+    return _table(("users",), rows, OF_TOTAL, names)
+
+
+def label_table(levels: Mapping[int, Comparison], names: tuple[str, str]) -> str:
+    """Return the table of labels × users: a row per label and number of users, in the order of the labels."""
+    return _table(("label", "users"), [*_label_rows(levels)], OF_LABELS, names)
+
+
+def _label_rows(levels: Mapping[int, Comparison]) -> Iterator[_Row]:
+    for name in dict.fromkeys(label.label for found in levels.values() for label in found.labels):
+        for users, found in levels.items():
+            for label in found.labels:
+                if label.label == name:
+                    yield (cell(name), str(users)), label
+
+
+def _table(heads: Sequence[str], rows: Sequence[_Row], metrics: Iterable[Metric], names: tuple[str, str]) -> str:
+    """Return a table with four columns per metric: base, new, change in %, verdict; empty without rows."""
+    shown = [metric for metric in metrics if any(_is_known(label.of(metric)) for _, label in rows)]
+    if not shown:
+        return ""
+    base, new = (cell(name) for name in names)
+    columns = [
+        head
+        for metric in shown
+        for head in (f"{base} {metric.title}", f"{new} {metric.title}", "delta %", "verdict")
+    ]  # fmt: skip
+    body = [[*texts, *(text for metric in shown for text in _cells(label.of(metric)))] for texts, label in rows]
+    return table([*heads, *columns], body, text_columns=1)
+
+
+def _is_known(metric: MetricComparison | None) -> bool:
+    return metric is not None and (metric.base is not None or metric.new is not None)
+
+
+def _cells(metric: MetricComparison | None) -> list[str]:
+    if metric is None:
+        return [""] * 4
+    values = [metric.metric.text(value) for value in (metric.base, metric.new)]
+    return [*values, units.signed_percent(metric.delta_ratio) or _UNKNOWN, verdict_text(metric)]
+
+
+def reasons(levels: Mapping[int, Comparison]) -> list[str]:
+    """Return why changes in the tables cannot be told, each reason once with its metrics and users."""
+    found: dict[str, dict[str, dict[int, None]]] = {}
+    for users, comparison in levels.items():
+        total = [comparison.total] if comparison.total else []
+        for label, metrics in [*((one, OF_TOTAL) for one in total), *((one, OF_LABELS) for one in comparison.labels)]:
+            for metric in filter(None, map(label.of, metrics)):
+                if verdict_text(metric) == CANNOT_TELL:
+                    why = metric.reason.rstrip(".") or "the interval contains both relevant and irrelevant changes"
+                    found.setdefault(why, {}).setdefault(metric.metric.words, {})[users] = None
+    return [
+        f"{CANNOT_TELL}, {why}: {'; '.join(f'{words} at {users_text(users)}' for words, users in metrics.items())}."
+        for why, metrics in found.items()
+    ]
+
+
+def one_sided(levels: Mapping[int, Comparison], names: tuple[str, str]) -> list[str]:
+    """Return a sentence for each release with the labels that only its runs have."""
+    sides = (
+        (names[0], [label for found in levels.values() for label in found.only_base]),
+        (names[1], [label for found in levels.values() for label in found.only_new]),
+    )
+    return [f"Only {name} has {', '.join(dict.fromkeys(labels))}." for name, labels in sides if labels]
+
+
+def labels_with(levels: Mapping[int, Comparison], verdict: str) -> dict[str, list[int]]:
+    """Return the labels whose average or p95 has a verdict, TOTAL first, with the users at which it has."""
+    found: dict[str, list[int]] = {}
+    for users, comparison in levels.items():
+        for label in [*([comparison.total] if comparison.total else []), *comparison.labels]:
+            if any(verdict_text(metric) == verdict for metric in filter(None, map(label.of, OF_LABELS))):
+                found.setdefault(label.label, []).append(users)
+    return dict(sorted(found.items(), key=lambda item: item[0] != TOTAL))

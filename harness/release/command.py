@@ -1,0 +1,92 @@
+"""`aggregate.py release`: write the page of a release: its sweep against that of an earlier release."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import shlex
+from dataclasses import replace
+from pathlib import Path
+
+from harness.base.errors import EXIT_OK, UsageError
+from harness.base.log import stderr_log
+from harness.base.toolchain import ROOT
+from harness.plan.plan import load_plan
+from harness.plan.thresholds import Thresholds
+from harness.release.files import infrastructure_of, read_infrastructure_once, read_long_run, write_release
+from harness.release.release import Release, record_of, release_of
+from harness.release.render import TEMPLATES
+from harness.release.summary import headline
+from harness.sweep.sources import FoundSweep, find_sweeps
+
+_EPILOG = """\
+examples:
+  ./aggregate.py release --base folio-checkin/sweep-01 --new folio-checkin/sweep-02
+  ./aggregate.py release --base Fameflower=folio-checkin/sweep-01 --new Goldenrod=folio-checkin/sweep-02
+  ./aggregate.py release --base folio-checkin/sweep-01 --new folio-checkin/sweep-02 --long folio-checkin/run-03_1
+
+Writes release-sweep-01-sweep-02 beside the new sweep three times: .md, .html (one file with its charts) and
+.confluence.xml (storage format of Confluence; attach the charts in the folder of the same name). TITLE=SWEEP gives a
+release its name on the page. Text in the notes block of the .md is preserved and is in all three.
+
+A change is called REGRESSED or OK only where `compare` says so of the runs of that level; otherwise CANNOT TELL.
+
+exit codes: 0 success, whatever the verdict is; 2 wrong use: a missing sweep, sweeps of different plans or without a
+common level.
+"""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Set the options of `release`."""
+    parser.description = "Write the page of a release: its sweep against the sweep of an earlier release."
+    parser.epilog = _EPILOG
+    option = parser.add_argument
+    option("--base", required=True, metavar="SWEEP", help="sweep of the earlier release, or TITLE=SWEEP")
+    option("--new", required=True, metavar="SWEEP", help="sweep of the release, or TITLE=SWEEP")
+    option("--long", metavar="RUN", help="a longer run of the release: response times and memory from start to end")
+    option("--template", choices=tuple(TEMPLATES), default="ptf", help="layout of the page (ptf)")
+    option("--anyway", action="store_true", help="also judge runs that are DOUBTFUL or differ in load")
+    option("--reports", type=Path, default=ROOT / "reports", help="default: reports/")
+    option("--home", type=Path, default=ROOT, help="folder that contains plans/ (this one)")
+
+
+def run(options: argparse.Namespace) -> int:
+    """Write the page, print its verdict and its files, and return the exit code."""
+    base, new = (
+        _sweep(name, side, options.reports) for name, side in ((options.base, "--base"), (options.new, "--new"))
+    )
+    long = read_long_run(options.long, options.reports) if options.long else None
+    thresholds = _thresholds(options.home, record_of(new).plan)
+    release = release_of(base, new, thresholds, anyway=options.anyway, long=long)
+    known = infrastructure_of(base), read_infrastructure_once(new, stderr_log("aggregate.py: "))
+    release = replace(release, infrastructures=known)
+    written = write_release(release, _command(options, release), options.template)
+    print(headline(release))
+    for path in (written.markdown, written.html, written.confluence):
+        print(os.path.relpath(path))
+    return EXIT_OK
+
+
+def _sweep(name: str, side: str, reports: Path) -> FoundSweep:
+    found = find_sweeps([name], reports)
+    if len(found) != 1:
+        raise UsageError(f"{side} {name}: is {len(found)} sweeps", "give one stored sweep: folio-checkin/sweep-01")
+    record_of(found[0])
+    return found[0]
+
+
+def _thresholds(home: Path, plan: str) -> Thresholds:
+    """Return the thresholds of the plan, or the usual ones when the plan no longer exists."""
+    exists = (home / "plans" / f"{plan}.toml").is_file()
+    return load_plan(home / "plans", plan).thresholds if exists else Thresholds()
+
+
+def _command(options: argparse.Namespace, release: Release) -> str:
+    """Return the command that writes the same page again."""
+    words = ["./aggregate.py", "release"]
+    for option, found in (("--base", release.base), ("--new", release.new)):
+        identity = record_of(found).id
+        words += [option, identity if found.sweep.name == identity else f"{found.sweep.name}={identity}"]
+    words += ["--long", release.long.source] if release.long else []
+    words += ["--template", options.template] if options.template != "ptf" else []
+    return shlex.join([*words, *["--anyway"] * options.anyway])

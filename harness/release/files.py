@@ -1,0 +1,142 @@
+"""Reads the long run of a release, and writes a release page in its three formats, with its charts."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from pathlib import Path
+
+from harness.base.errors import UsageError
+from harness.base.log import Log
+from harness.cloudwatch.infrastructure import read_infrastructure
+from harness.compare.sources import find_paths
+from harness.release.confluence import storage_format
+from harness.release.infrastructure import FILE_NAME, Infrastructure
+from harness.release.infrastructure import FORMAT_VERSION as INFRASTRUCTURE_VERSION
+from harness.release.release import Release
+from harness.release.render import Links, release_page
+from harness.report.charts.files import write_pictures
+from harness.report.charts.gallery import Picture
+from harness.report.files import summary_of_run
+from harness.report.pages import write_page
+from harness.report.summary import FORMAT_VERSION, RunSummary
+from harness.run.directory import RUN_NAME, RunDirectory, json_text, read_json, write_whole
+from harness.site.files import write_report_page
+from harness.sweep.charts import FILE_NAME as CHART_NAME
+from harness.sweep.charts import overlay_charts
+from harness.sweep.render import Page
+from harness.sweep.sources import FoundSweep
+
+# Confluence shows an attached SVG only when it begins with this.
+_DECLARATION = '<?xml version="1.0" encoding="UTF-8"?>\n'
+
+
+@dataclass(frozen=True)
+class Written:
+    """The files of a release page: Markdown, one HTML file, and the storage format of Confluence."""
+
+    markdown: Path
+    html: Path
+    confluence: Path
+
+
+def read_long_run(name: str, reports: Path) -> RunSummary:
+    """Return the summary of the run with this name. UsageError unless it is one run."""
+    paths = find_paths([name], reports)
+    if len(paths) != 1 or not (RUN_NAME.fullmatch(paths[0].name) or (paths[0] / "run.json").is_file()):
+        raise UsageError(f"--long {name}: is not one run", "give a run such as folio-checkin/run-03_1")
+    directory = RunDirectory(paths[0])
+    if directory.summary_json.is_file():
+        data = read_json(directory.summary_json, FORMAT_VERSION, "a run")
+        return RunSummary.from_json(data, str(directory.summary_json))
+    return summary_of_run(directory)
+
+
+def infrastructure_of(found: FoundSweep) -> Infrastructure | None:
+    """Return the stored infrastructure of a sweep; None when it was never read."""
+    path = _infrastructure_path(found)
+    if not path.is_file():
+        return None
+    return Infrastructure.from_json(read_json(path, INFRASTRUCTURE_VERSION, "an infrastructure"), str(path))
+
+
+def read_infrastructure_once(found: FoundSweep, log: Log) -> Infrastructure | None:
+    """Return the infrastructure of a sweep: the stored one, else read from AWS and stored beside the sweep's charts.
+
+    None when the profile of its runs lists no resources, or nothing could be read. A failure is logged, and what was
+    read then is not stored.
+    """
+    stored = infrastructure_of(found)
+    spec = next((run.cloudwatch for run in found.sweep.records if run.cloudwatch), None)
+    if stored is not None or spec is None or not spec.resources:
+        return stored
+    log("AWS: reading how the resources are set up")
+    failures: list[str] = []
+    resources_found = read_infrastructure(spec, failures.append)
+    for text in failures:
+        log(text)
+    if not resources_found:
+        return None
+    read_at = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    infrastructure = Infrastructure(INFRASTRUCTURE_VERSION, read_at, resources_found)
+    if failures:
+        return infrastructure  # not stored: the next page reads it again
+    path = _infrastructure_path(found)
+    path.parent.mkdir(exist_ok=True)
+    write_whole(path, json_text(infrastructure.to_json()))
+    return infrastructure
+
+
+def _infrastructure_path(found: FoundSweep) -> Path:
+    assert found.report is not None
+    return found.report.with_suffix("") / FILE_NAME
+
+
+def page_path(base: FoundSweep, new: FoundSweep) -> Path:
+    """Return the path of the Markdown page: release-<base>-<new>.md beside the new sweep."""
+    assert base.report is not None and new.report is not None
+    folder = base.report.parent
+    earlier = base.report.stem if folder == new.report.parent else f"{folder.name}-{base.report.stem}"
+    return new.report.with_name(f"release-{earlier}-{new.report.stem}.md")
+
+
+def write_release(release: Release, command: str, template: str) -> Written:
+    """Write the page in all formats and its charts. People's text in the Markdown page is preserved, and in all."""
+    path = page_path(release.base, release.new)
+    titled = [replace(sweep, name=name) for sweep, name in zip(release.sweeps, release.names, strict=True)]
+    pictures = [
+        Picture(picture.name, _DECLARATION + picture.svg) for picture in overlay_charts(titled, release.analyses)
+    ]
+    links = _links(release, path.parent)
+    note = release.new.sweep.record.note if release.new.sweep.record else ""
+    write_page(
+        path,
+        lambda notes: release_page(release, Page(pictures, notes, path.stem, command), links, template),
+        note,
+    )
+    write_pictures(path.with_suffix(""), pictures, CHART_NAME)
+    confluence = path.with_suffix(".confluence.xml")
+    write_whole(confluence, storage_format(path.read_text(encoding="utf-8")))
+    return Written(path, write_report_page(path), confluence)
+
+
+def _links(release: Release, folder: Path) -> Links:
+    """Return the links to existing reports, relative to `folder`."""
+    runs: dict[str, str] = {}
+    reports: list[Path] = []
+    for found in (release.base, release.new):
+        assert found.report is not None
+        runs |= _existing(found.run_reports, folder)
+        reports.append(found.report)
+    base, new = (_relative(path, folder) for path in reports)
+    return Links(runs, (base, new))
+
+
+def _existing(reports: Mapping[str, Path], folder: Path) -> dict[str, str]:
+    return {name: _relative(path, folder) for name, path in reports.items() if path.is_file()}
+
+
+def _relative(path: Path, folder: Path) -> str:
+    return Path(os.path.relpath(path, folder)).as_posix()

@@ -1,0 +1,70 @@
+"""The infrastructure of a release: how its services, databases and machines were set up when its page was written."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from harness.base.records import read
+from harness.cloudwatch.infrastructure import ResourceFacts
+from harness.cloudwatch.queries import Resource
+from harness.cloudwatch.sources import resource_title
+from harness.report.tables import cell, table
+
+FORMAT_VERSION = 1
+FILE_NAME = "infrastructure.json"
+
+
+@dataclass(frozen=True)
+class Infrastructure:
+    """infrastructure.json of a sweep: the set-up of the watched resources; `read_at` is UTC in ISO 8601."""
+
+    format_version: int
+    read_at: str
+    resources: tuple[ResourceFacts, ...]
+
+    def to_json(self) -> dict[str, Any]:
+        """Return plain data."""
+        return asdict(self)
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any], where: str) -> Infrastructure:
+        """Return what `to_json` wrote; UsageError for anything else."""
+        return read(cls, data, where, "the infrastructure of a sweep")
+
+    @property
+    def facts(self) -> dict[tuple[str, str], str]:
+        """The values by title of the resource and name."""
+        return {
+            (resource_title(Resource(one.kind, one.name)), name): value
+            for one in self.resources
+            for name, value in one.facts
+        }
+
+
+def infrastructure_table(base: Infrastructure | None, new: Infrastructure | None, names: tuple[str, str]) -> str:
+    """Return the table of both infrastructures, a row per resource and setting; empty when both are unknown."""
+    sides = [one.facts if one else {} for one in (base, new)]
+    rows = [
+        [*map(cell, key), *(cell(side.get(key, "")) for side in sides)]
+        for key in dict.fromkeys(key for side in reversed(sides) for key in side)
+    ]
+    return table(["resource", "setting", *map(cell, names)], rows, text_columns=4) if rows else ""
+
+
+def changed_facts(base: Infrastructure | None, new: Infrastructure | None) -> list[str]:
+    """Return what differs where both infrastructures are known: resource, setting and both values."""
+    if base is None or new is None:
+        return []
+    before, after = base.facts, new.facts
+    return [
+        f"{key[0]} {key[1]}: {before.get(key, 'none')} → {after.get(key, 'none')}"
+        for key in dict.fromkeys((*before, *after))
+        if before.get(key) != after.get(key)
+    ]
+
+
+def read_times(sides: Iterable[tuple[str, Infrastructure | None]]) -> list[str]:
+    """Return when the infrastructure of each release was read."""
+    return [f"{name}: read from AWS at {one.read_at}." for name, one in sides if one]

@@ -1,0 +1,91 @@
+"""The sweeps of two releases of a system, compared level by level: what a release page is made of."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+
+from harness.base.errors import UsageError
+from harness.compare.comparison import Comparison
+from harness.plan.thresholds import Thresholds
+from harness.release.infrastructure import Infrastructure
+from harness.report.summary import RunSummary
+from harness.sweep.analysis import SweepAnalysis, analyse
+from harness.sweep.level_verdicts import ComparedLevels, compare_levels
+from harness.sweep.levels import Sweep
+from harness.sweep.record import SweepRecord
+from harness.sweep.sources import FoundSweep
+
+
+@dataclass(frozen=True)
+class Release:
+    """A release (`new`) against an earlier one (`base`): two sweeps of one plan.
+
+    `names` are the short names of base and new on the page. `long` is a longer run of the new release, if one was
+    given. `infrastructures` are those of base and new, as far as they are known.
+    """
+
+    base: FoundSweep
+    new: FoundSweep
+    names: tuple[str, str]
+    compared: ComparedLevels
+    long: RunSummary | None = None
+    infrastructures: tuple[Infrastructure | None, Infrastructure | None] = (None, None)
+
+    @property
+    def levels(self) -> Mapping[int, Comparison]:
+        """The comparison of the runs of each common level, by users."""
+        return self.compared.levels
+
+    @property
+    def sweeps(self) -> tuple[Sweep, Sweep]:
+        """The sweeps of base and new."""
+        return self.base.sweep, self.new.sweep
+
+    @cached_property
+    def analyses(self) -> tuple[SweepAnalysis, SweepAnalysis]:
+        """The analyses of base and new, each with its own goal."""
+        base, new = (analyse(sweep.levels, sweep.goal) for sweep in self.sweeps)
+        return base, new
+
+
+def release_of(
+    base: FoundSweep, new: FoundSweep, thresholds: Thresholds, *, anyway: bool, long: RunSummary | None = None
+) -> Release:
+    """Return the release. UsageError for sweeps of different plans, or without a common level.
+
+    With `anyway`, runs that are DOUBTFUL or differ in load are judged, too.
+    """
+    plans = [record_of(found).plan for found in (base, new)]
+    if plans[0] != plans[1]:
+        raise UsageError(
+            f"release: {base.sweep.name} is a sweep of {plans[0]}, {new.sweep.name} of {plans[1]}",
+            "give two sweeps of the same plan",
+        )
+    if record_of(base) == record_of(new):
+        raise UsageError(f"release: {new.sweep.name} is both --new and --base", "give the sweeps of two releases")
+    if long is not None and long.run is not None and long.run.plan != plans[1]:
+        raise UsageError(
+            f"release: {long.source} is a run of {long.run.plan}, the sweeps are of {plans[1]}",
+            "give a run of the same plan with --long, or none",
+        )
+    return Release(base, new, _names(base, new), compare_levels(base, new, thresholds, anyway=anyway), long)
+
+
+def record_of(found: FoundSweep) -> SweepRecord:
+    """Return the record of a sweep; UsageError for runs or published figures, which have none."""
+    if found.sweep.record is None or found.report is None:
+        raise UsageError(
+            f"release: {found.sweep.name} is no stored sweep", "give a sweep such as folio-checkin/sweep-01: make sweep"
+        )
+    return found.sweep.record
+
+
+def _names(base: FoundSweep, new: FoundSweep) -> tuple[str, str]:
+    """Return the names on the page: given titles, else sweep-01 without the plan."""
+    full = [found.sweep.name for found in (base, new)]
+    short = [record.name if (record := record_of(found)).id == found.sweep.name else found.sweep.name
+             for found in (base, new)]  # fmt: skip
+    names = full if short[0] == short[1] else short
+    return names[0], names[1]

@@ -1,0 +1,125 @@
+"""Renders a release page as Markdown."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import quote
+
+from harness.release.changes import label_table, level_table, one_sided, reasons
+from harness.release.infrastructure import infrastructure_table, read_times
+from harness.release.long_run import long_lines, memory_table
+from harness.release.release import Release, record_of
+from harness.release.resources import (
+    DATABASES,
+    cloud_tables,
+    cloud_title,
+    process_table,
+    service_kinds,
+    statement_table,
+)
+from harness.release.summary import headline, overview_lines, recommendations, settings_of, summary_lines
+from harness.release.tables import error_table, goal_table, run_table
+from harness.report.markdown import image
+from harness.report.notes import NOTES_BEGIN, NOTES_END
+from harness.report.tables import cell, one_line, table
+from harness.report.template import filled
+from harness.sweep.processes import growth_note, growth_section
+from harness.sweep.render import Page
+from harness.sweep.text import warnings_of
+
+# The layouts of a page, by name: that of a performance team with a page per release.
+TEMPLATES = {"ptf": "ptf.md.j2"}
+
+
+@dataclass(frozen=True)
+class Links:
+    """Links from the page: to reports of runs by the run's name, and to the reports of the sweeps, base and new."""
+
+    runs: Mapping[str, str]
+    sweeps: tuple[str, str]
+
+
+def release_page(release: Release, page: Page, links: Links, template: str = "ptf") -> str:
+    """Return the page as Markdown. `page` has charts, the text of the notes block, and the command."""
+    base, new = release.names
+    records = [record_of(found) for found in (release.base, release.new)]
+    return filled(
+        "harness.release",
+        TEMPLATES[template],
+        command=one_line(page.command),
+        base=cell(base),
+        new=cell(new),
+        plan=cell(records[1].plan),
+        headline=cell(headline(release)),
+        plan_notes=[cell(note) for note in _plan_notes(release)],
+        overview=[(cell(name), cell(value)) for name, value in overview_lines(release)],
+        summary=[cell(line) for line in summary_lines(release)],
+        recommendations=[cell(line) for line in recommendations(release)],
+        notes_begin=NOTES_BEGIN,
+        notes_end=NOTES_END,
+        notes=page.notes,
+        run_table=run_table(list(zip(reversed(release.names), reversed(release.sweeps), strict=True)), links.runs),
+        images=[image(picture, page.folder) for picture in page.pictures],
+        commands=[(cell(name), one_line(record.command)) for name, record in zip(release.names, records, strict=True)],
+        sweep_links=[(cell(record.id), quote(link)) for record, link in zip(records, links.sweeps, strict=True)],
+        warnings=[cell(text) for text in _warnings(release)],
+        **_times(release),
+        **_resources(release),
+    )
+
+
+def _times(release: Release) -> dict[str, Any]:
+    """Return the values of the sections on response times, goals, errors and set-up."""
+    sides, names = (release.compared.base, release.compared.new), release.names
+    settings = [[cell(one.name), cell(one.base), cell(one.new)] for one in settings_of(release)]
+    return {
+        "level_table": level_table(release.levels, names),
+        "label_table": label_table(release.levels, names),
+        "reasons": [cell(text) for text in reasons(release.levels)],
+        "one_sided": [cell(text) for text in one_sided(release.levels, names)],
+        "goal_table": goal_table(*sides, names),
+        "error_table": error_table(*sides, names),
+        "setting_table": table(["setting", *map(cell, names)], settings, text_columns=3) if settings else "",
+        "infrastructure_table": infrastructure_table(*release.infrastructures, names),
+        "read_times": [cell(text) for text in read_times(zip(names, release.infrastructures, strict=True))],
+        "is_repeated": any(len(runs) > 1 for side in sides for runs in side.values()),
+    }
+
+
+def _resources(release: Release) -> dict[str, Any]:
+    """Return the values of the sections on CPU, memory, databases, and memory over time."""
+    sides, names, long = (release.compared.base, release.compared.new), release.names, release.long
+    growth = [(cell(name), growth_section(sweep)) for name, sweep in zip(names, release.sweeps, strict=True)]
+    return {
+        "process_table": process_table(*sides, names),
+        "cloud_title": cloud_title(*sides),
+        "service_tables": cloud_tables(*sides, names, service_kinds(*sides)),
+        "database_tables": cloud_tables(*sides, names, DATABASES),
+        "statement_table": statement_table(*sides, names),
+        "growth": [(name, found) for name, found in growth if found],
+        "growth_note": growth_note(),
+        "long": [(name, cell(value)) for name, value in long_lines(long)] if long else [],
+        "long_table": memory_table(long) if long else "",
+    }
+
+
+def _plan_notes(release: Release) -> list[str]:
+    """Return what the plan says about its results, such as that a stand-in replaces a system."""
+    return list(dict.fromkeys(note for sweep in release.sweeps for run in sweep.records for note in run.plan_notes))
+
+
+def _warnings(release: Release) -> list[str]:
+    """Return every warning of both sweeps and their runs once; those of the plan are at the top of the page."""
+    found: dict[str, None] = {}
+    for name, sweep, analysis in zip(release.names, release.sweeps, release.analyses, strict=True):
+        found |= dict.fromkeys(f"{name}: {text}" for text in _own(warnings_of(sweep, analysis), release))
+    for comparison in release.levels.values():
+        found |= dict.fromkeys(_own(comparison.caveats, release))
+    return list(found)
+
+
+def _own(texts: Sequence[str], release: Release) -> list[str]:
+    of_plan = set(_plan_notes(release))
+    return [text for text in texts if text not in of_plan]

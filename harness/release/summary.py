@@ -1,0 +1,199 @@
+"""Sums up a release in sentences: the headline, the summary, and the recommendations that follow from the findings.
+
+A change is called slower or faster only when the comparison says so; otherwise the sentence says CANNOT TELL.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+
+from harness.base import units
+from harness.compare.causes import Cause, causes
+from harness.compare.comparison import CANNOT_TELL, INVALID, REGRESSED, Comparison, LabelComparison
+from harness.compare.result import RunResult
+from harness.compare.setup_diff import Difference, setup_differences
+from harness.metrics.metric import metric_of
+from harness.release.changes import BETTER, OF_LABELS, change_text, labels_with, verdict_text
+from harness.release.infrastructure import changed_facts
+from harness.release.release import Release, record_of
+from harness.release.resources import overcommitted
+from harness.release.tables import missed_goals, new_errors
+from harness.sweep.growth import growth_per_run, memory_of_runs
+from harness.sweep.pairs import FigureComparison
+from harness.sweep.text import answer_text, users_text
+
+_NAMED = 5
+
+
+def headline(release: Release) -> str:
+    """Return the verdict over all levels with its reason, and the range of changes of the average."""
+    whole = release.compared.whole
+    average = next((figure for figure in whole.figures if figure.figure == "average_ms"), None)
+    change = f" {_range(release, average)}" if average else ""
+    return f"{whole.verdict}: {whole.reason.rstrip('.')}.{change}"
+
+
+def _range(release: Release, figure: FigureComparison) -> str:
+    """Return the changes at all levels without a verdict on them: the average of new is +5.75 to +14.57 % of base."""
+    base, new = release.names
+    low, high, middle = (
+        units.signed_percent(one) for one in (figure.low_ratio, figure.high_ratio, figure.median_ratio)
+    )
+    span = f"{low} %" if low == high else f"{low} to {high} %"
+    levels = units.plural(figure.level_count, "level")
+    what = metric_of(figure.figure).words.capitalize()
+    return f"{what} of {new} against {base}: {span} over {levels} (median {middle} %)."
+
+
+def summary_lines(release: Release) -> list[str]:
+    """Return the summary: changes over all levels, at each level, and per label, goals and errors."""
+    whole, names = release.compared.whole, release.names
+    keys = [metric.key for metric in OF_LABELS]
+    lines = [_range(release, figure) for figure in whole.figures if figure.figure in keys]
+    lines += [_level_line(users, found) for users, found in release.levels.items()]
+    slower, faster = (labels_with(release.levels, verdict) for verdict in (REGRESSED, BETTER))
+    lines += [f"{new_word} in {names[1]}: {_labels_text(labels)}." for new_word, labels in
+              (("Slower", slower), ("Faster", faster)) if labels]  # fmt: skip
+    for name, sweep, analysis in zip(names, release.sweeps, release.analyses, strict=True):
+        lines.append(f"{name}: {answer_text(sweep, analysis)}")
+    for name, side in zip(names, (release.compared.base, release.compared.new), strict=True):
+        lines.append(f"{name}: {_failures(side)}.")
+    for users, name in ((whole.only_base, names[0]), (whole.only_new, names[1])):
+        if users:
+            lines.append(f"Only {name} has {users_text(users)}: not compared.")
+    return lines
+
+
+def _level_line(users: int, found: Comparison) -> str:
+    who = units.plural(users, "user")
+    if found.verdict == INVALID:
+        return f"{who}: {INVALID}, not judged: {'; '.join(found.reasons)}."
+    known = _known(found.total)
+    more = found.further_runs
+    tail = f"; {units.plural(more, 'more run')} a side would be needed" if more and found.verdict == CANNOT_TELL else ""
+    return f"{who}: {'; '.join(known)}{tail}." if known else f"{who}: nothing could be compared."
+
+
+def _known(label: LabelComparison | None) -> list[str]:
+    metrics = [label.of(metric) for metric in OF_LABELS] if label else []
+    return [change_text(metric) for metric in metrics if metric and verdict_text(metric)]
+
+
+def _labels_text(labels: Mapping[str, Sequence[int]]) -> str:
+    named = [f"{label} at {users_text(users)}" for label, users in list(labels.items())[:_NAMED]]
+    more = len(labels) - _NAMED
+    return "; ".join(named) + (f"; and {units.plural(more, 'more label')}" if more > 0 else "")
+
+
+def _failures(side: Mapping[int, Sequence[RunResult]]) -> str:
+    """Return the share of failed samples over all runs of a release, as text."""
+    totals = [run.whole or run.total for runs in side.values() for run in runs]
+    known = [(one.error_count, one.sample_count) for one in totals if one]
+    errors = [count for count, _ in known if count is not None]
+    samples = [count for _, count in known if count]
+    if len(errors) < len(known) or not samples:
+        return "the number of errors is unknown"
+    return f"{sum(errors)} of {sum(samples)} samples failed ({units.percent_text(sum(errors) / sum(samples))} %)"
+
+
+def recommendations(release: Release) -> list[str]:
+    """Return what to do next, as far as the findings show it, the most serious first; empty when nothing follows."""
+    return [
+        *_of_regressions(release),
+        *_of_goals(release),
+        *_of_errors(release),
+        *_of_memory(release),
+        *_of_doubt(release),
+        *_of_setup(release),
+    ]
+
+
+def _of_regressions(release: Release) -> Iterator[str]:
+    slower = labels_with(release.levels, REGRESSED)
+    if not slower:
+        return
+    found: list[Cause] = []
+    for users in release.levels:
+        found += causes(release.compared.base[users], release.compared.new[users])
+    named = dict.fromkeys(f"{cause.kind} {cause.name} in {cause.process}" for cause in found)
+    yield f"Find the cause of the slower response times: {_labels_text(slower)}." + (
+        f" Per request, the profiles show more of: {'; '.join(list(named)[:_NAMED])}."
+        if named
+        else " Sweeps with PROFILE=1 on both releases show what each request costs."
+    )
+
+
+def _of_goals(release: Release) -> Iterator[str]:
+    old, young = missed_goals(release.compared.base), missed_goals(release.compared.new)
+    for goal, users in young.items():
+        fresh = [level for level in users if level in release.compared.base and level not in old.get(goal, [])]
+        if fresh:
+            yield f"{goal} is met by {release.names[0]} and missed by {release.names[1]} at {users_text(fresh)}."
+
+
+def _of_errors(release: Release) -> Iterator[str]:
+    found = new_errors(release.compared.base, release.compared.new)
+    for text, users in found[:_NAMED]:
+        yield f"Explain failures that only {release.names[1]} has: {text} (at {users})."
+    if len(found) > _NAMED:
+        yield f"And {units.plural(len(found) - _NAMED, 'more kind')} of failures that only {release.names[1]} has."
+
+
+def _of_memory(release: Release) -> Iterator[str]:
+    for title, ratio, users in overcommitted(release.compared.new):
+        yield (
+            f"{title} used up to {units.percent_text(ratio, 0)} % of its reserved memory at {users_text(users)}: "
+            "reserve more, or find what uses it."
+        )
+    for growth in growth_per_run(memory_of_runs(release.new.sweep)):
+        if growth.is_suspect:
+            low, high = (units.mb_text(size, 1) for size in (growth.low_bytes, growth.high_bytes))
+            yield (
+                f"{growth.process} is a leak suspect: its memory grows by {units.mb_text(growth.per_run_bytes, 1)} MB "
+                f"({low} to {high}) per run. Run it for longer."
+            )
+
+
+def _of_doubt(release: Release) -> Iterator[str]:
+    unsure = {users: found for users, found in release.levels.items() if found.verdict == CANNOT_TELL}
+    if not unsure:
+        return
+    more = max((found.further_runs or 0 for found in unsure.values()), default=0)
+    how = f"{units.plural(more, 'more run')} a side would be needed" if more else "repeat both sweeps with REPEAT=5"
+    yield f"At {users_text(unsure)} the change cannot be told from noise: {how}, alternating between the releases."
+
+
+def _of_setup(release: Release) -> Iterator[str]:
+    found = settings_of(release)
+    if found:
+        names = ", ".join(difference.name for difference in found[: 2 * _NAMED])
+        yield f"The set-up differs ({names}): check that only the release explains the changes."
+    changed = changed_facts(*release.infrastructures)
+    if changed:
+        more = f"; and {units.plural(len(changed) - _NAMED, 'more setting')}" if len(changed) > _NAMED else ""
+        yield f"The infrastructure differs: {'; '.join(changed[:_NAMED])}{more}."
+
+
+def settings_of(release: Release) -> tuple[Difference, ...]:
+    """Return the settings that differ between the runs of the common levels; users and load are equal there."""
+    sides = [[run for users in release.levels for run in side[users]]
+             for side in (release.compared.base, release.compared.new)]  # fmt: skip
+    return setup_differences(*sides)
+
+
+def overview_lines(release: Release) -> list[tuple[str, str]]:
+    """Return what was tested as (name, value) pairs."""
+    record = record_of(release.new)
+    run = next(iter(release.new.sweep.records), None)
+    lines = [("plan", f"{record.plan}: {run.plan_title}" if run else record.plan)]
+    for name, found in zip(reversed(release.names), (release.new, release.base), strict=True):
+        runs = found.sweep.records
+        started = f", started {min(one.started_at for one in runs)}" if runs else ""
+        profile = f", profile {runs[0].profile} ({runs[0].profile_title})" if runs else ""
+        levels = users_text(level.users for level in found.sweep.levels)
+        count = units.plural(len(found.sweep.runs), "run")
+        lines.append((name, f"{record_of(found).id}: {levels}, {count}{profile}{started}"))
+    if run:
+        where = f"{run.system}, started by the harness" if run.is_embedded else f"{run.target}, already running"
+        lines.append(("system", where))
+    return lines

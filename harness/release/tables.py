@@ -1,0 +1,149 @@
+"""Builds the tables of test runs, goals and errors of two releases."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from urllib.parse import quote
+
+from harness.base import units
+from harness.compare.result import RunResult
+from harness.metrics.metric import AVERAGE, ERRORS, THROUGHPUT, metric_of
+from harness.report.goals import GoalResult
+from harness.report.tables import cell, table
+from harness.sweep.levels import LevelRun, Sweep
+from harness.sweep.text import users_text
+
+_ERRORS_MOST = 20
+_COLUMNS = (THROUGHPUT, AVERAGE, metric_of("p95"), ERRORS)
+
+
+def run_table(sweeps: Sequence[tuple[str, Sweep]], links: Mapping[str, str]) -> str:
+    """Return the table of all test runs: the new release first, each with its users, ramp-up and duration."""
+    rows = [
+        [str(number), *row]
+        for number, row in enumerate(
+            (row for name, sweep in sweeps for row in _run_rows(name, sweep, links)), start=1
+        )
+    ]  # fmt: skip
+    heads = ["test", "release", "run", "profile", "verdict", "users", "ramp-up s", "duration s", "samples"]
+    return table([*heads, *(metric.title for metric in _COLUMNS)], rows, text_columns=5)
+
+
+def _run_rows(name: str, sweep: Sweep, links: Mapping[str, str]) -> Iterator[list[str]]:
+    for level in sweep.levels:
+        for run in level.runs:
+            load = run.record.load if run.record else None
+            count = run.figures.sample_count
+            yield [
+                cell(name),
+                _run_cell(run, links),
+                cell(run.record.profile if run.record else ""),
+                run.verdict.state if run.verdict else "",
+                str(level.users),
+                units.number_text(load.ramp_s) if load else "",
+                _length(run),
+                "" if count is None else str(count),
+                *(metric.text(run.figures.of(metric.key)) for metric in _COLUMNS),
+            ]
+
+
+def _run_cell(run: LevelRun, links: Mapping[str, str]) -> str:
+    short = cell(run.name.rpartition("/")[2])
+    return f"[{short}]({quote(links[run.name])})" if run.name in links else short
+
+
+def _length(run: LevelRun) -> str:
+    load = run.record.load if run.record else None
+    if load is None:
+        return ""
+    return units.number_text(load.duration_s) if load.duration_s is not None else f"{load.loops} loops"
+
+
+def goal_table(
+    base: Mapping[int, Sequence[RunResult]], new: Mapping[int, Sequence[RunResult]], names: tuple[str, str]
+) -> str:
+    """Return the table of the goals (SLA) at each level: what both releases measured, and whether they met it.
+
+    Of repeats, the number of runs that met the goal. Empty without goals.
+    """
+    goals = dict.fromkeys(text for side in (new, base) for runs in side.values() for text in _goals_of(runs))
+    rows = []
+    for goal in goals:
+        for users in sorted(base.keys() | new.keys()):
+            sides = [_goals_of(side.get(users, ())).get(goal, []) for side in (base, new)]
+            if any(sides):
+                rows.append([cell(goal), str(users), *(text for found in sides for text in _goal_cells(found))])
+    heads = ["goal", "users", *(text for name in names for text in (cell(name), "met"))]
+    return table(heads, rows) if rows else ""
+
+
+def _goals_of(runs: Sequence[RunResult]) -> dict[str, list[GoalResult]]:
+    """Return the results of each goal in the runs of a level; runs that are INVALID have none."""
+    found: dict[str, list[GoalResult]] = {}
+    for run in runs:
+        for goal in run.verdict.goals if run.verdict else ():
+            found.setdefault(goal.goal_text, []).append(goal)
+    return found
+
+
+def _goal_cells(found: Sequence[GoalResult]) -> list[str]:
+    if not found:
+        return ["", ""]
+    met_count = sum(goal.is_met for goal in found)
+    if len(found) == 1:
+        return [cell(found[0].measured_text), "met" if met_count else "missed"]
+    values = dict.fromkeys(goal.measured_text for goal in found)
+    return [cell(", ".join(values)), f"{met_count} of {len(found)} runs"]
+
+
+def missed_goals(side: Mapping[int, Sequence[RunResult]]) -> dict[str, list[int]]:
+    """Return each goal that at least one run missed, with the users of these runs."""
+    missed: dict[str, list[int]] = {}
+    for users, runs in sorted(side.items()):
+        for goal, results in _goals_of(runs).items():
+            if not all(result.is_met for result in results):
+                missed.setdefault(goal, []).append(users)
+    return missed
+
+
+def error_table(
+    base: Mapping[int, Sequence[RunResult]], new: Mapping[int, Sequence[RunResult]], names: tuple[str, str]
+) -> str:
+    """Return the table of the failed samples by label and cause, the most frequent first; empty without any."""
+    counts = [_errors_of(side) for side in (base, new)]
+    kinds = sorted(counts[0].keys() | counts[1].keys(), key=lambda kind: (-_sum(counts[1], kind), kind))
+    rows = [
+        [
+            *map(cell, kind),
+            *(str(_sum(found, kind)) for found in counts),
+            ", ".join(str(users) for users in sorted(counts[1].get(kind, counts[0].get(kind, {})))),
+        ]
+        for kind in kinds[:_ERRORS_MOST]
+    ]
+    heads = ["label", "code", "cause", *(cell(name) for name in names), "at users"]
+    return table(heads, rows, text_columns=3) if rows else ""
+
+
+def new_errors(
+    base: Mapping[int, Sequence[RunResult]], new: Mapping[int, Sequence[RunResult]]
+) -> list[tuple[str, str]]:
+    """Return the failures that only the new release has: text and users of each label, code and cause."""
+    old, young = _errors_of(base), _errors_of(new)
+    return [
+        (f"{label}: {code} {cause}".strip(), users_text(sorted(young[label, code, cause])))
+        for label, code, cause in sorted(young.keys() - old.keys(), key=lambda kind: (-_sum(young, kind), kind))
+    ]
+
+
+def _errors_of(side: Mapping[int, Sequence[RunResult]]) -> dict[tuple[str, str, str], dict[int, int]]:
+    """Return the number of failures by label, code and cause, and by users."""
+    found: dict[tuple[str, str, str], dict[int, int]] = {}
+    for users, runs in side.items():
+        for error in (error for run in runs for error in run.errors):
+            counts = found.setdefault((error.label, error.code, error.cause), {})
+            counts[users] = counts.get(users, 0) + error.count
+    return found
+
+
+def _sum(counts: Mapping[tuple[str, str, str], Mapping[int, int]], kind: tuple[str, str, str]) -> int:
+    return sum(counts.get(kind, {}).values())

@@ -1,0 +1,182 @@
+"""The page of a release: two stored sweeps, their changes, and what the findings lead to."""
+
+from __future__ import annotations
+
+import re
+import shutil
+
+import pytest
+
+from harness.base.errors import UsageError
+from harness.cli import main
+from tests.support.releases import NOTE, save_release
+
+SLOWER_MS = {"Search": 30.0, "Pay": 65.0}
+
+
+@pytest.fixture(scope="module")
+def shop(tmp_path_factory):
+    """Return the folder of two releases and the text of their page: Pay takes 65 instead of 50 ms."""
+    reports = tmp_path_factory.mktemp("shop") / "reports"
+    save_release(reports, "01")
+    save_release(reports, "02", SLOWER_MS, failure_count=30, profile="new", started_at="2026-02-01T00:00:00Z")
+    code, _ = release(reports)
+    assert code == 0
+    return reports / "tiny", (reports / "tiny" / "release-sweep-01-sweep-02.md").read_text()
+
+
+def release(reports, base="tiny/sweep-01", new="tiny/sweep-02", *more):
+    code = main(["release", "--base", base, "--new", new, "--reports", str(reports), *more])
+    return code, reports / "tiny"
+
+
+def rows_of(text, heading):
+    """Return the cells of the one table under a heading, its titles first."""
+    lines = [line for line in section(text, heading).splitlines() if line.startswith("|")]
+    return [[cell.strip() for cell in line.strip("|").split("|")] for line in [lines[0], *lines[2:]]]
+
+
+def section(text, heading):
+    return re.search(rf"^#+ {re.escape(heading)}\n(.*?)(?=^#+ |\Z)", text, re.MULTILINE | re.DOTALL)[1]
+
+
+def test_every_label_has_average_and_p95_of_both_releases_at_each_number_of_users(shop):
+    rows = rows_of(shop[1], "Labels")
+    assert rows[0] == [
+        "label", "users", "sweep-01 average ms", "sweep-02 average ms", "delta %", "verdict",
+        "sweep-01 95 % ms", "sweep-02 95 % ms", "delta %", "verdict",
+    ]  # fmt: skip
+    assert [(row[0], row[1]) for row in rows[1:]] == [("Search", "2"), ("Search", "4"), ("Pay", "2"), ("Pay", "4")]
+    for row in rows[3:]:
+        assert (row[2], row[3], row[5], row[9]) == ("50", "65", "REGRESSED", "REGRESSED")
+        assert float(row[4]) == pytest.approx(30, abs=2)
+        # 1.645 standard deviations of 10 % above the mean.
+        assert float(row[7]) == pytest.approx(65 * 1.1645, abs=2)
+
+
+def test_a_label_that_did_not_change_is_not_called_slower(shop):
+    search = rows_of(shop[1], "Labels")[1:3]
+    assert {row[5] for row in search} <= {"OK", "CANNOT TELL"}
+    assert "Slower in sweep-02: TOTAL at 2 and 4 users; Pay at 2 and 4 users." in section(shop[1], "Summary")
+    cause = next(line for line in section(shop[1], "Recommendations").splitlines() if "Find the cause" in line)
+    assert "Search" not in cause
+
+
+def test_the_headline_and_the_summary_have_verdict_and_percentages(shop):
+    text = shop[1]
+    headline = re.search(r"^\*\*(.*)\*\*$", text, re.MULTILINE)[1]
+    assert headline.startswith("REGRESSED: at 2, 4 users. Average of sweep-02 against sweep-01: +")
+    assert "Slower in sweep-02: TOTAL at 2 and 4 users; Pay at 2 and 4 users." in section(text, "Summary")
+
+
+def test_the_plans_warning_is_at_the_top_of_the_page_once(shop):
+    assert shop[1].index(f"> {NOTE}") < shop[1].index("## Overview")
+    assert shop[1].count(NOTE) == 1
+
+
+def test_every_run_is_in_the_table_of_test_runs_with_its_load_and_a_link(shop):
+    rows = rows_of(shop[1], "Test runs")
+    assert [row[:3] for row in rows[1:]] == [
+        ["1", "sweep-02", "[run-02_1](run-02_1.md)"],
+        ["2", "sweep-02", "[run-02_2](run-02_2.md)"],
+        ["3", "sweep-01", "[run-01_1](run-01_1.md)"],
+        ["4", "sweep-01", "[run-01_2](run-01_2.md)"],
+    ]
+    assert [row[5:8] for row in rows[1:]] == [["2", "1", "100"], ["4", "1", "100"]] * 2
+
+
+def test_goals_that_only_the_new_release_misses_are_a_recommendation(shop):
+    rows = rows_of(shop[1], "Goals (SLA)")
+    p90 = [row for row in rows[1:] if "p90" in row[0]]
+    assert [(row[1], row[3], row[5]) for row in p90] == [("2", "met", "missed"), ("4", "met", "missed")]
+    assert "is met by sweep-01 and missed by sweep-02 at 2 and 4 users." in section(shop[1], "Recommendations")
+
+
+def test_failures_are_counted_per_release_and_new_ones_are_named(shop):
+    rows = rows_of(shop[1], "Errors")
+    assert sum(int(row[3]) for row in rows[1:]) == 0
+    assert sum(int(row[4]) for row in rows[1:]) == 60
+    assert "Explain failures that only sweep-02 has: " in section(shop[1], "Recommendations")
+
+
+def test_a_set_up_that_differs_is_in_the_appendix_and_a_recommendation(shop):
+    assert "| profile | local | new |" in section(shop[1], "Set-up")
+    assert "The set-up differs (profile" in section(shop[1], "Recommendations")
+
+
+def test_notes_survive_and_the_same_sweeps_give_the_same_bytes(shop):
+    page = shop[0] / "release-sweep-01-sweep-02.md"
+    before = page.read_text()
+    release(shop[0].parent)
+    assert page.read_text() == before
+    page.write_text(before.replace("rendered again -->\n", "rendered again -->\nPROJ-863: check the pool.\n", 1))
+    release(shop[0].parent)
+    assert "PROJ-863: check the pool." in section(page.read_text(), "Recommendations")
+    page.write_text(before)
+
+
+@pytest.fixture(scope="module")
+def calm(tmp_path_factory):
+    """Return the text of the page of two releases without a change; only the new one was measured with 3 users."""
+    reports = tmp_path_factory.mktemp("calm") / "reports"
+    save_release(reports, "01", levels=(2,))
+    save_release(reports, "02", levels=(2, 3), started_at="2026-02-01T00:00:00Z")
+    release(reports)
+    return (reports / "tiny" / "release-sweep-01-sweep-02.md").read_text()
+
+
+def test_without_a_change_nothing_is_slower_and_nothing_is_recommended_for_it(calm):
+    verdicts = {row[at] for row in rows_of(calm, "Labels")[1:] for at in (5, 9)}
+    assert verdicts <= {"OK", "CANNOT TELL"}
+    assert "Slower" not in calm
+    assert "Find the cause" not in calm
+
+
+def test_levels_of_one_side_only_are_named_and_not_compared(calm):
+    assert "Only sweep-02 has 3 users: not compared." in section(calm, "Summary")
+    assert {row[1] for row in rows_of(calm, "Labels")[1:]} == {"2"}
+
+
+def test_titles_name_the_releases(shop, tmp_path):
+    reports = tmp_path / "reports"
+    shutil.copytree(shop[0].parent, reports)
+    release(reports, "Fameflower=tiny/sweep-01", "Goldenrod=tiny/sweep-02")
+    text = (reports / "tiny" / "release-sweep-01-sweep-02.md").read_text()
+    assert "# tiny: Goldenrod against Fameflower" in text
+    assert "release --base Fameflower=tiny/sweep-01 --new Goldenrod=tiny/sweep-02;" in text
+    assert "Slower in Goldenrod: TOTAL at 2 and 4 users" in text
+
+
+@pytest.fixture(scope="module")
+def unlike(tmp_path_factory):
+    """Return a folder with sweeps that cannot be compared with each other."""
+    reports = tmp_path_factory.mktemp("unlike") / "reports"
+    save_release(reports, "02", levels=(2,))
+    save_release(reports, "03", levels=(2,), plan="other")
+    save_release(reports, "04", levels=(3,))
+    return reports
+
+
+@pytest.mark.parametrize(
+    ("base", "new", "words"),
+    [
+        ("tiny/sweep-09", "tiny/sweep-02", "there is no such sweep"),
+        ("tiny/sweep-02", "tiny/sweep-02", "both --new and --base"),
+        ("other/sweep-03", "tiny/sweep-02", "is a sweep of other, tiny/sweep-02 of tiny; give two sweeps of the same"),
+        ("tiny/sweep-04", "tiny/sweep-02", "no level in common (3 users against 2 users)"),
+        ("tiny/run-02_1", "tiny/sweep-02", "is no stored sweep"),
+    ],
+)
+def test_sweeps_that_cannot_be_compared_are_one_line(base, new, words, unlike):
+    with pytest.raises(UsageError) as error:
+        release(unlike, base, new)
+    assert words in str(error.value)
+    assert "\n" not in str(error.value)
+    assert not list(unlike.rglob("release-*"))
+
+
+def test_the_page_is_in_the_summary_of_all_runs(shop):
+    reports = shop[0].parent
+    assert main(["summary", str(reports)]) == 0
+    summary = (reports / "SUMMARY.md").read_text()
+    assert "[tiny/release-sweep-01-sweep-02]" in summary or "(tiny/release-sweep-01-sweep-02.md)" in summary

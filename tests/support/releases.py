@@ -1,0 +1,83 @@
+"""Two stored sweeps of a plan, as two releases of a system leave them, in a folder of reports."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from random import Random
+from typing import Any
+
+from harness.jtl.sample import Dropped, Sample
+from harness.metrics.batches import batch_count_of
+from harness.metrics.tally import SampleTally
+from harness.metrics.window import parse_window
+from harness.plan.goal import Goal
+from harness.report.summarise import SummaryOptions, summarise, window_of, window_span_ms
+from harness.report.summary import Observed
+from harness.run.directory import json_text
+from harness.sweep.record import SweepRun
+from tests.support.factories import closed_load, failed, record, sample, tally_of
+from tests.support.sweep_reports import save_record
+from tests.support.sweeps import SWEEP_RECORD
+
+NOTE = "A stand-in takes the place of the shop: times say nothing about the shop."
+LEVELS = (2, 4)
+# Averages of both labels, ms.
+BASE_MS: Mapping[str, float] = {"Search": 30.0, "Pay": 50.0}
+_START_MS = 1_700_000_000_000
+_DURATION_S = 100
+_SIGMA = 0.1
+
+
+def save_release(
+    reports: Path, series: str, times_ms: Mapping[str, float] = BASE_MS, levels: Sequence[int] = LEVELS, **changes: Any
+) -> Path:
+    """Write a sweep with one run per level, all of its users busy with each label in turn; return its JSON's path.
+
+    `changes` are those of each run's record; `failure_count` samples of each run fail, `observed` is what was seen.
+    """
+    failure_count, observed = changes.pop("failure_count", 0), changes.pop("observed", Observed())
+    plan = changes.get("plan", "tiny")
+    runs = []
+    for number, users in enumerate(levels, start=1):
+        name = f"run-{series}_{number}"
+        samples = _samples(Random(f"{series} {users}"), users, times_ms, failure_count)
+        _save_run(reports / plan, name, samples, observed, {"load": closed_load(users), **changes})
+        runs.append(SweepRun(users, 1, name))
+    sweep = replace(SWEEP_RECORD, name=f"sweep-{series}", plan=plan, users=tuple(levels), runs=tuple(runs), note="")
+    return save_record(reports, sweep)
+
+
+def _save_run(folder: Path, name: str, samples: Sequence[Sample], observed: Observed, changes: dict[str, Any]) -> None:
+    goal = Goal(p90_ms=62, error_ratio=0.01)
+    run = record(**{"name": name, "goal": goal, "once_labels": (), "took_s": 105.0, "plan_notes": (NOTE,), **changes})
+    tally = tally_of(samples)
+    window = window_of(tally, parse_window("steady"), run)
+    counted = SampleTally(window_ms=window_span_ms(tally, window), batch_count=batch_count_of(window.length_s))
+    for one in samples:
+        counted.add(one)
+    summary = summarise(tally, Dropped(), run.id, run, observed, SummaryOptions(window, counted, with_timeline=False))
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / f"{name}.json").write_text(json_text(summary.to_json()))
+    (folder / f"{name}.md").write_text("# a run\n")
+
+
+def _samples(random: Random, users: int, times_ms: Mapping[str, float], failure_count: int) -> list[Sample]:
+    """Return the samples in the order of their ends."""
+    found: list[Sample] = []
+    for user in range(users):
+        at_ms = 10.0 * user
+        while at_ms < _DURATION_S * 1000:
+            for label, mean_ms in times_ms.items():
+                elapsed_ms = max(1, round(random.gauss(mean_ms, _SIGMA * mean_ms)))
+                start_ms = _START_MS + round(at_ms)
+                found.append(sample(label, elapsed_ms, start_ms, all_threads=users, thread_name=f"Users 1-{user + 1}"))
+                at_ms += elapsed_ms
+    found.sort(key=lambda one: one.start_ms + one.elapsed_ms)
+    for at in range(failure_count):
+        old = found[1000 + at]
+        found[1000 + at] = failed(
+            old.label, elapsed_ms=old.elapsed_ms, start_ms=old.start_ms, all_threads=users, thread_name=old.thread_name
+        )
+    return found
