@@ -4,7 +4,7 @@
 .DEFAULT_GOAL := help
 .SUFFIXES:
 MAKEFLAGS += --no-builtin-rules
-.PHONY: help explain setup init check gui run sweep capacity ab tune nightly system generator generator-keys report merge compare release pin summary history accept site comment metrics push pull ls test test-fast lint bench clean
+.PHONY: help explain setup init check gui run soak sweep capacity ab tune nightly system generator generator-keys report merge compare release pin summary history accept site comment metrics push pull ls test test-fast lint bench clean
 
 PLAN ?= killbill-stripe
 ENV ?= local
@@ -20,6 +20,7 @@ takes.init := PLAN JMX FIX FORCE
 takes.check := PLAN ENV TARGET PORT PROPERTIES LIMIT HTML
 takes.gui := PLAN ENV TARGET PROPERTIES
 takes.run := $(length) MAX $(goal) STOP SET USERS RATE PROPERTIES SERIES BASE COMPARE S3 REMOTES KEYS PROFILE TRACE SURE
+takes.soak := $(takes.run)
 takes.sweep := $(levels) USERS REPEAT KEYS
 takes.capacity := $(levels) FROM MOST
 takes.ab := A B PLAN ENV SET USERS RATE RAMP DURATION REQUESTS MAX RESUME SURE REPORTS
@@ -63,6 +64,7 @@ about.report.HTML := HTML=1                     also write the report as one HTM
 about.compare.HTML := $(about.report.HTML)
 about.nightly.HTML := $(about.report.HTML)
 about.run.PLAN := PLAN=killbill-stripe         plan plans/<PLAN>.toml (default: killbill-stripe), or the path of a JMX for a first look
+about.soak.PLAN := $(about.run.PLAN)
 about.ENV := ENV=local                    profile env/<ENV>.toml: heap sizes and settings (default: local)
 about.USERS := USERS=50                     concurrent users, closed model (default: the plan's); scales several loads
 about.RATE := RATE=20                      new users per second, open model, instead of USERS
@@ -82,6 +84,7 @@ about.tune.RESUME := RESUME=1                     resume the last experiment of 
 about.RAMP := RAMP=25s                     ramp-up, part of the duration (default: the plan's)
 about.DURATION := DURATION=100s                duration: 100, 100s, 15m, 4h (default: the plan's)
 about.run.DURATION := DURATION=100s                duration: 100, 100s, 15m, 4h; auto: until steady (default: the plan's)
+about.soak.DURATION := DURATION=8h                 duration: 8h, 24h, 3h30m (default: 8h)
 about.MAX := MAX=10m                      the longest duration with DURATION=auto
 about.LOOPS := LOOPS=10                     loops per user, instead of DURATION
 about.REQUESTS := REQUESTS=1000000             end the load after about this many samples
@@ -102,6 +105,7 @@ about.AVERAGE := AVERAGE=500                  goal: average of at most 500 ms
 about.ERRORS := ERRORS=1%                    goal: at most 1 % failed samples (default: the plan's)
 about.S3 := S3=s3://bucket/prefix        folder in S3 (default: [storage] of ENV)
 about.run.S3 := S3=s3://bucket/prefix        upload the finished run there (default: [storage] of ENV)
+about.soak.S3 := $(about.run.S3)
 about.nightly.S3 := S3=s3://bucket/prefix        download earlier nightly runs from there, upload each run to it
 about.sweep.S3 := S3=…                         refused: upload the runs afterwards with make push
 about.capacity.S3 := $(about.sweep.S3)
@@ -138,6 +142,7 @@ about.RUNS := RUNS="gen1/run-01_1 gen2/run-01_1"  the runs to merge (required)
 about.INTO := INTO=reports/…/run-02_1      folder of the merged run (default: the next free name)
 about.BASE := BASE=run-07_1                runs of the baseline: one or several, pins, patterns such as run-07_*, or a sweep
 about.run.BASE := BASE=run-07_1                compare with this run, pin or report (default: the previous run and the pins)
+about.soak.BASE := $(about.run.BASE)
 about.release.BASE := BASE=folio-checkin/sweep-01     sweep of the earlier release, likewise (required)
 about.LONG := LONG=folio-checkin/run-03_1     a longer run of the release: memory and response times from start to end
 about.TEMPLATE := TEMPLATE=ptf                layout of the page (default: ptf)
@@ -233,7 +238,7 @@ topics := $(if $(or $(filter help,$(firstword $(asked))),$(is_help)),$(filter-ou
 ifneq ($(topics),)
 explained := $(shell sed -n 's/^\([a-z-]*\):.*## .*/\1/p' Makefile)
 unknown := $(filter-out $(explained),$(topics))
-starting := check gui run sweep capacity ab tune system
+starting := check gui run soak sweep capacity ab tune system
 ifneq ($(unknown),)
 $(error $(firstword $(unknown)): no such target; make lists them)
 endif
@@ -276,17 +281,23 @@ gui: ## open a plan in the JMeter GUI, with the harness's JMeter, plugins and pr
 	@$(python) scripts/gui $(call option,plan,$(PLAN)) $(call option,env,$(ENV)) $(call option,target,$(TARGET)) \
 	  $(call option,properties,$(PROPERTIES))
 
+# Options of both run and soak.
+run_options = $(call option,plan,$(PLAN)) $(call option,env,$(ENV)) $(call option,users,$(USERS)) \
+  $(call option,rate,$(RATE)) $(call option,ramp,$(RAMP)) $(call option,duration,$(DURATION)) \
+  $(call option,max,$(MAX)) $(call option,loops,$(LOOPS)) $(call option,requests,$(REQUESTS)) $(call option,target,$(TARGET)) \
+  $(call option,port,$(PORT)) $(call option,series,$(SERIES)) $(call option,goal,$(GOAL)) \
+  $(call option,base,$(BASE)) $(call option,compare,$(COMPARE)) \
+  $(call option,p90,$(P90)) $(call option,average,$(AVERAGE)) $(call option,errors,$(ERRORS)) \
+  $(call option,stop,$(STOP)) $(call option,properties,$(PROPERTIES)) $(call option,set,$(SET)) \
+  $(call option,note,$(NOTE)) $(call option,s3,$(S3)) $(call option,remotes,$(REMOTES)) $(call option,keys,$(KEYS)) \
+  $(if $(filter-out 0,$(PROFILE)),--profile) $(if $(filter-out 0,$(TRACE)),--trace) $(sure) \
+  $(call option,reports,$(REPORTS))
+
 run: ## run one load test: start the system (or use TARGET), run JMeter, write the report
-	@$(python) scripts/run $(call option,plan,$(PLAN)) $(call option,env,$(ENV)) $(call option,users,$(USERS)) \
-	  $(call option,rate,$(RATE)) $(call option,ramp,$(RAMP)) $(call option,duration,$(DURATION)) \
-	  $(call option,max,$(MAX)) $(call option,loops,$(LOOPS)) $(call option,requests,$(REQUESTS)) $(call option,target,$(TARGET)) \
-	  $(call option,port,$(PORT)) $(call option,series,$(SERIES)) $(call option,goal,$(GOAL)) \
-	  $(call option,base,$(BASE)) $(call option,compare,$(COMPARE)) \
-	  $(call option,p90,$(P90)) $(call option,average,$(AVERAGE)) $(call option,errors,$(ERRORS)) \
-	  $(call option,stop,$(STOP)) $(call option,properties,$(PROPERTIES)) $(call option,set,$(SET)) \
-	  $(call option,note,$(NOTE)) $(call option,s3,$(S3)) $(call option,remotes,$(REMOTES)) $(call option,keys,$(KEYS)) \
-	  $(if $(filter-out 0,$(PROFILE)),--profile) $(if $(filter-out 0,$(TRACE)),--trace) $(sure) \
-	  $(call option,reports,$(REPORTS))
+	@$(python) scripts/run $(run_options)
+
+soak: ## run a load test of hours and look for leaks: what grows, until when, and which classes
+	@$(python) scripts/run --soak $(run_options)
 
 # Options of both sweep and capacity.
 sweep_options = $(call option,plan,$(PLAN)) $(call option,env,$(ENV)) $(call option,ramp,$(RAMP)) \

@@ -74,6 +74,7 @@ def _named(run: RunRecord) -> Iterator[tuple[str, str]]:
     yield from ((f"property {name}", value) for name, value in run.properties.items() if name not in SET_BY_THE_RUN)
     yield "profiled", "yes" if run.is_profiled else "no"
     yield "traced", "yes" if run.is_traced else "no"
+    yield "soak", "yes" if run.is_soak else "no"
     yield "generators", _text([one.name for one in run.generators])
     yield "generator heap MB", str(run.generator_heap_mb)
     yield from ((f"version of {name}", value) for name, value in run.versions.items())

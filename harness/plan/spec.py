@@ -79,7 +79,8 @@ class RunSpec:
     """Everything that defines a run; `command` is the make command that repeats it, `port` 0 selects a free one.
 
     `secrets` are environment variables for JMeter; no file of a run contains their values, or any of the `hidden` ones.
-    `is_profiled` asks for a profile of the system's JVMs, `is_traced` for a traceparent in each HTTP request.
+    `is_profiled` asks for a profile of the system's JVMs, `is_traced` for a traceparent in each HTTP request,
+    `is_soak` for heap histograms.
     `set_values` are the words of SET, name=value.
     """
 
@@ -96,6 +97,7 @@ class RunSpec:
     is_profiled: bool = False
     set_values: tuple[str, ...] = ()
     is_traced: bool = False
+    is_soak: bool = False
 
 
 def parse_target(text: str) -> Target:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import csv
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from harness.base import units
@@ -12,9 +12,11 @@ from harness.base.log import Log
 from harness.cloudwatch.points import CloudMetrics
 from harness.cloudwatch.queries import CloudWatchSpec
 from harness.cloudwatch.sources import source_of, titles
+from harness.metrics.growth import Growth
 from harness.metrics.throttle import Throttle
 from harness.report.charts.cloudwatch import cloud_warnings
 from harness.report.files import observed_cloudwatch, summary_of_run, write_summary
+from harness.report.growth import growth_values, with_cloud
 from harness.report.summary import FORMAT_VERSION as SUMMARY_VERSION
 from harness.report.summary import RunSummary
 from harness.report.tables import one_line
@@ -47,11 +49,13 @@ def add_cloudwatch(directory: RunDirectory, log: Log, spec: CloudWatchSpec | Non
     if is_new and spec != run.cloudwatch:
         run = _remember(directory, run, spec)
     found = observed_cloudwatch(directory, summary.origin_s, summary.window)
+    growths = with_cloud(summary.observed.growths, found, summary.window, run)
+    caveats = tuple(_with_balances(warning, summary.throttle, found) for warning in summary.caveats)
     summary = replace(
         summary,
         run=run,
-        observed=replace(summary.observed, cloudwatch=found),
-        caveats=tuple(_with_balances(warning, summary.throttle, found) for warning in summary.caveats),
+        observed=replace(summary.observed, cloudwatch=found, growths=growths),
+        caveats=_with_growth(caveats, growths),
     )
     write_summary(directory, summary)
     for line in _found_lines(found, summary.source) if found else ():
@@ -64,6 +68,15 @@ def _with_balances(warning: RunWarning, fall: Throttle | None, found: CloudMetri
     if fall is None or warning.code != WarningCode.THROTTLED:
         return warning
     return replace(warning, text=WarningCode.THROTTLED.text.format(**throttle_values(fall, found)))
+
+
+def _with_growth(warnings: Sequence[RunWarning], growths: Sequence[Growth]) -> tuple[RunWarning, ...]:
+    """Return the warnings of a run with the one about growth made again, in the order of WarningCode."""
+    code = WarningCode.GROWTH
+    found = [RunWarning(str(code), code.text.format(**values)) for values in growth_values(growths)]
+    others = [warning for warning in warnings if warning.code != code]
+    order = {str(one): place for place, one in enumerate(WarningCode)}
+    return tuple(sorted([*others, *found], key=lambda warning: order.get(warning.code, len(order))))
 
 
 def metrics_after(name: str, spec: CloudWatchSpec, directories: Iterable[RunDirectory], log: Log) -> None:

@@ -14,6 +14,7 @@ from harness.jtl.sample import Dropped
 from harness.metrics.figures import CodeCount, LabelFigures
 from harness.metrics.gaps import Gap
 from harness.metrics.generators import GeneratorFigures
+from harness.metrics.growth import Growth
 from harness.metrics.littles_law import LittlesLaw
 from harness.metrics.metric import metric_of
 from harness.metrics.throttle import Throttle
@@ -73,6 +74,7 @@ class Evidence:
     is the mean pause before a request that the plan makes. `is_span_known` is False if a clock was set. `longest_ms`,
     the load's slowest sample, `gaps`, `throttle` and `clock_step` cover the whole run. `loads`
     are those of a run with several. `lost_cpu` is what others used in the seconds that make the window unsteady.
+    `growths` are those of the system's resources in the window.
     """
 
     run: RunRecord | None
@@ -93,6 +95,7 @@ class Evidence:
     pause_s: float = 0.0
     loads: tuple[LoadFigures, ...] = ()
     lost_cpu: LostCpu | None = None
+    growths: tuple[Growth, ...] = ()
 
     @property
     def is_open(self) -> bool:

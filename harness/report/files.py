@@ -14,6 +14,7 @@ from harness.cloudwatch.points import CloudMetrics, read_cloudwatch
 from harness.jtl.inputs import Input
 from harness.jtl.sample import Dropped
 from harness.metrics.files import count_samples, read_samples
+from harness.metrics.growth import ResourceSeries, growths
 from harness.metrics.tally import SampleTally, Scope
 from harness.metrics.window import Window, parse_window
 from harness.report.charts.files import write_pictures
@@ -21,6 +22,7 @@ from harness.report.charts.gallery import FILE_NAME, gallery
 from harness.report.compared import FORMAT_VERSION as COMPARED_VERSION
 from harness.report.compared import ComparedRun, from_json, to_json
 from harness.report.failures import failures_page, stored_failures
+from harness.report.growth import is_constant, with_cloud
 from harness.report.jtls import counted_tally, silences_of
 from harness.report.loads import LoadTally
 from harness.report.markdown import report
@@ -34,7 +36,8 @@ from harness.run.exchanges import Exchange, parse_exchanges
 from harness.run.record import RunRecord
 from harness.run.telemetry import read_telemetry
 from harness.system.exceptions import ExceptionCount, count_exceptions, most_frequent
-from harness.system.heap import heap_series, heap_uses, read_heaps
+from harness.system.heap import heap_after_gc, heap_series, heap_uses, read_heaps
+from harness.system.histograms import Histogram, forced_ms, live_heaps, read_histograms
 from harness.system.profile import Events, ProcessProfile, profiles, read_events
 from harness.system.profile_files import databases, flame_graphs, recording_name, write_flame_graphs
 
@@ -58,7 +61,10 @@ def summary_of_run(directory: RunDirectory) -> RunSummary:
     window = window_of(tally, STEADY_WINDOW, run)
     counted = counted_tally(inputs, tally, window, scope)
     observed = _observed(directory, run, _run_ms(tally), window_span_ms(tally, window))
-    observed = replace(observed, cloudwatch=observed_cloudwatch(directory, origin_of(tally), window))
+    cloudwatch = observed_cloudwatch(directory, origin_of(tally), window)
+    observed = replace(
+        observed, cloudwatch=cloudwatch, growths=with_cloud(observed.growths, cloudwatch, window, run)
+    )
     tallies = [LoadTally.of(load, tally, counted) for load in loads]
     options = SummaryOptions(
         window,
@@ -107,22 +113,37 @@ def _observed(
     found = _exceptions(directory, run)
     if run_ms is None or window_ms is None:
         return found
+    resources: list[ResourceSeries] = []
+    histograms = _histograms(directory)
+    found = replace(found, live_heaps=live_heaps(histograms, run_ms[0] // units.MS_PER_S))
     if directory.telemetry.is_file():
         with directory.telemetry.open(encoding="utf-8", errors="replace") as lines:
             telemetry = read_telemetry(lines, run_ms, window_ms)
+        resources += telemetry.resources
         found = replace(
             found, usages=telemetry.usages, usage_series=telemetry.series, machine_figures=telemetry.machines
         )
     if directory.heap.is_file():
         with directory.heap.open(encoding="utf-8", errors="replace") as lines:
             heaps = read_heaps(lines)
+        resources += heap_after_gc(heaps, window_ms, forced_ms(histograms))
         found = replace(found, heap_uses=heap_uses(heaps, *window_ms), heap_series=heap_series(heaps, *run_ms))
+    if is_constant(run):
+        found = replace(found, growths=growths(resources, (window_ms[1] - window_ms[0]) / units.MS_PER_S))
     if directory.profile.is_file():
         with gzip.open(directory.profile, "rt", encoding="utf-8", errors="replace") as lines:
             found = _with_profile(directory, run, read_events(lines), found, window_ms, run_ms[0] // units.MS_PER_S)
     elif run.is_traced:
         found = _with_profile(directory, run, None, found, window_ms, run_ms[0] // units.MS_PER_S)
     return replace(found, databases=databases(directory.system_logs))
+
+
+def _histograms(directory: RunDirectory) -> tuple[Histogram, ...]:
+    """Return the heap histograms of a soak; empty for any other run."""
+    if not directory.histograms.is_file():
+        return ()
+    with gzip.open(directory.histograms, "rt", encoding="utf-8", errors="replace") as lines:
+        return read_histograms(lines)
 
 
 def _with_profile(

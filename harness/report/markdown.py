@@ -23,7 +23,9 @@ from harness.report.failures import anchor
 from harness.report.footnotes import Footnotes
 from harness.report.generators import generator_table
 from harness.report.goals import GoalResult, is_beyond
+from harness.report.growth import growth_notes, growth_table
 from harness.report.key_figures import KEY_COLUMNS, doubts, first_error, is_tail, key_rows, left_out_text
+from harness.report.live_heaps import live_heap_text
 from harness.report.loads import rows_by_load
 from harness.report.machine import machine_table
 from harness.report.notes import NOTES_BEGIN, NOTES_END
@@ -327,6 +329,11 @@ def report(summary: RunSummary, charts: Gallery, notes: str, folder: str) -> str
         usage_table=_usage_tables(observed, footnotes),
         heap_table=_heap_table(observed.heap_uses) if observed.heap_uses else "",
         **_profile_values(summary, folder),
+        growth_table=growth_table(observed.growths) if observed.growths else "",
+        growth_notes=growth_notes(observed.growths, window.length_s, is_soak=run is not None and run.is_soak),
+        growth_charts=[image(picture, folder) for picture in charts.growth],
+        live_heaps=[live_heap_text(heap, (window.from_s, window.to_s)) for heap in observed.live_heaps],
+        histogram_unknown=[(cell(name), cell(why)) for name, why in run.histogram_unknown] if run else [],
         heap_unknown=[(cell(name), cell(why)) for name, why in run.heap_unknown] if run else [],
         cloud_table=cloud_table(observed.cloudwatch) if observed.cloudwatch else "",
         cloud_notes=cloud_notes(observed.cloudwatch, summary.source) if observed.cloudwatch else [],

@@ -37,6 +37,7 @@ def setup_lines(run: RunRecord) -> list[tuple[str, str]]:
             if run.is_traced
             else []
         ),
+        *([("soak", "heap histograms before, in the middle of and after the load")] if run.is_soak else []),
         ("generator", _generator_text(run)),
         *_hosts(run),
         ("harness", _commit_text(run)),

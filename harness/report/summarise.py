@@ -211,6 +211,7 @@ def _evidence(
         longest_ms=groups.whole.total.max_ms if groups.whole else None,
         throttle=_throttle(tally, run),
         lost_cpu=_lost_cpu(tally, run, observed, window),
+        growths=observed.growths,
         cloudwatch=observed.cloudwatch,
         clock_step=find_clock_step(run, tally.whole_span_ms(), tally.back_ms, longest_ms),
     )

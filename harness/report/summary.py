@@ -24,10 +24,12 @@ from harness.run.telemetry import MachineFigure, Usage, UsageSeries
 
 if TYPE_CHECKING:  # imported late, see `late_types`
     from harness.cloudwatch.points import CloudMetrics
+    from harness.metrics.growth import Growth
     from harness.report.compared import ComparedRun
     from harness.report.slowest import SlowSample
     from harness.system.exceptions import ExceptionCount
     from harness.system.heap import HeapSeries, HeapUse
+    from harness.system.histograms import LiveHeap
     from harness.system.profile import ProcessProfile
     from harness.system.statements import DatabaseUse
 
@@ -37,14 +39,27 @@ FORMAT_VERSION = 3
 def late_types() -> dict[str, type]:
     """Return the types of fields that only reading JSON needs: to import them takes longer than a small table."""
     from harness.cloudwatch.points import CloudMetrics
+    from harness.metrics.growth import Growth
     from harness.report.compared import ComparedRun
     from harness.report.slowest import SlowSample
     from harness.system.exceptions import ExceptionCount
     from harness.system.heap import HeapSeries, HeapUse
+    from harness.system.histograms import LiveHeap
     from harness.system.profile import ProcessProfile
     from harness.system.statements import DatabaseUse
 
-    found = (CloudMetrics, ComparedRun, SlowSample, ExceptionCount, HeapSeries, HeapUse, ProcessProfile, DatabaseUse)
+    found = (
+        CloudMetrics,
+        Growth,
+        ComparedRun,
+        SlowSample,
+        ExceptionCount,
+        HeapSeries,
+        HeapUse,
+        LiveHeap,
+        ProcessProfile,
+        DatabaseUse,
+    )
     return {kind.__name__: kind for kind in found}
 
 
@@ -52,9 +67,9 @@ def late_types() -> dict[str, type]:
 class Observed:
     """Observations other than samples: use of the machine, heap of JVMs, exceptions in logs; all may be empty.
 
-    Uses, figures of machines, profiles and `slowest` cover the window, series and databases the whole run. Exceptions
-    cover the life of the system, or the run if the system runs across several runs. `missing_logs` were to be
-    read for exceptions but do not exist. `cloudwatch` is None if nothing was fetched.
+    Uses, figures of machines, profiles, growths and `slowest` cover the window, series and databases the whole run.
+    Exceptions cover the life of the system, or the run if the system runs across several runs. `missing_logs` were to
+    be read for exceptions but do not exist. `live_heaps` are those of a soak. `cloudwatch` is None if nothing was fetched.
     """
 
     usages: tuple[Usage, ...] = ()
@@ -69,6 +84,8 @@ class Observed:
     profiles: tuple[ProcessProfile, ...] = ()
     databases: tuple[DatabaseUse, ...] = ()
     slowest: tuple[SlowSample, ...] = ()
+    growths: tuple[Growth, ...] = ()
+    live_heaps: tuple[LiveHeap, ...] = ()
 
 
 @dataclass(frozen=True)

@@ -12,6 +12,7 @@ from enum import Enum, StrEnum
 
 from harness.report import evidence as of
 from harness.report import generator_evidence as of_generators
+from harness.report import growth as of_growth
 from harness.report import throttle_evidence as of_throttling
 from harness.report.evidence import Evidence, Values
 from harness.report.parts import Part
@@ -323,6 +324,13 @@ class WarningCode(StrEnum):
         "next period, usually 100 ms, these processes wait, and response times include that. Raise the quota (cpu.max, "
         "--cpus), or drive fewer users.",
         found_in=of_generators.used_up_quotas,
+    )
+    GROWTH = _Definition(
+        code="growth",
+        concerns=(Part.VERDICT,),
+        text="Growth under a constant load: {what}. Growth that does not end is a leak: run longer, or make soak, whose "
+        "report lists the classes that grew.",
+        found_in=of_growth.growing,
     )
     ONE_SIDE_PROFILED = _Definition(
         code="one-side-profiled",

@@ -16,6 +16,8 @@ from harness.run.remote.keys import FOLDER_NAME as KEYS_FOLDER
 from harness.run.request import Names
 
 DEFAULT_PLAN, DEFAULT_PROFILE = "killbill-stripe", "local"
+# Leaks show themselves over hours.
+SOAK_DURATION = "8h"
 
 
 def add_traffic(parser: argparse.ArgumentParser) -> None:
@@ -112,6 +114,15 @@ def add_trace(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--trace", action="store_true", help=text)
 
 
+def add_soak(parser: argparse.ArgumentParser) -> None:
+    """Add the option of a long run that looks for leaks."""
+    text = (
+        f"look for leaks: heap histograms before, in the middle of and after the load, each after a full garbage "
+        f"collection; {SOAK_DURATION} without --duration, --loops or --requests (docs/soak.md)"
+    )
+    parser.add_argument("--soak", action="store_true", help=text)
+
+
 def add_sure(parser: argparse.ArgumentParser) -> None:
     """Add the option that gives a DOUBTFUL run the exit code of an INVALID one."""
     parser.add_argument("--sure", action="store_true", help="exit code 3 also when a run is DOUBTFUL")
@@ -151,6 +162,7 @@ def names_of(options: argparse.Namespace) -> Names:
     given["set_values"] = getattr(options, "set", None)
     given["is_profiled"] = getattr(options, "profile", False)
     given["is_traced"] = getattr(options, "trace", False)
+    given["is_soak"] = getattr(options, "soak", False)
     return Names(options.plan, options.env, options.target, options.port, options.remotes, **given)
 
 

@@ -34,6 +34,7 @@ from harness.report.files import add_comparisons, write_report
 from harness.report.screen import show_closing, show_interim
 from harness.report.setup import load_text
 from harness.run.arguments import (
+    SOAK_DURATION,
     add_folders,
     add_goal,
     add_length,
@@ -41,6 +42,7 @@ from harness.run.arguments import (
     add_properties,
     add_remotes,
     add_set,
+    add_soak,
     add_stop,
     add_sure,
     add_trace,
@@ -77,6 +79,7 @@ examples:
   scripts/run --plan killbill-stripe --stop 'errors>50% for 10s, p90>5s for 30s, throughput<1/s for 1m'
   scripts/run --plan killbill-stripe --target http://10.0.0.5:8080 --remotes 10.0.0.7:1099,10.0.0.8:1099
   scripts/run --plan killbill-stripe --users 50 --base run-07_1      (its report compares it with run-07_1)
+  scripts/run --plan killbill-stripe --users 50 --soak --duration 12h   (looks for leaks; docs/soak.md)
 
 Without a goal for errors at most 1 % of the samples may fail; error_ratio = 1 in the plan's [goal], or ERRORS=100%,
 lifts that.
@@ -114,6 +117,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     option("--compare", choices=("0", "1"), help="0: compare the run with nothing")
     add_profile(parser)
     add_trace(parser)
+    add_soak(parser)
     option("--s3", help="s3://bucket/prefix to which the finished run is uploaded (the profile's [storage])")
     add_sure(parser)
     add_folders(parser)
@@ -126,7 +130,7 @@ def resolve(options: argparse.Namespace, request: Request) -> RunSpec:
     arguments = LoadArguments(
         users=options.users,
         ramp=options.ramp,
-        duration=options.duration,
+        duration=_duration(options),
         loops=options.loops,
         rate=options.rate,
         requests=options.requests,
@@ -140,7 +144,7 @@ def resolve(options: argparse.Namespace, request: Request) -> RunSpec:
         load,
         note=options.note,
         command=make_command(
-            "run",
+            "soak" if options.soak else "run",
             {
                 **{name: getattr(options, name) for name in names},
                 "properties": properties_text(request.plan, request.set_values.property_names) or None,
@@ -150,6 +154,12 @@ def resolve(options: argparse.Namespace, request: Request) -> RunSpec:
         ),
         series=specs.parse_series(options.series) if options.series else None,
     )
+
+
+def _duration(options: argparse.Namespace) -> str | None:
+    """Return the text of the duration; a soak without any length has its own."""
+    is_open_ended = options.soak and not (options.loops or options.requests)
+    return options.duration or (SOAK_DURATION if is_open_ended else None)
 
 
 def run(options: argparse.Namespace) -> int:

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from statistics import fmean
 
+from harness.run.resources import RESOURCE_COLUMNS
 from harness.run.telemetry import MACHINE_COLUMNS
 
 _SECTOR_BYTES = 512
+_OPEN_FILES_LIMIT = "Max open files"
+# Version 1 of cgroups says this much and more for no limit.
+_UNLIMITED_BYTES = 1 << 60
 _KHZ_PER_MHZ = 1000
 # Reading a frequency can take milliseconds, and machines have up to hundreds of cores.
 _FREQUENCIES_MOST = 4
@@ -156,3 +160,64 @@ def _network_bytes(interfaces: Mapping[str, list[str]]) -> tuple[float | None, f
     if not outer:
         return None, None
     return sum(int(fields[0]) for fields in outer), sum(int(fields[8]) for fields in outer)
+
+
+class ResourceCounters:
+    """What processes have open, and their limits. `root` is the folder of proc/ and sys/."""
+
+    def __init__(self, root: Path = Path("/")) -> None:
+        self._proc, self._groups = root / "proc", root / "sys" / "fs" / "cgroup"
+
+    def of_host(self, memory_bytes: int, folder: Path) -> tuple[str, ...]:
+        """Return the values of RESOURCE_COLUMNS of the host: its memory, and the disk of a folder."""
+        with suppress(OSError):
+            disk = os.statvfs(folder)
+            used = (disk.f_blocks - disk.f_bfree) * disk.f_frsize
+            return ("", "", "", str(memory_bytes), str(used), str(used + disk.f_bavail * disk.f_frsize))
+        return ("", "", "", str(memory_bytes), "", "")
+
+    def cells(self, pids: Sequence[int]) -> tuple[str, ...]:
+        """Return the values of RESOURCE_COLUMNS of a process with its descendants; empty where not known."""
+        counts = [count for pid in pids if (count := self._descriptors(pid))]
+        if not counts:
+            return ("",) * len(RESOURCE_COLUMNS)
+        limits = (self._open_files_limit(pids[0]), self._memory_limit(pids[0]))
+        shown = ["" if limit is None else str(limit) for limit in limits]
+        # The limit is that of each process; a leak of one worker reaches it alone.
+        open_files, sockets = max(count for count, _ in counts), sum(sockets for _, sockets in counts)
+        return (str(open_files), shown[0], str(sockets), shown[1], "", "")
+
+    def _descriptors(self, pid: int) -> tuple[int, int] | None:
+        """Return the open descriptors of a process, and how many of them are sockets; None where it has ended."""
+        count = sockets = 0
+        try:
+            for entry in os.scandir(self._proc / str(pid) / "fd"):
+                count += 1
+                with suppress(OSError):  # closed meanwhile
+                    sockets += os.readlink(entry.path).startswith("socket:")
+        except OSError:
+            return None
+        return count, sockets
+
+    def _open_files_limit(self, pid: int) -> int | None:
+        with suppress(OSError, ValueError):
+            for line in (self._proc / str(pid) / "limits").read_text(errors="replace").splitlines():
+                if line.startswith(_OPEN_FILES_LIMIT):
+                    return int(line.removeprefix(_OPEN_FILES_LIMIT).split()[0])
+        return None
+
+    def _memory_limit(self, pid: int) -> int | None:
+        """Return the least memory limit (bytes) of the process's cgroup, of version 1 or 2, and of those above it."""
+        found = []
+        with suppress(OSError, ValueError):
+            for line in (self._proc / str(pid) / "cgroup").read_text(errors="replace").splitlines():
+                _, controllers, path = line.split(":", 2)
+                if controllers and "memory" not in controllers.split(","):
+                    continue
+                mounts, name = (["memory"], "memory.limit_in_bytes") if controllers else (["", "unified"], "memory.max")
+                group = Path(path.lstrip("/"))
+                for folder in (self._groups / mount / one for mount in mounts for one in (group, *group.parents)):
+                    with suppress(OSError, ValueError):  # "max" is no limit
+                        found.append(int((folder / name).read_text(encoding="ascii")))
+        limit = min(found, default=_UNLIMITED_BYTES)
+        return limit if limit < _UNLIMITED_BYTES else None

@@ -93,6 +93,11 @@ class RunDirectory:
         return self.path / "heap.csv"
 
     @property
+    def histograms(self) -> Path:
+        """The classes in the heaps of the system's JVMs, of a soak."""
+        return self.path / "histograms.tsv.gz"
+
+    @property
     def profile(self) -> Path:
         """The profile of the system's JVMs, per second."""
         return self.path / "profile.tsv.gz"

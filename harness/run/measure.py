@@ -33,6 +33,7 @@ from harness.run.telemetry import GENERATOR
 from harness.run.telemetry_writer import TelemetryWriter
 from harness.system import postgresql
 from harness.system.agent import agent_library
+from harness.system.histogram_files import HistogramTaker
 from harness.system.profile_files import Profiler
 from harness.system.supervisor import Supervisor
 
@@ -48,7 +49,7 @@ def measure(run: PreparedRun, context: RunContext) -> RunRecord:
     started_s = time.monotonic()
     with registered(record.id) as others:
         auto_end = _auto_end(spec)
-        with _profiler(run, context) as profiler:
+        with _histograms(run, context) as histograms, _profiler(run, context) as profiler:
             outcome = _drive(run, context, others, auto_end)
         others.new()  # finds a run that started in the last second
     if not directory.path.is_dir():
@@ -56,6 +57,8 @@ def measure(run: PreparedRun, context: RunContext) -> RunRecord:
         raise InvalidRunError(what, "its samples are gone")
     if profiler:
         profiler.write(directory.profile)
+    if histograms:
+        histograms.write(directory.histograms)
     # The system still writes its logs; they are masked after it stops.
     store_failures(directory, spec.hidden)
     changed = mask_secrets(directory.path, spec.hidden, but=directory.system_logs)
@@ -76,6 +79,7 @@ def measure(run: PreparedRun, context: RunContext) -> RunRecord:
         auto_end=auto_end.record if auto_end else None,
         stopped_early=outcome.stopped_early,
         profile_unknown=tuple(profiler.unknown) if profiler else (),
+        histogram_unknown=histograms.unknown if histograms else (),
     )
     directory.write_run(record.to_json())
     return record
@@ -127,6 +131,17 @@ def _profiler(run: PreparedRun, context: RunContext) -> AbstractContextManager[P
     folder, environment = run.directory.system_logs, context.guardian.environment
     agent = agent_library() if system else None
     return Profiler(system.processes if system else {}, folder, environment, databases, agent)
+
+
+def _histograms(run: PreparedRun, context: RunContext) -> AbstractContextManager[HistogramTaker | None]:
+    """Return what takes the heap histograms of a soak of a system that is started here; nothing for other runs."""
+    load = run.spec.load
+    if run.system is None or not run.spec.is_soak:
+        return nullcontext()
+    is_auto = not isinstance(load, OpenLoad) and load.is_auto
+    middle_s = load.duration_s / 2 if load.duration_s and not is_auto else None
+    folder, environment = run.directory.system_logs, context.guardian.environment
+    return HistogramTaker(run.system.processes, folder, environment, middle_s)
 
 
 def _auto_end(spec: RunSpec) -> AutoEnd | None:

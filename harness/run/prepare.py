@@ -162,6 +162,7 @@ def _record(
         is_profiled=spec.is_profiled,
         set_values=tuple(masked(word, spec.hidden) for word in spec.set_values),
         is_traced=spec.is_traced,
+        is_soak=spec.is_soak,
     )
 
 

@@ -82,6 +82,7 @@ class RunRecord:
     `profile_unknown` contains, per process, why its profile is unknown; it is for runs that are profiled.
     `set_values` are the words of SET: killbill.plugin_threads=30, amount=25.
     `is_traced` means that each HTTP request carried a traceparent header, whose id is in the JTL.
+    `is_soak` means that heap histograms were taken; `histogram_unknown` contains, per process, why there is none.
     `generators` is empty when the JMeter of this machine produced the load. `other_runs` names the runs whose load ran
     at the same time on the machine.
     """
@@ -132,6 +133,8 @@ class RunRecord:
     profile_unknown: tuple[tuple[str, str], ...] = ()
     set_values: tuple[str, ...] = ()
     is_traced: bool = False
+    is_soak: bool = False
+    histogram_unknown: tuple[tuple[str, str], ...] = ()
 
     @property
     def id(self) -> str:

@@ -36,6 +36,7 @@ class Names:
     is_profiled: bool = False
     set_values: str | None = None
     is_traced: bool = False
+    is_soak: bool = False
 
 
 @dataclass(frozen=True)
@@ -59,6 +60,7 @@ class Request:
     is_profiled: bool = False
     set_values: SetValues = field(default_factory=SetValues)
     is_traced: bool = False
+    is_soak: bool = False
 
     def run_spec(self, load: Load, *, note: str, command: str, series: str | None = None) -> RunSpec:
         """Return the spec of one run with this load; `command` repeats it."""
@@ -76,6 +78,7 @@ class Request:
             is_profiled=self.is_profiled,
             set_values=self.set_values.shown,
             is_traced=self.is_traced,
+            is_soak=self.is_soak,
         )
 
 
@@ -123,6 +126,7 @@ def resolve_request(names: Names, home: Path, build: Path) -> Request:
         is_profiled=names.is_profiled or (profile.is_profiled and target is None),
         set_values=given,
         is_traced=is_traced,
+        is_soak=names.is_soak,
     )
 
 

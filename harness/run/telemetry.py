@@ -1,4 +1,4 @@
-"""Reads telemetry.csv: CPU, memory and threads per process."""
+"""Reads telemetry.csv: CPU, memory, threads, descriptors and sockets per process."""
 
 from __future__ import annotations
 
@@ -10,6 +10,8 @@ from typing import NamedTuple
 
 from harness.base.units import MS_PER_S
 from harness.metrics.downsampling import SERIES_POINTS_MOST
+from harness.metrics.growth import ResourceSeries
+from harness.run.resources import RESOURCE_COLUMNS, Resources, resource_series
 
 # cpu_cores is CPU seconds per second (1.0 is one core); rss_bytes of the host is its used memory.
 _USE_COLUMNS = ("time_ms", "process", "cpu_cores", "rss_bytes", "thread_count")
@@ -26,7 +28,7 @@ MACHINE_COLUMNS = (
 )
 # Only rows of processes with a CPU quota have them: periods of the quota, and those in which it was used up.
 QUOTA_COLUMNS = ("quota_periods", "throttled_periods")
-COLUMNS = (*_USE_COLUMNS, *MACHINE_COLUMNS, *QUOTA_COLUMNS)
+COLUMNS = (*_USE_COLUMNS, *MACHINE_COLUMNS, *QUOTA_COLUMNS, *RESOURCE_COLUMNS)
 HOST = "host"
 HARNESS = "harness"
 # CPU time that the hypervisor gave to other virtual machines while this one needed it; it has no memory.
@@ -100,18 +102,20 @@ class _Row(NamedTuple):
     machine: tuple[float | None, ...]
     quota_periods: int
     throttled_periods: int
+    resources: tuple[int | None, ...]
 
 
 @dataclass(frozen=True)
 class Telemetry:
     """What telemetry.csv has: the usage per process within the window, its time series over the run, and machines.
 
-    All are in order of appearance; the figures of machines cover the window.
+    All are in order of appearance; the figures of machines and the resources of the system cover the window.
     """
 
     usages: tuple[Usage, ...]
     series: tuple[UsageSeries, ...]
     machines: tuple[MachineFigure, ...]
+    resources: tuple[ResourceSeries, ...] = ()
 
 
 def read_telemetry(lines: Iterable[str], run_ms: tuple[int, int], window_ms: tuple[int, int]) -> Telemetry:
@@ -122,9 +126,13 @@ def read_telemetry(lines: Iterable[str], run_ms: tuple[int, int], window_ms: tup
     """
     uses: dict[str, _Use] = {}
     series: dict[str, _Series] = {}
+    resources: dict[str, Resources] = {}
     for row in _rows(lines):
         if window_ms[0] <= row.time_ms <= window_ms[1]:
             uses.setdefault(row.process, _Use()).add(row)
+            if _is_of_system(row.process):
+                found = resources.setdefault(row.process, Resources(window_ms))
+                found.add(row.time_ms, row.rss_bytes, row.thread_count, row.resources)
         if run_ms[0] <= row.time_ms <= run_ms[1]:
             series.setdefault(row.process, _Series()).add(row)
     return Telemetry(
@@ -133,11 +141,17 @@ def read_telemetry(lines: Iterable[str], run_ms: tuple[int, int], window_ms: tup
             one.series(process, run_ms[0]) for process, one in series.items() if one.is_any or not _is_stolen(process)
         ),
         tuple(figure for process, use in uses.items() for figure in use.figures(process)),
+        resource_series(resources, HOST),
     )
 
 
 def _is_stolen(process: str) -> bool:
     return process == STOLEN or process.startswith(f"{STOLEN} ")
+
+
+def _is_of_system(process: str) -> bool:
+    """Return whether a process is one of the system, or the host."""
+    return process.partition(" ")[0] not in (GENERATOR, GENERATOR_PREFIX.strip(), HARNESS, STOLEN)
 
 
 def _rows(lines: Iterable[str]) -> Iterator[_Row]:
@@ -151,6 +165,7 @@ def _rows(lines: Iterable[str]) -> Iterator[_Row]:
                 int(row["thread_count"]) if row["thread_count"] else None,
                 tuple(float(value) if (value := row.get(column)) else None for column in MACHINE_COLUMNS),
                 *(int(row.get(column) or 0) for column in QUOTA_COLUMNS),
+                resources=tuple(int(value) if (value := row.get(column)) else None for column in RESOURCE_COLUMNS),
             )
         except (TypeError, ValueError, KeyError):
             continue  # a killed harness leaves an incomplete last row

@@ -1,4 +1,4 @@
-"""Writes CPU, memory and threads of processes, including their descendants, once a second during a run."""
+"""Writes CPU, memory, threads and other resources of processes, with their descendants, once a second during a run."""
 
 from __future__ import annotations
 
@@ -14,13 +14,16 @@ from types import TracebackType
 
 import psutil
 
-from harness.run.counters import MachineCounters, QuotaCounters
+from harness.run.counters import MachineCounters, QuotaCounters, ResourceCounters
+from harness.run.resources import RESOURCE_COLUMNS
 from harness.run.telemetry import COLUMNS, HARNESS, HOST, MACHINE_COLUMNS, STOLEN
 
 _PERIOD_S = 1.0
-# The search for descendants reads every process of the machine, so it runs only every few seconds.
+# The search for descendants reads every process of the machine, and descriptors are counted one by one: every few seconds
+# is enough.
 _FAMILY_PERIOD = 10
 _NO_MACHINE = ("",) * len(MACHINE_COLUMNS)
+_NO_RESOURCES = ("",) * len(RESOURCE_COLUMNS)
 
 
 class TelemetryWriter:
@@ -36,6 +39,7 @@ class TelemetryWriter:
         self._family_age = 0
         self._cpu_s: dict[str | int, float] = {}
         self._machine, self._quotas = MachineCounters(root), QuotaCounters(root)
+        self._resources = ResourceCounters(root)
         self._stop = threading.Event()
         self.problem = ""  # why rows could not be written
         self._thread = threading.Thread(target=self._run, name="telemetry", daemon=True)
@@ -90,16 +94,18 @@ class TelemetryWriter:
         not_busy_s = sum(getattr(times, name, 0.0) for name in ("iowait", "guest", "guest_nice", "steal"))
         busy_s = sum(times) - times.idle - not_busy_s
         memory = psutil.virtual_memory()
+        is_full = self._family_age % _FAMILY_PERIOD == 0
         used_s = self._used_s(HOST, busy_s)
         rows: list[tuple[object, ...]] = [
             (
                 *(now_ms, HOST, _cores_text(used_s, passed_s), memory.total - memory.available, ""),
                 *(*self._machine.cells(passed_s), "", ""),
+                *(self._resources.of_host(memory.total, self._path.parent) if is_full else _NO_RESOURCES),
             )
         ]
         if hasattr(times, "steal"):
             stolen_s = self._used_s(STOLEN, times.steal)
-            rows.append((now_ms, STOLEN, _cores_text(stolen_s, passed_s), 0, "", *_NO_MACHINE, "", ""))
+            rows.append((now_ms, STOLEN, _cores_text(stolen_s, passed_s), 0, "", *_NO_MACHINE, "", "", *_NO_RESOURCES))
         self._find_families()
         for name, process in self._processes.items():
             try:
@@ -112,7 +118,9 @@ class TelemetryWriter:
                     used_s, rss_bytes = used_s + of_member[0], rss_bytes + of_member[1]
                     thread_count += of_member[2]
             cells = (now_ms, name, _cores_text(used_s, passed_s), rss_bytes, str(thread_count))
-            rows.append((*cells, *_NO_MACHINE, *self._quotas.cells(process.pid)))
+            members = [process.pid, *(member.pid for member in self._families[name])]
+            resources = self._resources.cells(members) if is_full else _NO_RESOURCES
+            rows.append((*cells, *_NO_MACHINE, *self._quotas.cells(process.pid), *resources))
         return rows
 
     def _find_families(self) -> None:

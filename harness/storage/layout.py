@@ -19,7 +19,7 @@ RUN_FILE, SUMMARY_FILE, REPORT_FILE = "run.json", "summary.json", "report.md"
 # Enough for histories and comparisons; the samples are a thousand times larger.
 FIGURES = (RUN_FILE, SUMMARY_FILE, REPORT_FILE)
 # Measurements besides the samples: a run with other contents is another run. The other files can be regenerated.
-_EVIDENCE = ("telemetry.csv", "heap.csv", "profile.tsv.gz")
+_EVIDENCE = ("telemetry.csv", "heap.csv", "histograms.tsv.gz", "profile.tsv.gz")
 # Metrics of remote machines: fetched after the run, and again as long as CloudWatch has them; run.json contains the
 # request.
 _CLOUDWATCH = "cloudwatch.csv"

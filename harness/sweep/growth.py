@@ -7,13 +7,11 @@ The interval is Student's, with runs - levels - 1 degrees of freedom.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from statistics import fmean
 
-from harness.metrics.distributions import student_t_quantile
-from harness.metrics.shift import CONFIDENCE
+from harness.metrics.slope import slope
 from harness.run.telemetry import NOT_SYSTEM
 from harness.sweep.levels import Sweep
 
@@ -87,24 +85,16 @@ def _growth(process: str, runs: Sequence[RunMemory]) -> Growth | None:
         if process in run.rss_bytes
     ]
     levels = {level: [point for point in points if point[0] == level] for level, _, _ in points}
-    freedom = len(points) - len(levels) - 1
-    if freedom < 1:
+    line = slope([[(float(number), size) for _, number, size in level] for level in levels.values()])
+    if line is None:
         return None
-    pairs: list[tuple[float, float]] = []
-    for level in levels.values():
-        mean_number, mean_size = fmean(number for _, number, _ in level), fmean(size for _, _, size in level)
-        pairs += [(number - mean_number, size - mean_size) for _, number, size in level]
-    spread = sum(x * x for x, _ in pairs)
-    slope = sum(x * y for x, y in pairs) / spread
-    square_sum = sum((y - slope * x) ** 2 for x, y in pairs)
-    reach = student_t_quantile(freedom, (1 + CONFIDENCE) / 2) * math.sqrt(square_sum / freedom / spread)
     return Growth(
         process=process,
         run_count=len(points),
         mean_bytes=fmean(size for _, _, size in points),
         first_bytes=points[0][2],
         last_bytes=points[-1][2],
-        per_run_bytes=slope,
-        low_bytes=slope - reach,
-        high_bytes=slope + reach,
+        per_run_bytes=line.value,
+        low_bytes=line.value - line.reach,
+        high_bytes=line.value + line.reach,
     )

@@ -15,24 +15,31 @@ from itertools import pairwise
 
 from harness.base.units import MS_PER_S
 from harness.metrics.downsampling import SERIES_POINTS_MOST
+from harness.metrics.growth import HEAP, Bins, ResourceSeries, has_lost_garbage
 
 # The event that is printed from a recording; every collector of OpenJDK 17 writes it (G1, Parallel, Serial, Z,
 # Shenandoah).
 EVENT = "jdk.GCHeapSummary"
-COLUMNS = ("time_ms", "process", "used_bytes", "committed_bytes", "reserved_bytes")
+COLUMNS = ("time_ms", "process", "used_bytes", "committed_bytes", "reserved_bytes", "when")
+# The values of `when`; files of versions without that column do not know it.
+BEFORE, AFTER = "before", "after"
 
-_FIELD = re.compile(r'\s*"(type|startTime|heapUsed|committedSize|reservedSize)": "?([^",]+)')
+_FIELD = re.compile(r'\s*"(type|startTime|when|heapUsed|committedSize|reservedSize)": "?([^",]+)')
 _NEEDED = frozenset({"startTime", "heapUsed", "committedSize", "reservedSize"})
 
 
 @dataclass(frozen=True)
 class HeapPoint:
-    """The heap of one JVM at one instant (epoch ms): bytes in use, committed and reserved."""
+    """The heap of one JVM at one instant (epoch ms): bytes in use, committed and reserved.
+
+    `is_after_gc` is False before a collection, and when a file does not say it.
+    """
 
     time_ms: int
     used_bytes: int
     committed_bytes: int
     reserved_bytes: int
+    is_after_gc: bool = False
 
 
 Heaps = Mapping[str, tuple[HeapPoint, ...]]
@@ -96,6 +103,7 @@ def _point(event: Mapping[str, str]) -> HeapPoint | None:
             int(event["heapUsed"]),
             int(event["committedSize"]),
             int(event["reservedSize"]),
+            event.get("when", "").lower().startswith(AFTER),
         )
     except ValueError:
         return None
@@ -107,7 +115,7 @@ def read_heaps(lines: Iterable[str]) -> Heaps:
     for row in csv.DictReader(lines):
         try:
             sizes = int(row["used_bytes"]), int(row["committed_bytes"]), int(row["reserved_bytes"])
-            found.setdefault(row["process"], []).append(HeapPoint(int(row["time_ms"]), *sizes))
+            found.setdefault(row["process"], []).append(HeapPoint(int(row["time_ms"]), *sizes, row.get("when") == AFTER))
         except (TypeError, ValueError, KeyError):
             continue  # a full disk leaves an incomplete last row
     return {process: tuple(sorted(points, key=lambda point: point.time_ms)) for process, points in found.items()}
@@ -136,6 +144,28 @@ def heap_series(heaps: Heaps, first_ms: int, last_ms: int) -> tuple[HeapSeries, 
                     tuple(point.reserved_bytes for point in kept),
                 )
             )
+    return tuple(series)
+
+
+def heap_after_gc(
+    heaps: Heaps, window_ms: tuple[int, int], forced_ms: Mapping[str, Sequence[int]] | None = None
+) -> tuple[ResourceSeries, ...]:
+    """Return the heap of each process after collections in the window (epoch ms): the least of each part of it.
+
+    Young collections leave old garbage, so a rise says something only if old garbage was collected, too: the values
+    fell once, or a full collection was forced (at `forced_ms`, by process).
+    """
+    series = []
+    for process, points in heaps.items():
+        after = [point for point in _within(points, *window_ms) if point.is_after_gc]
+        bins = Bins(window_ms)
+        for point in after:
+            bins.add(point.time_ms, point.used_bytes)
+        is_forced = any(window_ms[0] <= at_ms <= window_ms[1] for at_ms in (forced_ms or {}).get(process, ()))
+        if after:
+            is_conclusive = is_forced or has_lost_garbage(point.used_bytes for point in after)
+            limit = after[-1].reserved_bytes
+            series.append(ResourceSeries(process, HEAP, bins.minimums(), limit, is_conclusive))
     return tuple(series)
 
 

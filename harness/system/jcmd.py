@@ -8,6 +8,8 @@ from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+import psutil
+
 from harness.base import process as child
 from harness.base.errors import UsageError
 from harness.base.java import java_context
@@ -78,6 +80,14 @@ def stop_profiles(
         words = ("JFR.stop", f"name={_NAME}", f'filename="{path}"')
         said[process] = _why_unwritten(path, ask(jcmd, pids[process], words, path, environment))
     return tuple((process, why) for process, why in said.items() if why)
+
+
+def is_jvm(pid: int) -> bool:
+    """Return whether a process is a JVM."""
+    try:
+        return Path(psutil.Process(pid).exe()).name == "java"
+    except psutil.Error:
+        return False
 
 
 def jcmd_path() -> Path | None:

@@ -11,7 +11,7 @@ from pathlib import Path
 from harness.base import process as child
 from harness.base.errors import UsageError
 from harness.base.java import java_context
-from harness.system.heap import COLUMNS, EVENT, HeapPoint, printed_points
+from harness.system.heap import AFTER, BEFORE, COLUMNS, EVENT, HeapPoint, printed_points
 
 # A recording of a minute takes half a second; one of a day with heap events only, some seconds.
 _DEADLINE_S = 60.0
@@ -47,7 +47,8 @@ def _write(path: Path, points: Mapping[str, list[HeapPoint]]) -> None:
         for process, found in points.items():
             for point in found:
                 sizes = f"{point.used_bytes},{point.committed_bytes},{point.reserved_bytes}"
-                out.write(f"{point.time_ms},{process},{sizes}\n")
+                when = AFTER if point.is_after_gc else BEFORE
+                out.write(f"{point.time_ms},{process},{sizes},{when}\n")
 
 
 def _read(

@@ -9,14 +9,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-import psutil
-
 from harness.base import process as child
 from harness.base import toolchain
 from harness.base.errors import UsageError
 from harness.base.java import java_path
 from harness.system.agent import WALL_INTERVAL_MS, start_agents, stop_agents
-from harness.system.jcmd import start_profiles, stop_profiles
+from harness.system.jcmd import is_jvm, start_profiles, stop_profiles
 from harness.system.profile import ProcessProfile
 from harness.system.statements import DatabaseUse, difference, read_statements
 from harness.system.system import StatementCommands
@@ -51,7 +49,7 @@ class Profiler:
     unknown: list[tuple[str, str]] = field(default_factory=list)
 
     def __enter__(self) -> Profiler:
-        self.pids = {process: pid for process, pid in self.pids.items() if _is_jvm(pid)}
+        self.pids = {process: pid for process, pid in self.pids.items() if is_jvm(pid)}
         if not self.pids and not self.databases:
             self.unknown.append(("system", NO_JVM))
         if self.agent:
@@ -248,10 +246,3 @@ def _read(
     with printed.open(encoding="utf-8", errors="replace") as lines:
         parts = [line.rstrip("\n").split("\t") for line in lines if line.startswith("X\t")]
     return [(process, f"its recording cannot be read ({why})") for _, process, why in parts]
-
-
-def _is_jvm(pid: int) -> bool:
-    try:
-        return Path(psutil.Process(pid).exe()).name == "java"
-    except psutil.Error:
-        return False

@@ -101,6 +101,7 @@ MAY_ACT = {
     "harness.sweep.driver",
     "harness.sweep.level_runner",
     "harness.sweep.sources",
+    "harness.system.histogram_files",
     "harness.system.jcmd",
     "harness.system.jfr",
     "harness.system.log_part",

@@ -33,7 +33,7 @@ NEEDED = {
 }  # fmt: skip
 WORDS = {"RUN", "RUNS", "BASE", "THRESHOLD", "TESTS", "BENCH"}
 # One name, where other targets take several.
-ONE_NAME = {("report", "RUN"), ("pin", "RUN"), ("run", "BASE"), ("release", "BASE")}
+ONE_NAME = {("report", "RUN"), ("pin", "RUN"), ("run", "BASE"), ("release", "BASE"), ("soak", "BASE")}
 FLAGS = {"ANYWAY", "SURE", "FRESH", "REPLACE", "FIGURES_ONLY", "DRY_RUN", "FIX", "FORCE", "PROFILE", "TRACE"}
 SAYS_NOTHING = {
     ("ab", "RESUME"), ("tune", "RESUME"), ("sweep", "S3"), ("capacity", "S3"), ("capacity", "REMOTES"),
@@ -113,7 +113,7 @@ def test_every_value_of_every_variable_reaches_the_script_unchanged(target, name
 
 def recipe_of(target: str) -> str:
     text = re.search(rf"^{target}:.*\n((?:\t.*\n)+)", MAKEFILE, re.MULTILINE)[1]
-    for macro in ("sweep_options", "stored", "chosen", "tests", "sure", "html"):
+    for macro in ("run_options", "sweep_options", "stored", "chosen", "tests", "sure", "html"):
         if f"$({macro})" in text:
             text += re.search(rf"^{macro} = ((?:.*\\\n)*.*)", MAKEFILE, re.MULTILINE)[1]
     return text

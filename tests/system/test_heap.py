@@ -17,6 +17,7 @@ from harness.system.heap import (
     HeapPoint,
     HeapSeries,
     HeapUse,
+    heap_after_gc,
     heap_series,
     heap_uses,
     printed_points,
@@ -64,7 +65,7 @@ PRINTED = """\
     }]
   }
 }"""  # noqa: W291
-BEFORE, AFTER = HeapPoint(1605, 19947152, 69206016, 268435456), HeapPoint(2500, 3297160, 69206016, 268435456)
+BEFORE, AFTER = HeapPoint(1605, 19947152, 69206016, 268435456), HeapPoint(2500, 3297160, 69206016, 268435456, True)
 
 HEAP_CSV = """\
 time_ms,process,used_bytes,committed_bytes,reserved_bytes
@@ -135,6 +136,32 @@ def test_thinning_keeps_every_peak_and_trough_in_order() -> None:
     assert {used for _, used in used} == {500, 100, 999, 1}
     assert max(series.committed_bytes) == 2000
     assert all(earlier < later for earlier, later in itertools.pairwise(series.seconds))
+
+
+def test_the_heap_after_collections_is_the_least_of_each_part_of_the_window() -> None:
+    # A minute: a part is one second. The heap before collections and outside of the window does not count.
+    rows = [(500, 90, "after"), (700, 80, "after"), (900, 20, "before"), (1500, 95, "after"), (60_000, 1, "after")]
+    lines = ["time_ms,process,used_bytes,committed_bytes,reserved_bytes,when"]
+    lines += [f"{time_ms},shop,{used},500,4000,{when}" for time_ms, used, when in rows]
+    (series,) = heap_after_gc(read_heaps(lines), (0, 59_999))
+    assert (series.process, series.points, series.limit) == ("shop", ((0.5, 80), (1.5, 95)), 4000)
+    assert series.is_conclusive  # it fell from 90 to 80
+
+
+def test_a_rise_without_a_fall_is_conclusive_only_after_a_forced_collection_in_the_window() -> None:
+    heaps = {"shop": tuple(HeapPoint(1000 * second, 100 + second, 500, 4000, True) for second in range(60))}
+
+    def is_conclusive(forced: dict[str, tuple[int, ...]]) -> bool:
+        (series,) = heap_after_gc(heaps, (0, 59_999), forced)
+        return series.is_conclusive
+
+    assert not is_conclusive({})
+    assert is_conclusive({"shop": (30_000,)})
+    assert not is_conclusive({"shop": (70_000,), "till": (30_000,)})
+
+
+def test_files_of_older_versions_do_not_know_the_heap_after_collections() -> None:
+    assert heap_after_gc(read_heaps(HEAP_CSV.splitlines()), (0, 10_000)) == ()
 
 
 def test_without_recordings_nothing_is_written(tmp_path: Path) -> None:

@@ -13,6 +13,7 @@ from harness.metrics.figures import LOAD
 from harness.metrics.timeline import Timeline
 from harness.report.charts.cloudwatch import CHART_NAMES, cloud_charts
 from harness.report.charts.distribution import distribution_chart
+from harness.report.charts.memory_response import memory_response_chart
 from harness.report.charts.over_time import (
     Band,
     Series,
@@ -32,7 +33,7 @@ from harness.system.heap import HeapSeries
 
 # Names of all charts of a run: a chart of an earlier report that the new report lacks is deleted.
 FILE_NAME = re.compile(
-    rf"(response-time|throughput|errors|users(-\d+)?|distribution|cpu|memory|heap(-\d+)?|{'|'.join(CHART_NAMES)})\.svg"
+    rf"(response-time|response-memory|throughput|errors|users(-\d+)?|distribution|cpu|memory|heap(-\d+)?|{'|'.join(CHART_NAMES)})\.svg"
 )
 _MARKS = (("median", "50"), ("p90", "90"), ("p95", "95"), ("p99", "99"))
 _SVG = "{http://www.w3.org/2000/svg}"
@@ -61,11 +62,12 @@ class Gallery:
     machine: tuple[Picture, ...]
     heap: tuple[Picture, ...]
     cloud: tuple[Picture, ...]
+    growth: tuple[Picture, ...] = ()
 
     @property
     def pictures(self) -> tuple[Picture, ...]:
         """All of them."""
-        return (*self.over_time, *self.distribution, *self.machine, *self.heap, *self.cloud)
+        return (*self.over_time, *self.distribution, *self.machine, *self.heap, *self.cloud, *self.growth)
 
 
 def gallery(summary: RunSummary) -> Gallery:
@@ -80,6 +82,7 @@ def gallery(summary: RunSummary) -> Gallery:
         machine=frame.machine(observed.usage_series) if observed.usage_series else (),
         heap=frame.heaps(observed.heap_series),
         cloud=frame.cloud(observed.cloudwatch) if observed.cloudwatch else (),
+        growth=_growth(summary),
     )
 
 
@@ -179,3 +182,8 @@ def _distribution(summary: RunSummary) -> tuple[Picture, ...]:
     marks = [(name, percentiles[key]) for name, key in _MARKS if key in percentiles]
     chart = distribution_chart("Response times of the load", load.total.counts.histogram.counts, marks)
     return (Picture("distribution.svg", chart),)
+
+
+def _growth(summary: RunSummary) -> tuple[Picture, ...]:
+    chart = memory_response_chart(summary)
+    return (Picture("response-memory.svg", chart),) if chart else ()

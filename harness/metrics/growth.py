@@ -1,0 +1,182 @@
+"""Finds the resources of a process that grow during one long run, and forecasts when they reach their limit.
+
+A resource grows if the slope of its line over the window is significant, its second half still rises, and the rise is
+no trifle. Memory that is filled once (caches, a heap that gets its size) rises early and then no more: it does not grow.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from statistics import fmean
+
+from harness.base.units import BYTES_PER_MB, MS_PER_S
+from harness.metrics.slope import Points, correlation_of, slope
+
+# The window is divided into so many parts of equal length; a resource has one value in each.
+BIN_COUNT = 60
+# In a shorter window a JVM still warms up.
+SPAN_LEAST_S = 600.0
+_POINTS_LEAST = 12
+# All rows of a run together claim a growth that does not exist in so many runs at most.
+_FALSE_CLAIMS_MOST = 0.025
+# Of the resource's mean, or of what is left of a disk; a smaller rise is a trifle.
+RISE_LEAST_RATIO = 0.02
+# The slope of the second half, as a share of the whole slope; below it the resource settles.
+_SECOND_HALF_LEAST = 0.6
+# Heap after collections has lost old garbage if it once fell by this share of its range.
+_FALL_LEAST = 0.1
+_S_PER_H = 3600.0
+_DECIMALS = 6
+
+HEAP, RSS, THREADS = "heap_after_gc_bytes", "rss_bytes", "thread_count"
+OPEN_FILES, SOCKETS, DISK, MEMORY_RATIO = "open_files", "sockets", "disk_used_bytes", "memory_ratio"
+GROWS, STEADY, CANNOT_TELL = "grows", "steady", "cannot tell"
+# The least rise of each resource in a window.
+RISE_LEAST: Mapping[str, float] = {
+    HEAP: BYTES_PER_MB,
+    RSS: BYTES_PER_MB,
+    THREADS: 3,
+    OPEN_FILES: 3,
+    SOCKETS: 3,
+    DISK: BYTES_PER_MB,
+    MEMORY_RATIO: 0.005,
+}
+
+
+@dataclass(frozen=True)
+class ResourceSeries:
+    """One resource of a process in the window: (seconds after its begin, value) of each part that has a value.
+
+    `limit` is what the value cannot exceed, None when it is not known. `is_conclusive` is False when a rise may be
+    garbage that was not collected yet.
+    """
+
+    process: str
+    resource: str
+    points: tuple[tuple[float, float], ...]
+    limit: float | None = None
+    is_conclusive: bool = True
+
+
+@dataclass(frozen=True)
+class Growth:
+    """The growth of a resource in the window, in bytes, a count or a ratio per hour, with its 95 % interval.
+
+    `first` and `last` are the means of the first and the last tenth of the window. `verdict` is one of grows, steady
+    and cannot tell. For a resource that grows, `left_h` is the forecast of the hours from the end of the window until
+    `limit`, and `left_low_h` to `left_high_h` its interval; None when the limit is not known.
+    """
+
+    process: str
+    resource: str
+    point_count: int
+    first: float
+    last: float
+    per_hour: float
+    low_per_hour: float
+    high_per_hour: float
+    verdict: str
+    limit: float | None = None
+    left_h: float | None = None
+    left_low_h: float | None = None
+    left_high_h: float | None = None
+
+
+class Bins:
+    """The values of one resource in BIN_COUNT parts of an interval (epoch ms, both ends included)."""
+
+    def __init__(self, span_ms: tuple[int, int]) -> None:
+        self._first_ms, self._last_ms = span_ms
+        self._sums: dict[int, list[float]] = {}
+
+    def add(self, time_ms: int, value: float) -> None:
+        """Add a value; one outside of the interval is ignored."""
+        if self._first_ms <= time_ms <= self._last_ms:
+            number = (time_ms - self._first_ms) * BIN_COUNT // (self._last_ms - self._first_ms + 1)
+            found = self._sums.setdefault(number, [0, 0.0, value])
+            found[0], found[1], found[2] = found[0] + 1, found[1] + value, min(found[2], value)
+
+    def means(self) -> tuple[tuple[float, float], ...]:
+        """Return the middle of each part with values, in seconds after the begin, and their mean."""
+        return tuple((at_s, total / count) for at_s, (count, total, _) in self._parts())
+
+    def minimums(self) -> tuple[tuple[float, float], ...]:
+        """Return the middle of each part with values, in seconds after the begin, and the least of them."""
+        return tuple((at_s, least) for at_s, (_, _, least) in self._parts())
+
+    def _parts(self) -> Iterator[tuple[float, list[float]]]:
+        width_s = (self._last_ms - self._first_ms + 1) / MS_PER_S / BIN_COUNT
+        return ((round((number + 0.5) * width_s, 3), self._sums[number]) for number in sorted(self._sums))
+
+
+def has_lost_garbage(values: Iterable[float]) -> bool:
+    """Return whether the heap after collections once fell clearly: then old garbage was collected, too."""
+    most, least, peak, fall = float("-inf"), float("inf"), float("-inf"), 0.0
+    for value in values:
+        most, least, peak = max(most, value), min(least, value), max(peak, value)
+        fall = max(fall, peak - value)
+    return fall > 0 and fall >= _FALL_LEAST * (most - least)
+
+
+def growths(series: Sequence[ResourceSeries], span_s: float, least_s: float = SPAN_LEAST_S) -> tuple[Growth, ...]:
+    """Return the growth of each resource in a window of `span_s` seconds.
+
+    Empty for a window shorter than `least_s`; a resource with too few values is left out.
+    """
+    if span_s < least_s:
+        return ()
+    known = [one for one in series if len(one.points) >= _POINTS_LEAST]
+    found = (_growth(one, span_s, _FALSE_CLAIMS_MOST / len(known)) for one in known)
+    return tuple(growth for growth in found if growth is not None)
+
+
+def _growth(series: ResourceSeries, span_s: float, level: float) -> Growth | None:
+    """Return the growth of a resource, a claim at this level of significance."""
+    points = series.points
+    correlation = correlation_of(points)
+    line = slope((points,), correlation)
+    if line is None:
+        return None
+    tenth = max(1, len(points) // 10)
+    first = fmean(value for _, value in points[:tenth])
+    last = fmean(value for _, value in points[-tenth:])
+    is_sure = line.value > line.reach and line.rise_p_value <= level
+    is_rise = is_sure and _is_lasting(points, line.value, correlation) and not _is_trifle(series, line.value, span_s)
+    verdict = STEADY if not is_rise else GROWS if series.is_conclusive else CANNOT_TELL
+    low, high = line.value - line.reach, line.value + line.reach
+    left: tuple[float | None, float | None, float | None] = (None, None, None)
+    if verdict == GROWS and series.limit is not None:
+        # `last` is the value half a tenth before the end of the window.
+        since_s = span_s - fmean(at_s for at_s, _ in points[-tenth:])
+        at_end = last + line.value * since_s
+        h_left = [max(0.0, series.limit - at_end) / rate / _S_PER_H for rate in (line.value, high, low)]
+        left = (round(h_left[0], 3), round(h_left[1], 3), round(h_left[2], 3))
+    return Growth(
+        process=series.process,
+        resource=series.resource,
+        point_count=len(points),
+        first=round(first, _DECIMALS),
+        last=round(last, _DECIMALS),
+        per_hour=round(line.value * _S_PER_H, _DECIMALS),
+        low_per_hour=round(low * _S_PER_H, _DECIMALS),
+        high_per_hour=round(high * _S_PER_H, _DECIMALS),
+        verdict=verdict,
+        limit=series.limit,
+        left_h=left[0],
+        left_low_h=left[1],
+        left_high_h=left[2],
+    )
+
+
+def _is_lasting(points: Points, rate: float, correlation: float) -> bool:
+    """Return whether the second half still rises nearly as fast as the whole."""
+    second = slope((points[len(points) // 2 :],), correlation)
+    return second is not None and second.value >= _SECOND_HALF_LEAST * rate
+
+
+def _is_trifle(series: ResourceSeries, rate: float, span_s: float) -> bool:
+    base = fmean(value for _, value in series.points)
+    if series.resource == DISK and series.limit is not None:
+        base = max(0.0, series.limit - series.points[-1][1])
+    return rate * span_s < max(RISE_LEAST[series.resource], RISE_LEAST_RATIO * base)

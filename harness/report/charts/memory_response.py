@@ -1,0 +1,117 @@
+"""The chart of response time against memory: a dot per part of the window, by which a slow leak shows what it costs."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+from harness.base import units
+from harness.metrics.growth import GROWS, HEAP, RSS, Bins, Growth
+from harness.metrics.metric import AVERAGE
+from harness.metrics.timeline import Timeline
+from harness.metrics.window import Window
+from harness.report.charts import svg
+from harness.report.charts.axes import Axis, nice_step, number_tick, ticks_between, value_axis
+from harness.report.charts.svg import Plot
+from harness.report.summary import Observed, RunSummary
+from harness.run.telemetry import HOST
+
+_DOT_PX = 3.5
+_TICKS_MOST = 8
+_POINTS_LEAST = 12
+_THIRDS = ("first third of the window", "second third", "last third")
+
+# (MB, ms) in order of time.
+_Dots = Sequence[tuple[float, float]]
+
+
+def memory_response_chart(summary: RunSummary) -> str:
+    """Return the average response time against the memory of the process that grows most, else of the largest one.
+
+    Memory is the least heap of each part of the window, where the heap is known, else resident memory. Empty for a run
+    without growths, which is a short one.
+    """
+    growth = _chosen(summary.observed.growths)
+    if growth is None or summary.timeline is None or summary.origin_s is None:
+        return ""
+    memory, what = _memory(summary.observed, growth.process, summary.window)
+    times = _averages_ms(summary.timeline, summary.origin_s, summary.window)
+    dots = [(memory[at_s] / units.BYTES_PER_MB, times[at_s]) for at_s in sorted(memory.keys() & times.keys())]
+    return _chart(f"{what} of {growth.process}", dots) if len(dots) >= _POINTS_LEAST else ""
+
+
+def _chosen(growths: Sequence[Growth]) -> Growth | None:
+    memories = [one for one in growths if one.resource in (HEAP, RSS) and one.process.partition(" ")[0] != HOST]
+    growing = [one for one in memories if one.verdict == GROWS]
+    return max(growing, key=lambda one: one.per_hour, default=max(memories, key=lambda one: one.last, default=None))
+
+
+def _memory(observed: Observed, process: str, window: Window) -> tuple[dict[float, float], str]:
+    """Return bytes by the middle of each part of the window, and what they are."""
+    bins = _bins(window)
+    for heap in observed.heap_series:
+        if heap.process == process:
+            for at_s, used_bytes in zip(heap.seconds, heap.used_bytes, strict=True):
+                bins.add(_ms(at_s, window), used_bytes)
+            return dict(bins.minimums()), "least heap"
+    for usage in observed.usage_series:
+        if usage.process == process:
+            for at_s, rss_bytes in zip(usage.seconds, usage.rss_bytes, strict=True):
+                bins.add(_ms(at_s, window), rss_bytes)
+    return dict(bins.means()), "resident memory"
+
+
+def _averages_ms(timeline: Timeline, origin_s: int, window: Window) -> dict[float, float]:
+    """Return the average response time of each part of the window by its middle."""
+    sums, counts = _bins(window), _bins(window)
+    for index, (count, average_ms) in enumerate(
+        zip(timeline.sample_count, timeline.times_ms[AVERAGE.key], strict=True)
+    ):
+        at_s = timeline.start_s + (index + 0.5) * timeline.bucket_s - origin_s
+        if average_ms is not None:
+            sums.add(_ms(at_s, window), average_ms * count)
+            counts.add(_ms(at_s, window), count)
+    totals = dict(counts.means())
+    return {at_s: total / totals[at_s] for at_s, total in sums.means()}
+
+
+def _bins(window: Window) -> Bins:
+    return Bins((0, window.length_s * units.MS_PER_S - 1))
+
+
+def _ms(at_s: float, window: Window) -> int:
+    return math.floor((at_s - window.from_s) * units.MS_PER_S)
+
+
+def _chart(memory: str, dots: _Dots) -> str:
+    x = _axis([size for size, _ in dots])
+    y = value_axis([time_ms for _, time_ms in dots])
+    keys = [svg.box_key(name, f"bar c{colour}") for colour, name in enumerate(_THIRDS)]
+    rows, legend_end = svg.legend(keys, svg.HEAD_PX)
+    plot = Plot(x, y, legend_end + 12, svg.HEIGHT - svg.FOOT_PX)
+    x_title = f"{memory}, MB"
+    body = [
+        rows,
+        plot.axes(x_title),
+        *(_dot(plot, dot, len(_THIRDS) * place // len(dots)) for place, dot in enumerate(dots)),
+    ]
+    third = len(dots) // len(_THIRDS)
+    words = "; ".join(
+        f"{name}: {svg.figure(sum(size for size, _ in part) / len(part))} MB, "
+        f"{svg.figure(sum(time_ms for _, time_ms in part) / len(part))} ms"
+        for name, part in ((_THIRDS[0], dots[:third]), (_THIRDS[2], dots[-third:]))
+    )
+    about = f"Average response time against {x_title}; {len(dots)} parts of the window. {words}."
+    return svg.document("Response time against memory", "ms, average", about, svg.HEIGHT, body)
+
+
+def _dot(plot: Plot, dot: tuple[float, float], colour: int) -> str:
+    at = f'cx="{svg.number(plot.x_px(dot[0]))}" cy="{svg.number(plot.y_px(dot[1]))}"'
+    return f'<circle {at} r="{_DOT_PX}" class="bar c{colour}"/>'
+
+
+def _axis(values: Sequence[float]) -> Axis:
+    """Return an axis from the tick below the least value to the tick above the greatest."""
+    step = nice_step(max(max(values) - min(values), 0.1), _TICKS_MOST)
+    low, high = math.floor(min(values) / step) * step, (math.floor(max(values) / step) + 1) * step
+    return Axis(low, high, tuple((at, number_tick(at, step, high)) for at in ticks_between(low, high, step)))

@@ -1,0 +1,176 @@
+"""The growth of resources during one run as text: its table, sentences with forecasts, and the values of its warning."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from harness.base import units
+from harness.cloudwatch.points import CloudMetrics
+from harness.cloudwatch.queries import ECS, MEMORY
+from harness.cloudwatch.sources import resource_title
+from harness.metrics.growth import (
+    CANNOT_TELL,
+    DISK,
+    GROWS,
+    HEAP,
+    MEMORY_RATIO,
+    OPEN_FILES,
+    RSS,
+    SOCKETS,
+    SPAN_LEAST_S,
+    THREADS,
+    Growth,
+    ResourceSeries,
+    growths,
+)
+from harness.metrics.window import Window
+from harness.plan.group_load import SeveralLoads
+from harness.report.evidence import Evidence, Values
+from harness.report.tables import cell, table
+from harness.run.record import RunRecord
+
+_PERCENT = 100.0
+_H_PER_DAY = 24
+# Below these, a forecast is printed in minutes or hours.
+_MINUTES_BELOW_H, _HOURS_BELOW_H = 2.0, 48.0
+_NAMED_MOST = 4
+
+
+@dataclass(frozen=True)
+class _Resource:
+    """How a resource is printed: its title, the unit of its values and what they are divided by for it."""
+
+    title: str
+    unit: str
+    divisor: float
+
+
+_RESOURCES: Mapping[str, _Resource] = {
+    HEAP: _Resource("heap after GC", "MB", units.BYTES_PER_MB),
+    RSS: _Resource("memory", "MB", units.BYTES_PER_MB),
+    THREADS: _Resource("threads", "", 1.0),
+    OPEN_FILES: _Resource("open descriptors", "", 1.0),
+    SOCKETS: _Resource("open sockets", "", 1.0),
+    DISK: _Resource("disk used", "MB", units.BYTES_PER_MB),
+    MEMORY_RATIO: _Resource("memory", "%", 1 / _PERCENT),
+}
+_HEADS = ("process", "resource", "first", "last", "per hour", "95 % interval", "verdict", "limit", "limit in")
+
+
+def is_constant(run: RunRecord | None) -> bool:
+    """Return whether a run has one load all the time: with stages, resources follow the number of users."""
+    return run is not None and not SeveralLoads(run.load.loads or ()).is_staged
+
+
+def with_cloud(
+    found: Sequence[Growth], cloudwatch: CloudMetrics | None, window: Window, run: RunRecord | None
+) -> tuple[Growth, ...]:
+    """Return the growths of a run with those of the memory of remote services and machines, which replace older ones."""
+    own = tuple(growth for growth in found if growth.resource != MEMORY_RATIO)
+    if cloudwatch is None or not is_constant(run):
+        return own
+    series = [
+        ResourceSeries(
+            resource_title(metric.of),
+            MEMORY_RATIO,
+            tuple(
+                (at_s - window.from_s, value)
+                for at_s, value in zip(metric.seconds, metric.averages, strict=True)
+                if value is not None and window.from_s <= at_s <= window.to_s
+            ),
+            # 100 % of a service is what it reserves; it may use more.
+            None if metric.kind == ECS else 1.0,
+        )
+        for metric in cloudwatch.metrics
+        if metric.metric == MEMORY
+    ]
+    return own + growths(series, window.length_s)
+
+
+def growth_table(found: Sequence[Growth]) -> str:
+    """Return the table of growths: a row per process and resource."""
+    return table(_HEADS, [_row(growth) for growth in found], text_columns=2)
+
+
+def _row(growth: Growth) -> list[str]:
+    resource = _RESOURCES[growth.resource]
+    title = f"{resource.title}, {resource.unit}" if resource.unit else resource.title
+    return [
+        cell(growth.process),
+        title,
+        _shown(growth.first, resource),
+        _shown(growth.last, resource),
+        _shown(growth.per_hour, resource),
+        f"{_shown(growth.low_per_hour, resource)} to {_shown(growth.high_per_hour, resource)}",
+        f"**{growth.verdict}**" if growth.verdict == GROWS else growth.verdict,
+        "" if growth.limit is None else _shown(growth.limit, resource),
+        left_text(growth),
+    ]
+
+
+def _shown(value: float, resource: _Resource) -> str:
+    scaled = value / resource.divisor
+    text = f"{scaled:.0f}" if abs(scaled) >= 100 else f"{scaled:.3g}"
+    return "0" if text == "-0" else text
+
+
+def left_text(growth: Growth) -> str:
+    """Return when a resource reaches its limit, such as `11 days (9-14)`; empty without a forecast."""
+    if growth.left_h is None or growth.left_low_h is None or growth.left_high_h is None:
+        return ""
+    if growth.left_h == 0:
+        return "reached"
+    factor, unit = (
+        (60, "min")
+        if growth.left_h < _MINUTES_BELOW_H
+        else (1, "h")
+        if growth.left_h < _HOURS_BELOW_H
+        else (1 / _H_PER_DAY, "days")
+    )
+    left, low, high = (f"{hours * factor:.0f}" for hours in (growth.left_h, growth.left_low_h, growth.left_high_h))
+    return f"{left} {unit} ({low}-{high})"
+
+
+def growth_text(growth: Growth) -> str:
+    """Return a growth in one sentence without its full stop, such as `heap after GC of shop grows 4.1 MB/h (3.2-5.0)`."""
+    resource = _RESOURCES[growth.resource]
+    unit = f" {resource.unit}" if resource.unit else ""
+    rates = [_shown(rate, resource) for rate in (growth.per_hour, growth.low_per_hour, growth.high_per_hour)]
+    verb = "grow" if resource.title.endswith("s") else "grows"
+    text = f"{resource.title} of {growth.process} {verb} {rates[0]}{unit}/h ({rates[1]}-{rates[2]})"
+    left = left_text(growth)
+    return f"{text}: limit {left if growth.left_h == 0 else f'in {left}'}" if left else text
+
+
+def growth_values(found: Sequence[Growth]) -> Iterator[Values]:
+    """Yield what grows, with forecasts; nothing when all is steady."""
+    growing = [growth_text(growth) for growth in found if growth.verdict == GROWS]
+    if growing:
+        rest = len(growing) - _NAMED_MOST
+        yield {"what": "; ".join(growing[:_NAMED_MOST]) + (f"; and {rest} more" if rest > 0 else "")}
+
+
+def growing(evidence: Evidence) -> Iterator[Values]:
+    """Yield the resources that grow under a constant load."""
+    yield from growth_values(evidence.growths)
+
+
+def growth_notes(found: Sequence[Growth], length_s: int, *, is_soak: bool) -> list[str]:
+    """Return the notes below the table, one sentence per line; for a soak also why there is no table."""
+    if not found:
+        least = units.duration_text(SPAN_LEAST_S)
+        is_short = is_soak and length_s < SPAN_LEAST_S
+        return [f"No growth is estimated: the measurement window is shorter than {least}."] if is_short else []
+    lines = [
+        "Slopes over the measurement window, from its 60 parts; neighbouring parts may depend on each other. A resource "
+        "grows if its slope is significant among all rows together, the second half still rises, and the rise is at "
+        "least 2 % of its mean."
+    ]
+    if any(growth.left_h is not None for growth in found):
+        lines.append("A forecast assumes that the growth goes on as it is.")
+    if any(growth.verdict == CANNOT_TELL for growth in found):
+        lines.append(
+            "Cannot tell: the heap rose, but no old garbage was collected in the window. A soak forces a full collection."
+        )
+    return lines

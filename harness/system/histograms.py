@@ -1,0 +1,166 @@
+"""Class histograms of JVMs: what jcmd prints, histograms.tsv.gz, and the classes that grew during a load.
+
+A histogram counts live objects: the JVM collects all garbage first.
+"""
+
+from __future__ import annotations
+
+import csv
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from harness.base.units import MS_PER_S
+
+COLUMNS = ("moment", "process", "time_ms", "took_ms", "class", "instances", "bytes")
+START, MIDDLE, END = "start", "middle", "end"
+CLASSES_MOST = 10
+
+# "   1:        123456       12345678  [B (java.base@17.0.9)"
+_LINE = re.compile(r"\s*\d+:\s+(\d+)\s+(\d+)\s+(\S+)")
+# The address in the name of a hidden class differs from JVM to JVM.
+_ADDRESS = re.compile(r"[/+]0x[0-9a-f]+$")
+_PRIMITIVES = {
+    "B": "byte",
+    "C": "char",
+    "D": "double",
+    "F": "float",
+    "I": "int",
+    "J": "long",
+    "S": "short",
+    "Z": "boolean",
+}
+
+
+@dataclass
+class Histogram:
+    """The live objects of one JVM at one moment of a load: (instances, bytes) per class.
+
+    `time_ms` is the instant (epoch ms) at which it was asked for; the JVM stood still for at most `took_ms`.
+    """
+
+    moment: str
+    process: str
+    time_ms: int
+    took_ms: int
+    classes: dict[str, tuple[int, int]] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class HeapMoment:
+    """The live objects of a JVM at a moment, `at_s` seconds after the load began; it stood still for `took_ms`."""
+
+    moment: str
+    at_s: float
+    took_ms: int
+    live_bytes: int
+
+
+@dataclass(frozen=True)
+class ClassGrowth:
+    """A class whose objects grew: instances and bytes at each moment."""
+
+    class_name: str
+    instances: tuple[int, ...]
+    size_bytes: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class LiveHeap:
+    """The live objects of a JVM during a load, and the classes that grew most between the last two moments."""
+
+    process: str
+    moments: tuple[HeapMoment, ...]
+    classes: tuple[ClassGrowth, ...]
+
+
+def printed_classes(lines: Iterable[str]) -> dict[str, tuple[int, int]]:
+    """Return instances and bytes of each class in the output of `jcmd PID GC.class_histogram`."""
+    found: dict[str, tuple[int, int]] = {}
+    for line in lines:
+        if match := _LINE.match(line):
+            name = _java_name(match[3])
+            instances, size_bytes = found.get(name, (0, 0))
+            found[name] = instances + int(match[1]), size_bytes + int(match[2])
+    return found
+
+
+def _java_name(name: str) -> str:
+    """Return a class as in source code: [B is byte[], and a hidden class has no address."""
+    depth = len(name) - len(name.lstrip("["))
+    element = _ADDRESS.sub("", name[depth:])
+    if depth:
+        element = _PRIMITIVES.get(element, element.removeprefix("L").removesuffix(";"))
+    return element + "[]" * depth
+
+
+def histogram_rows(histograms: Iterable[Histogram]) -> Iterator[Sequence[str]]:
+    """Yield the rows of histograms.tsv.gz, its header first."""
+    yield COLUMNS
+    for one in histograms:
+        for name, (instances, size_bytes) in one.classes.items():
+            numbers = (one.time_ms, one.took_ms, name, instances, size_bytes)
+            yield (one.moment, one.process, *map(str, numbers))
+
+
+def read_histograms(lines: Iterable[str]) -> tuple[Histogram, ...]:
+    """Return the histograms in the lines of a histograms.tsv.gz, in its order; incomplete rows are skipped."""
+    found: dict[tuple[str, str], Histogram] = {}
+    for row in csv.DictReader(lines, delimiter="\t", quoting=csv.QUOTE_NONE):
+        try:
+            key = row["moment"], row["process"]
+            counts = int(row["instances"]), int(row["bytes"])
+            times = int(row["time_ms"]), int(row["took_ms"])
+        except (TypeError, ValueError, KeyError):
+            continue
+        found.setdefault(key, Histogram(*key, *times)).classes[row["class"]] = counts
+    return tuple(found.values())
+
+
+def forced_ms(histograms: Iterable[Histogram]) -> Mapping[str, tuple[int, ...]]:
+    """Return when (epoch ms) each process collected all garbage because of a histogram."""
+    found: dict[str, tuple[int, ...]] = {}
+    for one in histograms:
+        found[one.process] = (*found.get(one.process, ()), one.time_ms)
+    return found
+
+
+def live_heaps(histograms: Iterable[Histogram], origin_s: int) -> tuple[LiveHeap, ...]:
+    """Return the live objects of each process; `origin_s` (s since 1970) is the second in which the load began."""
+    by_process: dict[str, list[Histogram]] = {}
+    for one in histograms:
+        by_process.setdefault(one.process, []).append(one)
+    return tuple(
+        LiveHeap(
+            process,
+            tuple(
+                HeapMoment(
+                    one.moment,
+                    round(one.time_ms / MS_PER_S - origin_s, 1),
+                    one.took_ms,
+                    sum(size_bytes for _, size_bytes in one.classes.values()),
+                )
+                for one in found
+            ),
+            _grown(found),
+        )
+        for process, found in by_process.items()
+    )
+
+
+def _grown(histograms: Sequence[Histogram]) -> tuple[ClassGrowth, ...]:
+    """Return the classes whose bytes grew most between the last two histograms: after the warm-up, if there are three."""
+    if len(histograms) < 2:
+        return ()
+    before, after = histograms[-2].classes, histograms[-1].classes
+    nothing = (0, 0)
+    rises = {name: size_bytes - before.get(name, nothing)[1] for name, (_, size_bytes) in after.items()}
+    names = sorted((name for name, rise in rises.items() if rise > 0), key=lambda name: (-rises[name], name))
+    return tuple(
+        ClassGrowth(
+            name,
+            tuple(one.classes.get(name, nothing)[0] for one in histograms),
+            tuple(one.classes.get(name, nothing)[1] for one in histograms),
+        )
+        for name in names[:CLASSES_MOST]
+    )
