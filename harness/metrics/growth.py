@@ -1,7 +1,7 @@
 """Finds the resources of a process that grow during one long run, and forecasts when they reach their limit.
 
 A resource grows if the slope of its line over the window is significant, its second half still rises, and the rise is
-no trifle. Memory that is filled once (caches, a heap that gets its size) rises early and then no more: it does not grow.
+no trifle. Memory that is filled once (caches, a heap that gets its size) rises early and then no more.
 """
 
 from __future__ import annotations

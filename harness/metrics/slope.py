@@ -16,15 +16,16 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 from harness.metrics.distributions import student_t_below, student_t_quantile
 from harness.metrics.shift import CONFIDENCE
 
 # (x, y) in order of x.
 Points = Sequence[tuple[float, float]]
-# The autocorrelation of a random walk, estimated from n values about their line, is 1 - 15 / n and more in nine of ten
-# cases (Dickey and Fuller's distribution with a trend); an autocorrelation from there on may be that of one.
-_MAY_BE_A_WALK = 15.0
+# The autocorrelation of a random walk, estimated from n values about their line, is 1 - 20 / n and more in about 19 of
+# 20 cases (Dickey and Fuller's distribution with a trend); an autocorrelation from there on may be that of one.
+_MAY_BE_A_WALK = 20.0
 _POINTS_FOR_CORRELATION = 6
 
 
@@ -84,7 +85,7 @@ def _transformed(values: Sequence[float], correlation: float) -> list[float]:
     if not values:
         return []
     first = math.sqrt(1 - correlation * correlation) * values[0]
-    return [first, *(after - correlation * before for before, after in zip(values, values[1:], strict=False))]
+    return [first, *(after - correlation * before for before, after in pairwise(values))]
 
 
 def correlation_of(points: Points) -> float:
@@ -101,7 +102,10 @@ def correlation_of(points: Points) -> float:
     squares = sum(rest * rest for rest in rests)
     if squares <= 1e-18 * sum((y - mean_y) ** 2 for _, y in points):
         return 0.0  # all on one line
-    estimate = sum(before * after for before, after in zip(rests, rests[1:], strict=False)) / squares
+    estimate = sum(before * after for before, after in pairwise(rests)) / squares
     # An estimate is about (2 + 4 r) / n too low when a line was fitted.
-    corrected = (estimate + 2 / count) / (1 - 4 / count)
-    return 1.0 if corrected > 1 - _MAY_BE_A_WALK / count else max(0.0, corrected)
+    corrected = max(0.0, (estimate + 2 / count) / (1 - 4 / count))
+    if corrected > 1 - _MAY_BE_A_WALK / count:
+        return 1.0
+    # One standard error on the safe side: a tail of 0.1 % needs it.
+    return min(1.0, corrected + 1 / math.sqrt(count))

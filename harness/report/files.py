@@ -62,9 +62,7 @@ def summary_of_run(directory: RunDirectory) -> RunSummary:
     counted = counted_tally(inputs, tally, window, scope)
     observed = _observed(directory, run, _run_ms(tally), window_span_ms(tally, window))
     cloudwatch = observed_cloudwatch(directory, origin_of(tally), window)
-    observed = replace(
-        observed, cloudwatch=cloudwatch, growths=with_cloud(observed.growths, cloudwatch, window, run)
-    )
+    observed = replace(observed, cloudwatch=cloudwatch, growths=with_cloud(observed.growths, cloudwatch, window, run))
     tallies = [LoadTally.of(load, tally, counted) for load in loads]
     options = SummaryOptions(
         window,

@@ -1,14 +1,12 @@
-"""The growth of resources during one run as text: its table, sentences with forecasts, and the values of its warning."""
+"""The growth of resources during one run as text: its table, sentences with forecasts, its warning."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from harness.base import units
-from harness.cloudwatch.points import CloudMetrics
-from harness.cloudwatch.queries import ECS, MEMORY
-from harness.cloudwatch.sources import resource_title
 from harness.metrics.growth import (
     CANNOT_TELL,
     DISK,
@@ -29,6 +27,9 @@ from harness.plan.group_load import SeveralLoads
 from harness.report.evidence import Evidence, Values
 from harness.report.tables import cell, table
 from harness.run.record import RunRecord
+
+if TYPE_CHECKING:
+    from harness.cloudwatch.points import CloudMetrics
 
 _PERCENT = 100.0
 _H_PER_DAY = 24
@@ -66,10 +67,14 @@ def is_constant(run: RunRecord | None) -> bool:
 def with_cloud(
     found: Sequence[Growth], cloudwatch: CloudMetrics | None, window: Window, run: RunRecord | None
 ) -> tuple[Growth, ...]:
-    """Return the growths of a run with those of the memory of remote services and machines, which replace older ones."""
+    """Return the growths of a run with those of memory in AWS, which replace older ones."""
     own = tuple(growth for growth in found if growth.resource != MEMORY_RATIO)
     if cloudwatch is None or not is_constant(run):
         return own
+    # Deferred: a table needs no CloudWatch.
+    from harness.cloudwatch.queries import ECS, MEMORY
+    from harness.cloudwatch.sources import resource_title
+
     series = [
         ResourceSeries(
             resource_title(metric.of),
@@ -133,7 +138,7 @@ def left_text(growth: Growth) -> str:
 
 
 def growth_text(growth: Growth) -> str:
-    """Return a growth in one sentence without its full stop, such as `heap after GC of shop grows 4.1 MB/h (3.2-5.0)`."""
+    """Return a growth without its full stop, such as `heap after GC of shop grows 4.1 MB/h (3.2-5.0)`."""
     resource = _RESOURCES[growth.resource]
     unit = f" {resource.unit}" if resource.unit else ""
     rates = [_shown(rate, resource) for rate in (growth.per_hour, growth.low_per_hour, growth.high_per_hour)]
@@ -163,14 +168,15 @@ def growth_notes(found: Sequence[Growth], length_s: int, *, is_soak: bool) -> li
         is_short = is_soak and length_s < SPAN_LEAST_S
         return [f"No growth is estimated: the measurement window is shorter than {least}."] if is_short else []
     lines = [
-        "Slopes over the measurement window, from its 60 parts; neighbouring parts may depend on each other. A resource "
-        "grows if its slope is significant among all rows together, the second half still rises, and the rise is at "
+        "Slopes over the measurement window, from its 60 parts; neighbouring parts may depend on each other. A "
+        "resource grows if its slope is significant among all rows, the second half still rises, and the rise is at "
         "least 2 % of its mean."
     ]
     if any(growth.left_h is not None for growth in found):
         lines.append("A forecast assumes that the growth goes on as it is.")
     if any(growth.verdict == CANNOT_TELL for growth in found):
         lines.append(
-            "Cannot tell: the heap rose, but no old garbage was collected in the window. A soak forces a full collection."
+            "Cannot tell: the heap rose, but no old garbage was collected in the window. A soak forces a full "
+            "collection."
         )
     return lines

@@ -34,5 +34,10 @@ def _pauses_text(heap: LiveHeap, window_s: tuple[int, int]) -> str:
     within = [moment for moment in heap.moments if window_s[0] <= moment.at_s < window_s[1]]
     pauses = ", ".join(f"at {units.clock_text(moment.at_s)} for up to {moment.took_ms} ms" for moment in within)
     stops = f"within the window {pauses}" if within else "outside of the window"
-    where = "before, in the middle of and after" if any(one.moment == MIDDLE for one in heap.moments) else "before and after"
-    return f"Histograms were taken {where} the load. Each forced a full garbage collection, which stopped the JVM: {stops}."
+    where = (
+        "before, in the middle of and after"
+        if any(one.moment == MIDDLE for one in heap.moments)
+        else "before and after"
+    )
+    taken = f"Histograms were taken {where} the load."
+    return f"{taken} Each forced a full garbage collection, which stopped the JVM: {stops}."

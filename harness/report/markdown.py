@@ -327,14 +327,8 @@ def report(summary: RunSummary, charts: Gallery, notes: str, folder: str) -> str
         heap=[image(picture, folder) for picture in charts.heap],
         is_cut=window.length_s < window.run_s,
         usage_table=_usage_tables(observed, footnotes),
-        heap_table=_heap_table(observed.heap_uses) if observed.heap_uses else "",
         **_profile_values(summary, folder),
-        growth_table=growth_table(observed.growths) if observed.growths else "",
-        growth_notes=growth_notes(observed.growths, window.length_s, is_soak=run is not None and run.is_soak),
-        growth_charts=[image(picture, folder) for picture in charts.growth],
-        live_heaps=[live_heap_text(heap, (window.from_s, window.to_s)) for heap in observed.live_heaps],
-        histogram_unknown=[(cell(name), cell(why)) for name, why in run.histogram_unknown] if run else [],
-        heap_unknown=[(cell(name), cell(why)) for name, why in run.heap_unknown] if run else [],
+        **_resource_values(summary, charts, folder),
         cloud_table=cloud_table(observed.cloudwatch) if observed.cloudwatch else "",
         cloud_notes=cloud_notes(observed.cloudwatch, summary.source) if observed.cloudwatch else [],
         is_cloud_missing=run is not None and run.cloudwatch is not None,
@@ -349,6 +343,20 @@ def report(summary: RunSummary, charts: Gallery, notes: str, folder: str) -> str
         notes_end=NOTES_END,
         notes=notes,
     )
+
+
+def _resource_values(summary: RunSummary, charts: Gallery, folder: str) -> dict[str, object]:
+    """Return what the heaps and other resources did, and the classes in the heaps of a soak."""
+    observed, window, run = summary.observed, summary.window, summary.run
+    return {
+        "heap_table": _heap_table(observed.heap_uses) if observed.heap_uses else "",
+        "heap_unknown": [(cell(name), cell(why)) for name, why in run.heap_unknown] if run else [],
+        "growth_table": growth_table(observed.growths) if observed.growths else "",
+        "growth_notes": growth_notes(observed.growths, window.length_s, is_soak=run is not None and run.is_soak),
+        "growth_charts": [image(picture, folder) for picture in charts.growth],
+        "live_heaps": [live_heap_text(heap, (window.from_s, window.to_s)) for heap in observed.live_heaps],
+        "histogram_unknown": [(cell(name), cell(why)) for name, why in run.histogram_unknown] if run else [],
+    }
 
 
 def _profile_values(summary: RunSummary, folder: str) -> dict[str, object]:

@@ -69,7 +69,8 @@ class Observed:
 
     Uses, figures of machines, profiles, growths and `slowest` cover the window, series and databases the whole run.
     Exceptions cover the life of the system, or the run if the system runs across several runs. `missing_logs` were to
-    be read for exceptions but do not exist. `live_heaps` are those of a soak. `cloudwatch` is None if nothing was fetched.
+    be read for exceptions but do not exist. `live_heaps` are those of a soak. `cloudwatch` is None if nothing was
+    fetched.
     """
 
     usages: tuple[Usage, ...] = ()

@@ -328,8 +328,8 @@ class WarningCode(StrEnum):
     GROWTH = _Definition(
         code="growth",
         concerns=(Part.VERDICT,),
-        text="Growth under a constant load: {what}. Growth that does not end is a leak: run longer, or make soak, whose "
-        "report lists the classes that grew.",
+        text="Growth under a constant load: {what}. Growth that does not end is a leak: run longer, or make soak, "
+        "whose report lists the classes that grew.",
         found_in=of_growth.growing,
     )
     ONE_SIDE_PROFILED = _Definition(

@@ -191,10 +191,10 @@ class ResourceCounters:
         """Return the open descriptors of a process, and how many of them are sockets; None where it has ended."""
         count = sockets = 0
         try:
-            for entry in os.scandir(self._proc / str(pid) / "fd"):
+            for entry in (self._proc / str(pid) / "fd").iterdir():
                 count += 1
                 with suppress(OSError):  # closed meanwhile
-                    sockets += os.readlink(entry.path).startswith("socket:")
+                    sockets += str(entry.readlink()).startswith("socket:")
         except OSError:
             return None
         return count, sockets

@@ -100,9 +100,9 @@ class _Row(NamedTuple):
     rss_bytes: int
     thread_count: int | None
     machine: tuple[float | None, ...]
+    resources: tuple[int | None, ...]
     quota_periods: int
     throttled_periods: int
-    resources: tuple[int | None, ...]
 
 
 @dataclass(frozen=True)
@@ -164,8 +164,8 @@ def _rows(lines: Iterable[str]) -> Iterator[_Row]:
                 int(row["rss_bytes"]),
                 int(row["thread_count"]) if row["thread_count"] else None,
                 tuple(float(value) if (value := row.get(column)) else None for column in MACHINE_COLUMNS),
+                tuple(int(value) if (value := row.get(column)) else None for column in RESOURCE_COLUMNS),
                 *(int(row.get(column) or 0) for column in QUOTA_COLUMNS),
-                resources=tuple(int(value) if (value := row.get(column)) else None for column in RESOURCE_COLUMNS),
             )
         except (TypeError, ValueError, KeyError):
             continue  # a killed harness leaves an incomplete last row

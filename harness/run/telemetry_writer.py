@@ -19,8 +19,8 @@ from harness.run.resources import RESOURCE_COLUMNS
 from harness.run.telemetry import COLUMNS, HARNESS, HOST, MACHINE_COLUMNS, STOLEN
 
 _PERIOD_S = 1.0
-# The search for descendants reads every process of the machine, and descriptors are counted one by one: every few seconds
-# is enough.
+# The search for descendants reads every process of the machine, and descriptors are counted one by one: both happen
+# only every few seconds.
 _FAMILY_PERIOD = 10
 _NO_MACHINE = ("",) * len(MACHINE_COLUMNS)
 _NO_RESOURCES = ("",) * len(RESOURCE_COLUMNS)

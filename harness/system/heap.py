@@ -115,7 +115,9 @@ def read_heaps(lines: Iterable[str]) -> Heaps:
     for row in csv.DictReader(lines):
         try:
             sizes = int(row["used_bytes"]), int(row["committed_bytes"]), int(row["reserved_bytes"])
-            found.setdefault(row["process"], []).append(HeapPoint(int(row["time_ms"]), *sizes, row.get("when") == AFTER))
+            found.setdefault(row["process"], []).append(
+                HeapPoint(int(row["time_ms"]), *sizes, row.get("when") == AFTER)
+            )
         except (TypeError, ValueError, KeyError):
             continue  # a full disk leaves an incomplete last row
     return {process: tuple(sorted(points, key=lambda point: point.time_ms)) for process, points in found.items()}

@@ -149,7 +149,7 @@ def live_heaps(histograms: Iterable[Histogram], origin_s: int) -> tuple[LiveHeap
 
 
 def _grown(histograms: Sequence[Histogram]) -> tuple[ClassGrowth, ...]:
-    """Return the classes whose bytes grew most between the last two histograms: after the warm-up, if there are three."""
+    """Return the classes whose bytes grew most between the last two histograms: of three those after the warm-up."""
     if len(histograms) < 2:
         return ()
     before, after = histograms[-2].classes, histograms[-1].classes

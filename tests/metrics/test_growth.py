@@ -23,7 +23,7 @@ from harness.metrics.growth import (
 MB = 1024 * 1024
 SPAN_S = 3600.0
 # Simulated series per shape, and how many of them may be claimed falsely.
-COUNT, FALSE_MOST = 200, 0.03
+COUNT, FALSE_MOST = 300, 0.03
 
 
 def series(values, resource=RSS, limit=None, **changes):
@@ -89,7 +89,7 @@ STEADY_SHAPES = {
 GROWING_SHAPES = {
     "line": lambda rng: [number + rng.gauss(0, 5) for number in range(BIN_COUNT)],
     "line, correlated 0.5": lambda rng: [
-        number + rest for number, rest in enumerate(correlated(rng, 0.5, 5))
+        number + rest for number, rest in enumerate(correlated(rng, 0.5, 4))
     ],
     "line on a saw tooth of short teeth": lambda rng: [
         number + 10 * (number / 2.5 % 1) + rng.gauss(0, 1) for number in range(BIN_COUNT)
@@ -118,16 +118,16 @@ def test_what_does_not_leak_is_seldom_said_to_grow(name):
 
 @pytest.mark.parametrize("name", GROWING_SHAPES)
 def test_a_leak_is_found_among_the_other_resources_of_a_run(name):
-    assert claimed_ratio(GROWING_SHAPES[name], neighbour_count=3) >= 0.95
+    assert claimed_ratio(GROWING_SHAPES[name], neighbour_count=3) >= 0.9
 
 
 def test_of_runs_with_many_resources_few_claim_any_growth():
     claimed = 0
-    for seed in range(COUNT // 2):
+    for seed in range(COUNT // 4):
         rng = Random(seed)
         rows = [series([(50 + value) * MB for value in correlated(rng, 0.3, 10)]) for _ in range(20)]
         claimed += any(growth.verdict == GROWS for growth in growths(rows, SPAN_S))
-    assert claimed <= 2 * FALSE_MOST * COUNT // 2
+    assert claimed <= FALSE_MOST * COUNT // 4
 
 
 def test_the_slope_and_its_interval_contain_the_true_rate():
@@ -170,7 +170,7 @@ def test_a_heap_without_a_collection_of_old_garbage_is_not_judged():
 
 @pytest.mark.parametrize(
     ("after_mb", "expected"),
-    [((10, 20, 30, 40), False), ((10, 20, 19, 40), False), ((10, 40, 12, 40), True), ((10, 10, 10), False), ((), False)],
+    [((10, 20, 30, 40), False), ((10, 20, 19, 40), False), ((10, 40, 12, 40), True), ((10, 10), False), ((), False)],
 )  # fmt: skip
 def test_old_garbage_was_collected_when_the_heap_fell_by_a_tenth_of_its_range(after_mb, expected):
     assert has_lost_garbage(after_mb) == expected

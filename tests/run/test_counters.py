@@ -4,7 +4,8 @@ import os
 
 import pytest
 
-from harness.run.counters import MachineCounters, QuotaCounters
+from harness.run.counters import MachineCounters, QuotaCounters, ResourceCounters
+from harness.run.resources import RESOURCE_COLUMNS
 from harness.run.telemetry import COLUMNS, MACHINE_COLUMNS, read_telemetry
 from harness.run.telemetry_writer import TelemetryWriter
 
@@ -132,3 +133,48 @@ def test_telemetry_has_the_machine_in_the_rows_of_the_host_and_the_quota_in_thos
     assert "cpu_mhz" not in figures
     ratios = {usage.process: usage.throttled_ratio for usage in found.usages}
     assert ratios == {**dict.fromkeys(ratios), "harness": 0.3}
+
+
+def process(root, pid, files, sockets, cgroup="0::/shop\n"):
+    """Write a process with open files and sockets."""
+    folder = root / "proc" / str(pid) / "fd"
+    folder.mkdir(parents=True)
+    for number in range(files + sockets):
+        (folder / str(number)).symlink_to("/dev/null" if number < files else f"socket:[{number}]")
+    put(
+        root,
+        f"proc/{pid}/limits",
+        "Limit       Soft Limit   Hard Limit   Units\nMax open files   1024   4096   files\n",
+    )
+    put(root, f"proc/{pid}/cgroup", cgroup)
+
+
+def test_descriptors_are_those_of_the_member_with_most_and_sockets_those_of_all(tmp_path):
+    process(tmp_path, 1, 5, 2)
+    process(tmp_path, 2, 3, 6)
+    put(tmp_path, "sys/fs/cgroup/shop/memory.max", "max\n")
+    put(tmp_path, "sys/fs/cgroup/memory.max", "5000000\n")
+    cells = dict(zip(RESOURCE_COLUMNS, ResourceCounters(tmp_path).cells([1, 2, 4711]), strict=True))
+    assert cells == {
+        "open_files": "9",
+        "open_files_limit": "1024",
+        "sockets": "8",
+        "memory_limit_bytes": "5000000",
+        "disk_used_bytes": "",
+        "disk_size_bytes": "",
+    }
+
+
+def test_a_process_without_limits_or_that_ended_has_empty_cells(tmp_path):
+    process(tmp_path, 1, 1, 0, cgroup="3:cpu:/shop\n2:memory:/shop\n")
+    put(tmp_path, "proc/1/limits", "Max open files   unlimited   unlimited   files\n")
+    put(tmp_path, "sys/fs/cgroup/memory/shop/memory.limit_in_bytes", "9223372036854771712\n")
+    assert ResourceCounters(tmp_path).cells([1]) == ("1", "", "0", "", "", "")
+    assert set(ResourceCounters(tmp_path).cells([4711])) == {""}
+
+
+def test_the_host_has_its_memory_and_the_disk_of_the_folder(tmp_path):
+    *others, memory, used, size = ResourceCounters(tmp_path).of_host(8_000, tmp_path)
+    assert (others, memory) == (["", "", ""], "8000")
+    assert 0 < int(used) <= int(size)
+    assert ResourceCounters(tmp_path).of_host(8_000, tmp_path / "gone")[3:] == ("8000", "", "")

@@ -15,22 +15,26 @@ from tests.support.tiny import arguments_of_run, start_script
 LEAK_PER_S, GARBAGE_PER_S = 4_000_000, 100_000_000
 HEAP_BYTES = 256 * 1024 * 1024
 DURATION_S = 8
-PROCESS = """
+PROCESS = f"""
 [[process]]
-name = "{name}"
+name = "NAME"
 command = [
   "{{{{ java }}}}", "-XX:+UseSerialGC", "-Xms256m", "-Xmx256m", "-Xmn8m",
-  "-XX:StartFlightRecording=settings=%s,filename={{{{ logs }}}}/{name}.jfr,dumponexit=true",
-  "%s", "{{{{ ports.{port} }}}}", "{leak}", "%d",
+  "-XX:StartFlightRecording=settings={ROOT}/systems/lb/heap.jfc,filename={{{{ logs }}}}/NAME.jfr,dumponexit=true",
+  "{ROOT}/bench/programs/Leaky.java", "{{{{ ports.PORT }}}}", "LEAK", "{GARBAGE_PER_S}",
 ]
-ready = {{ url = "http://127.0.0.1:{{{{ ports.{port} }}}}/", contains = "ok", deadline_s = 30 }}
-recording = "{name}.jfr"
-""" % (ROOT / "systems" / "lb" / "heap.jfc", ROOT / "bench" / "programs" / "Leaky.java", GARBAGE_PER_S)
+ready = {{ url = "http://127.0.0.1:{{{{ ports.PORT }}}}/", contains = "ok", deadline_s = 30 }}
+recording = "NAME.jfr"
+"""
+
+
+def process_of(name, port, leak):
+    return PROCESS.replace("NAME", name).replace("PORT", port).replace("LEAK", str(leak))
+
+
 SYSTEM = (
     'format_version = 1\ntitle = "A leak and none"\ntarget = "http://127.0.0.1:{{ ports.http }}"\n'
-    "[ports]\nhttp = 0\nother = 0\n"
-    + PROCESS.format(name="leaky", port="http", leak=LEAK_PER_S)
-    + PROCESS.format(name="sound", port="other", leak=0)
+    "[ports]\nhttp = 0\nother = 0\n" + process_of("leaky", "http", LEAK_PER_S) + process_of("sound", "other", 0)
 )
 
 

@@ -62,6 +62,31 @@ def test_a_long_series_is_drawn_as_means_of_a_few_seconds():
     assert (jmeter.seconds[:2], jmeter.rss_bytes[1], jmeter.seconds[-1]) == ((1.5, 5.5), 6, 1497.5)
 
 
+def test_resources_of_the_system_and_the_host_have_values_per_part_of_the_window_and_limits():
+    # A window of one minute: a part is one second. The shop has no limit of its own, and the host had 3,000 bytes left.
+    rows = [
+        "1000,host,1.0,5000,,,,,8000,700,1000",
+        "1000,shop,0.5,100,10,30,1024,4,,,",
+        "2000,shop,0.5,120,11,,,,,,",
+        "2000,jmeter,0.5,900,99,,,,,,",
+        "90000,shop,0.5,999,99,,,,,,",
+    ]
+    head = "time_ms,process,cpu_cores,rss_bytes,thread_count,"
+    head += "open_files,open_files_limit,sockets,memory_limit_bytes,disk_used_bytes,disk_size_bytes"
+    found = {
+        (one.process, one.resource): (one.points, one.limit)
+        for one in read_telemetry([head, *rows], (0, 99_999), (0, 59_999)).resources
+    }
+    assert found == {
+        ("host", "rss_bytes"): (((1.5, 5000.0),), 8000),
+        ("host", "disk_used_bytes"): (((1.5, 700.0),), 1000),
+        ("shop", "rss_bytes"): (((1.5, 100.0), (2.5, 120.0)), 3120.0),
+        ("shop", "thread_count"): (((1.5, 10.0), (2.5, 11.0)), None),
+        ("shop", "open_files"): (((1.5, 30.0),), 1024),
+        ("shop", "sockets"): (((1.5, 4.0),), None),
+    }
+
+
 @pytest.mark.real
 def test_cpu_of_busy_processes_and_their_children_is_measured(tmp_path):
     path = tmp_path / "telemetry.csv"

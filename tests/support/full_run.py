@@ -70,6 +70,13 @@ def add_profile(directory):
     (directory.system_logs / "statements-till.tsv").write_text("statement\tcount\ttotal_ms\nCOMMIT\t380\t95.0\n")
 
 
+def add_histograms(directory):
+    """Add what a soak leaves: two histograms of one class."""
+    rows = ["moment process time_ms took_ms class instances bytes", f"start shop {START_MS} 200 shop.Cart 4 64"]
+    rows += [f"end shop {START_MS + 100_000} 200 shop.Cart 9 144"]
+    directory.histograms.write_bytes(gzip.compress("\n".join([*rows, ""]).replace(" ", "\t").encode()))
+
+
 def full_record():
     return record(
         plan_notes=("A stand-in takes the bank's place.",),

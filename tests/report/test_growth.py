@@ -1,0 +1,161 @@
+"""Growth of resources in a report: texts, forecasts, the warning, the table, CloudWatch, and the chart."""
+
+import json
+from dataclasses import replace
+
+import jsonschema
+import pytest
+
+from harness.cloudwatch.points import CloudMetric, CloudMetrics
+from harness.jtl.sample import Dropped
+from harness.metrics.growth import CANNOT_TELL, GROWS, HEAP, MEMORY_RATIO, RSS, STEADY, THREADS, Growth
+from harness.metrics.window import Window
+from harness.report.charts.gallery import gallery
+from harness.report.growth import growth_notes, growth_table, growth_text, left_text, with_cloud
+from harness.report.live_heaps import live_heap_text
+from harness.report.schema.generate import summary_schema
+from harness.report.summarise import SummaryOptions, summarise
+from harness.report.summary import Observed, RunSummary
+from harness.run.telemetry import UsageSeries
+from harness.system.heap import HeapSeries
+from harness.system.histograms import ClassGrowth, HeapMoment, LiveHeap
+from tests.support.factories import record, sample, tally_of
+
+MB = 1024 * 1024
+SCHEMA = summary_schema()
+
+
+def growth(resource=HEAP, scale=MB, **changes):
+    """The growth of the shop: 4.1 (3.2 to 5.0) per hour."""
+    values = {"process": "shop", "resource": resource, "point_count": 60, "first": 100.0 * scale, "last": 133.0 * scale}
+    rates = {"per_hour": 4.1 * scale, "low_per_hour": 3.2 * scale, "high_per_hour": 5.0 * scale}
+    return Growth(**{**values, **rates, "verdict": GROWS, **changes})
+
+
+def forecast(left_h, low_h, high_h):
+    return growth(limit=1024.0 * MB, left_h=left_h, left_low_h=low_h, left_high_h=high_h)
+
+
+@pytest.mark.parametrize(
+    ("found", "text"),
+    [
+        (forecast(264.0, 216.0, 336.0), "11 days (9-14)"),
+        (forecast(11.2, 9.0, 14.4), "11 h (9-14)"),
+        (forecast(1.5, 1.0, 2.5), "90 min (60-150)"),
+        (forecast(0.0, 0.0, 0.0), "reached"),
+        (growth(), ""),
+    ],
+)
+def test_a_forecast_is_printed_in_days_hours_or_minutes(found, text):
+    assert left_text(found) == text
+
+
+def test_a_growth_is_one_sentence_with_interval_and_forecast():
+    text = "heap after GC of shop grows 4.1 MB/h (3.2-5): limit in 11 days (9-14)"
+    assert growth_text(forecast(264.0, 216.0, 336.0)) == text
+    assert growth_text(forecast(0.0, 0.0, 0.0)).endswith("): limit reached")
+    assert growth_text(growth(THREADS, 1.0)) == "threads of shop grow 4.1/h (3.2-5)"
+    assert growth_text(growth(MEMORY_RATIO, 0.01, process="mod-x")) == "memory of mod-x grows 4.1 %/h (3.2-5)"
+
+
+def test_the_table_has_a_row_per_resource_with_units():
+    rows = growth_table([forecast(264.0, 216.0, 336.0), growth(RSS, verdict=STEADY)]).splitlines()
+    assert rows[2] == ("| shop | heap after GC, MB | 100 | 133 | 4.1 | 3.2 to 5 | **grows** | 1024 | 11 days (9-14) |")
+    assert rows[3] == "| shop | memory, MB | 100 | 133 | 4.1 | 3.2 to 5 | steady |  |  |"
+
+
+def test_notes_explain_a_missing_table_of_a_soak_alone():
+    assert growth_notes([], 300, is_soak=True) == [
+        "No growth is estimated: the measurement window is shorter than 10 min."
+    ]
+    assert growth_notes([], 300, is_soak=False) == []
+    assert len(growth_notes([growth(verdict=STEADY)], 3600, is_soak=True)) == 1
+    assert len(growth_notes([growth(verdict=CANNOT_TELL), forecast(1.0, 1.0, 1.0)], 3600, is_soak=True)) == 3
+
+
+def summary_with(*growths, **observed) -> RunSummary:
+    """A run of half an hour of two users whose answers take longer and longer."""
+    samples = [
+        sample(start_ms=1_000_000 + 1000 * second, elapsed_ms=100 + second // 10, all_threads=2)
+        for second in range(1800)
+    ]
+    options = SummaryOptions()
+    return summarise(
+        tally_of(samples), Dropped(), "tiny/run-01_1", record(), Observed(growths=growths, **observed), options
+    )
+
+
+def test_what_grows_is_a_warning_and_what_is_steady_is_none():
+    texts = {one.code: one.text for one in summary_with(growth(), growth(THREADS, 1.0)).caveats}
+    what = "heap after GC of shop grows 4.1 MB/h (3.2-5); threads of shop grow 4.1/h (3.2-5)"
+    assert texts["growth"].startswith(f"Growth under a constant load: {what}. ")
+    assert "growth" not in {one.code for one in summary_with(growth(verdict=STEADY)).caveats}
+    assert summary_with(growth()).verdict.state == summary_with().verdict.state
+
+
+def test_growth_survives_json_and_older_files_have_none():
+    heap = LiveHeap("shop", (HeapMoment("start", -1.0, 250, 600),), (ClassGrowth("Cart", (1, 2), (3, 4)),))
+    summary = summary_with(growth(), live_heaps=(heap,))
+    data = summary.to_json()
+    jsonschema.Draft202012Validator(SCHEMA).validate(json.loads(json.dumps(data)))
+    assert RunSummary.from_json(data).observed == summary.observed
+    del data["observed"]["growths"], data["observed"]["live_heaps"], data["run"]["is_soak"]
+    assert RunSummary.from_json(data).observed.growths == ()
+
+
+def cloud(*averages, kind="ecs"):
+    """The memory of a service per minute."""
+    seconds = tuple(60.0 * number + 30 for number in range(len(averages)))
+    name = "folio/mod-circulation" if kind == "ecs" else "i-0123456789abcdef0"
+    shares = (len(averages), len(averages), 0, True, 1.0, 1.0, 1.4)
+    metric = CloudMetric(kind, name, MEMORY_RATIO, *shares, seconds, averages)
+    return CloudMetrics(60, 0, 60 * len(averages), "within", (metric,))
+
+
+def window(length_s):
+    return Window("all", 0, length_s, length_s, length_s)
+
+
+def test_the_memory_of_a_service_grows_beyond_its_reservation_and_has_no_limit():
+    # From 103 to 140 % in two hours, as of mod-circulation.
+    rising = cloud(*(1.03 + 0.37 * minute / 120 for minute in range(120)))
+    (found,) = with_cloud((), rising, window(7200), record())
+    assert (found.verdict, found.limit) == (GROWS, None)
+    assert found.per_hour == pytest.approx(0.185, rel=1e-3)
+    assert growth_text(found).startswith("memory of ")
+    assert with_cloud((growth(), found), rising, window(7200), record()) == (growth(), found)
+    assert with_cloud((), cloud(*([0.5] * 120), kind="ec2"), window(7200), record())[0].limit == 1.0
+    assert with_cloud((growth(),), None, window(7200), record()) == (growth(),)
+
+
+def test_a_chart_shows_response_times_against_the_memory_of_what_grows():
+    seconds = tuple(float(second) for second in range(0, 1800, 5))
+    rss = tuple(round((200 + second / 30) * MB) for second in seconds)
+    till = tuple(900 * MB for _ in seconds)
+    usages = (
+        UsageSeries("till", seconds, (0.0,) * len(seconds), till),
+        UsageSeries("shop", seconds, (0.0,) * len(seconds), rss),
+    )
+    summary = summary_with(growth(RSS), growth(RSS, process="till", verdict=STEADY), usage_series=usages)
+    (picture,) = gallery(summary).growth
+    assert picture.name == "response-memory.svg"
+    assert "resident memory of shop, MB" in picture.alternative
+    # 100 to 159 ms in the first 600 s, 220 to 279 in the last; a sample counts at its end, a little later.
+    assert "first third of the window: 210 MB, 129 ms; last third: 250 MB, 249 ms" in picture.alternative
+    heap = HeapSeries("shop", seconds, rss, rss, rss)
+    with_heap = replace(summary, observed=replace(summary.observed, heap_series=(heap,)))
+    assert "least heap of shop, MB" in gallery(with_heap).growth[0].alternative
+    assert gallery(summary_with(usage_series=usages)).growth == ()
+
+
+def test_live_objects_name_the_classes_and_the_pause_within_the_window():
+    moments = tuple(
+        HeapMoment(moment, at_s, 300, size * MB)
+        for moment, at_s, size in (("start", -3.0, 10), ("middle", 600.0, 20), ("end", 1203.0, 35))
+    )
+    heap = LiveHeap("shop", moments, (ClassGrowth("byte[]", (1, 2, 3), (MB, 2 * MB, 4 * MB)),))
+    text = live_heap_text(heap, (20, 1190))
+    assert "### Live objects of shop\n\n10.0 MB at the start, 20.0 MB at the middle, 35.0 MB at the end." in text
+    assert r"| byte\[\] | 1.00 | 2.00 | 4.00 | 2.00 | 1 | 2 | 3 |" in text
+    assert "which stopped the JVM: within the window at 10:00 for up to 300 ms." in text
+    assert "outside of the window" in live_heap_text(replace(heap, moments=moments[::2], classes=()), (20, 1190))
