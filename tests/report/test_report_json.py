@@ -13,7 +13,7 @@ from harness.report.summary import FORMAT_VERSION, RunSummary
 from harness.report.warnings import WarningCode
 from harness.run.directory import json_text
 from tests.support.factories import closed_load, failed, record, sample, tally_of
-from tests.support.full_run import add_profile
+from tests.support.full_run import add_histograms, add_profile
 from tests.support.paths import ROOT
 
 SCHEMA = json.loads((ROOT / "harness" / "report" / "schema" / "summary.schema.json").read_text(encoding="utf-8"))
