@@ -85,8 +85,9 @@ def test_a_sweep_with_an_s3_address_is_refused_because_it_pushes_nothing(target)
 def test_every_variable_that_the_makefile_passes_on_is_an_option_of_the_script(script):
     text = (ROOT / "Makefile").read_text()
     recipe = re.search(rf"^{script}:.*\n(?:\t.*\n)+", text, re.MULTILINE)[0]
-    if "$(sweep_options)" in recipe:
-        recipe += re.search(r"^sweep_options = (?:.*\\\n)+.*", text, re.MULTILINE)[0]
+    for macro in ("run_options", "sweep_options"):
+        if f"$({macro})" in recipe:
+            recipe += re.search(rf"^{macro} = (?:.*\\\n)+.*", text, re.MULTILINE)[0]
     options = set(re.findall(r"call option,([a-z0-9]+)|,--([a-z]+)\)", recipe))
     names = {one or other for one, other in options}
     assert {"plan", "duration", "note"} < names
