@@ -4,7 +4,7 @@
 .DEFAULT_GOAL := help
 .SUFFIXES:
 MAKEFLAGS += --no-builtin-rules
-.PHONY: help explain setup init check gui run soak sweep capacity ab tune nightly system generator generator-keys report merge compare release pin summary history accept site comment metrics push pull ls test test-fast lint bench clean
+.PHONY: help explain setup init check gui run soak sweep capacity overload ab tune nightly system generator generator-keys report merge compare release pin summary history accept site comment metrics push pull ls test test-fast lint bench clean
 
 PLAN ?= killbill-stripe
 ENV ?= local
@@ -23,6 +23,7 @@ takes.run := $(length) MAX $(goal) STOP SET USERS RATE PROPERTIES SERIES BASE CO
 takes.soak := $(takes.run)
 takes.sweep := $(levels) USERS REPEAT KEYS
 takes.capacity := $(levels) FROM MOST
+takes.overload := PLAN ENV SET GOAL RATE LEVEL_DURATION MAX TARGET NOTE NEW REPORTS
 takes.ab := A B PLAN ENV SET USERS RATE RAMP DURATION REQUESTS MAX RESUME SURE REPORTS
 takes.tune := SET METRIC PLAN ENV USERS RATE RAMP DURATION REQUESTS REPEAT MAX RESUME REPORTS
 takes.nightly := SUITE S3 DRY_RUN RESUME SURE HTML REPORTS
@@ -68,11 +69,13 @@ about.soak.PLAN := $(about.run.PLAN)
 about.ENV := ENV=local                    profile env/<ENV>.toml: heap sizes and settings (default: local)
 about.USERS := USERS=50                     concurrent users, closed model (default: the plan's); scales several loads
 about.RATE := RATE=20                      new users per second, open model, instead of USERS
+about.overload.RATE := RATE=1.5                      new users per second that are 100 % (default: those of the last capacity search)
 about.A := A="delay_ms=10"              the baseline: settings, a profile, http://host:port or a commit (required)
 about.B := B="delay_ms=11"              the contender, likewise (required)
 about.ab.ENV := ENV=local                    profile of a side that names none (default: local)
 about.ab.DURATION := DURATION=60s                 duration of each run (default: the plan's)
 about.ab.MAX := MAX=30m                      time limit of all runs; four pairs must fit (default: none)
+about.overload.MAX := MAX=30m                      time limit of all variants: refuse more than that (default: none)
 about.ab.RESUME := RESUME=1                     resume the last A/B test of PLAN
 about.ab.SURE := SURE=1                       CANNOT TELL fails like REGRESSED (exit code 1)
 about.tune.SET := SET="plugin_threads=30,60 gc=G1,Z"  settings with the values to try, the baseline first (required)
@@ -99,6 +102,7 @@ about.KEYS := KEYS=generator-keys          folder of the load generators' keys
 about.SERIES := SERIES=7                     series in the run's name: run-07_1 (default: the last series)
 about.NOTE := NOTE="why this run"          text for the notes in the report
 about.GOAL := GOAL="p95<1500, errors<1%"   goals instead of the plan's; also label: metric<limit, throughput>100/s
+about.overload.GOAL := GOAL="p90<2s"                 an answer is good within the least time limit (default: the plan's goal)
 about.STOP := STOP="errors>50% for 10s"    end the run early (default: the plan's; STOP=none ignores it)
 about.P90 := P90=2000                     goal: p90 of at most 2000 ms (default: the plan's)
 about.AVERAGE := AVERAGE=500                  goal: average of at most 500 ms
@@ -114,18 +118,21 @@ about.PROFILE := PROFILE=1                    profile the JVMs of the system: me
 about.TRACE := TRACE=1                      give each HTTP request a W3C traceparent; its id is in the JTL and the report
 about.SET := SET="killbill.plugin_threads=30 amount=25"  settings of the system, properties of the plan (docs/commands.md)
 about.ab.SET := SET="plugin_threads=30"     settings and properties of both sides; a side's own are in A or B
+about.overload.SET := SET="page_count=1 accept_count=10,1000"  settings and properties; values with commas make variants
 about.SURE := SURE=1                       a DOUBTFUL run fails like an INVALID one (exit code 3)
 about.compare.SURE := SURE=1                       CANNOT TELL fails like REGRESSED (exit code 1)
 about.sweep.USERS := USERS=1,5,10,25              the levels; one number for levels of SET (default: the plan's)
 about.sweep.SET := SET="plugin_threads=10,30,60"  settings and properties; the values of one of them are the levels
 about.REPEAT := REPEAT=3                     runs per level, in rounds (default: 1)
 about.LEVEL_DURATION := LEVEL_DURATION=80            duration of each level; the same as DURATION
+about.overload.LEVEL_DURATION := LEVEL_DURATION=30            duration of each level, 10 s or more (default: 30)
 about.LEVEL_REQUESTS := LEVEL_REQUESTS=1000000       end each level after about this many samples; the same as REQUESTS
 about.FRESH := FRESH=1                      restart the system before each level
 about.WARMUP := WARMUP=30s                   length of an uncounted run before the first level; 0 for none
 about.RESUME := RESUME=07                    resume sweep-07; repeating the command without NEW=1 also resumes it
 about.nightly.RESUME := RESUME=1                     resume the last nightly run
 about.NEW := NEW=1                        start a new sweep, although one with these settings is unfinished
+about.overload.NEW := NEW=1                        start a new test, although one with these settings is unfinished
 about.compare.NEW := NEW=run-07_2                 runs of the contender, as in BASE
 about.release.NEW := NEW=folio-checkin/sweep-02      sweep of the release; Goldenrod=folio-checkin/sweep-02 names it (required)
 about.FROM := FROM=1                       users of the first run (default: 1, or 1 for each of several loads)
@@ -238,7 +245,7 @@ topics := $(if $(or $(filter help,$(firstword $(asked))),$(is_help)),$(filter-ou
 ifneq ($(topics),)
 explained := $(shell sed -n 's/^\([a-z-]*\):.*## .*/\1/p' Makefile)
 unknown := $(filter-out $(explained),$(topics))
-starting := check gui run soak sweep capacity ab tune system
+starting := check gui run soak sweep capacity overload ab tune system
 ifneq ($(unknown),)
 $(error $(firstword $(unknown)): no such target; make lists them)
 endif
@@ -321,6 +328,12 @@ sweep: ## run a plan at several numbers of users, or values of a setting, and wr
 capacity: ## find the largest number of users within the goal
 	@$(call refused,REMOTES,a search for the capacity has no REMOTES: make sweep has,$(call refused,S3,$(no_push),$(python) \
 	  scripts/capacity $(call option,from,$(FROM)) $(call option,most,$(MOST)) $(sweep_options)))
+
+overload: ## offer 50 % to 200 % of the capacity: does goodput collapse, and when does the system recover?
+	@$(python) scripts/overload $(call option,plan,$(PLAN)) $(call option,env,$(ENV)) $(call option,set,$(SET)) \
+	  $(call option,goal,$(GOAL)) $(call option,rate,$(RATE)) $(call option,duration,$(LEVEL_DURATION)) \
+	  $(call option,max,$(MAX)) $(call option,target,$(TARGET)) $(call option,note,$(NOTE)) \
+	  $(if $(filter 1,$(NEW)),--new) $(call option,reports,$(REPORTS))
 
 ab: ## is B worse than A? runs both alternately until it is sure: REPORTS/ab/<plan>/ab-01.md
 	@$(python) scripts/ab $(call option,a,$(A)) $(call option,b,$(B)) \

@@ -64,6 +64,7 @@ SCRIPTS = {
     "scripts/run": Command("harness.run.command", "run one load test and write its report"),
     "scripts/sweep": Command("harness.sweep.command", "run a plan at several numbers of users"),
     "scripts/capacity": Command("harness.sweep.capacity_command", "find the largest number of users within a goal"),
+    "scripts/overload": Command("harness.overload.command", "offer a system up to twice its capacity"),
     "scripts/ab": Command("harness.ab.command", "run two sides alternately until it is sure whether B is worse"),
     "scripts/tune": Command("harness.tune.command", "find out which settings matter, by a designed experiment"),
     "scripts/nightly": Command("harness.nightly.command", "run a suite and compare it with earlier nightly runs"),

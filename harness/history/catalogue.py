@@ -16,18 +16,18 @@ from harness.run.record import RunRecord
 
 # Format 3 added fields of labels that a catalogue does not use.
 OLDEST_VERSION = 2
-SWEEP, AB_TEST, EXPERIMENT = "sweep", "A/B test", "experiment"
+SWEEP, OVERLOAD, AB_TEST, EXPERIMENT = "sweep", "overload test", "A/B test", "experiment"
 COMPARISON, RELEASE, HISTORY = "comparison", "release", "history"
 # The kinds of reports about several runs, in the order of lists, with the heading of each.
 KIND_TITLES = (
-    (SWEEP, "Sweeps"), (AB_TEST, "A/B tests"), (EXPERIMENT, "Experiments"), (COMPARISON, "Comparisons"),
-    (RELEASE, "Releases"), (HISTORY, "Over time"),
+    (SWEEP, "Sweeps"), (OVERLOAD, "Overload tests"), (AB_TEST, "A/B tests"), (EXPERIMENT, "Experiments"),
+    (COMPARISON, "Comparisons"), (RELEASE, "Releases"), (HISTORY, "Over time"),
 )  # fmt: skip
 # The folders of A/B tests and of designed experiments in the reports folder. Like the reports folder they have a folder
 # for each plan, whose runs are those of its tests.
 AB_FOLDER, TUNE_FOLDER = "ab", "tune"
 _KIND_PREFIXES = (
-    ("sweep-", SWEEP), ("ab-", AB_TEST), ("tune-", EXPERIMENT), ("compare-", COMPARISON),
+    ("sweep-", SWEEP), ("overload-", OVERLOAD), ("ab-", AB_TEST), ("tune-", EXPERIMENT), ("compare-", COMPARISON),
     ("release-", RELEASE), ("history-", HISTORY),
 )  # fmt: skip
 _LABEL_KEYS = (
@@ -73,7 +73,9 @@ class Entry:
 
 @dataclass(frozen=True)
 class Document:
-    """A report about several runs: a sweep, an A/B test, an experiment, a comparison, a release, a history.
+    """A report about several runs.
+
+    It is a sweep, an overload test, an A/B test, an experiment, a comparison, a release or a history.
 
     `folder` is its folder in the reports folder; `headline` is its first sentence in bold.
     """
@@ -153,7 +155,7 @@ def _series_of(document: Document, plan: str) -> int | None:
 
     None for every other document, and for one whose runs are in another folder than `plan`.
     """
-    match = re.fullmatch(r"(?:sweep|ab|tune)-(\d+)", document.name) if document.folder == plan else None
+    match = re.fullmatch(r"(?:sweep|overload|ab|tune)-(\d+)", document.name) if document.folder == plan else None
     return int(match[1]) if match else None
 
 

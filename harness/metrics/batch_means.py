@@ -104,10 +104,14 @@ def average(batches: Batches) -> Estimate:
     return _estimate(average_ms, [n * (mean - average_ms) / per_batch for n, mean in pairs])
 
 
+def mean(values: Sequence[float]) -> Estimate:
+    """Return the estimate of the mean of values of successive batches of equal length, in their unit."""
+    average_value = sum(values) / len(values)
+    return _estimate(average_value, [value - average_value for value in values])
+
+
 def _throughput(batches: Batches) -> Estimate:
-    rates = [count / batches.length_s for count in batches.sample_count]
-    rate_per_s = sum(rates) / len(rates)
-    return _estimate(rate_per_s, [rate - rate_per_s for rate in rates])
+    return mean([count / batches.length_s for count in batches.sample_count])
 
 
 def _errors(batches: Batches) -> Estimate:

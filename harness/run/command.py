@@ -17,7 +17,6 @@ from harness.base.guardian import Guardian
 from harness.base.interrupts import Interrupts
 from harness.base.open_files import allow_open_files
 from harness.base.paths import shown
-from harness.base.secrets import mask_secrets
 from harness.base.toolchain import ROOT, ensure_flame_graphs, ensure_profile_reader
 from harness.compare.result import RunResult
 from harness.history.previous import previous_run
@@ -52,17 +51,15 @@ from harness.run.arguments import (
     names_of,
     refuse_empty,
 )
-from harness.run.context import RunContext, ready_jmeter, start, system_of, warn_of, with_generators
+from harness.run.context import RunContext, ready_jmeter, warn_of, with_generators
 from harness.run.directory import RunDirectory, reserve
-from harness.run.measure import measure
 from harness.run.other_runs import OtherRuns
 from harness.run.preflight import check_request, log_warnings
-from harness.run.prepare import prepare
 from harness.run.remote.load import check_users
 from harness.run.request import Request, resolve_request
 from harness.run.result import ResultFile
+from harness.run.with_system import measure_with_system
 from harness.storage.after_run import PushOutcome, push_after_run, storage_for_run
-from harness.system.jfr import write_heap
 
 # A comparison of so many labels takes seconds.
 _MANY_LABELS = 500
@@ -239,22 +236,6 @@ def compare_command(base: str, new: str, reports: Path) -> str:
 
 
 def _measure(spec: RunSpec, request: Request, directory: RunDirectory, context: RunContext) -> None:
-    """Start the system unless there is a target, run JMeter and write run.json; stop everything that was started."""
-    load = load_record(spec.load, spec.plan.load)
-    context.log(f"{spec.plan.name}/{directory.name}: {load_text(load)}")
-    with ExitStack() as stack:
-        # From the start: the system writes its logs into the directory, and the plan there is masked only at the end.
-        stack.enter_context(context.guardian.masking(directory.path, spec.hidden))
-        system = None
-        if spec.target is None:
-            system = stack.enter_context(system_of(request, directory.system_logs, context))
-            start(system, directory.system_logs, request, context)
-        prepared = prepare(spec, directory, system, context)
-        with context.interrupts.held():
-            record = measure(prepared, context)
-            if system:
-                recordings = system.recordings
-                system.stop()  # a JVM writes its recording when it ends
-                mask_secrets(directory.system_logs, spec.hidden)
-                heap_unknown = write_heap(directory.heap, recordings, context.guardian.environment)
-                directory.write_run(replace(record, heap_unknown=heap_unknown).to_json())
+    """Print the load and measure the run."""
+    context.log(f"{spec.plan.name}/{directory.name}: {load_text(load_record(spec.load, spec.plan.load))}")
+    measure_with_system(spec, request, directory, context)

@@ -21,6 +21,7 @@ from harness.run.record import FORMAT_VERSION as RUN_VERSION
 
 RUN_NAME = re.compile(r"run-(\d+)_(\d+)")
 SWEEP_NAME = re.compile(r"sweep-(\d+)")
+OVERLOAD_NAME = re.compile(r"overload-(\d+)")
 _ATTEMPTS = 1000
 _REFUSALS = (errno.EACCES, errno.EPERM, errno.EROFS)
 
@@ -233,8 +234,8 @@ def check_space(reports_dir: Path, min_free_mb: int) -> None:
 def reserve(reports_dir: Path, plan: str, series: str | None) -> RunDirectory:
     """Return a new, empty run directory in the given or last series, with the next free number.
 
-    The last series is never that of a sweep, whose runs are its levels. The creation of the directory reserves the
-    name, so two runs that start at once get two names.
+    The last series is never that of a sweep or an overload test, to which its runs belong. The creation of the
+    directory reserves the name, so two runs that start at once get two names.
     """
 
     def next_name() -> str:
@@ -262,18 +263,18 @@ def reserve_folder(parent: Path, next_name: Callable[[], str], todo: str) -> Pat
 
 
 def next_series(folder: Path) -> str:
-    """Return the series after the last one that a run or a sweep in a plan's folder uses."""
+    """Return the series after the last one that a run, a sweep or an overload test in a plan's folder uses."""
     return _next_series(_names_in(folder))
 
 
 def _next_series(names: Sequence[str]) -> str:
-    return f"{1 + max((int(series) for series in _series(names, RUN_NAME, SWEEP_NAME)), default=0):02d}"
+    return f"{1 + max((int(series) for series in _series(names, RUN_NAME, SWEEP_NAME, OVERLOAD_NAME)), default=0):02d}"
 
 
 def _last_series(names: Sequence[str]) -> str:
-    """Return the last series of runs that is not of a sweep, else a new series."""
-    sweeps = {int(series) for series in _series(names, SWEEP_NAME)}
-    single = [series for series in _series(names, RUN_NAME) if int(series) not in sweeps]
+    """Return the last series of single runs, not of a sweep or an overload test, else a new series."""
+    shared = {int(series) for series in _series(names, SWEEP_NAME, OVERLOAD_NAME)}
+    single = [series for series in _series(names, RUN_NAME) if int(series) not in shared]
     return max(single, key=int, default="") or _next_series(names)
 
 

@@ -54,7 +54,8 @@ class Marks:
     """The marks of a chart, as far as they are known.
 
     `plateau` and `cliff` are users, `knee` is users and throughput, `invalid` and `doubtful` are x of levels, `curve`
-    is a curve with its name, `goals` are texts with limits, `within` is the greatest number of users within the goal.
+    is a curve with its name, `goals` are texts with limits, `within` is the greatest number of users within the goal,
+    `range_text` is the name of the ranges of the lines.
     """
 
     plateau: tuple[int, int] | None = None
@@ -67,6 +68,7 @@ class Marks:
     curve_name: str = ""
     goals: tuple[tuple[str, float], ...] = ()
     within: int | None = None
+    range_text: str = "least to greatest of the repeats"
 
 
 def sweep_charts(sweep: Sweep, analysis: SweepAnalysis) -> tuple[Picture, ...]:
@@ -219,7 +221,7 @@ def _mark_keys(
 ) -> list[Key]:
     keys = []
     if has_ranges:
-        keys.append(Key("least to greatest of the repeats", _range_swatch))
+        keys.append(Key(marks.range_text, _range_swatch))
     if marks.curve:
         keys.append(svg.line_key(marks.curve_name, svg.CONTEXT, svg.DASHES[1]))
     if marks.plateau:

@@ -101,6 +101,7 @@ def test_every_variable_that_the_makefile_passes_on_is_an_option_of_the_script(s
         "scripts/run",
         "scripts/sweep",
         "scripts/capacity",
+        "scripts/overload",
         "scripts/ab",
         "scripts/tune",
         "scripts/nightly",

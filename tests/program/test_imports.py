@@ -23,6 +23,7 @@ ORDER = (
     "storage",
     "compare",
     "sweep",
+    "overload",
     "history",
     "ab",
     "tune",

@@ -135,7 +135,7 @@ def test_a_target_takes_the_variables_of_its_recipe_and_no_others(target):
         ),
         (["run", "users=10"], "users: no such variable; did you mean USERS? "),
         (["USRES=10"], "USRES: no such variable; did you mean USERS? "),
-        (["run", "LEVEL_DURATION=5"], "LEVEL_DURATION: make run does not take it; these do: capacity sweep; nothing"),
+        (["run", "LEVEL_DURATION=5"], "LEVEL_DURATION: make run does not take it; these do: capacity overload sweep; "),
         (["compare", "BASE=a", "NEW=b", "USERS=3"], "USERS: make compare does not take it; these do: ab accept "),
         (["lint", "TESTS=x"], "TESTS: make lint does not take it; these do: test test-fast; nothing was started"),
     ],

@@ -199,6 +199,15 @@ def test_concurrent_users_get_no_errors_without_the_fault(site: Supervisor, tmp_
     assert [one for one in profile.thrown if one.method.startswith("thruzero.InfoNode")] == []
 
 
+def test_a_request_that_waits_too_long_for_the_store_fails(tmp_path: Path) -> None:
+    settings = {"store_connections": 1, "store_query_ms": 200, "store_timeout_ms": 50, "max_connections": 20}
+    with started(settings, tmp_path) as supervisor:
+        assert Browser(supervisor.target_url).open("/apps/demo/simplePanel.jsf").status == 200
+        statuses = [answer.status for answer in at_once(supervisor.target_url, "/apps/demo/simplePanel.jsf", 1)]
+        assert 500 in statuses
+        assert Browser(supervisor.target_url).open("/apps/demo/simplePanel.jsf").status == 200
+
+
 class SlowFeeds(NamedTuple):
     """What a site with the fault of the feeds answered: three users at once, who came first, and then one more."""
 

@@ -6,10 +6,11 @@ import java.util.Map;
 import java.util.Random;
 import java.util.concurrent.Semaphore;
 import java.util.concurrent.ThreadLocalRandom;
+import java.util.concurrent.TimeUnit;
 
 /**
  * Stands in for the store of nodes: a fixed number of connections, and a query takes its time, from half to one and a
- * half of storeQueryMs. Requests wait in the order in which they came.
+ * half of storeQueryMs. Requests wait in the order in which they came, at most storeTimeoutMs; 0 is without limit.
  */
 @ApplicationScoped
 public class InfoNodeStore {
@@ -21,12 +22,14 @@ public class InfoNodeStore {
 
     private final Semaphore connections;
     private final double queryMs;
+    private final int timeoutMs;
     private final Map<String, InfoNode> nodes = new HashMap<>();
 
     public InfoNodeStore() {
         Settings settings = Settings.ofSystem();
         connections = new Semaphore(settings.storeConnections(), true);
         queryMs = settings.storeQueryMs();
+        timeoutMs = settings.storeTimeoutMs();
         COUNTS.forEach((page, count) -> {
             for (int number = 1; number <= count; number++) {
                 nodes.put(page + "#" + number, node(page, number));
@@ -42,7 +45,7 @@ public class InfoNodeStore {
     /** Returns a node, after waiting for a connection and for the query. */
     public InfoNode read(String page, int number) {
         try {
-            connections.acquire();
+            take(page, number);
             try {
                 Thread.sleep(Math.round(queryMs * ThreadLocalRandom.current().nextDouble(0.5, 1.5)));
             } finally {
@@ -53,6 +56,16 @@ public class InfoNodeStore {
             throw new IllegalStateException("interrupted while reading " + page + "#" + number, error);
         }
         return nodes.get(page + "#" + number);
+    }
+
+    /** Takes a connection, in turn; IllegalStateException when none is free in time. */
+    private void take(String page, int number) throws InterruptedException {
+        if (timeoutMs == 0) {
+            connections.acquire();
+        } else if (!connections.tryAcquire(timeoutMs, TimeUnit.MILLISECONDS)) {
+            String node = page + "#" + number;
+            throw new IllegalStateException("no connection for " + node + " within " + timeoutMs + " ms");
+        }
     }
 
     /** Returns a node with a text of its own, the same at every start. */

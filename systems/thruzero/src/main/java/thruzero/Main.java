@@ -48,6 +48,9 @@ public final class Main {
         connector.setProperty("address", "127.0.0.1");
         connector.setProperty("maxThreads", String.valueOf(settings.maxThreads()));
         connector.setProperty("acceptCount", String.valueOf(settings.acceptCount()));
+        connector.setProperty("maxConnections", String.valueOf(settings.maxConnections()));
+        connector.setProperty("connectionTimeout", String.valueOf(settings.connectionTimeoutMs()));
+        connector.setProperty("keepAliveTimeout", String.valueOf(settings.keepAliveTimeoutMs()));
         // A user of a load test keeps one connection for all pages: Tomcat's 100 requests would end it now and then.
         connector.setProperty("maxKeepAliveRequests", "-1");
         return connector;

@@ -1,0 +1,60 @@
+"""Finds the capacity that the offered load is a share of: that of the plan's last capacity search."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass
+from pathlib import Path
+
+from harness.base import units
+from harness.base.errors import UsageError
+from harness.run.directory import SWEEP_NAME
+from harness.run.recorded import recorded_in
+from harness.run.set_values import words_of
+from harness.sweep.files import SweepFiles
+from harness.sweep.record import CAPACITY, FINISHED, SweepRecord
+
+
+@dataclass(frozen=True)
+class Capacity:
+    """The successful requests per second at the greatest number of users within a goal, and where that was found."""
+
+    requests_per_s: float
+    source: str
+
+
+def last_capacity(
+    reports: Path, plan: str, profile: str, target: str | None, words: Collection[str]
+) -> Capacity | None:
+    """Return the capacity that the plan's last finished search found; None without one.
+
+    It must have used the same profile, the same target, and a SET of just these words.
+    """
+    for path in reversed(recorded_in(reports / plan, SWEEP_NAME)):
+        files = SweepFiles(path)
+        try:
+            record = files.read()
+        except UsageError:
+            continue  # of another version, or damaged: it does not count
+        same = (record.kind, record.state, record.profile, record.target) == (CAPACITY, FINISHED, profile, target)
+        if same and sorted(words_of(record.set_values or "")) == sorted(words):
+            found = _capacity(files, record)
+            if found:
+                return found
+    return None
+
+
+def _capacity(files: SweepFiles, record: SweepRecord) -> Capacity | None:
+    # Imported here, because NumPy loads slowly and a given RATE does not need it.
+    from harness.sweep.analysis import analyse
+    from harness.sweep.sources import read_sweep
+
+    sweep = read_sweep(files.record).sweep
+    answer = analyse(sweep.levels, sweep.goal).answer
+    users = answer.users
+    rates = [level.figures.success_rate_per_s for level in sweep.levels if level.users == users]
+    if not users or not rates or not rates[0]:
+        return None
+    least = "at least " if answer.is_least else ""
+    text = f"{least}{units.rate_text(rates[0])} successful requests/s at {units.plural(users, 'user')} ({record.name})"
+    return Capacity(rates[0], text)

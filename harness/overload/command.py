@@ -1,0 +1,229 @@
+"""`scripts/overload`: offer a system up to twice its capacity, and report whether its goodput collapses."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Mapping
+from contextlib import ExitStack
+from dataclasses import replace
+
+from rich.console import Console
+
+from harness.base import git, toolchain, units
+from harness.base.errors import EXIT_INTERRUPTED, EXIT_INVALID, EXIT_OK, HarnessError, UsageError
+from harness.base.guardian import Guardian
+from harness.base.interrupts import Interrupts
+from harness.base.open_files import allow_most_open_files
+from harness.base.paths import shown
+from harness.base.secrecy import masked
+from harness.history.summary_files import update_summary
+from harness.overload.capacity import Capacity, last_capacity
+from harness.overload.files import OverloadFiles, find_unfinished, reserve_overload
+from harness.overload.levels import LEVEL_LEAST_S, LEVEL_MOST_S, load_s
+from harness.overload.record import FINISHED, FORMAT_VERSION, RUNNING, OverloadRecord
+from harness.overload.render import variant_table
+from harness.overload.report_files import write_overload_report
+from harness.overload.runner import OverloadRunner, load_of, one_user, planned_s, result_line
+from harness.overload.variants import fixed_words, parse_variants
+from harness.plan.goal import Goal
+from harness.plan.goal_input import resolve_goal
+from harness.plan.jmx import LOAD_GROUP
+from harness.plan.load import RATE_MAX_PER_S
+from harness.plan.thread_groups import load_groups
+from harness.report.files import write_missing_report
+from harness.run.arguments import add_folders, add_set, add_traffic, make_command, names_of, refuse_empty
+from harness.run.context import RunContext, ready_jmeter, warn_of
+from harness.run.other_runs import OtherRuns
+from harness.run.preflight import check_request, log_warnings
+from harness.run.request import Request, resolve_request
+from harness.sweep.terminal import goal_text
+
+_LEVEL_S = 30
+_EPILOG = """\
+examples:
+  scripts/overload --plan thruzero --set 'page_count=1 max_connections=20 accept_count=10,1000'
+  scripts/overload --plan killbill-litle --set 'max_threads=50 accept_count=10,1000' --goal 'p90<2s' --duration 15
+  scripts/overload --plan thruzero --rate 1.5 --max 20m        (100 % are 1.5 new users per second)
+
+One run per variant: new users arrive at 50, 75, 100, 125, 150 and 200 % of the capacity, one level after the other, and
+then at 50 % again. Values with commas in --set make variants: every combination. 100 % are the requests per second at
+the capacity that scripts/capacity found last with the same SET (the words that all variants have), or --rate.
+
+An answer is good when it succeeds within the least time limit of the goal. The verdict of a variant is CONGESTION
+COLLAPSE or GRACEFUL when the 95 % interval of (goodput at 200 %) / (peak goodput) is below or above 80 %, else
+CANNOT TELL. The client's time-outs are those of the plan: response_timeout_ms=5000 in --set changes them.
+
+The same command resumes an unfinished test. The report is overload-<series>.md.
+
+exit codes: 0 success, whatever the verdicts; 2 wrong use, nothing was measured; 3 a variant has no usable run, or its
+system did not start; 130 interrupted, the report has the variants so far.
+"""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Set the options of `scripts/overload`."""
+    parser.description = (
+        "Offer a system 50 % to 200 % of its capacity and write reports/<plan>/overload-<series>: goodput, rejections, "
+        "time-outs and recovery of each variant."
+    )
+    parser.epilog = _EPILOG
+    add_traffic(parser)
+    add_set(parser)
+    option = parser.add_argument
+    option("--goal", help="goal instead of the plan's: 'p90<2s'; an answer is good within its least time limit")
+    option("--rate", help="new users per second that are 100 %% (those of the plan's last capacity search)")
+    option("--duration", help=f"duration of each level ({_LEVEL_S}s); the last stage takes five times as long")
+    option("--max", metavar="TIME", help="time limit of all variants, such as 30m: refuse more than that (none)")
+    option("--target", help="address of a running system, http://host:8080; no system is started")
+    option("--new", action="store_true", help="start a new test, although one with these settings is unfinished")
+    add_folders(parser)
+    parser.set_defaults(port=None, remotes=None)
+
+
+def run(options: argparse.Namespace) -> int:
+    """Run or resume the test and return the exit code."""
+    refuse_empty(options)
+    requests = _requests(options)
+    first = next(iter(requests.values()))
+    record = _record(options, requests)
+    files = None if options.new else find_unfinished(options.reports, record.plan, record.settings)
+    record = _resumed(files) if files else record
+    capacity = _capacity(options, record)
+    for request in requests.values():
+        check_request(request, load_of(request, record.capacity_per_s or 1.0, record.level_s))
+        if capacity:
+            check_request(request, one_user())
+    allow_most_open_files()
+    with Interrupts() as interrupts, ExitStack() as stack:
+        jmeter = ready_jmeter(first, options.reports)
+        context = RunContext(jmeter, interrupts, Console(), stack.enter_context(Guardian()))
+        warn_of(OtherRuns().new(), context.log)
+        log_warnings(first, context.log)
+        if files:
+            stack.enter_context(files.locked())
+            context.log(f"{record.id}: resumed after {units.plural(len(record.runs), 'variant')} (NEW=1: anew)")
+        else:
+            files = reserve_overload(options.reports, record.plan)
+            stack.callback(files.discard)
+            stack.enter_context(files.locked())
+            record = replace(record, name=files.name)
+        runner = OverloadRunner(record, files, requests, context)
+        failure = runner.run(capacity)
+        with interrupts.held():
+            return _closed(files, runner.record, failure, context)
+
+
+def _resumed(files: OverloadFiles) -> OverloadRecord:
+    """Return the record of an unfinished test; the run that a killed harness left counts as interrupted."""
+    record = files.read()
+    if record.under_way is None:
+        return record
+    directory = files.run(record.under_way.run)
+    if directory.is_there:
+        write_missing_report(directory)
+    return replace(record, under_way=None, broken_off=(*record.broken_off, record.under_way))
+
+
+def _closed(files: OverloadFiles, record: OverloadRecord, failure: HarnessError | None, context: RunContext) -> int:
+    """Write the report, print the result and return the exit code; raise the failure that stopped the test."""
+    if files.record.is_file():
+        write_overload_report(files, record)
+        update_summary(files.folder.parent.parent, context.log)
+        context.log(f"\n{variant_table(record)}\n")
+        for run in record.runs:
+            context.log(f"{record.variant_names[run.variant]}: {result_line(run)}")
+        context.log(f"\nreport: {shown(files.report)}")
+    if record.state != FINISHED:
+        context.log(f"{record.id}: not finished; the same command resumes it: {record.command}")
+    if failure:
+        raise failure
+    if record.state != FINISHED:
+        return EXIT_INTERRUPTED
+    return EXIT_INVALID if any(run.result is None for run in record.runs) else EXIT_OK
+
+
+def _requests(options: argparse.Namespace) -> Mapping[str, Request]:
+    """Return the request of each variant; UsageError for a plan with another load, and for an invalid value."""
+    names = names_of(options)
+    base = resolve_request(replace(names, set_values=None), options.home, options.build)
+    if base.plan.load.loads or load_groups(base.plan.jmx_path) != (LOAD_GROUP,):
+        what = f"PLAN={base.plan.name}: an overload test needs a plan with one load, in a thread group {LOAD_GROUP}"
+        raise UsageError(what, "choose another plan")
+    settings = base.manifest.settings if base.manifest else {}
+    lists = {name for name, default in settings.items() if isinstance(default, list)}
+    variants = parse_variants(options.set or "", lists)
+    found = {}
+    for variant in variants:
+        request = resolve_request(replace(names, set_values=variant or None), options.home, options.build)
+        goal = resolve_goal({"goal": options.goal}, request.plan.goal)
+        # No stop condition: an overload is what is wanted.
+        found[variant] = replace(request, plan=replace(request.plan, goal=goal, stop=()))
+    return found
+
+
+def _record(options: argparse.Namespace, requests: Mapping[str, Request]) -> OverloadRecord:
+    """Return the record of a new test; it has no name yet. UsageError for an invalid option."""
+    first = next(iter(requests.values()))
+    goal = first.plan.goal
+    level_s = units.parse_duration_s(options.duration, "LEVEL_DURATION") if options.duration else float(_LEVEL_S)
+    if not LEVEL_LEAST_S <= level_s <= LEVEL_MOST_S or not level_s.is_integer():
+        span = f"{LEVEL_LEAST_S} to {LEVEL_MOST_S}"
+        what = f"LEVEL_DURATION={options.duration}: not a whole number of seconds from {span}"
+        raise UsageError(what, "a level needs ten batches of a second")
+    _check_budget(options, int(level_s), len(requests))
+    rate = units.parse_number(options.rate, "RATE", 0.0, RATE_MAX_PER_S / 2) if options.rate else None
+    names = ("plan", "set", "goal", "rate", "target", "env")
+    values = {name: getattr(options, name) for name in names} | {"level_duration": options.duration}
+    return OverloadRecord(
+        format_version=FORMAT_VERSION,
+        name="",
+        plan=first.plan.name,
+        plan_title=first.plan.title,
+        profile=first.profile.name,
+        command=make_command("overload", values),
+        variants=tuple(requests),
+        level_s=int(level_s),
+        limit_ms=time_limit_ms(goal),
+        goal=goal_text(goal),
+        capacity_per_s=rate,
+        capacity_source="RATE" if rate else "",
+        target=first.target.url if first.target else None,
+        note=masked(options.note, first.hidden),
+        state=RUNNING,
+        runs=(),
+        under_way=None,
+        broken_off=(),
+        git_commit=git.facts(toolchain.ROOT).commit,
+    )
+
+
+def time_limit_ms(goal: Goal) -> float:
+    """Return the least time limit of a goal for the whole load, ms. UsageError without one."""
+    limits = [limit for metric, limit in goal.of_metrics.items() if metric.is_time]
+    limits += [goal.each_average_ms] if goal.each_average_ms is not None else []
+    if not limits:
+        raise UsageError("the goal has no time limit: nothing says which answer is good", "give GOAL='p90<2s'")
+    return min(limits)
+
+
+def _check_budget(options: argparse.Namespace, level_s: int, variant_count: int) -> None:
+    budget_s = units.parse_duration_s(options.max, "MAX") if options.max else None
+    needed_s = planned_s(level_s, variant_count)
+    if budget_s is not None and needed_s > budget_s:
+        count, load = units.plural(variant_count, "variant"), units.duration_text(load_s(level_s))
+        what = f"MAX={options.max}: {count} of {load} load each take about {units.duration_text(needed_s)}"
+        raise UsageError(what, "give fewer variants, a shorter LEVEL_DURATION or a greater MAX")
+
+
+def _capacity(options: argparse.Namespace, record: OverloadRecord) -> Capacity | None:
+    """Return the capacity that a search found; None when the rate is known. UsageError without a search."""
+    if record.capacity_per_s is not None:
+        return None
+    words = fixed_words(record.variants)
+    found = last_capacity(options.reports, record.plan, record.profile, record.target, words)
+    if found is None:
+        values = {"plan": record.plan, "set": " ".join(words), "target": record.target, "env": record.profile}
+        search = make_command("capacity", values)
+        what = "the capacity is not known: there is no finished capacity search with these settings"
+        raise UsageError(what, f"run {search}, or give RATE=<new users per second>")
+    return found

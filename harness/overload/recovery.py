@@ -1,0 +1,64 @@
+"""Finds when a system is again as good as before an overload."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from harness.overload.attempts import Attempt, Outcome
+from harness.overload.levels import Level
+
+WINDOW_S = 5
+# A window may be so much worse than the worst one before the overload: there are only a few of those.
+TOLERANCE_RATIO = 0.10
+_P90 = 0.9
+
+
+@dataclass(frozen=True)
+class Recovery:
+    """The recovery from an overload: `after_s` is None when it was not seen within `watched_s`.
+
+    It is the first second after the fall of the load from which on, for five seconds, the goodput was at least
+    `goodput_least_per_s` and the p90 at most `p90_most_ms`: those of the worst five seconds of the first level, with a
+    tolerance of 10 %. Both are None, with a `reason`, when that level is no measure.
+    """
+
+    after_s: int | None
+    watched_s: int
+    goodput_least_per_s: float | None = None
+    p90_most_ms: float | None = None
+    reason: str = ""
+
+
+def recovery_of(attempts: Sequence[Attempt], before: Level, after: Level) -> Recovery:
+    """Return the recovery; `before` is the first level, `after` the stage after the fall of the load."""
+    watched_s = after.to_s - after.from_s
+    windows = list(_windows(attempts, before))
+    goodputs = [goodput for goodput, _ in windows]
+    p90s = [p90 for _, p90 in windows if p90 is not None]
+    if not windows or len(p90s) < len(windows) or not min(goodputs):
+        what = f"some {WINDOW_S} s of the first level have no answer within the goal: there is nothing to return to"
+        return Recovery(None, watched_s, reason=what)
+    least_per_s, most_ms = min(goodputs) * (1 - TOLERANCE_RATIO), max(p90s) * (1 + TOLERANCE_RATIO)
+    for second, (goodput, p90) in enumerate(_windows(attempts, after)):
+        if p90 is not None and goodput >= least_per_s and p90 <= most_ms:
+            return Recovery(second, watched_s, least_per_s, most_ms)
+    return Recovery(None, watched_s, least_per_s, most_ms)
+
+
+def _windows(attempts: Sequence[Attempt], level: Level) -> Iterator[tuple[float, float | None]]:
+    """Yield goodput (1/s) and p90 (ms) of all five seconds of a level, by their first second; p90 of all requests."""
+    seconds: dict[int, list[Attempt]] = {}
+    for attempt in attempts:
+        seconds.setdefault(int(attempt.start_s), []).append(attempt)
+    for first in range(level.from_s, level.to_s - WINDOW_S + 1):
+        found = [attempt for second in range(first, first + WINDOW_S) for attempt in seconds.get(second, ())]
+        good = sum(attempt.outcome is Outcome.GOOD for attempt in found)
+        yield good / WINDOW_S, p90_ms(found)
+
+
+def p90_ms(attempts: Sequence[Attempt]) -> float | None:
+    """Return the p90 (ms) of requests by the nearest rank; None without any."""
+    elapsed = sorted(attempt.elapsed_ms for attempt in attempts)
+    return float(elapsed[math.ceil(_P90 * len(elapsed)) - 1]) if elapsed else None

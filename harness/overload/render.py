@@ -1,0 +1,153 @@
+"""Renders the report of an overload test as Markdown, and its result for the terminal."""
+
+from __future__ import annotations
+
+from urllib.parse import quote
+
+from harness.base import units
+from harness.overload.attempts import FAST_MOST_MS
+from harness.overload.charts import CHART_NAME
+from harness.overload.levels import MOST_RATIO, OFFERED_RATIOS, RECOVERY_LEVELS, REST_RATIO
+from harness.overload.record import OverloadRecord, VariantRun
+from harness.overload.recovery import TOLERANCE_RATIO, WINDOW_S
+from harness.overload.result import LevelResult, VariantResult
+from harness.overload.variants import fixed_words
+from harness.overload.verdict import KEPT_LEAST_RATIO, OVERLOAD_LEAST_RATIO, judge
+from harness.report.notes import NOTES_BEGIN, NOTES_END
+from harness.report.tables import cell, one_line, table
+from harness.report.template import filled
+
+_VARIANT_HEADS = (
+    "variant", "verdict", "kept %", "95 % interval", "peak goodput/s", "at load %", "recovered after s", "run",
+)  # fmt: skip
+_LEVEL_HEADS = (
+    "load %", "offered/s", "started/s", "goodput/s", "95 % interval", "good", "late", "rejected fast",
+    "rejected slowly", "timed out", "p90 ms", "users scheduled", "users started", "users missing",
+)  # fmt: skip
+
+
+def overload_report(record: OverloadRecord, notes: str) -> str:
+    """Return the report as Markdown; `notes` is the text of its notes block."""
+    names = record.variant_names
+    measured = [(cell(names[run.variant]), run.result) for run in record.runs if run.result]
+    return filled(
+        "harness.overload",
+        "overload.md.j2",
+        command=one_line(record.command).replace("-->", "->"),
+        title=f"{cell(record.plan_title)}: overload ({record.name})",
+        verdicts=_verdicts(record),
+        variant_table=variant_table(record),
+        image=f"![Goodput over the offered load]({quote(record.name)}/{CHART_NAME})" if measured else "",
+        levels=[(name, cell(_run_text(result)), level_table(result)) for name, result in measured],
+        setup=[(name, cell(value)) for name, value in _setup(record)],
+        most=_percent(MOST_RATIO),
+        kept_least=_percent(KEPT_LEAST_RATIO),
+        overload_least=units.number_text(OVERLOAD_LEAST_RATIO),
+        window_s=WINDOW_S,
+        tolerance=_percent(TOLERANCE_RATIO),
+        limit_ms=units.number_text(record.limit_ms),
+        fast_ms=units.number_text(min(record.limit_ms, FAST_MOST_MS)),
+        notes=notes,
+        notes_begin=NOTES_BEGIN,
+        notes_end=NOTES_END,
+    )
+
+
+def variant_table(record: OverloadRecord) -> str:
+    """Return a row for each variant: verdict, kept share of the goodput, peak, recovery, and its run."""
+    if not record.runs:
+        return "No variant is measured."
+    names = record.variant_names
+    return table(_VARIANT_HEADS, [_variant_row(cell(names[run.variant]), run) for run in record.runs], text_columns=2)
+
+
+def level_table(result: VariantResult) -> str:
+    """Return a row for each level of a variant."""
+    return table(_LEVEL_HEADS, [_level_row(level) for level in result.levels], text_columns=0)
+
+
+def _verdicts(record: OverloadRecord) -> list[tuple[str, str]]:
+    found, names = [], record.variant_names
+    for run in record.runs:
+        verdict = judge(run.result.levels) if run.result else None
+        text = f"{verdict.state}: {verdict.reason}" if verdict else f"INVALID: {run.problem}"
+        found.append((cell(names[run.variant]), cell(text)))
+    left = record.variants_left
+    if left:
+        text = f"{len(left)} of {units.plural(len(record.variants), 'variant')} not measured yet"
+        found.append(("not finished", text))
+    return found
+
+
+def _variant_row(name: str, run: VariantRun) -> list[str]:
+    link = f"[{run.run}]({quote(run.run)}.md)"
+    if run.result is None:
+        return [name, "INVALID", "", "", "", "", "", link]
+    verdict, recovery = judge(run.result.levels), run.result.recovery
+    span = f"{_percent(verdict.low_ratio)}-{_percent(verdict.high_ratio)}" if verdict.low_ratio is not None else ""
+    after = "unknown" if recovery.reason else f"not in {recovery.watched_s}"
+    return [
+        name,
+        verdict.state,
+        _percent(verdict.kept_ratio),
+        span,
+        units.rate_text(verdict.peak.goodput.value) if verdict.peak else "",
+        _percent(verdict.peak.offered_ratio) if verdict.peak else "",
+        after if recovery.after_s is None else str(recovery.after_s),
+        link,
+    ]
+
+
+def _level_row(level: LevelResult) -> list[str]:
+    low, high = level.interval_per_s
+    rate = units.rate_text
+    return [
+        _percent(level.offered_ratio),
+        rate(level.offered_per_s),
+        rate(level.started_per_s),
+        rate(level.goodput.value),
+        f"{rate(low)}-{rate(high)}",
+        str(level.good_count),
+        str(level.late_count),
+        str(level.rejected_fast_count),
+        str(level.rejected_slowly_count),
+        str(level.timed_out_count),
+        units.ms_text(level.p90_ms),
+        str(level.scheduled_user_count),
+        str(level.started_user_count),
+        str(level.missing_user_count),
+    ]
+
+
+def _run_text(result: VariantResult) -> str:
+    """Return what else is known of a variant: users at once, the client's time-outs, and the verdict of the run."""
+    users = "unknown" if result.most_users is None else str(result.most_users)
+    verdict = ": ".join(part for part in (result.run_state, "; ".join(result.run_reasons)) if part)
+    parts = [
+        f"{units.rate_text(result.requests_per_user)} requests per user",
+        f"at most {users} users at once (one thread of JMeter each)",
+        f"time-outs of the client: {result.time_outs}",
+        f"the run is {verdict}",
+    ]
+    return f"{'; '.join(parts)}."
+
+
+def _setup(record: OverloadRecord) -> list[tuple[str, str]]:
+    """Return the lines of the set-up."""
+    levels = ", ".join(_percent(ratio) for ratio in OFFERED_RATIOS)
+    rest = _percent(REST_RATIO)
+    rate = "unknown" if record.capacity_per_s is None else f"{record.capacity_per_s:.4g} new users/s"
+    fixed = " ".join(fixed_words(record.variants)) if len(record.variants) > 1 else ""
+    return [
+        *([("SET of all variants", fixed)] if fixed else []),
+        ("goal", f"an answer within {units.number_text(record.limit_ms)} ms ({record.goal})"),
+        ("100 %", f"{rate} ({record.capacity_source})"),
+        ("levels", f"{record.level_s} s each at {levels} %, after a warm-up of {record.level_s} s at {rest} %"),
+        ("recovery", f"{RECOVERY_LEVELS * record.level_s} s at {rest} %"),
+        ("profile", record.profile),
+        ("target", record.target or "the plan's system, started anew for each variant"),
+    ]
+
+
+def _percent(ratio: float | None) -> str:
+    return units.percent_text(ratio, 0)

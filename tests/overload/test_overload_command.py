@@ -1,0 +1,202 @@
+"""scripts/overload as a user calls it, with a fake JMeter at the edge."""
+
+import json
+import signal
+import subprocess
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from rich.console import Console
+
+from harness.base.errors import UsageError
+from harness.base.guardian import Guardian
+from harness.base.interrupts import Interrupts
+from harness.cli import main
+from harness.history.summary_files import write_summary
+from harness.overload.capacity import last_capacity
+from harness.overload.command import time_limit_ms
+from harness.overload.files import reserve_overload
+from harness.overload.record import FINISHED
+from harness.overload.report_files import write_overload_report
+from harness.overload.runner import OverloadRunner
+from harness.plan.goal import Goal
+from harness.run.context import RunContext, ready_jmeter
+from harness.run.request import Names, resolve_request
+from harness.sweep.record import CAPACITY, SweepRun
+from tests.support.overloads import RECORD
+from tests.support.paths import FAKE_JMETER
+from tests.support.processes import processes_of, wait_for
+from tests.support.several import TWO_LOADS, group, several_jmx
+from tests.support.sweep_reports import save_record, save_run
+from tests.support.sweeps import SWEEP_RECORD
+from tests.support.tiny import TINY_JMX, arguments_of_run, run_json, start_script
+
+_WITH_LOOPS = TINY_JMX.replace(
+    '<boolProp name="ThreadGroup.scheduler">true</boolProp>',
+    """<stringProp name="ThreadGroup.scheduler">${__jexl3(${__P(duration_s,0)} > 0)}</stringProp>
+        <elementProp name="ThreadGroup.main_controller" elementType="LoopController">
+          <boolProp name="LoopController.continue_forever">false</boolProp>
+          <stringProp name="LoopController.loops">${__P(loops,-1)}</stringProp>
+        </elementProp>""".replace(" > 0", " &gt; 0"),
+)
+_SET = ("--set", "queue.most=10,1000000", "--rate", "20", "--duration", "10")
+
+
+@pytest.fixture
+def start(home, tmp_path):
+    """Start scripts/overload on the tiny plan."""
+
+    def started(*arguments: str, mode: str = "queues") -> subprocess.Popen[str]:
+        return start_script("overload", arguments_of_run(home, tmp_path, arguments), tmp_path, mode, {})
+
+    return started
+
+
+def finished(process: subprocess.Popen[str]) -> tuple[int, str]:
+    out, _ = process.communicate(timeout=90)
+    return process.returncode, out
+
+
+def record_of(tmp_path: Path, name: str = "overload-01") -> dict:
+    return json.loads((tmp_path / "reports" / "tiny" / f"{name}.json").read_text())
+
+
+def nothing_is_left(tmp_path: Path) -> bool:
+    return processes_of(tmp_path) == [] and list((tmp_path / "tmp").iterdir()) == []
+
+
+@pytest.mark.real
+def test_a_variant_is_measured_with_a_system_of_its_own_and_its_report_is_written(home, tmp_path, monkeypatch):
+    # Levels of a second, which scripts/overload refuses as too short: the fake takes as long as its load.
+    monkeypatch.setenv("JMETER_HOME", str(FAKE_JMETER))
+    monkeypatch.setenv("FAKE_JMETER", "queues")
+    reports, variant = tmp_path / "reports", "queue.waits=1 queue.most=10"
+    request = resolve_request(Names("tiny", "local", set_values=variant), home, tmp_path / "build")
+    with Interrupts() as interrupts, Guardian() as guardian:
+        context = RunContext(ready_jmeter(request, reports), interrupts, Console(), guardian)
+        files = reserve_overload(reports, "tiny")
+        record = replace(RECORD, name=files.name, plan="tiny", variants=(variant,), level_s=1)
+        runner = OverloadRunner(record, files, {variant: request}, context)
+        assert runner.run(None) is None
+    write_overload_report(files, runner.record)
+    assert files.read() == runner.record
+    (run,) = runner.record.runs
+    assert (runner.record.state, run.run) == (FINISHED, "run-01_1")
+    levels = run.result.levels
+    assert [level.scheduled_user_count for level in levels] == [10, 15, 20, 25, 30, 40]
+    assert sum(level.started_user_count for level in levels) == pytest.approx(140, abs=4)
+    assert levels[-1].rejected_fast_count >= 10
+    assert run.result.requests_per_user == 1.0
+    text = (reports / "tiny" / "overload-01.md").read_text()
+    assert "![Goodput over the offered load](overload-01/goodput.svg)" in text
+    assert str(tmp_path) not in text
+    assert (reports / "tiny" / "overload-01" / "goodput.svg").is_file()
+    stored = run_json(reports)
+    assert stored["properties"]["queue.most"] == "10"
+    assert stored["load"]["model"] == "open"
+    assert "A variant of [overload-01](overload-01.md): queue.waits=1 queue.most=10." in stored["note"]
+    assert stored["state"] == "finished"
+    assert write_summary(reports).documents[0].kind == "overload test"
+
+
+@pytest.mark.real
+def test_an_interrupted_test_is_resumed_by_the_same_command_and_invalid_runs_are_no_result(start, tmp_path):
+    process = start(*_SET, mode="works")
+    samples = tmp_path / "reports" / "tiny" / "run-01_1" / "samples.jtl"
+    wait_for(samples.is_file, 60)
+    process.send_signal(signal.SIGINT)
+    code, out = finished(process)
+    assert code == 130, out
+    assert "the same command resumes it: make overload PLAN=tiny SET=queue.most=10,1000000 RATE=20" in out
+    assert record_of(tmp_path)["broken_off"] == [
+        {"variant": "queue.most=10", "run": "run-01_1", "result": None, "problem": ""}
+    ]
+    assert "2 of 2 variants not measured yet" in (tmp_path / "reports" / "tiny" / "overload-01.md").read_text()
+    assert nothing_is_left(tmp_path)
+
+    code, out = finished(start(*_SET))
+    assert code == 3, out
+    assert "tiny/overload-01: resumed after 0 variants" in out
+    assert "variant 2 of 2, queue.most=1000000; about 2 min 50 s left" in out
+    record = record_of(tmp_path)
+    assert [(run["run"], run["result"]) for run in record["runs"]] == [("run-01_2", None), ("run-01_3", None)]
+    assert all(run["problem"].startswith("a clock was set") for run in record["runs"])  # 120 s of samples at once
+    assert record["state"] == "finished"
+    assert "[overload-01](tiny/overload-01.md)" in (tmp_path / "reports" / "SUMMARY.md").read_text()
+    assert nothing_is_left(tmp_path)
+
+
+@pytest.mark.real
+def test_the_rate_follows_from_the_last_capacity_search_and_the_requests_of_one_user(start, home, tmp_path):
+    searched(tmp_path / "reports", set_words="queue.most=10")
+    (home / "plans" / "tiny.jmx").write_text(_WITH_LOOPS)
+    code, out = finished(start("--set", "queue.most=10", "--duration", "10"))
+    assert code == 3, out  # 120 s of samples at once
+    record = record_of(tmp_path, "overload-08")
+    # Two users who wait 800 ms for each answer: 2.5 requests per second; the fake's one user makes one request.
+    assert record["capacity_per_s"] == pytest.approx(2.5, rel=0.1)
+    assert record["capacity_source"].endswith("at 2 users (sweep-07); 1 request of one user")
+
+
+def searched(reports: Path, set_words: str = "") -> None:
+    """Save a finished capacity search: 2 users are within the goal, 4 are not."""
+    folder = reports / "tiny"
+    runs = []
+    for number, (users, elapsed_ms) in enumerate(((2, 800), (4, 2000), (2, 800), (4, 2000)), start=1):
+        save_run(folder, f"run-07_{number}", users, elapsed_ms)
+        runs.append(SweepRun(users, 1 + (number - 1) // 2, f"run-07_{number}"))
+    given = {"set": set_words} if set_words else {}
+    goal = Goal(p90_ms=1000, error_ratio=0.01)
+    record = replace(SWEEP_RECORD, kind=CAPACITY, users=(), runs=tuple(runs), goal=goal, given=given)
+    save_record(reports, replace(record, first_users=1, most_users=400))
+
+
+def test_the_capacity_is_that_of_a_search_with_the_same_settings_only(tmp_path):
+    reports = tmp_path / "reports"
+    searched(reports, set_words="queue.most=10")
+    found = last_capacity(reports, "tiny", "local", None, ["queue.most=10"])
+    assert found is not None
+    assert found.requests_per_s == pytest.approx(2.5, rel=0.1)
+    for profile, target, words in (
+        ("local", None, []),
+        ("local", None, ["queue.most=11"]),
+        ("other", None, ["queue.most=10"]),
+        ("local", "http://127.0.0.1:8080", ["queue.most=10"]),
+    ):
+        assert last_capacity(reports, "tiny", profile, target, words) is None
+
+
+def test_an_answer_is_good_within_the_least_time_limit_of_the_goal():
+    assert time_limit_ms(Goal(p90_ms=2000, p95_ms=3000, error_ratio=0.01)) == 2000
+    assert time_limit_ms(Goal(each_average_ms=1000)) == 1000
+    with pytest.raises(UsageError, match="no time limit"):
+        time_limit_ms(Goal(error_ratio=0.01))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ((), "the capacity is not known: there is no finished capacity search with these settings; run make capacity"),
+        (("--rate", "0"), "RATE=0"),
+        (("--rate", "20", "--duration", "9"), "LEVEL_DURATION=9: not a whole number of seconds from 10 to 3600"),
+        (("--rate", "20", "--duration", "10.5"), "LEVEL_DURATION=10.5: not a whole number"),
+        (("--rate", "20", "--goal", "errors<1%"), "the goal has no time limit"),
+        (("--rate", "20", "--set", "queue.most=1,1"), "an empty or a repeated value"),
+        (("--rate", "20", "--set", "pyton=a,b"), "did you mean python?"),
+        (("--rate", "20", "--max", "5m"), "MAX=5m: 1 variant of 6 min load each take about 6 min 50 s"),
+        (("--rate", "20", "--set", " "), "--set is empty"),
+    ],
+)
+def test_wrong_use_is_one_line_and_nothing_starts(arguments, message, home, tmp_path):
+    with pytest.raises(UsageError) as error:
+        main(arguments_of_run(home, tmp_path, arguments), "scripts/overload")
+    assert message in str(error.value)
+    assert not (tmp_path / "reports").exists()
+
+
+def test_a_plan_with_several_loads_is_refused(home, tmp_path):
+    (home / "plans" / "tiny.jmx").write_text(several_jmx(group("Browse", ""), group("Buy", "")))
+    (home / "plans" / "tiny.toml").write_text(TWO_LOADS)
+    with pytest.raises(UsageError, match="an overload test needs a plan with one load, in a thread group Users"):
+        main(arguments_of_run(home, tmp_path, ("--rate", "20")), "scripts/overload")

@@ -1,0 +1,91 @@
+"""The report, the chart and the record of an overload test."""
+
+import json
+from dataclasses import replace
+
+import pytest
+
+from harness.base.errors import UsageError
+from harness.overload.charts import goodput_chart
+from harness.overload.record import FINISHED, RUNNING, OverloadRecord, VariantRun
+from harness.overload.render import overload_report
+from harness.overload.result import VariantResult, level_results, recovery_result, requests_per_user
+from harness.overload.runner import result_line
+from tests.support.overloads import RECORD, SERVED_PER_S, simulated
+
+
+def result(queue_most: int) -> VariantResult:
+    """Return the result of a simulated variant."""
+    found = simulated(queue_most, 15)
+    return VariantResult(
+        levels=level_results(found, SERVED_PER_S, 15),
+        recovery=recovery_result(found, 15),
+        requests_per_user=requests_per_user(found, 15),
+        most_users=found.most_users,
+        time_outs="connect_timeout_ms 1000, response_timeout_ms 5000",
+        run_state="VALID",
+        run_reasons=(),
+    )
+
+
+@pytest.fixture(scope="module")
+def record() -> OverloadRecord:
+    """A finished test of two variants."""
+    runs = (
+        VariantRun("accept_count=10", "run-07_1", result(10)),
+        VariantRun("accept_count=1000", "run-07_2", result(1_000_000)),
+    )
+    return replace(RECORD, state=FINISHED, runs=runs)
+
+
+def test_the_report_begins_with_the_verdict_of_each_variant(record):
+    lines = overload_report(record, "a note").splitlines()
+    assert lines[2] == "# A shop: overload (overload-07)"
+    assert lines[4].startswith("**accept_count=10: GRACEFUL: at 200 % load the goodput is ")
+    assert lines[6].startswith("**accept_count=1000: CONGESTION COLLAPSE: at 200 % load the goodput is 0 % of its ")
+    assert "a note" in lines
+
+
+def test_each_variant_has_a_row_and_a_table_of_its_levels(record):
+    text = overload_report(record, "")
+    rows = [line for line in text.splitlines() if line.startswith("| accept_count=")]
+    assert [row.split(" | ")[1] for row in rows] == ["GRACEFUL", "CONGESTION COLLAPSE"]
+    assert rows[0].endswith(" | [run-07_1](run-07_1.md) |")
+    level = next(line for line in text.splitlines() if line.startswith("| 200 | 40.00 | "))
+    cells, last = level.strip("| ").split(" | "), record.runs[0].result.levels[-1]
+    assert sum(map(int, cells[5:10])) == last.sample_count == pytest.approx(600, abs=5)  # 40 per second for 15 s
+    assert cells[-3:] == ["600", str(last.started_user_count), "0"]
+    assert "time-outs of the client: connect_timeout_ms 1000, response_timeout_ms 5000" in text.replace("\\_", "_")
+
+
+def test_an_unfinished_test_says_what_is_missing_and_a_run_without_requests_is_invalid(record):
+    runs = (VariantRun("accept_count=10", "run-07_1", None, "no request of the load"),)
+    text = overload_report(replace(record, state=RUNNING, runs=runs), "")
+    assert "**accept_count=10: INVALID: no request of the load**" in text
+    assert "**not finished: 1 of 2 variants not measured yet**" in text
+    assert goodput_chart(replace(record, runs=runs)) is None
+    assert result_line(runs[0]) == "run-07_1: INVALID: no request of the load"
+
+
+def test_the_chart_has_a_line_for_each_variant_and_what_was_offered(record):
+    svg = goodput_chart(record).svg
+    for text in ("accept_count=10", "accept_count=1000", "offered", "95 % interval", "% of the capacity"):
+        assert text in svg
+    assert "users" not in svg
+
+
+def test_the_line_of_a_variant_has_verdict_and_recovery(record):
+    assert result_line(record.runs[0]).startswith("run-07_1: GRACEFUL: ")
+    assert " after the load fell" in result_line(record.runs[0])
+
+
+def test_a_record_is_read_as_it_was_written(record):
+    data = json.loads(json.dumps(record.to_json()))
+    assert OverloadRecord.from_json(data, "overload-07.json") == record
+
+
+def test_a_run_in_another_folder_is_refused(record):
+    data = record.to_json()
+    data["runs"][0]["run"] = "../run-07_1"
+    with pytest.raises(UsageError, match="not an overload test's record"):
+        OverloadRecord.from_json(json.loads(json.dumps(data)), "overload-07.json")
