@@ -33,6 +33,10 @@ class Interrupts:
         for number, handler in self._before.items():
             signal.signal(number, handler)
 
+    def ask(self) -> None:
+        """Count a request to stop that is no signal; it is noticed where the count is checked, within `held`."""
+        self.count += 1
+
     @contextmanager
     def held(self) -> Iterator[None]:
         """Only count signals within this block; the caller checks `count`."""

@@ -26,6 +26,7 @@ from harness.run.interim import ShowInterim
 from harness.run.java_classes import check_classes
 from harness.run.jmeter import JMeterHome
 from harness.run.other_runs import OtherRun
+from harness.run.progress import Watch
 from harness.run.remote.drive import Generators
 from harness.run.request import Request
 from harness.run.target import check_target
@@ -36,7 +37,7 @@ from harness.system.supervisor import Supervisor
 class RunContext:
     """The shared state of the runs; `generators`, if any, produce the load instead of this machine's JMeter.
 
-    `show_interim` prints an interim table in the first minute of a run; None prints none.
+    `show_interim` prints an interim table in the first minute of a run; None prints none. `watch` gets every sample.
     """
 
     jmeter: JMeterHome
@@ -45,6 +46,7 @@ class RunContext:
     guardian: Guardian
     generators: Generators | None = None
     show_interim: ShowInterim | None = None
+    watch: Watch | None = None
 
     def log(self, text: str) -> None:
         """Print a line."""

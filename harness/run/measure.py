@@ -98,7 +98,8 @@ def _drive(run: PreparedRun, context: RunContext, others: OtherRuns, auto_end: A
         stack.callback(process.stop, 0.0, 0.0)  # does nothing unless an error of the harness left JMeter running
         pids = {GENERATOR: process.pid, **(generators.local_processes if generators else {})}
         interim = interim_of(context.show_interim, spec.load.duration_s, spec.plan.once_labels)
-        progress = Progress(context.console, context.log, interim)
+        progress = Progress(context.console, context.log, interim, context.watch)
+        tail = JtlTail(directory.samples, is_whole=context.watch is not None)
 
         def failures() -> tuple[str, ...]:
             warn_of(others.new(), progress.log)
@@ -107,7 +108,7 @@ def _drive(run: PreparedRun, context: RunContext, others: OtherRuns, auto_end: A
         warn_of(others.new(), progress.log)
         telemetry = TelemetryWriter(directory.telemetry, {**pids, **(system.processes if system else {})})
         with telemetry, progress:
-            outcome = drive(process, JtlTail(directory.samples), progress, context.interrupts, failures, end)
+            outcome = drive(process, tail, progress, context.interrupts, failures, end)
     if telemetry.problem:
         context.log(
             f"{directory.telemetry.name} is incomplete ({telemetry.problem}); CPU and memory values are missing"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from types import TracebackType
 
@@ -20,6 +20,8 @@ from harness.metrics.live import LiveFigures
 from harness.run.interim import Interim
 
 PLAIN_PERIOD_S = 10.0
+# Gets all samples of the last second, and the seconds since the first one.
+Watch = Callable[[Sequence[Sample], float], None]
 
 
 # Parsing all rows of a fast run would use the core that JMeter needs.
@@ -27,16 +29,17 @@ _READ_BYTES = 256 * 1024
 
 
 class JtlTail:
-    """Reads the new rows of a growing JTL, without those of setUp, which may be many."""
+    """Reads the new rows of a growing JTL, without those of setUp, which may be many; with `is_whole` all of them."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, *, is_whole: bool = False) -> None:
         self._path = path
+        self._most_bytes = None if is_whole else _READ_BYTES
         self._offset = 0
         self._header = b""
         self._dropped = Dropped()  # the report reads the file again and counts for itself
 
     def new_samples(self) -> tuple[list[Sample], int]:
-        """Return the new samples and their count; of more than 256 KB return only the last samples."""
+        """Return the new samples and their count; of more than 256 KB only the last samples, unless all are wanted."""
         try:
             with self._path.open("rb") as stream:
                 stream.seek(self._offset)
@@ -50,11 +53,11 @@ class JtlTail:
         self._offset += len(data)
         if is_first:
             self._header, data = data[: data.find(b"\n") + 1], data[data.find(b"\n") + 1 :]
-        if len(data) <= _READ_BYTES:
+        if self._most_bytes is None or len(data) <= self._most_bytes:
             samples = self._samples(data)
             return samples, len(samples)
         row_count = data.count(b"\n") - data.count(SETUP.encode())
-        return self._samples(data[data.find(b"\n", len(data) - _READ_BYTES) + 1 :]), row_count
+        return self._samples(data[data.find(b"\n", len(data) - self._most_bytes) + 1 :]), row_count
 
     def _samples(self, data: bytes) -> list[Sample]:
         samples = parse(io.BytesIO(self._header + data), self._path.name, self._dropped)
@@ -79,11 +82,14 @@ def line(figures: LiveFigures, passed_s: float, total_s: float | None) -> str:
 
 
 class Progress:
-    """Prints progress and, with `interim`, one interim table; `log` prints a separate line."""
+    """Prints progress and, with `interim`, one interim table; `log` prints a separate line, `watch` gets all samples."""
 
-    def __init__(self, console: Console, log: Log, interim: Interim | None = None) -> None:
+    def __init__(
+        self, console: Console, log: Log, interim: Interim | None = None, watch: Watch | None = None
+    ) -> None:
         self.log = log
         self._interim = interim
+        self._watch = watch
         self._live = Live(console=console, auto_refresh=False, transient=True) if console.is_terminal else None
         self._next_plain_s = PLAIN_PERIOD_S
 
@@ -111,3 +117,5 @@ class Progress:
         """Count new rows for the interim table, of which `samples` are all or part, and print it when it is due."""
         if self._interim:
             self._interim.add(samples, row_count, passed_s)
+        if self._watch:
+            self._watch(samples, passed_s)

@@ -206,7 +206,7 @@ def write_run_page(directory: RunDirectory, charts: Path) -> Path:
     body = run_body(_single_prose(directory.report, frozenset(chart.key for chart in found)), result)
     scripts = []
     if found:
-        scripts = [*_libraries(charts), _asset("charts.js"), _asset("run.js")]
+        scripts = [*library_scripts(charts), asset_text("charts.js"), asset_text("run.js")]
         scripts.append(chart_script(directory.name, result.window, found, {}))
     return _write_single(directory.report, result.name, body, scripts)
 
@@ -233,20 +233,21 @@ def _single_prose(report: Path, charts: frozenset[str]) -> Markup:
 
 
 def _write_single(report: Path, title: str, body: Markup, scripts: Sequence[str]) -> Path:
-    scripts = [*scripts, _asset("tables.js"), _asset("pictures.js")]
-    page = single_page(title, body, _asset("site.css"), scripts)
+    scripts = [*scripts, asset_text("tables.js"), asset_text("pictures.js")]
+    page = single_page(title, body, asset_text("site.css"), scripts)
     if len(page.encode()) > LIMIT_BYTES:
-        page = single_page(title, without_stills(body), _asset("site.css"), scripts)
+        page = single_page(title, without_stills(body), asset_text("site.css"), scripts)
     path = report.with_suffix(".html")
     write_whole(path, page)
     return path
 
 
-def _asset(name: str) -> str:
+def asset_text(name: str) -> str:
+    """Return the text of a script or style of the site."""
     return (resources.files("harness.site") / "assets" / name).read_text(encoding="utf-8")
 
 
-def _libraries(charts: Path) -> list[str]:
+def library_scripts(charts: Path) -> list[str]:
     """Return the scripts of the chart library, each with its licence."""
     return [
         f"/*\n{_licence(path).read_text(encoding='utf-8')}*/\n{path.read_text(encoding='utf-8')}"

@@ -19,8 +19,11 @@ LIMIT_BYTES = 1_000_000
 _KINDS = {".svg": "image/svg+xml", ".png": "image/png"}
 
 
-def single_page(title: str, body: Markup, style: str, scripts: Sequence[str]) -> str:
-    """Return the page of a report. Only these scripts and this style run in it, whatever a label contains."""
+def single_page(title: str, body: Markup, style: str, scripts: Sequence[str], *, connects: bool = False) -> str:
+    """Return the page of a report. Only these scripts and this style run in it, whatever a label contains.
+
+    With `connects` its scripts may ask the server that sent it.
+    """
     return str(
         filled(
             "single.html.j2",
@@ -30,6 +33,7 @@ def single_page(title: str, body: Markup, style: str, scripts: Sequence[str]) ->
             scripts=[Markup(script) for script in scripts],
             style_hash=_hash(style),
             script_hashes=[_hash(script) for script in scripts],
+            connects=connects,
         )
     )
 

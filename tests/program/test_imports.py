@@ -31,6 +31,7 @@ ORDER = (
     "nightly",
     "site",
     "release",
+    "live",
 )
 # What starts processes, opens sockets, looks at the clock or at the environment.
 ACTING = {
@@ -73,6 +74,7 @@ MAY_ACT = {
     "harness.forge.api",
     "harness.jtl.inputs",
     "harness.jtl.progress",
+    "harness.live.server",
     "harness.metrics.counter",
     "harness.metrics.large_files",
     "harness.nightly.runner",

@@ -1,0 +1,37 @@
+"""The HTML of the live page: everything is in it, and it asks only the server that sent it."""
+
+from __future__ import annotations
+
+import json
+from functools import cache
+from importlib import resources
+from pathlib import Path
+
+import jinja2
+from markupsafe import Markup
+
+from harness.live.state import TIMES
+from harness.site.files import asset_text, library_scripts
+from harness.site.single import single_page
+
+
+def live_page(run: str, load: str, token: str, charts: Path) -> bytes:
+    """Return the page of a run; `token` is what the server wants to see for a stop, `charts` the chart library."""
+    about = {"token": token, "times": [metric.words for metric in TIMES]}
+    # A script cannot be ended by what has no "<".
+    start = f"startLive({json.dumps(about)});\n".replace("<", "\\u003c")
+    scripts = [*library_scripts(charts), asset_text("charts.js"), _script(), start]
+    body = Markup(_template().render(run=run, load=load))
+    return single_page(f"{run}, live", body, asset_text("site.css"), scripts, connects=True).encode()
+
+
+def _script() -> str:
+    return (resources.files("harness.live") / "assets" / "live.js").read_text(encoding="utf-8")
+
+
+@cache
+def _template() -> jinja2.Template:
+    environment = jinja2.Environment(
+        loader=jinja2.PackageLoader("harness.live", "assets"), undefined=jinja2.StrictUndefined, autoescape=True
+    )
+    return environment.get_template("live.html.j2")

@@ -1,0 +1,115 @@
+"""The live page of one run: counts what JMeter writes, and serves it to any number of viewers until the report exists."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+from harness.base.log import Log
+from harness.compare.result import RunResult
+from harness.jtl.sample import Sample
+from harness.live.page import live_page
+from harness.live.server import LiveServer
+from harness.live.state import LiveState, Use
+from harness.report.setup import load_text
+from harness.report.summary import RunSummary
+from harness.report.verdict import headline
+from harness.run.directory import RunDirectory
+from harness.plan.load import load_record
+from harness.plan.spec import RunSpec
+from harness.site.body import tiles
+
+
+class LiveRun:
+    """The live page of a run; `log` prints its address, `stop` ends the load as Ctrl-C does.
+
+    `charts` contains the chart library. A port that is taken is reported, and the run goes on without the page.
+    """
+
+    def __init__(self, port: int, charts: Path, stop: Callable[[], None], log: Log) -> None:
+        self._charts, self._stop, self._log, self._port = charts, stop, log, port
+        self._server: LiveServer | None = None
+        self._state: LiveState | None = None
+        self._now: dict[str, Any] | None = None
+        self._end: dict[str, Any] | None = None
+        self._telemetry: Path | None = None
+        self._offset = 0
+        self._is_stopping = False
+        self._names: list[str] = []
+
+    def begin(self, directory: RunDirectory, spec: RunSpec) -> None:
+        """Serve the page of the run that starts in a directory."""
+        state = LiveState(spec.plan.goal, spec.load.duration_s, spec.plan.once_labels)
+        try:
+            server = LiveServer(self._port, self._message, self._asked_to_stop)
+        except OSError as error:
+            self._log(f"LIVE: port {self._port} cannot be used ({error.strerror}); the run has no live page")
+            return
+        self._state, self._telemetry = state, directory.telemetry
+        identity = f"{directory.plan}/{directory.name}"
+        server.page = live_page(identity, f"Load: {load_text(load_record(spec.load, spec.plan.load))}.", server.token, self._charts)
+        self._server = server
+        self._log(f"live page: {server.url}")
+
+    def add(self, samples: Sequence[Sample], passed_s: float) -> None:
+        """Count the samples of the last second and send them to the viewers."""
+        if self._server and self._state:
+            self._state.second(samples, passed_s)
+            if self._server.viewer_count:
+                self._state.uses = self._newest_uses()
+                self._now = self._state.now()
+            self._server.publish()
+
+    def end(self, summary: RunSummary, report: str) -> None:
+        """Send the verdict and the key metrics of the report, which is the file `report`."""
+        shown = [[tile.title, f"{tile.value} {tile.unit}".strip()] for tile in tiles(RunResult.of(summary))]
+        self._end = {"verdict": headline(summary.verdict), "tiles": shown, "report": report}
+
+    def __enter__(self) -> LiveRun:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        if self._server:
+            self._server.end()
+
+    def _asked_to_stop(self) -> None:
+        if self._is_stopping:
+            return  # a second request would end JMeter at once, as a second Ctrl-C does
+        self._is_stopping = True
+        self._log("stop: asked for on the live page")
+        self._stop()
+
+    def _message(self, sent_count: int) -> dict[str, Any]:
+        """Return the points after the first `sent_count`, the tables, and the end when it is known."""
+        points = self._state.points if self._state else []
+        first = sent_count if sent_count <= len(points) else 0
+        return {"from": first, "points": points[first:], "now": self._now, "end": self._end}
+
+    def _newest_uses(self) -> dict[str, Use]:
+        """Return the newest CPU and memory of each process in telemetry.csv."""
+        uses = dict(self._state.uses) if self._state else {}
+        try:
+            assert self._telemetry
+            with self._telemetry.open("rb") as stream:
+                stream.seek(self._offset)
+                data = stream.read()
+        except OSError:
+            return uses
+        data = data[: data.rfind(b"\n") + 1]
+        self._offset += len(data)
+        rows = list(csv.reader(data.decode("utf-8", "replace").splitlines()))
+        if rows and not self._names:
+            self._names = rows.pop(0)
+        for values in rows:
+            row = dict(zip(self._names, values, strict=False))
+            try:
+                use = Use(row["process"], float(row["cpu_cores"]), int(row["rss_bytes"] or 0))
+            except (KeyError, ValueError):
+                continue  # a row of another kind
+            uses[use.process] = use
+        return uses

@@ -1,0 +1,64 @@
+"""The live page of a run in a real browser: two viewers, the stop, and the last values."""
+
+import json
+import re
+
+import pytest
+
+from tests.support.processes import becomes, output_until, wait_for
+from tests.support.tiny import run_json
+
+pytestmark = pytest.mark.real
+
+
+@pytest.fixture
+def opened(browser):
+    """Open the page of an address; the test fails on any error and on any request to another address."""
+    wrong, contexts = [], []
+
+    def page_of(url):
+        context = browser.new_context(viewport={"width": 1300, "height": 900})
+        contexts.append(context)
+        page = context.new_page()
+        page.on("pageerror", lambda error: wrong.append(str(error)))
+        page.on("request", lambda sent: None if sent.url.startswith((url, "data:")) else wrong.append(sent.url))
+        page.goto(url)
+        return page
+
+    yield page_of
+    for context in contexts:
+        context.close()
+    assert wrong == []
+
+
+def test_two_viewers_see_the_run_one_stops_it_and_the_last_values_are_the_reports(start_run, opened, tmp_path):
+    process = start_run("--duration", "60", "--live", "1", "--compare", "0")
+    text = output_until(process, "/\n")
+    url = re.search(r"live page: (http://127\.0\.0\.1:\d+/)", text)[1]
+    first, second = opened(url), opened(url)
+    for page in (first, second):
+        wait_for(lambda page=page: page.locator("#labels tbody tr").count() > 0)
+        becomes(page.locator("#state").inner_text, "running")
+    assert first.locator("figure.chart canvas").count() == 4
+    count = "shown[1].chart.data.datasets[0].data.length"
+    before = first.evaluate(count)
+    wait_for(lambda: first.evaluate(count) > before)
+    first.reload()
+    wait_for(lambda: first.evaluate(count) > before)  # with the points before the reload
+    second.get_by_role("button", name="Stop the load").click()
+    wait_for(lambda: "INTERRUPTED" in first.locator("#state").inner_text())
+    out, err = process.communicate(timeout=60)
+    assert process.returncode == 130, err
+    assert "stop: asked for on the live page" in out
+    name = run_json(tmp_path / "reports")["name"]
+    total = json.loads((tmp_path / "reports" / "tiny" / f"{name}.json").read_text())["groups"][0]["total"]
+    becomes(lambda: dict(zip(
+        first.locator("dl dt").all_inner_texts(), first.locator("dl dd").all_inner_texts(), strict=True
+    )).get("samples"), str(total["sample_count"]))  # fmt: skip
+
+
+def test_a_wrong_address_is_refused_and_nothing_is_started(refused):
+    assert "--live 10.0.0.7:80: the live page is for this machine only; give 1, or a port" in refused(
+        "--live", "10.0.0.7:80"
+    )
+    assert "--live=99999: not a whole number from 1024 to 65535" in refused("--live", "99999")

@@ -1,0 +1,78 @@
+"""What the live page shows, computed from every sample."""
+
+import pytest
+
+from harness.jtl.sample import Dropped
+from harness.live.state import LiveState, Use
+from harness.metrics.figures import LOAD
+from harness.plan.goal import Goal
+from harness.report.summarise import summarise
+from tests.support.factories import failed, sample, tally_of
+
+
+def state(**changes):
+    return LiveState(**{"goal": Goal(), "duration_s": 60.0, **changes})
+
+
+def test_a_point_has_users_samples_errors_and_the_percentiles_of_its_second():
+    one = state()
+    one.second([sample(elapsed_ms=ms, all_threads=3) for ms in range(1, 101)], 1.0)
+    one.second([failed(elapsed_ms=7, all_threads=4)], 2.04)
+    one.second([], 3.0)
+    # JMeter's rule: rank max(1, ⌊n·p + 0.5⌋)
+    assert one.points == [[1.0, 3, 100, 0, 50, 90, 95, 99], [2.0, 4, 1, 1, 7, 7, 7, 7], [3.0, 4, 0, 0, *[None] * 4]]
+
+
+def test_the_users_of_several_load_generators_add_up_to_12000():
+    one = state()
+    names = [f"10.0.0.{number}:1099-Users 1-1" for number in (7, 8, 9)]
+    one.second([sample(thread_name=name, all_threads=users) for users in (10, 4000) for name in names], 1.0)
+    assert one.points[-1][1] == 12_000
+
+
+def test_transactions_are_no_samples_beside_their_requests_and_alone_they_are():
+    message = "Number of samples in transaction : 2, number of failing samples : 0"
+    one = state()
+    one.second([sample(elapsed_ms=10), sample("Visit", 20, message=message)], 1.0)
+    assert one.points[0][2:5] == [1, 0, 10]
+    alone = state()
+    alone.second([sample("Visit", 20, message=message)], 1.0)
+    assert alone.points[0][2:5] == [1, 0, 20]
+
+
+def test_the_totals_are_those_of_the_report_of_the_same_samples():
+    samples = [sample(("Find", "Pay")[number % 2], 50 + number, 1_000_000 + 10 * number) for number in range(3000)]
+    samples += [failed("Pay", start_ms=1_030_000 + number) for number in range(7)]
+    one = state()
+    for second in range(0, len(samples), 100):
+        one.second(samples[second : second + 100], float(second))
+    now = one.now()
+    summary = summarise(tally_of(samples), Dropped(), "x", None)
+    load = summary.whole or summary.group(LOAD)
+    total = dict(zip(["label", *now["heads"]], now["labels"][-1], strict=True))
+    assert total["label"] == "TOTAL"
+    assert total["count"] == str(load.total.sample_count) == "3007"
+    assert total["p50 ms"] == f"{load.total.percentiles_ms['50']:.0f}"
+    assert total["p95 ms"] == f"{load.total.percentiles_ms['95']:.0f}"
+    assert now["tiles"] == {"samples": "3007", "errors": "0.23 %"}  # 7 of 3007
+    assert now["causes"] == [["Pay", "402", "expected 201", "7"]]
+    assert sum(point[2] for point in one.points) == 3007
+
+
+@pytest.mark.parametrize(("limit_ms", "result"), [(100, "met"), (99, "missed")])
+def test_goals_have_their_state_so_far(limit_ms, result):
+    one = state(goal=Goal(p90_ms=limit_ms))
+    one.second([sample(elapsed_ms=100)], 1.0)
+    assert [f"p90 ≤ {limit_ms} ms", "100 ms", result] in one.now()["goals"]
+
+
+def test_before_the_first_sample_there_are_no_tables():
+    now = state().now()
+    assert (now["labels"], now["goals"], now["causes"], now["left"]) == ([], [], [], "1:00")
+
+
+def test_the_time_left_is_known_only_with_a_duration_and_processes_have_units():
+    one = state(duration_s=None, uses={"web": Use("web", 0.25, 50 * 1024 * 1024)})
+    one.second([sample()], 61.0)
+    assert (one.now()["passed"], one.now()["left"]) == ("1:01", "")
+    assert one.now()["uses"] == [["web", "25", "50"]]
