@@ -76,10 +76,10 @@ class _Server(ThreadingHTTPServer):
 class _Handler(BaseHTTPRequestHandler):
     server: _Server
 
-    def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - the name in the base class
+    def log_message(self, format: str, *args: object) -> None:
         """Write nothing: the terminal belongs to the run."""
 
-    def do_GET(self) -> None:  # noqa: N802 - the name in the base class
+    def do_GET(self) -> None:
         """Answer with the page or with its events."""
         if not self._is_own():
             self.send_error(403)
@@ -90,7 +90,7 @@ class _Handler(BaseHTTPRequestHandler):
         else:
             self.send_error(404)
 
-    def do_POST(self) -> None:  # noqa: N802 - the name in the base class
+    def do_POST(self) -> None:
         """Stop the run."""
         live = self.server.live
         given = self.headers.get("X-Live-Token", "")

@@ -1,4 +1,4 @@
-"""The live page of one run: counts what JMeter writes, and serves it to any number of viewers until the report exists."""
+"""The live page of one run: counts what JMeter writes, and serves it to viewers until the report exists."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from harness.jtl.sample import Sample
 from harness.live.page import live_page
 from harness.live.server import LiveServer
 from harness.live.state import LiveState, Use
+from harness.plan.load import load_record
+from harness.plan.spec import RunSpec
 from harness.report.setup import load_text
 from harness.report.summary import RunSummary
 from harness.report.verdict import headline
 from harness.run.directory import RunDirectory
-from harness.plan.load import load_record
-from harness.plan.spec import RunSpec
 from harness.site.body import tiles
 
 
@@ -50,7 +50,9 @@ class LiveRun:
             return
         self._state, self._telemetry = state, directory.telemetry
         identity = f"{directory.plan}/{directory.name}"
-        server.page = live_page(identity, f"Load: {load_text(load_record(spec.load, spec.plan.load))}.", server.token, self._charts)
+        server.page = live_page(
+            identity, f"Load: {load_text(load_record(spec.load, spec.plan.load))}.", server.token, self._charts
+        )
         self._server = server
         self._log(f"live page: {server.url}")
 

@@ -82,11 +82,9 @@ def line(figures: LiveFigures, passed_s: float, total_s: float | None) -> str:
 
 
 class Progress:
-    """Prints progress and, with `interim`, one interim table; `log` prints a separate line, `watch` gets all samples."""
+    """Prints progress and, with `interim`, one interim table; `log` prints a line, `watch` gets all samples."""
 
-    def __init__(
-        self, console: Console, log: Log, interim: Interim | None = None, watch: Watch | None = None
-    ) -> None:
+    def __init__(self, console: Console, log: Log, interim: Interim | None = None, watch: Watch | None = None) -> None:
         self.log = log
         self._interim = interim
         self._watch = watch

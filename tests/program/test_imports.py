@@ -166,7 +166,7 @@ def source_of(path: Path) -> Source:
 def package_of(module: str) -> str | None:
     """Return the package of harness.package.module; None for modules that are in no package, as harness.cli."""
     parts = module.split(".")
-    return parts[1] if len(parts) > 1 and parts[1] in ORDER else None
+    return parts[1] if len(parts) > 1 and parts[0] == "harness" and parts[1] in ORDER else None
 
 
 def is_command(module: str) -> bool:
