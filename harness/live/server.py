@@ -15,7 +15,7 @@ from harness.base.ports import LOOPBACK
 # A viewer that is gone is noticed at the latest after so long.
 _BEAT_S = 5.0
 _END_S = 2.0
-# How a message for viewers is made: from a number of the points that they have.
+# Makes a message for a viewer from the number of the points that it has; `from` is the number of its first point.
 MessageOf = Callable[[int], Mapping[str, Any]]
 
 

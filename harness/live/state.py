@@ -22,6 +22,8 @@ from harness.report.tables import parts_of
 TIMES = tuple(metric for metric in METRICS if metric.percentile in ("50", "90", "95", "99"))
 # So many kinds of error and labels are listed.
 _CAUSES_MOST, _LABELS_MOST = 10, 100
+# JMeter writes a row up to some seconds after the sample ended; a later one is in the totals only.
+_LATE_S = 60
 
 
 @dataclass(frozen=True)
@@ -34,17 +36,24 @@ class Use:
 
 
 @dataclass
+class _Second:
+    """The samples that ended in one second; `users` were active when the last of them were read."""
+
+    histogram: Histogram = field(default_factory=Histogram)
+    error_count: int = 0
+    users: int = 0
+
+
+@dataclass
 class LiveState:
-    """Counts every sample of a run, as its report does; `second` adds those of the last second.
+    """Counts every sample of a run, as its report does; `add` gets the new ones about once a second.
 
     `goal` is judged on all samples so far, with ramp-up and warm-up; `duration_s` is None when loops end the load.
-    A point is [second, users, samples, errors, then the TIMES in ms or None].
     """
 
     goal: Goal
     duration_s: float | None
     once_labels: Sequence[str] = ()
-    points: list[list[float | None]] = field(default_factory=list)
     uses: Mapping[str, Use] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -52,23 +61,60 @@ class LiveState:
         self._users: dict[str, int] = {}
         self._has_requests = False
         self._passed_s = 0.0
+        self._origin_s: int | None = None
+        self._points: list[list[float | None]] = []
+        self._recent: dict[int, _Second] = {}
 
-    def second(self, samples: Sequence[Sample], passed_s: float) -> None:
-        """Count the samples of the last second; `passed_s` is since the first of all."""
+    def add(self, samples: Sequence[Sample], passed_s: float) -> None:
+        """Count new samples; `passed_s` is since the first of all."""
+        self._passed_s = max(self._passed_s, passed_s)
         for sample in samples:
             self._tally.add(sample)
             if sample.all_threads is not None:
                 self._users[generator_of(sample.thread_name)] = sample.all_threads
         requests = [sample for sample in samples if not sample.is_transaction]
         self._has_requests |= bool(requests)
-        counted = requests if self._has_requests else samples
-        histogram = Histogram()
-        for sample in counted:
-            histogram.add(sample.elapsed_ms)
-        failures = sum(not sample.success for sample in counted)
-        times = [metric.of_elapsed(histogram) for metric in TIMES]
-        self._passed_s = passed_s
-        self.points.append([round(passed_s, 1), sum(self._users.values()), len(counted), failures, *times])
+        for second in sorted(self._count(requests if self._has_requests else samples)):
+            self._set_point(second)
+        for second in [second for second in self._recent if second < len(self._points) - _LATE_S]:
+            del self._recent[second]
+
+    def points(self, first: int, *, is_ended: bool = False) -> list[list[float | None]]:
+        """Return the points from a number on: [second, users, samples, errors, then the TIMES in ms or None].
+
+        The newest second is left out until the run has ended, because it is not complete.
+        """
+        return self._points[first : None if is_ended else -1]
+
+    def _count(self, samples: Sequence[Sample]) -> set[int]:
+        """Count samples in the seconds of their ends; return these seconds. Those that are too late have no second."""
+        if samples and self._origin_s is None:
+            self._origin_s = samples[0].start_ms // units.MS_PER_S
+        origin_s, oldest = self._origin_s or 0, max(0, len(self._points) - _LATE_S)
+        users = sum(self._users.values())
+        changed = set()
+        for sample in samples:
+            second = (sample.start_ms + sample.elapsed_ms) // units.MS_PER_S - origin_s
+            if second < oldest:
+                continue
+            found = self._recent.get(second)
+            if found is None:
+                found = self._recent[second] = _Second()
+            if second not in changed:
+                found.users = users
+                changed.add(second)
+            found.histogram.add(sample.elapsed_ms // sample.sample_count, sample.sample_count)
+            found.error_count += sample.error_count
+        return changed
+
+    def _set_point(self, second: int) -> None:
+        """Calculate the point of a second again; seconds before it in which no sample ended get empty points."""
+        while len(self._points) <= second:
+            users = self._points[-1][1] if self._points else 0
+            self._points.append([len(self._points), users, 0, 0, *[None] * len(TIMES)])
+        found = self._recent[second]
+        times = [metric.of_elapsed(found.histogram) for metric in TIMES]
+        self._points[second] = [second, found.users, found.histogram.count, found.error_count, *times]
 
     def now(self) -> dict[str, Any]:
         """Return the tables of all samples so far, as texts."""
@@ -100,11 +146,11 @@ class LiveState:
         ]
 
 
-def _tiles(load: Group | None) -> dict[str, str]:
-    """Return the totals by name: samples and errors."""
+def _tiles(load: Group | None) -> list[list[str]]:
+    """Return title, value and unit of the totals: samples and errors."""
     if load is None:
-        return {"samples": "0", "errors": ""}
-    return {"samples": COUNT.cell(load.total), "errors": f"{ERROR_RATIO.cell(load.total)} %"}
+        return [["samples", "0", ""]]
+    return [["samples", COUNT.cell(load.total), ""], ["errors", ERROR_RATIO.cell(load.total), "%"]]
 
 
 def _rows(load: Group) -> list[list[str]]:

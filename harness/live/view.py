@@ -20,7 +20,10 @@ from harness.report.setup import load_text
 from harness.report.summary import RunSummary
 from harness.report.verdict import headline
 from harness.run.directory import RunDirectory
-from harness.site.body import tiles
+from harness.site.body import state_of, tiles
+
+# So many of the last points may have changed since a viewer got them: JMeter writes rows a little late.
+_CHANGING = 10
 
 
 class LiveRun:
@@ -37,6 +40,7 @@ class LiveRun:
         self._end: dict[str, Any] | None = None
         self._telemetry: Path | None = None
         self._offset = 0
+        self._run = ""
         self._is_stopping = False
         self._names: list[str] = []
 
@@ -49,7 +53,7 @@ class LiveRun:
             self._log(f"LIVE: port {self._port} cannot be used ({error.strerror}); the run has no live page")
             return
         self._state, self._telemetry = state, directory.telemetry
-        identity = f"{directory.plan}/{directory.name}"
+        self._run = identity = f"{directory.plan}/{directory.name}"
         server.page = live_page(
             identity, f"Load: {load_text(load_record(spec.load, spec.plan.load))}.", server.token, self._charts
         )
@@ -59,7 +63,7 @@ class LiveRun:
     def add(self, samples: Sequence[Sample], passed_s: float) -> None:
         """Count the samples of the last second and send them to the viewers."""
         if self._server and self._state:
-            self._state.second(samples, passed_s)
+            self._state.add(samples, passed_s)
             if self._server.viewer_count:
                 self._state.uses = self._newest_uses()
                 self._now = self._state.now()
@@ -67,8 +71,15 @@ class LiveRun:
 
     def end(self, summary: RunSummary, report: str) -> None:
         """Send the verdict and the key metrics of the report, which is the file `report`."""
-        shown = [[tile.title, f"{tile.value} {tile.unit}".strip()] for tile in tiles(RunResult.of(summary))]
-        self._end = {"verdict": headline(summary.verdict), "tiles": shown, "report": report}
+        result = RunResult.of(summary)
+        if self._state:
+            self._now = self._state.now()
+        self._end = {
+            "verdict": headline(summary.verdict),
+            "state": state_of(result).replace(" ", "-"),
+            "tiles": [[tile.title, tile.value, tile.unit] for tile in tiles(result)],
+            "report": report,
+        }
 
     def __enter__(self) -> LiveRun:
         return self
@@ -87,10 +98,13 @@ class LiveRun:
         self._stop()
 
     def _message(self, sent_count: int) -> dict[str, Any]:
-        """Return the points after the first `sent_count`, the tables, and the end when it is known."""
-        points = self._state.points if self._state else []
-        first = sent_count if sent_count <= len(points) else 0
-        return {"from": first, "points": points[first:], "now": self._now, "end": self._end}
+        """Return the newest points, the tables, and the end when it is known.
+
+        A viewer has `sent_count` points already; the last of them may have changed, and at the end any.
+        """
+        first = 0 if self._end else max(0, sent_count - _CHANGING)
+        points = self._state.points(first, is_ended=self._end is not None) if self._state else []
+        return {"run": self._run, "from": first, "points": points, "now": self._now, "end": self._end}
 
     def _newest_uses(self) -> dict[str, Use]:
         """Return the newest CPU and memory of each process in telemetry.csv."""

@@ -109,6 +109,8 @@ def _drive(run: PreparedRun, context: RunContext, others: OtherRuns, auto_end: A
         telemetry = TelemetryWriter(directory.telemetry, {**pids, **(system.processes if system else {})})
         with telemetry, progress:
             outcome = drive(process, tail, progress, context.interrupts, failures, end)
+            if context.watch:
+                context.watch(tail.new_samples()[0], 0.0)  # what JMeter wrote at its end
     if telemetry.problem:
         context.log(
             f"{directory.telemetry.name} is incomplete ({telemetry.problem}); CPU and memory values are missing"

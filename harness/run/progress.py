@@ -20,7 +20,7 @@ from harness.metrics.live import LiveFigures
 from harness.run.interim import Interim
 
 PLAIN_PERIOD_S = 10.0
-# Gets all samples of the last second, and the seconds since the first one.
+# Gets all new samples about once a second, and the seconds since the first of the run.
 Watch = Callable[[Sequence[Sample], float], None]
 
 

@@ -5,6 +5,7 @@ import re
 
 import pytest
 
+from harness.metrics.figures import LOAD
 from tests.support.processes import becomes, output_until, wait_for
 from tests.support.tiny import run_json
 
@@ -51,10 +52,16 @@ def test_two_viewers_see_the_run_one_stops_it_and_the_last_values_are_the_report
     assert process.returncode == 130, err
     assert "stop: asked for on the live page" in out
     name = run_json(tmp_path / "reports")["name"]
-    total = json.loads((tmp_path / "reports" / "tiny" / f"{name}.json").read_text())["groups"][0]["total"]
-    becomes(lambda: dict(zip(
-        first.locator("dl dt").all_inner_texts(), first.locator("dl dd").all_inner_texts(), strict=True
-    )).get("samples"), str(total["sample_count"]))  # fmt: skip
+    report = json.loads((tmp_path / "reports" / "tiny" / f"{name}.json").read_text())
+    total = next(group for group in report["groups"] if group["name"] == LOAD)["total"]
+    tiles = dict(zip(first.locator("dl dt").all_inner_texts(), first.locator("dl dd").all_inner_texts(), strict=True))
+    assert tiles["samples"].strip() == str(total["sample_count"])
+    assert tiles["p95"] == f"{total['percentiles_ms']['95']} ms"
+    # The table and the points have every sample of the whole run, as the report.
+    whole = (report["whole"] or {"total": total})["total"]["sample_count"]
+    last = first.locator("#labels tbody tr").last.locator("td")
+    assert last.all_inner_texts()[:2] == ["TOTAL", str(whole)]
+    assert first.evaluate("shown[1].spec.lines[0].y.reduce((sum, count) => sum + count)") == whole
 
 
 def test_a_wrong_address_is_refused_and_nothing_is_started(refused):

@@ -14,30 +14,44 @@ def state(**changes):
     return LiveState(**{"goal": Goal(), "duration_s": 60.0, **changes})
 
 
-def test_a_point_has_users_samples_errors_and_the_percentiles_of_its_second():
+def test_a_point_has_users_samples_errors_and_the_percentiles_of_the_second_in_which_samples_ended():
     one = state()
-    one.second([sample(elapsed_ms=ms, all_threads=3) for ms in range(1, 101)], 1.0)
-    one.second([failed(elapsed_ms=7, all_threads=4)], 2.04)
-    one.second([], 3.0)
-    # JMeter's rule: rank max(1, ⌊n·p + 0.5⌋)
-    assert one.points == [[1.0, 3, 100, 0, 50, 90, 95, 99], [2.0, 4, 1, 1, 7, 7, 7, 7], [3.0, 4, 0, 0, *[None] * 4]]
+    one.add([sample(elapsed_ms=ms, all_threads=3) for ms in range(1, 101)], 1.0)
+    one.add([failed(elapsed_ms=7, start_ms=1_002_500, all_threads=4)], 2.0)
+    # JMeter's rule: rank max(1, ⌊n·p + 0.5⌋). In the second of 1,001,000 ms no sample ended.
+    points = [[0, 3, 100, 0, 50, 90, 95, 99], [1, 3, 0, 0, *[None] * 4], [2, 4, 1, 1, 7, 7, 7, 7]]
+    assert one.points(0, is_ended=True) == points
+    assert one.points(0) == points[:2]  # the newest second is not complete
+    assert one.points(1) == points[1:2]
+
+
+def test_a_row_that_is_written_late_counts_in_its_own_second():
+    one = state()
+    one.add([sample(elapsed_ms=10), sample(elapsed_ms=10, start_ms=1_003_000)], 3.0)
+    one.add([sample(elapsed_ms=30, start_ms=1_000_900)], 4.0)
+    assert one.points(0)[0][:5] == [0, 1, 2, 0, 10]
+    late = sample(elapsed_ms=10, start_ms=1_000_000)
+    one.add([sample(elapsed_ms=10, start_ms=1_099_000)], 99.0)
+    one.add([late], 99.0)
+    assert one.points(0)[0][2] == 2  # too late for a point
+    assert one.now()["tiles"][0] == ["samples", "5", ""]
 
 
 def test_the_users_of_several_load_generators_add_up_to_12000():
     one = state()
     names = [f"10.0.0.{number}:1099-Users 1-1" for number in (7, 8, 9)]
-    one.second([sample(thread_name=name, all_threads=users) for users in (10, 4000) for name in names], 1.0)
-    assert one.points[-1][1] == 12_000
+    one.add([sample(thread_name=name, all_threads=users) for users in (10, 4000) for name in names], 1.0)
+    assert one.points(0, is_ended=True)[0][1] == 12_000
 
 
 def test_transactions_are_no_samples_beside_their_requests_and_alone_they_are():
     message = "Number of samples in transaction : 2, number of failing samples : 0"
     one = state()
-    one.second([sample(elapsed_ms=10), sample("Visit", 20, message=message)], 1.0)
-    assert one.points[0][2:5] == [1, 0, 10]
+    one.add([sample(elapsed_ms=10), sample("Visit", 20, message=message)], 1.0)
+    assert one.points(0, is_ended=True)[0][2:5] == [1, 0, 10]
     alone = state()
-    alone.second([sample("Visit", 20, message=message)], 1.0)
-    assert alone.points[0][2:5] == [1, 0, 20]
+    alone.add([sample("Visit", 20, message=message)], 1.0)
+    assert alone.points(0, is_ended=True)[0][2:5] == [1, 0, 20]
 
 
 def test_the_totals_are_those_of_the_report_of_the_same_samples():
@@ -45,7 +59,7 @@ def test_the_totals_are_those_of_the_report_of_the_same_samples():
     samples += [failed("Pay", start_ms=1_030_000 + number) for number in range(7)]
     one = state()
     for second in range(0, len(samples), 100):
-        one.second(samples[second : second + 100], float(second))
+        one.add(samples[second : second + 100], float(second))
     now = one.now()
     summary = summarise(tally_of(samples), Dropped(), "x", None)
     load = summary.whole or summary.group(LOAD)
@@ -54,15 +68,15 @@ def test_the_totals_are_those_of_the_report_of_the_same_samples():
     assert total["count"] == str(load.total.sample_count) == "3007"
     assert total["p50 ms"] == f"{load.total.percentiles_ms['50']:.0f}"
     assert total["p95 ms"] == f"{load.total.percentiles_ms['95']:.0f}"
-    assert now["tiles"] == {"samples": "3007", "errors": "0.23 %"}  # 7 of 3007
+    assert now["tiles"] == [["samples", "3007", ""], ["errors", "0.23", "%"]]  # 7 of 3007
     assert now["causes"] == [["Pay", "402", "expected 201", "7"]]
-    assert sum(point[2] for point in one.points) == 3007
+    assert sum(point[2] for point in one.points(0, is_ended=True)) == 3007
 
 
 @pytest.mark.parametrize(("limit_ms", "result"), [(100, "met"), (99, "missed")])
 def test_goals_have_their_state_so_far(limit_ms, result):
     one = state(goal=Goal(p90_ms=limit_ms))
-    one.second([sample(elapsed_ms=100)], 1.0)
+    one.add([sample(elapsed_ms=100)], 1.0)
     assert [f"p90 ≤ {limit_ms} ms", "100 ms", result] in one.now()["goals"]
 
 
@@ -73,6 +87,6 @@ def test_before_the_first_sample_there_are_no_tables():
 
 def test_the_time_left_is_known_only_with_a_duration_and_processes_have_units():
     one = state(duration_s=None, uses={"web": Use("web", 0.25, 50 * 1024 * 1024)})
-    one.second([sample()], 61.0)
+    one.add([sample()], 61.0)
     assert (one.now()["passed"], one.now()["left"]) == ("1:01", "")
     assert one.now()["uses"] == [["web", "25", "50"]]

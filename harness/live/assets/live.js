@@ -5,7 +5,8 @@ function startLive(about) {
   const byId = (id) => document.getElementById(id);
   const series = {}; // by chart: {one, lines}
   let width = 10; // s, of all charts
-  let last = null;
+  let last = null; // the newest point
+  let run = "";
 
   function chart(key, title, unit, names) {
     const figure = element("figure", { className: "chart" });
@@ -21,12 +22,13 @@ function startLive(about) {
   chart("errors", "Errors", "per second", ["errors"]);
   chart("users", "Users", "active", ["users"]);
 
-  function add(key, at, values) {
+  // Set the values of one second. The lines keep them too, because a change of the colours draws the chart again.
+  function set(key, at, values) {
     const { spec, one } = series[key];
     values.forEach((value, line) => {
-      spec.lines[line].x.push(at);
-      spec.lines[line].y.push(value);
-      one.chart.data.datasets[line].data.push({ x: at, y: value });
+      spec.lines[line].x[at] = at;
+      spec.lines[line].y[at] = value;
+      one.chart.data.datasets[line].data[at] = { x: at, y: value };
     });
   }
 
@@ -43,13 +45,11 @@ function startLive(about) {
 
   function points(all) {
     for (const [at, users, samples, errors, ...times] of all) {
-      const before = last ? last[0] : at - 1;
-      const length = Math.max(0.001, at - before);
-      add("response-time", at, times);
-      add("throughput", at, [samples / length]);
-      add("errors", at, [errors / length]);
-      add("users", at, [users]);
-      last = [at, users, samples / length, ...times];
+      set("response-time", at, times);
+      set("throughput", at, [samples]);
+      set("errors", at, [errors]);
+      set("users", at, [users]);
+      if (!last || at >= last[0]) last = [at, users, samples, ...times];
     }
     if (last) grow(last[0]);
   }
@@ -65,15 +65,16 @@ function startLive(about) {
     place.querySelector(".scroll").replaceChildren(element("table", {}, element("thead", {}, head), element("tbody", {}, ...body)));
   }
 
-  function tiles(pairs) {
-    byId("tiles").replaceChildren(...pairs.map(([title, value]) => element("div", {}, element("dt", { textContent: title }), element("dd", { textContent: value }))));
+  function tiles(all) {
+    byId("tiles").replaceChildren(...all.map(([title, value, unit]) => element("div", {},
+      element("dt", { textContent: title }), element("dd", {}, `${value} `, element("span", { textContent: unit })))));
   }
 
   function tables(now) {
-    const current = last ? [["users", plainNumber(last[1])], ["req/s", last[2].toFixed(1)],
-      ...about.times.map((name, at) => [name, last[3 + at] == null ? "–" : `${plainNumber(last[3 + at])} ms`])] : [];
-    tiles([...Object.entries(now.tiles), ...current]);
-    byId("clock").textContent = now.left ? `${now.passed}, ${now.left} left.` : `${now.passed}.`;
+    const current = last ? [["users", plainNumber(last[1]), ""], ["in the last second", last[2], "samples"],
+      ...about.times.map((name, at) => [name, last[3 + at] == null ? "–" : plainNumber(last[3 + at]), "ms"])] : [];
+    tiles([...now.tiles, ...current]);
+    byId("clock").textContent = now.left ? `${now.passed} passed, ${now.left} left.` : `${now.passed} passed.`;
     table("goals", ["goal", "measured", "result"], now.goals);
     table("labels", ["label", ...now.heads], now.labels);
     table("causes", ["label", "code", "cause", "count"], now.causes);
@@ -85,14 +86,16 @@ function startLive(about) {
   source.onerror = () => { byId("link").textContent = "no connection to the run: trying again"; };
   source.onmessage = ({ data }) => {
     const message = JSON.parse(data);
-    if (message.from === 0 && last) return location.reload(); // another run has this address now
+    if (run && message.run !== run) return location.reload(); // another run has this address now
+    run = message.run;
     points(message.points);
     if (last) byId("state").textContent = "running";
     if (message.now) tables(message.now);
     if (message.end) {
       source.close();
       byId("state").textContent = message.end.verdict;
-      byId("clock").textContent = `Ended; the tiles are those of the report ${message.end.report}.`;
+      byId("head").className = `judged ${message.end.state}`;
+      byId("clock").textContent = `The load has ended; the tiles are those of the report ${message.end.report}.`;
       byId("stop").disabled = true;
       tiles(message.end.tiles);
     }
