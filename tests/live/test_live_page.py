@@ -40,6 +40,7 @@ def test_two_viewers_see_the_run_one_stops_it_and_the_last_values_are_the_report
     for page in (first, second):
         wait_for(lambda page=page: page.locator("#labels tbody tr").count() > 0)
         becomes(page.locator("#state").inner_text, "running")
+    becomes(first.locator("#uses tbody tr", has_text="jmeter").count, 1)
     assert first.locator("figure.chart canvas").count() == 4
     count = "shown[1].chart.data.datasets[0].data.length"
     before = first.evaluate(count)

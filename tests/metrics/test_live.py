@@ -48,6 +48,13 @@ def test_when_many_rows_arrive_the_last_are_read_and_all_are_counted(tmp_path):
     assert samples[-1].start_ms == 19_999
 
 
+def test_a_tail_that_is_wanted_whole_has_every_row(tmp_path):
+    path = tmp_path / "samples.jtl"
+    path.write_text(HEADER + "".join(f"{number},10,a,200,Users 1-1,true,1\n" for number in range(20_000)))
+    samples, row_count = JtlTail(path, is_whole=True).new_samples()
+    assert (len(samples), row_count) == (20_000, 20_000)
+
+
 def test_setup_samples_are_never_counted(tmp_path):
     path = tmp_path / "samples.jtl"
     tail = JtlTail(path)
