@@ -13,7 +13,14 @@ from harness.base.log import stderr_log
 from harness.base.toolchain import ROOT
 from harness.plan.plan import load_plan
 from harness.plan.thresholds import Thresholds
-from harness.release.files import infrastructure_of, read_infrastructure_once, read_long_run, write_release
+from harness.release.files import (
+    around_of,
+    infrastructure_of,
+    read_around_once,
+    read_infrastructure_once,
+    read_long_run,
+    write_release,
+)
 from harness.release.release import Release, record_of, release_of
 from harness.release.render import TEMPLATES
 from harness.release.summary import headline
@@ -58,8 +65,12 @@ def run(options: argparse.Namespace) -> int:
     long = read_long_run(options.long, options.reports) if options.long else None
     thresholds = _thresholds(options.home, record_of(new).plan)
     release = release_of(base, new, thresholds, anyway=options.anyway, long=long)
-    known = infrastructure_of(base), read_infrastructure_once(new, stderr_log("aggregate.py: "))
-    release = replace(release, infrastructures=known)
+    log = stderr_log("aggregate.py: ")
+    release = replace(
+        release,
+        infrastructures=(infrastructure_of(base), read_infrastructure_once(new, log)),
+        arounds=(around_of(base), read_around_once(new, log)),
+    )
     written = write_release(release, _command(options, release), options.template)
     print(headline(release))
     for path in (written.markdown, written.html, written.confluence):

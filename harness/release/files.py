@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import os
+import time
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 
-from harness.base.errors import UsageError
+from harness.base.errors import HarnessError, UsageError
 from harness.base.log import Log
 from harness.cloudwatch.infrastructure import read_infrastructure
+from harness.cloudwatch.points import CloudMetrics, read_cloudwatch
+from harness.cloudwatch.sources import source_of
 from harness.compare.sources import find_paths
+from harness.release.around import PUBLISHED_S, Around, Interval, intervals_of
 from harness.release.confluence import storage_format
 from harness.release.infrastructure import FILE_NAME, Infrastructure
 from harness.release.infrastructure import FORMAT_VERSION as INFRASTRUCTURE_VERSION
@@ -92,6 +96,56 @@ def read_infrastructure_once(found: FoundSweep, log: Log) -> Infrastructure | No
 def _infrastructure_path(found: FoundSweep) -> Path:
     assert found.report is not None
     return found.report.with_suffix("") / FILE_NAME
+
+
+def around_of(found: FoundSweep) -> Around:
+    """Return the stored metrics before and after a sweep, as far as there are any."""
+    intervals = intervals_of(found.sweep)
+    if intervals is None:
+        return Around()
+    before, after = (_stored(path, one) for path, one in zip(_around_paths(found), intervals, strict=True))
+    return Around(before, after)
+
+
+def _stored(path: Path, interval: Interval) -> CloudMetrics | None:
+    if not path.is_file():
+        return None
+    with path.open(encoding="utf-8", errors="replace", newline="") as lines:
+        return read_cloudwatch(lines, interval.from_s, interval.window)
+
+
+def read_around_once(found: FoundSweep, log: Log) -> Around:
+    """Return the metrics before and after a sweep: stored ones, else fetched and stored beside the sweep's charts.
+
+    Nothing is stored that is not complete yet: the minutes after a sweep, and what could not be fetched.
+    """
+    spec = next((run.cloudwatch for run in found.sweep.records if run.cloudwatch), None)
+    intervals = intervals_of(found.sweep)
+    if spec is None or not spec.resources or intervals is None:
+        return around_of(found)
+    source = source_of(spec.resources[0])
+    for path, one, when in zip(_around_paths(found), intervals, ("before", "after"), strict=True):
+        if path.is_file():
+            continue
+        if time.time() < one.to_s + PUBLISHED_S:
+            log(f"{source.title}: the minutes {when} the sweep are not known yet; write the page again later")
+            continue
+        log(f"{source.title}: fetching the minutes {when} the sweep")
+        try:
+            fetched = source.fetch(spec, one.from_s, one.to_s, log)
+        except HarnessError as error:
+            log(f"the minutes {when} the sweep are not known: {error}")
+            break
+        if not fetched.is_empty:
+            path.parent.mkdir(exist_ok=True)
+            write_whole(path, fetched.csv_text)
+    return around_of(found)
+
+
+def _around_paths(found: FoundSweep) -> tuple[Path, Path]:
+    assert found.report is not None
+    folder = found.report.with_suffix("")
+    return folder / "cloudwatch-before.csv", folder / "cloudwatch-after.csv"
 
 
 def page_path(base: FoundSweep, new: FoundSweep) -> Path:

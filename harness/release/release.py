@@ -9,6 +9,7 @@ from functools import cached_property
 from harness.base.errors import UsageError
 from harness.compare.comparison import Comparison
 from harness.plan.thresholds import Thresholds
+from harness.release.around import Around
 from harness.release.infrastructure import Infrastructure
 from harness.report.summary import RunSummary
 from harness.sweep.analysis import SweepAnalysis, analyse
@@ -23,7 +24,8 @@ class Release:
     """A release (`new`) against an earlier one (`base`): two sweeps of one plan.
 
     `names` are the short names of base and new on the page. `long` is a longer run of the new release, if one was
-    given. `infrastructures` are those of base and new, as far as they are known.
+    given. `infrastructures` and `arounds` (metrics before and after the sweeps) are those of base and new, as far as
+    they are known.
     """
 
     base: FoundSweep
@@ -32,6 +34,7 @@ class Release:
     compared: ComparedLevels
     long: RunSummary | None = None
     infrastructures: tuple[Infrastructure | None, Infrastructure | None] = (None, None)
+    arounds: tuple[Around, Around] = (Around(), Around())
 
     @property
     def levels(self) -> Mapping[int, Comparison]:
@@ -74,7 +77,11 @@ def release_of(
 
 
 def record_of(found: FoundSweep) -> SweepRecord:
-    """Return the record of a sweep; UsageError for runs or published figures, which have none."""
+    """Return the record of a sweep over users. UsageError for a sweep over a setting, and for runs or published
+    figures, which have no record.
+    """
+    if found.sweep.is_of_setting:
+        raise UsageError(f"release: {found.sweep.name} is a sweep over {found.sweep.setting}", "give sweeps over users")
     if found.sweep.record is None or found.report is None:
         raise UsageError(
             f"release: {found.sweep.name} is no stored sweep", "give a sweep such as folio-checkin/sweep-01: make sweep"

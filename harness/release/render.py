@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 from urllib.parse import quote
 
+from harness.release.around import around_tables
 from harness.release.changes import label_table, level_table, one_sided, reasons
 from harness.release.infrastructure import infrastructure_table, read_times
 from harness.release.long_run import long_lines, memory_table
@@ -97,6 +98,7 @@ def _resources(release: Release) -> dict[str, Any]:
         "cloud_title": cloud_title(*sides),
         "service_tables": cloud_tables(*sides, names, service_kinds(*sides)),
         "database_tables": cloud_tables(*sides, names, DATABASES),
+        "around_tables": around_tables(*release.arounds, names),
         "statement_table": statement_table(*sides, names),
         "growth": [(name, found) for name, found in growth if found],
         "growth_note": growth_note(),

@@ -13,6 +13,7 @@ from harness.compare.comparison import CANNOT_TELL, INVALID, REGRESSED, Comparis
 from harness.compare.result import RunResult
 from harness.compare.setup_diff import Difference, setup_differences
 from harness.metrics.metric import metric_of
+from harness.release.around import grown
 from harness.release.changes import BETTER, OF_LABELS, change_text, labels_with, verdict_text
 from harness.release.infrastructure import changed_facts
 from harness.release.release import Release, record_of
@@ -144,6 +145,11 @@ def _of_memory(release: Release) -> Iterator[str]:
         yield (
             f"{title} used up to {units.percent_text(ratio, 0)} % of its reserved memory at {users_text(users)}: "
             "reserve more, or find what uses it."
+        )
+    if more := grown(release.arounds[1]):
+        yield (
+            f"Memory did not return to where it was before the sweep: {', '.join(more)}. A JVM keeps some of it; a "
+            "longer run shows whether it is a leak."
         )
     for growth in growth_per_run(memory_of_runs(release.new.sweep)):
         if growth.is_suspect:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Iterator
+from datetime import UTC, datetime
 from typing import Any
 
 import boto3
@@ -69,10 +71,10 @@ def put(url: str) -> str:
     return machine["InstanceId"]
 
 
-def two_sweeps(reports, url: str, **resources: Any):
+def two_sweeps(reports, url: str, started_at: str = "2026-02-01T00:00:00Z", **resources: Any):
     spec = parse_cloudwatch({"region": REGION, "endpoint_url": url, **resources}, "env/x.toml [cloudwatch]")
     save_release(reports, "01", levels=(2,))
-    save_release(reports, "02", levels=(2,), started_at="2026-02-01T00:00:00Z", cloudwatch=spec)
+    save_release(reports, "02", levels=(2,), started_at=started_at, cloudwatch=spec)
 
 
 def test_services_databases_and_machines_are_in_the_appendix_and_stored_with_the_sweep(tmp_path, moto):
@@ -115,7 +117,48 @@ def test_a_server_that_is_down_is_one_line_and_the_page_says_that_nothing_is_kno
     assert code == 0
     lines = capsys.readouterr().err.splitlines()
     assert lines[1].startswith("aggregate.py: the set-up of RDS resources is not known: RDS: the server does not")
-    assert len(lines) == 2
+    assert lines[3].startswith("aggregate.py: the minutes before the sweep are not known: CloudWatch: the server does")
+    assert len(lines) == 4
     assert not (folder / "sweep-02" / "infrastructure.json").exists()
     text = (folder / "release-sweep-01-sweep-02.md").read_text()
     assert "Not known: the profile lists no resources in AWS" in section(text, "Infrastructure")
+
+
+def publish(url: str, minutes: range, percent: float) -> None:
+    """Publish the memory of the service in these minutes since 1970."""
+    dimensions = [{"Name": "ClusterName", "Value": "perf"}, {"Name": "ServiceName", "Value": "mod-circulation"}]
+    readings = [
+        {
+            "MetricName": "MemoryUtilization",
+            "Dimensions": dimensions,
+            "Timestamp": datetime.fromtimestamp(60 * minute, UTC),
+            "Value": percent,
+        }
+        for minute in minutes
+    ]
+    client("cloudwatch", url).put_metric_data(Namespace="AWS/ECS", MetricData=readings)
+
+
+def test_metrics_before_and_after_the_sweep_are_fetched_once_and_memory_that_stays_is_named(tmp_path, moto):
+    url, _ = moto
+    reports = tmp_path / "reports"
+    began_min = int(time.time()) // 60 - 60
+    two_sweeps(
+        reports,
+        url,
+        started_at=datetime.fromtimestamp(60 * began_min, UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
+        ecs=["perf/mod-circulation"],
+    )
+    publish(url, range(began_min - 20, began_min), 50.0)
+    publish(url, range(began_min, began_min + 20), 60.0)
+    _, folder = release(reports)
+    page = folder / "release-sweep-01-sweep-02.md"
+    text = page.read_text()
+    assert "| ECS perf/mod-circulation | 50.0 | 60.0 |" in section(text, "Before and after the sweeps")
+    recommended = section(text, "Recommendations")
+    assert (
+        "Memory did not return to where it was before the sweep: ECS perf/mod-circulation 50.0 → 60.0 %." in recommended
+    )
+    publish(url, range(began_min - 20, began_min + 20), 10.0)
+    release(reports)
+    assert page.read_text() == text

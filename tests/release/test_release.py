@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import shutil
 
@@ -154,6 +155,9 @@ def unlike(tmp_path_factory):
     save_release(reports, "02", levels=(2,))
     save_release(reports, "03", levels=(2,), plan="other")
     save_release(reports, "04", levels=(3,))
+    record = json.loads((reports / "tiny" / "sweep-02.json").read_text())
+    record["name"], record["runs"][0]["setting"] = "sweep-05", "delay_ms=20"
+    (reports / "tiny" / "sweep-05.json").write_text(json.dumps(record))
     return reports
 
 
@@ -165,6 +169,7 @@ def unlike(tmp_path_factory):
         ("other/sweep-03", "tiny/sweep-02", "is a sweep of other, tiny/sweep-02 of tiny; give two sweeps of the same"),
         ("tiny/sweep-04", "tiny/sweep-02", "no level in common (3 users against 2 users)"),
         ("tiny/run-02_1", "tiny/sweep-02", "is no stored sweep"),
+        ("tiny/sweep-05", "tiny/sweep-02", "is a sweep over delay_ms; give sweeps over users"),
     ],
 )
 def test_sweeps_that_cannot_be_compared_are_one_line(base, new, words, unlike):

@@ -1,0 +1,113 @@
+"""CPU and memory of watched resources before a sweep and after it: whether a system returns to where it began.
+
+The levels of a sweep follow each other without a pause, so there is no "after" of a single level.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from harness.base import units
+from harness.cloudwatch.points import CloudMetric, CloudMetrics
+from harness.cloudwatch.queries import MEMORY, Resource
+from harness.cloudwatch.sources import resource_title
+from harness.metrics.window import ALL, Window
+from harness.release.resources import TitledTable
+from harness.report.charts.cloudwatch import COLUMNS, NOT_KNOWN
+from harness.report.tables import cell, table
+from harness.sweep.levels import Sweep
+
+# Ten periods of a minute, in which a service releases what it releases.
+LENGTH_S = 600
+# CloudWatch publishes its values that much later.
+PUBLISHED_S = 300
+# The start of the system and of JMeter before the warm-up.
+_START_S = 120
+# A smaller growth of memory from before a sweep to after it is not named.
+_GROWN_RATIO = 0.05
+
+
+@dataclass(frozen=True)
+class Interval:
+    """An interval in seconds since 1970."""
+
+    from_s: int
+    to_s: int
+
+    @property
+    def window(self) -> Window:
+        """The interval as a window whose origin is `from_s`."""
+        length_s = self.to_s - self.from_s
+        return Window(ALL, 0, length_s, length_s, length_s)
+
+
+@dataclass(frozen=True)
+class Around:
+    """The metrics of the watched resources before a sweep and after it; None where they are not known."""
+
+    before: CloudMetrics | None = None
+    after: CloudMetrics | None = None
+
+    @property
+    def resources(self) -> tuple[Resource, ...]:
+        """The resources of both."""
+        found = [resource for one in (self.before, self.after) if one for resource in one.resources]
+        return tuple(dict.fromkeys(found))
+
+
+def intervals_of(sweep: Sweep) -> tuple[Interval, Interval] | None:
+    """Return the intervals before the warm-up of a sweep, and after its last run; None without finished runs."""
+    ended = [_seconds(run.ended_at) for run in sweep.records if run.ended_at]
+    if not ended or sweep.record is None:
+        return None
+    first_s = min(_seconds(run.started_at) for run in sweep.records) - round(sweep.record.warm_up_s) - _START_S
+    last_s = max(ended)
+    return Interval(first_s - LENGTH_S, first_s), Interval(last_s, last_s + LENGTH_S)
+
+
+def _seconds(text: str) -> int:
+    return round(datetime.fromisoformat(text).timestamp())
+
+
+def around_tables(base: Around, new: Around, names: tuple[str, str]) -> list[TitledTable]:
+    """Return the tables of averages before and after the sweeps, one per metric, a row per resource."""
+    sides = [(name, side) for name, side in zip(names, (base, new), strict=True) if side.resources]
+    tables = []
+    for metric_name, title, show in COLUMNS:
+        rows = []
+        for resource in dict.fromkeys(resource for _, side in sides for resource in side.resources):
+            found = [_metric(one, resource, metric_name) for _, side in sides for one in (side.before, side.after)]
+            if any(metric is not None and not metric.is_balance for metric in found):
+                rows.append([cell(resource_title(resource)), *_cells(found, show)])
+        if rows:
+            heads = [f"{cell(name)} {when}" for name, _ in sides for when in ("before", "after")]
+            tables.append(TitledTable(title, table(["resource", *heads], rows)))
+    return tables
+
+
+def _metric(found: CloudMetrics | None, resource: Resource, name: str) -> CloudMetric | None:
+    return found.metric(resource, name) if found else None
+
+
+def _cells(found: Sequence[CloudMetric | None], show: Callable[[float | None], str]) -> list[str]:
+    means = [metric.mean if metric else None for metric in found]
+    return [NOT_KNOWN if mean is None else show(mean) for mean in means]
+
+
+def grown(around: Around) -> list[str]:
+    """Return the resources that use more memory after a sweep than before it, with both shares."""
+    lines = []
+    for resource in around.resources:
+        before, after = (_metric(one, resource, MEMORY) for one in (around.before, around.after))
+        if (
+            before
+            and after
+            and before.mean
+            and after.mean is not None
+            and after.mean > before.mean * (1 + _GROWN_RATIO)
+        ):
+            shares = " → ".join(units.percent_text(one.mean, 1) for one in (before, after))
+            lines.append(f"{resource_title(resource)} {shares} %")
+    return lines
