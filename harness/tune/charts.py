@@ -24,6 +24,8 @@ _PAIRS_MOST = 6
 _CAP_PX, _DOT_PX = 4, 4
 _LEVEL = 0.95
 _NAME_PX = 20
+# Where an axis cannot begin at 0, it begins at this part of the least value.
+_ROOM = 0.9
 
 # A mean with its interval: value, low, high.
 Mean = tuple[float, float, float]
@@ -67,13 +69,21 @@ def _mean(factors: Sequence[Factor], levels: dict[int, int], fit: Fit) -> Mean:
     return math.exp(value), math.exp(value - reach), math.exp(value + reach)
 
 
+def _axis(means: Sequence[Mean]) -> Axis:
+    """Return a logarithmic axis around the means and their intervals: equal relative changes have equal heights."""
+    values = [value for mean in means for value in mean]
+    near = near_axis(values)
+    low = near.low or min(values) * _ROOM
+    return Axis(low, near.high, tuple(tick for tick in near.ticks if tick[0] >= low), is_log=True)
+
+
 def _effects_chart(factors: Sequence[Factor], fit: Fit, metric: Metric) -> str:
     """Return the chart of the means with each value: the values of a factor are neighbours, joined by a line."""
     points = list(_points(factors, fit))
     end = points[-1][0] + 0.5
     step_px = (svg.RIGHT - svg.LEFT) / (end + 0.5)
     ticks = tuple((x, svg.shortened(factors[place].values[level], step_px)) for x, place, level, _ in points)
-    y = near_axis([value for *_, mean in points for value in mean])
+    y = _axis([mean for *_, mean in points])
     keys = [svg.line_key("mean, with its 95 % interval", svg.MAIN, ""), svg.line_key("mean of all", svg.CONTEXT, "9 3")]
     rows, legend_end = svg.legend(keys, svg.HEAD_PX)
     plot = Plot(Axis(-0.5, end, ticks), y, legend_end + _NAME_PX + 12, svg.HEIGHT - svg.FOOT_PX)
@@ -88,7 +98,7 @@ def _effects_chart(factors: Sequence[Factor], fit: Fit, metric: Metric) -> str:
         f"{factors[place].word(level)}: {svg.figure(mean[0])} ({svg.figure(mean[1])} to {svg.figure(mean[2])})."
         for _, place, level, mean in points
     )
-    return svg.document(f"{metric.words} with each value", metric.unit, about, svg.HEIGHT, body)
+    return svg.document(f"{metric.words} with each value", f"{metric.unit}, logarithmic", about, svg.HEIGHT, body)
 
 
 def _points(factors: Sequence[Factor], fit: Fit) -> Iterator[tuple[float, int, int, Mean]]:
@@ -104,7 +114,7 @@ def _points(factors: Sequence[Factor], fit: Fit) -> Iterator[tuple[float, int, i
 def _pair_chart(factors: Sequence[Factor], pair: tuple[int, int], fit: Fit, metric: Metric) -> str:
     """Return the chart of two factors: a line for each value of the second one over those of the first one.
 
-    Parallel lines mean that the factors do not depend on each other.
+    Its axis is logarithmic, so parallel lines mean that the factors do not depend on each other.
     """
     one, other = factors[pair[0]], factors[pair[1]]
     lines = [
@@ -114,7 +124,7 @@ def _pair_chart(factors: Sequence[Factor], pair: tuple[int, int], fit: Fit, metr
     looks = [(index % len(svg.COLOURS), svg.DASHES[index % len(svg.DASHES)]) for index in range(len(lines))]
     keys = [svg.line_key(other.word(level), *look) for level, look in enumerate(looks)]
     rows, legend_end = svg.legend(keys, svg.HEAD_PX)
-    y = near_axis([value for line in lines for _, mean in line for value in mean])
+    y = _axis([mean for line in lines for _, mean in line])
     x_axis = Axis(-0.5, len(one.values) - 0.5, tuple((float(at), value) for at, value in enumerate(one.values)))
     plot = Plot(x_axis, y, legend_end + 12, max(legend_end + 12 + svg.LEAST_PLOT_PX, svg.HEIGHT - svg.FOOT_PX))
     body = [rows, plot.axes(one.name)]
@@ -122,7 +132,9 @@ def _pair_chart(factors: Sequence[Factor], pair: tuple[int, int], fit: Fit, metr
         body += _line(plot, points, *look)
     about = " ".join(_line_text(one, other.word(level), line) for level, line in enumerate(lines))
     title = f"{metric.words} with {one.name} and {other.name}"
-    return svg.document(title, f"{metric.unit}, with 95 % intervals", about, plot.bottom + svg.FOOT_PX, body)
+    return svg.document(
+        title, f"{metric.unit}, logarithmic, with 95 % intervals", about, plot.bottom + svg.FOOT_PX, body
+    )
 
 
 def _line_text(one: Factor, name: str, line: Sequence[tuple[float, Mean]]) -> str:

@@ -19,9 +19,9 @@ from harness.base.errors import UsageError
 from harness.tune.factors import Cell, Factor, combination_count, combinations
 from harness.tune.model import Vector, row, term_count
 
-# More combinations are not all run; of more than the second number not even a part is chosen.
-FULL_MOST, COMBINATIONS_MOST = 32, 4096
-# Terms of the model that a part of the combinations may have to determine.
+# More combinations are not all run.
+FULL_MOST = 32
+# Terms of the model that a part of the combinations may have to determine: ten settings with two values have 56.
 _TERMS_MOST = 64
 # Runs of a part beyond its terms: so many, or one for four terms. They estimate the scatter.
 _SPARE_RUNS, _TERMS_PER_SPARE_RUN = 4, 4
@@ -61,7 +61,7 @@ def designs(factors: Sequence[Factor], repeat: int | None, chance: random.Random
     """
     count, terms = combination_count(factors), term_count(factors)
     part = terms + max(_SPARE_RUNS, terms // _TERMS_PER_SPARE_RUN)
-    if count > COMBINATIONS_MOST or (count > FULL_MOST and terms > _TERMS_MOST):
+    if count > FULL_MOST and terms > _TERMS_MOST:
         what = f"{count:,} combinations are too many: their effects and pairs are {terms:,} unknowns"
         raise UsageError(what, f"vary fewer settings or values, up to {_TERMS_MOST} unknowns")
     if count <= FULL_MOST:
