@@ -6,9 +6,10 @@ no trifle. Memory that is filled once (caches, a heap that gets its size) rises 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from statistics import fmean
+from itertools import pairwise
+from statistics import fmean, median
 
 from harness.base.units import BYTES_PER_MB, MS_PER_S
 from harness.metrics.slope import Points, correlation_of, slope
@@ -24,8 +25,8 @@ _FALSE_CLAIMS_MOST = 0.025
 RISE_LEAST_RATIO = 0.02
 # The slope of the second half, as a share of the whole slope; below it the resource settles.
 _SECOND_HALF_LEAST = 0.6
-# Heap after collections has lost old garbage if it once fell by this share of its range.
-_FALL_LEAST = 0.1
+# A fall of the heap from one part to the next by so many times the median deviation of all steps is no chance.
+_FALL_LEAST = 8.0
 _S_PER_H = 3600.0
 _DECIMALS = 6
 
@@ -110,13 +111,14 @@ class Bins:
         return ((round((number + 0.5) * width_s, 3), self._sums[number]) for number in sorted(self._sums))
 
 
-def has_lost_garbage(values: Iterable[float]) -> bool:
-    """Return whether the heap after collections once fell clearly: then old garbage was collected, too."""
-    most, least, peak, fall = float("-inf"), float("inf"), float("-inf"), 0.0
-    for value in values:
-        most, least, peak = max(most, value), min(least, value), max(peak, value)
-        fall = max(fall, peak - value)
-    return fall > 0 and fall >= _FALL_LEAST * (most - least)
+def has_lost_garbage(values: Sequence[float]) -> bool:
+    """Return whether the least heap of each part fell once by far more than it scatters: old garbage was collected."""
+    steps = [after - before for before, after in pairwise(values)]
+    if not steps:
+        return False
+    middle = median(steps)
+    scatter = median(abs(step - middle) for step in steps)
+    return -min(steps) > _FALL_LEAST * scatter and min(steps) < 0
 
 
 def growths(series: Sequence[ResourceSeries], span_s: float, least_s: float = SPAN_LEAST_S) -> tuple[Growth, ...]:

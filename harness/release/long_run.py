@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from harness.base import units
 from harness.metrics.figures import LOAD
+from harness.metrics.growth import GROWS
 from harness.metrics.metric import AVERAGE, ERRORS, THROUGHPUT, metric_of
+from harness.report.growth import growth_text
 from harness.report.setup import load_text
 from harness.report.summary import RunSummary
 from harness.report.tables import cell, table
@@ -16,7 +18,9 @@ _METRICS = (THROUGHPUT, AVERAGE, metric_of("p95"), ERRORS)
 
 
 def long_lines(summary: RunSummary) -> list[tuple[str, str]]:
-    """Return the run as (name, value) pairs: load, verdict, metrics, and how its last third differs from its first."""
+    """Return the run as (name, value) pairs: load, verdict, metrics, how its last third differs from its first, and
+    what grows.
+    """
     lines = [("run", summary.source)]
     if summary.run:
         lines.append(("load", load_text(summary.run.load)))
@@ -28,6 +32,9 @@ def long_lines(summary: RunSummary) -> list[tuple[str, str]]:
         lines.append(("in the measurement window", ", ".join(texts)))
     if summary.thirds:
         lines.append(("course", summary.thirds.text))
+    if summary.observed.growths:
+        growing = [growth_text(growth) for growth in summary.observed.growths if growth.verdict == GROWS]
+        lines.append(("growth", "; ".join(growing) or "no resource grows beyond chance"))
     return lines
 
 

@@ -12,6 +12,7 @@ from harness.compare.causes import Cause, causes
 from harness.compare.comparison import CANNOT_TELL, INVALID, REGRESSED, Comparison, LabelComparison
 from harness.compare.result import RunResult
 from harness.compare.setup_diff import Difference, setup_differences
+from harness.metrics.growth import GROWS
 from harness.metrics.metric import metric_of
 from harness.release.around import grown
 from harness.release.changes import BETTER, OF_LABELS, change_text, labels_with, verdict_text
@@ -19,6 +20,7 @@ from harness.release.infrastructure import changed_facts
 from harness.release.release import Release, record_of
 from harness.release.resources import overcommitted
 from harness.release.tables import missed_goals, new_errors
+from harness.report.growth import growth_text
 from harness.sweep.growth import growth_per_run, memory_of_runs
 from harness.sweep.pairs import FigureComparison
 from harness.sweep.text import answer_text, users_text
@@ -158,6 +160,9 @@ def _of_memory(release: Release) -> Iterator[str]:
                 f"{growth.process} is a leak suspect: its memory grows by {units.mb_text(growth.per_run_bytes, 1)} MB "
                 f"({low} to {high}) per run. Run it for longer."
             )
+    for found in release.long.observed.growths if release.long else ():
+        if found.verdict == GROWS:
+            yield f"In the long run the {growth_text(found)}. Find what keeps growing."
 
 
 def _of_doubt(release: Release) -> Iterator[str]:

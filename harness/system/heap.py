@@ -165,9 +165,10 @@ def heap_after_gc(
             bins.add(point.time_ms, point.used_bytes)
         is_forced = any(window_ms[0] <= at_ms <= window_ms[1] for at_ms in (forced_ms or {}).get(process, ()))
         if after:
-            is_conclusive = is_forced or has_lost_garbage(point.used_bytes for point in after)
+            least = bins.minimums()
+            is_conclusive = is_forced or has_lost_garbage([used for _, used in least])
             limit = after[-1].reserved_bytes
-            series.append(ResourceSeries(process, HEAP, bins.minimums(), limit, is_conclusive))
+            series.append(ResourceSeries(process, HEAP, least, limit, is_conclusive))
     return tuple(series)
 
 

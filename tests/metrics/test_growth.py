@@ -172,7 +172,7 @@ def test_a_heap_without_a_collection_of_old_garbage_is_not_judged():
     ("after_mb", "expected"),
     [((10, 20, 30, 40), False), ((10, 20, 19, 40), False), ((10, 40, 12, 40), True), ((10, 10), False), ((), False)],
 )  # fmt: skip
-def test_old_garbage_was_collected_when_the_heap_fell_by_a_tenth_of_its_range(after_mb, expected):
+def test_old_garbage_was_collected_when_the_heap_fell_far_more_than_it_scatters(after_mb, expected):
     assert has_lost_garbage(after_mb) == expected
 
 

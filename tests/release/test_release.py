@@ -185,3 +185,29 @@ def test_the_page_is_in_the_summary_of_all_runs(shop):
     assert main(["summary", str(reports)]) == 0
     summary = (reports / "SUMMARY.md").read_text()
     assert "[tiny/release-sweep-01-sweep-02]" in summary or "(tiny/release-sweep-01-sweep-02.md)" in summary
+
+
+def test_what_grows_in_the_long_run_is_named_and_leads_to_a_recommendation(shop, tmp_path):
+    leak = {
+        "process": "shop", "resource": "heap_after_gc_bytes", "point_count": 60, "first": 1e8, "last": 2e8,
+        "per_hour": 10485760.0, "low_per_hour": 8388608.0, "high_per_hour": 12582912.0, "verdict": "grows",
+        "limit": 5e8, "left_h": 30.0, "left_low_h": 25.0, "left_high_h": 40.0,
+    }  # fmt: skip
+    reports = tmp_path / "reports"
+    shutil.copytree(shop[0], reports / "tiny")
+    path = next(path for path in sorted((reports / "tiny").glob("run-02_*.json")))
+    data = json.loads(path.read_text())
+    # What else the run has is read from its folder: without it, from its JSON alone.
+    shutil.rmtree(path.with_suffix(""), ignore_errors=True)
+    text = {}
+    for verdict in ("grows", "steady"):
+        data["observed"]["growths"] = [{**leak, "verdict": verdict}]
+        path.write_text(json.dumps(data))
+        code, folder = release(reports, "tiny/sweep-01", "tiny/sweep-02", "--long", f"tiny/{path.stem}")
+        assert code in (0, 1)
+        text[verdict] = (folder / "release-sweep-01-sweep-02.md").read_text()
+    growth = "heap after GC of shop grows 10 MB/h (8-12): limit in 30 h (25-40)"
+    assert f"- growth: {growth}\n" in text["grows"]
+    assert f"In the long run the {growth}. Find what keeps growing." in text["grows"]
+    assert "- growth: no resource grows beyond chance" in text["steady"]
+    assert "Find what keeps growing" not in text["steady"]

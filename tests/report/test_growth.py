@@ -1,16 +1,20 @@
 """Growth of resources in a report: texts, forecasts, the warning, the table, CloudWatch, and the chart."""
 
+import csv
 import json
 from dataclasses import replace
+from random import Random
 
 import jsonschema
 import pytest
 
-from harness.cloudwatch.points import CloudMetric, CloudMetrics
+from harness.cloudwatch.points import CloudMetric, CloudMetrics, read_cloudwatch
+from harness.cloudwatch.queries import AVERAGE
 from harness.jtl.sample import Dropped
 from harness.metrics.growth import CANNOT_TELL, GROWS, HEAP, MEMORY_RATIO, RSS, STEADY, THREADS, Growth
 from harness.metrics.window import Window
 from harness.report.charts.gallery import gallery
+from harness.report.files import write_report
 from harness.report.growth import growth_notes, growth_table, growth_text, left_text, with_cloud
 from harness.report.live_heaps import live_heap_text
 from harness.report.schema.generate import summary_schema
@@ -20,6 +24,7 @@ from harness.run.telemetry import UsageSeries
 from harness.system.heap import HeapSeries
 from harness.system.histograms import ClassGrowth, HeapMoment, LiveHeap
 from tests.support.factories import record, sample, tally_of
+from tests.support.full_run import HEAD, START_MS, jtl_row, run_directory
 
 MB = 1024 * 1024
 SCHEMA = summary_schema()
@@ -159,3 +164,85 @@ def test_live_objects_name_the_classes_and_the_pause_within_the_window():
     assert r"| byte\[\] | 1.00 | 2.00 | 4.00 | 2.00 | 1 | 2 | 3 |" in text
     assert "which stopped the JVM: within the window at 10:00 for up to 300 ms." in text
     assert "outside of the window" in live_heap_text(replace(heap, moments=moments[::2], classes=()), (20, 1190))
+
+
+# Averages of the memory of modules in four consecutive runs of 30 minutes, % of their reservation, as FOLIO's
+# performance team published them: 8, 5, 1 and 20 users. mod-circulation crashed in the last run, at 140 %.
+FOLIO_CSV = """\
+service,8 users,5 users,1 user,20 users
+okapi,67,67,67,67
+mod-circulation,103,120,128,140
+mod-circulation-storage,45.67,45.7,45.7,45.7
+mod-inventory,55,55,55,55
+mod-inventory-storage,56,56,56,56
+"""
+
+
+def folio_cloudwatch():
+    """The four runs as one cloudwatch.csv of two hours: a value per minute, straight lines between the averages."""
+    lines = ["time_s,period_s,kind,resource,metric,statistic,value,status"]
+    for row in csv.DictReader(FOLIO_CSV.splitlines()):
+        service, *averages = row.values()
+        ratios = [float(average) / 100 for average in averages]
+        for minute in range(120):
+            at = min(max((minute - 15) / 30, 0), 3)
+            place = min(int(at), 2)
+            value = ratios[place] + (ratios[place + 1] - ratios[place]) * (at - place)
+            lines.append(f"{60 * minute},60,ecs,folio/{service},memory_ratio,{AVERAGE},{value:.4f},Complete")
+    return lines
+
+
+def test_of_the_published_memory_of_folio_only_mod_circulation_grows():
+    found = read_cloudwatch(folio_cloudwatch(), 0, window(7200))
+    verdicts = {one.process.split("/")[-1]: one for one in with_cloud((), found, window(7200), record())}
+    assert {name for name, one in verdicts.items() if one.verdict == GROWS} == {"mod-circulation"}
+    leak = verdicts["mod-circulation"]
+    # 37 points in the 90 minutes between the middles of the first and the last run are 25 an hour; flat at both ends.
+    assert 0.15 < leak.low_per_hour < leak.per_hour < leak.high_per_hour < 0.3
+    assert len(verdicts) == 5
+
+
+def half_an_hour(folder, leaked_per_s):
+    """A run of half an hour of a JVM: 2 GB of heap, collected every 10 s, and `leaked_per_s` bytes kept per second."""
+    directory = run_directory(folder, record(took_s=1801.0, is_soak=True, once_labels=()), "")
+    seconds = range(1800)
+    rows = [jtl_row(second, 1, elapsed_ms=100 + (second % 7), users=1) for second in seconds]
+    directory.samples.write_text("\n".join([HEAD, *rows]) + "\n")
+    telemetry, heap = ["time_ms,process,cpu_cores,rss_bytes,thread_count,open_files,open_files_limit"], []
+    for second in seconds:
+        rng = Random(second)
+        used = 100 * MB + leaked_per_s * second + rng.randrange(2 * MB)
+        files = f"{50 + rng.randrange(5)},1024" if second % 10 == 0 else ","
+        telemetry.append(f"{START_MS + 1000 * second},shop,0.5,{used + 300 * MB},{20 + second % 3},{files}")
+        if second % 10 == 0:
+            # Old garbage is collected every five minutes.
+            old = (second % 300) * MB // 10
+            after = f"{START_MS + 1000 * second},shop,{used + old},{1024 * MB},{2048 * MB},after"
+            heap += [after.replace(f",{used + old},", f",{used + 500 * MB},").replace("after", "before"), after]
+    directory.telemetry.write_text("\n".join(telemetry) + "\n")
+    directory.heap.write_text(
+        "\n".join(["time_ms,process,used_bytes,committed_bytes,reserved_bytes,when", *heap]) + "\n"
+    )
+    return write_report(directory), directory.report.read_text()
+
+
+def test_a_run_that_leaks_is_reported_with_its_forecast_from_its_files(tmp_path):
+    # 20 MB a minute, so 1,200 an hour: 600 MB in the run, and 2,048 - 700 left at its end.
+    summary, text = half_an_hour(tmp_path, 20 * MB // 60)
+    found = {one.resource: one for one in summary.observed.growths}
+    heap = found[HEAP]
+    assert (heap.verdict, found[RSS].verdict, found[THREADS].verdict) == (GROWS, GROWS, STEADY)
+    assert heap.per_hour / MB == pytest.approx(1200, rel=0.1)
+    assert heap.left_h == pytest.approx((2048 - 700) / 1200, rel=0.1)
+    assert heap.left_low_h < heap.left_h < heap.left_high_h
+    section = text.split("\n## Growth\n")[1].split("\n## ")[0]
+    assert "| shop | heap after GC, MB | 1" in section
+    assert "response-memory.svg" in section
+    assert "Growth under a constant load: " in text.split("\n## Results\n")[0]
+
+
+def test_the_same_run_without_the_leak_claims_nothing(tmp_path):
+    summary, text = half_an_hour(tmp_path, 0)
+    assert {one.verdict for one in summary.observed.growths} == {STEADY}
+    assert "Growth under a constant load" not in text
+    assert "\n## Growth\n" in text
