@@ -53,6 +53,7 @@ _PARTS = {
     "generator": ("generator", "JMeter with other garbage collectors, heaps, columns and settings, in turn"),
     "generators": ("remote", "two load generators next to one on this machine: lost samples, rates"),
     "failures": ("failures", "runs that watch for failed requests next to runs that do not; none fails"),
+    "live": ("live", "CPU time that a live page costs, by samples per second"),
     "profile": ("profile", "profiled runs next to runs that are not profiled"),
     "verdicts": ("verdicts", "every plan that starts a system, ten times: how many runs are VALID (hours)"),
     "push": ("push", "upload of a JTL file to S3, next to a plain copy to the same server"),

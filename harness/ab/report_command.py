@@ -17,6 +17,7 @@ from harness.history.catalogue import AB_FOLDER
 _EPILOG = """\
 examples:
   ./aggregate.py ab lb-nginx/ab-01              writes reports/ab/lb-nginx/ab-01.md and its JSON again
+  ./aggregate.py ab lb-nginx/ab-01 --html       also as one HTML file, ab-01.html
   ./aggregate.py ab ab-01                       when only one plan has an A/B test of this name
   ./aggregate.py ab reports/ab/lb-nginx/ab-01.md --sure
 
@@ -34,6 +35,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.epilog = _EPILOG
     option = parser.add_argument
     option("name", help="an A/B test such as lb-nginx/ab-01, or its .json or .md file")
+    option(
+        "--html",
+        action="store_true",
+        help="also write the report as one HTML file beside it: for mail; it loads nothing",
+    )
     option("--sure", action="store_true", help="exit code 1 also for CANNOT TELL")
     option("--reports", type=Path, default=ROOT / "reports" / AB_FOLDER, help="default: reports/ab/")
 
@@ -45,4 +51,8 @@ def run(options: argparse.Namespace) -> int:
     with locked(files.folder.parent.parent) if files.read().state == RUNNING else nullcontext():
         outcome = write_ab_report(files)
     print(f"{shown(files.report)}: {headline(outcome)}")
+    if options.html:
+        from harness.site.files import page_line, write_report_page  # deferred: Markdown needs no site
+
+        print(page_line(write_report_page(files.report)))
     return outcome.exit_code_if(sure=options.sure)

@@ -32,6 +32,14 @@ def test_a_stored_test_is_rendered_again_with_the_same_bytes_and_its_notes(tmp_p
 
 
 @pytest.mark.usefixtures("regressed")
+def test_html_writes_the_report_of_a_stored_test_as_one_file_too(tmp_path, capsys):
+    assert again(tmp_path, "ab-01", "--html") == 1
+    assert "ab/tiny/ab-01.html: the report as one HTML file of " in capsys.readouterr().out.splitlines()[-1]
+    page = (tmp_path / "ab" / "tiny" / "ab-01.html").read_text(encoding="utf-8")
+    assert '<div class="judged invalid">\n<p><strong>REGRESSED after 4 pairs' in page
+
+
+@pytest.mark.usefixtures("regressed")
 def test_a_test_whose_run_was_deleted_keeps_its_report_and_is_not_resumed(ab, tmp_path):
     folder = tmp_path / "ab" / "tiny"
     before = page_of(tmp_path)
