@@ -24,7 +24,7 @@ takes.soak := $(takes.run)
 takes.sweep := $(levels) USERS REPEAT KEYS
 takes.capacity := $(levels) FROM MOST
 takes.overload := PLAN ENV SET GOAL RATE LEVEL_DURATION MAX TARGET NOTE NEW REPORTS
-takes.ab := A B PLAN ENV SET USERS RATE RAMP DURATION REQUESTS MAX RESUME SURE REPORTS
+takes.ab := A B PLAN ENV SET PROFILE USERS RATE RAMP DURATION REQUESTS MAX RESUME SURE REPORTS
 takes.tune := SET METRIC PLAN ENV USERS RATE RAMP DURATION REQUESTS REPEAT MAX RESUME REPORTS
 takes.nightly := SUITE S3 DRY_RUN RESUME SURE HTML REPORTS
 takes.system := PLAN ENV PORT
@@ -340,7 +340,7 @@ ab: ## is B worse than A? runs both alternately until it is sure: REPORTS/ab/<pl
 	@$(python) scripts/ab $(call option,a,$(A)) $(call option,b,$(B)) \
 	  $(call option,plan,$(PLAN)) $(call option,env,$(ENV)) $(call option,set,$(SET)) $(call option,users,$(USERS)) $(call option,rate,$(RATE)) \
 	  $(call option,ramp,$(RAMP)) $(call option,duration,$(DURATION)) $(call option,requests,$(REQUESTS)) \
-	  $(call option,max,$(MAX)) $(if $(strip $(RESUME)),--resume) $(sure) \
+	  $(call option,max,$(MAX)) $(if $(strip $(RESUME)),--resume) $(if $(filter-out 0,$(PROFILE)),--profile) $(sure) \
 	  $(call option,reports,$(REPORTS)/ab)
 
 tune: ## which settings matter? runs a designed experiment: REPORTS/tune/<plan>/tune-01.md

@@ -26,6 +26,7 @@ examples:
   scripts/bench auto                                            how long DURATION=auto takes, and its means
   scripts/bench throttle                                        false alarms and power of the throttle detector
   scripts/bench throttle recorded/*.jtl                         what it finds in these runs
+  scripts/bench held-back                                       a real system held back half-way: is it found, and when
   scripts/bench generator                                       CPU time per request of JMeter with other settings
   scripts/bench generators                                      two load generators next to one: lost samples, rates
   scripts/bench failures                                        what it costs to store failed requests, when none fails
@@ -37,7 +38,7 @@ examples:
 exit codes: 0 success; 1 a target is missed; 2 wrong use; 3 a run failed.
 """
 # Parts that are too slow to run with all others.
-_BY_NAME = ("verdicts", "generator")
+_BY_NAME = ("verdicts", "generator", "held-back")
 # The parts in the order in which they run: the module and what it measures.
 _PARTS = {
     "run": ("run", "a run: time until ready, time until the first sample, CPU"),
@@ -50,6 +51,7 @@ _PARTS = {
     "window": ("window", "false alarms and power of the steady-state check, on simulated runs"),
     "auto": ("auto", "how long DURATION=auto takes and how far its means are off, on simulated loads"),
     "throttle": ("throttle", "falls of the throughput to a constant fraction, in simulated or recorded runs"),
+    "held-back": ("held_back", "a real system that is held back half-way through a run, and what the report says"),
     "generator": ("generator", "JMeter with other garbage collectors, heaps, columns and settings, in turn"),
     "generators": ("remote", "two load generators next to one on this machine: lost samples, rates"),
     "failures": ("failures", "runs that watch for failed requests next to runs that do not; none fails"),

@@ -26,7 +26,7 @@ from harness.base.log import log
 from harness.history.catalogue import AB_FOLDER
 from harness.history.summary_files import SUMMARY_NAME, update_summary
 from harness.plan.load import Load, LoadArguments, load_record, parse_load, resolve_load
-from harness.run.arguments import add_set, add_traffic, make_command, refuse_empty
+from harness.run.arguments import add_profile, add_set, add_traffic, make_command, refuse_empty
 from harness.run.directory import check_space
 from harness.run.preflight import check_request
 from harness.run.request import Names
@@ -47,6 +47,7 @@ examples:
   scripts/ab --a http://127.0.0.1:8080 --b http://127.0.0.1:8081           two systems that already run
   scripts/ab --a origin/main --b HEAD --plan lb-nginx --max 30m            two commits
   scripts/ab --a HEAD --b local                                            the last commit, and your changes since
+  scripts/ab --a delay_ms=10 --b delay_ms=11 --profile                     also says what grew inside the system
   scripts/ab … --resume                                                    resumes what was interrupted or killed
 
 A side is settings of the system or properties of the plan (name=value), a profile, a target, or a commit, or several of
@@ -69,6 +70,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     option("--b", metavar="SIDE", help="the contender, likewise")
     add_traffic(parser)
     add_set(parser)
+    add_profile(parser)
     option("--users", help="concurrent users, closed model (the plan's default)")
     option("--rate", help="new users per second, open model, instead of --users")
     option("--ramp", help="ramp-up, part of the duration: 25, 25s, 2m (the plan's default)")
@@ -102,6 +104,8 @@ def run(options: argparse.Namespace) -> int:
             build_side(side, guardian)
         jmeter_java_version()
         toolchain.ensure_jmeter()
+        if any(side.request.is_profiled for side in sides.values()):
+            toolchain.ensure_profile_reader()
         check_space(options.reports, 0)
         stack.enter_context(locked(options.reports))
         record, files = _resumed(options, record) if options.resume else _started(options, record)
@@ -128,7 +132,8 @@ def _side(name: str, text: str, options: argparse.Namespace, guardian: Guardian)
         if commit is None:
             raise unknown_ref(name, parts.ref, profiles)
         files = checked_out(options.home, commit, options.build, guardian.environment)
-    return ready_side(name, parts, Names(options.plan, options.env, set_values=options.set), files)
+    names = Names(options.plan, options.env, set_values=options.set, is_profiled=options.profile)
+    return ready_side(name, parts, names, files)
 
 
 def _checked(sides: Mapping[str, ReadySide], options: argparse.Namespace) -> Load:
@@ -176,16 +181,20 @@ def _record(
         given["duration"] = units.number_text(load.duration_s)
     arguments = {"plan": options.plan, **given}
     names = ("a", "b", "plan", "set", *_LENGTH, "max", "env")
+    shown = {**{name: getattr(options, name) for name in names}, "profile": "1" if options.profile else None}
     checkout = git.facts(toolchain.ROOT)
     overrun_s = max(side.request.profile.overrun_s for side in (a, b))
     return AbRecord(
         format_version=FORMAT_VERSION,
         name="",
         plan=a.request.plan.name,
-        command=make_command("ab", {name: getattr(options, name) for name in names}),
+        command=make_command("ab", shown),
         a=a.side,
         b=b.side,
-        arguments=tuple(f"--{name}={value}" for name, value in arguments.items() if value),
+        arguments=(
+            *(f"--{name}={value}" for name, value in arguments.items() if value),
+            *(["--profile"] if options.profile else []),
+        ),
         load=load_record(load, a.request.plan.load),
         planned_s=load.duration_s,
         limit_s=load.duration_s + overrun_s + _SLACK_S,

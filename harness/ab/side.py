@@ -6,7 +6,7 @@ import filecmp
 import re
 import shlex
 from collections.abc import Collection
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from harness.ab.record import Side
@@ -90,7 +90,7 @@ def unknown_ref(name: str, word: str, profiles: Collection[str]) -> UsageError:
 
 
 def ready_side(name: str, text: SideText, names: Names, files: SideFiles) -> ReadySide:
-    """Return a side resolved in its files; `names` are plan, profile and SET for what its text does not say.
+    """Return a side resolved in its files; `names` are plan, profile, SET and PROFILE for what its text does not say.
 
     UsageError, starting with the side, for an unknown name or a value that neither the system nor the plan has.
     """
@@ -98,7 +98,8 @@ def ready_side(name: str, text: SideText, names: Names, files: SideFiles) -> Rea
     common = words_of(names.set_values) if names.set_values else []
     given = shlex.join([*common, *text.changes])
     try:
-        request = resolve_request(Names(names.plan, profile, text.target, set_values=given or None), home, build)
+        of_side = replace(names, profile=profile, target=text.target, set_values=given or None)
+        request = resolve_request(of_side, home, build)
     except HarnessError as error:
         raise UsageError(f"{name}={text.text}: {error.what}", error.todo) from None
     target, values = request.target.url if request.target else None, request.set_values

@@ -24,7 +24,7 @@ _ERRORS_LEAST = 3.0
 
 @dataclass(frozen=True)
 class Cause:
-    """Something that a request costs more of than before, in `unit` per request.
+    """Something that a request costs more of than before, in `unit` per request; exceptions are counted, unit "".
 
     With `is_bound` the baseline does not list it, and `base` is the most that it can be there.
     """
@@ -106,6 +106,9 @@ def _of_profile(profile: ProcessProfile, requests: int) -> Iterator[tuple[str, s
         for one in profile.allocations
     }
     yield "allocation", "KB", _listed(made, ROWS_MOST, profile.allocated_bytes / BYTES_PER_KB / requests * LEAST_SHARE)
+    if profile.safepoints is not None:  # an older profile has no exceptions
+        thrown = {f"{one.exception} at {one.method}": _sampled(one.count, 1 / requests) for one in profile.thrown}
+        yield "exception", "", _listed(thrown, ROWS_MOST, 0.0)
     pauses = {"pauses of garbage collections": _Cost(profile.collections.pause_ms / requests)}
     yield "garbage collection", "ms", _Costs(pauses, 0.0)
 
@@ -115,9 +118,9 @@ def _of_database(used: DatabaseUse, requests: int) -> _Costs:
     return _listed(listed, STATEMENTS_MOST, 0.0)
 
 
-def _sampled(count: int, each_ms: float) -> _Cost:
-    """Return the cost of a number of samples, each of which stands for `each_ms` per request."""
-    return _Cost(count * each_ms, sqrt(count) * each_ms)
+def _sampled(count: int, each: float) -> _Cost:
+    """Return the cost of a number of samples or exceptions, each of which stands for `each` per request."""
+    return _Cost(count * each, sqrt(count) * each)
 
 
 def _listed(found: Mapping[str, _Cost], most: int, unlisted: float) -> _Costs:

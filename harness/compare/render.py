@@ -191,11 +191,16 @@ def cause_table(causes: Sequence[Cause], heads: tuple[str, str] = ("baseline", "
     """Return a row for each cause; `heads` are the names of both sides. Empty without a cause."""
     rows = [
         [cell(cause.kind), cell(cause.process), cell(cause.name),
-         f"{'at most ' if cause.is_bound else ''}{cause.base:.3g} {cause.unit}", f"{cause.new:.3g} {cause.unit}"]
+         ("at most " if cause.is_bound and cause.base else "") + _cost_text(cause.base, cause),
+         _cost_text(cause.new, cause)]
         for cause in causes
     ]  # fmt: skip
     columns = ("kind", "process", "what", *(f"{head} per request" for head in heads))
     return table(columns, rows, text_columns=3) if rows else ""
+
+
+def _cost_text(value: float, cause: Cause) -> str:
+    return f"{value:.3g} {cause.unit}".rstrip()
 
 
 @dataclass

@@ -49,7 +49,7 @@ def with_traceparent(jmx: bytes) -> bytes:
     return written + b"\n"
 
 
-def trace_properties(properties: Mapping[str, str]) -> dict[str, str]:
-    """Return JMeter's properties for a run whose JTL has a column with the trace ids, beside those of the plan."""
+def trace_columns(properties: Mapping[str, str]) -> dict[str, str]:
+    """Return JMeter's property for a JTL with a column of the trace ids, beside those that `properties` ask for."""
     columns = filter(None, (properties.get(_SAMPLE_VARIABLES), TRACE_COLUMN))
-    return {**properties, _SAMPLE_VARIABLES: ",".join(columns)}
+    return {_SAMPLE_VARIABLES: ",".join(columns)}

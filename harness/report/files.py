@@ -38,6 +38,7 @@ from harness.run.telemetry import read_telemetry
 from harness.system.exceptions import ExceptionCount, count_exceptions, most_frequent
 from harness.system.heap import heap_after_gc, heap_series, heap_uses, read_heaps
 from harness.system.histograms import Histogram, forced_ms, live_heaps, read_histograms
+from harness.system.own_metrics_files import own_metrics
 from harness.system.profile import Events, ProcessProfile, profiles, read_events
 from harness.system.profile_files import databases, flame_graphs, recording_name, write_flame_graphs
 
@@ -133,7 +134,8 @@ def _observed(
             found = _with_profile(directory, run, read_events(lines), found, window_ms, run_ms[0] // units.MS_PER_S)
     elif run.is_traced:
         found = _with_profile(directory, run, None, found, window_ms, run_ms[0] // units.MS_PER_S)
-    return replace(found, databases=databases(directory.system_logs))
+    folder = directory.system_logs
+    return replace(found, databases=databases(folder), own_metrics=own_metrics(folder, window_ms))
 
 
 def _histograms(directory: RunDirectory) -> tuple[Histogram, ...]:

@@ -29,6 +29,7 @@ from harness.report.live_heaps import live_heap_text
 from harness.report.loads import rows_by_load
 from harness.report.machine import machine_table
 from harness.report.notes import NOTES_BEGIN, NOTES_END
+from harness.report.own_metrics import own_metrics_text
 from harness.report.parts import Part
 from harness.report.profiles import database_text, profile_text, request_count
 from harness.report.selection import change_text
@@ -360,11 +361,12 @@ def _resource_values(summary: RunSummary, charts: Gallery, folder: str) -> dict[
 
 
 def _profile_values(summary: RunSummary, folder: str) -> dict[str, object]:
-    """Return what the run observed inside of the system: profiles of JVMs, use of databases, the slowest requests."""
+    """Return what the run observed inside of the system: profiles, use of databases, own metrics, slowest requests."""
     observed, run = summary.observed, summary.run
     return {
         "profiles": [profile_text(profile, folder) for profile in observed.profiles],
         "databases": [database_text(used, request_count(summary)) for used in observed.databases],
+        "own_metrics": [own_metrics_text(found) for found in observed.own_metrics],
         "slowest_table": slowest_table(observed.slowest) if observed.slowest else "",
         "slowest_note": slowest_note(observed.slowest),
         "profile_unknown": [(cell(name), cell(why)) for name, why in run.profile_unknown] if run else [],

@@ -16,6 +16,7 @@ from harness.jtl.sample import Dropped
 from harness.metrics.figures import LOAD
 from harness.metrics.files import read_samples
 from harness.report.files import summary_of_run
+from harness.report.own_metrics import own_metrics_text
 from harness.report.profiles import database_text, profile_text, request_count
 from harness.report.slices import differences, differences_text, seconds_of
 from harness.report.slowest import slowest_table
@@ -84,6 +85,7 @@ def _text(summary: RunSummary, folder: str) -> str:
     parts += [database_text(used, request_count(summary)) for used in observed.databases]
     if observed.slowest:
         parts.append(f"### Slowest samples\n\n{slowest_table(observed.slowest)}")
+    parts += [f"## The system's own metrics\n\n{own_metrics_text(found)}" for found in observed.own_metrics]
     return "\n\n".join(parts)
 
 

@@ -30,6 +30,7 @@ if TYPE_CHECKING:  # imported late, see `late_types`
     from harness.system.exceptions import ExceptionCount
     from harness.system.heap import HeapSeries, HeapUse
     from harness.system.histograms import LiveHeap
+    from harness.system.own_metrics import OwnMetrics
     from harness.system.profile import ProcessProfile
     from harness.system.statements import DatabaseUse
 
@@ -45,6 +46,7 @@ def late_types() -> dict[str, type]:
     from harness.system.exceptions import ExceptionCount
     from harness.system.heap import HeapSeries, HeapUse
     from harness.system.histograms import LiveHeap
+    from harness.system.own_metrics import OwnMetrics
     from harness.system.profile import ProcessProfile
     from harness.system.statements import DatabaseUse
 
@@ -59,6 +61,7 @@ def late_types() -> dict[str, type]:
         LiveHeap,
         ProcessProfile,
         DatabaseUse,
+        OwnMetrics,
     )
     return {kind.__name__: kind for kind in found}
 
@@ -67,10 +70,10 @@ def late_types() -> dict[str, type]:
 class Observed:
     """Observations other than samples: use of the machine, heap of JVMs, exceptions in logs; all may be empty.
 
-    Uses, figures of machines, profiles, growths and `slowest` cover the window, series and databases the whole run.
-    Exceptions cover the life of the system, or the run if the system runs across several runs. `missing_logs` were to
-    be read for exceptions but do not exist. `live_heaps` are those of a soak. `cloudwatch` is None if nothing was
-    fetched.
+    Uses, figures of machines, profiles, growths, `own_metrics` and `slowest` cover the window, series and databases the
+    whole run. Exceptions cover the life of the system, or the run if the system runs across several runs.
+    `missing_logs` were to be read for exceptions but do not exist. `live_heaps` are those of a soak. `cloudwatch` is
+    None if nothing was fetched.
     """
 
     usages: tuple[Usage, ...] = ()
@@ -87,6 +90,7 @@ class Observed:
     slowest: tuple[SlowSample, ...] = ()
     growths: tuple[Growth, ...] = ()
     live_heaps: tuple[LiveHeap, ...] = ()
+    own_metrics: tuple[OwnMetrics, ...] = ()
 
 
 @dataclass(frozen=True)

@@ -34,6 +34,7 @@ from harness.run.telemetry_writer import TelemetryWriter
 from harness.system import postgresql
 from harness.system.agent import agent_library
 from harness.system.histogram_files import HistogramTaker
+from harness.system.own_metrics_files import OwnMetricsWriter
 from harness.system.profile_files import Profiler
 from harness.system.supervisor import Supervisor
 
@@ -107,7 +108,8 @@ def _drive(run: PreparedRun, context: RunContext, others: OtherRuns, auto_end: A
 
         warn_of(others.new(), progress.log)
         telemetry = TelemetryWriter(directory.telemetry, {**pids, **(system.processes if system else {})})
-        with telemetry, progress:
+        own_metrics = OwnMetricsWriter(directory.system_logs, system.metrics_sources if system else {})
+        with telemetry, own_metrics, progress:
             outcome = drive(process, tail, progress, context.interrupts, failures, end)
             if context.watch:
                 context.watch(tail.new_samples()[0], 0.0)  # what JMeter wrote at its end
@@ -115,6 +117,8 @@ def _drive(run: PreparedRun, context: RunContext, others: OtherRuns, auto_end: A
         context.log(
             f"{directory.telemetry.name} is incomplete ({telemetry.problem}); CPU and memory values are missing"
         )
+    for process_name, why in own_metrics.problems:
+        context.log(f"{process_name}: its own metrics are not known ({why})")
     if generators:
         reasons = generators.end(directory)
         if not outcome.interrupted and not outcome.reasons:

@@ -18,7 +18,7 @@ from harness.plan.load import load_record
 from harness.plan.plan import effective_jmx
 from harness.plan.properties import load_properties, target_properties
 from harness.plan.spec import RunSpec, Target
-from harness.plan.trace import trace_properties, with_traceparent
+from harness.plan.trace import trace_columns, with_traceparent
 from harness.run import machine
 from harness.run.connections import agent_option, allowed_connections
 from harness.run.context import RunContext
@@ -90,11 +90,12 @@ def _command(spec: RunSpec, target: Target, properties: Mapping[str, str], conte
     remotes = generators.remotes if generators else ()
     allowed = allowed_connections(target, spec.plan.allow.hosts, [remote.host for remote in remotes])
     settings = toolchain.ROOT / "jmeter" / "jmeter.properties"
+    columns = trace_columns(properties) if spec.is_traced else {}
     if generators:
         more = generators.controller_options(properties, spec.plan.jmx_path)
-        arguments = jmeter_arguments(context.jmeter.path, settings, {}, port, more)
+        arguments = jmeter_arguments(context.jmeter.path, settings, columns, port, more)
     else:
-        given = trace_properties(properties) if spec.is_traced else properties
+        given = {**properties, **columns}
         arguments = jmeter_arguments(context.jmeter.path, settings, given, port, context.jmeter.options)
     own = f"{agent_option(context.jmeter.agent, allowed)} {STORE_FAILURES}"
     if spec.is_traced:

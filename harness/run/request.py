@@ -92,7 +92,7 @@ def resolve_request(names: Names, home: Path, build: Path) -> Request:
     if names.properties:
         plan = with_properties(plan, names.properties)
     is_traced = names.is_traced or profile.is_traced
-    _check_exclusions(names, is_traced=is_traced)
+    _check_exclusions(names)
     is_target_only = names.target and not plan.system
     check_hosts(plan.allow.hosts, plan.name, profile)
     target = specs.parse_target(names.target) if names.target else None
@@ -130,15 +130,12 @@ def resolve_request(names: Names, home: Path, build: Path) -> Request:
     )
 
 
-def _check_exclusions(names: Names, *, is_traced: bool) -> None:
+def _check_exclusions(names: Names) -> None:
     """Raise a UsageError for names that contradict each other."""
     if names.target and names.port:
         raise UsageError(f"TARGET and PORT={names.port} exclude each other", "give one")
     if names.target and names.is_profiled:
         raise UsageError("PROFILE and TARGET exclude each other", "only a system that is started here can be profiled")
-    if is_traced and names.remotes:
-        what = "TRACE and REMOTES exclude each other: the trace ids of other machines do not reach the JTL"
-        raise UsageError(what, "give one")
 
 
 def _secrets_outside(profile: Profile) -> tuple[str, ...]:

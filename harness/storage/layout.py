@@ -20,6 +20,8 @@ RUN_FILE, SUMMARY_FILE, REPORT_FILE = "run.json", "summary.json", "report.md"
 FIGURES = (RUN_FILE, SUMMARY_FILE, REPORT_FILE)
 # Measurements besides the samples: a run with other contents is another run. The other files can be regenerated.
 _EVIDENCE = ("telemetry.csv", "heap.csv", "histograms.tsv.gz", "profile.tsv.gz")
+# Likewise of processes of the system: the statements of databases, and the metrics that processes publish.
+_OF_SYSTEM = re.compile(r"system/(statements-.+\.tsv|own-metrics-.+\.jsonl)")
 # Metrics of remote machines: fetched after the run, and again as long as CloudWatch has them; run.json contains the
 # request.
 _CLOUDWATCH = "cloudwatch.csv"
@@ -112,7 +114,7 @@ class StoredFile:
 
 def is_evidence(name: str) -> bool:
     """Return whether a file of a run contains measurements."""
-    return name in _EVIDENCE or samples_number(name) is not None
+    return name in _EVIDENCE or samples_number(name) is not None or _OF_SYSTEM.fullmatch(name) is not None
 
 
 def stored_names(there: Iterable[str], exception_logs: Iterable[str]) -> tuple[str, ...]:

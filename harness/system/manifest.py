@@ -13,6 +13,8 @@ from harness.system.system import (  # fmt: skip
     Command,
     Fact,
     Manifest,
+    MetricsSource,
+    OwnMetric,
     Placement,
     Prepare,
     ProcessSpec,
@@ -39,7 +41,7 @@ _PLACEMENT_KEYS = {"from": str, "to": str, "when": str}
 _PROCESS_KEYS: dict[str, type | tuple[type, ...]] = {
     "name": str, "command": list, "cwd": str, "env": dict, "when": str, "after": list, "cpus": (int, str),
     "before": list, "ready": dict, "logs": list, "recording": str, "exceptions": list, "statements": dict,
-    "stop_deadline_s": _NUMBER,
+    "metrics": dict, "stop_deadline_s": _NUMBER,
 }  # fmt: skip
 _BEFORE_KEYS = {"name": str, "command": list, "unless": list, "when": str}
 _READY_KEYS: dict[str, type | tuple[type, ...]] = {
@@ -49,6 +51,7 @@ _READY_KEYS: dict[str, type | tuple[type, ...]] = {
     "contains": str,
     "deadline_s": _NUMBER,
 }
+_METRIC_UNITS = ("", "s", "ms", "bytes")
 _FACT_KEYS = {"value": str, "command": list, "when": str}
 
 
@@ -172,6 +175,7 @@ def _process(table: Table, where: str) -> ProcessSpec:
         recording=_log_name(table.get("recording", ""), f"{here}: recording"),
         exceptions=tuple(_log_name(name, f"{here}: exceptions") for name in _words(table, "exceptions", here)),
         statements=_statements(table["statements"], f"{here} statements") if "statements" in table else None,
+        metrics=_metrics(table["metrics"], f"{here} metrics") if "metrics" in table else None,
         stop_deadline_s=float(table.get("stop_deadline_s", _STOP_DEADLINE_S)),
     )
 
@@ -179,6 +183,25 @@ def _process(table: Table, where: str) -> ProcessSpec:
 def _statements(table: Table, where: str) -> StatementCommands:
     check_keys(table, {"reset": list, "read": list}, where)
     return StatementCommands(_words(table, "reset", where), _words(table, "read", where, required=True))
+
+
+def _metrics(table: Table, where: str) -> MetricsSource:
+    check_keys(table, {"url": str, "values": list}, where)
+    found = tuple(_metric(item, where) for item in _tables(table, "values", where))
+    if not found:
+        raise UsageError(f"{where}: has no values", "name the metrics for the report")
+    return MetricsSource(_required(table, "url", where), found)
+
+
+def _metric(table: Table, where: str) -> OwnMetric:
+    name = _required(table, "name", f"{where} values")
+    here = f"{where} {name}"
+    check_keys(table, {"name": str, "path": list, "unit": str, "total": bool}, here)
+    unit = table.get("unit", "")
+    if unit not in _METRIC_UNITS:
+        units = ", ".join(filter(None, _METRIC_UNITS))
+        raise UsageError(f"{here}: unit = {unit!r}", f"give one of {units}, or none for a number")
+    return OwnMetric(name, _words(table, "path", here, required=True), unit, table.get("total", False))
 
 
 def _before(table: Table, where: str) -> Command:

@@ -26,6 +26,7 @@ from harness.system import prepare, probe
 from harness.system.system import (  # fmt: skip
     Command,
     Manifest,
+    MetricsSource,
     Placement,
     ProcessSpec,
     Ready,
@@ -120,6 +121,18 @@ class Supervisor:
                     render_argv(found.reset, self._context, f"{process}.statements"),
                     render_argv(found.read, self._context, f"{process}.statements"),
                 )
+                for process, found in given.items()
+                if found
+            }
+        )
+
+    @property
+    def metrics_sources(self) -> Mapping[str, MetricsSource]:
+        """Return where each started process publishes its metrics, by process."""
+        given = {running.spec.name: running.spec.metrics for running in self._running}
+        return MappingProxyType(
+            {
+                process: replace(found, url=self._render(found.url, f"{process}.metrics"))
                 for process, found in given.items()
                 if found
             }

@@ -77,6 +77,27 @@ class StatementCommands:
 
 
 @dataclass(frozen=True)
+class OwnMetric:
+    """A metric that a process publishes: the sum of the numbers at `path` in its JSON; `*` in a key is any text.
+
+    A total only grows, and its growth counts. `unit` is s, ms, bytes, or "" for a number of something.
+    """
+
+    name: str
+    path: tuple[str, ...]
+    unit: str = ""
+    is_total: bool = False
+
+
+@dataclass(frozen=True)
+class MetricsSource:
+    """Where a process publishes its metrics as JSON, and which of them a report has."""
+
+    url: str
+    metrics: tuple[OwnMetric, ...]
+
+
+@dataclass(frozen=True)
 class ProcessSpec:
     """A process to keep running; its texts are templates. `recording` and `exceptions` name files in `logs`."""
 
@@ -93,6 +114,7 @@ class ProcessSpec:
     recording: str
     exceptions: tuple[str, ...]
     statements: StatementCommands | None
+    metrics: MetricsSource | None
     stop_deadline_s: float
 
 

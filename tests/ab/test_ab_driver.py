@@ -1,5 +1,6 @@
 """scripts/ab as a user calls it; a stand-in for scripts/run leaves the results of runs that take no time."""
 
+import json
 import os
 import re
 import signal
@@ -110,6 +111,18 @@ def test_the_budget_ends_a_test_after_the_last_pair_that_fits(ab, tmp_path, monk
     assert record["headline"] == "CANNOT TELL: the budget of 6 min is used up."
 
 
+def test_profile_is_of_both_sides_and_of_the_command_that_resumes_them(ab, tmp_path):
+    assert ab(*SIDES, "--profile") == 1
+    assert {call["profile"] for call in calls(tmp_path)} == {True}
+    record = record_of(tmp_path)
+    assert record["command"] == "make ab A=delay_ms=0 B=delay_ms=20 PLAN=tiny PROFILE=1"
+    path = tmp_path / "ab" / "tiny" / "ab-01.json"
+    path.write_text(json.dumps({**record, "state": "running"}))
+    with pytest.raises(UsageError, match="--resume: tiny/ab-01 has other sides or another load"):
+        ab(*SIDES, "--resume")
+    assert ab(*SIDES, "--profile", "--resume") == 1
+
+
 BAD = [
     (["--a=delay_ms=0"], "one side is missing; give two sides"),
     (["--a=delay_ms=0", "--b=delay_ms=0"], "A=delay_ms=0 and B=delay_ms=0 are the same: nothing to compare"),
@@ -123,6 +136,7 @@ BAD = [
     (["--a=local", "--b='x"], "'x: no closing quotation; close the quote"),
     (["--a=local", "--b=http://10.0.0.5:1"], "B=http://10.0.0.5:1: TARGET=http://10.0.0.5:1: 10.0.0.5 is not this"),
     (["--a=local", "--b=http://127.0.0.1:1"], "B=http://127.0.0.1:1: TARGET=http://127.0.0.1:1: nothing answers"),
+    (["--a=local", "--b=http://127.0.0.1:1", "--profile"], "B=http://127.0.0.1:1: PROFILE and TARGET exclude"),
     (
         [*SIDES, "--max=4m"],
         "MAX=4m is too short for 4 pairs: with the warm-up run they are 9 runs of about 32 s, 4 min",

@@ -14,6 +14,8 @@ from harness.system.profile import (
     LockWait,
     MethodUse,
     ProcessProfile,
+    Safepoints,
+    Thrown,
     profiles,
     read_events,
 )
@@ -96,6 +98,44 @@ def test_allocations_pauses_and_statements_are_causes():
     ]
 
 
+def with_exceptions(*counts):
+    """Return a profile with exceptions of Page, Cart, … in these numbers."""
+    thrown = tuple(
+        Thrown("java.io.IOException", f"shop.{name}.read", count)
+        for name, count in zip(("Page", "Cart", "Till"), counts, strict=False)
+    )
+    safepoints = Safepoints(0, 0.0, 0.0, "")
+    return replace(PROFILE, safepoints=safepoints, thrown_count=sum(counts), thrown=thrown)
+
+
+def test_an_exception_that_each_request_creates_more_often_is_named():
+    found = causes([run(with_exceptions(500))], [run(with_exceptions(500, 10_000))])
+    name = "java.io.IOException at shop.Cart.read"
+    assert found == (Cause("exception", "shop", name, 0.0, 1.0, "", is_bound=True),)
+    (more,) = causes([run(with_exceptions(500))], [run(with_exceptions(900))])
+    assert more.name == "java.io.IOException at shop.Page.read"
+    assert (more.base, more.new) == pytest.approx((0.05, 0.09))
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "sample_count"),
+    [
+        ((500, 100), (500, 100), 10_000),  # alike
+        ((500, 100), (1_000, 200), 20_000),  # twice the load
+        ((500, 100), (540, 130), 10_000),  # 8 %, and within three standard errors of 15
+        ((5_000, 10), (5_000, 40), 10_000),  # 30 of 5,040 are no cause
+        ((500, 100), (), 10_000),  # fewer
+        ((), (8,), 10_000),  # eight can be chance
+    ],
+)
+def test_exceptions_of_sides_that_do_not_differ_are_not_named(before, after, sample_count):
+    assert causes([run(with_exceptions(*before))], [run(with_exceptions(*after), sample_count)]) == ()
+
+
+def test_exceptions_that_one_side_did_not_record_are_not_compared():
+    assert causes([run()], [run(with_exceptions(9_000))]) == ()
+
+
 def test_methods_that_were_sampled_in_different_ways_are_not_compared():
     slower = (MethodUse("shop.Cart.sum", 3_000, 3_000), METHODS[1])
     other = replace(PROFILE, sample_count=4_000, methods=slower, recorder="async-profiler, perf_events")
@@ -134,14 +174,19 @@ public class Shop {
     }
     static void audit() {
         kept = new byte[1 << 20];
+        try {
+            throw new IllegalStateException();
+        } catch (IllegalStateException error) {
+            return;
+        }
     }
 }
 """
 
 
 @pytest.mark.real
-def test_the_planted_allocation_of_a_real_jvm_is_the_only_one_named(tmp_path):
-    """One recording of a JVM, first without and then with an allocation: read as that of a profiled run is."""
+def test_the_planted_allocation_and_exception_of_a_real_jvm_are_the_only_ones_named(tmp_path):
+    """One recording of a JVM, first without and then with what is planted: read as that of a profiled run is."""
     source = tmp_path / "Shop.java"
     source.write_text(SHOP)
     command = ["java", "-Xmx64m", "-XX:+UseSerialGC", str(source)]
@@ -179,3 +224,8 @@ def test_the_planted_allocation_of_a_real_jvm_is_the_only_one_named(tmp_path):
     assert 512 < found.new < 2_048
     assert found.base < 100
     assert found.name not in [one.name for one in causes([audited], [plain])]
+    (thrown,) = [one for one in causes([plain], [audited]) if one.kind == "exception"]
+    assert (thrown.process, thrown.name) == ("shop", "java.lang.IllegalStateException at Shop.audit")
+    assert round(thrown.new, 1) == 1.0
+    assert thrown.base < 0.1  # the second in which auditing begins is the last of the other window, too
+    assert "exception" not in [one.kind for one in causes([audited], [plain])]

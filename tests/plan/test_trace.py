@@ -6,7 +6,7 @@ import pytest
 
 from harness.base.errors import UsageError
 from harness.plan.jmx import tree_of
-from harness.plan.trace import check_traceable, trace_properties, with_traceparent
+from harness.plan.trace import check_traceable, trace_columns, with_traceparent
 from tests.support.off_host import element, jmx, request
 from tests.support.tiny import TINY_JMX
 
@@ -57,5 +57,5 @@ def test_a_disabled_request_does_not_count(tmp_path):
 
 
 def test_the_column_of_trace_ids_is_added_to_those_of_the_user():
-    assert trace_properties({"users": "2"}) == {"users": "2", "sample_variables": "trace_id"}
-    assert trace_properties({"sample_variables": "order"})["sample_variables"] == "order,trace_id"
+    assert trace_columns({"users": "2"}) == {"sample_variables": "trace_id"}
+    assert trace_columns({"sample_variables": "order"}) == {"sample_variables": "order,trace_id"}

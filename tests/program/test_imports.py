@@ -108,6 +108,7 @@ MAY_ACT = {
     "harness.system.jcmd",
     "harness.system.jfr",
     "harness.system.log_part",
+    "harness.system.own_metrics_files",
     "harness.system.prepare",
     "harness.system.probe",
     "harness.system.profile_files",

@@ -214,6 +214,8 @@ def test_a_profiled_run_says_where_the_time_went(directory):
     assert sections.index("Where the time went") == sections.index("JVM heap") + 1
     assert "| shop.Cart.sum | 100.0 | 100.0 |" in text
     assert "2.0 per sample of the load" in text
+    assert sections.index("The system's own metrics") == sections.index("Where the time went") + 1
+    assert "| in use |  | 30 | 20-40 |  |  |\n| pauses | ms |  |  | 10 | 200 |" in text
     assert text.count("| Pay | Users 1-") == 20
 
 

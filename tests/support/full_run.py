@@ -4,6 +4,8 @@ import gzip
 from pathlib import Path
 
 from harness.run.directory import RunDirectory, json_text
+from harness.system.own_metrics import answer_line, head_line
+from harness.system.system import OwnMetric
 from tests.support.factories import record
 
 START_MS = 1_700_000_000_000
@@ -59,7 +61,7 @@ def heap_of_100_s():
 
 
 def add_profile(directory):
-    """Add what a profiled run leaves: 200 samples of a method, a lock wait, an allocation, a statement."""
+    """Add what a profiled run leaves: 200 samples of a method, a lock wait, an allocation, a statement, own metrics."""
     second = START_MS // 1000 + 50
     lines = [
         "P\tshop", "S\t0\tshop.Cart.sum;shop.Page.show", f"E\tcpu\t{second}\t0\t\t\t200\t0\t0",
@@ -68,6 +70,9 @@ def add_profile(directory):
     ]  # fmt: skip
     directory.profile.write_bytes(gzip.compress("\n".join([*lines, ""]).encode()))
     (directory.system_logs / "statements-till.tsv").write_text("statement\tcount\ttotal_ms\nCOMMIT\t380\t95.0\n")
+    metrics = [OwnMetric("in use", ()), OwnMetric("pauses", (), "ms", is_total=True)]
+    answers = [answer_line(START_MS + 1000 * at_s, [at_s, 10 * at_s]) for at_s in (20, 40)]
+    (directory.system_logs / "own-metrics-shop.jsonl").write_text("".join([head_line(metrics), *answers]))
 
 
 def add_histograms(directory):

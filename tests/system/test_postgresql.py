@@ -1,14 +1,17 @@
 """The statements of a real PostgreSQL during an interval; not checked where none is installed."""
 
+import json
 import os
 import shutil
 import subprocess
 import tempfile
 import time
+from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 
 import pytest
 
+from harness.base import toolchain
 from harness.base.errors import UsageError
 from harness.base.ports import free_port
 from harness.plan.database import DatabaseSpec, parse_database
@@ -16,6 +19,10 @@ from harness.report.profiles import database_text
 from harness.system.postgresql import NAME, statement_commands
 from harness.system.profile_files import Profiler, databases
 from harness.system.statements import difference, read_statements
+from tests.support.commands import command
+from tests.support.local_server import serving
+from tests.support.off_host import jmx, request
+from tests.support.tiny import TINY_PLAN, TINY_PROFILE
 
 BEFORE = "statement\tcount\ttotal_ms\tpage_count\nSELECT a\t10\t100.5\t40\nSELECT b\t9\t9\t9\nSELECT c\t1\t1\t1\n"
 AFTER = "statement\tcount\ttotal_ms\tpage_count\nSELECT a\t30\t150.25\t440\nSELECT b\t2\t4\t6\nSELECT c\t1\t1\t1\n"
@@ -132,3 +139,47 @@ def test_a_database_that_cannot_be_read_is_named_with_the_reason(server, tmp_pat
     assert name == "postgresql"
     assert 'database "nowhere" does not exist' in why
     assert databases(tmp_path) == ()
+
+
+class Shop(BaseHTTPRequestHandler):
+    """Reads a payment from the database for each request of the load."""
+
+    database = ""
+
+    def do_GET(self):
+        if self.path == "/pay":
+            ask(self.database, "SELECT text FROM payment WHERE id = 4711")
+        self.send_response(200)
+        self.send_header("Content-Length", "0")
+        self.end_headers()
+
+    def log_message(self, *_):
+        pass
+
+
+SHOP = TINY_PLAN.replace("tiny.jmx", "shop.jmx").replace('system = "tiny"\n', "")
+
+
+@pytest.mark.real
+def test_a_run_whose_profile_names_a_postgresql_has_its_statements_in_the_report(server, tmp_path):
+    profile = f'{TINY_PROFILE}[database]\nurl = "{server}"\npassword = "SHOP_DB"\n'
+    files = ("plans/shop.jmx", jmx(request(path="/pay"))), ("plans/shop.toml", SHOP), ("env/local.toml", profile)
+    for name, content in files:
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text(content)
+    with serving(Shop, database=server) as port:
+        places = ("--home", tmp_path, "--reports", tmp_path / "reports", "--target", f"http://127.0.0.1:{port}")
+        secret = {"JMETER_HOME": str(toolchain.ensure_jmeter()), "SHOP_DB": "topsecret"}
+        done = command("scripts/run", "--plan", "shop", "--users", "1", "--loops", "5", *places, **secret)
+    directory = tmp_path / "reports" / "shop" / "run-01_1"
+    report = directory.with_suffix(".md").read_text()
+    observed = json.loads(directory.with_suffix(".json").read_text())["observed"]
+    (found,) = observed["databases"]
+    (use,) = (one for one in found["statements"] if "payment" in one["statement"])
+    assert (use["statement"], use["count"]) == ("SELECT text FROM payment WHERE id = $1", 5), done.stderr
+    assert use["page_count"] > 5 * 250
+    assert f"Statements: {found['count']} in the whole load, {found['count'] / 5:.1f} per sample of the load;" in report
+    assert "## Where the time went\n\n### postgresql\n" in report
+    assert "not profiled" not in report
+    stored = [path for path in (tmp_path / "reports").rglob("*") if path.is_file()]
+    assert [path.name for path in stored if b"topsecret" in path.read_bytes()] == []

@@ -20,7 +20,7 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import psutil
 import pytest
@@ -28,6 +28,7 @@ import pytest
 from harness.system.exceptions import count_exceptions
 from harness.system.heap import heap_uses, read_heaps
 from harness.system.jfr import write_heap
+from harness.system.own_metrics import values_of
 from harness.system.supervisor import Supervisor
 from tests.support.killbill_client import KillBill
 from tests.support.killbill_instance import (
@@ -203,6 +204,26 @@ def test_the_pools_of_the_profile_are_those_of_the_running_killbill(instance: In
         gauges = json.load(answer)["gauges"]
     assert gauges["main.pool.MaxConnections"]["value"] == MANIFEST.settings["dao_max_active"]
     assert gauges["osgi.pool.MaxConnections"]["value"] == MANIFEST.settings["osgi_dao_max_active"]
+
+
+def test_the_metrics_of_the_manifest_are_those_of_the_running_killbill(killbill: KillBill, instance: Instance) -> None:
+    source = instance.supervisor.metrics_sources["killbill"]
+
+    def published() -> dict[str, Any]:
+        with urllib.request.urlopen(source.url, timeout=10) as answer:
+            values = values_of(json.load(answer), source.metrics)
+        return dict(zip([metric.name for metric in source.metrics], values, strict=True))
+
+    before = published()
+    pay_through(killbill)
+    after = published()
+    assert [name for name, value in after.items() if value is None] == []
+    grown = {metric.name: after[metric.name] - before[metric.name] for metric in source.metrics if metric.is_total}
+    # An account, its method, an authorisation, a capture and a refund; the last may be counted after its answer.
+    assert 4 <= grown["responses 201"] <= 5
+    assert grown["responses 500"] == grown["exceptions thrown to Tomcat"] == 0
+    assert 50 * 1024**2 < after["Metaspace in use"] < MANIFEST.settings["max_metaspace_mb"] * 1024**2
+    assert after["main pool: open connections"] > 0
 
 
 class Stopped(NamedTuple):

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import gzip
 import http.client
 import json
 import shutil
+import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -16,7 +19,10 @@ import psutil
 import pytest
 
 from harness.base.errors import UsageError
+from harness.system.agent import agent_library
 from harness.system.manifest import load_manifest
+from harness.system.profile import profiles, read_events
+from harness.system.profile_files import Profiler
 from harness.system.supervisor import Supervisor
 from tests.support.paths import ROOT
 
@@ -76,6 +82,35 @@ def test_each_back_end_gets_requests_in_turn_and_nothing_is_left(balancer: str, 
     assert len(pids) == 2
     assert not any(psutil.pid_exists(pid) for pid in pids)
     assert ("nginx/" in facts.get("nginx", "")) == balancer.startswith("nginx")
+
+
+def test_the_profile_of_healthy_back_ends_names_no_lock_and_no_exception_of_theirs(tmp_path: Path) -> None:
+    with started(tmp_path, balancer="nginx") as (system, _):
+
+        def ask_often(_: int) -> set[int]:
+            client = Client(system.target_url)
+            found = {client.ask("/")[0] for _ in range(400)}
+            client.connection.close()
+            return found
+
+        with Profiler({"backends": system.processes["backends"]}, tmp_path, {}, agent=agent_library()) as profiler:
+            begin_ms = time.time_ns() // 1_000_000
+            with ThreadPoolExecutor(4) as pool:
+                statuses = set().union(*pool.map(ask_often, range(4)))
+            end_ms = time.time_ns() // 1_000_000
+        assert statuses == {200}
+    profiler.write(tmp_path / "profile.tsv.gz")
+    assert profiler.unknown == []
+    with gzip.open(tmp_path / "profile.tsv.gz", "rt", encoding="utf-8") as lines:
+        (profile,) = profiles(read_events(lines), begin_ms, end_ms)
+    assert profile.sample_count > 0  # it was recorded
+    assert profile.safepoints is not None
+    own = tuple(f"{path.stem}." for path in (MANIFEST.folder / "java").glob("*.java"))
+    assert [one for one in profile.thrown if one.method.startswith(own)] == []
+    assert [one for one in profile.locks if one.method.startswith(own)] == []
+    # Netty's leak detector creates a Throwable for one buffer in 128, and throws none.
+    assert max((one.count for one in profile.thrown), default=0) < 1600 / 20
+    assert profile.wait_ms / 1000 < profile.length_s / 2
 
 
 def test_without_a_balancer_the_first_back_end_answers_with_fifteen_quotes(tmp_path: Path) -> None:

@@ -3,6 +3,7 @@ import java.lang.instrument.Instrumentation;
 import java.lang.reflect.Field;
 import java.lang.reflect.Method;
 import java.security.ProtectionDomain;
+import java.util.Arrays;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 
@@ -68,7 +69,14 @@ public final class TraceIds {
             }
             Object headers = requestHeaders.invoke(result);
             Matcher sent = headers == null ? null : SENT.matcher((String) headers);
-            ((String[]) values.get(event))[index] = sent != null && sent.find() ? sent.group(1) : "";
+            String[] own = (String[]) values.get(event);
+            if (own.length <= index) { // from a load generator, which has no such variable
+                int known = own.length;
+                own = Arrays.copyOf(own, index + 1);
+                Arrays.fill(own, known, own.length, "");
+                values.set(event, own);
+            }
+            own[index] = sent != null && sent.find() ? sent.group(1) : "";
         } catch (ReflectiveOperationException | RuntimeException error) {
             end(error);
         }

@@ -1,10 +1,12 @@
 import csv
+import json
 import subprocess
 import sys
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from dataclasses import replace
+from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 
 import psutil
@@ -35,7 +37,9 @@ from harness.run.remote.load import (
     users_each,
 )
 from tests.support.load_generator import generator
+from tests.support.local_server import serving
 from tests.support.merges import figures, split
+from tests.support.off_host import jmx, request
 from tests.support.paths import ROOT
 from tests.support.processes import processes_of, wait_for
 from tests.support.several import BROWSE, BUY, HEAD, SPIKE, several_jmx
@@ -345,6 +349,43 @@ def test_two_generators_divide_each_of_several_loads(shared, home, two, tmp_path
     facts = run_json(tmp_path / "reports")
     assert [(one["users"], one["rate_per_s"]) for one in facts["generators"]] == [(5, 5.0), (3, 5.0)]
     assert f"{first} with 5 users and 5 new users/s" in report(tmp_path / "reports")
+
+
+class Shop(BaseHTTPRequestHandler):
+    """Records the path and the traceparent header of each request; /broken fails."""
+
+    def do_GET(self):
+        if self.path != "/":  # the harness asks whether the target answers
+            self.seen.append((self.path, self.headers["traceparent"].split("-")[1]))
+        self.send_response(500 if self.path == "/broken" else 200)
+        self.send_header("Content-Length", "0")
+        self.end_headers()
+
+    def log_message(self, *_):
+        pass
+
+
+@pytest.mark.real
+def test_the_trace_ids_of_remote_requests_are_in_the_jtl_and_the_report(shared, home, two, tmp_path):
+    (first, _), (second, _) = two
+    requests = request(name="Page", path="/page") + request(name="Broken", path="/broken")
+    (home / "plans" / "tiny.jmx").write_text(jmx(requests))
+    seen = []
+    with serving(Shop, seen=seen) as port:
+        arguments = ("--target", f"http://127.0.0.1:{port}", "--users", "2", "--loops", "3", "--trace")
+        process = shared(f"{first},{second}", *arguments)
+        out, err = process.communicate(timeout=90)
+    # Every second request fails; on a busy machine one user is done before the other begins.
+    assert process.returncode in (1, 3), out + err
+    rows = rows_of(tmp_path / "reports")
+    assert sorted((row["label"], row["trace_id"]) for row in rows) == sorted(
+        (path.removeprefix("/").capitalize(), trace_id) for path, trace_id in seen
+    )
+    assert len({trace_id for _, trace_id in seen}) == 12
+    assert {row["threadName"].partition("-Users")[0] for row in rows} == {first, second}
+    (stored,) = json.loads((tmp_path / "reports" / "tiny" / "run-01_1.json").read_text())["stored_failures"]
+    assert stored["trace_ids"]
+    assert set(stored["trace_ids"]) <= {trace_id for path, trace_id in seen if path == "/broken"}
 
 
 def server_at(address: str) -> psutil.Process:

@@ -14,6 +14,7 @@ from pathlib import Path
 
 folder = Path(os.environ["FAKE_RUN"])
 options = dict(word[2:].split("=", 1) for word in sys.argv[1:] if word.startswith("--") and "=" in word)
+options["profile"] = "--profile" in sys.argv
 with (folder / "calls").open("a") as calls:
     calls.write(json.dumps(options) + "\n")
 count = len((folder / "calls").read_text().splitlines())

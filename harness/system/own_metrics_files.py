@@ -1,0 +1,97 @@
+"""Asks the processes of a system for the metrics that they publish, during a load, and stores the answers."""
+
+from __future__ import annotations
+
+import http.client
+import json
+import threading
+import time
+import urllib.request
+from collections.abc import Mapping
+from pathlib import Path
+from types import TracebackType
+
+from harness.system.own_metrics import OwnMetrics, answer_line, head_line, read_own_metrics, values_of
+from harness.system.system import MetricsSource
+
+_PERIOD_S = 1.0
+_PERIOD_MOST_S = 5.0
+# A process may spend this share of the time on its answers; a busy one is asked less often.
+_SHARE_MOST = 0.01
+_TIMEOUT_S = 2.0
+_BYTES_MOST = 20_000_000
+_PREFIX = "own-metrics-"
+_NO_PROXY = urllib.request.build_opener(urllib.request.ProxyHandler({}))
+
+
+class OwnMetricsWriter:
+    """A thread per process that appends its metrics to own-metrics-<process>.jsonl, from entering to leaving it.
+
+    `problems` has (process, why its metrics are incomplete): it did not answer at all, or the disk was full. Problems
+    never end a run.
+    """
+
+    def __init__(self, folder: Path, sources: Mapping[str, MetricsSource]) -> None:
+        self._folder = folder
+        self._stop = threading.Event()
+        self.problems: list[tuple[str, str]] = []
+        self._threads = [
+            threading.Thread(target=self._run, args=one, name=f"metrics of {one[0]}", daemon=True)
+            for one in sources.items()
+        ]
+
+    def __enter__(self) -> OwnMetricsWriter:
+        for thread in self._threads:
+            thread.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self._stop.set()
+        for thread in self._threads:
+            thread.join()
+
+    def _run(self, process: str, source: MetricsSource) -> None:
+        path, why, has_answered = self._folder / f"{_PREFIX}{process}.jsonl", "", False
+        try:
+            self._folder.mkdir(exist_ok=True)
+            with path.open("w", encoding="utf-8", buffering=1) as lines:
+                lines.write(head_line(source.metrics))
+                while True:
+                    began_s = time.monotonic()
+                    values, problem = _ask(source)
+                    if values is not None:
+                        has_answered = True
+                        lines.write(answer_line(time.time_ns() // 1_000_000, values))
+                    why = why or problem
+                    took_s = time.monotonic() - began_s
+                    period_s = min(max(_PERIOD_S, took_s / _SHARE_MOST), _PERIOD_MOST_S)
+                    if self._stop.wait(max(0.0, period_s - took_s)):
+                        break
+        except OSError as error:
+            self.problems.append((process, error.strerror or str(error)))
+        else:
+            if not has_answered:
+                self.problems.append((process, why))
+
+
+def _ask(source: MetricsSource) -> tuple[list[float | None] | None, str]:
+    """Return the values of the metrics at this moment; without an answer None, and why."""
+    try:
+        with _NO_PROXY.open(source.url, timeout=_TIMEOUT_S) as answer:
+            document = json.loads(answer.read(_BYTES_MOST))
+    except (OSError, http.client.HTTPException) as error:
+        return None, f"{source.url}: {getattr(error, 'reason', None) or error or type(error).__name__}"
+    except (ValueError, RecursionError):
+        return None, f"{source.url} does not answer with JSON"
+    return values_of(document, source.metrics), ""
+
+
+def own_metrics(folder: Path, window_ms: tuple[int, int]) -> tuple[OwnMetrics, ...]:
+    """Return the metrics of each process whose answers are in a folder, between two instants (epoch ms)."""
+    found = []
+    for path in sorted(folder.glob(f"{_PREFIX}*.jsonl")):
+        with path.open(encoding="utf-8", errors="replace") as lines:
+            found.append(read_own_metrics(path.stem.removeprefix(_PREFIX), lines, window_ms))
+    return tuple(found)
