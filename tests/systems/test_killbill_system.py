@@ -30,6 +30,7 @@ from harness.system.heap import heap_uses, read_heaps
 from harness.system.jfr import write_heap
 from harness.system.own_metrics import values_of
 from harness.system.supervisor import Supervisor
+from harness.system.system import render
 from tests.support.killbill_client import KillBill
 from tests.support.killbill_instance import (
     BUILD,
@@ -207,10 +208,11 @@ def test_the_pools_of_the_profile_are_those_of_the_running_killbill(instance: In
 
 
 def test_the_metrics_of_the_manifest_are_those_of_the_running_killbill(killbill: KillBill, instance: Instance) -> None:
-    source = instance.supervisor.metrics_sources["killbill"]
+    (source,) = (process.metrics for process in MANIFEST.processes if process.metrics)
+    url = render(source.url, {"ports": instance.ports}, "metrics")
 
     def published() -> dict[str, Any]:
-        with urllib.request.urlopen(source.url, timeout=10) as answer:
+        with urllib.request.urlopen(url, timeout=10) as answer:
             values = values_of(json.load(answer), source.metrics)
         return dict(zip([metric.name for metric in source.metrics], values, strict=True))
 
