@@ -28,7 +28,7 @@ from harness.run.preflight import check_request
 from harness.run.request import Names
 from harness.tune.design import FULL_MOST, REPEAT_MOST, Design, designs
 from harness.tune.factors import Cell, Factor, combination_count, parse_factors, set_text, words
-from harness.tune.files import TuneFiles, find_unfinished, locked, reserve_tune
+from harness.tune.files import TuneFiles, last_tune, locked, reserve_tune
 from harness.tune.outcome import outcome_of
 from harness.tune.record import FORMAT_VERSION, RUNNING, TuneRecord, with_rest_apart
 from harness.tune.report_files import results_of, write_missing_reports
@@ -237,13 +237,21 @@ def _started(options: argparse.Namespace, record: TuneRecord) -> tuple[TuneRecor
 
 
 def _resumed(options: argparse.Namespace, record: TuneRecord) -> tuple[TuneRecord, TuneFiles]:
-    """Return the plan's unfinished experiment; UsageError when its settings or its load are others."""
-    files = find_unfinished(options.reports, record.plan)
+    """Return the plan's last experiment; UsageError when no run is left, or when its settings or its load are others.
+
+    It goes on with the budget that is given now.
+    """
+    files = last_tune(options.reports, record.plan)
     stored = files.read()
     if stored.settings != record.settings:
         todo = f"repeat its command: {stored.command} RESUME=1"
         raise UsageError(f"--resume: {stored.id} has other settings or another load", todo)
     write_missing_reports(files)
-    counted = outcome_of(stored, results_of(files, stored)).counted
+    outcome = outcome_of(stored, results_of(files, stored))
+    if not outcome.steps_left:
+        raise UsageError(f"--resume: {stored.id} is finished", "leave it out to start a new experiment")
     log(f"{stored.id}: resumed after {units.plural(len(stored.runs), 'run')}")
-    return replace(with_rest_apart(stored, {one.at for one in counted}), stop_reason=""), files
+    apart = with_rest_apart(stored, {one.at for one in outcome.counted})
+    resumed_at = len(stored.runs)
+    goes_on = replace(apart, budget_s=record.budget_s, state=RUNNING, stop_reason="", resumed_at=resumed_at)
+    return goes_on, files

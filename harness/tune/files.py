@@ -15,7 +15,7 @@ from harness.run.directory import RunDirectory, json_text, read_json, reserve_fo
 from harness.run.recorded import RecordedFolder, recorded_in
 from harness.tune.export import to_json
 from harness.tune.outcome import Outcome
-from harness.tune.record import FORMAT_VERSION, RUNNING, TuneRecord
+from harness.tune.record import FORMAT_VERSION, TuneRecord
 
 _NAME = re.compile(r"tune-(\d+)")
 
@@ -55,14 +55,12 @@ def reserve_tune(reports: Path, plan: str) -> TuneFiles:
     return TuneFiles(reserve_folder(reports / plan, next_name, "delete or move old experiments"))
 
 
-def find_unfinished(reports: Path, plan: str) -> TuneFiles:
-    """Return the plan's last experiment when it is unfinished; UsageError when there is nothing to resume."""
-    found = [TuneFiles(path) for path in recorded_in(reports / plan, _NAME)]
+def last_tune(reports: Path, plan: str) -> TuneFiles:
+    """Return the plan's last experiment; UsageError when there is none."""
+    found = recorded_in(reports / plan, _NAME)
     if not found:
         raise UsageError(f"--resume: there is no experiment of {plan} yet", "leave it out")
-    if found[-1].read().state != RUNNING:
-        raise UsageError(f"--resume: {plan}/{found[-1].name} is finished", "leave it out to start a new experiment")
-    return found[-1]
+    return TuneFiles(found[-1])
 
 
 def find_tune(reports: Path, name: str) -> TuneFiles:

@@ -115,7 +115,8 @@ def outcome_of(record: TuneRecord, results: Mapping[str, RunResult]) -> Outcome:
     effects = effects_of(record.factors, fitted, record.threshold_ratio, record.thresholds.alpha) if fitted else ()
     best = best_of(record.factors, fitted, effects, record.metric) if fitted else None
     verdict = _verdict(effects)
-    if failed := _failed(runs):
+    recent = tuple(_counted(record.runs[record.resumed_at :], results, record.metric))
+    if failed := _failed(recent):
         verdict = INVALID if any(one.is_invalid for one in failed) else verdict
         return Outcome(record, runs, fitted, effects, best, verdict, _reason(record, failed), is_decided=True)
     left = record.steps_left(frozenset(one.at for one in runs if not one.problem))

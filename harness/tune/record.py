@@ -56,8 +56,8 @@ class TuneRecord:
     are their indexes in order of measuring. `repeat` is REPEAT as given, None without it. `arguments` are options of
     scripts/run for all runs. A run should take `planned_s` beside its start, and is stopped after `limit_s`. `budget_s`
     is the time limit of everything, None without one; `spent_s` is the time used so far, including earlier attempts.
-    `state` is `running` until all runs are done or the budget ends; until then it can be resumed. `stop_reason` is why
-    it ended before.
+    `state` is `running` until all runs are done, the budget ends, or runs fail. `stop_reason` is why it ended before.
+    `resumed_at` is the number of runs before the last resumption; they do not end the experiment again.
     """
 
     format_version: int
@@ -82,6 +82,7 @@ class TuneRecord:
     git_commit: str | None
     git_changed: bool | None
     stop_reason: str = ""
+    resumed_at: int = 0
 
     @property
     def id(self) -> str:
@@ -116,8 +117,8 @@ class TuneRecord:
 
     @property
     def has_warmed_up(self) -> bool:
-        """Whether the warm-up run ended."""
-        return any(run.block == WARM_UP and run.state == ENDED for run in self.runs)
+        """Whether a warm-up run ended without a problem."""
+        return any(run.block == WARM_UP and run.state == ENDED and not run.problem for run in self.runs)
 
     @property
     def lengths_s(self) -> tuple[RunTime, ...]:

@@ -19,7 +19,7 @@ from harness.sweep.time_left import time_left_s
 from harness.tune.factors import set_text
 from harness.tune.files import TuneFiles
 from harness.tune.outcome import Outcome, outcome_of
-from harness.tune.record import ENDED, FINISHED, RUNNING, UNDER_WAY, WARM_UP, Step, TuneRecord, TuneRun
+from harness.tune.record import ENDED, FINISHED, UNDER_WAY, WARM_UP, Step, TuneRecord, TuneRun
 from harness.tune.report_files import result_of, results_of, write_tune_page
 from harness.tune.text import headline
 
@@ -61,8 +61,9 @@ class TuneRunner:
         write_tune_page(self._files, self._outcome)
         log(f"\n{self._record.id}: {headline(self._outcome)}")
         log(f"report: {shown(self._files.report)}")
-        if self._record.state == RUNNING:
-            log(f"resume with: {self._record.command} RESUME=1")
+        if self._outcome.steps_left:
+            more = " and a larger MAX" if self._record.stop_reason else ""
+            log(f"resume with: {self._record.command} RESUME=1{more}")
         return self._outcome.exit_code
 
     def _fits(self) -> bool:

@@ -222,7 +222,16 @@ def test_a_combination_that_does_not_run_ends_the_experiment(tune, tmp_path, beh
     assert again(tmp_path, "tiny/tune-01") == 3
 
 
-def test_the_budget_ends_an_experiment_before_a_run_that_does_not_fit(tune, tmp_path, monkeypatch):
+def test_an_experiment_that_failed_is_resumed(tune, tmp_path, capsys):
+    assert tune(behaviour={"3": "fail", "4": "fail"}) == 3
+    assert " PLAN=tiny RESUME=1\n" in capsys.readouterr().out
+    assert tune("--resume", behaviour={"5": "fail"}) == 0
+    record = record_of(tmp_path)
+    assert (record["verdict"], record["state"], record["resumed_at"]) == ("FOUND", "finished", 4)
+    assert [bool(run["problem"]) for run in record["runs"]][:6] == [False, False, True, True, True, False]
+
+
+def test_the_budget_ends_an_experiment_before_a_run_that_does_not_fit(tune, tmp_path, monkeypatch, capsys):
     monkeypatch.setattr(runner, "FIRST_GUESS_S", 1000.0)  # as if it took longer than it should
     assert tune("--max=6m") == 0
     record = record_of(tmp_path)
@@ -231,6 +240,11 @@ def test_the_budget_ends_an_experiment_before_a_run_that_does_not_fit(tune, tmp_
         "CANNOT TELL after 0 runs: the budget of 6 min is used up, 11 runs left out; too few runs to distinguish "
         "effects from scatter."
     )
+    monkeypatch.setattr(runner, "FIRST_GUESS_S", 30.0)
+    assert "RESUME=1 and a larger MAX\n" in capsys.readouterr().out
+    assert tune("--max=1h", "--resume") == 0
+    record = record_of(tmp_path)
+    assert (record["verdict"], record["budget_s"], len(record["runs"])) == ("FOUND", 3600, 11)
 
 
 def test_an_unknown_name_lists_the_experiments(tmp_path):
