@@ -33,6 +33,11 @@ class Attempt:
     elapsed_ms: int
     outcome: Outcome
 
+    @property
+    def end_s(self) -> float:
+        """When its answer was complete, s after the first arrival."""
+        return self.start_s + self.elapsed_ms / MS_PER_S
+
 
 @dataclass(frozen=True)
 class User:

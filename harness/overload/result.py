@@ -25,7 +25,8 @@ class LevelResult:
     `offered_per_s` are the requests per second that its users make when nothing slows them down. Its users are those
     of the schedule, those who started in it, and those of the schedule up to its end who had not started a second
     later (`missing_user_count`). The five counts sum up to `sample_count`. `goodput` is the estimate of the
-    answers within the goal per second, from batches of one second. `p90_ms` is that of all requests.
+    answers within the goal per second that arrived in the level, from batches of one second. `p90_ms` is that of all
+    requests.
     """
 
     offered_ratio: float
@@ -109,11 +110,15 @@ def _level_result(level: Level, found: Attempts, capacity_per_s: float, per_user
         rejected_fast_count=counts[Outcome.REJECTED_FAST],
         rejected_slowly_count=counts[Outcome.REJECTED_SLOWLY],
         timed_out_count=counts[Outcome.TIMED_OUT],
-        goodput=batch_means.mean(_good_per_second(attempts, level)),
+        goodput=batch_means.mean(_good_per_second(found.attempts, level)),
         p90_ms=p90_ms(attempts),
     )
 
 
 def _good_per_second(attempts: Sequence[Attempt], level: Level) -> list[float]:
-    good = Counter(int(attempt.start_s) for attempt in attempts if attempt.outcome is Outcome.GOOD)
+    """Return the good answers that arrived in each second of a level.
+
+    Not those whose requests started in it: a busy system answers steadily, whatever the chance of the arrivals.
+    """
+    good = Counter(int(attempt.end_s) for attempt in attempts if attempt.outcome is Outcome.GOOD)
     return [float(good[second]) for second in range(level.from_s, level.to_s)]
