@@ -42,6 +42,7 @@ class LiveRun:
         self._offset = 0
         self._run = ""
         self._is_stopping = False
+        self._is_broken = False
         self._names: list[str] = []
 
     def begin(self, directory: RunDirectory, spec: RunSpec) -> None:
@@ -62,17 +63,23 @@ class LiveRun:
 
     def add(self, samples: Sequence[Sample], passed_s: float) -> None:
         """Count the samples of the last second and send them to the viewers."""
-        if self._server and self._state:
+        if self._server is None or self._state is None or self._is_broken:
+            return
+        try:
             self._state.add(samples, passed_s)
             if self._server.viewer_count:
                 self._state.uses = self._newest_uses()
                 self._now = self._state.now()
-            self._server.publish()
+        except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
+            # The run is worth more than its page.
+            self._is_broken = True
+            self._log(f"LIVE: the page is not updated any more ({error!r}); the run goes on")
+        self._server.publish()
 
     def end(self, summary: RunSummary, report: str) -> None:
         """Send the verdict and the key metrics of the report, which is the file `report`."""
         result = RunResult.of(summary)
-        if self._state:
+        if self._state and not self._is_broken:
             self._now = self._state.now()
         self._end = {
             "verdict": headline(summary.verdict),

@@ -28,7 +28,7 @@ from harness.site.body import chart_script, report_body, run_body
 from harness.site.comparison import RUNS_BEFORE, judged
 from harness.site.pages import ASSETS, Page, Site, data_path, run_data
 from harness.site.series import ChartData, chart_data_of
-from harness.site.single import LIMIT_BYTES, single_page, single_prose, without_stills
+from harness.site.single import LIMIT_BYTES, single_page, single_prose, smaller
 from harness.system.profile_files import FLAME_GRAPHS
 
 # Marks a folder as a site, which a newer site may replace.
@@ -234,9 +234,10 @@ def _single_prose(report: Path, charts: frozenset[str]) -> Markup:
 
 def _write_single(report: Path, title: str, body: Markup, scripts: Sequence[str]) -> Path:
     scripts = [*scripts, asset_text("tables.js"), asset_text("pictures.js")]
-    page = single_page(title, body, asset_text("site.css"), scripts)
-    if len(page.encode()) > LIMIT_BYTES:
-        page = single_page(title, without_stills(body), asset_text("site.css"), scripts)
+    for fitted in smaller(body, report.name):
+        page = single_page(title, fitted, asset_text("site.css"), scripts)
+        if len(page.encode()) <= LIMIT_BYTES:
+            break
     path = report.with_suffix(".html")
     write_whole(path, page)
     return path

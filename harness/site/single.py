@@ -6,7 +6,7 @@ import base64
 import hashlib
 import posixpath
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from urllib.parse import unquote
 
 from markupsafe import Markup
@@ -16,6 +16,10 @@ from harness.site.template import filled
 
 # Servers of mail accept attachments of several MB; a page of this size opens at once everywhere.
 LIMIT_BYTES = 1_000_000
+# Of a page that would be too large, tables have this many rows: the first number that suffices.
+_ROWS_MOST = (1_000, 300, 100, 30)
+_TABLE_BODY = re.compile(r"<tbody>\n(.*?)</tbody>", re.DOTALL)
+_ROW = re.compile(r"<tr>.*?</tr>\n", re.DOTALL)
 _KINDS = {".svg": "image/svg+xml", ".png": "image/png"}
 
 
@@ -62,9 +66,37 @@ def single_prose(markdown: str, images: Mapping[str, bytes], charts: frozenset[s
     return prose(markdown, lambda _href: None, image_of)
 
 
-def without_stills(body: Markup) -> Markup:
-    """Return a body in which charts that can be zoomed have no image: without JavaScript they are their text."""
+def smaller(body: Markup, report_name: str) -> Iterator[Markup]:
+    """Yield the body, and then bodies that are smaller and smaller.
+
+    First the images of charts that are drawn anyway are left out, then the rows of long tables, with a last row that
+    names the report that has them.
+    """
+    yield body
+    yield _without_stills(body)
+    for rows_most in _ROWS_MOST:
+        yield _cut(body, rows_most, report_name)
+    yield _cut(_without_stills(body), _ROWS_MOST[-1], report_name)
+
+
+def _without_stills(body: Markup) -> Markup:
     return Markup(re.sub(r'<img class="still" [^>]*>', "", str(body)))
+
+
+def _cut(body: Markup, rows_most: int, report_name: str) -> Markup:
+    """Return a body whose tables have at most this many rows, and TOTAL."""
+
+    def cut(found: re.Match[str]) -> str:
+        rows = _ROW.findall(found[1])
+        if len(rows) <= rows_most + 1:
+            return found[0]
+        total = rows[-1:] if "<td>TOTAL</td>" in rows[-1] else []
+        count = len(rows) - rows_most - len(total)
+        width = rows[0].count("<td")
+        note = Markup('<tr><td colspan="{}">{} more rows: see {}</td></tr>\n').format(width, count, report_name)
+        return "<tbody>\n" + "".join([*rows[:rows_most], str(note), *total]) + "</tbody>"
+
+    return Markup(_TABLE_BODY.sub(cut, str(body)))
 
 
 def _hash(text: str) -> str:

@@ -54,3 +54,13 @@ def test_a_second_request_to_stop_does_not_end_jmeter_at_once(tmp_path, charts, 
             assert connection.getresponse().status == 200
     assert stops == [1]
     assert lines[1:] == ["stop: asked for on the live page"]
+
+
+def test_a_row_that_cannot_be_counted_ends_the_page_and_not_the_run(tmp_path, charts, spec):
+    lines = []
+    with LiveRun(0, charts, pytest.fail, lines.append) as live:
+        live.begin(RunDirectory(tmp_path / "tiny" / "run-01_1"), spec)
+        live.add([sample(sample_count=0)], 1.0)
+        live.add([sample()], 2.0)
+    assert len(lines) == 2
+    assert lines[1].startswith("LIVE: the page is not updated any more (ZeroDivisionError(")

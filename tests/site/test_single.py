@@ -8,12 +8,13 @@ import re
 import pytest
 from markupsafe import Markup
 
+from harness.report.files import write_report
 from harness.site import files
 from harness.site.body import chart_script, run_body
 from harness.site.files import write_report_page, write_run_page, write_site
-from harness.site.single import single_page, single_prose
+from harness.site.single import single_page, single_prose, smaller
 from tests.support.commands import command
-from tests.support.report_folder import add_run
+from tests.support.report_folder import HEAD, START_MS, add_run, run_folder
 
 
 def text_of(page: str) -> str:
@@ -159,3 +160,36 @@ def test_report_writes_the_page_and_names_it_with_its_size(tmp_path, charts, mon
 
 def test_a_page_has_a_title_that_is_escaped():
     assert "<title>a &lt;b&gt;</title>" in single_page("a <b>", Markup(""), "", ())
+
+
+def test_a_run_of_3000_labels_has_a_page_below_the_limit_that_says_what_it_leaves_out(tmp_path, charts):
+    run = run_folder(tmp_path, "tiny/run-07_1")
+    rows = [
+        f"{START_MS + number * 40},{100 + number % 7},Request number {number % 3000},200,OK,Users 1-1,true,,300,100"
+        for number in range(3000)
+    ]
+    run.samples.write_text("\n".join([HEAD, *rows]) + "\n", encoding="utf-8")
+    write_report(run)
+    page = write_run_page(run, charts).read_text(encoding="utf-8")
+    assert len(page.encode()) <= files.LIMIT_BYTES
+    text = text_of(page)
+    left_out = re.search(r"Request number (\d+) [^R]*?([\d]+) more rows: see run-07_1\.md TOTAL (\d+) ", text)
+    shown, more, total = map(int, left_out.groups())
+    assert total <= 3000
+    assert shown < 3000
+    assert more > 1000
+    assert page.count('<img class="still"') == 4
+
+
+def test_a_short_table_is_never_cut():
+    body = single_prose("| label | ms |\n| --- | ---: |\n| a | 1 |\n| TOTAL | 2 |\n", {}, frozenset())
+    assert all("more rows" not in one and "<td>a</td>" in one for one in smaller(body, "x.md"))
+
+
+def test_a_cut_table_has_its_first_rows_a_count_and_total():
+    rows = "".join(f"| r{number} | {number} |\n" for number in range(40))
+    body = single_prose(f"| label | ms |\n| --- | ---: |\n{rows}| TOTAL | 2 |\n", {}, frozenset())
+    *_, least = smaller(body, "x.md")
+    assert "<td>r29</td>" in least
+    assert "<td>r30</td>" not in least
+    assert '<tr><td colspan="2">10 more rows: see x.md</td></tr>\n<tr>\n<td>TOTAL</td>' in least

@@ -1,4 +1,4 @@
-// Tables that sort: a click on the title of a column sorts its rows. The row TOTAL stays the last one.
+// Tables that sort: a click on the title of a column sorts its rows. TOTAL, and a row that says how many are left out, stay last.
 "use strict";
 
 // The text of a cell without the marks of footnotes.
@@ -17,10 +17,10 @@ function sortKey(cell, isNumber) {
 function sortable(table) {
   if (!table.tHead || !table.tBodies.length) return; // a table without rows
   const rows = [...table.tBodies[0].rows];
-  const last = rows.filter((row) => ownText(row.cells[0]) === "TOTAL");
+  const last = rows.filter((row) => ownText(row.cells[0]) === "TOTAL" || row.cells[0].colSpan > 1);
   const others = rows.filter((row) => !last.includes(row));
   const heads = [...table.tHead.rows[0].cells];
-  if (others.length < 2 || rows.some((row) => row.cells.length !== heads.length)) return;
+  if (others.length < 2 || others.some((row) => row.cells.length !== heads.length)) return;
 
   function sortBy(head, column, isNumber) {
     const isRising = head.getAttribute("aria-sort") === "descending" || (!head.ariaSort && !isNumber);
