@@ -45,6 +45,7 @@ VERBS = {
     "ab": Command("harness.ab.report_command", "write the report of an A/B test again"),
     "tune": Command("harness.tune.report_command", "write the report of a designed experiment again"),
     "profile": Command("harness.report.profile_command", "print the profile of a run, or what made a label slow"),
+    "heap": Command("harness.report.heap_command", "print heap, pauses and CPU of a recording, or attach it to runs"),
     "summary": Command("harness.history.summary_command", "write reports/SUMMARY.md: all runs, newest first"),
     "pin": Command("harness.history.pin_command", "pin reference runs of a plan, list the pins, or remove one"),
     "history": Command("harness.history.command", "print a metric of a plan over time, as a table with a chart"),
@@ -62,7 +63,7 @@ SCRIPTS = {
     "scripts/check": Command("harness.run.check_command", "run a plan once and print each request with its response"),
     "scripts/gui": Command("harness.run.gui_command", "open a plan in the JMeter GUI"),
     "scripts/run": Command("harness.run.command", "run one load test and write its report"),
-    "scripts/sweep": Command("harness.sweep.command", "run a plan at several numbers of users"),
+    "scripts/sweep": Command("harness.sweep.command", "run a plan at several numbers of users or values of a setting"),
     "scripts/capacity": Command("harness.sweep.capacity_command", "find the largest number of users within a goal"),
     "scripts/overload": Command("harness.overload.command", "offer a system up to twice its capacity"),
     "scripts/ab": Command("harness.ab.command", "run two sides alternately until it is sure whether B is worse"),
@@ -85,6 +86,7 @@ examples:
   ./aggregate.py report killbill-stripe/run-01_1                writes run-01_1.md and run-01_1.json again
   ./aggregate.py report --merge gen1/run-01_1 gen2/run-01_1     merges the runs of independent load generators
   ./aggregate.py profile thruzero/run-07_1 --label home         what the system did in the slowest seconds of a label
+  ./aggregate.py heap balancer.jfr --run lb-gwlb/run-03_1       heap, pauses and CPU of a JVM that runs elsewhere
   ./aggregate.py compare run-07_1 run-07_2                      is the second run slower than the first?
   ./aggregate.py sweep killbill-stripe/sweep-02                 how many users meet the goal, with charts
   ./aggregate.py release --base folio-checkin/sweep-01 --new folio-checkin/sweep-02      the page of a release

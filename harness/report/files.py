@@ -41,6 +41,7 @@ from harness.system.histograms import Histogram, forced_ms, live_heaps, read_his
 from harness.system.own_metrics_files import own_metrics
 from harness.system.profile import Events, ProcessProfile, profiles, read_events
 from harness.system.profile_files import databases, flame_graphs, recording_name, write_flame_graphs
+from harness.system.recording import read_recordings, recorded_uses
 
 STEADY_WINDOW = parse_window("steady")
 
@@ -129,6 +130,9 @@ def _observed(
         found = replace(found, heap_uses=heap_uses(heaps, *window_ms), heap_series=heap_series(heaps, *run_ms))
     if is_constant(run):
         found = replace(found, growths=growths(resources, (window_ms[1] - window_ms[0]) / units.MS_PER_S))
+    if directory.recording.is_file():
+        with directory.recording.open(encoding="utf-8", errors="replace") as lines:
+            found = replace(found, recorded=recorded_uses(read_recordings(lines), *window_ms))
     if directory.profile.is_file():
         with gzip.open(directory.profile, "rt", encoding="utf-8", errors="replace") as lines:
             found = _with_profile(directory, run, read_events(lines), found, window_ms, run_ms[0] // units.MS_PER_S)

@@ -24,6 +24,7 @@ from harness.report.footnotes import Footnotes
 from harness.report.generators import generator_table
 from harness.report.goals import GoalResult, is_beyond
 from harness.report.growth import growth_notes, growth_table
+from harness.report.heap import heap_table, recorded_table
 from harness.report.key_figures import KEY_COLUMNS, doubts, first_error, is_tail, key_rows, left_out_text
 from harness.report.live_heaps import live_heap_text
 from harness.report.loads import rows_by_load
@@ -40,7 +41,6 @@ from harness.report.tables import cell, group_table, parts_of, table, title_of
 from harness.report.template import filled
 from harness.report.verdict import Verdict, state_line
 from harness.run.telemetry import GENERATOR, GENERATOR_PREFIX, HOST, STOLEN, Usage, process_title
-from harness.system.heap import HeapUse
 
 # Only the main load usually has enough samples for these.
 LOAD_PERCENTILES = percentiles(Table.REPORT)
@@ -236,23 +236,6 @@ def _usage_table(usages: Sequence[Usage], notes: Footnotes) -> str:
     return table(columns, [_usage_row(usage, notes) for usage in usages])
 
 
-def _heap_table(uses: Sequence[HeapUse]) -> str:
-    columns = ("process", "used MB", "range", "committed MB", "range", "reserved MB", "range", "points")
-    return table(columns, [_heap_row(use) for use in uses])
-
-
-def _heap_row(use: HeapUse) -> list[str]:
-    sizes = (
-        (use.used_bytes_mean, use.used_bytes_min, use.used_bytes_max),
-        (use.committed_bytes_mean, use.committed_bytes_min, use.committed_bytes_max),
-        (use.reserved_bytes_mean, use.reserved_bytes_min, use.reserved_bytes_max),
-    )
-    cells = []
-    for mean, low, high in sizes:
-        cells += [units.mb_text(mean), "" if low is None else f"{units.mb_text(low)}-{units.mb_text(high)}"]
-    return [cell(use.process), *cells, str(use.point_count)]
-
-
 def _exception_table(summary: RunSummary) -> str:
     rows = [
         [
@@ -350,7 +333,8 @@ def _resource_values(summary: RunSummary, charts: Gallery, folder: str) -> dict[
     """Return what the heaps and other resources did, and the classes in the heaps of a soak."""
     observed, window, run = summary.observed, summary.window, summary.run
     return {
-        "heap_table": _heap_table(observed.heap_uses) if observed.heap_uses else "",
+        "heap_table": heap_table(observed.heap_uses) if observed.heap_uses else "",
+        "recorded_table": recorded_table(observed.recorded),
         "heap_unknown": [(cell(name), cell(why)) for name, why in run.heap_unknown] if run else [],
         "growth_table": growth_table(observed.growths) if observed.growths else "",
         "growth_notes": growth_notes(observed.growths, window.length_s, is_soak=run is not None and run.is_soak),

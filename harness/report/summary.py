@@ -32,6 +32,7 @@ if TYPE_CHECKING:  # imported late, see `late_types`
     from harness.system.histograms import LiveHeap
     from harness.system.own_metrics import OwnMetrics
     from harness.system.profile import ProcessProfile
+    from harness.system.recording import RecordedUse
     from harness.system.statements import DatabaseUse
 
 FORMAT_VERSION = 3
@@ -48,6 +49,7 @@ def late_types() -> dict[str, type]:
     from harness.system.histograms import LiveHeap
     from harness.system.own_metrics import OwnMetrics
     from harness.system.profile import ProcessProfile
+    from harness.system.recording import RecordedUse
     from harness.system.statements import DatabaseUse
 
     found = (
@@ -60,6 +62,7 @@ def late_types() -> dict[str, type]:
         HeapUse,
         LiveHeap,
         ProcessProfile,
+        RecordedUse,
         DatabaseUse,
         OwnMetrics,
     )
@@ -91,6 +94,7 @@ class Observed:
     growths: tuple[Growth, ...] = ()
     live_heaps: tuple[LiveHeap, ...] = ()
     own_metrics: tuple[OwnMetrics, ...] = ()
+    recorded: tuple[RecordedUse, ...] = ()
 
 
 @dataclass(frozen=True)

@@ -58,6 +58,7 @@ from harness.run.context import RunContext, ready_jmeter, warn_of, with_generato
 from harness.run.directory import RunDirectory, reserve
 from harness.run.other_runs import OtherRuns
 from harness.run.preflight import check_request, log_warnings
+from harness.run.recording import attach, check_recording, process_of
 from harness.run.remote.load import check_users
 from harness.run.request import Request, resolve_request
 from harness.run.result import ResultFile
@@ -78,6 +79,7 @@ examples:
   scripts/run --plan killbill-stripe --rate 20 --duration 5m          (open model: 20 new users per second)
   scripts/run --plan killbill-stripe --target http://127.0.0.1:8080   (a system that already runs)
   scripts/run --env staging --target http://10.0.0.5:8080             (needs allowed_targets in env/staging.toml)
+  scripts/run --env staging --target http://10.0.0.5:8080 --jfr shop.jfr    (its heap, pauses and CPU)
   scripts/run --plan killbill-stripe --goal 'p95<1500, errors<1%, Capture.*: p99<3s, throughput>20/s'
   scripts/run --plan killbill-stripe --stop 'errors>50% for 10s, p90>5s for 30s, throughput<1/s for 1m'
   scripts/run --plan killbill-stripe --target http://10.0.0.5:8080 --remotes 10.0.0.7:1099,10.0.0.8:1099
@@ -124,6 +126,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_soak(parser)
     live = "serve a page with the current values while the run lasts: 1, or a port; only this machine can open it"
     option("--live", metavar="PORT", help=live)
+    jfr = "with --target: the flight recording of its JVM, read when the load has ended: heap, pauses and CPU"
+    option("--jfr", type=Path, metavar="FILE.jfr", help=jfr)
     option("--s3", help="s3://bucket/prefix to which the finished run is uploaded (the profile's [storage])")
     add_sure(parser)
     add_folders(parser)
@@ -156,6 +160,7 @@ def resolve(options: argparse.Namespace, request: Request) -> RunSpec:
                 "properties": properties_text(request.plan, request.set_values.property_names) or None,
                 "profile": "1" if options.profile else None,
                 "trace": "1" if options.trace else None,
+                "jfr": options.jfr.name if options.jfr else None,  # a report names no folders of a machine
             },
         ),
         series=specs.parse_series(options.series) if options.series else None,
@@ -183,6 +188,7 @@ def _run(options: argparse.Namespace, result: ResultFile) -> int:
     request = replace(request, plan=replace(request.plan, goal=goal, stop=stop))
     spec = resolve(options, request)
     check_request(request, spec.load)
+    check_recording(options.jfr, request)
     references = _references(options, spec)
     if not isinstance(spec.load, OpenLoad):
         allow_open_files(spec.load.users or 0)
@@ -209,6 +215,7 @@ def _run(options: argparse.Namespace, result: ResultFile) -> int:
                 directory.discard()  # nothing was measured, and an empty run directory would mislead
         with interrupts.held():
             stack.close()
+            _attach_recording(options, directory, context)
             summary = write_report(directory)
             catalogue = update_summary(options.reports, context.log)
             identity = f"{directory.plan}/{directory.name}"
@@ -259,6 +266,13 @@ def _references(options: argparse.Namespace, spec: RunSpec) -> References:
             raise UsageError("--base and --compare 0 exclude each other", "give one")
         return NO_REFERENCES
     return references_before(options.base, options.reports, spec.plan.name, load_record(spec.load, spec.plan.load))
+
+
+def _attach_recording(options: argparse.Namespace, directory: RunDirectory, context: RunContext) -> None:
+    """Attach the recording of JFR, if one was given; log what is not known, and the command that attaches it later."""
+    if options.jfr and (why := attach(directory, options.jfr, process_of(options.jfr), {})):
+        words = [shown(ROOT / "aggregate.py"), "heap", shown(options.jfr), "--run", shown(directory.path)]
+        context.log(f"JFR={shown(options.jfr)}: {why}; attach it later: {shlex.join(words)}")
 
 
 def compare_command(base: str, new: str, reports: Path) -> str:

@@ -99,6 +99,11 @@ class RunDirectory:
         return self.path / "histograms.tsv.gz"
 
     @property
+    def recording(self) -> Path:
+        """The heap, pauses and CPU of JVMs that the harness did not start, from attached recordings."""
+        return self.path / "recording.csv"
+
+    @property
     def profile(self) -> Path:
         """The profile of the system's JVMs, per second."""
         return self.path / "profile.tsv.gz"

@@ -19,7 +19,7 @@ RUN_FILE, SUMMARY_FILE, REPORT_FILE = "run.json", "summary.json", "report.md"
 # Enough for histories and comparisons; the samples are a thousand times larger.
 FIGURES = (RUN_FILE, SUMMARY_FILE, REPORT_FILE)
 # Measurements besides the samples: a run with other contents is another run. The other files can be regenerated.
-_EVIDENCE = ("telemetry.csv", "heap.csv", "histograms.tsv.gz", "profile.tsv.gz")
+_EVIDENCE = ("telemetry.csv", "heap.csv", "recording.csv", "histograms.tsv.gz", "profile.tsv.gz")
 # Likewise of processes of the system: the statements of databases, and the metrics that processes publish.
 _OF_SYSTEM = re.compile(r"system/(statements-.+\.tsv|own-metrics-.+\.jsonl)")
 # Metrics of remote machines: fetched after the run, and again as long as CloudWatch has them; run.json contains the

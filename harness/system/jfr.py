@@ -1,22 +1,29 @@
-"""Reads the JFR recordings of a system's JVMs with the JDK's `jfr` and writes a small heap.csv."""
+"""Reads JFR recordings of JVMs with the JDK's `jfr`, and writes what they show: heap.csv and recording.csv."""
 
 from __future__ import annotations
 
 import contextlib
+import csv
 import re
 import subprocess
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Generic, TypeVar
 
 from harness.base import process as child
 from harness.base.errors import UsageError
 from harness.base.java import java_context
-from harness.system.heap import AFTER, BEFORE, COLUMNS, EVENT, HeapPoint, printed_points
+from harness.system.heap import AFTER, BEFORE, COLUMNS, EVENT, HeapPoint, printed_points, read_heaps
+from harness.system.recording import EVENTS, RecordedEvent, csv_rows, printed_events, read_recordings
 
 # A recording of a minute takes half a second; one of a day with heap events only, some seconds.
 _DEADLINE_S = 60.0
+# A recording of another system may contain every event of hours.
+_FOREIGN_DEADLINE_S = 300.0
 _COMPLAINT = re.compile(r"^jfr print: (.+)$", re.MULTILINE)
 _COMPLAINT_BYTES = 64_000
+_T = TypeVar("_T")
 
 
 def write_heap(
@@ -29,7 +36,8 @@ def write_heap(
     trouble: dict[str, str] = {}
     points: dict[str, list[HeapPoint]] = {}
     for process, recording in recordings.items():
-        points[process], why = _read(recording, environment, deadline_s, path.with_name(f".{path.name}.printed"))
+        reading = _Reading((EVENT,), printed_points, environment, deadline_s, path.with_name(f".{path.name}.printed"))
+        points[process], why = _read(recording, reading)
         if why:
             trouble[process] = f"{'known in part' if points[process] else 'not known'}: {why}"
     try:
@@ -39,6 +47,49 @@ def write_heap(
         why = f"not known: {path.name} cannot be written ({error.strerror})"
         trouble.update({process: why for process, found in points.items() if found})
     return tuple(trouble.items())
+
+
+def read_recording(
+    recording: Path, environment: Mapping[str, str], folder: Path
+) -> tuple[tuple[RecordedEvent, ...], str]:
+    """Return the events of a recording in order of time, and what is wrong with it ("" for nothing).
+
+    `folder` gets a temporary file.
+    """
+    printed = folder / f".{recording.name}.printed"
+    reading = _Reading(EVENTS, printed_events, environment, _FOREIGN_DEADLINE_S, printed)
+    events, why = _read(recording, reading)
+    return tuple(sorted(events, key=lambda event: event.time_ms)), why
+
+
+def add_recording(heap: Path, recorded: Path, process: str, events: Sequence[RecordedEvent]) -> None:
+    """Add the events of a JVM to heap.csv and recording.csv, in place of those that they have of a JVM of this name."""
+    points = {name: list(found) for name, found in _read_csv(heap, read_heaps).items()}
+    points[process] = [event.point for event in events if event.point]
+    if any(points.values()):
+        _write(heap, points)
+    recordings = {**_read_csv(recorded, read_recordings), process: tuple(events)}
+    with recorded.open("w", encoding="utf-8", newline="") as out:
+        csv.writer(out, lineterminator="\n").writerows(csv_rows(recordings))
+
+
+def _read_csv(path: Path, read: Callable[[Iterable[str]], Mapping[str, _T]]) -> Mapping[str, _T]:
+    """Return what a file has per process; nothing without the file."""
+    if not path.is_file():
+        return {}
+    with path.open(encoding="utf-8", errors="replace") as lines:
+        return read(lines)
+
+
+@dataclass(frozen=True)
+class _Reading(Generic[_T]):
+    """How a recording is read: the events, what makes items of the printed lines, and where `jfr` prints them."""
+
+    events: tuple[str, ...]
+    parse: Callable[[Iterable[str]], Iterator[_T]]
+    environment: Mapping[str, str]
+    deadline_s: float
+    printed: Path
 
 
 def _write(path: Path, points: Mapping[str, list[HeapPoint]]) -> None:
@@ -51,10 +102,8 @@ def _write(path: Path, points: Mapping[str, list[HeapPoint]]) -> None:
                 out.write(f"{point.time_ms},{process},{sizes},{when}\n")
 
 
-def _read(
-    recording: Path, environment: Mapping[str, str], deadline_s: float, printed: Path
-) -> tuple[list[HeapPoint], str]:
-    """Return the points of a recording, and what is wrong with it ("" for nothing); `printed` is a temporary file."""
+def _read(recording: Path, reading: _Reading[_T]) -> tuple[list[_T], str]:
+    """Return the items of a recording, and what is wrong with it ("" for nothing)."""
     try:
         if recording.stat().st_size == 0:
             return [], f"{recording.name} is empty: its JVM was probably killed before writing it"
@@ -65,35 +114,34 @@ def _read(
     if jfr is None or not jfr.is_file():
         return [], f"this Java has no jfr, which reads {recording.name}"
     try:
-        return _printed(jfr, recording, environment, deadline_s, printed)
+        return _printed(jfr, recording, reading)
     except OSError as error:
         return [], f"the output of jfr cannot be written ({error.strerror})"
     except UsageError as error:
         return [], error.what
     finally:
-        printed.unlink(missing_ok=True)
+        reading.printed.unlink(missing_ok=True)
 
 
-def _printed(
-    jfr: Path, recording: Path, environment: Mapping[str, str], deadline_s: float, printed: Path
-) -> tuple[list[HeapPoint], str]:
-    command = (str(jfr), "print", "--json", "--events", EVENT, str(recording))
-    process = child.start(child.Launch("jfr", command, printed.parent, environment, printed))
+def _printed(jfr: Path, recording: Path, reading: _Reading[_T]) -> tuple[list[_T], str]:
+    printed, events = reading.printed, ",".join(reading.events)
+    command = (str(jfr), "print", "--json", "--events", events, str(recording))
+    process = child.start(child.Launch("jfr", command, printed.parent, reading.environment, printed))
     try:
         code: int | None = None
         with contextlib.suppress(subprocess.TimeoutExpired):
-            code = process.wait(deadline_s)
+            code = process.wait(reading.deadline_s)
     finally:
         child.stop(process, deadline_s=1.0)
     with printed.open(encoding="utf-8", errors="replace") as lines:
-        points = list(printed_points(lines))
+        found = list(reading.parse(lines))
     if code is None:
-        return points, f"jfr print did not read {recording.name} within {deadline_s:g} s"
+        return found, f"jfr print did not read {recording.name} within {reading.deadline_s:g} s"
     if code:
-        return points, _complaint(printed, recording) or f"jfr print ended with code {code}"
-    if not points:
-        return [], f"{recording.name} contains no {EVENT}: no garbage was collected, or the event is not recorded"
-    return points, ""
+        return found, _complaint(printed, recording) or f"jfr print ended with code {code}"
+    if not found:
+        return [], f"{recording.name} contains no {events}: no garbage was collected, or the event is not recorded"
+    return found, ""
 
 
 def _complaint(printed: Path, recording: Path) -> str:

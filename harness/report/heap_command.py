@@ -1,0 +1,91 @@
+"""`aggregate.py heap`: print heap, pauses and CPU of a flight recording, or attach it to runs."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import tempfile
+from datetime import UTC, datetime
+from pathlib import Path
+
+from harness.base.errors import EXIT_OK, UsageError
+from harness.base.paths import shown
+from harness.base.toolchain import ROOT
+from harness.base.units import MS_PER_S, duration_text
+from harness.compare.sources import find_paths, in_plan
+from harness.report.files import write_report
+from harness.report.heap import heap_table, recorded_table
+from harness.run.directory import RunDirectory
+from harness.run.recording import attach, process_of
+from harness.system.heap import heap_uses
+from harness.system.jfr import read_recording
+from harness.system.recording import RecordedEvent, recorded_uses
+
+_EPILOG = """\
+examples:
+  ./aggregate.py heap balancer.jfr                                prints heap, pauses and CPU of the whole recording
+  ./aggregate.py heap balancer.jfr --run lb-gwlb/run-03_1         adds them to the report of a run of that system
+  ./aggregate.py heap balancer.jfr --run 'lb-gwlb/run-03_*'       to each run, its own part of the recording
+  ./aggregate.py heap balancer.jfr --run lb-gwlb/run-03_1 --name gateway    with another name than the file's
+
+A JVM records with java -XX:StartFlightRecording=filename=balancer.jfr,dumponexit=true, or jcmd PID JFR.start and
+JFR.dump filename=…. Every setting of the JDK (default, profile) has the events. A run gets what was recorded during it,
+by the clocks of both machines. make run TARGET=… JFR=balancer.jfr does the same when the load has ended.
+
+exit codes: 0 success; 2 wrong use, a recording that cannot be read, or none of it during a run.
+"""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Set the options of `heap`."""
+    parser.description = "Print heap, pauses and CPU of the flight recording of any JVM, or add them to runs."
+    parser.epilog = _EPILOG
+    option = parser.add_argument
+    option("recording", type=Path, metavar="FILE.jfr", help="a flight recording of a JVM")
+    option("--run", metavar="RUN", help="add it to this run, or to the runs of a pattern such as 'lb-gwlb/run-03_*'")
+    option("--name", help="name of the JVM in tables and charts (the file's)")
+    option("--plan", help="plan of a run that is given without one, such as run-01_1")
+    option("--reports", type=Path, default=ROOT / "reports", metavar="DIR", help="folder of the runs (reports/)")
+
+
+def run(options: argparse.Namespace) -> int:
+    """Print the recording or write the reports, and return the exit code."""
+    recording = options.recording
+    if not recording.is_file():
+        raise UsageError(f"{recording}: there is no such file", "give the flight recording of a JVM")
+    process = process_of(Path(f"{options.name}.jfr") if options.name else recording)
+    if options.run:
+        paths = find_paths(in_plan([options.run], options.plan), options.reports)
+        for directory in (RunDirectory(path.resolve()) for path in paths):
+            _attach(directory, recording, process)
+        return EXIT_OK
+    with tempfile.TemporaryDirectory(prefix="recording-") as folder:
+        events, why = read_recording(recording.resolve(), {}, Path(folder))
+    if not events:
+        raise UsageError(f"{recording}: {why}", "give a recording with the JDK's setting default or profile")
+    print(_text(process, events))
+    if why:
+        print(f"\nKnown in part: {why}.")
+    return EXIT_OK
+
+
+def _attach(directory: RunDirectory, recording: Path, process: str) -> None:
+    if not directory.run_json.is_file():
+        raise UsageError(f"{shown(directory.path)}: has no run.json", "name the folder of a run that was measured here")
+    why = attach(directory, recording, process, {})
+    write_report(directory)
+    if why.startswith("not known"):
+        raise UsageError(f"{shown(directory.path)}: {process} is {why}", "its report says so, too")
+    print(os.path.relpath(directory.report) + (f": {process} is {why}" if why else ""))
+
+
+def _text(process: str, events: tuple[RecordedEvent, ...]) -> str:
+    """Return the tables of the whole recording."""
+    first_ms, last_ms = events[0].time_ms, events[-1].time_ms
+    began = datetime.fromtimestamp(first_ms / MS_PER_S, UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
+    heaps = {process: tuple(event.point for event in events if event.point)}
+    length = duration_text((last_ms - first_ms) / MS_PER_S)
+    parts = [f"# {process}: {length} from {began}", heap_table(heap_uses(heaps, first_ms, last_ms))]
+    parts.append(recorded_table(recorded_uses({process: events}, first_ms, last_ms)))
+    parts.append("CPU is % of all CPUs of the machine; collections and pauses are those of the whole recording.")
+    return "\n\n".join(parts)
