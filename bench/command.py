@@ -31,6 +31,7 @@ examples:
   scripts/bench generators                                      two load generators next to one: lost samples, rates
   scripts/bench failures                                        what it costs to store failed requests, when none fails
   scripts/bench profile                                         what PROFILE=1 costs: runs with and without, in turn
+  scripts/bench soak                                            a soak with a planted leak: what is reported of it
   scripts/bench push                                            upload of a JTL file, next to a plain copy
   scripts/bench verdicts --plans lb-nginx --repeat 10           how often a good run is DOUBTFUL
   scripts/bench run --cold                                      the start of a run, also from a fresh clone
@@ -38,7 +39,7 @@ examples:
 exit codes: 0 success; 1 a target is missed; 2 wrong use; 3 a run failed.
 """
 # Parts that are too slow to run with all others.
-_BY_NAME = ("verdicts", "generator", "held-back")
+_BY_NAME = ("verdicts", "generator", "held-back", "soak")
 # The parts in the order in which they run: the module and what it measures.
 _PARTS = {
     "run": ("run", "a run: time until ready, time until the first sample, CPU"),
@@ -58,6 +59,7 @@ _PARTS = {
     "live": ("live", "CPU time that a live page costs, by samples per second"),
     "profile": ("profile", "profiled runs next to runs that are not profiled"),
     "verdicts": ("verdicts", "every plan that starts a system, ten times: how many runs are VALID (hours)"),
+    "soak": ("soak", "a soak of a JVM that leaks 20 MB/min and one that does not: what is reported (12 min)"),
     "push": ("push", "upload of a JTL file to S3, next to a plain copy to the same server"),
 }
 

@@ -36,6 +36,8 @@ _H_PER_DAY = 24
 # Below these, a forecast is printed in minutes or hours.
 _MINUTES_BELOW_H, _HOURS_BELOW_H = 2.0, 48.0
 _NAMED_MOST = 4
+# Smaller values are printed as 0.
+_SHOWN_LEAST = 0.01
 
 
 @dataclass(frozen=True)
@@ -116,8 +118,9 @@ def _row(growth: Growth) -> list[str]:
 
 def _shown(value: float, resource: _Resource) -> str:
     scaled = value / resource.divisor
-    text = f"{scaled:.0f}" if abs(scaled) >= 100 else f"{scaled:.3g}"
-    return "0" if text == "-0" else text
+    if abs(scaled) < _SHOWN_LEAST:
+        return "0"
+    return f"{scaled:.0f}" if abs(scaled) >= 100 else f"{scaled:.3g}"
 
 
 def left_text(growth: Growth) -> str:
@@ -150,7 +153,11 @@ def growth_text(growth: Growth) -> str:
 
 def growth_values(found: Sequence[Growth]) -> Iterator[Values]:
     """Yield what grows, with forecasts; nothing when all is steady."""
-    growing = [growth_text(growth) for growth in found if growth.verdict == GROWS]
+    order = list(_RESOURCES)
+    claimed = sorted(
+        (growth for growth in found if growth.verdict == GROWS), key=lambda growth: order.index(growth.resource)
+    )
+    growing = [growth_text(growth) for growth in claimed]
     if growing:
         rest = len(growing) - _NAMED_MOST
         yield {"what": "; ".join(growing[:_NAMED_MOST]) + (f"; and {rest} more" if rest > 0 else "")}

@@ -5,42 +5,22 @@ import json
 
 import pytest
 
+from bench.soak import LEAKED_CLASS, system_toml
 from harness.metrics.growth import GROWS, STEADY, growths
 from harness.run.directory import RunDirectory
 from harness.system.heap import heap_after_gc, read_heaps
 from harness.system.histograms import forced_ms, read_histograms
-from tests.support.paths import ROOT
 from tests.support.tiny import arguments_of_run, start_script
 
 LEAK_PER_S, GARBAGE_PER_S = 4_000_000, 100_000_000
-HEAP_BYTES = 256 * 1024 * 1024
+HEAP_MB = 256
 DURATION_S = 8
-PROCESS = f"""
-[[process]]
-name = "NAME"
-command = [
-  "{{{{ java }}}}", "-XX:+UseSerialGC", "-Xms256m", "-Xmx256m", "-Xmn8m",
-  "-XX:StartFlightRecording=settings={ROOT}/systems/lb/heap.jfc,filename={{{{ logs }}}}/NAME.jfr,dumponexit=true",
-  "{ROOT}/bench/programs/Leaky.java", "{{{{ ports.PORT }}}}", "LEAK", "{GARBAGE_PER_S}",
-]
-ready = {{ url = "http://127.0.0.1:{{{{ ports.PORT }}}}/", contains = "ok", deadline_s = 30 }}
-recording = "NAME.jfr"
-"""
-
-
-def process_of(name, port, leak):
-    return PROCESS.replace("NAME", name).replace("PORT", port).replace("LEAK", str(leak))
-
-
-SYSTEM = (
-    'format_version = 1\ntitle = "A leak and none"\ntarget = "http://127.0.0.1:{{ ports.http }}"\n'
-    "[ports]\nhttp = 0\nother = 0\n" + process_of("leaky", "http", LEAK_PER_S) + process_of("sound", "other", 0)
-)
 
 
 @pytest.mark.real
 def test_a_soak_finds_the_leak_its_class_and_its_end_and_no_leak_where_there_is_none(home, tmp_path):
-    (home / "systems" / "tiny" / "system.toml").write_text(SYSTEM)
+    manifest = system_toml(LEAK_PER_S, GARBAGE_PER_S, HEAP_MB)
+    (home / "systems" / "tiny" / "system.toml").write_text(manifest)
     arguments = arguments_of_run(home, tmp_path, ["--soak", "--duration", str(DURATION_S)])
     process = start_script("run", arguments, tmp_path, "works", {})
     text, _ = process.communicate(timeout=120)
@@ -50,8 +30,8 @@ def test_a_soak_finds_the_leak_its_class_and_its_end_and_no_leak_where_there_is_
     summary = json.loads(directory.summary_json.read_text())
     heaps = {heap["process"]: heap for heap in summary["observed"]["live_heaps"]}
     assert [moment["moment"] for moment in heaps["leaky"]["moments"]] == ["start", "middle", "end"]
-    assert "Leaky$Entry" in [grown["class_name"] for grown in heaps["leaky"]["classes"]]
-    assert "Leaky$Entry" not in [grown["class_name"] for grown in heaps["sound"]["classes"]]
+    assert LEAKED_CLASS in [grown["class_name"] for grown in heaps["leaky"]["classes"]]
+    assert LEAKED_CLASS not in [grown["class_name"] for grown in heaps["sound"]["classes"]]
     assert summary["run"]["is_soak"] and summary["run"]["histogram_unknown"] == []
 
     # Ten minutes are the least for a report; the same computation takes these seconds.
@@ -64,7 +44,7 @@ def test_a_soak_finds_the_leak_its_class_and_its_end_and_no_leak_where_there_is_
     leaky, sound = found["leaky"], found["sound"]
     assert leaky.verdict == GROWS, leaky
     assert leaky.per_hour / 3600 == pytest.approx(LEAK_PER_S, rel=0.2)
-    assert leaky.left_h * 3600 == pytest.approx((HEAP_BYTES - leaky.last) / LEAK_PER_S, rel=0.3)
+    assert leaky.left_h * 3600 == pytest.approx((HEAP_MB * 1024 * 1024 - leaky.last) / LEAK_PER_S, rel=0.3)
     assert sound.verdict == STEADY, sound
 
     report = directory.report.read_text()
