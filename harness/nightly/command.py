@@ -12,6 +12,7 @@ from harness.base.errors import EXIT_OK, HarnessError, UsageError
 from harness.base.guardian import Guardian
 from harness.base.interrupts import Interrupts
 from harness.base.java import jmeter_java_version
+from harness.base.log import log
 from harness.base.s3_address import parse_location
 from harness.history.acceptance_files import ACCEPTED, read_acceptances
 from harness.nightly.files import locked
@@ -91,7 +92,7 @@ def run(options: argparse.Namespace) -> int:
             storage.fetch(options.reports, loads)
         nightly = NightlyRunner(options, suite, loads, storage, interrupts, stack.enter_context(Guardian()))
         with interrupts.held():
-            return nightly.run(_html_page if options.html else None)
+            return nightly.run(html_page if options.html else None)
 
 
 def _checked(run: SuiteRun, suite: Suite, options: argparse.Namespace) -> Load:
@@ -146,8 +147,12 @@ def _print_plan(suite: Suite, loads: tuple[Load, ...]) -> None:
         print("this exceeds the budget: the last runs may be skipped, then the exit code is 3")
 
 
-def _html_page(report: Path) -> Path:
-    """Write a nightly report as one HTML file and return its path."""
+def html_page(report: Path) -> Path | None:
+    """Write a nightly report as one HTML file and return its path; log why and return None when that fails."""
     from harness.site.files import write_report_page  # deferred: only --html needs the site
 
-    return write_report_page(report)
+    try:
+        return write_report_page(report)
+    except HarnessError as error:  # the nightly run has its verdict and its report
+        log(str(error))
+        return None

@@ -69,10 +69,10 @@ class NightlyRunner:
         self._began_s = time.monotonic() - self._record.spent_s
         self._write(self._record)
 
-    def run(self, write_html: Callable[[Path], Path] | None = None) -> int:
+    def run(self, write_html: Callable[[Path], Path | None] | None = None) -> int:
         """Do the remaining runs, write the report, return the exit code.
 
-        `write_html` writes a report as one HTML file, and returns its path.
+        `write_html` writes a report as one HTML file, and returns its path, None when it could not.
         """
         while self._record.waiting and not self._interrupts.count:
             self._do(self._record.waiting[0])

@@ -7,6 +7,7 @@ import pytest
 
 from harness.base.errors import ServiceError
 from harness.nightly import notifiers
+from harness.nightly.command import html_page
 from harness.nightly.files import NightlyFiles
 from harness.nightly.notice import Notice
 from harness.nightly.outcome import nightly_result
@@ -85,3 +86,15 @@ def test_the_nightly_report_is_written_again_as_one_html_file(tmp_path: Path) ->
     done = command("aggregate.py", "nightly", record.name, "--reports", tmp_path, "--home", tmp_path, "--html")
     assert f"{record.name}.html: the report as one HTML file of " in done.stdout, done.stderr
     assert '<div class="judged ' in files.report.with_suffix(".html").read_text(encoding="utf-8")
+
+
+def test_an_html_file_that_cannot_be_written_is_reported_and_ends_nothing(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    report = tmp_path / "2026-11-21.md"
+    report.write_text("# Nightly\n\n**OK.**\n")
+    (tmp_path / "2026-11-21.html").mkdir()
+    assert html_page(report) is None
+    assert "2026-11-21.html cannot be written (Is a directory)" in capsys.readouterr().out
+    (tmp_path / "2026-11-21.html").rmdir()
+    assert html_page(report) == tmp_path / "2026-11-21.html"
