@@ -5,20 +5,20 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from harness.base.config import did_you_mean
 from harness.base.errors import UsageError
-from harness.compare.comparable import unlike_request
-from harness.compare.reference import compared_run
-from harness.compare.result import RunResult
-from harness.compare.sides import is_in
-from harness.compare.sources import find_paths, in_plan, is_there, read_result
 from harness.history.catalogue import Entry
 from harness.history.pin_files import read_pins
 from harness.plan.load import LoadRecord
 from harness.plan.thresholds import Thresholds
 from harness.report.compared import ComparedRun
 from harness.run.directory import RUN_NAME, SWEEP_NAME
+
+# What compares is imported late: every run would wait for it before its load, and many have no reference.
+if TYPE_CHECKING:
+    from harness.compare.result import RunResult
 
 _PREVIOUS, _GIVEN = "previous run", "BASE"
 
@@ -70,6 +70,8 @@ def _pinned(name: str, folder: Path, pins: Mapping[str, str]) -> Reference:
 
 
 def _given(base: str, reports: Path, plan: str, pins: Mapping[str, str]) -> Reference:
+    from harness.compare.sources import find_paths, in_plan
+
     try:
         paths = find_paths(in_plan([base], plan), reports)
     except UsageError as error:
@@ -84,6 +86,9 @@ def _given(base: str, reports: Path, plan: str, pins: Mapping[str, str]) -> Refe
 
 def _check(base: str, path: Path, plan: str, load: LoadRecord) -> None:
     """Raise UsageError unless BASE can be read, and has the plan and the load of the run that is to start."""
+    from harness.compare.comparable import unlike_request
+    from harness.compare.sources import is_there, read_result
+
     if not is_there(path):
         raise UsageError(f"--base {base}: {path.parent.name}/{path.name} does not exist", "pin another run: make pin")
     run = read_result(path).run
@@ -104,6 +109,9 @@ def compared_with(
 
 
 def _compared(reference: Reference, new: RunResult, thresholds: Thresholds, reports: Path) -> ComparedRun:
+    from harness.compare.reference import compared_run
+    from harness.compare.sources import is_there, read_result
+
     path, role = reference.path, reference.role
     failed = ComparedRun("/".join(path.resolve().parts[-2:]), role)
     if not is_there(path):
@@ -118,6 +126,8 @@ def _compared(reference: Reference, new: RunResult, thresholds: Thresholds, repo
 
 def _link(path: Path, new: RunResult, reports: Path) -> str:
     """Return the path of a reference's report from that of the run; empty unless it is a run in the reports folder."""
+    from harness.compare.sides import is_in
+
     if not RUN_NAME.fullmatch(path.name) or not is_in(path, reports):
         return ""
     plan, report = path.resolve().parent.name, f"{path.name}.md"

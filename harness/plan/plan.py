@@ -127,6 +127,13 @@ class Plan:
         return {**self.properties, **(self.embedded_properties if is_embedded else {}), **self.given}
 
 
+def is_jmx_path(plan: str, plans: Path) -> bool:
+    """Return whether PLAN is the path of a JMX, and not the file of a plan that exists."""
+    path = Path(plan)
+    is_planned = path.resolve().parent == plans.resolve() and path.with_suffix(".toml").is_file()
+    return path.suffix == ".jmx" and ("/" in plan or path.is_file()) and not is_planned
+
+
 def load_plan(plans_dir: Path, name: str, changes: Mapping[str, Any] | None = None) -> Plan:
     """Return plans/<name>.toml. The UsageError lists the available plans, or names the wrong key.
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import shlex
+from collections.abc import Sequence
 from contextlib import AbstractContextManager, ExitStack, nullcontext
 from dataclasses import replace
 from functools import partial
@@ -21,9 +22,8 @@ from harness.base.open_files import allow_open_files
 from harness.base.paths import shown
 from harness.base.ports import free_port
 from harness.base.toolchain import ROOT, ensure_charts, ensure_flame_graphs, ensure_profile_reader
-from harness.compare.result import RunResult
 from harness.history.previous import previous_run
-from harness.history.references import NO_REFERENCES, References, compared_with, references_before
+from harness.history.references import NO_REFERENCES, Reference, References, compared_with, references_before
 from harness.history.summary_files import update_summary
 from harness.plan import spec as specs
 from harness.plan.goal_input import goal_names, resolve_goal
@@ -32,9 +32,11 @@ from harness.plan.properties import properties_text
 from harness.plan.spec import RunSpec
 from harness.plan.stop import parse_stop
 from harness.report.cloudwatch import metrics_after
+from harness.report.compared import ComparedRun
 from harness.report.files import add_comparisons, write_report
 from harness.report.screen import show_closing, show_interim
 from harness.report.setup import load_text
+from harness.report.summary import RunSummary
 from harness.run.arguments import (
     SOAK_DURATION,
     add_folders,
@@ -221,10 +223,7 @@ def _run(options: argparse.Namespace, result: ResultFile) -> int:
             identity = f"{directory.plan}/{directory.name}"
             previous = previous_run(catalogue.entries, identity)
             chosen = references.after(previous, options.reports)
-            new = RunResult.of(summary)
-            if chosen and len(new.labels) >= _MANY_LABELS:
-                context.log(f"comparing {units.plural(len(new.labels), 'label')} with those of earlier runs")
-            compared = compared_with(chosen, new, spec.plan.thresholds, options.reports)
+            compared = _compared(summary, chosen, options.reports, spec, context)
             summary = add_comparisons(directory, summary, compared)
         if spec.profile.cloudwatch:
             metrics_after(identity, spec.profile.cloudwatch, [directory], context.log)
@@ -257,6 +256,20 @@ def _live(port: int | None, interrupts: Interrupts) -> AbstractContextManager[Li
     from harness.live.view import LiveRun  # deferred: only --live needs the site's scripts
 
     return LiveRun(port or free_port(), ensure_charts(), interrupts.ask, log)
+
+
+def _compared(
+    summary: RunSummary, chosen: Sequence[Reference], reports: Path, spec: RunSpec, context: RunContext
+) -> tuple[ComparedRun, ...]:
+    """Return the comparison of the finished run with each of its references."""
+    if not chosen:
+        return ()
+    from harness.compare.result import RunResult  # imported late: a run without references needs no comparison
+
+    new = RunResult.of(summary)
+    if len(new.labels) >= _MANY_LABELS:
+        context.log(f"comparing {units.plural(len(new.labels), 'label')} with those of earlier runs")
+    return compared_with(chosen, new, spec.plan.thresholds, reports)
 
 
 def _references(options: argparse.Namespace, spec: RunSpec) -> References:

@@ -24,10 +24,9 @@ from harness.base.paths import shown
 from harness.base.secrets import find_secrets, mask_secrets
 from harness.base.units import MS_PER_S
 from harness.plan import spec as specs
-from harness.plan.adopt.first_look import is_jmx_path
 from harness.plan.allowed_targets import check_allowed
 from harness.plan.load import LoadRequest, resolve_load
-from harness.plan.plan import Plan, load_plan
+from harness.plan.plan import Plan, is_jmx_path, load_plan
 from harness.plan.properties import load_properties, target_properties, with_properties
 from harness.plan.spec import Profile
 from harness.run.arguments import add_plan_alone, refuse_empty

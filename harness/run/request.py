@@ -11,10 +11,9 @@ from harness.base.errors import UsageError
 from harness.base.secrecy import secret_values
 from harness.base.secrets import environment_secrets, find_secrets
 from harness.plan import spec as specs
-from harness.plan.adopt.first_look import first_look, is_jmx_path
 from harness.plan.allowed_targets import check_allowed, check_hosts
 from harness.plan.load import Load
-from harness.plan.plan import Plan, load_plan
+from harness.plan.plan import Plan, is_jmx_path, load_plan
 from harness.plan.properties import with_properties
 from harness.plan.spec import Profile, RunSpec, Target
 from harness.run.remote.load import Remote, check_reach, parse_remotes
@@ -87,6 +86,8 @@ def resolve_request(names: Names, home: Path, build: Path) -> Request:
     profile = specs.load_profile(home / "env", names.profile)
     plans, plan_name = home / "plans", names.plan
     if is_jmx_path(plan_name, plans):
+        from harness.plan.adopt.first_look import first_look  # imported late: few runs are of a JMX
+
         plans, plan_name = first_look(Path(plan_name), build)
     plan = load_plan(plans, plan_name, profile.plan_changes.get(plan_name))
     if names.properties:

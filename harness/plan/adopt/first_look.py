@@ -18,13 +18,6 @@ from harness.plan.adopt.groups import GroupSize
 _DURATION_S = 60
 
 
-def is_jmx_path(plan: str, plans: Path) -> bool:
-    """Return whether PLAN is the path of a JMX, and not the file of a plan that exists."""
-    path = Path(plan)
-    is_planned = path.resolve().parent == plans.resolve() and path.with_suffix(".toml").is_file()
-    return path.suffix == ".jmx" and ("/" in plan or path.is_file()) and not is_planned
-
-
 def first_look(jmx: Path, build: Path) -> tuple[Path, str]:
     """Write a plan of the JMX with all fixes, for one user and a minute; return its folder and its name.
 
