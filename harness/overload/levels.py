@@ -18,6 +18,8 @@ REST_RATIO, MOST_RATIO = OFFERED_RATIOS[0], OFFERED_RATIOS[-1]
 # levels at half of it.
 RECOVERY_LEVELS = 5
 LEVEL_LEAST_S, LEVEL_MOST_S = 10, 3600
+# With fewer good answers among the requests of the first level the system is overloaded from the beginning.
+REST_GOOD_LEAST_RATIO = 0.9
 
 
 @dataclass(frozen=True)

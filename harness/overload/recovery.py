@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from harness.overload.attempts import Attempt, Outcome
-from harness.overload.levels import Level
+from harness.overload.levels import REST_GOOD_LEAST_RATIO, Level
 
 WINDOW_S = 5
 # A window may be so much worse than the worst one before the overload: there are only a few of those.
@@ -34,6 +34,11 @@ class Recovery:
 def recovery_of(attempts: Sequence[Attempt], before: Level, after: Level) -> Recovery:
     """Return the recovery; `before` is the first level, `after` the stage after the fall of the load."""
     watched_s = after.to_s - after.from_s
+    rest = [attempt.outcome for attempt in attempts if before.from_s <= attempt.start_s < before.to_s]
+    if rest.count(Outcome.GOOD) < REST_GOOD_LEAST_RATIO * len(rest):
+        return Recovery(
+            None, watched_s, reason="the first level was an overload already: there is nothing to return to"
+        )
     windows = list(_windows(attempts, before))
     goodputs = [goodput for goodput, _ in windows]
     p90s = [p90 for _, p90 in windows if p90 is not None]

@@ -21,6 +21,7 @@ from harness.compare.comparison import CANNOT_TELL
 from harness.metrics.batch_means import Estimate
 from harness.metrics.distributions import student_t_quantile
 from harness.metrics.shift import CONFIDENCE
+from harness.overload.levels import REST_GOOD_LEAST_RATIO
 from harness.overload.result import LevelResult
 
 COLLAPSE, GRACEFUL = "CONGESTION COLLAPSE", "GRACEFUL"
@@ -56,6 +57,11 @@ def judge(levels: Sequence[LevelResult]) -> Verdict:
     peak, last = max(levels, key=lambda level: level.goodput.value), levels[-1]
     if not peak.goodput.value:
         return Verdict(CANNOT_TELL, "no request was answered within the goal at any level")
+    rest = levels[0]
+    if rest.good_count < REST_GOOD_LEAST_RATIO * rest.sample_count:
+        share = _percent(rest.good_count / rest.sample_count)
+        what = f"overloaded at {_percent(rest.offered_ratio)} % already: only {share} % of the requests were good"
+        return Verdict(CANNOT_TELL, f"{what}; the capacity is lower than assumed")
     kept, low, high = ratio_interval(last.goodput, peak.goodput)
     text = (
         f"at {_percent(last.offered_ratio)} % load the goodput is {_percent(kept)} % of its peak of "

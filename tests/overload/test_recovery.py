@@ -44,6 +44,13 @@ def test_without_good_answers_before_the_overload_recovery_is_unknown():
     assert "nothing to return to" in found.reason
 
 
+def test_a_first_level_that_is_an_overload_itself_is_no_measure():
+    attempts = [*every_100_ms(0, 8, 200), *every_100_ms(8, 10, 4000, Outcome.LATE), *every_100_ms(20, 60, 200)]
+    found = recovery_of(attempts, _BEFORE, _AFTER)
+    assert found.after_s is None
+    assert found.reason == "the first level was an overload already: there is nothing to return to"
+
+
 def test_p90_is_the_nearest_rank():
     assert p90_ms([Attempt(0.0, elapsed_ms, Outcome.GOOD) for elapsed_ms in range(1, 11)]) == 9.0
     assert p90_ms([]) is None

@@ -130,6 +130,16 @@ def test_the_goodput_of_a_busy_server_scatters_less_than_the_arrivals():
     assert last.goodput.error < 0.2
 
 
+def test_a_system_that_is_overloaded_from_the_beginning_is_not_called_graceful():
+    # It has collapsed in the warm-up: 4 good answers per second at every level, so nothing is lost later.
+    levels = tuple(level(ratio, [4.0] * 30) for ratio in (0.5, 0.75, 1.0, 1.25, 1.5, 2.0))
+    verdict = judge(levels)
+    assert verdict.state == CANNOT_TELL
+    assert verdict.reason.startswith("overloaded at 50 % already: only 40 % of the requests were good")
+    # The same goodput of a system that is idle enough at first is a graceful one.
+    assert judge((replace(levels[0], good_count=levels[0].sample_count), *levels[1:])).state == GRACEFUL
+
+
 def test_without_any_good_answer_nothing_is_claimed():
     verdict = judge([level(ratio, [0.0] * 10) for ratio in (0.5, 0.75, 1.0, 1.25, 1.5, 2.0)])
     assert verdict.state == CANNOT_TELL

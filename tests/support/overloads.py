@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 from collections import deque
 from collections.abc import Sequence
+from dataclasses import replace
 
 from harness.jtl.sample import Sample
 from harness.metrics import batch_means
@@ -81,12 +82,16 @@ def _samples(queue_most: int, level_s: int, chance: random.Random) -> list[Sampl
 
 
 def levels_with(goodputs: Sequence[float], seed: int, length_s: int = 30) -> tuple[LevelResult, ...]:
-    """Return levels with these true goodputs (1/s); each second of a level has a Poisson number of good answers."""
+    """Return levels with these true goodputs (1/s); each second of a level has a Poisson number of good answers.
+
+    All requests of the first level are good.
+    """
     chance = random.Random(seed)
-    return tuple(
+    first, *others = (
         level(ratio, [float(_poisson(chance, goodput)) for _ in range(length_s)])
         for ratio, goodput in zip(OFFERED_RATIOS, goodputs, strict=True)
     )
+    return (replace(first, good_count=first.sample_count, late_count=0), *others)
 
 
 def level(ratio: float, good_per_second: Sequence[float]) -> LevelResult:
