@@ -153,7 +153,7 @@ about.BASE := BASE=run-07_1                runs of the baseline: one or several,
 about.run.BASE := BASE=run-07_1                compare with this run, pin or report (default: the previous run and the pins)
 about.soak.BASE := $(about.run.BASE)
 about.release.BASE := BASE=folio-checkin/sweep-01     sweep of the earlier release, likewise (required)
-about.LONG := LONG=folio-checkin/run-03_1     a longer run of the release: memory and response times from start to end
+about.LONG := LONG=folio-checkin/run-03_1     a longer run of the release, for the growth of memory
 about.TEMPLATE := TEMPLATE=ptf                layout of the page (default: ptf)
 about.COMPARE := COMPARE=0                    compare the run with nothing
 about.THRESHOLD := THRESHOLD="p95=20%"          the smallest relevant change (default: the plan's)

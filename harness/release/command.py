@@ -50,7 +50,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     option = parser.add_argument
     option("--base", required=True, metavar="SWEEP", help="sweep of the earlier release, or TITLE=SWEEP")
     option("--new", required=True, metavar="SWEEP", help="sweep of the release, or TITLE=SWEEP")
-    option("--long", metavar="RUN", help="a longer run of the release: response times and memory from start to end")
+    option("--long", metavar="RUN", help="a longer run of the release, for the growth of memory")
     option("--template", choices=tuple(TEMPLATES), default="ptf", help="layout of the page (ptf)")
     option("--anyway", action="store_true", help="also judge runs that are DOUBTFUL or differ in load")
     option("--reports", type=Path, default=ROOT / "reports", help="default: reports/")

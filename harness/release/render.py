@@ -10,7 +10,7 @@ from urllib.parse import quote
 from harness.release.around import around_tables
 from harness.release.changes import label_table, level_table, one_sided, reasons
 from harness.release.infrastructure import infrastructure_table, read_times
-from harness.release.long_run import long_lines, memory_table
+from harness.release.long_run import long_lines
 from harness.release.release import Release, record_of
 from harness.release.resources import (
     DATABASES,
@@ -22,6 +22,7 @@ from harness.release.resources import (
 )
 from harness.release.summary import headline, overview_lines, recommendations, settings_of, summary_lines
 from harness.release.tables import error_table, goal_table, run_table
+from harness.report.growth import growth_notes, growth_table
 from harness.report.markdown import image
 from harness.report.notes import NOTES_BEGIN, NOTES_END
 from harness.report.tables import cell, one_line, table
@@ -103,7 +104,8 @@ def _resources(release: Release) -> dict[str, Any]:
         "growth": [(name, found) for name, found in growth if found],
         "growth_note": growth_note(),
         "long": [(name, cell(value)) for name, value in long_lines(long)] if long else [],
-        "long_table": memory_table(long) if long else "",
+        "long_table": growth_table(long.observed.growths) if long and long.observed.growths else "",
+        "long_notes": growth_notes(long.observed.growths, long.window.length_s, is_soak=True) if long else [],
     }
 
 

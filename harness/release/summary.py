@@ -21,6 +21,7 @@ from harness.release.release import Release, record_of
 from harness.release.resources import overcommitted
 from harness.release.tables import missed_goals, new_errors
 from harness.report.growth import growth_text
+from harness.report.verdict import DOUBTFUL
 from harness.sweep.growth import growth_per_run, memory_of_runs
 from harness.sweep.pairs import FigureComparison
 from harness.sweep.text import answer_text, users_text
@@ -166,12 +167,21 @@ def _of_memory(release: Release) -> Iterator[str]:
 
 
 def _of_doubt(release: Release) -> Iterator[str]:
+    """Yield what makes the levels with CANNOT TELL judgeable: other runs than the DOUBTFUL ones, or more runs."""
     unsure = {users: found for users, found in release.levels.items() if found.verdict == CANNOT_TELL}
-    if not unsure:
-        return
-    more = max((found.further_runs or 0 for found in unsure.values()), default=0)
-    how = f"{units.plural(more, 'more run')} a side would be needed" if more else "repeat both sweeps with REPEAT=5"
-    yield f"At {users_text(unsure)} the change cannot be told from noise: {how}, alternating between the releases."
+    doubtful: dict[str, list[int]] = {}
+    for users in unsure:
+        runs = (*release.compared.base[users], *release.compared.new[users])
+        for why in dict.fromkeys("; ".join(run.verdict.reasons) for run in runs if run.verdict and run.is_doubtful):
+            doubtful.setdefault(why, []).append(users)
+    for why, users_of in doubtful.items():
+        yield f"Measure {users_text(users_of)} again: runs are {DOUBTFUL} ({why})."
+    known = {users for users_of in doubtful.values() for users in users_of}
+    noisy = [users for users in unsure if users not in known]
+    if noisy:
+        more = max(unsure[users].further_runs or 0 for users in noisy)
+        how = f"{units.plural(more, 'more run')} a side would be needed" if more else "repeat both sweeps with REPEAT=5"
+        yield f"At {users_text(noisy)} the change cannot be told from noise: {how}, alternating between the releases."
 
 
 def _of_setup(release: Release) -> Iterator[str]:

@@ -10,6 +10,8 @@ import pytest
 
 from harness.base.errors import UsageError
 from harness.cli import main
+from harness.metrics.growth import GROWS, HEAP, Growth
+from harness.report.summary import Observed
 from tests.support.releases import NOTE, save_release
 
 SLOWER_MS = {"Search": 30.0, "Pay": 65.0}
@@ -133,6 +135,20 @@ def test_without_a_change_nothing_is_slower_and_nothing_is_recommended_for_it(ca
     assert "Find the cause" not in calm
 
 
+def test_levels_with_a_doubtful_run_are_not_judged_and_are_to_be_measured_again(shop, tmp_path):
+    reports = tmp_path / "reports"
+    shutil.copytree(shop[0].parent, reports)
+    path = reports / "tiny" / "run-02_2.json"
+    run = json.loads(path.read_text())
+    run["verdict"] |= {"state": "DOUBTFUL", "reasons": ["not steady"]}
+    path.write_text(json.dumps(run))
+    release(reports)
+    text = (reports / "tiny" / "release-sweep-01-sweep-02.md").read_text()
+    assert "- Measure 4 users again: runs are DOUBTFUL (not steady)." in section(text, "Recommendations")
+    assert {(row[1], row[5]) for row in rows_of(text, "Labels")[3:]} == {("2", "REGRESSED"), ("4", "CANNOT TELL")}
+    assert "Slower in sweep-02: TOTAL at 2 users; Pay at 2 users." in section(text, "Summary")
+
+
 def test_levels_of_one_side_only_are_named_and_not_compared(calm):
     assert "Only sweep-02 has 3 users: not compared." in section(calm, "Summary")
     assert {row[1] for row in rows_of(calm, "Labels")[1:]} == {"2"}
@@ -152,7 +168,7 @@ def test_titles_name_the_releases(shop, tmp_path):
 def unlike(tmp_path_factory):
     """Return a folder with sweeps that cannot be compared with each other."""
     reports = tmp_path_factory.mktemp("unlike") / "reports"
-    save_release(reports, "02", levels=(2,))
+    save_release(reports, "02", levels=(2, 5))
     save_release(reports, "03", levels=(2,), plan="other")
     save_release(reports, "04", levels=(3,))
     record = json.loads((reports / "tiny" / "sweep-02.json").read_text())
@@ -167,7 +183,7 @@ def unlike(tmp_path_factory):
         ("tiny/sweep-09", "tiny/sweep-02", "there is no such sweep"),
         ("tiny/sweep-02", "tiny/sweep-02", "both --new and --base"),
         ("other/sweep-03", "tiny/sweep-02", "is a sweep of other, tiny/sweep-02 of tiny; give two sweeps of the same"),
-        ("tiny/sweep-04", "tiny/sweep-02", "no level in common (3 users against 2 users)"),
+        ("tiny/sweep-04", "tiny/sweep-02", "no level in common (3 users against 2 and 5 users)"),
         ("tiny/run-02_1", "tiny/sweep-02", "is no stored sweep"),
         ("tiny/sweep-05", "tiny/sweep-02", "is a sweep over delay_ms; give sweeps over users"),
     ],
@@ -211,3 +227,41 @@ def test_what_grows_in_the_long_run_is_named_and_leads_to_a_recommendation(shop,
     assert f"In the long run the {growth}. Find what keeps growing." in text["grows"]
     assert "- growth: no resource grows beyond chance" in text["steady"]
     assert "Find what keeps growing" not in text["steady"]
+
+
+def test_slopes_and_forecast_of_the_long_run_are_on_the_page_and_a_recommendation(shop, tmp_path):
+    reports = tmp_path / "reports"
+    shutil.copytree(shop[0].parent, reports)
+    mb = 1024.0**2
+    heap = Growth("shop", HEAP, 60, 100 * mb, 110 * mb, 4.1 * mb, 3.2 * mb, 5.0 * mb, GROWS, 1200 * mb, 264, 216, 336)
+    save_release(reports, "07", levels=(2,), observed=Observed(growths=(heap,)))
+    release(reports, "tiny/sweep-01", "tiny/sweep-02", "--long", "tiny/run-07_1")
+    text = (reports / "tiny" / "release-sweep-01-sweep-02.md").read_text()
+    grows = "heap after GC of shop grows 4.1 MB/h (3.2-5): limit in 11 days (9-14)"
+    assert f"In the long run the {grows}. Find what keeps growing." in section(text, "Recommendations")
+    long = section(text, "Long run")
+    assert "- run: tiny/run-07_1" in long
+    assert "| shop | heap after GC, MB | 100 | 110 | 4.1 | 3.2 to 5 | **grows** | 1200 | 11 days (9-14) |" in long
+
+
+def test_a_long_run_without_slopes_says_why(shop, tmp_path):
+    reports = tmp_path / "reports"
+    shutil.copytree(shop[0].parent, reports)
+    release(reports, "tiny/sweep-01", "tiny/sweep-02", "--long", "tiny/run-02_1")
+    text = (reports / "tiny" / "release-sweep-01-sweep-02.md").read_text()
+    assert "No growth is estimated: the measurement window is shorter than 10 min" in section(text, "Long run")
+
+
+@pytest.mark.parametrize(
+    ("long", "words"),
+    [
+        ("tiny/run-02_9", "neither a file nor a run"),
+        ("tiny/run-02_*", "--long tiny/run-02_*: is not one run"),
+        ("other/run-03_1", "is a run of other, the sweeps are of tiny; give a run of the same plan"),
+    ],
+)
+def test_a_long_run_that_does_not_fit_is_one_line(unlike, long, words):
+    with pytest.raises(UsageError) as error:
+        release(unlike, "tiny/sweep-04", "tiny/sweep-02", "--long", long)
+    assert words in str(error.value)
+    assert "\n" not in str(error.value)

@@ -1,0 +1,161 @@
+"""The tables of a release page: expected values are published ones, or worked out by hand."""
+
+from __future__ import annotations
+
+from harness.cloudwatch.points import read_cloudwatch
+from harness.cloudwatch.queries import ECS, RDS
+from harness.compare.compare import compare
+from harness.metrics.figures import ErrorKind
+from harness.metrics.window import ALL, Window
+from harness.plan.thresholds import Thresholds
+from harness.release.changes import label_table, level_table, one_sided, reasons
+from harness.release.resources import cloud_tables, overcommitted, process_table, statement_table
+from harness.release.tables import error_table, goal_table, missed_goals, new_errors
+from harness.report.goals import GoalResult
+from harness.report.verdict import VALID, Verdict
+from harness.run.telemetry import Usage
+from harness.system.statements import DatabaseUse
+from tests.support.results import label_result, run_result
+
+NAMES = ("FF", "GR")
+# FOLIO's check-in: average and p75 (ms) of Fameflower and Goldenrod, and the published differences in %.
+PUBLISHED = {
+    1: ((414, 459, "+10.87"), (461, 549, "+19.09")),
+    5: ((435, 460, "+5.75"), (458, 483, "+5.46")),
+    8: ((505, 502, "-0.59"), (531, 529, "-0.38")),
+    20: ((851, 975, "+14.57"), (914, 1093, "+19.58")),
+}
+
+
+def rows_of(table: str) -> list[list[str]]:
+    lines = table.splitlines()
+    return [[cell.strip() for cell in line.strip("|").split("|")] for line in [lines[0], *lines[2:]]]
+
+
+def side(name: str, at: int, *labels, **changes):
+    """Return a run per published level, of the release at this place."""
+    return {
+        users: [
+            run_result(
+                f"{name}-{users}",
+                *labels,
+                total=label_result("TOTAL", average[at], percentiles_ms={"75": quartile[at]}),
+                **changes,
+            )
+        ]
+        for users, (average, quartile) in PUBLISHED.items()
+    }
+
+
+def compared(base, new):
+    return {users: compare(base[users], new[users], Thresholds(), anyway=False) for users in base}
+
+
+def test_the_published_differences_of_two_releases_are_those_of_the_page():
+    rows = rows_of(level_table(compared(side("ff", 0), side("gr", 1)), NAMES))
+    assert rows[0][:9] == [
+        "users", "FF average ms", "GR average ms", "delta %", "verdict",
+        "FF 75 % ms", "GR 75 % ms", "delta %", "verdict",
+    ]  # fmt: skip
+    for row, (users, (average, quartile)) in zip(rows[1:], PUBLISHED.items(), strict=True):
+        assert [row[at] for at in (0, 1, 2, 3, 5, 6, 7)] == [str(users), *map(str, average), *map(str, quartile)]
+
+
+def test_published_figures_without_samples_cannot_be_judged_and_the_reason_is_given_once():
+    levels = compared(side("ff", 0), side("gr", 1))
+    assert {row[4] for row in rows_of(level_table(levels, NAMES))[1:]} == {"CANNOT TELL"}
+    (line,) = reasons(levels)
+    assert line.startswith("CANNOT TELL, baseline: a report has only totals, not the variation within the run")
+    assert "average at 1, 5, 8 and 20 users" in line
+
+
+def test_labels_of_one_release_only_are_named_and_not_in_the_table():
+    base = {5: [run_result("a", label_result("Login"), label_result("Old"))]}
+    new = {5: [run_result("b", label_result("Login"), label_result("New"))]}
+    levels = compared(base, new)
+    assert [row[0] for row in rows_of(label_table(levels, NAMES))[1:]] == ["Login"]
+    assert one_sided(levels, NAMES) == ["Only FF has Old.", "Only GR has New."]
+
+
+def test_label_names_cannot_break_the_table():
+    runs = ({5: [run_result(name, label_result("a | b <i>"))]} for name in "ab")
+    (row,) = rows_of(label_table(compared(*runs), NAMES).replace("\\|", "/"))[1:]
+    assert row[:2] == ["a / b \\<i\\>", "5"]
+
+
+def usage(process: str, cores: float, megabytes: int) -> Usage:
+    size = megabytes * 1024 * 1024
+    return Usage(process, 60, cores, cores, cores, size, size, size, 10)
+
+
+def test_cpu_and_memory_are_medians_of_repeats_without_the_load_generator():
+    base = {5: [run_result(str(at), usages=(usage("okapi", cores, 200),)) for at, cores in enumerate((0.4, 0.5, 0.9))]}
+    new = {5: [run_result("n", usages=(usage("okapi", 0.6, 250), usage("jmeter", 0.3, 400)))]}
+    (row,) = rows_of(process_table(base, new, NAMES))[1:]
+    assert row == ["okapi", "5", "50.0", "60.0", "+20.00", "200", "250", "+25.00"]
+
+
+def cloud(cpu_percent: float, memory_percent: float):
+    head = "time_s,period_s,kind,resource,metric,statistic,value,status"
+    values = {"average": 1.0, "minimum": 0.8, "maximum": 1.25}
+    rows = [
+        f"0,60,{kind},{resource},{metric},{statistic},{percent * factor / 100},Complete"
+        for kind, resource, metric, percent in (
+            ("ecs", "perf/okapi", "cpu_ratio", cpu_percent),
+            ("ecs", "perf/okapi", "memory_ratio", memory_percent),
+            ("rds", "folio-db", "cpu_ratio", cpu_percent / 2),
+        )
+        for statistic, factor in values.items()
+    ]
+    return read_cloudwatch([head, *rows], 0, Window(ALL, 0, 60, 60, 60))
+
+
+def test_services_and_databases_have_average_and_range_of_both_releases_per_level():
+    base, new = {5: [run_result("a", cloudwatch=cloud(40, 60))]}, {5: [run_result("b", cloudwatch=cloud(60, 100))]}
+    cpu, memory = cloud_tables(base, new, NAMES, {ECS})
+    assert (cpu.title, memory.title) == ("CPU %", "memory %")
+    assert rows_of(cpu.table)[1:] == [["ECS perf/okapi", "5", "40.0", "32.0-50.0", "60.0", "48.0-75.0"]]
+    (database,) = cloud_tables(base, new, NAMES, {RDS})[:1]
+    assert rows_of(database.table)[1:] == [["RDS folio-db", "5", "20.0", "16.0-25.0", "30.0", "24.0-37.5"]]
+    assert overcommitted(base) == []
+    assert overcommitted(new) == [("ECS perf/okapi", 1.25, [5])]
+
+
+def test_statements_and_their_time_are_per_request():
+    total = label_result("TOTAL", sample_count=100)
+    base = {5: [run_result("a", total=total, databases=(DatabaseUse("mariadb", 400, 200.0, ()),))]}
+    new = {5: [run_result("b", total=total, databases=(DatabaseUse("mariadb", 500, 300.0, ()),))]}
+    (row,) = rows_of(statement_table(base, new, NAMES))[1:]
+    assert row == ["mariadb", "5", "4.00", "5.00", "+25.00", "2.00", "3.00", "+50.00"]
+
+
+def judged(p90_ms: float) -> Verdict:
+    goal = GoalResult(None, "p90_ms", 500, None, p90_ms, None, 0, 0, p90_ms <= 500, "")
+    return Verdict(VALID, (), (), (), (goal,))
+
+
+def test_of_repeats_the_number_of_runs_that_meet_a_goal_is_given():
+    base = {5: [run_result("a", verdict=judged(400))]}
+    new = {5: [run_result(str(ms), verdict=judged(ms)) for ms in (450, 550)], 8: [run_result("c", verdict=judged(700))]}
+    rows = rows_of(goal_table(base, new, NAMES))
+    assert rows[1:] == [
+        ["p90 ≤ 500 ms", "5", "400 ms", "met", "450 ms, 550 ms", "1 of 2 runs"],
+        ["p90 ≤ 500 ms", "8", "", "", "700 ms", "missed"],
+    ]
+    assert missed_goals(new) == {"p90 ≤ 500 ms": [5, 8]}
+    assert missed_goals(base) == {}
+
+
+def error(cause: str, count: int) -> ErrorKind:
+    return ErrorKind("Check-in", "422", cause, count, 0.0, 1.0, cause)
+
+
+def test_failures_add_up_over_levels_and_those_of_the_new_release_alone_are_found():
+    base = {5: [run_result("a", errors=(error("no item", 3),))], 8: [run_result("b", errors=(error("no item", 4),))]}
+    new = {5: [run_result("c", errors=(error("no item", 1), error("time-out", 2)))], 8: [run_result("d")]}
+    assert rows_of(error_table(base, new, NAMES))[1:] == [
+        ["Check-in", "422", "time-out", "0", "2", "5"],
+        ["Check-in", "422", "no item", "7", "1", "5"],
+    ]
+    assert new_errors(base, new) == [("Check-in: 422 time-out", "5 users")]
+    assert error_table({5: [run_result("a")]}, {5: [run_result("b")]}, NAMES) == ""
