@@ -79,7 +79,11 @@ def _level_line(users: int, found: Comparison) -> str:
 
 
 def _known(label: LabelComparison | None) -> list[str]:
-    metrics = [label.of(metric) for metric in OF_LABELS] if label else []
+    """Return the changes of average and p95, and of every other metric that makes the level REGRESSED."""
+    if label is None:
+        return []
+    others = [one for one in label.metrics if one.verdict == REGRESSED and one.metric not in OF_LABELS]
+    metrics = [*map(label.of, OF_LABELS), *others]
     return [change_text(metric) for metric in metrics if metric and verdict_text(metric)]
 
 

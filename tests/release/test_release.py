@@ -70,6 +70,9 @@ def test_the_headline_and_the_summary_have_verdict_and_percentages(shop):
     headline = re.search(r"^\*\*(.*)\*\*$", text, re.MULTILINE)[1]
     assert headline.startswith("REGRESSED: at 2, 4 users. Average of sweep-02 against sweep-01: +")
     assert "Slower in sweep-02: TOTAL at 2 and 4 users; Pay at 2 and 4 users." in section(text, "Summary")
+    level = next(line for line in section(text, "Summary").splitlines() if line.startswith("- 4 users: "))
+    others = r"p95 .*; throughput .* req/s, -15\.\d+ %: REGRESSED"
+    assert re.search(rf"average 40 → 47 ms, \+18\.\d+ %: REGRESSED; {others}", level)
 
 
 def test_the_plans_warning_is_at_the_top_of_the_page_once(shop):
