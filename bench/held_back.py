@@ -19,6 +19,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
+from statistics import median
 from typing import Any
 
 import psutil
@@ -50,6 +51,14 @@ class HeldBackRun:
 
     held_s: float | None
     summary: dict[str, Any]
+
+    @property
+    def medians_per_s(self) -> tuple[float, float]:
+        """The median samples per second before and after that moment; without one, of both halves of the run."""
+        series = self.summary["timeline"]
+        rates = [count / series["bucket_s"] for count in series["sample_count"]]
+        middle = len(rates) // 2 if self.held_s is None else round(self.held_s / series["bucket_s"])
+        return median(rates[:middle]), median(rates[middle:])
 
     @property
     def fall(self) -> dict[str, Any] | None:
@@ -86,7 +95,7 @@ def bench(options: argparse.Namespace) -> int:
         held = _run(Path(name) / "held", users, duration_s, percent / 100)
         _log(f"{duration_s} s of load, with nothing done to the system")
         free = _run(Path(name) / "free", users, duration_s, None)
-    heads = ("held back at", "to % of the time", "found at", "req/s", "% of the rate")
+    heads = ("held back at", "to % of the time", "median req/s", "found at", "found req/s", "% of the rate")
     print(table(heads, [_row(held, f"{percent}"), _row(free, "100")]))
     print(f"\n> {held.warning or 'no warning'}\n")
     aims = [
@@ -99,11 +108,12 @@ def bench(options: argparse.Namespace) -> int:
 
 def _row(run: HeldBackRun, percent: str) -> list[str]:
     held_at = "" if run.held_s is None else clock_text(round(run.held_s))
+    measured = "{:.0f} → {:.0f}".format(*run.medians_per_s)
     if run.fall is None:
-        return [held_at, percent, "not found", "", ""]
+        return [held_at, percent, measured, "not found", "", ""]
     before, after = run.fall["before_per_s"], run.fall["after_per_s"]
     at, ratio = clock_text(run.fall["at_s"]), percent_text(after / before, 0)
-    return [held_at, percent, at, f"{before:.0f} → {after:.0f}", ratio]
+    return [held_at, percent, measured, at, f"{before:.0f} → {after:.0f}", ratio]
 
 
 def _run(folder: Path, users: int, duration_s: int, share: float | None) -> HeldBackRun:

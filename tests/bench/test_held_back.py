@@ -16,7 +16,10 @@ WARNING = {"code": "throttled", "text": "From 0:47 on the machine delivered 25 %
 
 
 def run(held_s, throttle, *warnings):
-    return HeldBackRun(held_s, {"throttle": throttle, "caveats": [{"code": "not-steady", "text": "x"}, *warnings]})
+    caveats = [{"code": "not-steady", "text": "x"}, *warnings]
+    # 90 s in points of 3 s: the rate falls from 900 to 200 a second at 45 s.
+    timeline = {"bucket_s": 3, "sample_count": [2700] * 15 + [600] * 15}
+    return HeldBackRun(held_s, {"throttle": throttle, "caveats": caveats, "timeline": timeline})
 
 
 @pytest.mark.parametrize(("held_s", "is_near"), [(45.2, True), (52.0, True), (52.1, False), (None, False)])
@@ -26,8 +29,8 @@ def test_a_fall_counts_as_found_within_five_seconds_of_the_limit(held_s, is_near
 
 
 def test_the_row_has_what_was_planted_and_what_was_found():
-    assert _row(run(45.2, FALL, WARNING), "20") == ["0:45", "20", "0:47", "900 → 225", "25"]
-    assert _row(run(None, None), "100") == ["", "100", "not found", "", ""]
+    assert _row(run(45.2, FALL, WARNING), "20") == ["0:45", "20", "900 → 200", "0:47", "900 → 225", "25"]
+    assert _row(run(None, None), "100") == ["", "100", "900 → 200", "not found", "", ""]
     assert run(45.2, FALL, WARNING).warning == "From 0:47 on the machine delivered 25 %."
     assert run(45.2, None).warning == ""
 
