@@ -35,7 +35,8 @@ from harness.plan.jmx import LOAD_GROUP
 from harness.report.tables import table
 from harness.report.warnings import WarningCode
 
-_PLAN = "lb-direct"
+# Without think time: a pause of the users hides that the system is slower.
+_PLAN, _ENV = "lb-direct", "lb"
 # Each answer takes 10 ms, whatever else the machine does; the load takes a fraction of a core.
 _SETTINGS = "delay_ms=10 warm_up_users=10 warm_up_requests=5000"
 _PERIOD_S = 0.1
@@ -119,8 +120,9 @@ def _row(run: HeldBackRun, percent: str) -> list[str]:
 def _run(folder: Path, users: int, duration_s: int, share: float | None) -> HeldBackRun:
     """Run the load, and hold the system back from its middle on; StartError when the run fails."""
     port = free_port()
-    command = [sys.executable, str(toolchain.ROOT / "scripts" / "run"), "--plan", _PLAN, "--port", str(port)]
-    command += ["--set", _SETTINGS, "--users", str(users), "--ramp", "1", "--duration", str(duration_s)]
+    command = [sys.executable, str(toolchain.ROOT / "scripts" / "run"), "--plan", _PLAN, "--env", _ENV]
+    command += ["--port", str(port), "--set", _SETTINGS, "--users", str(users)]
+    command += ["--ramp", "1", "--duration", str(duration_s)]
     command += ["--reports", str(folder), "--compare", "0"]
     path, held_at_s = folder / _PLAN / "run-01_1", None
     with subprocess.Popen(command, stdout=subprocess.DEVNULL) as run:
