@@ -265,8 +265,8 @@ def test_the_hot_spots_of_a_real_jvm_are_named_first(profiled):
     assert "T\tcpu\t10 ms" in profiled.lines
     lock = shop.locks[0]
     assert (lock.lock, lock.method, lock.holder) == ("Hot$Till", "Hot.pay", "payer-*")
-    # Two of three threads wait at any time.
-    assert 1.0 < lock.total_ms / 1000 / shop.length_s < 2.1
+    # Two of three threads wait at any time; all three while the next holder waits for a core.
+    assert 1.0 < lock.total_ms / 1000 / shop.length_s < 3.0
     made = shop.allocations[0]
     assert (made.object_class, made.method) == ("byte[]", "Hot.fill")
     # 50 MB/s; a busy machine sleeps longer.

@@ -97,13 +97,13 @@ public final class Generators {
             found.facts().forEach((name, value) -> send("fact", number, name, value));
             found.claim(claim, who);
             generators[n] = found;
+            answeredNs.put(n, System.nanoTime()); // from now on it is released, even if the harness ends at "ready"
             send("ready", number, String.valueOf(aheadMs(found)));
         } catch (Exception error) { // any error concerns only this generator
             send("failed", number, text(error));
             return;
         }
         int failures = 0;
-        answeredNs.put(n, System.nanoTime());
         while (answeredNs.containsKey(n)) {
             try {
                 Thread.sleep(PERIOD_MS);
