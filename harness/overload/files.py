@@ -1,44 +1,22 @@
-"""Names, reads, writes and locks the files of an overload test: its record, its report and the folder of its chart."""
+"""Names, reads and writes the files of an overload test: its record, its report and the folder of its chart."""
 
 from __future__ import annotations
 
-import contextlib
 from collections.abc import Sequence
-from contextlib import AbstractContextManager
 from pathlib import Path
 
 from harness.base.errors import UsageError
-from harness.base.folder_lock import alone_in
 from harness.overload.record import FORMAT_VERSION, RUNNING, OverloadRecord
-from harness.run.directory import OVERLOAD_NAME, RunDirectory, next_series, read_json, reserve_folder
-from harness.run.recorded import RecordedFolder, recorded_in
+from harness.run.directory import OVERLOAD_NAME, next_series, read_json, reserve_folder
+from harness.run.recorded import PlanFolder, recorded_in
 
 
-class OverloadFiles(RecordedFolder):
+class OverloadFiles(PlanFolder):
     """The files of one overload test; `folder` is reports/<plan>/overload-<series>, which contains its chart."""
-
-    def run(self, name: str) -> RunDirectory:
-        """Return one of its runs."""
-        return RunDirectory(self.folder.with_name(name))
 
     def read(self) -> OverloadRecord:
         """Return the record. UsageError for an invalid one."""
         return OverloadRecord.from_json(read_json(self.record, FORMAT_VERSION, "an overload test"), str(self.record))
-
-    def locked(self) -> AbstractContextManager[None]:
-        """Lock the test. UsageError when another process runs it."""
-        self.folder.mkdir(exist_ok=True)  # git does not store empty folders
-        return alone_in(
-            self.folder,
-            f"{self.name} is running in another process",
-            "wait for its end, or start another one with NEW=1",
-        )
-
-    def discard(self) -> None:
-        """Remove the folder of a test without runs, and the plan's folder if it is then empty."""
-        for folder in (self.folder, self.folder.parent):
-            with contextlib.suppress(OSError):  # not empty
-                folder.rmdir()
 
 
 def reserve_overload(reports: Path, plan: str) -> OverloadFiles:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import contextlib
 import re
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
-from harness.run.directory import json_text, write_whole
+from harness.base.folder_lock import alone_in
+from harness.run.directory import RunDirectory, json_text, write_whole
 
 
 class Record(Protocol):
@@ -41,6 +44,29 @@ class RecordedFolder:
     def write(self, record: Record) -> None:
         """Write the record atomically."""
         write_whole(self.record, json_text(record.to_json()))
+
+
+class PlanFolder(RecordedFolder):
+    """The folder of several runs of one plan, reports/<plan>/<kind>-<series>; the runs are next to it."""
+
+    def run(self, name: str) -> RunDirectory:
+        """Return one of its runs."""
+        return RunDirectory(self.folder.with_name(name))
+
+    def locked(self) -> AbstractContextManager[None]:
+        """Lock the folder. UsageError when another process measures its runs."""
+        self.folder.mkdir(exist_ok=True)  # git does not store empty folders
+        return alone_in(
+            self.folder,
+            f"{self.name} is running in another process",
+            "wait for its end, or start another one with NEW=1",
+        )
+
+    def discard(self) -> None:
+        """Remove the folder when it has no runs, and the plan's folder if it is then empty."""
+        for folder in (self.folder, self.folder.parent):
+            with contextlib.suppress(OSError):  # not empty
+                folder.rmdir()
 
 
 def recorded_in(parent: Path, name: re.Pattern[str]) -> list[Path]:

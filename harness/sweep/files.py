@@ -1,22 +1,19 @@
-"""Names, reads, writes and locks the files of a sweep: its record, its report and the folder of its charts."""
+"""Names, reads and writes the files of a sweep: its record, its report and the folder of its charts."""
 
 from __future__ import annotations
 
-import contextlib
 import re
 from collections.abc import Sequence
-from contextlib import AbstractContextManager
 from pathlib import Path
 
 from harness.base.config import did_you_mean
 from harness.base.errors import UsageError
-from harness.base.folder_lock import alone_in
-from harness.run.directory import SWEEP_NAME, RunDirectory, next_series, read_json, read_object, reserve_folder
-from harness.run.recorded import RecordedFolder, recorded_in
+from harness.run.directory import SWEEP_NAME, next_series, read_json, read_object, reserve_folder
+from harness.run.recorded import PlanFolder, recorded_in
 from harness.sweep.record import FORMAT_VERSION, RUNNING, SweepRecord
 
 
-class SweepFiles(RecordedFolder):
+class SweepFiles(PlanFolder):
     """The files of one sweep; `folder` is reports/<plan>/sweep-<series>, which contains its charts."""
 
     @property
@@ -24,28 +21,9 @@ class SweepFiles(RecordedFolder):
         """The series of its runs, such as 07."""
         return self.name.removeprefix("sweep-")
 
-    def run(self, name: str) -> RunDirectory:
-        """Return one of its runs."""
-        return RunDirectory(self.folder.with_name(name))
-
     def read(self) -> SweepRecord:
         """Return the record. UsageError for an invalid one."""
         return SweepRecord.from_json(read_json(self.record, FORMAT_VERSION, "a sweep"), str(self.record))
-
-    def locked(self) -> AbstractContextManager[None]:
-        """Lock the sweep. UsageError when another process runs it."""
-        self.folder.mkdir(exist_ok=True)  # git does not store empty folders
-        return alone_in(
-            self.folder,
-            f"{self.name} is running in another process",
-            "wait for its end, or start another one with NEW=1",
-        )
-
-    def discard(self) -> None:
-        """Remove the folder of a sweep without runs, and the plan's folder if it is then empty."""
-        for folder in (self.folder, self.folder.parent):
-            with contextlib.suppress(OSError):  # not empty
-                folder.rmdir()
 
 
 def reserve_sweep(reports_dir: Path, plan: str) -> SweepFiles:
