@@ -7,13 +7,13 @@ from collections.abc import Mapping
 from contextlib import ExitStack
 from dataclasses import replace
 from datetime import UTC, datetime
-from pathlib import Path
 
+from harness.ab.equal_runs import FIRST_GUESS_S, LENGTH, SLACK_S, add_folders, add_length, equal_load, update_summaries
 from harness.ab.files import AbFiles, find_unfinished, locked, reserve_ab
 from harness.ab.record import FORMAT_VERSION, RUNNING, A, AbRecord, B
 from harness.ab.report_files import write_missing_reports
 from harness.ab.rule import PAIRS_LEAST
-from harness.ab.runner import FIRST_GUESS_S, AbRunner
+from harness.ab.runner import AbRunner
 from harness.ab.side import ReadySide, check_sides, parse_side, ready_side, unknown_ref
 from harness.ab.worktree import build_side, checked_out, working_copy
 from harness.base import git, toolchain, units
@@ -24,8 +24,7 @@ from harness.base.interrupts import Interrupts
 from harness.base.java import jmeter_java_version
 from harness.base.log import log
 from harness.history.catalogue import AB_FOLDER
-from harness.history.summary_files import SUMMARY_NAME, update_summary
-from harness.plan.load import Load, LoadArguments, load_record, parse_load, resolve_load
+from harness.plan.load import Load, load_record
 from harness.run.arguments import add_profile, add_set, add_traffic, make_command, refuse_empty
 from harness.run.directory import check_space
 from harness.run.preflight import check_request
@@ -33,10 +32,6 @@ from harness.run.request import Names
 from harness.run.target import check_target
 
 REPORTS = toolchain.ROOT / "reports" / AB_FOLDER
-# The options of scripts/run that both sides have in common.
-_LENGTH = ("users", "rate", "ramp", "duration", "requests")
-# What a run may take beyond its load and the profile's overrun_s: for starting and stopping the system.
-_SLACK_S = 300.0
 _RUNS_LEAST = 2 * PAIRS_LEAST + 1
 _EXAMPLE = "give two sides, such as A=delay_ms=10 B=delay_ms=11"
 _EPILOG = """\
@@ -71,22 +66,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_traffic(parser)
     add_set(parser)
     add_profile(parser)
-    option("--users", help="concurrent users, closed model (the plan's default)")
-    option("--rate", help="new users per second, open model, instead of --users")
-    option("--ramp", help="ramp-up, part of the duration: 25, 25s, 2m (the plan's default)")
-    option("--duration", help="duration of each run with its ramp-up: 100, 100s, 5m (the plan's default)")
-    option("--requests", help="end each run after about this many samples (the plan's default)")
+    add_length(parser)
     option("--max", metavar="TIME", help="time limit of all runs, such as 30m; four pairs must fit (none)")
     option("--resume", action="store_true", help="resume the last A/B test of the plan, which was interrupted")
     option("--sure", action="store_true", help="exit code 1 also for CANNOT TELL")
-    option("--reports", type=_folder, default=REPORTS, help="folder of the A/B tests and their runs (reports/ab/)")
-    option("--home", type=_folder, default=toolchain.ROOT, help="folder of plans/, env/ and systems/ (this one)")
-    option("--build", type=_folder, default=toolchain.BUILD, help=argparse.SUPPRESS)
-
-
-def _folder(text: str) -> Path:
-    """Return an absolute path: runs of a commit use it from other folders."""
-    return Path(text).resolve()
+    add_folders(parser, REPORTS, "folder of the A/B tests and their runs (reports/ab/)")
 
 
 def run(options: argparse.Namespace) -> int:
@@ -111,15 +95,8 @@ def run(options: argparse.Namespace) -> int:
         record, files = _resumed(options, record) if options.resume else _started(options, record)
         with interrupts.held():
             code = AbRunner(options, record, files, sides, interrupts, guardian).run()
-            _update_summaries(options.reports)
+            update_summaries(options.reports, REPORTS)
         return code
-
-
-def _update_summaries(reports: Path) -> None:
-    """Update the list of the runs of A/B tests, and that of all reports, which lists the A/B tests."""
-    update_summary(reports, log)
-    if reports == REPORTS or (reports.parent / SUMMARY_NAME).is_file():
-        update_summary(reports.parent, log)
 
 
 def _side(name: str, text: str, options: argparse.Namespace, guardian: Guardian) -> ReadySide:
@@ -139,7 +116,7 @@ def _side(name: str, text: str, options: argparse.Namespace, guardian: Guardian)
 def _checked(sides: Mapping[str, ReadySide], options: argparse.Namespace) -> Load:
     """Return the load of both sides; UsageError when they cannot be compared, or cannot be run."""
     a, b = sides[A], sides[B]
-    loads = [_load(side, options) for side in (a, b)]
+    loads = [equal_load(side.request.plan, options) for side in (a, b)]
     check_sides(a, b, *loads)
     for side, load in zip((a, b), loads, strict=True):
         try:
@@ -149,17 +126,6 @@ def _checked(sides: Mapping[str, ReadySide], options: argparse.Namespace) -> Loa
         except UsageError as error:
             raise UsageError(f"{side.title}: {error.what}", error.todo, error.detail) from None
     return loads[0]
-
-
-def _load(side: ReadySide, options: argparse.Namespace) -> Load:
-    request = parse_load(LoadArguments(**{name: getattr(options, name) for name in _LENGTH}))
-    if request.is_auto:
-        raise UsageError("DURATION=auto: the runs would have different lengths", "give a time, such as DURATION=60")
-    # All runs have the same length.
-    load = resolve_load(request, replace(side.request.plan.load, auto_most_s=None))
-    if load.duration_s is None:
-        raise UsageError("the load ends after a number of loops, so its duration is unknown", "give DURATION=60")
-    return load
 
 
 def _record(
@@ -176,11 +142,11 @@ def _record(
             f"of about {each}, {needed} together",
             f"give MAX={round(needed_s / 60 + 0.5)}m, or a shorter DURATION",
         )
-    given = {name: getattr(options, name) for name in _LENGTH}
+    given = {name: getattr(options, name) for name in LENGTH}
     if a.request.plan.load.auto_most_s is not None and not given["duration"]:
         given["duration"] = units.number_text(load.duration_s)
     arguments = {"plan": options.plan, **given}
-    names = ("a", "b", "plan", "set", *_LENGTH, "max", "env")
+    names = ("a", "b", "plan", "set", *LENGTH, "max", "env")
     shown = {**{name: getattr(options, name) for name in names}, "profile": "1" if options.profile else None}
     checkout = git.facts(toolchain.ROOT)
     overrun_s = max(side.request.profile.overrun_s for side in (a, b))
@@ -197,7 +163,7 @@ def _record(
         ),
         load=load_record(load, a.request.plan.load),
         planned_s=load.duration_s,
-        limit_s=load.duration_s + overrun_s + _SLACK_S,
+        limit_s=load.duration_s + overrun_s + SLACK_S,
         budget_s=budget_s,
         thresholds=a.request.plan.thresholds,
         state=RUNNING,

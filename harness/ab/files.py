@@ -20,8 +20,8 @@ _NAME = re.compile(r"ab-(\d+)")
 _NAMES_SHOWN = 5
 
 
-class AbFiles(RecordedFolder):
-    """The files of one A/B test: `folder` is reports/ab/<plan>/ab-<n>, with the output of its runs."""
+class SeriesFiles(RecordedFolder):
+    """The files of one test: `folder` ends with -<n>, and its runs are run-<n>_1 and following next to it."""
 
     def run(self, name: str) -> RunDirectory:
         """Return one of its runs."""
@@ -29,8 +29,12 @@ class AbFiles(RecordedFolder):
 
     def runs(self) -> tuple[RunDirectory, ...]:
         """Return its runs that have a run directory."""
-        series = self.name.removeprefix("ab-")
+        series = self.name.rpartition("-")[2]
         return tuple(RunDirectory(path) for path in self.folder.parent.glob(f"run-{series}_*") if path.is_dir())
+
+
+class AbFiles(SeriesFiles):
+    """The files of one A/B test: `folder` is reports/ab/<plan>/ab-<n>, with the output of its runs."""
 
     def log(self, index: int, side: str) -> Path:
         """Return the file of a run's output; `index` counts from 0."""
@@ -88,8 +92,8 @@ def _listed(ids: Sequence[str]) -> str:
     return ", ".join(["…"] * (len(ids) > _NAMES_SHOWN) + list(ids[-_NAMES_SHOWN:])) or "none"
 
 
-def locked(reports: Path) -> AbstractContextManager[None]:
-    """Lock a folder of A/B tests; UsageError when another harness uses it."""
+def locked(reports: Path, what: str = "an A/B test") -> AbstractContextManager[None]:
+    """Lock a folder of tests; UsageError, with `what` is in progress, when another harness uses it."""
     with writing_into(reports):
         reports.mkdir(parents=True, exist_ok=True)
-    return alone_in(reports, f"an A/B test is in progress in {os.path.relpath(reports)}", "wait until it ends")
+    return alone_in(reports, f"{what} is in progress in {os.path.relpath(reports)}", "wait until it ends")

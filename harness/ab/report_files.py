@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from harness.ab.files import AbFiles
+from harness.ab.files import AbFiles, SeriesFiles
 from harness.ab.outcome import Outcome, outcome_of
 from harness.ab.record import ENDED, AbRecord
 from harness.base.errors import UsageError
@@ -12,7 +12,7 @@ from harness.report.files import write_missing_report
 from harness.report.pages import write_page
 
 
-def result_of(files: AbFiles, name: str) -> RunResult | None:
+def result_of(files: SeriesFiles, name: str) -> RunResult | None:
     """Return the result of a run, with its report; None when it left none."""
     directory = files.run(name)
     write_missing_report(directory)
@@ -55,7 +55,7 @@ def write_ab_report(files: AbFiles) -> Outcome:
     return outcome
 
 
-def write_missing_reports(files: AbFiles) -> None:
+def write_missing_reports(files: SeriesFiles) -> None:
     """Write the reports of the runs that a killed harness left without one."""
     for directory in files.runs():
         write_missing_report(directory)

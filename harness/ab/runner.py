@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
+from harness.ab.equal_runs import FIRST_GUESS_S
 from harness.ab.files import AbFiles
 from harness.ab.outcome import Outcome, change_text, headline, outcome_of
 from harness.ab.record import ENDED, FINISHED, RUNNING, UNDER_WAY, WARM_UP, A, AbRecord, AbRun, order_of
@@ -24,9 +25,6 @@ from harness.run.child import ChildRun, run_child
 from harness.run.limited_run import INTERRUPTED
 from harness.sweep.terminal import run_line
 from harness.sweep.time_left import time_left_s
-
-# First estimate of a run's time beside its load: start of the system and of JMeter, report.
-FIRST_GUESS_S = 30.0
 
 
 class AbRunner:

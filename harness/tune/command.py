@@ -8,8 +8,9 @@ from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
-from pathlib import Path
 
+from harness.ab.equal_runs import FIRST_GUESS_S, LENGTH, SLACK_S, add_folders, add_length, equal_load, update_summaries
+from harness.ab.report_files import write_missing_reports
 from harness.ab.side import ReadySide, SideFiles, SideText, ready_side, what_runs
 from harness.ab.worktree import build_side, working_copy
 from harness.base import git, toolchain, units
@@ -19,9 +20,8 @@ from harness.base.interrupts import Interrupts
 from harness.base.java import jmeter_java_version
 from harness.base.log import log
 from harness.history.catalogue import TUNE_FOLDER
-from harness.history.summary_files import SUMMARY_NAME, update_summary
 from harness.metrics.metric import Metric, compared_metrics, parse_metric
-from harness.plan.load import Load, LoadArguments, load_record, parse_load, resolve_load
+from harness.plan.load import Load, load_record
 from harness.run.arguments import add_traffic, make_command, refuse_empty
 from harness.run.directory import check_space
 from harness.run.preflight import check_request
@@ -31,15 +31,11 @@ from harness.tune.factors import Cell, Factor, combination_count, parse_factors,
 from harness.tune.files import TuneFiles, last_tune, locked, reserve_tune
 from harness.tune.outcome import outcome_of
 from harness.tune.record import FORMAT_VERSION, RUNNING, TuneRecord, with_rest_apart
-from harness.tune.report_files import results_of, write_missing_reports
-from harness.tune.runner import FIRST_GUESS_S, TuneRunner
+from harness.tune.report_files import results_of
+from harness.tune.runner import TuneRunner
 
 REPORTS = toolchain.ROOT / "reports" / TUNE_FOLDER
-# The options of scripts/run that all runs have in common.
-_LENGTH = ("users", "rate", "ramp", "duration", "requests")
 _METRIC = "p90"
-# What a run may take beyond its load and the profile's overrun_s: for starting and stopping the system.
-_SLACK_S = 300.0
 _EPILOG = f"""\
 examples:
   scripts/tune --set 'plugin_threads=30,60,100 dao_max_active=50,80' --users 50 --duration 60
@@ -65,21 +61,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     option("--set", help="settings of the system or properties of the plan with the values to try, baseline first")
     option("--metric", help=f"what the settings are judged by: average, p90, throughput, … ({_METRIC})")
     add_traffic(parser)
-    option("--users", help="concurrent users, closed model (the plan's default)")
-    option("--rate", help="new users per second, open model, instead of --users")
-    option("--ramp", help="ramp-up, part of the duration: 25, 25s, 2m (the plan's default)")
-    option("--duration", help="duration of each run with its ramp-up: 100, 100s, 5m (the plan's default)")
-    option("--requests", help="end each run after about this many samples (the plan's default)")
+    add_length(parser)
     option("--repeat", help="runs of each combination (2; of a part of the combinations 1; more when these are few)")
     option("--max", metavar="TIME", help="time limit of all runs, such as 2h; the design must fit (none)")
     option("--resume", action="store_true", help="resume the last experiment of the plan, which was interrupted")
-    option("--reports", type=_folder, default=REPORTS, help="folder of the experiments and their runs (reports/tune/)")
-    option("--home", type=_folder, default=toolchain.ROOT, help="folder of plans/, env/ and systems/ (this one)")
-    option("--build", type=_folder, default=toolchain.BUILD, help=argparse.SUPPRESS)
-
-
-def _folder(text: str) -> Path:
-    return Path(text).resolve()
+    add_folders(parser, REPORTS, "folder of the experiments and their runs (reports/tune/)")
 
 
 def run(options: argparse.Namespace) -> int:
@@ -93,7 +79,7 @@ def run(options: argparse.Namespace) -> int:
         guardian = stack.enter_context(Guardian())
         files = working_copy(options.home, options.build)
         sides = _checked_sides(factors, options, files)
-        load = _load(sides[0], options)
+        load = equal_load(sides[0].request.plan, options)
         for side in sides:
             check_request(side.request, load)
         design = _design(factors, repeat, load, budget_s)
@@ -109,7 +95,7 @@ def run(options: argparse.Namespace) -> int:
         record, stored = _resumed(options, record) if options.resume else _started(options, record)
         with interrupts.held():
             code = TuneRunner(options, record, stored, interrupts, guardian).run()
-            _update_summaries(options.reports)
+            update_summaries(options.reports, REPORTS)
         return code
 
 
@@ -122,13 +108,6 @@ class _Experiment:
     design: Design
     repeat: int | None
     budget_s: float | None
-
-
-def _update_summaries(reports: Path) -> None:
-    """Update the list of the runs of experiments, and that of all reports, which lists the experiments."""
-    update_summary(reports, log)
-    if reports == REPORTS or (reports.parent / SUMMARY_NAME).is_file():
-        update_summary(reports.parent, log)
 
 
 def _side(factors: Sequence[Factor], cell: Cell, options: argparse.Namespace, files: SideFiles) -> ReadySide:
@@ -153,17 +132,6 @@ def _checked_sides(factors: Sequence[Factor], options: argparse.Namespace, files
                 what = f"{other.side.text} and {side.side.text} run the same"
                 raise UsageError(f"SET: {what}", "give each value once")
     return sides
-
-
-def _load(side: ReadySide, options: argparse.Namespace) -> Load:
-    request = parse_load(LoadArguments(**{name: getattr(options, name) for name in _LENGTH}))
-    if request.is_auto:
-        raise UsageError("DURATION=auto: the runs would have different lengths", "give a time, such as DURATION=60")
-    # All runs have the same length.
-    load = resolve_load(request, replace(side.request.plan.load, auto_most_s=None))
-    if load.duration_s is None:
-        raise UsageError("the load ends after a number of loops, so its duration is unknown", "give DURATION=60")
-    return load
 
 
 def _chance() -> random.Random:
@@ -200,11 +168,11 @@ def _record(options: argparse.Namespace, baseline: ReadySide, load: Load, asked:
     """Return the record of a new experiment, without a name."""
     assert load.duration_s is not None
     plan, profile = baseline.request.plan, baseline.request.profile
-    given = {name: getattr(options, name) for name in _LENGTH}
+    given = {name: getattr(options, name) for name in LENGTH}
     if plan.load.auto_most_s is not None and not given["duration"]:
         given["duration"] = units.number_text(load.duration_s)
     arguments = {"plan": options.plan, "env": options.env, **given}
-    names = ("set", "metric", "plan", *_LENGTH, "repeat", "max", "env")
+    names = ("set", "metric", "plan", *LENGTH, "repeat", "max", "env")
     checkout = git.facts(toolchain.ROOT)
     return TuneRecord(
         format_version=FORMAT_VERSION,
@@ -219,7 +187,7 @@ def _record(options: argparse.Namespace, baseline: ReadySide, load: Load, asked:
         arguments=tuple(f"--{name}={value}" for name, value in arguments.items() if value),
         load=load_record(load, plan.load),
         planned_s=load.duration_s,
-        limit_s=load.duration_s + profile.overrun_s + _SLACK_S,
+        limit_s=load.duration_s + profile.overrun_s + SLACK_S,
         budget_s=asked.budget_s,
         thresholds=plan.thresholds,
         state=RUNNING,

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import os
 import re
 from contextlib import AbstractContextManager
 from pathlib import Path
 
+from harness.ab.files import SeriesFiles
+from harness.ab.files import locked as folder_locked
 from harness.base.config import did_you_mean
 from harness.base.errors import UsageError
-from harness.base.folder_lock import alone_in
-from harness.base.writable import writing_into
-from harness.run.directory import RunDirectory, json_text, read_json, reserve_folder, write_whole
-from harness.run.recorded import RecordedFolder, recorded_in
+from harness.run.directory import json_text, read_json, reserve_folder, write_whole
+from harness.run.recorded import recorded_in
 from harness.tune.export import to_json
 from harness.tune.outcome import Outcome
 from harness.tune.record import FORMAT_VERSION, TuneRecord
@@ -20,17 +19,8 @@ from harness.tune.record import FORMAT_VERSION, TuneRecord
 _NAME = re.compile(r"tune-(\d+)")
 
 
-class TuneFiles(RecordedFolder):
+class TuneFiles(SeriesFiles):
     """The files of one experiment: `folder` is reports/tune/<plan>/tune-<n>, with charts and the output of its runs."""
-
-    def run(self, name: str) -> RunDirectory:
-        """Return one of its runs."""
-        return RunDirectory(self.folder.with_name(name))
-
-    def runs(self) -> tuple[RunDirectory, ...]:
-        """Return its runs that have a run directory."""
-        series = self.name.removeprefix("tune-")
-        return tuple(RunDirectory(path) for path in self.folder.parent.glob(f"run-{series}_*") if path.is_dir())
 
     def log(self, index: int) -> Path:
         """Return the file of a run's output; `index` counts from 0."""
@@ -78,6 +68,4 @@ def find_tune(reports: Path, name: str) -> TuneFiles:
 
 def locked(reports: Path) -> AbstractContextManager[None]:
     """Lock a folder of experiments; UsageError when another harness uses it."""
-    with writing_into(reports):
-        reports.mkdir(parents=True, exist_ok=True)
-    return alone_in(reports, f"an experiment is in progress in {os.path.relpath(reports)}", "wait until it ends")
+    return folder_locked(reports, "an experiment")

@@ -2,22 +2,14 @@
 
 from __future__ import annotations
 
+from harness.ab.report_files import result_of
 from harness.base.errors import UsageError
 from harness.compare.result import RunResult
-from harness.history.files import read_entry
 from harness.report.charts.files import write_pictures
-from harness.report.files import write_missing_report
 from harness.report.pages import write_page
 from harness.tune.files import TuneFiles
 from harness.tune.outcome import Outcome, outcome_of
 from harness.tune.record import ENDED, TuneRecord
-
-
-def result_of(files: TuneFiles, name: str) -> RunResult | None:
-    """Return the result of a run, with its report; None when it left none."""
-    directory = files.run(name)
-    write_missing_report(directory)
-    return read_entry(directory).result if directory.is_there else None
 
 
 def results_of(files: TuneFiles, record: TuneRecord) -> dict[str, RunResult]:
@@ -55,9 +47,3 @@ def write_tune_report(files: TuneFiles) -> Outcome:
     files.store(outcome)
     write_tune_page(files, outcome)
     return outcome
-
-
-def write_missing_reports(files: TuneFiles) -> None:
-    """Write the reports of the runs that a killed harness left without one."""
-    for directory in files.runs():
-        write_missing_report(directory)

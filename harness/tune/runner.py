@@ -7,6 +7,8 @@ import time
 from dataclasses import replace
 from pathlib import Path
 
+from harness.ab.equal_runs import FIRST_GUESS_S
+from harness.ab.report_files import result_of
 from harness.base import units
 from harness.base.guardian import Guardian
 from harness.base.interrupts import Interrupts
@@ -20,11 +22,8 @@ from harness.tune.factors import set_text
 from harness.tune.files import TuneFiles
 from harness.tune.outcome import Outcome, outcome_of
 from harness.tune.record import ENDED, FINISHED, UNDER_WAY, WARM_UP, Step, TuneRecord, TuneRun
-from harness.tune.report_files import result_of, results_of, write_tune_page
+from harness.tune.report_files import results_of, write_tune_page
 from harness.tune.text import headline
-
-# First estimate of a run's time beside its load: start of the system and of JMeter, report.
-FIRST_GUESS_S = 30.0
 
 
 class TuneRunner:
