@@ -48,12 +48,27 @@ def ensure_venv(*, tests: bool) -> Path:
 
 def ensure_zstandard() -> None:
     """Install zstandard into .venv unless it is there: only .zst files and S3 need it, and it has 24 MB."""
-    if importlib.util.find_spec("zstandard") is None:
+    _ensure_optional("zstandard", "zstd", "zstandard, for .zst files and S3")
+
+
+def ensure_opentelemetry() -> None:
+    """Install OpenTelemetry into .venv unless it is there: only OTLP=… needs it."""
+    _ensure_optional("opentelemetry", "otlp", "OpenTelemetry, for OTLP")
+
+
+def ensure_pyarrow() -> None:
+    """Install pyarrow into .venv unless it is there: only Parquet files need it, and it has 150 MB."""
+    _ensure_optional("pyarrow", "parquet", "pyarrow, for Parquet files")
+
+
+def _ensure_optional(module: str, name: str, what: str) -> None:
+    """Install the packages of requirements-<name>.txt unless the module can be found."""
+    if importlib.util.find_spec(module) is None:
         with (
             lock(BUILD / "venv.lock", VENV.name, setup_step.log),
-            setup_step.step("zstandard, for .zst files and S3", BUILD / "zstandard.log") as step,
+            setup_step.step(what, BUILD / f"{name}.log") as step,
         ):
-            _install(VENV, [ROOT / "requirements-zstd.txt"], False, step)
+            _install(VENV, [ROOT / f"requirements-{name}.txt"], False, step)
         importlib.invalidate_caches()
 
 

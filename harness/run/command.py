@@ -5,11 +5,10 @@ from __future__ import annotations
 import argparse
 import shlex
 from collections.abc import Sequence
-from contextlib import AbstractContextManager, ExitStack, nullcontext
+from contextlib import ExitStack
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from rich.console import Console
 
@@ -17,14 +16,13 @@ from harness.base import units
 from harness.base.errors import UsageError
 from harness.base.guardian import Guardian
 from harness.base.interrupts import Interrupts
-from harness.base.log import log
 from harness.base.open_files import allow_open_files
 from harness.base.paths import shown
-from harness.base.ports import free_port
-from harness.base.toolchain import ROOT, ensure_charts, ensure_flame_graphs, ensure_profile_reader
+from harness.base.toolchain import ROOT, ensure_flame_graphs, ensure_profile_reader
 from harness.history.previous import previous_run
 from harness.history.references import NO_REFERENCES, Reference, References, compared_with, references_before
 from harness.history.summary_files import update_summary
+from harness.live.watchers import add_watchers, watcher_options
 from harness.plan import spec as specs
 from harness.plan.goal_input import goal_names, resolve_goal
 from harness.plan.load import LoadArguments, OpenLoad, load_record, parse_load, resolve_load
@@ -66,9 +64,6 @@ from harness.run.request import Request, resolve_request
 from harness.run.result import ResultFile
 from harness.run.with_system import measure_with_system
 from harness.storage.after_run import PushOutcome, push_after_run, storage_for_run
-
-if TYPE_CHECKING:
-    from harness.live.view import LiveRun
 
 # A comparison of so many labels takes seconds.
 _MANY_LABELS = 500
@@ -126,8 +121,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_profile(parser)
     add_trace(parser)
     add_soak(parser)
-    live = "serve a page with the current values while the run lasts: 1, or a port; only this machine can open it"
-    option("--live", metavar="PORT", help=live)
+    add_watchers(parser)
     jfr = "with --target: the flight recording of its JVM, read when the load has ended: heap, pauses and CPU"
     option("--jfr", type=Path, metavar="FILE.jfr", help=jfr)
     option("--s3", help="s3://bucket/prefix to which the finished run is uploaded (the profile's [storage])")
@@ -183,7 +177,7 @@ def run(options: argparse.Namespace) -> int:
 
 def _run(options: argparse.Namespace, result: ResultFile) -> int:
     refuse_empty(options)
-    port = _live_port(options.live)
+    followed = watcher_options(options)
     request = resolve_request(names_of(options), options.home, options.build)
     goal = resolve_goal(goal_arguments(options), request.plan.goal)
     stop = parse_stop(options.stop) if options.stop else request.plan.stop
@@ -194,22 +188,21 @@ def _run(options: argparse.Namespace, result: ResultFile) -> int:
     references = _references(options, spec)
     if not isinstance(spec.load, OpenLoad):
         allow_open_files(spec.load.users or 0)
-    with Interrupts() as interrupts, _live(port, interrupts) as live, ExitStack() as stack:
+    with Interrupts() as interrupts, followed.open(interrupts) as watchers, ExitStack() as stack:
         jmeter = ready_jmeter(request, options.reports)
         if request.is_profiled:
             ensure_profile_reader()
             ensure_flame_graphs()
         kept_in = storage_for_run(options.s3, request.profile)
         console, guardian = Console(), stack.enter_context(Guardian())
-        watch = live.add if live else None
-        context = RunContext(jmeter, interrupts, console, guardian, None, partial(show_interim, console), watch)
+        interim = partial(show_interim, console)
+        context = RunContext(jmeter, interrupts, console, guardian, None, interim, watchers.watch)
         warn_of(OtherRuns().new(), context.log)
         context = stack.enter_context(with_generators(request, options.keys, context))
         log_warnings(request, context.log)
         directory = reserve(options.reports, spec.plan.name, spec.series)
         result.begin(directory)
-        if live:
-            live.begin(directory, spec)
+        watchers.begin(directory, spec)
         try:
             _measure(spec, request, directory, context)
         finally:
@@ -230,32 +223,11 @@ def _run(options: argparse.Namespace, result: ResultFile) -> int:
         base = next((one.name for one in compared if one.link), previous.id if previous else "")
         to_compare = compare_command(base, identity, options.reports) if base else ""
         show_closing(context.console, summary, shown(directory.report), to_compare)
-        if live:
-            live.end(summary, shown(directory.report))
+        watchers.end(summary, shown(directory.report))
         code = summary.verdict.exit_code_if(sure=options.sure)
         kept = push_after_run(directory, kept_in, code, context.log) if kept_in else PushOutcome(code)
         result.end(summary.verdict.state, summary.verdict.reasons, kept.exit_code, kept.problem)
         return kept.exit_code
-
-
-def _live_port(text: str | None) -> int | None:
-    """Return the port of the live page, 0 for any free one; None without a page. UsageError for anything else."""
-    if text in (None, "0"):
-        return None
-    if text == "1":
-        return 0
-    if ":" in str(text):
-        raise UsageError(f"--live {text}: the live page is for this machine only", "give 1, or a port")
-    return units.parse_whole_number(str(text), "--live", 1024, 65535)
-
-
-def _live(port: int | None, interrupts: Interrupts) -> AbstractContextManager[LiveRun | None]:
-    """Return the live page of the run; nothing when `port` is None."""
-    if port is None:
-        return nullcontext()
-    from harness.live.view import LiveRun  # deferred: only --live needs the site's scripts
-
-    return LiveRun(port or free_port(), ensure_charts(), interrupts.ask, log)
 
 
 def _compared(
