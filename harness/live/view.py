@@ -76,6 +76,9 @@ class LiveRun:
             self._log(f"LIVE: the page is not updated any more ({error!r}); the run goes on")
         self._server.publish()
 
+    def finish(self) -> None:
+        """Go on as before: the page shows the verdict at the end."""
+
     def end(self, summary: RunSummary, report: str) -> None:
         """Send the verdict and the key metrics of the report, which is the file `report`."""
         result = RunResult.of(summary)

@@ -25,13 +25,19 @@ if TYPE_CHECKING:
 
 
 class Watcher(Protocol):
-    """Follows one run. None of its methods may raise an error or wait: the run is worth more."""
+    """Follows one run. None of its methods may raise an error, and only `finish` may wait: the run is worth more."""
 
     def begin(self, directory: RunDirectory, spec: RunSpec) -> None:
         """Take the run that starts in a directory."""
 
     def add(self, samples: Sequence[Sample], passed_s: float) -> None:
         """Take the samples of about the last second; `passed_s` is since the first of all."""
+
+    def finish(self) -> None:
+        """Take that the load has ended: run.json is complete, and the report is written next.
+
+        What the report should say of the watcher is added to run.json here. It may take a few seconds.
+        """
 
     def end(self, summary: RunSummary, report: str) -> None:
         """Take the results of the run and the path of its report."""
@@ -57,6 +63,11 @@ class Watchers:
         """Give them the newest samples."""
         for member in self.members:
             member.add(samples, passed_s)
+
+    def finish(self) -> None:
+        """Tell them that the load has ended, before the report is written."""
+        for member in self.members:
+            member.finish()
 
     def end(self, summary: RunSummary, report: str) -> None:
         """Give them the results."""

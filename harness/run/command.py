@@ -211,6 +211,7 @@ def _run(options: argparse.Namespace, result: ResultFile) -> int:
         with interrupts.held():
             stack.close()
             _attach_recording(options, directory, context)
+            watchers.finish()
             summary = write_report(directory)
             catalogue = update_summary(options.reports, context.log)
             identity = f"{directory.plan}/{directory.name}"
