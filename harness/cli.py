@@ -43,6 +43,7 @@ VERBS = {
     "sweep": Command("harness.sweep.report_command", "write the report of one sweep, or of several side by side"),
     "release": Command("harness.release.command", "write the page of a release: its sweep against an earlier one"),
     "ab": Command("harness.ab.report_command", "write the report of an A/B test again"),
+    "overload": Command("harness.overload.report_command", "write the report of an overload test again"),
     "tune": Command("harness.tune.report_command", "write the report of a designed experiment again"),
     "profile": Command("harness.report.profile_command", "print the profile of a run, or what made a label slow"),
     "heap": Command("harness.report.heap_command", "print heap, pauses and CPU of a recording, or attach it to runs"),
@@ -92,6 +93,7 @@ examples:
   ./aggregate.py release --base folio-checkin/sweep-01 --new folio-checkin/sweep-02      the page of a release
   ./aggregate.py ab lb-nginx/ab-01                             the report of that A/B test again
   ./aggregate.py tune killbill-stripe/tune-01                   the report of that designed experiment again
+  ./aggregate.py overload thruzero/overload-07                 the report of that overload test again
   ./aggregate.py pin killbill-stripe/run-07_1                   compares every later run of the plan with it
   ./aggregate.py history --plan killbill-stripe --metric p90    p90 of every run of a plan
   ./aggregate.py nightly 2026-11-21                             the report of that nightly run again

@@ -4,20 +4,17 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
 
 from harness.ab.record import FORMAT_VERSION, RUNNING, AbRecord
-from harness.base.config import did_you_mean
 from harness.base.errors import UsageError
 from harness.base.folder_lock import alone_in
 from harness.base.writable import writing_into
 from harness.run.directory import RunDirectory, read_json, reserve_folder
-from harness.run.recorded import RecordedFolder, recorded_in
+from harness.run.recorded import RecordedFolder, find_recorded, recorded_in
 
 _NAME = re.compile(r"ab-(\d+)")
-_NAMES_SHOWN = 5
 
 
 class SeriesFiles(RecordedFolder):
@@ -67,29 +64,8 @@ def find_unfinished(reports: Path, plan: str) -> AbFiles:
 
 
 def find_ab(reports: Path, name: str) -> AbFiles:
-    """Return the files of an A/B test by its name, such as lb-nginx/ab-01 or ab-01, or by a path of one of its files.
-
-    UsageError when there is none, or when several plans have one of that name.
-    """
-    path = Path(name)
-    folder = path.with_suffix("") if path.suffix in (".json", ".md") else path
-    for one in (folder, reports / folder):
-        if _NAME.fullmatch(one.name) and AbFiles(one).record.is_file():
-            return AbFiles(one)
-    tests = [test for plan in sorted(reports.glob("*/")) for test in recorded_in(plan, _NAME)]
-    ids = [f"{test.parent.name}/{test.name}" for test in tests]
-    found = [test for test in tests if test.name == name]
-    if len(found) > 1:
-        choice = ", ".join(one for one in ids if one.endswith(f"/{name}"))
-        raise UsageError(f"{name}: {len(found)} plans have it", f"choose one: {choice}")
-    if not found:
-        near = did_you_mean(str(folder), [*ids, *(test.name for test in tests)])
-        raise UsageError(f"{name}: no such A/B test", f"{near}there are: {_listed(ids)}")
-    return AbFiles(found[0])
-
-
-def _listed(ids: Sequence[str]) -> str:
-    return ", ".join(["…"] * (len(ids) > _NAMES_SHOWN) + list(ids[-_NAMES_SHOWN:])) or "none"
+    """Return the files of an A/B test by its name, such as lb-nginx/ab-01 or ab-01, or by the path of one of them."""
+    return AbFiles(find_recorded(reports, name, _NAME, "A/B test"))
 
 
 def locked(reports: Path, what: str = "an A/B test") -> AbstractContextManager[None]:

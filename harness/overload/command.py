@@ -10,7 +10,7 @@ from dataclasses import replace
 from rich.console import Console
 
 from harness.base import git, toolchain, units
-from harness.base.errors import EXIT_INTERRUPTED, EXIT_INVALID, EXIT_OK, HarnessError, UsageError
+from harness.base.errors import HarnessError, UsageError
 from harness.base.guardian import Guardian
 from harness.base.interrupts import Interrupts
 from harness.base.open_files import allow_most_open_files
@@ -21,9 +21,9 @@ from harness.overload.capacity import Capacity, last_capacity
 from harness.overload.files import OverloadFiles, find_unfinished, reserve_overload
 from harness.overload.levels import LEVEL_LEAST_S, LEVEL_MOST_S, load_s
 from harness.overload.record import FINISHED, FORMAT_VERSION, RUNNING, OverloadRecord
-from harness.overload.render import variant_table
+from harness.overload.render import result_line, variant_table
 from harness.overload.report_files import write_overload_report
-from harness.overload.runner import OverloadRunner, load_of, one_user, planned_s, result_line
+from harness.overload.runner import OverloadRunner, load_of, one_user, planned_s
 from harness.overload.variants import fixed_words, parse_variants
 from harness.plan.goal import Goal
 from harness.plan.goal_input import resolve_goal
@@ -137,9 +137,7 @@ def _closed(files: OverloadFiles, record: OverloadRecord, failure: HarnessError 
         context.log(f"{record.id}: not finished; the same command resumes it: {record.command}")
     if failure:
         raise failure
-    if record.state != FINISHED:
-        return EXIT_INTERRUPTED
-    return EXIT_INVALID if any(run.result is None for run in record.runs) else EXIT_OK
+    return record.exit_code
 
 
 def _requests(options: argparse.Namespace) -> Mapping[str, Request]:

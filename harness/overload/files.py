@@ -8,7 +8,7 @@ from pathlib import Path
 from harness.base.errors import UsageError
 from harness.overload.record import FORMAT_VERSION, RUNNING, OverloadRecord
 from harness.run.directory import OVERLOAD_NAME, next_series, read_json, reserve_folder
-from harness.run.recorded import PlanFolder, recorded_in
+from harness.run.recorded import PlanFolder, find_recorded, recorded_in
 
 
 class OverloadFiles(PlanFolder):
@@ -24,6 +24,11 @@ def reserve_overload(reports: Path, plan: str) -> OverloadFiles:
     folder = reports / plan
     todo = "remove old overload tests from the folder"
     return OverloadFiles(reserve_folder(folder, lambda: f"overload-{next_series(folder)}", todo))
+
+
+def find_overload(reports: Path, name: str) -> OverloadFiles:
+    """Return the files of a test by its name, such as thruzero/overload-07, or by a path of one of its files."""
+    return OverloadFiles(find_recorded(reports, name, OVERLOAD_NAME, "overload test"))
 
 
 def find_unfinished(reports: Path, plan: str, settings: Sequence[object]) -> OverloadFiles | None:

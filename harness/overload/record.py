@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from harness.base.errors import EXIT_INTERRUPTED, EXIT_INVALID, EXIT_OK
 from harness.base.records import read
 from harness.overload.result import VariantResult
 from harness.overload.variants import variant_names
@@ -91,6 +92,13 @@ class OverloadRecord:
         """
         names = (self.plan, self.profile, self.target, self.command, self.note)
         return (*names, self.variants, self.level_s, self.limit_ms)
+
+    @property
+    def exit_code(self) -> int:
+        """The exit code of the test so far."""
+        if self.state != FINISHED:
+            return EXIT_INTERRUPTED
+        return EXIT_INVALID if any(run.result is None for run in self.runs) else EXIT_OK
 
     def to_json(self) -> dict[str, Any]:
         """Return the record as JSON data, keys in the order of the fields."""

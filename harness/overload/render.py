@@ -61,6 +61,24 @@ def variant_table(record: OverloadRecord) -> str:
     return table(_VARIANT_HEADS, [_variant_row(cell(names[run.variant]), run) for run in record.runs], text_columns=2)
 
 
+def result_line(run: VariantRun) -> str:
+    """Return the result of a variant on one line."""
+    if run.result is None:
+        return f"{run.run}: INVALID: {run.problem}"
+    verdict = judge(run.result.levels)
+    return f"{run.run}: {verdict.state}: {verdict.reason}; {_recovery_text(run.result)}"
+
+
+def _recovery_text(result: VariantResult) -> str:
+    """Return the recovery as text: recovered 12 s after the load fell."""
+    recovery = result.recovery
+    if recovery.reason:
+        return f"recovery unknown: {recovery.reason}"
+    if recovery.after_s is None:
+        return f"not recovered within {recovery.watched_s} s"
+    return f"recovered {recovery.after_s} s after the load fell"
+
+
 def level_table(result: VariantResult) -> str:
     """Return a row for each level of a variant."""
     return table(_LEVEL_HEADS, [_level_row(level) for level in result.levels], text_columns=0)

@@ -17,8 +17,8 @@ from harness.overload.capacity import Capacity
 from harness.overload.files import OverloadFiles
 from harness.overload.levels import load_s, stages
 from harness.overload.record import FINISHED, OverloadRecord, VariantRun
+from harness.overload.render import result_line
 from harness.overload.result import VariantResult, level_results, recovery_result, requests_per_user
-from harness.overload.verdict import judge
 from harness.plan.group_load import REQUEST, GroupLoad, SeveralLoads
 from harness.plan.jmx import LOAD_GROUP, read_properties
 from harness.plan.load import ClosedLoad
@@ -169,24 +169,6 @@ def time_outs_text(request: Request) -> str:
     own = request.plan.own_properties(is_embedded=request.target is None)
     found = [f"{name} {own.get(name) or known[name]}" for name in _TIME_OUTS if name in known]
     return ", ".join(found) or f"not known: the plan reads no {' and no '.join(_TIME_OUTS)}"
-
-
-def result_line(run: VariantRun) -> str:
-    """Return the result of a variant on one line."""
-    if run.result is None:
-        return f"{run.run}: INVALID: {run.problem}"
-    verdict = judge(run.result.levels)
-    return f"{run.run}: {verdict.state}: {verdict.reason}; {recovery_text(run.result)}"
-
-
-def recovery_text(result: VariantResult) -> str:
-    """Return the recovery as text: recovered 12 s after the load fell."""
-    recovery = result.recovery
-    if recovery.reason:
-        return f"recovery unknown: {recovery.reason}"
-    if recovery.after_s is None:
-        return f"not recovered within {recovery.watched_s} s"
-    return f"recovered {recovery.after_s} s after the load fell"
 
 
 def _note(record: OverloadRecord, variant: str) -> str:

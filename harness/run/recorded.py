@@ -4,13 +4,18 @@ from __future__ import annotations
 
 import contextlib
 import re
+from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
+from harness.base.config import did_you_mean
+from harness.base.errors import UsageError
 from harness.base.folder_lock import alone_in
 from harness.run.directory import RunDirectory, json_text, write_whole
+
+_NAMES_SHOWN = 5
 
 
 class Record(Protocol):
@@ -74,3 +79,30 @@ def recorded_in(parent: Path, name: re.Pattern[str]) -> list[Path]:
     found = [(match, path) for path in parent.glob("*.json") if (match := name.fullmatch(path.stem))]
     found.sort(key=lambda pair: [int(number or 1) for number in pair[0].groups()])
     return [path.with_suffix("") for _, path in found]
+
+
+def find_recorded(reports: Path, name: str, names: re.Pattern[str], what: str) -> Path:
+    """Return the folder with a record by its name, such as lb-nginx/ab-01 or ab-01, or by a path of one of its files.
+
+    `what` is the kind in messages, such as A/B test. UsageError when there is none, or when several plans have one of
+    that name.
+    """
+    path = Path(name)
+    folder = path.with_suffix("") if path.suffix in (".json", ".md") else path
+    for one in (folder, reports / folder):
+        if names.fullmatch(one.name) and one.with_name(f"{one.name}.json").is_file():
+            return one
+    there = [found for plan in sorted(reports.glob("*/")) for found in recorded_in(plan, names)]
+    ids = [f"{found.parent.name}/{found.name}" for found in there]
+    same = [found for found in there if found.name == name]
+    if len(same) > 1:
+        choice = ", ".join(one for one in ids if one.endswith(f"/{name}"))
+        raise UsageError(f"{name}: {len(same)} plans have it", f"choose one: {choice}")
+    if not same:
+        near = did_you_mean(str(folder), [*ids, *(found.name for found in there)])
+        raise UsageError(f"{name}: no such {what}", f"{near}there are: {_listed(ids)}")
+    return same[0]
+
+
+def _listed(ids: Sequence[str]) -> str:
+    return ", ".join(["…"] * (len(ids) > _NAMES_SHOWN) + list(ids[-_NAMES_SHOWN:])) or "none"

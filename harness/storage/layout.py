@@ -19,7 +19,9 @@ RUN_FILE, SUMMARY_FILE, REPORT_FILE = "run.json", "summary.json", "report.md"
 # Enough for histories and comparisons; the samples are a thousand times larger.
 FIGURES = (RUN_FILE, SUMMARY_FILE, REPORT_FILE)
 # Measurements besides the samples: a run with other contents is another run. The other files can be regenerated.
-_EVIDENCE = ("telemetry.csv", "heap.csv", "recording.csv", "histograms.tsv.gz", "profile.tsv.gz")
+_EVIDENCE = (
+    "telemetry.csv", "heap.csv", "recording.csv", "histograms.tsv.gz", "profile.tsv.gz", "failures.jsonl",
+)  # fmt: skip
 # Likewise of processes of the system: the statements of databases, and the metrics that processes publish.
 _OF_SYSTEM = re.compile(r"system/(statements-.+\.tsv|own-metrics-.+\.jsonl)")
 # Metrics of remote machines: fetched after the run, and again as long as CloudWatch has them; run.json contains the
@@ -27,6 +29,8 @@ _OF_SYSTEM = re.compile(r"system/(statements-.+\.tsv|own-metrics-.+\.jsonl)")
 _CLOUDWATCH = "cloudwatch.csv"
 # What the run was compared with when it ended: the report contains it.
 _COMPARED = "compared.json"
+# The failed requests as HTML: the report links it.
+_FAILURES_PAGE = "failures.html"
 PACKED = ".zst"
 LOG_FOLDER = "system/"
 FORMAT_VERSION = 1
@@ -122,7 +126,7 @@ def stored_names(there: Iterable[str], exception_logs: Iterable[str]) -> tuple[s
 
     The others are not needed: JMeter's log, the effective plan, data files, logs that the report does not use.
     """
-    others = {RUN_FILE, _CLOUDWATCH, _COMPARED, *(LOG_FOLDER + name for name in exception_logs)}
+    others = {RUN_FILE, _CLOUDWATCH, _COMPARED, _FAILURES_PAGE, *(LOG_FOLDER + name for name in exception_logs)}
     wanted = (name for name in there if is_evidence(name) or name in others or _is_chart(name))
     return tuple(sorted(name for name in wanted if _FILE.fullmatch(name)))
 

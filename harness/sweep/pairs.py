@@ -7,11 +7,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from statistics import median
 
+from harness.compare.comparison import CANNOT_TELL, INVALID
 from harness.metrics.metric import Table, metric_of, metrics_of
 from harness.sweep.levels import Level, Sweep
 
 # Between single runs, a smaller difference of averages is irrelevant.
 SAME_RATIO = 0.05
+# Verdicts after which no direction may be claimed.
+_UNKNOWN = (CANNOT_TELL, INVALID)
 COMPARED = tuple(metric for metric in metrics_of(Table.SWEEP) if not metric.is_share)
 
 
@@ -106,11 +109,20 @@ def _delta(name: str, base: Level, new: Level) -> Delta:
 
 
 def sentence(comparison: SweepComparison, figure: FigureComparison) -> str:
-    """Return the range of differences over the levels in one sentence, widened to whole percent."""
+    """Return the range of differences over the levels in one sentence, widened to whole percent.
+
+    Without a direction when the verdict is that none can be told.
+    """
     low, high, middle = figure.low_ratio, figure.high_ratio, figure.median_ratio
     assert low is not None and high is not None and middle is not None
     metric = metric_of(figure.figure)
     levels = f"{figure.level_count} level{'' if figure.level_count == 1 else 's'}"
+    if comparison.verdict in _UNKNOWN:
+        return (
+            f"The measured {metric.words} of {comparison.new} differs from that of {comparison.base} by "
+            f"{low * 100:+.2f} to {high * 100:+.2f} % (over {levels}; median {middle * 100:+.2f} %); whether that is a "
+            "real difference cannot be told."
+        )
     over = f"({metric.words}, over {levels}; median {middle * 100:+.2f} %)"
     more, less = ("higher", "lower") if metric.more_is_better else ("slower", "faster")
     if max(abs(low), abs(high)) <= SAME_RATIO:

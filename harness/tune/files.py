@@ -8,10 +8,9 @@ from pathlib import Path
 
 from harness.ab.files import SeriesFiles
 from harness.ab.files import locked as folder_locked
-from harness.base.config import did_you_mean
 from harness.base.errors import UsageError
 from harness.run.directory import json_text, read_json, reserve_folder, write_whole
-from harness.run.recorded import recorded_in
+from harness.run.recorded import find_recorded, recorded_in
 from harness.tune.export import to_json
 from harness.tune.outcome import Outcome
 from harness.tune.record import FORMAT_VERSION, TuneRecord
@@ -55,15 +54,7 @@ def last_tune(reports: Path, plan: str) -> TuneFiles:
 
 def find_tune(reports: Path, name: str) -> TuneFiles:
     """Return the files of an experiment by its name, such as thruzero/tune-01, or by a path of one of its files."""
-    path = Path(name)
-    folder = path.with_suffix("") if path.suffix in (".json", ".md") else path
-    for one in (folder, reports / folder):
-        if _NAME.fullmatch(one.name) and TuneFiles(one).record.is_file():
-            return TuneFiles(one)
-    plans = sorted(reports.glob("*/"))
-    ids = [f"{plan.name}/{one.name}" for plan in plans for one in recorded_in(plan, _NAME)]
-    todo = f"{did_you_mean(str(folder), ids)}there are: {', '.join(ids) or 'none'}"
-    raise UsageError(f"{name}: no such experiment", todo)
+    return TuneFiles(find_recorded(reports, name, _NAME, "experiment"))
 
 
 def locked(reports: Path) -> AbstractContextManager[None]:

@@ -2,15 +2,19 @@
 
 import json
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
-from harness.base.errors import UsageError
+from harness.base.errors import EXIT_INTERRUPTED, EXIT_INVALID, EXIT_OK, UsageError
+from harness.cli import main
 from harness.overload.charts import goodput_chart
+from harness.overload.files import OverloadFiles
 from harness.overload.record import FINISHED, RUNNING, OverloadRecord, VariantRun
-from harness.overload.render import overload_report
+from harness.overload.render import overload_report, result_line
+from harness.overload.report_files import write_overload_report
 from harness.overload.result import VariantResult, level_results, recovery_result, requests_per_user
-from harness.overload.runner import result_line
+from harness.report.notes import NOTES_BEGIN
 from tests.support.overloads import RECORD, SERVED_PER_S, simulated
 
 
@@ -89,3 +93,53 @@ def test_a_run_in_another_folder_is_refused(record):
     data["runs"][0]["run"] = "../run-07_1"
     with pytest.raises(UsageError, match="not an overload test's record"):
         OverloadRecord.from_json(json.loads(json.dumps(data)), "overload-07.json")
+
+
+def stored(tmp_path: Path, record: OverloadRecord) -> OverloadFiles:
+    """Write a test with its report, as scripts/overload does at its end."""
+    files = OverloadFiles(tmp_path / "shop" / record.name)
+    files.folder.mkdir(parents=True)
+    files.write(record)
+    write_overload_report(files, record)
+    return files
+
+
+def again(tmp_path: Path, *arguments: str) -> int:
+    return main(["overload", *arguments, "--reports", str(tmp_path)])
+
+
+def contents(folder: Path) -> dict[str, bytes]:
+    return {path.relative_to(folder).as_posix(): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+
+@pytest.mark.parametrize("name", ["shop/overload-07", "overload-07", "{0}/shop/overload-07.md"])
+def test_a_stored_test_is_rendered_again_with_the_same_bytes(record, tmp_path, capsys, name):
+    files = stored(tmp_path, record)
+    files.report.write_text(files.report.read_text().replace(f"{NOTES_BEGIN}\n", f"{NOTES_BEGIN}\nmine"))
+    before = contents(tmp_path)
+    (files.folder / "goodput.svg").unlink()
+    assert again(tmp_path, name.format(tmp_path)) == EXIT_OK
+    assert contents(tmp_path) == before
+    assert "accept_count=1000: run-07_2: CONGESTION COLLAPSE: " in capsys.readouterr().out
+
+
+def test_a_killed_test_gets_its_report_unless_another_process_runs_it(record, tmp_path):
+    files = stored(tmp_path, replace(record, state=RUNNING, runs=record.runs[:1]))
+    files.report.unlink()
+    with files.locked(), pytest.raises(UsageError, match="overload-07 is running in another process"):
+        again(tmp_path, "overload-07")
+    assert not files.report.exists()
+    assert again(tmp_path, "overload-07") == EXIT_INTERRUPTED
+    assert "**not finished: 1 of 2 variants not measured yet**" in files.report.read_text()
+
+
+def test_an_unknown_test_is_one_line_with_those_that_are_there(record, tmp_path):
+    stored(tmp_path, record)
+    with pytest.raises(UsageError, match=r"overload-08: no such overload test; did you mean overload-07\? there are: "):
+        again(tmp_path, "overload-08")
+
+
+def test_the_exit_code_says_that_a_variant_has_no_usable_run(record, tmp_path):
+    broken = VariantRun("accept_count=10", "run-07_1", None, "no request of the load")
+    stored(tmp_path, replace(record, runs=(broken, record.runs[1])))
+    assert again(tmp_path, "overload-07") == EXIT_INVALID

@@ -7,6 +7,8 @@ from pathlib import Path
 
 from harness.report.files import write_report
 from harness.run.directory import RunDirectory
+from harness.run.exchanges import exchanges_text
+from tests.support.exchanges import ONE
 from tests.support.report_folder import add_run
 
 RUN_ID = "run-07_1-1a2b3c4d"
@@ -26,6 +28,7 @@ def a_run(reports: Path, run_id: str = RUN_ID, **changes: object) -> RunDirector
     directory.system_logs.mkdir()
     (directory.system_logs / "web.log").write_text("java.lang.IllegalStateException: no\n\tat a.B.c(B.java:1)\n")
     (directory.path / "jmeter.log").write_text("not kept")
+    directory.failures.write_text(exchanges_text([ONE]))
     write_report(directory)
     return directory
 

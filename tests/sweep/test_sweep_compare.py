@@ -1,7 +1,10 @@
 """Two sweeps level by level: published differences come out to the last digit."""
 
+from dataclasses import replace
+
 import pytest
 
+from harness.compare.comparison import CANNOT_TELL, INVALID, REGRESSED
 from harness.sweep.levels import Figures, LevelRun, Sweep, levels_of
 from harness.sweep.pairs import compare_sweeps, sentence
 from tests.support.sweeps import BROKEN, sweep
@@ -96,3 +99,15 @@ def test_an_invalid_level_has_no_difference():
     found = compare_sweeps(sweep("a", {1: Figures(average_ms=2), 5: Figures(average_ms=2)}), broken)
     assert [delta.delta_ratio for delta in found.figures[0].deltas] == [None, 0.5]
     assert found.figures[0].level_count == 1
+
+
+@pytest.mark.parametrize("verdict", [CANNOT_TELL, INVALID])
+def test_no_direction_is_claimed_when_none_can_be_told(verdict):
+    found = replace(compare_sweeps(*sides(SECOND)), verdict=verdict, reason="a run at 5 users is DOUBTFUL")
+    # 10.95 and 16.10 are the published extremes; the median is the mean of 11.04 and 12.93.
+    text = sentence(found, found.figures[0])
+    assert text == (
+        "The measured average of GR differs from that of FF by +10.95 to +16.10 % (over 4 levels; median +11.98 %); "
+        "whether that is a real difference cannot be told."
+    )
+    assert "slower than" in sentence(replace(found, verdict=REGRESSED), found.figures[0])

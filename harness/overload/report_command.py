@@ -1,0 +1,58 @@
+"""`aggregate.py overload`: write the report of an overload test again, from its record."""
+
+from __future__ import annotations
+
+import argparse
+from contextlib import nullcontext
+from pathlib import Path
+
+from harness.base.paths import shown
+from harness.base.toolchain import ROOT
+from harness.overload.files import find_overload
+from harness.overload.record import RUNNING
+from harness.overload.render import result_line
+from harness.overload.report_files import write_overload_report
+
+_EPILOG = """\
+examples:
+  ./aggregate.py overload thruzero/overload-07              writes reports/thruzero/overload-07.md and its chart again
+  ./aggregate.py overload overload-07                       when only one plan has an overload test of this name
+  ./aggregate.py overload reports/thruzero/overload-07.md --html       also as one HTML file, overload-07.html
+
+The record has the results of each variant, so no samples are needed. A test that was killed gets the report of the
+variants that it measured; the command in its report resumes it.
+
+exit codes: those of scripts/overload: 0 success, whatever the verdicts; 2 wrong use; 3 a variant has no usable run;
+130 the test is not finished.
+"""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Set the options of `overload`."""
+    parser.description = "Write the report of an overload test again and print its results. Notes are preserved."
+    parser.epilog = _EPILOG
+    option = parser.add_argument
+    option("name", help="an overload test such as thruzero/overload-07, or its .json or .md file")
+    option(
+        "--html",
+        action="store_true",
+        help="also write the report as one HTML file beside it: for mail; it loads nothing",
+    )
+    option("--reports", type=Path, default=ROOT / "reports", help="default: reports/")
+
+
+def run(options: argparse.Namespace) -> int:
+    """Write the report, print the result of each variant and return the exit code of the test."""
+    files = find_overload(options.reports, options.name)
+    # The record of a test that is in progress belongs to the process that runs it.
+    with files.locked() if files.read().state == RUNNING else nullcontext():
+        record = files.read()
+        write_overload_report(files, record)
+    print(shown(files.report))
+    for one in record.runs:
+        print(f"{record.variant_names[one.variant]}: {result_line(one)}")
+    if options.html:
+        from harness.site.files import page_line, write_report_page  # deferred: Markdown needs no site
+
+        print(page_line(write_report_page(files.report)))
+    return record.exit_code
