@@ -336,7 +336,7 @@ def test_two_generators_divide_each_of_several_loads(shared, home, two, tmp_path
     process = shared(f"{first},{second}")
     out, err = process.communicate(timeout=90)
     # On a busy machine the second generator begins seconds later, and never have all users been active at once.
-    assert process.returncode == 0 or "at the peak, not the requested" in out, out + err
+    assert process.returncode == 0 or "not the requested" in out, out + err
     rows = rows_of(tmp_path / "reports")
     users = Counter(
         (row["threadName"].rpartition(" ")[0], row["threadName"]) for row in rows if "Buy" not in row["threadName"]
