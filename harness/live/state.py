@@ -8,6 +8,7 @@ from typing import Any
 
 from harness.base import units
 from harness.jtl.sample import Sample, generator_of
+from harness.live.telemetry_tail import Use
 from harness.metrics.figures import LOAD, Group
 from harness.metrics.histogram import Histogram
 from harness.metrics.metric import METRICS
@@ -24,15 +25,6 @@ TIMES = tuple(metric for metric in METRICS if metric.percentile in ("50", "90", 
 _CAUSES_MOST, _LABELS_MOST = 10, 100
 # JMeter writes a row up to some seconds after the sample ended; a later one is in the totals only.
 _LATE_S = 60
-
-
-@dataclass(frozen=True)
-class Use:
-    """CPU (cores) and memory (bytes) of a process in the last second."""
-
-    process: str
-    cpu_cores: float
-    rss_bytes: int
 
 
 @dataclass

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from types import TracebackType
@@ -13,7 +12,8 @@ from harness.compare.result import RunResult
 from harness.jtl.sample import Sample
 from harness.live.page import live_page
 from harness.live.server import LiveServer
-from harness.live.state import LiveState, Use
+from harness.live.state import LiveState
+from harness.live.telemetry_tail import TelemetryTail
 from harness.plan.load import load_record
 from harness.plan.spec import RunSpec
 from harness.report.setup import load_text
@@ -38,12 +38,10 @@ class LiveRun:
         self._state: LiveState | None = None
         self._now: dict[str, Any] | None = None
         self._end: dict[str, Any] | None = None
-        self._telemetry: Path | None = None
-        self._offset = 0
+        self._telemetry: TelemetryTail | None = None
         self._run = ""
         self._is_stopping = False
         self._is_broken = False
-        self._names: list[str] = []
 
     def begin(self, directory: RunDirectory, spec: RunSpec) -> None:
         """Serve the page of the run that starts in a directory."""
@@ -53,7 +51,7 @@ class LiveRun:
         except OSError as error:
             self._log(f"LIVE: port {self._port} cannot be used ({error.strerror}); the run has no live page")
             return
-        self._state, self._telemetry = state, directory.telemetry
+        self._state, self._telemetry = state, TelemetryTail(directory.telemetry)
         self._run = identity = f"{directory.plan}/{directory.name}"
         server.page = live_page(
             identity, f"Load: {load_text(load_record(spec.load, spec.plan.load))}.", server.token, self._charts
@@ -67,8 +65,8 @@ class LiveRun:
             return
         try:
             self._state.add(samples, passed_s)
-            if self._server.viewer_count:
-                self._state.uses = self._newest_uses()
+            if self._server.viewer_count and self._telemetry:
+                self._state.uses = self._telemetry.uses()
                 self._now = self._state.now()
         except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
             # The run is worth more than its page.
@@ -115,27 +113,3 @@ class LiveRun:
         first = 0 if self._end else max(0, sent_count - _CHANGING)
         points = self._state.points(first, is_ended=self._end is not None) if self._state else []
         return {"run": self._run, "from": first, "points": points, "now": self._now, "end": self._end}
-
-    def _newest_uses(self) -> dict[str, Use]:
-        """Return the newest CPU and memory of each process in telemetry.csv."""
-        uses = dict(self._state.uses) if self._state else {}
-        try:
-            assert self._telemetry
-            with self._telemetry.open("rb") as stream:
-                stream.seek(self._offset)
-                data = stream.read()
-        except OSError:
-            return uses
-        data = data[: data.rfind(b"\n") + 1]
-        self._offset += len(data)
-        rows = list(csv.reader(data.decode("utf-8", "replace").splitlines()))
-        if rows and not self._names:
-            self._names = rows.pop(0)
-        for values in rows:
-            row = dict(zip(self._names, values, strict=False))
-            try:
-                use = Use(row["process"], float(row["cpu_cores"]), int(row["rss_bytes"] or 0))
-            except (KeyError, ValueError):
-                continue  # a row of another kind
-            uses[use.process] = use
-        return uses

@@ -15,13 +15,18 @@ from harness.base.log import log
 from harness.base.ports import free_port
 from harness.base.toolchain import ensure_charts
 from harness.jtl.sample import Sample
+from harness.live.address import Address, parse_address
 from harness.plan.spec import RunSpec
 from harness.report.summary import RunSummary
 from harness.run.directory import RunDirectory
 from harness.run.progress import Watch
 
 if TYPE_CHECKING:
+    from harness.live.metrics_endpoint import MetricsEndpoint
     from harness.live.view import LiveRun
+
+# The port that exporters of OpenTelemetry use for Prometheus, too.
+METRICS_PORT = 9464
 
 
 class Watcher(Protocol):
@@ -79,13 +84,19 @@ def add_watchers(parser: argparse.ArgumentParser) -> None:
     """Add the options that ask for watchers."""
     live = "serve a page with the current values while the run lasts: 1, or a port; only this machine can open it"
     parser.add_argument("--live", metavar="PORT", help=live)
+    metrics = "serve metrics for Prometheus while the run lasts: 1 (port 9464), a port, or an IP address with a port"
+    parser.add_argument("--metrics", metavar="ADDRESS", help=metrics)
 
 
 @dataclass(frozen=True)
 class WatcherOptions:
-    """The watchers that were asked for; `live_port` is 0 for any free one, None without a live page."""
+    """The watchers that were asked for; `live_port` is 0 for any free one, None without a live page.
+
+    `metrics_address` is None without metrics for Prometheus.
+    """
 
     live_port: int | None
+    metrics_address: Address | None = None
 
     @contextmanager
     def open(self, interrupts: Interrupts) -> Iterator[Watchers]:
@@ -94,12 +105,14 @@ class WatcherOptions:
             members: list[Watcher] = []
             if self.live_port is not None:
                 members.append(stack.enter_context(_live_page(self.live_port, interrupts)))
+            if self.metrics_address is not None:
+                members.append(stack.enter_context(_metrics_endpoint(self.metrics_address, interrupts)))
             yield Watchers(tuple(members))
 
 
 def watcher_options(options: argparse.Namespace) -> WatcherOptions:
     """Return the watchers that the command line asks for; UsageError for a value that cannot be."""
-    return WatcherOptions(_live_port(options.live))
+    return WatcherOptions(_live_port(options.live), parse_address(options.metrics, "--metrics", METRICS_PORT))
 
 
 def _live_port(text: str | None) -> int | None:
@@ -116,3 +129,9 @@ def _live_page(port: int, interrupts: Interrupts) -> LiveRun:
     from harness.live.view import LiveRun  # deferred: only --live needs the site's scripts
 
     return LiveRun(port or free_port(), ensure_charts(), interrupts.ask, log)
+
+
+def _metrics_endpoint(address: Address, interrupts: Interrupts) -> MetricsEndpoint:
+    from harness.live.metrics_endpoint import MetricsEndpoint  # deferred: only --metrics needs prometheus_client
+
+    return MetricsEndpoint(address, log, lambda: interrupts.count > 0)

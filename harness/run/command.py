@@ -81,6 +81,7 @@ examples:
   scripts/run --plan killbill-stripe --stop 'errors>50% for 10s, p90>5s for 30s, throughput<1/s for 1m'
   scripts/run --plan killbill-stripe --target http://10.0.0.5:8080 --remotes 10.0.0.7:1099,10.0.0.8:1099
   scripts/run --plan killbill-stripe --duration 10m --live 1          (a page with the current values)
+  scripts/run --plan killbill-stripe --duration 10m --metrics 1       (for Prometheus: http://127.0.0.1:9464/metrics)
   scripts/run --plan killbill-stripe --users 50 --base run-07_1      (its report compares it with run-07_1)
   scripts/run --plan killbill-stripe --users 50 --soak --duration 12h   (looks for leaks; docs/soak.md)
 

@@ -74,6 +74,8 @@ MAY_ACT = {
     "harness.forge.api",
     "harness.jtl.inputs",
     "harness.jtl.progress",
+    "harness.live.metrics_endpoint",
+    "harness.live.metrics_server",
     "harness.live.server",
     "harness.metrics.counter",
     "harness.metrics.large_files",

@@ -1,0 +1,109 @@
+"""Serve the metrics of a run at /metrics, as OpenMetrics or in Prometheus's own format, until they were scraped last."""
+
+from __future__ import annotations
+
+import socket
+import socketserver
+import threading
+import time
+from collections.abc import Callable
+from urllib.parse import urlsplit
+
+from prometheus_client import CollectorRegistry
+from prometheus_client.exposition import MetricsHandler
+from prometheus_client.registry import Collector
+
+from harness.live.address import Address
+from harness.live.scrapers import Scraper, wait_s
+
+# A client that sends nothing ends after so long.
+_TIMEOUT_S = 10
+_POLL_S = 0.2
+# Prometheus and what scrapes as it does send it; a person with a browser or curl is not waited for.
+_OF_SCRAPER = "X-Prometheus-Scrape-Timeout-Seconds"
+_LOCAL_HOSTS = ("127.0.0.1", "localhost", "[::1]")
+_PATH = "/metrics"
+
+
+class MetricsServer:
+    """A server in a thread of its own; `collector` is asked at each scrape. OSError when the address cannot be used."""
+
+    def __init__(self, address: Address, collector: Collector) -> None:
+        registry = CollectorRegistry()
+        registry.register(collector)
+        self.is_final = False
+        self._address = address
+        self._scrapers: dict[str, Scraper] = {}
+        self._changed = threading.Condition()
+        self._server = _Server(address, registry, self)
+        self._thread = threading.Thread(target=self._server.serve_forever, args=(_POLL_S,), name="metrics", daemon=True)
+        self._thread.start()
+
+    @property
+    def url(self) -> str:
+        """The address of the metrics."""
+        return f"http://{Address(self._address.host, self._server.server_address[1])}{_PATH}"
+
+    def is_for(self, host: str) -> bool:
+        """Return whether a request to this host is answered.
+
+        A page of somebody else in a browser may reach this machine by another name; that page must not read the run.
+        """
+        return not self._address.is_loopback or host.rpartition(":")[0] in _LOCAL_HOSTS or host in _LOCAL_HOSTS
+
+    def note_scrape(self, client: str, *, is_final: bool) -> None:
+        """Note that a scraper was answered; `is_final` when the answer had the final counts."""
+        with self._changed:
+            now_s = time.monotonic()
+            before = self._scrapers.get(client)
+            self._scrapers[client] = before.scraped(now_s, is_final=is_final) if before else Scraper(now_s, None, is_final)
+            self._changed.notify_all()
+
+    def wait_s(self) -> float:
+        """Return how long `wait` takes at most."""
+        with self._changed:
+            return wait_s(self._scrapers.values(), time.monotonic())
+
+    def wait(self, is_in_a_hurry: Callable[[], bool]) -> None:
+        """Wait until each scraper has the final counts, or is overdue."""
+        with self._changed:
+            while (left_s := wait_s(self._scrapers.values(), time.monotonic())) > 0 and not is_in_a_hurry():
+                self._changed.wait(min(left_s, _POLL_S))
+
+    def end(self) -> None:
+        """Stop to serve."""
+        self._server.shutdown()
+        self._server.server_close()
+
+
+class _Server(socketserver.ThreadingTCPServer):
+    daemon_threads = True
+    allow_reuse_address = True
+
+    def __init__(self, address: Address, registry: CollectorRegistry, metrics: MetricsServer) -> None:
+        self.address_family = socket.AF_INET6 if ":" in address.host else socket.AF_INET
+        self.registry, self.metrics = registry, metrics
+        super().__init__((address.host, address.port), _Handler)
+
+    def handle_error(self, request: object, client_address: object) -> None:
+        """Print nothing: a client that is gone is no error of the run."""
+
+
+class _Handler(MetricsHandler):
+    server: _Server
+    timeout = _TIMEOUT_S
+
+    def do_GET(self) -> None:
+        """Answer with the metrics in the format that the client accepts."""
+        metrics = self.server.metrics
+        if not metrics.is_for(self.headers.get("Host", "")):
+            self.send_error(403)
+            return
+        if urlsplit(self.path).path != _PATH:
+            self.send_error(404, f"the metrics are at {_PATH}")
+            return
+        is_final = metrics.is_final
+        self.registry = self.server.registry
+        super().do_GET()
+        if self.headers.get(_OF_SCRAPER):
+            metrics.note_scrape(str(self.client_address[0]), is_final=is_final)

@@ -1,0 +1,82 @@
+"""The cumulative counts of a run while it lasts, for what publishes them: exact, bounded in number, without secrets."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from harness.base.secrecy import masked
+from harness.jtl.sample import Sample, generator_of
+from harness.metrics.figures import LabelCounts
+from harness.metrics.tally import OTHER_CAUSES, LabelKey, SampleTally
+
+# A monitoring system stores a series for each: more labels and causes than these are counted together, by group.
+LABELS_MOST, CAUSES_MOST = 200, 100
+OTHER_LABELS = "(other labels)"
+# Label, response code and cause of errors.
+CauseKey = tuple[str, str, str]
+
+
+@dataclass(frozen=True)
+class RunSnapshot:
+    """The counts of a run at one moment, in order of first appearance; nothing in it changes any more.
+
+    `labels` has an entry per group, label, and whether it is a transaction; `causes` the errors per label, response
+    code and cause. With `is_ended` the counts are the last ones, and no user is active.
+    """
+
+    labels: Mapping[LabelKey, LabelCounts]
+    causes: Mapping[CauseKey, int]
+    active_users: int
+    is_ended: bool
+
+
+class RunCounts:
+    """Counts every sample of a run, as its report does; samples of setUp are not among those that it gets.
+
+    `hidden` are the secrets that no text may contain. No method is safe for several threads at once.
+    """
+
+    def __init__(self, once_labels: Iterable[str] = (), hidden: Sequence[str] = ()) -> None:
+        self._tally = SampleTally(once_labels, with_timeline=False)
+        self._hidden = tuple(hidden)
+        self._texts: dict[str, str] = {}
+        self._users: dict[str, int] = {}
+        self._is_ended = False
+
+    def add(self, samples: Sequence[Sample]) -> None:
+        """Count new samples."""
+        for sample in samples:
+            self._tally.add(sample)
+            if sample.all_threads is not None:
+                # Each load generator counts its own users.
+                self._users[generator_of(sample.thread_name)] = sample.all_threads
+
+    def end(self) -> None:
+        """Note that no more samples come."""
+        self._is_ended = True
+
+    def snapshot(self) -> RunSnapshot:
+        """Return a copy of the counts: the first LABELS_MOST labels and CAUSES_MOST causes, and the others together."""
+        labels: dict[LabelKey, LabelCounts] = {}
+        for index, ((group, label, is_transaction), by_source) in enumerate(self._tally.labels.items()):
+            shown = self._text(label) if index < LABELS_MOST else OTHER_LABELS
+            counts = labels.setdefault((group, shown, is_transaction), LabelCounts())
+            for one in by_source.values():
+                counts.merge(one)
+        causes: dict[CauseKey, int] = {}
+        for index, ((label, code, cause), kind) in enumerate(self._tally.kinds.items()):
+            key = (OTHER_LABELS, "", OTHER_CAUSES)
+            if index < CAUSES_MOST:
+                key = (self._text(label), self._text(code), self._text(cause))
+            causes[key] = causes.get(key, 0) + kind.count
+        users = 0 if self._is_ended else sum(self._users.values())
+        return RunSnapshot(labels, causes, users, self._is_ended)
+
+    def _text(self, text: str) -> str:
+        """Return the text without secrets; the search for them takes long, and the texts are few."""
+        if not self._hidden:
+            return text
+        if text not in self._texts:
+            self._texts[text] = masked(text, self._hidden)
+        return self._texts[text]
