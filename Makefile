@@ -4,7 +4,7 @@
 .DEFAULT_GOAL := help
 .SUFFIXES:
 MAKEFLAGS += --no-builtin-rules
-.PHONY: help explain setup init check gui run soak sweep capacity overload ab tune nightly system generator generator-keys report merge compare release pin summary history accept site comment metrics push pull ls test test-fast lint bench clean
+.PHONY: help explain setup init check gui run soak sweep capacity overload ab tune nightly system generator generator-keys report export merge compare release pin summary history accept site comment metrics push pull ls test test-fast lint bench clean
 
 PLAN ?= killbill-stripe
 ENV ?= local
@@ -31,6 +31,7 @@ takes.system := PLAN ENV PORT
 takes.generator := HOST PORT ENV KEYS
 takes.generator-keys := KEYS
 takes.report := RUN HTML PLAN REPORTS
+takes.export := RUN FORMAT INTO PLAN REPORTS
 takes.merge := RUNS INTO REPORTS
 takes.compare := BASE NEW PLAN THRESHOLD LABEL ANYWAY SURE HTML REPORTS
 takes.release := NEW BASE LONG TEMPLATE ANYWAY REPORTS
@@ -144,12 +145,15 @@ about.SUITE := SUITE=env/nightly.toml       the loads to run (default: env/night
 about.DRY_RUN := DRY_RUN=1                    check the suite and print the order of the runs; start nothing
 about.RUN := RUN="run-07_1 run-07_2"      runs; PLAN/NAME when several plans have a run of that name (default: all)
 about.report.RUN := RUN=killbill-stripe/run-01_1  the run whose report is written again (required)
+about.export.RUN := RUN=killbill-stripe/run-01_1  the run to export (required)
 about.metrics.RUN := RUN=killbill-stripe/run-01_1  the runs or the sweep (required)
 about.pin.RUN := RUN=run-07_1                 the run to pin (default: list the pins)
 about.AS := AS=baseline                  name of the pin (default: baseline)
 about.REMOVE := REMOVE=baseline              remove this pin
 about.RUNS := RUNS="gen1/run-01_1 gen2/run-01_1"  the runs to merge (required)
 about.INTO := INTO=reports/…/run-02_1      folder of the merged run (default: the next free name)
+about.export.INTO := INTO=folder                 folder of the files (default: export/ in the folder of the run)
+about.FORMAT := FORMAT=csv                  csv (default), parquet or openmetrics
 about.BASE := BASE=run-07_1                runs of the baseline: one or several, pins, patterns such as run-07_*, or a sweep
 about.run.BASE := BASE=run-07_1                compare with this run, pin or report (default: the previous run and the pins)
 about.soak.BASE := $(about.run.BASE)
@@ -174,6 +178,7 @@ about.history.USERS := USERS=50                     only runs with this number o
 about.report.PLAN := PLAN=killbill-stripe         plan of a run that is given without one
 about.compare.PLAN := $(about.report.PLAN)
 about.pin.PLAN := PLAN=killbill-stripe         plan of a run or pin that is given without one
+about.export.PLAN := $(about.report.PLAN)
 about.metrics.PLAN := $(about.report.PLAN)
 about.metrics.ENV := ENV=folio                    use [cloudwatch] of this profile instead of the run's own
 about.pull.PLAN := PLAN=killbill-stripe         only runs of this plan
@@ -367,6 +372,11 @@ generator-keys: ## create the keys that load generators and make run share, once
 
 report: ## write the report of RUN again; its notes are preserved
 	@$(if $(strip $(RUN)),$(python) aggregate.py report $(call path,$(RUN)) $(html) $(call option,plan,$(call given,PLAN)) \
+	  $(call option,reports,$(REPORTS)),echo 'give RUN=killbill-stripe/run-01_1' >&2; exit 2)
+
+export: ## write the per-second series and histograms of RUN: FORMAT=csv, parquet or openmetrics
+	@$(if $(strip $(RUN)),$(python) aggregate.py export $(call path,$(RUN)) $(call option,format,$(FORMAT)) \
+	  $(call option,into,$(INTO)) $(call option,plan,$(call given,PLAN)) \
 	  $(call option,reports,$(REPORTS)),echo 'give RUN=killbill-stripe/run-01_1' >&2; exit 2)
 
 merge: ## merge the runs of independent load generators: RUNS="gen1/run-01_1 gen2/run-01_1"

@@ -39,6 +39,7 @@ VERBS = {
     "table": Command("harness.report.table_command", "print the statistics of JTL files, per label and in total"),
     "tally": Command("harness.report.tally_command", "count JTL files into a small file that merges exactly"),
     "report": Command("harness.report.command", "write the report of a run again; --merge makes one run of several"),
+    "export": Command("harness.export.command", "write the per-second series and histograms of a run: CSV, Parquet, …"),
     "compare": Command("harness.compare.command", "compare two runs, two groups of runs, or two sweeps"),
     "sweep": Command("harness.sweep.report_command", "write the report of one sweep, or of several side by side"),
     "release": Command("harness.release.command", "write the page of a release: its sweep against an earlier one"),
@@ -86,6 +87,7 @@ examples:
   ./aggregate.py tally samples.jtl -o gen1.tally                counts for a table: table gen1.tally gen2.tally
   ./aggregate.py report killbill-stripe/run-01_1                writes run-01_1.md and run-01_1.json again
   ./aggregate.py report --merge gen1/run-01_1 gen2/run-01_1     merges the runs of independent load generators
+  ./aggregate.py export killbill-stripe/run-01_1 --format parquet  per-second series and histograms, per label
   ./aggregate.py profile thruzero/run-07_1 --label home         what the system did in the slowest seconds of a label
   ./aggregate.py heap balancer.jfr --run lb-gwlb/run-03_1       heap, pauses and CPU of a JVM that runs elsewhere
   ./aggregate.py compare run-07_1 run-07_2                      is the second run slower than the first?

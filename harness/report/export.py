@@ -19,12 +19,12 @@ _CSV_KEYS = ("source", "group", "label", "is_total", "is_transaction")
 
 def csv_head(columns: Sequence[Column]) -> str:
     """Return the first line of a CSV: the JSON keys of its columns."""
-    return _csv_lines([[*_CSV_KEYS, *(column.key for column in columns)]])
+    return csv_lines([[*_CSV_KEYS, *(column.key for column in columns)]])
 
 
 def csv_rows(view: View, columns: Sequence[Column]) -> str:
     """Return a line per row, quoted according to RFC 4180; an unknown value is an empty cell."""
-    return _csv_lines(
+    return csv_lines(
         [view.source, group.name, row.label, _truth(is_total), _truth(row.is_transaction)]
         + ["" if (figure := column.figure(row)) is None else json.dumps(figure) for column in columns]
         for group, row, is_total in _rows(view)
@@ -35,7 +35,8 @@ def _truth(value: bool) -> str:
     return "true" if value else "false"
 
 
-def _csv_lines(rows: Iterable[Sequence[str]]) -> str:
+def csv_lines(rows: Iterable[Sequence[str]]) -> str:
+    """Return a line per row, quoted according to RFC 4180."""
     return "".join(",".join(map(_quoted, row)) + "\n" for row in rows)
 
 

@@ -31,6 +31,7 @@ ORDER = (
     "nightly",
     "site",
     "release",
+    "export",
     "live",
 )
 # What starts processes, opens sockets, looks at the clock or at the environment.

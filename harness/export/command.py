@@ -1,0 +1,59 @@
+"""`aggregate.py export`: write the per-second series and histograms of a run for Prometheus, notebooks and databases."""
+
+from __future__ import annotations
+
+import argparse
+import os
+from pathlib import Path
+
+from harness.base import units
+from harness.base.errors import EXIT_OK, UsageError
+from harness.base.python_packages import ensure_pyarrow
+from harness.base.toolchain import ROOT
+from harness.compare.sources import find_paths, in_plan
+from harness.export.files import CSV, FORMATS, OPENMETRICS, PARQUET, read_seconds, record_of, write
+from harness.run.directory import RunDirectory
+
+_EPILOG = """\
+examples:
+  ./aggregate.py export killbill-stripe/run-01_1                          seconds.csv and histograms.csv
+  ./aggregate.py export killbill-stripe/run-01_1 --format parquet         the same tables, for pandas, DuckDB, Spark
+  ./aggregate.py export killbill-stripe/run-01_1 --format openmetrics     openmetrics.txt, for Prometheus:
+  promtool tsdb create-blocks-from openmetrics openmetrics.txt DATA-FOLDER
+
+Every sample is counted, in the second in which it ended. seconds has a row per second and label, with percentiles as in
+the report; histograms how many samples had each response time. openmetrics has the names and buckets of
+make run METRICS=1. docs/prometheus.md describes all columns.
+
+The files are written into the folder export/ of the run, unless --into names another one.
+
+exit codes: 0 success; 2 wrong use, or a run without samples.
+"""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Set the options of `export`."""
+    parser.description = "Write the per-second series and histograms of a finished run, per label, from its samples."
+    parser.epilog = _EPILOG
+    option = parser.add_argument
+    option("run", metavar="RUN", help="a run directory, its .json or .md, or a name such as killbill-stripe/run-01_1")
+    option("--format", choices=FORMATS, default=CSV, help=f"{CSV} (default), {PARQUET} or {OPENMETRICS}")
+    option("--into", type=Path, metavar="DIR", help="folder of the files (default: export/ in the run's folder)")
+    option("--plan", help="plan of a run that is given without one, such as run-01_1")
+    option("--reports", type=Path, default=ROOT / "reports", metavar="DIR", help="folder of the runs (reports/)")
+
+
+def run(options: argparse.Namespace) -> int:
+    """Write the files, print their names and return the exit code."""
+    path, *others = find_paths(in_plan([options.run], options.plan), options.reports)
+    if others:
+        raise UsageError(f"{options.run}: {1 + len(others)} runs", "name one: an export covers one run")
+    directory = RunDirectory(path.resolve())
+    record = record_of(directory)
+    if options.format == PARQUET:
+        ensure_pyarrow()
+    seconds = read_seconds(directory, record.once_labels)
+    files = write(options.format, record, seconds, options.into or directory.path / "export")
+    names = ", ".join(os.path.relpath(file) for file in files)
+    print(f"{names}: {units.plural(seconds.sample_count, 'sample')} of {record.id}")
+    return EXIT_OK

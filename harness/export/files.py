@@ -1,0 +1,116 @@
+"""Reads the samples of a finished run and writes its seconds: OpenMetrics, CSV or Parquet files in a folder."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import islice
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from harness.base import units
+from harness.base.errors import UsageError
+from harness.base.writable import writing_into
+from harness.export.openmetrics import lines
+from harness.export.rows import HISTOGRAM_COLUMNS, SECOND_COLUMNS, Value, histogram_rows, second_rows
+from harness.jtl.inputs import Input
+from harness.metrics.files import each_sample
+from harness.metrics.label_seconds import LabelSeconds, SortedSeconds
+from harness.metrics.timeline import SPAN_MAX_S
+from harness.report.export import csv_lines
+from harness.run.directory import RunDirectory
+from harness.run.record import RunRecord
+
+if TYPE_CHECKING:
+    import pyarrow
+
+OPENMETRICS, CSV, PARQUET = "openmetrics", "csv", "parquet"
+FORMATS = (OPENMETRICS, CSV, PARQUET)
+_ROWS_PER_BATCH = 50_000
+_Columns = Sequence[tuple[str, type]]
+
+
+def record_of(directory: RunDirectory) -> RunRecord:
+    """Return the record of a run with samples; UsageError without either of them."""
+    data = directory.read_run()
+    if data is None:
+        raise UsageError(f"{directory.path}: has no run.json", "name a run, such as killbill-stripe/run-01_1")
+    if not directory.all_samples:
+        raise UsageError(f"{directory.samples}: is missing", "pull the run with all its files")
+    return RunRecord.from_json(data, str(directory.run_json))
+
+
+def read_seconds(directory: RunDirectory, once_labels: Sequence[str]) -> SortedSeconds:
+    """Return the seconds of all labels of a run; progress goes to standard error. UsageError without samples."""
+    counted = LabelSeconds(once_labels)
+    for file, sample in each_sample([Input(str(path), path) for path in directory.all_samples]):
+        counted.add(sample, file)
+    seconds = counted.sort()
+    if not seconds.sample_count:
+        raise UsageError(f"{directory.samples}: no samples", "name a run with samples")
+    first_s, last_s = seconds.span_s or (0, 0)
+    if last_s - first_s > SPAN_MAX_S:
+        what = f"{directory.samples}: its samples span {units.duration_text(last_s - first_s)}"
+        raise UsageError(what, "a clock was set: remove the samples with wrong times")
+    return seconds
+
+
+def write(form: str, record: RunRecord, seconds: SortedSeconds, folder: Path) -> list[Path]:
+    """Write the files of a format and return their paths; a reader sees whole files only."""
+    with writing_into(folder):
+        folder.mkdir(parents=True, exist_ok=True)
+    if form == OPENMETRICS:
+        about = {
+            "run": record.id,
+            "plan": record.plan,
+            "env": record.profile,
+            "commit": (record.git_commit or "")[:12],
+        }
+        return [_write_lines(folder / "openmetrics.txt", lines(about, seconds))]
+    tables: Mapping[str, tuple[_Columns, Iterator[tuple[Value, ...]]]] = {
+        "seconds": (SECOND_COLUMNS, second_rows(seconds)),
+        "histograms": (HISTOGRAM_COLUMNS, histogram_rows(seconds)),
+    }
+    writer = _write_csv if form == CSV else _write_parquet
+    return [writer(folder / f"{name}.{form}", columns, rows) for name, (columns, rows) in tables.items()]
+
+
+def _write_lines(path: Path, texts: Iterable[str]) -> Path:
+    draft = _draft(path)
+    with writing_into(path.parent), draft.open("w", encoding="utf-8", newline="\n") as out:
+        out.writelines(texts)
+    return draft.replace(path)
+
+
+def _write_csv(path: Path, columns: _Columns, rows: Iterable[Sequence[Value]]) -> Path:
+    return _write_lines(path, _csv_texts(columns, rows))
+
+
+def _csv_texts(columns: _Columns, rows: Iterable[Sequence[Value]]) -> Iterator[str]:
+    yield csv_lines([[name for name, _ in columns]])
+    for row in rows:
+        yield csv_lines([["" if cell is None else cell if isinstance(cell, str) else json.dumps(cell) for cell in row]])
+
+
+def _write_parquet(path: Path, columns: _Columns, rows: Iterator[Sequence[Value]]) -> Path:
+    import pyarrow.parquet  # deferred: an optional package, which the command installs
+
+    types = {int: pyarrow.int64(), float: pyarrow.float64(), str: pyarrow.dictionary(pyarrow.int32(), pyarrow.string())}
+    schema = pyarrow.schema([(name, types[kind]) for name, kind in columns])
+    draft = _draft(path)
+    with writing_into(path.parent), pyarrow.parquet.ParquetWriter(draft, schema, compression="zstd") as out:
+        while batch := list(islice(rows, _ROWS_PER_BATCH)):
+            out.write_batch(_batch(schema, batch))
+    return draft.replace(path)
+
+
+def _batch(schema: pyarrow.Schema, rows: Sequence[Sequence[Value]]) -> pyarrow.RecordBatch:
+    import pyarrow  # deferred, as above
+
+    columns = zip(*rows, strict=True)
+    arrays = [pyarrow.array(values, type=field.type) for values, field in zip(columns, schema, strict=True)]
+    return pyarrow.RecordBatch.from_arrays(arrays, schema=schema)
+
+
+def _draft(path: Path) -> Path:
+    return path.with_name(f".{path.name}.new")

@@ -1,0 +1,125 @@
+"""Writes the seconds of a run as OpenMetrics with time stamps, which `promtool tsdb create-blocks-from` imports."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Mapping
+from itertools import chain
+
+from harness.base.units import MS_PER_S
+from harness.metrics import instruments
+from harness.metrics.buckets import BOUNDS_MS, cumulative_counts
+from harness.metrics.instruments import Instrument
+from harness.metrics.label_seconds import LabelSecond, SortedSeconds
+from harness.metrics.tally import LabelKey
+
+# Prometheus forgets a value after five minutes: a count that does not change is repeated.
+_REPEAT_S = 60
+_TO_ESCAPE = re.compile(r'["\\\n]')
+# As the metrics of a run that goes on have them: 0.001, 1.0.
+_BOUNDS = (*(repr(bound_ms / MS_PER_S) for bound_ms in BOUNDS_MS), "+Inf")
+_SECTIONS: tuple[tuple[Instrument, Callable[[LabelSecond], int | None]], ...] = (
+    (instruments.REQUESTS, lambda one: one.sample_count),
+    (instruments.ERRORS, lambda one: one.error_count),
+    (instruments.RECEIVED, lambda one: one.received_bytes),
+    (instruments.SENT, lambda one: one.sent_bytes),
+)
+
+
+def lines(about: Mapping[str, str], seconds: SortedSeconds) -> Iterator[str]:
+    """Yield the lines of a run, each with its line end; `about` are the labels of the run: run, plan, env, commit.
+
+    A point is at the end of its second and has the counts up to then. The first one of each series is 0.
+    """
+    span = seconds.span_s
+    if span:
+        yield from _head(instruments.INFO, "info")
+        text = labels_text(about)
+        yield from (f"{instruments.INFO.name}_info{{{text}}} 1 {at_s}\n" for at_s in _moments(*span))
+        yield from _users(about["run"], seconds, span)
+        yield from _histograms(about["run"], seconds, span)
+        for instrument, value in _SECTIONS:
+            yield from _counters(instrument, about["run"], seconds, span, value)
+    yield "# EOF\n"
+
+
+def labels_text(labels: Mapping[str, str]) -> str:
+    """Return labels as OpenMetrics writes them, without the braces."""
+    return ",".join(f'{name}="{_TO_ESCAPE.sub(_escaped, value)}"' for name, value in labels.items())
+
+
+def _escaped(match: re.Match[str]) -> str:
+    return {"\n": r"\n"}.get(match[0], "\\" + match[0])
+
+
+def _head(instrument: Instrument, kind: str) -> Iterator[str]:
+    yield f"# TYPE {instrument.name} {kind}\n"
+    yield f"# HELP {instrument.name} {instrument.help}\n"
+
+
+def _moments(first_s: int, last_s: int) -> Iterator[int]:
+    """Yield the beginning of the first second, then each _REPEAT_S, and the end of the last second."""
+    return chain(range(first_s, last_s + 1, _REPEAT_S), (last_s + 1,))
+
+
+def _users(run: str, seconds: SortedSeconds, span: tuple[int, int]) -> Iterator[str]:
+    text = labels_text({"run": run})
+    yield from _head(instruments.USERS, "gauge")
+    for second, users in enumerate(seconds.active_users(), span[0]):
+        if users is not None:
+            yield f"{instruments.USERS.name}{{{text}}} {users} {second + 1}\n"
+
+
+def _of_label(run: str, key: LabelKey) -> str:
+    group, label, is_transaction = key
+    kind = instruments.kind_of(is_transaction=is_transaction)
+    return labels_text({"run": run, "label": label, "group": group, "kind": kind})
+
+
+def _with_moments(points: Iterator[LabelSecond], last_s: int) -> Iterator[tuple[int, LabelSecond | None]]:
+    """Yield the end of each second with its samples; before the first, and in long gaps, moments without samples."""
+    at_s: int | None = None
+    for one in points:
+        if at_s is None:
+            at_s = one.second
+            yield at_s, None
+        yield from ((moment_s, None) for moment_s in range(at_s + _REPEAT_S, one.second + 1, _REPEAT_S))
+        at_s = one.second + 1
+        yield at_s, one
+    if at_s is not None:
+        yield from ((moment_s, None) for moment_s in range(at_s + _REPEAT_S, last_s + 1, _REPEAT_S))
+        if at_s < last_s + 1:
+            yield last_s + 1, None
+
+
+def _histograms(run: str, seconds: SortedSeconds, span: tuple[int, int]) -> Iterator[str]:
+    name = instruments.RESPONSE_TIME.name
+    yield from _head(instruments.RESPONSE_TIME, "histogram")
+    for key in seconds.keys:
+        text = _of_label(run, key)
+        buckets = [f'{name}_bucket{{{text},le="{bound}"}} ' for bound in _BOUNDS]
+        so_far, sum_ms = [0] * len(buckets), 0
+        for at_s, one in _with_moments(seconds.by_label(key), span[1]):
+            if one:
+                so_far = [sum(pair) for pair in zip(so_far, cumulative_counts(one.histogram()), strict=True)]
+                sum_ms += one.elapsed_sum_ms
+            yield "".join(f"{bucket}{count} {at_s}\n" for bucket, count in zip(buckets, so_far, strict=True))
+            yield f"{name}_count{{{text}}} {so_far[-1]} {at_s}\n{name}_sum{{{text}}} {sum_ms / MS_PER_S} {at_s}\n"
+
+
+def _counters(
+    instrument: Instrument,
+    run: str,
+    seconds: SortedSeconds,
+    span: tuple[int, int],
+    value: Callable[[LabelSecond], int | None],
+) -> Iterator[str]:
+    yield from _head(instrument, "counter")
+    for key in seconds.keys:
+        text, total = _of_label(run, key), 0
+        for at_s, one in _with_moments(seconds.by_label(key), span[1]):
+            more = value(one) if one else 0
+            if more is None:
+                break  # the JTL has no such column
+            total += more
+            yield f"{instrument.name}_total{{{text}}} {total} {at_s}\n"

@@ -1,0 +1,104 @@
+"""The tables of a run's seconds: one row per label and second, and one per label, second and response time."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import groupby
+
+import numpy as np
+
+from harness.metrics.figures import LOAD, TOTAL, plus
+from harness.metrics.histogram import Histogram
+from harness.metrics.instruments import kind_of
+from harness.metrics.label_seconds import LabelSecond, SortedSeconds
+from harness.metrics.metric import METRICS, Metric
+
+Value = str | int | float | None
+_TIMES = tuple(metric for metric in METRICS if metric.is_time)
+_WHOSE = ("time_s", "group", "label", "kind")
+# Column and type of its values, which may be missing in those of the seconds.
+SECOND_COLUMNS: tuple[tuple[str, type], ...] = (
+    *zip(_WHOSE, (int, str, str, str), strict=True),
+    ("active_users", int),
+    ("sample_count", int),
+    ("error_count", int),
+    ("min_ms", int),
+    *((metric.key, float if metric.percentile is None else int) for metric in _TIMES),
+    ("max_ms", int),
+    ("received_bytes", int),
+    ("sent_bytes", int),
+)
+HISTOGRAM_COLUMNS: tuple[tuple[str, type], ...] = (
+    *zip(_WHOSE, (int, str, str, str), strict=True),
+    ("elapsed_ms", int),
+    ("sample_count", int),
+)
+
+
+def second_rows(seconds: SortedSeconds) -> Iterator[tuple[Value, ...]]:
+    """Yield a row per second and label, in order of time; in each second TOTAL of the load comes last.
+
+    TOTAL has the samples that it has in a report: no Transaction Controllers, unless there is nothing else.
+    """
+    users = seconds.active_users()
+    first_s = seconds.span_s[0] if seconds.span_s else 0
+    load = [is_transaction for group, _, is_transaction in seconds.keys if group == LOAD]
+    counts_transactions = bool(load) and all(load)
+    for second, found in groupby(seconds.by_time(), key=lambda one: one.second):
+        labels = list(found)
+        active = users[second - first_s]
+        yield from (_row(one, active) for one in labels)
+        own = [one for one in labels if one.key[0] == LOAD and (counts_transactions or not one.key[2])]
+        if own:
+            yield _row(_total(own), active)
+
+
+def histogram_rows(seconds: SortedSeconds) -> Iterator[tuple[Value, ...]]:
+    """Yield a row per second, label and response time in whole milliseconds, in this order: how many samples had it."""
+    for one in seconds.by_time():
+        for elapsed_ms, count in one.histogram().counts.items():  # they rise
+            yield (*_whose(one), elapsed_ms, count)
+
+
+def _whose(one: LabelSecond) -> tuple[int, str, str, str]:
+    group, label, is_transaction = one.key
+    return one.second, group, label, kind_of(is_transaction=is_transaction)
+
+
+def _row(one: LabelSecond, active_users: int | None) -> tuple[Value, ...]:
+    histogram = one.histogram()
+    times = [_time(metric, one, histogram) for metric in _TIMES]
+    return (
+        *_whose(one),
+        active_users,
+        one.sample_count,
+        one.error_count,
+        histogram.min_ms,
+        *times,
+        histogram.max_ms,
+        one.received_bytes,
+        one.sent_bytes,
+    )
+
+
+def _time(metric: Metric, one: LabelSecond, histogram: Histogram) -> float | int | None:
+    if metric.percentile is None:  # of rows of several samples the sum is exact, the histogram is not
+        return one.elapsed_sum_ms / one.sample_count
+    return histogram.quantile_ms(metric.ratio)
+
+
+def _total(labels: Sequence[LabelSecond]) -> LabelSecond:
+    """Return the samples of several labels of a second as those of TOTAL."""
+    received_bytes: int | None = 0
+    sent_bytes: int | None = 0
+    for one in labels:
+        received_bytes, sent_bytes = plus(received_bytes, one.received_bytes), plus(sent_bytes, one.sent_bytes)
+    return LabelSecond(
+        (LOAD, TOTAL, False),
+        labels[0].second,
+        np.sort(np.concatenate([one.sorted_ms for one in labels])),
+        sum(one.elapsed_sum_ms for one in labels),
+        sum(one.error_count for one in labels),
+        received_bytes,
+        sent_bytes,
+    )
