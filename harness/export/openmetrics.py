@@ -8,7 +8,7 @@ from itertools import chain
 
 from harness.base.units import MS_PER_S
 from harness.metrics import instruments
-from harness.metrics.buckets import BOUNDS_MS, cumulative_counts
+from harness.metrics.buckets import BOUND_TEXTS, cumulative_counts
 from harness.metrics.instruments import Instrument
 from harness.metrics.label_seconds import LabelSecond, SortedSeconds
 from harness.metrics.tally import LabelKey
@@ -16,8 +16,6 @@ from harness.metrics.tally import LabelKey
 # Prometheus forgets a value after five minutes: a count that does not change is repeated.
 _REPEAT_S = 60
 _TO_ESCAPE = re.compile(r'["\\\n]')
-# As the metrics of a run that goes on have them: 0.001, 1.0.
-_BOUNDS = (*(repr(bound_ms / MS_PER_S) for bound_ms in BOUNDS_MS), "+Inf")
 _SECTIONS: tuple[tuple[Instrument, Callable[[LabelSecond], int | None]], ...] = (
     (instruments.REQUESTS, lambda one: one.sample_count),
     (instruments.ERRORS, lambda one: one.error_count),
@@ -97,7 +95,7 @@ def _histograms(run: str, seconds: SortedSeconds, span: tuple[int, int]) -> Iter
     yield from _head(instruments.RESPONSE_TIME, "histogram")
     for key in seconds.keys:
         text = _of_label(run, key)
-        buckets = [f'{name}_bucket{{{text},le="{bound}"}} ' for bound in _BOUNDS]
+        buckets = [f'{name}_bucket{{{text},le="{bound}"}} ' for bound in BOUND_TEXTS]
         so_far, sum_ms = [0] * len(buckets), 0
         for at_s, one in _with_moments(seconds.by_label(key), span[1]):
             if one:
@@ -117,9 +115,8 @@ def _counters(
     yield from _head(instrument, "counter")
     for key in seconds.keys:
         text, total = _of_label(run, key), 0
+        if value(next(seconds.by_label(key))) is None:
+            continue  # the JTL has no such column
         for at_s, one in _with_moments(seconds.by_label(key), span[1]):
-            more = value(one) if one else 0
-            if more is None:
-                break  # the JTL has no such column
-            total += more
+            total += (value(one) or 0) if one else 0
             yield f"{instrument.name}_total{{{text}}} {total} {at_s}\n"

@@ -75,7 +75,7 @@ class MetricsEndpoint:
         open_to = "" if self._address.is_loopback else " (other machines can read it, without a password)"
         self._log(f"metrics: {self._server.url}{open_to}")
 
-    def add(self, samples: Sequence[Sample], passed_s: float) -> None:
+    def add(self, samples: Sequence[Sample], passed_s: float) -> None:  # noqa: ARG002 - of Watcher
         """Count the samples of the last second."""
         if self._collector is None or self._is_broken:
             return
@@ -86,7 +86,7 @@ class MetricsEndpoint:
             self._is_broken = True
             self._log(f"METRICS: the counts are not updated any more ({error!r}); the run goes on")
 
-    def end(self, summary: RunSummary, report: str) -> None:
+    def end(self, summary: RunSummary, report: str) -> None:  # noqa: ARG002 - of Watcher
         """Note that the report exists: the counts are final."""
         if self._server and self._collector and not self._is_broken:
             self._collector.end()

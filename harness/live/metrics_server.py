@@ -1,4 +1,4 @@
-"""Serve the metrics of a run at /metrics, as OpenMetrics or in Prometheus's own format, until they were scraped last."""
+"""Serve the metrics of a run at /metrics, as OpenMetrics or in the older format of Prometheus."""
 
 from __future__ import annotations
 
@@ -56,7 +56,9 @@ class MetricsServer:
         with self._changed:
             now_s = time.monotonic()
             before = self._scrapers.get(client)
-            self._scrapers[client] = before.scraped(now_s, is_final=is_final) if before else Scraper(now_s, None, is_final)
+            self._scrapers[client] = (
+                before.scraped(now_s, is_final=is_final) if before else Scraper(now_s, None, is_final)
+            )
             self._changed.notify_all()
 
     def wait_s(self) -> float:
@@ -93,7 +95,7 @@ class _Handler(MetricsHandler):
     server: _Server
     timeout = _TIMEOUT_S
 
-    def do_GET(self) -> None:
+    def do_GET(self) -> None:  # noqa: N802 - the name is that of http.server
         """Answer with the metrics in the format that the client accepts."""
         metrics = self.server.metrics
         if not metrics.is_for(self.headers.get("Host", "")):

@@ -12,17 +12,14 @@ from prometheus_client.core import (
     InfoMetricFamily,
     Metric,
 )
-from prometheus_client.utils import floatToGoString
 
 from harness.base.units import MS_PER_S
 from harness.live.run_counts import RunSnapshot
 from harness.live.telemetry_tail import Use
 from harness.metrics import instruments
-from harness.metrics.buckets import BOUNDS_MS, cumulative_counts
+from harness.metrics.buckets import BOUND_TEXTS, cumulative_counts
 from harness.metrics.instruments import Instrument
 from harness.run.telemetry import STOLEN
-
-_BOUNDS = (*(floatToGoString(bound_ms / MS_PER_S) for bound_ms in BOUNDS_MS), "+Inf")
 
 
 @dataclass(frozen=True)
@@ -62,7 +59,7 @@ def _of_labels(run: str, snapshot: RunSnapshot) -> Iterator[Metric]:
     for (group, label, is_transaction), counts in snapshot.labels.items():
         values = [run, label, group, instruments.kind_of(is_transaction=is_transaction)]
         buckets = cumulative_counts(counts.histogram)
-        times.add_metric(values, list(zip(_BOUNDS, buckets, strict=True)), counts.elapsed_sum_ms / MS_PER_S)
+        times.add_metric(values, list(zip(BOUND_TEXTS, buckets, strict=True)), counts.elapsed_sum_ms / MS_PER_S)
         requests.add_metric(values, buckets[-1])
         errors.add_metric(values, counts.error_count)
         for family, total_bytes in ((received, counts.received_bytes), (sent, counts.sent_bytes)):

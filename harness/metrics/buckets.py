@@ -1,10 +1,11 @@
-"""The buckets of response times that monitoring systems get: upper bounds in whole milliseconds, and the counts in them."""
+"""The buckets of response times for monitoring systems: upper bounds in whole milliseconds, and the counts in them."""
 
 from __future__ import annotations
 
 from bisect import bisect_left
 from itertools import accumulate
 
+from harness.base.units import MS_PER_S
 from harness.metrics.histogram import Histogram
 
 # The numbers 1, 1.25, 1.6, 2, 2.5, 3.15, 4, 5, 6.3, 8 of the series R10 of ISO 3, from 1 ms to 63 s in whole
@@ -17,6 +18,8 @@ BOUNDS_MS = (
     *(10 * value for value in _R10_PER_100),
     *(100 * value for value in _R10_PER_100[:-1]),
 )
+# In seconds as OpenMetrics writes them, and last that of all values: 0.001, 1.0, +Inf.
+BOUND_TEXTS = (*(repr(bound_ms / MS_PER_S) for bound_ms in BOUNDS_MS), "+Inf")
 
 
 def cumulative_counts(histogram: Histogram) -> tuple[int, ...]:

@@ -100,7 +100,11 @@ class LabelSeconds:
                 self._entries.clear()
             group = group_of(sample.thread_name, sample.label, self.once)
             number = self._keys.setdefault((group, sample.label, sample.is_transaction), len(self._keys))
-            entry = self._entries[where] = (number, Source(file, generator_of(sample.thread_name)), group in (LOAD, ONCE))
+            entry = self._entries[where] = (
+                number,
+                Source(file, generator_of(sample.thread_name)),
+                group in (LOAD, ONCE),
+            )
         return entry
 
     def sort(self) -> SortedSeconds:

@@ -26,8 +26,8 @@ def test_a_row_has_the_counts_and_the_percentiles_of_its_second():
         "time_s": 1000, "group": "load", "label": "Pay", "kind": "request", "active_users": 3,
         "sample_count": 101, "error_count": 1, "min_ms": 1,
         # JMeter's rule: rank max(1, ⌊n·p + 0.5⌋) of 101 values. 5050 + 2000 = 7050 ms in all.
-        "average_ms": 7050 / 101, "p50_ms": 51, "p75_ms": 76, "p90_ms": 91, "p95_ms": 96, "p99_ms": 100, "p99.9_ms": 2000,
-        "max_ms": 2000, "received_bytes": 30300, "sent_bytes": 10100,
+        "average_ms": 7050 / 101, "p50_ms": 51, "p75_ms": 76, "p90_ms": 91, "p95_ms": 96, "p99_ms": 100,
+        "p99.9_ms": 2000, "max_ms": 2000, "received_bytes": 30300, "sent_bytes": 10100,
     }  # fmt: skip
     assert total == {**row, "label": "TOTAL"}
 

@@ -24,7 +24,8 @@ def test_one_is_the_default_a_port_is_on_this_machine_and_other_addresses_are_wr
 
 
 @pytest.mark.parametrize(
-    "text", ["yes", "80", "70000", "::1:9464", "[::1]", "host:9464", "10.0.0.7", ":9464", "1.2.3.4:", "http://1.2.3.4:9464"]
+    "text",
+    ["yes", "80", "70000", "::1:9464", "[::1]", "host:9464", "10.0.0.7", ":9464", "1.2.3.4:", "http://1.2.3.4:9464"],
 )
 def test_anything_else_is_refused_in_one_line(text):
     with pytest.raises(UsageError, match=r"^--metrics=") as error:

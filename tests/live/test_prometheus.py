@@ -63,7 +63,18 @@ def scraped(tmp_path_factory, target_of_module):
         (folder / "home" / name).write_text(text)
     port = free_port()
     with prometheus(folder / "prometheus", f"127.0.0.1:{port}") as served:
-        options = ("--users", "8", "--duration", "4", "--errors", "100%", "--compare", "0", "--target", target_of_module)
+        options = (
+            "--users",
+            "8",
+            "--duration",
+            "4",
+            "--errors",
+            "100%",
+            "--compare",
+            "0",
+            "--target",
+            target_of_module,
+        )
         arguments = arguments_of_run(folder / "home", folder, [*options, "--metrics", str(port)])
         start_s = time.time()
         done = subprocess.run(

@@ -18,7 +18,8 @@ def seconds_of(samples, once_labels=()):
 
 def test_a_sample_counts_in_the_second_in_which_it_ended():
     seconds = seconds_of([
-        sample("Pay", 900, 1_000_000), sample("Pay", 1100, 1_000_000), failed("Pay", elapsed_ms=300, start_ms=1_000_000),
+        sample("Pay", 900, 1_000_000), sample("Pay", 1100, 1_000_000),
+        failed("Pay", elapsed_ms=300, start_ms=1_000_000),
     ])  # fmt: skip
     first, second = seconds.by_label((LOAD, "Pay", False))
     assert (first.second, first.histogram().counts, first.error_count, first.elapsed_sum_ms) == (

@@ -28,12 +28,15 @@ QUICK = "compare"
 # What a target cannot do without.
 NEEDED = {
     "init": {"PLAN": "p"},
-    "report": {"RUN": "r"}, "export": {"RUN": "r"}, "merge": {"RUNS": "r"}, "compare": {"BASE": "b", "NEW": "n"}, "metrics": {"RUN": "r"},
+    "report": {"RUN": "r"}, "export": {"RUN": "r"},
+    "merge": {"RUNS": "r"}, "compare": {"BASE": "b", "NEW": "n"}, "metrics": {"RUN": "r"},
     "comment": {"PR": "1"}, "release": {"BASE": "b", "NEW": "n"},
 }  # fmt: skip
 WORDS = {"RUN", "RUNS", "BASE", "THRESHOLD", "TESTS", "BENCH"}
 # One name, where other targets take several.
-ONE_NAME = {("report", "RUN"), ("export", "RUN"), ("pin", "RUN"), ("run", "BASE"), ("release", "BASE"), ("soak", "BASE")}
+ONE_NAME = {
+    ("report", "RUN"), ("export", "RUN"), ("pin", "RUN"), ("run", "BASE"), ("release", "BASE"), ("soak", "BASE"),
+}  # fmt: skip
 FLAGS = {"ANYWAY", "SURE", "FRESH", "REPLACE", "FIGURES_ONLY", "DRY_RUN", "FIX", "FORCE", "PROFILE", "TRACE"}
 SAYS_NOTHING = {
     ("ab", "RESUME"), ("tune", "RESUME"), ("sweep", "S3"), ("capacity", "S3"), ("capacity", "REMOTES"),

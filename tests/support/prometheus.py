@@ -56,9 +56,7 @@ class Prometheus:
     def query(self, promql: str) -> dict[tuple[str, ...], float]:
         """Return the value of each series now, by the values of its labels in order of their names."""
         found = self._asked("query", query=promql)
-        return {
-            tuple(value for _, value in sorted(one["metric"].items())): float(one["value"][1]) for one in found
-        }
+        return {tuple(value for _, value in sorted(one["metric"].items())): float(one["value"][1]) for one in found}
 
     def values_between(self, promql: str, start_s: float, end_s: float) -> list[list[float]]:
         """Return the values of each series, one for each second; seconds without a value are left out."""
