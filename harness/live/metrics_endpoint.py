@@ -86,11 +86,14 @@ class MetricsEndpoint:
             self._is_broken = True
             self._log(f"METRICS: the counts are not updated any more ({error!r}); the run goes on")
 
-    def end(self, summary: RunSummary, report: str) -> None:  # noqa: ARG002 - of Watcher
-        """Note that the report exists: the counts are final."""
+    def finish(self) -> None:
+        """Note that the load has ended: the counts are final."""
         if self._server and self._collector and not self._is_broken:
             self._collector.end()
             self._server.is_final = True
+
+    def end(self, summary: RunSummary, report: str) -> None:
+        """Go on as before: the metrics have no verdict."""
 
     def __enter__(self) -> MetricsEndpoint:
         return self
@@ -101,7 +104,8 @@ class MetricsEndpoint:
         if self._server is None:
             return
         try:
-            wait_s = self._server.wait_s() if self._server.is_final and not self._is_in_a_hurry() else 0.0
+            is_over = self._server.is_final and error is None
+            wait_s = self._server.wait_s() if is_over and not self._is_in_a_hurry() else 0.0
             if wait_s > 0:
                 most = units.plural(max(1, round(wait_s)), "second")
                 self._log(f"METRICS: waiting at most {most} for the last scrape; Ctrl-C skips it")

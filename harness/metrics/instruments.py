@@ -36,7 +36,7 @@ MEMORY = Instrument(
     "Resident memory of a process; used memory of the host.",
     (*RUN, "process"),
 )
-ENDED = Instrument("loadtest_run_ended", "1 when the run has its report and no count changes any more, else 0.")
+ENDED = Instrument("loadtest_run_ended", "1 when the load has ended and no count changes any more, else 0.")
 INFO = Instrument("loadtest_run", "The run: plan, profile and commit of the harness.", (*RUN, "plan", "env", "commit"))
 
 

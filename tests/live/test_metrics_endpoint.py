@@ -126,7 +126,7 @@ def test_a_taken_port_is_one_line_and_the_run_goes_on(directory, spec):
         with MetricsEndpoint(Address("127.0.0.1", port), lines.append, lambda: False) as served:
             served.begin(directory, spec)
             served.add([sample()], 1.0)
-            served.end(None, "")
+            served.finish()
     why = "Address already in use"
     assert lines == [f"METRICS: 127.0.0.1:{port} cannot be used ({why}); the run has no metrics endpoint"]
 
@@ -148,7 +148,7 @@ def test_the_run_waits_for_a_scraper_that_has_not_got_the_final_counts(directory
     endpoint = Endpoint()
     with endpoint.served:
         scraped_twice(endpoint, directory, spec)
-        endpoint.served.end(None, "")
+        endpoint.served.finish()
     # The period was some milliseconds, and a second more is allowed; nobody came.
     assert endpoint.lines[1:] == ["METRICS: waiting at most 1 second for the last scrape; Ctrl-C skips it"]
 
@@ -163,8 +163,8 @@ def test_the_run_does_not_wait_without_need(directory, spec, why):
             endpoint.metrics()
         else:
             scraped_twice(endpoint, directory, spec)
-        if why != "failed":  # a run without a report
-            endpoint.served.end(None, "")
+        if why != "failed":  # an error ended the run
+            endpoint.served.finish()
         if why == "final":
             found = endpoint.metrics(**SCRAPER)
             assert (found["loadtest_run_ended",], found["loadtest_active_users",]) == (1, 0)
