@@ -4,7 +4,7 @@
 .DEFAULT_GOAL := help
 .SUFFIXES:
 MAKEFLAGS += --no-builtin-rules
-.PHONY: help explain setup init check gui run soak sweep capacity overload ab tune nightly system generator generator-keys report export merge compare release pin summary history accept site comment metrics push pull ls test test-fast lint bench clean
+.PHONY: help explain setup init check gui run soak sweep capacity overload ab tune nightly system generator generator-keys report export merge compare release pin summary history accept site comment notify metrics push pull ls test test-fast lint bench clean
 
 PLAN ?= killbill-stripe
 ENV ?= local
@@ -42,6 +42,7 @@ takes.metrics := RUN PLAN ENV REPORTS
 takes.accept := SINCE REASON PLAN ENV USERS LABEL METRIC REPORTS
 takes.site := REPORTS
 takes.comment := RESULT REPO PR SHA LINK CONTEXT DRY_RUN
+takes.notify := RUN SUITE ENV DRY_RUN REPORTS
 takes.push := RUN S3 ENV REPLACE REPORTS
 takes.pull := RUN S3 ENV PLAN SINCE LAST FIGURES_ONLY REPORTS
 takes.ls := RUN S3 ENV PLAN SINCE LAST
@@ -142,6 +143,10 @@ about.release.NEW := NEW=folio-checkin/sweep-02      sweep of the release; Golde
 about.FROM := FROM=1                       users of the first run (default: 1, or 1 for each of several loads)
 about.MOST := MOST=400                     the largest number of users to try
 about.SUITE := SUITE=env/nightly.toml       the loads to run (default: env/nightly.toml)
+about.notify.SUITE := SUITE=env/nightly.toml       suite whose [notify] says who gets it (default: env/nightly.toml)
+about.notify.ENV := ENV=local                    profile whose [notify] says who gets it
+about.notify.RUN := RUN=2026-11-21               nightly run or A/B test whose message is sent again (default: a test message)
+about.notify.DRY_RUN := DRY_RUN=1                    print the message and who would get it; send nothing
 about.DRY_RUN := DRY_RUN=1                    check the suite and print the order of the runs; start nothing
 about.RUN := RUN="run-07_1 run-07_2"      runs; PLAN/NAME when several plans have a run of that name (default: all)
 about.report.RUN := RUN=killbill-stripe/run-01_1  the run whose report is written again (required)
@@ -431,6 +436,10 @@ accept: ## record an intended change of PLAN since the nightly run of SINCE, wit
 	  $(call option,plan,$(call given,PLAN)) $(call option,env,$(call given,ENV)) \
 	  $(call option,users,$(USERS)) $(call option,label,$(LABEL)) $(call option,metric,$(METRIC)) \
 	  $(call option,reason,$(REASON)) $(call option,reports,$(REPORTS)/nightly)
+
+notify: ## send a test message to [notify] of SUITE or ENV, or the message about RUN again
+	@$(python) aggregate.py notify $(if $(strip $(RUN)),$(call path,$(RUN))) $(call option,suite,$(SUITE)) \
+	  $(call option,env,$(call given,ENV)) $(if $(filter-out 0,$(DRY_RUN)),--dry-run) $(call option,reports,$(REPORTS))
 
 ##@ Storage
 

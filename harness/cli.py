@@ -55,6 +55,7 @@ VERBS = {
     "accept": Command("harness.history.acceptance_command", "record an intended change for the nightly"),
     "site": Command("harness.site.command", "write all reports as a static HTML site"),
     "comment": Command("harness.forge.command", "write the result of make ab into a pull request: comment and status"),
+    "notify": Command("harness.notify.command", "send the message about a nightly run or an A/B test again"),
     "metrics": Command("harness.cloudwatch.command", "fetch CloudWatch metrics for runs"),
     "push": Command("harness.storage.command", "upload runs to S3"),
     "pull": Command("harness.storage.command", "download runs from S3"),
@@ -102,6 +103,7 @@ examples:
   ./aggregate.py accept --since 2026-11-20 --plan … --reason …  the change since that nightly run is intended
   ./aggregate.py push run-01_1 s3://bucket/prefix               uploads a run to S3
   ./aggregate.py site                                           writes build/site; open build/site/index.html
+  ./aggregate.py notify                                         sends a test message to [notify] of env/nightly.toml
   ./aggregate.py comment reports/ab --repo owner/name --pr 12   writes the result of make ab into a pull request
 
 exit codes: 0 success; 1 regression; 2 wrong use or unreadable input; 3 the run is INVALID.

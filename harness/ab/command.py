@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import os
 from collections.abc import Mapping
 from contextlib import ExitStack
 from dataclasses import replace
@@ -24,6 +25,7 @@ from harness.base.interrupts import Interrupts
 from harness.base.java import jmeter_java_version
 from harness.base.log import log
 from harness.history.catalogue import AB_FOLDER
+from harness.notify.recipients import Recipients, recipients_of
 from harness.plan.load import Load, load_record
 from harness.run.arguments import add_profile, add_set, add_traffic, make_command, refuse_empty
 from harness.run.directory import check_space
@@ -84,6 +86,7 @@ def run(options: argparse.Namespace) -> int:
         sides = {name: _side(name, text, options, guardian) for name, text in ((A, options.a), (B, options.b))}
         load = _checked(sides, options)
         record = _record(options, sides, load, budget_s)
+        recipients = _recipients(sides)
         for side in sides.values():
             build_side(side, guardian)
         jmeter_java_version()
@@ -94,7 +97,7 @@ def run(options: argparse.Namespace) -> int:
         stack.enter_context(locked(options.reports))
         record, files = _resumed(options, record) if options.resume else _started(options, record)
         with interrupts.held():
-            code = AbRunner(options, record, files, sides, interrupts, guardian).run()
+            code = AbRunner(options, record, files, sides, interrupts, guardian).run(recipients)
             update_summaries(options.reports, REPORTS)
         return code
 
@@ -111,6 +114,19 @@ def _side(name: str, text: str, options: argparse.Namespace, guardian: Guardian)
         files = checked_out(options.home, commit, options.build, guardian.environment)
     names = Names(options.plan, options.env, set_values=options.set, is_profiled=options.profile)
     return ready_side(name, parts, names, files)
+
+
+def _recipients(sides: Mapping[str, ReadySide]) -> Recipients | None:
+    """Return who gets the result: [notify] of A's profile, else of B's; None without one."""
+    for name in (A, B):
+        profile = sides[name].request.profile
+        if profile.notify:
+            where = f"env/{profile.name}.toml"
+            found = recipients_of(profile.notify, os.environ, where)
+            for line in found.unset:
+                log(f"{where} [notify]: {line}, so the result is not sent there")
+            return found
+    return None
 
 
 def _checked(sides: Mapping[str, ReadySide], options: argparse.Namespace) -> Load:

@@ -67,7 +67,8 @@ class AbRecord:
     `arguments` are the options of scripts/run of both sides. A run should take `planned_s` beside its start, and is
     stopped after `limit_s`. `budget_s` is the time limit of everything, None without one; `spent_s` is the time used so
     far, including earlier attempts. `state` is `running` until there is a verdict or the budget ends; until then it can
-    be resumed. `stop_reason` is why it ended without a decision.
+    be resumed. `stop_reason` is why it ended without a decision; `undelivered` says who did not get the message about
+    it, and why.
     """
 
     format_version: int
@@ -89,6 +90,7 @@ class AbRecord:
     git_commit: str | None
     git_changed: bool | None
     stop_reason: str = ""
+    undelivered: tuple[str, ...] = ()
 
     @property
     def id(self) -> str:

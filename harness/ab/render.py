@@ -41,6 +41,7 @@ def ab_report(outcome: Outcome, notes: str) -> str:
         headline=cell(headline(outcome)),
         sides=[(name, _side_text(record.side(name))) for name in (A, B)],
         load=cell(load_text(record.load)),
+        undelivered=[cell(line) for line in record.undelivered],
         total_table=metric_table(_total(outcome, sides), footnotes, _HEADS) if outcome.counted else "",
         level=units.percent_text(_level(outcome), 2),
         alpha=units.percent_text(record.thresholds.alpha, 0),

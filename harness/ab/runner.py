@@ -7,9 +7,11 @@ import time
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from harness.ab.equal_runs import FIRST_GUESS_S
 from harness.ab.files import AbFiles
+from harness.ab.message import ab_message, is_due
 from harness.ab.outcome import Outcome, change_text, headline, outcome_of
 from harness.ab.record import ENDED, FINISHED, RUNNING, UNDER_WAY, WARM_UP, A, AbRecord, AbRun, order_of
 from harness.ab.report_files import result_of, results_of, write_ab_page
@@ -25,6 +27,9 @@ from harness.run.child import ChildRun, run_child
 from harness.run.limited_run import INTERRUPTED
 from harness.sweep.terminal import run_line
 from harness.sweep.time_left import time_left_s
+
+if TYPE_CHECKING:
+    from harness.notify.recipients import Recipients
 
 
 class AbRunner:
@@ -49,8 +54,8 @@ class AbRunner:
         self._results = results_of(files, record)
         self._outcome = self._judged(record)
 
-    def run(self) -> int:
-        """Do the remaining runs, write the report, return the exit code."""
+    def run(self, recipients: Recipients | None) -> int:
+        """Do the remaining runs, write the report, notify the recipients, return the exit code."""
         while not self._interrupts.count and not self._outcome.is_decided and self._fits():
             if not self._record.has_warmed_up:
                 self._measure(A, WARM_UP)
@@ -64,11 +69,25 @@ class AbRunner:
         if not self._interrupts.count or self._outcome.is_decided:
             self._outcome = self._judged(replace(self._record, state=FINISHED))
         write_ab_page(self._files, self._outcome)
+        if recipients:
+            self._notify(recipients)
         log(f"\n{self._record.id}: {headline(self._outcome)}")
         log(f"report: {shown(self._files.report)}")
         if self._record.state == RUNNING:
             log(f"resume with: {self._record.command} RESUME=1")
         return self._outcome.exit_code_if(sure=self._options.sure)
+
+    def _notify(self, recipients: Recipients) -> None:
+        """Send the message about the outcome if it is due; the report says what was not delivered."""
+        from harness.notify.delivery import deliver  # deferred: most tests notify nobody
+
+        if not is_due(recipients.when, self._outcome):
+            return
+        link = recipients.link_to(f"ab/{self._record.id}", shown(self._files.report))
+        undelivered = deliver(ab_message(self._outcome, link), recipients, log)
+        if undelivered != self._record.undelivered:
+            self._outcome = self._judged(replace(self._record, undelivered=undelivered))
+            write_ab_page(self._files, self._outcome)
 
     def _fits(self) -> bool:
         """Return whether the next pair (at first also the warm-up run) fits into the budget; if not, remember why."""

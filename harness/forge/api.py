@@ -8,7 +8,7 @@ import re
 import time
 import urllib.error
 import urllib.request
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from email.message import Message
@@ -17,32 +17,16 @@ from urllib.parse import urlsplit
 
 from harness.base import records, strict_json
 from harness.base.errors import HarnessError, ServiceError, UsageError
-from harness.base.log import Log
+from harness.base.http_client import BusyError, NoAnswerError, retry_after_s, send, short
 from harness.base.spellings import Spellings
 
 T = TypeVar("T")
 
 PAGE_SIZE = 100
 _TIMEOUT_S = 30
-# Waits between attempts when a server fails or does not answer. It may ask for longer ones.
-_WAITS_S = (0.5, 1.0, 2.0)
-_LONGEST_WAIT_S = 60
 # docs.github.com, "Rate limits for the REST API": at least a minute when an answer names no time.
 _UNNAMED_WAIT_S = 60.0
-_REASON_MOST = 200
 _TOKEN = re.compile(r"[!-~]+")
-_SPACES = re.compile(r"[\x00-\x20\x7f]+")
-
-
-class BusyError(ServiceError):
-    """The server fails, does not answer or limits the rate: the same request can succeed after `wait_s` seconds.
-
-    `wait_s` is None when the server does not say how long.
-    """
-
-    def __init__(self, what: str, todo: str, wait_s: float | None = None) -> None:
-        super().__init__(what, todo)
-        self.wait_s = wait_s
 
 
 @dataclass(frozen=True)
@@ -74,7 +58,6 @@ class Api:
         self._access = access
         self._host = urlsplit(access.address).netloc.rpartition("@")[2]
         self._secrets = Spellings((access.token,))
-        self._opener = urllib.request.build_opener(_NoRedirect)
 
     def read(self, kind: type[T], method: str, path: str, data: Mapping[str, object] | None = None) -> T:
         """Return the answer as a dataclass. `path` is added to the address of the API, or is an address itself."""
@@ -105,18 +88,17 @@ class Api:
         """Return the JSON and the headers of an answer; HarnessError for a refusal."""
         address = path if "://" in path else self._access.address.rstrip("/") + path
         request = urllib.request.Request(address, None if data is None else json.dumps(data).encode(), method=method)
-        request.add_header("User-Agent", "load-test-harness")
         request.add_header("Content-Type", "application/json")
         request.add_header(self._access.header, f"{self._access.scheme}{self._access.token}")
         try:
-            with self._opener.open(request, timeout=_TIMEOUT_S) as response:
-                return strict_json.parse(response.read() or b"null"), response.headers
+            body, headers = send(request, _TIMEOUT_S)
+            return strict_json.parse(body or b"null"), headers
         except urllib.error.HTTPError as error:
             with error:
                 raise self._refusal(method, path, error) from None
-        except (OSError, http.client.HTTPException) as error:
-            reason = self._short(str(getattr(error, "reason", "") or error or type(error).__name__))
-            raise BusyError(f"{self._host} does not answer ({reason})", "repeat the command later") from None
+        except NoAnswerError as error:
+            what = f"{self._host} does not answer ({self._short(str(error))})"
+            raise BusyError(what, "repeat the command later") from None
         except ValueError:
             raise self._strange(path, "not JSON") from None
 
@@ -142,7 +124,7 @@ class Api:
             return BusyError(f"{self._host}: the rate limit of {name} is reached", todo, limit_s)
         if error.code >= 500:
             what = f"{self._host}: the server failed ({error.code})"
-            return BusyError(what, "repeat the command later", _retry_after_s(error.headers))
+            return BusyError(what, "repeat the command later", retry_after_s(error.headers))
         reason = f"{error.code} {self._short(message)}"
         if error.code == 401:
             return UsageError(f"{self._host}: {name} is not accepted ({reason})", "it is wrong or expired: set another")
@@ -156,28 +138,7 @@ class Api:
         return UsageError(f"{where}: {method} is refused ({reason})", "check --pr and --sha")
 
     def _short(self, text: str) -> str:
-        return self.masked(_SPACES.sub(" ", text).strip()[:_REASON_MOST])
-
-
-class _NoRedirect(urllib.request.HTTPRedirectHandler):
-    """Turns redirects into errors: urllib would send the token to any server that an answer names."""
-
-    def redirect_request(self, *_: object) -> None:
-        return None
-
-
-def retried(action: Callable[[], T], log: Log, pause: Callable[[float], None] = time.sleep) -> T:
-    """Return what the action returns. It is repeated while the server is busy; no wait is longer than 60 s."""
-    for wait_s in _WAITS_S:
-        try:
-            return action()
-        except BusyError as error:
-            asked_s = wait_s if error.wait_s is None else error.wait_s
-            if asked_s > _LONGEST_WAIT_S:
-                raise
-            log(f"{error.what}; next attempt in {asked_s:.3g} s")
-            pause(asked_s)
-    return action()
+        return short(self.masked(text))
 
 
 def limit_wait_s(code: int, headers: Mapping[str, str] | Message, message: str, now_s: float) -> float | None:
@@ -188,7 +149,7 @@ def limit_wait_s(code: int, headers: Mapping[str, str] | Message, message: str, 
     """
     if code not in (403, 429):
         return None
-    after_s = _retry_after_s(headers)
+    after_s = retry_after_s(headers)
     if after_s is not None:
         return after_s
     for prefix in ("X-RateLimit", "RateLimit"):
@@ -197,11 +158,6 @@ def limit_wait_s(code: int, headers: Mapping[str, str] | Message, message: str, 
             return max(1.0, int(reset) - now_s)
     is_limit = code == 429 or "rate limit" in message.lower()
     return _UNNAMED_WAIT_S if is_limit else None
-
-
-def _retry_after_s(headers: Mapping[str, str] | Message) -> float | None:
-    text = headers.get("Retry-After") or ""
-    return float(text) if text.isdecimal() else None
 
 
 def _message_of(error: urllib.error.HTTPError) -> str:

@@ -8,10 +8,10 @@ import re
 from pathlib import Path
 
 from harness.base.errors import EXIT_OK, HarnessError, UsageError
+from harness.base.http_client import retried
 from harness.base.log import log
 from harness.base.paths import shown
 from harness.forge import github, gitlab
-from harness.forge.api import retried
 from harness.forge.comparison import Subject, comment_text, status_of, stick
 from harness.forge.files import read_comparison
 from harness.forge.forge import Forge

@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
+from harness.base.http_client import retried
 from harness.base.log import Log
-from harness.forge.api import retried
 from harness.forge.excerpt import cut, without_files
 from harness.forge.forge import Comment, Forge, PullRequest, State, Status
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import os
 from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
@@ -20,6 +21,7 @@ from harness.nightly.record import Load, order_of
 from harness.nightly.runner import FIRST_GUESS_S, SUITE, NightlyRunner
 from harness.nightly.storage import NightlyStorage
 from harness.nightly.suite import Suite, SuiteRun, load_suite
+from harness.notify.recipients import recipients_of
 from harness.plan.goal_input import goal_names, resolve_goal
 from harness.plan.load import LoadArguments, load_record, parse_load, resolve_load
 from harness.plan.stop import parse_stop
@@ -78,10 +80,15 @@ def run(options: argparse.Namespace) -> int:
         parse_location(options.s3)
     suite = load_suite(options.suite)
     loads = tuple(_checked(run, suite, options) for run in suite.runs)
+    recipients = recipients_of(suite.notify, os.environ, options.suite.name) if suite.notify else None
     read_acceptances(options.home / ACCEPTED)  # reports an invalid line now, not after all runs
     if options.dry_run:
         _print_plan(suite, loads)
+        if recipients:
+            print(recipients.text)
         return EXIT_OK
+    for line in recipients.unset if recipients else ():
+        log(f"{options.suite.name} [notify]: {line}, so the result is not sent there")
     with Interrupts() as interrupts, ExitStack() as stack:
         jmeter_java_version()
         toolchain.ensure_jmeter()
@@ -92,7 +99,7 @@ def run(options: argparse.Namespace) -> int:
             storage.fetch(options.reports, loads)
         nightly = NightlyRunner(options, suite, loads, storage, interrupts, stack.enter_context(Guardian()))
         with interrupts.held():
-            return nightly.run(html_page if options.html else None)
+            return nightly.run(recipients, html_page if options.html else None)
 
 
 def _checked(run: SuiteRun, suite: Suite, options: argparse.Namespace) -> Load:

@@ -73,6 +73,14 @@ def find_nightly(reports: Path, name: str) -> NightlyFiles:
     return files
 
 
+def find_before(files: NightlyFiles) -> NightlyFiles | None:
+    """Return the nightly run before this one; None when it is the first."""
+    found = _all_nightly(files.reports)
+    names = [one.name for one in found]
+    at = names.index(files.name)
+    return found[at - 1] if at else None
+
+
 def find_unfinished(reports: Path) -> NightlyFiles:
     """Return the last nightly run when it is unfinished; UsageError when there is nothing to resume."""
     found = _all_nightly(reports)

@@ -63,7 +63,8 @@ class NightlyRecord:
     """<date>.json; its runs are run-<series>_1 and following of each plan. Times are UTC in ISO 8601.
 
     `spent_s` is the time used so far, including earlier attempts. `state` is `running` until every run ended or was
-    skipped; until then it can be resumed. `storage_problems` list what was not downloaded or uploaded.
+    skipped; until then it can be resumed. `storage_problems` list what was not downloaded or uploaded, `undelivered`
+    who did not get the message about it, and why.
     """
 
     format_version: int
@@ -83,6 +84,7 @@ class NightlyRecord:
     git_commit: str | None
     git_changed: bool | None
     commits: Commits | None
+    undelivered: tuple[str, ...] = ()
 
     @property
     def waiting(self) -> tuple[int, ...]:

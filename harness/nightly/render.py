@@ -57,7 +57,8 @@ def nightly_report(result: NightlyResult, pictures: Mapping[int, Sequence[Pictur
         date=record.name,
         headline=cell(headline(result)),
         findings=list(_findings(result)),
-        time_line=_time_line(result),
+        time_line=time_line(result),
+        undelivered=[cell(line) for line in record.undelivered],
         changes=list(_changes(result)),
         loads=[
             {
@@ -256,7 +257,8 @@ def _with_unit(text: str, metric: Metric) -> str:
     return f"{text} {_change_unit(metric)}" if text else ""
 
 
-def _time_line(result: NightlyResult) -> str:
+def time_line(result: NightlyResult) -> str:
+    """Return how many runs were measured, in which time, when they started, and the commit."""
     record = result.record
     measured = sum(outcome.result is not None for outcome in result.outcomes)
     took = f"{units.duration_text(round(record.spent_s))} of {units.duration_text(record.budget_s)}"

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from harness.base.errors import HarnessError
 from harness.history.acceptance_files import ACCEPTED, read_acceptances
 from harness.history.files import read_catalogue
-from harness.nightly.files import NightlyFiles
+from harness.nightly.files import NightlyFiles, find_before
 from harness.nightly.junit import junit_xml
 from harness.nightly.outcome import NightlyResult, nightly_result
 from harness.nightly.render import FILE_NAME, nightly_charts, nightly_report
@@ -15,12 +16,26 @@ from harness.report.pages import write_page
 from harness.run.directory import write_whole
 
 
+def read_nightly_result(files: NightlyFiles, home: Path) -> NightlyResult:
+    """Return the result of a nightly run; `home` has the file of accepted changes."""
+    return nightly_result(files.read(), read_catalogue(files.reports).entries, read_acceptances(home / ACCEPTED))
+
+
+def verdict_before(files: NightlyFiles, home: Path) -> str | None:
+    """Return the verdict of the nightly run before this one; None when there is none, or it cannot be read."""
+    before = find_before(files)
+    try:
+        return read_nightly_result(before, home).verdict if before else None
+    except HarnessError:
+        return None
+
+
 def write_nightly_report(files: NightlyFiles, home: Path) -> NightlyResult:
     """Write the report, its charts and the JUnit XML and return the result; the output is deterministic.
 
     The report's notes block is preserved. `home` has the file of accepted changes.
     """
-    result = nightly_result(files.read(), read_catalogue(files.reports).entries, read_acceptances(home / ACCEPTED))
+    result = read_nightly_result(files, home)
     write_whole(files.junit, junit_xml(result))
     pictures = nightly_charts(result)
     write_pictures(files.folder, [picture for charts in pictures.values() for picture in charts], FILE_NAME)

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from harness.base import git, toolchain, units
 from harness.base.errors import EXIT_INTERRUPTED, UsageError
@@ -41,6 +42,10 @@ from harness.run.limited_run import IN_TIME, INTERRUPTED
 from harness.sweep.terminal import run_line
 from harness.sweep.time_left import time_left_s
 
+if TYPE_CHECKING:
+    from harness.nightly.outcome import NightlyResult
+    from harness.notify.recipients import Recipients
+
 # First estimate of a run's time beside its load: start of the system and of JMeter, report.
 FIRST_GUESS_S = 30.0
 # The default suite.
@@ -69,8 +74,8 @@ class NightlyRunner:
         self._began_s = time.monotonic() - self._record.spent_s
         self._write(self._record)
 
-    def run(self, write_html: Callable[[Path], Path | None] | None = None) -> int:
-        """Do the remaining runs, write the report, return the exit code.
+    def run(self, recipients: Recipients | None, write_html: Callable[[Path], Path | None] | None = None) -> int:
+        """Do the remaining runs, write the report, notify the recipients, return the exit code.
 
         `write_html` writes a report as one HTML file, and returns its path, None when it could not.
         """
@@ -85,6 +90,8 @@ class NightlyRunner:
         from harness.nightly.report_files import write_nightly_report
 
         result = write_nightly_report(self._files, self._options.home)
+        if recipients:
+            result = self._notified(result, recipients)
         page = write_html(self._files.report) if write_html else None
         notice = Notice(result, headline(result), self._files, self._options.summary, page)
         notify_all(notice, log)
@@ -94,6 +101,22 @@ class NightlyRunner:
             log(f"resume with: {self._record.command} RESUME=1")
             return EXIT_INTERRUPTED
         return result.exit_code_if(sure=self._options.sure)
+
+    def _notified(self, result: NightlyResult, recipients: Recipients) -> NightlyResult:
+        """Send the message about the result if it is due; return the result, which says what was not delivered."""
+        from harness.nightly.message import is_due, nightly_message
+        from harness.nightly.report_files import verdict_before, write_nightly_report
+        from harness.notify.delivery import deliver
+
+        files, home = self._files, self._options.home
+        if not is_due(recipients.when, result.verdict, verdict_before(files, home)):
+            return result
+        link = recipients.link_to(f"nightly/{files.name}", shown(files.report))
+        undelivered = deliver(nightly_message(result, link), recipients, log)
+        if undelivered == self._record.undelivered:
+            return result
+        self._write(replace(self._record, undelivered=undelivered))
+        return write_nightly_report(files, home)
 
     def _do(self, index: int) -> None:
         """Start a run, or skip it when the remaining time is too short."""

@@ -10,11 +10,11 @@ from harness.base.errors import ServiceError
 from harness.base.paths import shown
 from harness.forge.excerpt import cut, without_files
 from harness.nightly.notice import Notice
+from harness.notify.recipients import github_run
 
 # GitHub rejects a longer step summary completely.
 LIMIT_BYTES = 1024 * 1024
 _VARIABLE = "GITHUB_STEP_SUMMARY"
-_RUN = ("GITHUB_SERVER_URL", "GITHUB_REPOSITORY", "GITHUB_RUN_ID")
 
 
 def append_step_summary(notice: Notice) -> None:
@@ -47,8 +47,8 @@ def artefact_line(page_name: str, environment: Mapping[str, str]) -> str:
 
     Empty outside of GitHub Actions, whose `environment` names server, repository and run.
     """
-    server, repository, run = (environment.get(name, "") for name in _RUN)
-    if not (server and repository and run):
+    run = github_run(environment)
+    if not run:
         return ""
-    address = f"{server}/{repository}/actions/runs/{run}#artifacts"
+    address = f"{run}#artifacts"
     return f"\n[The report as one HTML file, with its charts]({address}): `{page_name}` in the artefacts of this run.\n"

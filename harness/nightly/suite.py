@@ -12,6 +12,7 @@ from harness.base.config import check_keys, did_you_mean, load_toml, texts
 from harness.base.errors import UsageError
 from harness.metrics.figures import TOTAL
 from harness.metrics.metric import Metric, compared_metrics, parse_metric
+from harness.notify.settings import NotifySettings, parse_notify
 from harness.plan.goal import option_metrics
 from harness.plan.goal_input import GOAL_OPTION, goal_names
 from harness.plan.thresholds import Thresholds
@@ -26,6 +27,7 @@ _KEYS: Mapping[str, type | tuple[type, ...]] = {
     "repeats": int,
     "env": str,
     "gate": dict,
+    "notify": dict,
     "run": list,
 }
 _GATE_KEYS: Mapping[str, type] = {"metrics": list, "labels": list, "thresholds": dict}
@@ -92,7 +94,8 @@ class SuiteRun:
 class Suite:
     """The loads of a nightly run and its time limit `budget_s`; `metrics` and `labels` are judged, () means all labels.
 
-    A run may take `slack_s` longer than its load, because the system has to start and stop.
+    A run may take `slack_s` longer than its load, because the system has to start and stop. `notify` is who gets the
+    result; None for nobody.
     """
 
     title: str
@@ -101,6 +104,7 @@ class Suite:
     metrics: tuple[Metric, ...]
     labels: tuple[str, ...]
     runs: tuple[SuiteRun, ...]
+    notify: NotifySettings | None = None
 
     def title_of(self, run: SuiteRun) -> str:
         """Return the shortest unique title of a load."""
@@ -137,6 +141,7 @@ def load_suite(path: Path) -> Suite:
         metrics=_metrics(gate.get("metrics", _JUDGED_METRICS), f"{where} [gate] metrics"),
         labels=texts(gate.get("labels", _JUDGED_LABELS), f"{where} [gate] labels"),
         runs=tuple(runs),
+        notify=parse_notify(data.get("notify"), f"{where} [notify]"),
     )
 
 

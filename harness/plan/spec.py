@@ -15,6 +15,7 @@ from harness.base.config import check_keys, is_suite, load_toml, texts
 from harness.base.errors import UsageError
 from harness.cloudwatch.queries import CloudWatchSpec
 from harness.cloudwatch.sources import parse_sources, table_names
+from harness.notify.settings import NotifySettings, parse_notify
 from harness.plan.database import DatabaseSpec, parse_database
 from harness.plan.load import DURATION_MAX_S, Load
 from harness.plan.plan import Plan
@@ -53,7 +54,8 @@ class Profile:
     `allowed_targets` are the systems outside this machine that may be loaded. `cloudwatch` is what to fetch from there
     after a run; `storage` has the keys s3 and endpoint_url if runs are stored in S3. `is_profiled` means that every run
     records a profile of the system's JVMs, `is_traced` that each HTTP request carries a traceparent. `database` is the
-    PostgreSQL whose statements are summed up. `build` builds a commit for an A/B test.
+    PostgreSQL whose statements are summed up. `build` builds a commit for an A/B test. `notify` is who gets the result
+    of an A/B test; None for nobody.
     """
 
     name: str
@@ -72,6 +74,7 @@ class Profile:
     is_traced: bool = False
     database: DatabaseSpec | None = None
     build: tuple[str, ...] = ()
+    notify: NotifySettings | None = None
 
 
 @dataclass(frozen=True)
@@ -162,6 +165,7 @@ def load_profile(env_dir: Path, name: str) -> Profile:
         "profile": dict,
         "trace": dict,
         "database": dict,
+        "notify": dict,
     }
     check_keys(data, {**known, **dict.fromkeys(table_names(), dict)}, where)
     generator, reports, facts = data.get("generator", {}), data.get("reports", {}), data.get("facts", {})
@@ -203,4 +207,5 @@ def load_profile(env_dir: Path, name: str) -> Profile:
         is_traced=tracing.get("on", False),
         database=database,
         build=texts(data.get("build", []), f"{where} build"),
+        notify=parse_notify(data.get("notify"), f"{where} [notify]"),
     )

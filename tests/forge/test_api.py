@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from harness.forge.api import BusyError, limit_wait_s, retried
+from harness.base.http_client import BusyError, retried
+from harness.forge.api import limit_wait_s
 from harness.forge.github import GitHub
 from tests.support.forge_server import TOKEN, Forge, GitHubServer
 from tests.support.local_server import serving

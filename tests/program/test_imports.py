@@ -16,6 +16,7 @@ ORDER = (
     "jtl",
     "metrics",
     "cloudwatch",
+    "notify",
     "plan",
     "system",
     "run",
@@ -49,6 +50,7 @@ ACTING = {
     "http.server",
     "urllib.request",
     "rich",
+    "smtplib",
 }
 CLOCKS = {("datetime", "now"), ("datetime", "today"), ("date", "today")}
 # The modules that act, beside files.py and command modules. Whoever adds one says in review why.
@@ -59,6 +61,7 @@ MAY_ACT = {
     "harness.base.folder_lock",
     "harness.base.git",
     "harness.base.guardian",
+    "harness.base.http_client",
     "harness.base.interrupts",
     "harness.base.java",
     "harness.base.paths",
@@ -82,6 +85,9 @@ MAY_ACT = {
     "harness.metrics.large_files",
     "harness.nightly.runner",
     "harness.nightly.storage",
+    "harness.notify.delivery",
+    "harness.notify.mail",
+    "harness.notify.webhook",
     "harness.report.merge_files",
     "harness.report.pages",
     "harness.report.screen",

@@ -35,7 +35,8 @@ NEEDED = {
 WORDS = {"RUN", "RUNS", "BASE", "THRESHOLD", "TESTS", "BENCH"}
 # One name, where other targets take several.
 ONE_NAME = {
-    ("report", "RUN"), ("export", "RUN"), ("pin", "RUN"), ("run", "BASE"), ("release", "BASE"), ("soak", "BASE"),
+    ("report", "RUN"), ("export", "RUN"), ("notify", "RUN"), ("pin", "RUN"), ("run", "BASE"),
+    ("release", "BASE"), ("soak", "BASE"),
 }  # fmt: skip
 FLAGS = {"ANYWAY", "SURE", "FRESH", "REPLACE", "FIGURES_ONLY", "DRY_RUN", "FIX", "FORCE", "PROFILE", "TRACE"}
 SAYS_NOTHING = {

@@ -1,0 +1,44 @@
+"""The message about an A/B test, and whether it is due."""
+
+from __future__ import annotations
+
+from harness.ab.outcome import Outcome, headline
+from harness.ab.record import FINISHED, AbRecord
+from harness.ab.rule import BETTER
+from harness.base import units
+from harness.compare.comparison import CANNOT_TELL, OK
+from harness.notify.message import Message
+from harness.notify.settings import ALWAYS, CHANGED
+from harness.report.setup import load_text
+
+
+def is_due(when: str, outcome: Outcome) -> bool:
+    """Return whether the end of an A/B test is worth a message; the interruption of one, which can be resumed, is not.
+
+    always; worse: everything but OK and IMPROVED; changed: everything but OK and CANNOT TELL.
+    """
+    if outcome.record.state != FINISHED:
+        return False
+    return when == ALWAYS or outcome.verdict not in ((OK, CANNOT_TELL) if when == CHANGED else (OK, BETTER))
+
+
+def ab_message(outcome: Outcome, link: str) -> Message:
+    """Return the message about an A/B test: its headline, its sides, key metrics, runs and commits."""
+    record = outcome.record
+    sides = f"A: {record.a.text}; B: {record.b.text}; {load_text(record.load)}"
+    figures = [
+        f"{one.metric.name} {one.metric.mean_text(one.base)} → {one.metric.mean_text(one.new)} {one.metric.unit}"
+        for one in outcome.metrics
+        if one.base is not None and one.new is not None
+    ]
+    runs = f"{units.plural(len(record.runs), 'run')} in {units.duration_text(record.spent_s)}"
+    lines = (sides, ", ".join(figures), f"{runs}; {_commits(record)}")
+    return Message(f"A/B test {record.id}: {headline(outcome)}", lines, link)
+
+
+def _commits(record: AbRecord) -> str:
+    """Return the commits of the sides; of the working copy that of the harness."""
+    own = record.git_commit[:12] if record.git_commit else "unknown"
+    own += " with changes" if record.git_changed else ""
+    a, b = (side.commit[:12] if side.commit else own for side in (record.a, record.b))
+    return f"commit {a}" if a == b else f"commits A {a}, B {b}"

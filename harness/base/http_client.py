@@ -1,0 +1,93 @@
+"""Sends HTTP requests without following redirects, and repeats what fails for a moment."""
+
+from __future__ import annotations
+
+import http.client
+import re
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Callable, Mapping
+from email.message import Message
+from typing import TypeVar
+
+from harness.base.errors import ServiceError
+from harness.base.log import Log
+
+T = TypeVar("T")
+
+# Waits between attempts when a server fails or does not answer. It may ask for longer ones.
+_WAITS_S = (0.5, 1.0, 2.0)
+_LONGEST_WAIT_S = 60.0
+_REASON_MOST = 200
+_SPACES = re.compile(r"[\x00-\x20\x7f]+")
+
+
+class BusyError(ServiceError):
+    """The server fails, does not answer or limits the rate: the same request can succeed after `wait_s` seconds.
+
+    `wait_s` is None when the server does not say how long.
+    """
+
+    def __init__(self, what: str, todo: str, wait_s: float | None = None) -> None:
+        super().__init__(what, todo)
+        self.wait_s = wait_s
+
+
+class NoAnswerError(Exception):
+    """No server answered; the text is why."""
+
+
+def send(request: urllib.request.Request, timeout_s: float) -> tuple[bytes, Message]:
+    """Return body and headers of the answer to a request; each read waits at most `timeout_s`.
+
+    urllib's HTTPError for a code of 300 or more, since no redirect is followed; NoAnswerError without an answer.
+    """
+    request.add_header("User-Agent", "load-test-harness")
+    try:
+        with urllib.request.build_opener(_NoRedirect).open(request, timeout=timeout_s) as response:
+            return response.read(), response.headers
+    except urllib.error.HTTPError:
+        raise
+    except (OSError, http.client.HTTPException) as error:
+        raise NoAnswerError(str(getattr(error, "reason", "") or error) or type(error).__name__) from None
+
+
+class _NoRedirect(urllib.request.HTTPRedirectHandler):
+    """Turns redirects into errors: urllib would send a token to any server that an answer names."""
+
+    def redirect_request(self, *_: object) -> None:
+        return None
+
+
+def short(text: str) -> str:
+    """Return the beginning of a reason that a server gave, on one line."""
+    return _SPACES.sub(" ", text).strip()[:_REASON_MOST]
+
+
+def retried(
+    action: Callable[[], T],
+    log: Log,
+    pause: Callable[[float], None] = time.sleep,
+    longest_wait_s: float = _LONGEST_WAIT_S,
+) -> T:
+    """Return what the action returns. It is repeated three times while the server is busy.
+
+    A server that asks for a longer wait than `longest_wait_s` is not asked again.
+    """
+    for wait_s in _WAITS_S:
+        try:
+            return action()
+        except BusyError as error:
+            asked_s = wait_s if error.wait_s is None else error.wait_s
+            if asked_s > longest_wait_s:
+                raise
+            log(f"{error.what}; next attempt in {asked_s:.3g} s")
+            pause(asked_s)
+    return action()
+
+
+def retry_after_s(headers: Mapping[str, str] | Message) -> float | None:
+    """Return the seconds that an answer asks to wait; None when it does not, or names a date."""
+    text = headers.get("Retry-After") or ""
+    return float(text) if text.isdecimal() else None

@@ -1,0 +1,79 @@
+"""The message about a nightly run, and whether it is due."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from statistics import median
+
+from harness.base import units
+from harness.metrics.metric import Table, columns_of_runs
+from harness.nightly.gate import NEW_ENVIRONMENT, NO_VALUE, OK, REGRESSED, WARNED
+from harness.nightly.outcome import LoadResult, NightlyResult, Outcome
+from harness.nightly.render import check_text, headline, time_line
+from harness.notify.message import Message
+from harness.notify.settings import ALWAYS, CHANGED
+
+# The states of a metric that a message names, worst first; those of runs come after the first.
+_STATES = (WARNED, NO_VALUE, NEW_ENVIRONMENT)
+_METRICS = columns_of_runs(Table.BRIEF)
+
+
+def is_due(when: str, verdict: str, before: str | None) -> bool:
+    """Return whether a nightly run with this verdict is worth a message; `before` is the verdict of the last one.
+
+    always; worse: it is not OK, or it is OK again; changed: its verdict is another one than before. The first nightly
+    run, whose `before` is None, is compared with OK.
+    """
+    if when == ALWAYS:
+        return True
+    earlier = before or OK
+    return verdict != earlier if when == CHANGED else (verdict, earlier) != (OK, OK)
+
+
+def nightly_message(result: NightlyResult, link: str) -> Message:
+    """Return the message about a nightly run: its headline, its worst finding, key metrics, time and commit."""
+    record = result.record
+    findings = list(_findings(result))
+    worst = findings[0][1] if findings else ""
+    more = f" (and {units.plural(len(findings) - 1, 'more finding')})" if len(findings) > 1 else ""
+    load = findings[0][0] if findings else None
+    lines = (f"{worst}{more}", _figures(result, load or result.loads[0]), time_line(result))
+    return Message(f"{record.title} {record.name}: {headline(result)}", lines, link)
+
+
+def _findings(result: NightlyResult) -> Iterator[tuple[LoadResult | None, str]]:
+    """Yield what is wrong or not judged, worst first, each with the load that it concerns, if it is one."""
+    for load in result.loads:
+        for check in load.checks:
+            if check.state == REGRESSED:
+                yield load, f"{check.state}: {load.load.title}: {check_text(check)}"
+    for outcome in result.outcomes:
+        if outcome.state != OK:
+            of_it = next((load for load in result.loads if load.load == outcome.load), None)
+            why = "; ".join(outcome.reasons) or "unknown reason"
+            yield of_it, f"{outcome.state}: {_run_text(outcome)}: {why}"
+    for label in result.missing_labels:
+        yield None, f"NO LABEL: {label}: the suite judges it, but no run has it"
+    for problem in result.record.storage_problems:
+        yield None, f"STORAGE: {problem}"
+    found = [(load, check) for load in result.loads for check in load.checks if check.state in _STATES]
+    for load, check in sorted(found, key=lambda pair: _STATES.index(pair[1].state)):
+        yield load, f"{check.state}: {load.load.title}: {check_text(check)}"
+
+
+def _run_text(outcome: Outcome) -> str:
+    return f"{outcome.load.title}, {outcome.run.run}" if outcome.run.run else outcome.load.title
+
+
+def _figures(result: NightlyResult, load: LoadResult) -> str:
+    """Return the key metrics of a load, the medians of its runs that are no failures; its other loads are counted."""
+    outcomes = [one for one in result.outcomes if one.load == load.load and one.result and one.result.is_valid]
+    totals = [one.result.total for one in outcomes if one.result and one.result.total]
+    found = []
+    for metric in _METRICS:
+        values = [value for value in map(metric.of, totals) if value is not None]
+        if values:
+            found.append(f"{metric.name} {metric.mean_text(median(values))} {metric.unit}")
+    others = len(result.loads) - 1
+    more = f" (and {units.plural(others, 'other load')})" if others else ""
+    return f"{load.load.title}: {', '.join(found) or 'no run is valid'}{more}"

@@ -1,0 +1,100 @@
+"""`aggregate.py notify`: send the message about a nightly run or an A/B test again, or a test message."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import re
+from pathlib import Path
+
+from harness.ab.files import find_ab
+from harness.ab.message import ab_message
+from harness.ab.outcome import outcome_of
+from harness.ab.report_files import results_of
+from harness.base.errors import EXIT_INVALID, EXIT_OK, UsageError
+from harness.base.log import log
+from harness.base.paths import shown
+from harness.base.toolchain import ROOT
+from harness.history.catalogue import AB_FOLDER
+from harness.nightly.files import find_nightly
+from harness.nightly.message import nightly_message
+from harness.nightly.report_files import read_nightly_result
+from harness.nightly.suite import load_suite
+from harness.notify.delivery import deliver
+from harness.notify.message import Message, plain_text
+from harness.notify.recipients import Recipients, recipients_of
+from harness.plan.spec import load_profile
+
+_SUITE = Path("env/nightly.toml")
+_NIGHTLY = re.compile(r"\d{4}-\d\d-\d\d(?:-\d+)?")
+_EPILOG = """\
+examples:
+  ./aggregate.py notify --dry-run                     prints the test message and who would get it
+  ./aggregate.py notify                               sends a test message to [notify] of env/nightly.toml
+  ./aggregate.py notify --env staging                 the same to [notify] of the profile env/staging.toml
+  ./aggregate.py notify 2026-11-21                    the message about that nightly run, whatever its `when` is
+  ./aggregate.py notify lb-nginx/ab-01                the message about that A/B test, to [notify] of its profile
+
+scripts/nightly and scripts/ab send their messages themselves. docs/notify.md describes [notify].
+
+exit codes: 0 everybody got it; 2 wrong use; 3 somebody did not get it, the message says why.
+"""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Set the options of `notify`."""
+    parser.description = "Send the message about a nightly run or an A/B test again; without a name, a test message."
+    parser.epilog = _EPILOG
+    option = parser.add_argument
+    option("name", nargs="?", help="a nightly run such as 2026-11-21, or an A/B test such as lb-nginx/ab-01")
+    option("--suite", type=Path, help="suite whose [notify] says who gets it (env/nightly.toml)")
+    option("--env", metavar="PROFILE", help="profile whose [notify] says who gets it (of an A/B test: its own)")
+    option("--dry-run", action="store_true", help="print the message and who would get it; send nothing")
+    option("--reports", type=Path, default=ROOT / "reports", help="folder of nightly/ and ab/ (reports/)")
+    option("--home", type=Path, default=ROOT, help="folder of env/ (this one)")
+
+
+def run(options: argparse.Namespace) -> int:
+    """Send the message, or print it, and return the exit code."""
+    if options.suite and options.env:
+        raise UsageError("--suite and --env exclude each other", "give one")
+    message, recipients = _message(options)
+    if options.dry_run:
+        print(plain_text(message) + recipients.text)
+        return EXIT_OK
+    return EXIT_INVALID if deliver(message, recipients, log) else EXIT_OK
+
+
+def _message(options: argparse.Namespace) -> tuple[Message, Recipients]:
+    """Return the message and who gets it."""
+    name, reports = options.name, options.reports
+    if name is None:
+        recipients = _recipients(options, ())
+        lines = ("Messages about nightly runs and A/B tests arrive here.",)
+        return Message("Load tests: a test message", lines, recipients.link_to("nightly", "none yet")), recipients
+    if _NIGHTLY.fullmatch(Path(name).name.partition(".")[0]):
+        nightly = find_nightly(reports / "nightly", name)
+        recipients = _recipients(options, ())
+        link = recipients.link_to(f"nightly/{nightly.name}", shown(nightly.report))
+        return nightly_message(read_nightly_result(nightly, options.home), link), recipients
+    test = find_ab(reports / AB_FOLDER, name)
+    record = test.read()
+    recipients = _recipients(options, (record.a.profile, record.b.profile))
+    outcome = outcome_of(record, results_of(test, record))
+    return ab_message(outcome, recipients.link_to(f"{AB_FOLDER}/{record.id}", shown(test.report))), recipients
+
+
+def _recipients(options: argparse.Namespace, profiles: tuple[str, ...]) -> Recipients:
+    """Return the recipients of --suite or --env, else of the first of the profiles that has some, else of the suite."""
+    if options.env or (profiles and not options.suite):
+        profiles = (options.env,) if options.env else profiles
+        where = f"env/{profiles[0]}.toml"
+        found = (load_profile(options.home / "env", profile).notify for profile in profiles)
+        settings = next(filter(None, found), None)
+    else:
+        path = options.suite or options.home / _SUITE
+        where, settings = f"{path.parent.name}/{path.name}", load_suite(path).notify
+    if settings is None:
+        todo = 'add one, such as [notify] with slack = "$SLACK_WEBHOOK"; docs/notify.md'
+        raise UsageError(f"{where} has no [notify]", todo)
+    return recipients_of(settings, os.environ, where)

@@ -1,0 +1,103 @@
+"""Sends a message as a mail, by SMTP."""
+
+from __future__ import annotations
+
+import smtplib
+import ssl
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from email.message import EmailMessage
+from email.utils import formatdate, make_msgid
+
+from harness.base.errors import HarnessError, UsageError
+from harness.base.http_client import BusyError, short
+from harness.base.secrecy import masked
+from harness.notify.channel import ATTEMPT_S
+from harness.notify.message import Message, plain_text
+from harness.notify.settings import STARTTLS, TLS, MailSettings
+
+# RFC 5321, 4.2.1: a reply of 4yz is a transient failure, one of 5yz a permanent one.
+_PERMANENT = 500
+
+
+@dataclass(frozen=True)
+class Mail:
+    """Mail to the addresses of its settings; `password` is empty without a login."""
+
+    settings: MailSettings
+    user: str = ""
+    password: str = field(default="", repr=False)
+
+    @property
+    def name(self) -> str:
+        """What texts call it."""
+        return "mail"
+
+    def send(self, message: Message) -> None:
+        """Send a message. BusyError when the server fails for a moment, UsageError when it refuses."""
+        mail = _mail_of(message, self.settings)
+        try:
+            with self._connection() as server:
+                refused = server.send_message(mail)
+        except smtplib.SMTPResponseException as error:
+            raise self._failure(error.smtp_code, error.smtp_error) from None
+        except smtplib.SMTPRecipientsRefused as error:
+            code, reason = next(iter(error.recipients.values()))
+            raise self._failure(code, reason) from None
+        except smtplib.SMTPNotSupportedError as error:
+            raise UsageError(f"mail: {self._where}: {self._short(str(error))}", _TODO) from None
+        except ssl.SSLCertVerificationError as error:
+            reason = self._short(error.verify_message)
+            raise UsageError(f"mail: {self._where}: its certificate is not trusted ({reason})", _CERTIFICATE) from None
+        except (OSError, UnicodeError) as error:
+            raise BusyError(f"mail: {self._where} does not answer ({self._short(str(error))})", _TODO) from None
+        if refused:
+            raise UsageError(f"mail: {self._where} refuses {', '.join(refused)}; the others got it", "check them")
+
+    @contextmanager
+    def _connection(self) -> Iterator[smtplib.SMTP]:
+        settings = self.settings
+        if settings.security == TLS:
+            context = ssl.create_default_context()
+            server: smtplib.SMTP = smtplib.SMTP_SSL(settings.host, settings.port, timeout=ATTEMPT_S, context=context)
+        else:
+            server = smtplib.SMTP(settings.host, settings.port, timeout=ATTEMPT_S)
+        try:
+            if settings.security == STARTTLS:
+                server.starttls(context=ssl.create_default_context())
+            if self.password:
+                server.login(self.user, self.password)
+            yield server
+            with suppress(OSError):  # the server has the mail already
+                server.quit()
+        finally:
+            server.close()
+
+    def _failure(self, code: int, reason: bytes | str) -> HarnessError:
+        text = self._short(reason.decode(errors="replace") if isinstance(reason, bytes) else reason)
+        what = f"mail: {self._where} refuses it ({code} {text})"
+        return UsageError(what, _TODO) if code >= _PERMANENT else BusyError(what, "")
+
+    @property
+    def _where(self) -> str:
+        return f"{self.settings.host}:{self.settings.port}"
+
+    def _short(self, text: str) -> str:
+        return short(masked(text, (self.password,)))
+
+
+_TODO = "check [notify.mail]"
+_CERTIFICATE = "SSL_CERT_FILE names a file with the certificates of your own authority"
+
+
+def _mail_of(message: Message, settings: MailSettings) -> EmailMessage:
+    mail = EmailMessage()
+    mail["Subject"] = message.texts[0]
+    mail["From"] = settings.sender
+    mail["To"] = ", ".join(settings.to)
+    mail["Date"] = formatdate()
+    mail["Message-ID"] = make_msgid(domain=settings.sender.rpartition("@")[2])
+    mail["Auto-Submitted"] = "auto-generated"  # RFC 3834: no out-of-office reply
+    mail.set_content(plain_text(message))
+    return mail

@@ -1,0 +1,152 @@
+"""Reads [notify] of a suite or a profile: who gets the result of a nightly run or an A/B test, and when."""
+
+from __future__ import annotations
+
+import ipaddress
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import urlsplit
+
+from harness.base.config import check_keys, did_you_mean, texts
+from harness.base.errors import UsageError
+from harness.notify.message import CHATS
+
+ALWAYS, WORSE, CHANGED = "always", "worse", "changed"
+WHEN = (ALWAYS, WORSE, CHANGED)
+STARTTLS, TLS, NO_TLS = "starttls", "tls", "none"
+_PORTS: Mapping[str, int] = {STARTTLS: 587, TLS: 465, NO_TLS: 25}
+_KEYS: Mapping[str, type] = {"when": str, "link": str, **dict.fromkeys(CHATS, str), "mail": dict}
+_MAIL_KEYS: Mapping[str, type | tuple[type, ...]] = {
+    "to": (str, list), "from": str, "server": str, "security": str, "user": str, "password": str,
+}  # fmt: skip
+_VARIABLE = re.compile(r"\$(?:\{(?P<braced>[A-Za-z_]\w*)\}|(?P<bare>[A-Za-z_]\w*))")
+_ADDRESS = re.compile(r"[^\s@<>,;]+@[^\s@<>,;]+")
+_LINK = re.compile(r"https?://[^\s<>|]+")
+
+
+@dataclass(frozen=True)
+class MailSettings:
+    """Mail by SMTP. `user` is a text, or $NAME of an environment variable; `password_name` is such a variable.
+
+    `security` is starttls (the connection is encrypted before anything is sent), tls (from its first byte) or none.
+    Without a login, user and password_name are empty.
+    """
+
+    to: tuple[str, ...]
+    sender: str
+    host: str
+    port: int
+    security: str
+    user: str = ""
+    password_name: str = ""
+
+
+@dataclass(frozen=True)
+class NotifySettings:
+    """`when` is always, worse or changed; `link` the address of a report, with {report} for its place in reports/.
+
+    `chats` are pairs of a chat and the environment variable with the address of its webhook.
+    """
+
+    when: str
+    link: str
+    chats: tuple[tuple[str, str], ...]
+    mail: MailSettings | None
+
+
+def parse_notify(table: Mapping[str, Any] | None, where: str) -> NotifySettings | None:
+    """Return the settings of a [notify] table; None without one. UsageError names the invalid key, never a secret."""
+    if table is None:
+        return None
+    check_keys(_hidden(table), _KEYS, where)
+    when, link = table.get("when", WORSE), table.get("link", "")
+    if when not in WHEN:
+        todo = f"{did_you_mean(when, WHEN)}there are: {', '.join(WHEN)}"
+        raise UsageError(f"{where}: when = {when!r}", todo)
+    if link and not _LINK.fullmatch(link):
+        raise UsageError(
+            f"{where}: link = {link!r}: not an http address", 'write link = "https://host/reports/{report}.html"'
+        )
+    chats = tuple((chat, _variable(table[chat], where, chat)) for chat in CHATS if chat in table)
+    mail = _mail(table["mail"], f"{where.removesuffix(']')}.mail]") if "mail" in table else None
+    if not chats and mail is None:
+        known = ", ".join((*CHATS, "mail"))
+        raise UsageError(f"{where}: nobody to notify", f"add one of: {known}")
+    return NotifySettings(when, link, chats, mail)
+
+
+def is_variable(text: str) -> bool:
+    """Return whether a text is the name of an environment variable, as $NAME or ${NAME}."""
+    return _VARIABLE.fullmatch(text) is not None
+
+
+def variable_name(text: str) -> str:
+    """Return NAME of $NAME or ${NAME}; empty for any other text."""
+    match = _VARIABLE.fullmatch(text)
+    return (match["braced"] or match["bare"]) if match else ""
+
+
+def _hidden(table: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the table without what an error must not print: a number in place of an address may be a secret, too."""
+    secrets = (*CHATS, "password")
+    return {key: str(value) if key in secrets else value for key, value in table.items()}
+
+
+def _variable(value: object, where: str, key: str) -> str:
+    name = variable_name(str(value))
+    if not name:
+        example = f"{key}_webhook".upper() if key in CHATS else "SMTP_PASSWORD"
+        what = f"{where}: {key} must name an environment variable: its value is a secret, and this file is in git"
+        raise UsageError(what, f'write {key} = "${example}", and set {example}')
+    return name
+
+
+def _mail(table: Mapping[str, Any], where: str) -> MailSettings:
+    check_keys(_hidden(table), _MAIL_KEYS, where)
+    for key in ("to", "from", "server"):
+        if not table.get(key):
+            raise UsageError(f"{where}: {key} is missing", f"{key} = {_EXAMPLES[key]}")
+    to = (table["to"],) if isinstance(table["to"], str) else texts(table["to"], f"{where} to")
+    for key, addresses in (("to", to), ("from", (table["from"],))):
+        for address in addresses:
+            if not _ADDRESS.fullmatch(address):
+                raise UsageError(f"{where}: {key} = {address!r}: not a mail address", f"write {_EXAMPLES[key]}")
+    host, port = _server(table["server"], where)
+    security = table.get("security", TLS if port == _PORTS[TLS] else STARTTLS)
+    if security not in _PORTS:
+        todo = f"{did_you_mean(security, _PORTS)}there are: {', '.join(_PORTS)}"
+        raise UsageError(f"{where}: security = {security!r}", todo)
+    user, password = table.get("user", ""), table.get("password", "")
+    if bool(user) != bool(password):
+        raise UsageError(f"{where}: user and password belong together", "give both, or none")
+    password_name = _variable(password, where, "password") if password else ""
+    if password_name and security == NO_TLS and not _is_here(host):
+        raise UsageError(f"{where}: the password would be sent unencrypted", f'use security = "{STARTTLS}" or "{TLS}"')
+    return MailSettings(to, table["from"], host, port or _PORTS[security], security, user, password_name)
+
+
+_EXAMPLES: Mapping[str, str] = {
+    "to": '["team@example.org"]',
+    "from": '"load-tests@example.org"',
+    "server": '"smtp.example.org:587"',
+}
+
+
+def _server(text: str, where: str) -> tuple[str, int | None]:
+    try:
+        parts = urlsplit(f"//{text}")
+        host, port = parts.hostname, parts.port
+    except ValueError:
+        host = port = None
+    if not host or port == 0 or text != parts.netloc or "@" in text:
+        raise UsageError(f"{where}: server is not host:port", f"write server = {_EXAMPLES['server']}")
+    return host, port
+
+
+def _is_here(host: str) -> bool:
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"
