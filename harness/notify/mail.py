@@ -43,13 +43,12 @@ class Mail:
         except smtplib.SMTPResponseException as error:
             raise self._failure(error.smtp_code, error.smtp_error) from None
         except smtplib.SMTPRecipientsRefused as error:
-            code, reason = next(iter(error.recipients.values()))
-            raise self._failure(code, reason) from None
+            raise self._failure(*next(iter(error.recipients.values()))) from None
         except smtplib.SMTPNotSupportedError as error:
             raise UsageError(f"mail: {self._where}: {self._short(str(error))}", _TODO) from None
         except ssl.SSLCertVerificationError as error:
-            reason = self._short(error.verify_message)
-            raise UsageError(f"mail: {self._where}: its certificate is not trusted ({reason})", _CERTIFICATE) from None
+            what = f"mail: {self._where}: its certificate is not trusted ({self._short(error.verify_message)})"
+            raise UsageError(what, _CERTIFICATE) from None
         except (OSError, UnicodeError) as error:
             raise BusyError(f"mail: {self._where} does not answer ({self._short(str(error))})", _TODO) from None
         if refused:

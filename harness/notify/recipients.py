@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from urllib.parse import quote, urlsplit
@@ -14,6 +15,7 @@ from harness.notify.webhook import Webhook
 
 _GITHUB_RUN = ("GITHUB_SERVER_URL", "GITHUB_REPOSITORY", "GITHUB_RUN_ID")
 _REPORT = "{report}"
+_VISIBLE = re.compile(r"[!-~]+")
 
 
 @dataclass(frozen=True)
@@ -79,7 +81,7 @@ def github_run(environment: Mapping[str, str]) -> str:
 def _is_address(text: str) -> bool:
     try:
         parts = urlsplit(text)
-        return parts.scheme in ("http", "https") and bool(parts.hostname) and text.isascii() and text.isprintable()
+        return parts.scheme in ("http", "https") and bool(parts.hostname) and _VISIBLE.fullmatch(text) is not None
     except ValueError:
         return False
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Iterator
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -88,7 +87,7 @@ def test_a_nightly_run_reports_a_failure_and_that_it_is_over_and_not_that_all_is
     (text,) = chat.texts
     title, finding, figures, time, report = text.splitlines()
     assert re.fullmatch(r"\*\*Nights 20\d\d-\d\d-\d\d: INVALID: 1 of 1 run FAILED\.\*\*", title)
-    assert finding == "FAILED: tiny, 4 users: web ended with code 1; see build/logs"
+    assert finding == "FAILED: tiny, 4 users: scripts/run ended with code 3: web ended with code 1"
     assert figures == "tiny, 4 users: no run is valid"
     assert time.startswith("0 of 1 run measured in ")
     assert report.startswith("report: ")
@@ -110,7 +109,7 @@ def test_a_message_that_is_not_delivered_changes_no_verdict_and_the_report_says_
         assert nightly(notify=f'{NOTIFY}when = "always"\n') == 0
     (page,) = (tmp_path / "reports" / "nightly").glob("20*.md")
     problem = "mattermost refuses the message (404 no_service at /•••); check the address in CHAT_WEBHOOK"
-    assert f"\n- message not delivered: {problem.replace('_', chr(92) + '_')}\n" in page.read_text()
+    assert f"\n- message not delivered: {problem}\n" in page.read_text()
     out = capsys.readouterr().out
     assert f"\nnot delivered: {problem}\n" in out
     record = json.loads(page.with_suffix(".json").read_text())
@@ -157,8 +156,7 @@ def test_an_ab_test_whose_message_is_not_delivered_says_so_in_its_report(call, h
     profile.write_text(profile.read_text() + NOTIFY)
     assert call("ab", "--plan=tiny", *SIDES, behaviour={"1": "fail"}) == 3
     page = tmp_path / "reports" / "ab" / "tiny" / "ab-01.md"
-    line = r"\n- message not delivered: mattermost: CHAT\\?_WEBHOOK is not set\n"
-    assert re.search(line, page.read_text())
+    assert "\n- message not delivered: mattermost: CHAT_WEBHOOK is not set\n" in page.read_text()
     before = page.read_bytes()
     main(["ab", "ab-01", f"--reports={tmp_path / 'reports' / 'ab'}"])
     assert page.read_bytes() == before

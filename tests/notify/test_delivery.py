@@ -15,6 +15,8 @@ from harness.notify.settings import MailSettings
 from harness.notify.webhook import Webhook
 from tests.support.message_servers import PASSWORD, PATH, Chat, Mailbox, chat_server, mail_server
 
+# The login of the mail server is on the loopback interface.
+pytestmark = pytest.mark.filterwarnings("ignore:Requiring AUTH while not requiring TLS")
 MESSAGE = Message("Nightly 2026-11-21: WARNED", ("p90 131 ms",), "reports/nightly/2026-11-21.md")
 SECRETS = {PASSWORD, PATH, *PATH.split("/")[1:]}
 

@@ -112,7 +112,9 @@ def test_a_mail_without_its_password_is_not_sent() -> None:
     assert recipients.unset == ("mail: SMTP_USER, SMTP_PASSWORD is not set",)
 
 
-@pytest.mark.parametrize("value", ["hooks.slack.example/x9Y8z7W6v5U4", "ftp://x9Y8z7W6v5U4", "https://a b/x9Y8z7W6v5U4"])
+@pytest.mark.parametrize(
+    "value", ["hooks.slack.example/x9Y8z7W6v5U4", "ftp://x9Y8z7W6v5U4", "https://a b/x9Y8z7W6v5U4"]
+)
 def test_a_variable_without_an_address_is_refused_and_not_shown(value: str) -> None:
     with pytest.raises(UsageError) as refused:
         recipients_of(parsed('slack = "$SLACK_WEBHOOK"'), {"SLACK_WEBHOOK": value}, "env/x.toml")

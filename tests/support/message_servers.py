@@ -15,6 +15,7 @@ from typing import Any
 from aiosmtpd.controller import Controller
 from aiosmtpd.smtp import SMTP, AuthResult, Envelope, LoginPassword, Session
 
+from harness.base.ports import free_port
 from tests.support.local_server import serving
 
 PATH = "services/T0A1B2C3D/B4E5F6G7H/x9Y8z7W6v5U4"
@@ -83,7 +84,9 @@ class Mailbox:
     answers: list[str] = field(default_factory=list)
     port: int = 0
 
-    async def handle_DATA(self, _server: SMTP, _session: Session, envelope: Envelope) -> str:
+    async def handle_DATA(  # noqa: N802 - the name is aiosmtpd's
+        self, _server: SMTP, _session: Session, envelope: Envelope
+    ) -> str:
         answer = self.answers.pop(0) if self.answers else "250 taken"
         if answer.startswith("250"):
             mail = message_from_bytes(envelope.original_content or b"", policy=policy.default)
@@ -100,18 +103,17 @@ def mail_server(*answers: str, asks_login: bool = True) -> Iterator[Mailbox]:
         expected = LoginPassword(b"load-tests", PASSWORD.encode())
         return AuthResult(success=data == expected, handled=False)
 
-    mailbox = Mailbox(answers=list(answers))
+    mailbox = Mailbox(answers=list(answers), port=free_port())
     controller = Controller(
         mailbox,
         hostname="127.0.0.1",
-        port=0,
+        port=mailbox.port,
         authenticator=login if asks_login else None,
         auth_required=asks_login,
         auth_require_tls=False,
     )
     controller.start()
     try:
-        mailbox.port = controller.server.sockets[0].getsockname()[1]
         yield mailbox
     finally:
         controller.stop()
