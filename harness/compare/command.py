@@ -25,6 +25,7 @@ from harness.compare.sides import (
     Found,
     is_in,
     name_of,
+    plans_of,
     read_side,
     refuse_duplicates,
     report_side,
@@ -35,7 +36,7 @@ from harness.compare.sources import in_plan, pasted_tables
 from harness.history.pin_files import runs_of_pins
 from harness.metrics.histogram import Histogram
 from harness.metrics.metric import Table, compared_metrics, times_of
-from harness.plan.plan import load_plan
+from harness.plan.plan import thresholds_of
 from harness.plan.thresholds import Thresholds
 from harness.report.charts.distribution import overlaid_chart
 from harness.report.charts.gallery import Picture
@@ -119,8 +120,7 @@ def run(options: argparse.Namespace) -> int:
         return _compare_two_sweeps(options, [*base_names, *new_names])
     base, new = (read_side(names, options.reports) for names in (base_names, new_names))
     refuse_duplicates(base, new)
-    plans = [found.result.run.plan if found.result.run else found.path.parent.name for found in (*new, *base)]
-    thresholds = _thresholds(options, plans)
+    thresholds = _thresholds(options, plans_of(base, new))
     if options.label is not None:
         base, new = with_labels(options.label, base, new)
     before, after = ([found.result for found in side] for side in (base, new))
@@ -178,11 +178,7 @@ def _sides(options: argparse.Namespace) -> tuple[list[str], list[str]]:
 
 def _thresholds(options: argparse.Namespace, plans: Sequence[str]) -> Thresholds:
     """Return the thresholds: the first existing plan's, overridden by the options."""
-    thresholds = Thresholds()
-    for plan in plans:
-        if (options.home / "plans" / f"{plan}.toml").is_file():
-            thresholds = load_plan(options.home / "plans", plan).thresholds
-            break
+    thresholds = thresholds_of(options.home / "plans", plans)
     for text in options.threshold:
         thresholds = thresholds.with_option(text)
     if options.alpha is not None:

@@ -14,7 +14,7 @@ from harness.base.errors import UsageError
 from harness.base.s3_address import SCHEME
 from harness.compare.markdown_report import is_generated, metric_tables, own_table, parse_report
 from harness.compare.result import JTL, RunResult
-from harness.jtl.inputs import resolve
+from harness.jtl.inputs import Input, resolve
 from harness.report.files import STEADY_WINDOW, summary_of_run
 from harness.report.jtls import Counting, summary_of_jtls
 from harness.report.summary import FORMAT_VERSION, RunSummary
@@ -52,16 +52,31 @@ def read_result(path: Path) -> RunResult:
 
     Raise UsageError when the run is still in progress, or when nothing can be read.
     """
+    summary = read_summary(path)
+    if summary is not None:
+        return RunResult.of(summary)
     if _is_run(path):
-        return _result_of_run(RunDirectory(path))
-    if path.suffix == ".json":
-        return RunResult.of(_summary(path, read_object(path)))
+        return parse_report(_text(RunDirectory(path).report), _short(path))
     file, choice = split_choice(path)
     if file.suffix == ".md":
         return parse_report(_text(file), _short(file), choice)
-    inputs = resolve([str(path)])
-    summary = summary_of_jtls(inputs, Counting(window=STEADY_WINDOW, with_batches=True))
-    return replace(RunResult.of(summary, JTL), name=_short(path))
+    return result_of_jtls(resolve([str(path)]), _short(path))
+
+
+def read_summary(path: Path) -> RunSummary | None:
+    """Return the summary of a run or of a JSON file; None for a JTL and for a run with only a Markdown report.
+
+    Raise UsageError when the run is still in progress, or when nothing can be read.
+    """
+    if _is_run(path):
+        return _summary_of(RunDirectory(path))
+    return _summary(path, read_object(path)) if path.suffix == ".json" else None
+
+
+def result_of_jtls(inputs: Sequence[Input], name: str, columns: Sequence[str] | None = None) -> RunResult:
+    """Return the result of JTLs as one run, in its steady window; `columns` are for files without a header line."""
+    counting = Counting(window=STEADY_WINDOW, columns=tuple(columns) if columns else None, with_batches=True)
+    return replace(RunResult.of(summary_of_jtls(inputs, counting), JTL), name=name)
 
 
 def pasted_tables(name: str, reports_dir: Path) -> list[str]:
@@ -167,19 +182,18 @@ def _unknown(name: str, reports_dir: Path) -> UsageError:
     return UsageError(f"{name}: neither a file nor a run in {reports_dir.name}/", f"{did_you_mean(name, names)}{known}")
 
 
-def _result_of_run(directory: RunDirectory) -> RunResult:
+def _summary_of(directory: RunDirectory) -> RunSummary | None:
+    """Return the summary of a run; None when only its Markdown report exists."""
     if directory.summary_json.is_file():
-        return RunResult.of(_summary(directory.summary_json, read_object(directory.summary_json), directory))
+        return _summary(directory.summary_json, read_object(directory.summary_json), directory)
     data = directory.read_run()
     if data is not None and data.get("state") == RUNNING and _is_written_to(directory.path):
         raise UsageError(
             f"{_short(directory.path)}: this run is still in progress, or was killed just now", "wait until it ends"
         )
-    if data is not None and (directory.samples.is_file() or not directory.report.is_file()):
-        return RunResult.of(summary_of_run(directory))
-    if directory.report.is_file():
-        return parse_report(_text(directory.report), _short(directory.path))
-    return RunResult.of(summary_of_run(directory))
+    if directory.report.is_file() and (data is None or not directory.samples.is_file()):
+        return None
+    return summary_of_run(directory)
 
 
 def _is_written_to(folder: Path) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -132,6 +132,12 @@ def is_jmx_path(plan: str, plans: Path) -> bool:
     path = Path(plan)
     is_planned = path.resolve().parent == plans.resolve() and path.with_suffix(".toml").is_file()
     return path.suffix == ".jmx" and ("/" in plan or path.is_file()) and not is_planned
+
+
+def thresholds_of(plans_dir: Path, names: Iterable[str]) -> Thresholds:
+    """Return the thresholds of the first of these plans that exists, else the default ones."""
+    found = next((name for name in names if (plans_dir / f"{name}.toml").is_file()), None)
+    return load_plan(plans_dir, found).thresholds if found else Thresholds()
 
 
 def load_plan(plans_dir: Path, name: str, changes: Mapping[str, Any] | None = None) -> Plan:

@@ -11,8 +11,7 @@ from pathlib import Path
 from harness.base.errors import EXIT_OK, UsageError
 from harness.base.log import stderr_log
 from harness.base.toolchain import ROOT
-from harness.plan.plan import load_plan
-from harness.plan.thresholds import Thresholds
+from harness.plan.plan import thresholds_of
 from harness.release.files import (
     around_of,
     infrastructure_of,
@@ -63,7 +62,7 @@ def run(options: argparse.Namespace) -> int:
         _sweep(name, side, options.reports) for name, side in ((options.base, "--base"), (options.new, "--new"))
     )
     long = read_long_run(options.long, options.reports) if options.long else None
-    thresholds = _thresholds(options.home, record_of(new).plan)
+    thresholds = thresholds_of(options.home / "plans", [record_of(new).plan])
     release = release_of(base, new, thresholds, anyway=options.anyway, long=long)
     log = stderr_log("aggregate.py: ")
     release = replace(
@@ -84,12 +83,6 @@ def _sweep(name: str, side: str, reports: Path) -> FoundSweep:
         raise UsageError(f"{side} {name}: is {len(found)} sweeps", "give one stored sweep: folio-checkin/sweep-01")
     record_of(found[0])
     return found[0]
-
-
-def _thresholds(home: Path, plan: str) -> Thresholds:
-    """Return the thresholds of the plan, or the usual ones when the plan no longer exists."""
-    exists = (home / "plans" / f"{plan}.toml").is_file()
-    return load_plan(home / "plans", plan).thresholds if exists else Thresholds()
 
 
 def _command(options: argparse.Namespace, release: Release) -> str:

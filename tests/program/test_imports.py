@@ -34,6 +34,7 @@ ORDER = (
     "release",
     "export",
     "live",
+    "api",
 )
 # What starts processes, opens sockets, looks at the clock or at the environment.
 ACTING = {

@@ -1,0 +1,103 @@
+"""Compares runs as `aggregate.py compare` does."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TypeAlias
+
+from pandas import DataFrame
+
+from harness.api.frames import comparison_frame
+from harness.api.run import REPORTS, Run
+from harness.base.toolchain import ROOT
+from harness.compare.compare import compare as compare_results
+from harness.compare.comparison import Comparison
+from harness.compare.render import headline
+from harness.compare.result import RunResult
+from harness.compare.sides import Found, plans_of, read_side, refuse_duplicates
+from harness.compare.sources import refuse_stored, result_of_jtls
+from harness.history.pin_files import runs_of_pins
+from harness.plan.plan import thresholds_of
+
+Side: TypeAlias = str | Path | Run | Sequence[str | Path | Run]
+
+
+@dataclass(frozen=True)
+class ComparedRuns:
+    """The comparison of a contender with a baseline; `comparison` has all of it."""
+
+    comparison: Comparison
+
+    @property
+    def verdict(self) -> str:
+        """REGRESSED, OK, CANNOT TELL or INVALID."""
+        return self.comparison.verdict
+
+    @property
+    def headline(self) -> str:
+        """The verdict and its reasons in one line."""
+        return headline(self.comparison)
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """The warnings of the comparison."""
+        return self.comparison.caveats
+
+    def table(self) -> DataFrame:
+        """Return a row per label and metric, those of TOTAL first.
+
+        Columns: `label`, `metric` (categories; `p90_ms`, `rate_per_s`, …), `is_total`, `is_transaction`, `base` and
+        `new` (in the unit of the metric), `delta_ratio` ((new - base) / base), `low_ratio` and `high_ratio` (its 95 %
+        interval, for `error_ratio` that of new - base), `p_value`, `adjusted_p_value`, `threshold_ratio`, `verdict`,
+        `reason`, `decides`, `least_ratio`, `further_runs` (Int64), `base_n`, `new_n`, `unit` (what they count),
+        `base_sample_count`, `new_sample_count` (Int64): as in the JSON of a comparison (docs/format.md).
+        """
+        return comparison_frame(self.comparison)
+
+    def __repr__(self) -> str:
+        return f"<ComparedRuns {self.headline}>"
+
+
+def compare(
+    base: Side,
+    new: Side,
+    *,
+    anyway: bool = False,
+    thresholds: Mapping[str, float] | None = None,
+    reports: str | Path = REPORTS,
+    plans: str | Path = ROOT / "plans",
+) -> ComparedRuns:
+    """Return the comparison of a contender (`new`) with a baseline, each a run or several.
+
+    A run is a `Run`, or what `aggregate.py compare` takes: a name, a pin, a pattern, a path of a run, JTL, JSON or
+    Markdown report. With `anyway` runs that are DOUBTFUL or differ in their load are judged, too. The thresholds are
+    those of the plan in the folder `plans`, replaced by `thresholds`: ratios by metric, and `alpha`.
+
+        result = compare("run-07_1", "run-07_2", thresholds={"p95": 0.2})
+        print(result.headline)
+        result.table().query("is_total")
+
+    UsageError for runs of different loads, the same run twice, an unknown threshold, and a name that matches nothing.
+    """
+    sides = [list(side) if isinstance(side, Sequence) and not isinstance(side, str) else [side] for side in (base, new)]
+    every = [str(one) for side in sides for one in side if not isinstance(one, Run)]
+    before, after = ([found for one in side for found in _found(one, every, Path(reports))] for side in sides)
+    refuse_duplicates(before, after)
+    limits = thresholds_of(Path(plans), plans_of(before, after)).with_table(thresholds or {}, "thresholds")
+    results = ([found.result for found in side] for side in (before, after))
+    return ComparedRuns(compare_results(*results, limits, anyway))
+
+
+def _found(one: str | Path | Run, every: Sequence[str], reports: Path) -> list[Found]:
+    """Return the results that a run or name means; `every` are all names, which decide whose pin a name is."""
+    if not isinstance(one, Run):
+        return read_side(runs_of_pins([str(one)], every, reports), reports)
+    if one.stored:
+        path = one.directory.path if one.directory else Path(one.name)
+        return [Found(path, RunResult.of(one.stored))]
+    for given in one.files:
+        refuse_stored(given.name)
+    paths = [given.path for given in one.files if given.path]
+    return [Found(paths[0], result_of_jtls(one.files, one.name, one.columns))]

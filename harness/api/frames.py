@@ -1,0 +1,161 @@
+"""Makes DataFrames of results: tables, time series, comparisons. They contain what the harness has counted."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+import numpy
+import pandas
+from pandas import DataFrame
+
+from harness.base.errors import UsageError
+from harness.compare.comparison import Comparison
+from harness.metrics.figures import PERCENTILES, LabelFigures
+from harness.metrics.histogram import Histogram
+from harness.metrics.metric import AVERAGE, percentile
+from harness.metrics.tally import SampleTally
+from harness.metrics.timeline import SPAN_MAX_S, SecondSeries
+from harness.report.columns import COUNT, ERROR_COUNT, MAX, MIN, WIDE, columns_of
+from harness.report.summarise import origin_of
+from harness.report.tables import Rows, rows_of
+
+_INTEGER, _NULLABLE, _FLOAT = "int64", "Int64", "float64"
+_TIME = "datetime64[s]"
+
+
+def texts(values: Sequence[str]) -> pandas.Categorical:
+    """Return texts as categories, in order of first appearance."""
+    numbers = {text: number for number, text in enumerate(dict.fromkeys(values))}
+    codes = numpy.fromiter(map(numbers.__getitem__, values), dtype=_INTEGER, count=len(values))
+    return pandas.Categorical.from_codes(codes, categories=pandas.Index(list(numbers), dtype="str"))
+
+
+def table_frame(groups: Iterable[Rows], percentiles: Sequence[str]) -> DataFrame:
+    """Return a row per label and TOTAL of each group, with these percentiles; others than usual are counted again."""
+    rows = [(group.name, row, row is group.total) for group in groups for row in rows_of(group)]
+    figures = [_with_percentiles(row, percentiles) for _, row, _ in rows]
+    whole = {COUNT.key, ERROR_COUNT.key, MIN.key, MAX.key, *(percentile(text).key for text in percentiles)}
+    return DataFrame(
+        {
+            "group": texts([name for name, _, _ in rows]),
+            "label": texts([row.label for row in figures]),
+            "is_total": numpy.array([is_total for _, _, is_total in rows], dtype=bool),
+            "is_transaction": numpy.array([row.is_transaction for row in figures], dtype=bool),
+            **{
+                column.key: pandas.Series(
+                    [column.figure(row) for row in figures], dtype=_INTEGER if column.key in whole else _FLOAT
+                )
+                for column in columns_of(WIDE, percentiles)
+            },
+        }
+    )
+
+
+def _with_percentiles(row: LabelFigures, percentiles: Sequence[str]) -> LabelFigures:
+    if all(text in row.percentiles_ms for text in percentiles):
+        return row
+    return LabelFigures.of(row.label, row.is_transaction, row.counts, percentiles, row.batches)
+
+
+def second_frame(tally: SampleTally) -> DataFrame:
+    """Return a row per second of the load; none without a sample of it. UsageError for more than a month."""
+    series, origin_s = tally.second_series, origin_of(tally)
+    seconds = series.by_second(origin_s, _span_s(series)[1]) if origin_s is not None and series.seconds else []
+    numbers = numpy.arange(len(seconds), dtype=_INTEGER)
+    return DataFrame(
+        {
+            "second": numbers,
+            "time": pandas.DatetimeIndex(((origin_s or 0) + numbers).astype(_TIME)).tz_localize("UTC"),
+            "sample_count": numpy.array([one.sample_count for one in seconds], dtype=_INTEGER),
+            "error_count": numpy.array([one.error_count for one in seconds], dtype=_INTEGER),
+            AVERAGE.key: numpy.array(
+                [one.elapsed_sum_ms / one.sample_count if one.sample_count else numpy.nan for one in seconds],
+                dtype=_FLOAT,
+            ),
+            "active_users": pandas.array([one.active_users for one in seconds], dtype=_NULLABLE),
+        }
+    )
+
+
+def timeline_frame(tally: SampleTally) -> DataFrame:
+    """Return a row per interval of the load's time series; none without a sample of it."""
+    series, origin_s = tally.second_series, origin_of(tally)
+    if series.seconds:
+        _span_s(series)
+    timeline = series.timeline()
+    count = len(timeline.sample_count) if timeline else 0
+    first = timeline.start_s // timeline.bucket_s if timeline else 0
+    empty = Histogram()
+    times = [_percentiles_ms(series.buckets.get(number, empty)) for number in range(first, first + count)]
+    starts = numpy.arange(first, first + count, dtype=_INTEGER) * series.bucket_s
+    return DataFrame(
+        {
+            "second": starts - (origin_s or 0),
+            "length_s": numpy.full(count, series.bucket_s, dtype=_INTEGER),
+            "sample_count": numpy.array(timeline.sample_count if timeline else (), dtype=_INTEGER),
+            "error_count": numpy.array(timeline.error_count if timeline else (), dtype=_INTEGER),
+            AVERAGE.key: pandas.Series(timeline.times_ms[AVERAGE.key] if timeline else (), dtype=_FLOAT),
+            **{
+                percentile(text).key: pandas.array([one[index] for one in times], dtype=_NULLABLE)
+                for index, text in enumerate(PERCENTILES)
+            },
+            "active_users": pandas.array(timeline.active_users if timeline else (), dtype=_NULLABLE),
+        }
+    )
+
+
+def _percentiles_ms(histogram: Histogram) -> Sequence[int | None]:
+    if not histogram.counts:
+        return [None] * len(PERCENTILES)
+    return histogram.quantiles_ms([float(text) / 100 for text in PERCENTILES])
+
+
+def _span_s(series: SecondSeries) -> tuple[int, int]:
+    span_s = series.span_s
+    if span_s is None:
+        days = SPAN_MAX_S // (24 * 3600)
+        raise UsageError(
+            f"the first and the last sample are more than {days} days apart",
+            "a clock was set, or the JTL contains several runs: split it",
+        )
+    return span_s
+
+
+def comparison_frame(comparison: Comparison) -> DataFrame:
+    """Return a row per label and metric, those of TOTAL first; columns have the names of the JSON of a comparison."""
+    labels = [*([comparison.total] if comparison.total else []), *comparison.labels]
+    rows = [(label, metric) for label in labels for metric in label.metrics]
+    metrics = [metric for _, metric in rows]
+    values = {
+        "label": texts([label.label for label, _ in rows]),
+        "is_total": numpy.array([label is comparison.total for label, _ in rows], dtype=bool),
+        "is_transaction": numpy.array([label.is_transaction for label, _ in rows], dtype=bool),
+        "metric": texts([metric.metric.key for metric in metrics]),
+    }
+    for key, kind in _COMPARED.items():
+        found = [getattr(metric, key) for metric in metrics]
+        values[key] = texts(found) if kind == "category" else pandas.Series(found, dtype=kind)
+    for key in ("base_sample_count", "new_sample_count"):
+        values[key] = pandas.array([getattr(label, key) for label, _ in rows], dtype=_NULLABLE)
+    return DataFrame(values)
+
+
+# The columns of a metric and their types.
+_COMPARED = {
+    "base": _FLOAT,
+    "new": _FLOAT,
+    "delta_ratio": _FLOAT,
+    "low_ratio": _FLOAT,
+    "high_ratio": _FLOAT,
+    "p_value": _FLOAT,
+    "adjusted_p_value": _FLOAT,
+    "threshold_ratio": _FLOAT,
+    "verdict": "category",
+    "reason": "category",
+    "decides": "bool",
+    "least_ratio": _FLOAT,
+    "further_runs": _NULLABLE,
+    "base_n": _INTEGER,
+    "new_n": _INTEGER,
+    "unit": "category",
+}
