@@ -30,6 +30,7 @@ examples:
   scripts/bench generator                                       CPU time per request of JMeter with other settings
   scripts/bench generators                                      two load generators next to one: lost samples, rates
   scripts/bench failures                                        what it costs to store failed requests, when none fails
+  scripts/bench api --rows 10000000                             the Python interface: tables, seconds, samples in chunks
   scripts/bench profile                                         what PROFILE=1 costs: runs with and without, in turn
   scripts/bench soak                                            a soak with a planted leak: what is reported of it
   scripts/bench push                                            upload of a JTL file, next to a plain copy
@@ -57,6 +58,7 @@ _PARTS = {
     "generators": ("remote", "two load generators next to one on this machine: lost samples, rates"),
     "failures": ("failures", "runs that watch for failed requests next to runs that do not; none fails"),
     "live": ("live", "CPU time that a live page costs, by samples per second"),
+    "api": ("api", "time and memory of the Python interface: tables, seconds, samples in chunks"),
     "profile": ("profile", "profiled runs next to runs that are not profiled"),
     "verdicts": ("verdicts", "every plan that starts a system, ten times: how many runs are VALID (hours)"),
     "soak": ("soak", "a soak of a JVM that leaks 20 MB/min and one that does not: what is reported (12 min)"),

@@ -86,8 +86,8 @@ def compare(
     before, after = ([found for one in side for found in _found(one, every, Path(reports))] for side in sides)
     refuse_duplicates(before, after)
     limits = thresholds_of(Path(plans), plans_of(before, after)).with_table(thresholds or {}, "thresholds")
-    results = ([found.result for found in side] for side in (before, after))
-    return ComparedRuns(compare_results(*results, limits, anyway))
+    results, others = ([found.result for found in side] for side in (before, after))
+    return ComparedRuns(compare_results(results, others, limits, anyway))
 
 
 def _found(one: str | Path | Run, every: Sequence[str], reports: Path) -> list[Found]:
@@ -100,4 +100,6 @@ def _found(one: str | Path | Run, every: Sequence[str], reports: Path) -> list[F
     for given in one.files:
         refuse_stored(given.name)
     paths = [given.path for given in one.files if given.path]
+    if len(paths) == 1 and one.columns is None:
+        return read_side([str(paths[0])], reports)
     return [Found(paths[0], result_of_jtls(one.files, one.name, one.columns))]

@@ -16,7 +16,7 @@ from harness.metrics.metric import AVERAGE, percentile
 from harness.metrics.tally import SampleTally
 from harness.metrics.timeline import SPAN_MAX_S, SecondSeries
 from harness.report.columns import COUNT, ERROR_COUNT, MAX, MIN, WIDE, columns_of
-from harness.report.summarise import origin_of
+from harness.report.summarise import origin_of, shown_series
 from harness.report.tables import Rows, rows_of
 
 _INTEGER, _NULLABLE, _FLOAT = "int64", "Int64", "float64"
@@ -79,9 +79,10 @@ def second_frame(tally: SampleTally) -> DataFrame:
 
 def timeline_frame(tally: SampleTally) -> DataFrame:
     """Return a row per interval of the load's time series; none without a sample of it."""
-    series, origin_s = tally.second_series, origin_of(tally)
-    if series.seconds:
-        _span_s(series)
+    origin_s = origin_of(tally)
+    if tally.second_series.seconds:
+        _span_s(tally.second_series)
+    series = shown_series(tally.second_series) or SecondSeries()
     timeline = series.timeline()
     count = len(timeline.sample_count) if timeline else 0
     first = timeline.start_s // timeline.bucket_s if timeline else 0

@@ -120,9 +120,10 @@ class Run:
         return second_frame(self._tally)
 
     def timeline(self) -> DataFrame:
-        """Return the response times over time: exact percentiles of intervals of 1, 2, 4, … s, as in the charts.
+        """Return the response times over time: exact percentiles of the intervals of the report's charts.
 
-        A run of up to ten minutes has intervals of 1 s; a longer one at most 600 intervals. Columns: `second`,
+        Intervals have 1 s; 2, 4, … s where fewer than ten samples end per second, and in runs of more than ten minutes,
+        which have at most 600 intervals. Columns: `second`,
         `length_s` (int64), `sample_count`, `error_count` (int64), `average_ms` (float64, one decimal), `p50_ms`, … and
         `active_users` (Int64). Samples and errors as in `per_second`.
         """

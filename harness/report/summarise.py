@@ -326,7 +326,15 @@ def _peak_users(second_series: SecondSeries) -> int | None:
 
 
 def _timeline(second_series: SecondSeries) -> Timeline | None:
-    """Return the timeline, with longer buckets if few samples end per second; None when the span is beyond any run."""
+    shown = shown_series(second_series)
+    return shown.timeline() if shown else None
+
+
+def shown_series(second_series: SecondSeries) -> SecondSeries | None:
+    """Return the series of the timeline, with longer buckets if few samples end per second.
+
+    None when the span is beyond any run.
+    """
     span_s = second_series.span_s
     if span_s is None:
         return None
@@ -337,7 +345,7 @@ def _timeline(second_series: SecondSeries) -> Timeline | None:
         bucket_s *= 2
     wide = SecondSeries(bucket_s=bucket_s)
     wide.merge(second_series)
-    return wide.timeline()
+    return wide
 
 
 def _warm_up_ms(tally: SampleTally, window: Window) -> tuple[float, float] | None:
