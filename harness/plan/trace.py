@@ -18,8 +18,11 @@ _HTTP_SAMPLER = re.compile(r"HTTPSampler(Proxy|2)?$")
 # It runs the samplers of another file, which only JMeter reads.
 _INCLUDE = "IncludeController"
 _HEX = "0123456789abcdef"
-# JMeter evaluates it for each sample. Version 00, trace id, parent id, sampled; the trace id is also a variable.
-_VALUE = f"00-${{__RandomString(32,{_HEX},{TRACE_COLUMN})}}-${{__RandomString(16,{_HEX},)}}-01"
+# JMeter evaluates it for each sample. Version 00, trace id, parent id, sampled. The parent id is the first half of the
+# trace id, so that the span of a request is known by its trace id alone. The trace id is also a variable.
+_PARENT = "trace_parent_id"
+_TRACE_ID = f"${{__RandomString(16,{_HEX},{_PARENT})}}${{__RandomString(16,{_HEX},)}}"
+_VALUE = f"00-${{__changeCase({_TRACE_ID},LOWER,{TRACE_COLUMN})}}-${{{_PARENT}}}-01"
 _SAMPLE_VARIABLES = "sample_variables"
 
 

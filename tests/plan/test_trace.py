@@ -23,7 +23,9 @@ def test_the_header_is_an_element_of_the_test_plan_so_requests_in_all_controller
     manager = tree.children[0]
     assert manager.kind == "HeaderManager"
     assert manager.value("Header.name") == "traceparent"
-    assert manager.value("Header.value").startswith("00-${__RandomString(32,0123456789abcdef,trace_id)}-")
+    half = "${__RandomString(16,0123456789abcdef,trace_parent_id)}"
+    whole = f"${{__changeCase({half}${{__RandomString(16,0123456789abcdef,)}},LOWER,trace_id)}}"
+    assert manager.value("Header.value") == f"00-{whole}-${{trace_parent_id}}-01"
     assert [node.path for node in tree.walk() if node.kind == "HTTPSamplerProxy"] == ["Off host > Users > Visit > Buy"]
 
 

@@ -81,6 +81,8 @@ def test_every_request_carries_a_wellformed_header_with_a_fresh_id(runs):
     assert len(seen) == 3 * 5
     assert len({TRACEPARENT.fullmatch(header)[1] for _, header, _ in seen}) == 15
     assert len({TRACEPARENT.fullmatch(header)[2] for _, header, _ in seen}) == 15
+    # The span of a request is known by its trace id alone.
+    assert all(TRACEPARENT.fullmatch(header)[1].startswith(TRACEPARENT.fullmatch(header)[2]) for _, header, _ in seen)
     assert [own for path, _, own in seen if path == "/page"].count("yes") == 3  # the plan's own headers stay
 
 
