@@ -19,7 +19,7 @@ levels := $(length) $(goal) STOP SET PROFILE LEVEL_DURATION LEVEL_REQUESTS FRESH
 takes.init := PLAN JMX FIX FORCE
 takes.check := PLAN ENV TARGET PORT PROPERTIES LIMIT HTML
 takes.gui := PLAN ENV TARGET PROPERTIES
-takes.run := $(length) MAX $(goal) STOP SET USERS RATE PROPERTIES SERIES BASE COMPARE S3 REMOTES KEYS PROFILE TRACE JFR LIVE METRICS SURE
+takes.run := $(length) MAX $(goal) STOP SET USERS RATE PROPERTIES SERIES BASE COMPARE S3 REMOTES KEYS PROFILE TRACE JFR LIVE METRICS OTLP SURE
 takes.soak := $(takes.run)
 takes.sweep := $(levels) USERS REPEAT KEYS
 takes.capacity := $(levels) FROM MOST
@@ -120,6 +120,7 @@ about.PROFILE := PROFILE=1                    profile the JVMs of the system: me
 about.TRACE := TRACE=1                      give each HTTP request a W3C traceparent; its id is in the JTL and the report
 about.LIVE := LIVE=1                       a page with the current values while the run lasts, on this machine; LIVE=8089 names its port
 about.METRICS := METRICS=1                    metrics for Prometheus at http://127.0.0.1:9464/metrics while the run lasts; or a port, or IP:port
+about.OTLP := OTLP=http://127.0.0.1:4318   send metrics, and with TRACE=1 spans, to an OpenTelemetry receiver (docs/opentelemetry.md)
 about.JFR := JFR=shop.jfr                 with TARGET: flight recording of its JVM, for heap, pauses and CPU
 about.SET := SET="killbill.plugin_threads=30 amount=25"  settings of the system, properties of the plan (docs/commands.md)
 about.ab.SET := SET="plugin_threads=30"     settings and properties of both sides; a side's own are in A or B
@@ -311,7 +312,7 @@ run_options = $(call option,plan,$(PLAN)) $(call option,env,$(ENV)) $(call optio
   $(call option,stop,$(STOP)) $(call option,properties,$(PROPERTIES)) $(call option,set,$(SET)) \
   $(call option,note,$(NOTE)) $(call option,s3,$(S3)) $(call option,remotes,$(REMOTES)) $(call option,keys,$(KEYS)) \
   $(call option,jfr,$(JFR)) $(if $(filter-out 0,$(PROFILE)),--profile) $(if $(filter-out 0,$(TRACE)),--trace) \
-  $(call option,live,$(LIVE)) $(call option,metrics,$(METRICS)) $(sure) \
+  $(call option,live,$(LIVE)) $(call option,metrics,$(METRICS)) $(call option,otlp,$(OTLP)) $(sure) \
   $(call option,reports,$(REPORTS))
 
 run: ## run one load test: start the system (or use TARGET), run JMeter, write the report

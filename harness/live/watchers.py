@@ -13,6 +13,7 @@ from harness.base.errors import UsageError
 from harness.base.interrupts import Interrupts
 from harness.base.log import log
 from harness.base.ports import free_port
+from harness.base.python_packages import ensure_opentelemetry
 from harness.base.toolchain import ensure_charts
 from harness.jtl.sample import Sample
 from harness.live.address import Address, parse_address
@@ -23,6 +24,8 @@ from harness.run.progress import Watch
 
 if TYPE_CHECKING:
     from harness.live.metrics_endpoint import MetricsEndpoint
+    from harness.live.otlp.receiver import Receiver
+    from harness.live.otlp.watcher import OtlpRun
     from harness.live.view import LiveRun
 
 # The port that exporters of OpenTelemetry use for Prometheus, too.
@@ -86,17 +89,20 @@ def add_watchers(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--live", metavar="PORT", help=live)
     metrics = "serve metrics for Prometheus while the run lasts: 1 (port 9464), a port, or an IP address with a port"
     parser.add_argument("--metrics", metavar="ADDRESS", help=metrics)
+    otlp = "send metrics, and with --trace spans, to an OpenTelemetry receiver while the run lasts: http://host:4318"
+    parser.add_argument("--otlp", metavar="URL", help=otlp)
 
 
 @dataclass(frozen=True)
 class WatcherOptions:
     """The watchers that were asked for; `live_port` is 0 for any free one, None without a live page.
 
-    `metrics_address` is None without metrics for Prometheus.
+    `metrics_address` is None without metrics for Prometheus, `receiver` without those by OTLP.
     """
 
     live_port: int | None
     metrics_address: Address | None = None
+    receiver: Receiver | None = None
 
     @contextmanager
     def open(self, interrupts: Interrupts) -> Iterator[Watchers]:
@@ -107,12 +113,15 @@ class WatcherOptions:
                 members.append(stack.enter_context(_live_page(self.live_port, interrupts)))
             if self.metrics_address is not None:
                 members.append(stack.enter_context(_metrics_endpoint(self.metrics_address, interrupts)))
+            if self.receiver is not None:
+                members.append(stack.enter_context(_otlp_run(self.receiver)))
             yield Watchers(tuple(members))
 
 
 def watcher_options(options: argparse.Namespace) -> WatcherOptions:
     """Return the watchers that the command line asks for; UsageError for a value that cannot be."""
-    return WatcherOptions(_live_port(options.live), parse_address(options.metrics, "--metrics", METRICS_PORT))
+    metrics_address = parse_address(options.metrics, "--metrics", METRICS_PORT)
+    return WatcherOptions(_live_port(options.live), metrics_address, _receiver(options.otlp))
 
 
 def _live_port(text: str | None) -> int | None:
@@ -135,3 +144,18 @@ def _metrics_endpoint(address: Address, interrupts: Interrupts) -> MetricsEndpoi
     from harness.live.metrics_endpoint import MetricsEndpoint  # deferred: only --metrics needs prometheus_client
 
     return MetricsEndpoint(address, log, lambda: interrupts.count > 0)
+
+
+def _receiver(address: str | None) -> Receiver | None:
+    if not address:
+        return None
+    from harness.live.otlp.receiver import receiver_at  # deferred: only --otlp needs HTTP
+
+    return receiver_at(address)
+
+
+def _otlp_run(receiver: Receiver) -> OtlpRun:
+    ensure_opentelemetry()
+    from harness.live.otlp.watcher import OtlpRun  # deferred: only --otlp needs the packages of OpenTelemetry
+
+    return OtlpRun(receiver, log)

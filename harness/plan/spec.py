@@ -103,12 +103,12 @@ class RunSpec:
     is_soak: bool = False
 
 
-def parse_target(text: str) -> Target:
-    """Return the system of TARGET=http://host:port/path. UsageError for another text.
+def parse_target(text: str, name: str = "TARGET", example: str = "http://host:8080") -> Target:
+    """Return the system of TARGET=http://host:port/path, or what another variable names. UsageError for another text.
 
     The error does not repeat a user, password or query, because it may be stored in a build server's log.
     """
-    told, todo = f"TARGET={_without_secrets(text)}", "give TARGET=http://host:8080"
+    told, todo = f"{name}={_without_secrets(text)}", f"give {name}={example}"
     try:
         parts = urlsplit(text)
         port = parts.port

@@ -144,6 +144,7 @@ def merged_record(parts: Sequence[Part], name: str, command: str, run_id: str) -
         ),
         exception_logs=(),
         heap_unknown=(),
+        otlp=None,
         generators=tuple(_generator(part) for part in parts),
         other_runs=_each_once(other for run in runs for other in run.other_runs if not other.startswith(own)),
     )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from harness.base import units
 from harness.plan.group_load import length_text
 from harness.plan.load import CLOSED, OPEN, LoadRecord
-from harness.run.record import AutoEndRecord, GeneratorRecord, HostRecord, RunRecord
+from harness.run.record import AutoEndRecord, DeliveryRecord, GeneratorRecord, HostRecord, RunRecord
 
 
 def setup_lines(run: RunRecord) -> list[tuple[str, str]]:
@@ -45,6 +45,8 @@ def setup_lines(run: RunRecord) -> list[tuple[str, str]]:
     ]
     if run.auto_end:
         lines.append(("auto", _auto_text(run.auto_end)))
+    if run.otlp:
+        lines.append(("OTLP", _delivery_text(run.otlp)))
     if run.took_s is not None:
         lines.append(("took", units.duration_text(run.took_s)))
     return lines
@@ -63,6 +65,22 @@ def _auto_text(found: AutoEndRecord) -> str:
         return f"{ended} not steady"
     mean = f"{units.average_text(found.average_ms)} ± {units.average_text(found.within_ms)} ms"
     return f"{ended} steady from {found.steady_from_s} s on, mean {mean}"
+
+
+def _delivery_text(found: DeliveryRecord) -> str:
+    """Return what a receiver of OpenTelemetry data did not get, or that it got everything."""
+    counts = [
+        (found.lost_export_count, found.export_count, "export"),
+        (found.lost_span_count, found.span_count, "span"),
+    ]
+    sent = [(lost, count, noun) for lost, count, noun in counts if count]
+    if found.lost_export_count or found.lost_span_count:
+        lost_text = ", ".join(f"{lost} of {units.plural(count, noun)}" for lost, count, noun in sent)
+        text = f"{lost_text} were not delivered: {found.problem}"
+    else:
+        text = f"{' and '.join(units.plural(count, noun) for _, count, noun in sent)} delivered"
+    more = f"; {units.plural(found.left_out_count, 'more slow or failed request')} without a span"
+    return text + (more if found.left_out_count else "")
 
 
 def load_text(load: LoadRecord) -> str:

@@ -70,6 +70,22 @@ class GeneratorRecord:
 
 
 @dataclass(frozen=True)
+class DeliveryRecord:
+    """What a receiver of OpenTelemetry data got of a run, with OTLP.
+
+    Of `export_count` times the metrics were sent, `lost_export_count` did not reach it or were rejected in part; spans
+    likewise. `problem` is the first reason, empty without one. `left_out_count` slow or failed requests have no span.
+    """
+
+    export_count: int
+    lost_export_count: int
+    span_count: int
+    lost_span_count: int
+    problem: str
+    left_out_count: int = 0
+
+
+@dataclass(frozen=True)
 class RunRecord:
     """run.json. Times are UTC in ISO 8601; `state` stays `running` when the harness was killed.
 
@@ -83,6 +99,7 @@ class RunRecord:
     `set_values` are the words of SET: killbill.plugin_threads=30, amount=25.
     `is_traced` means that each HTTP request carried a traceparent header, whose id is in the JTL.
     `is_soak` means that heap histograms were taken; `histogram_unknown` contains, per process, why there is none.
+    `otlp` is what a receiver of OpenTelemetry data got; None when nothing was sent.
     `generators` is empty when the JMeter of this machine produced the load. `other_runs` names the runs whose load ran
     at the same time on the machine.
     """
@@ -135,6 +152,7 @@ class RunRecord:
     is_traced: bool = False
     is_soak: bool = False
     histogram_unknown: tuple[tuple[str, str], ...] = ()
+    otlp: DeliveryRecord | None = None
 
     @property
     def id(self) -> str:

@@ -1,0 +1,120 @@
+"""Follows a run and sends its metrics and spans to a receiver of OpenTelemetry data."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from types import TracebackType
+
+from opentelemetry.sdk.resources import OTELResourceDetector
+
+from harness.base import git
+from harness.base.errors import HarnessError
+from harness.base.log import Log
+from harness.base.toolchain import ROOT
+from harness.base.units import number_text
+from harness.jtl.sample import Sample
+from harness.live.otlp.messages import Export, Messages
+from harness.live.otlp.receiver import Receiver
+from harness.live.otlp.sender import Sender
+from harness.live.otlp.spans import SpanPicker
+from harness.live.run_counts import RunCounts
+from harness.live.telemetry_tail import TelemetryTail
+from harness.plan.spec import RunSpec
+from harness.report.summary import RunSummary
+from harness.run.directory import RunDirectory
+from harness.run.record import RunRecord
+
+PERIOD_S = 5.0
+
+
+class OtlpRun:
+    """Sends all counts of a run every PERIOD_S, and once more when its load has ended; `log` prints a line."""
+
+    def __init__(self, receiver: Receiver, log: Log) -> None:
+        self._receiver, self._log = receiver, log
+        self._sender: Sender | None = None
+        self._is_broken = False
+
+    def begin(self, directory: RunDirectory, spec: RunSpec) -> None:
+        """Start to send what the run in a directory measures."""
+        self._directory = directory
+        self._counts = RunCounts(spec.plan.once_labels, spec.hidden)
+        self._telemetry = TelemetryTail(directory.telemetry)
+        self._spans = SpanPicker()
+        self._sent_s: float | None = None
+        messages = Messages(_resource(directory, spec), time.time_ns(), spec.hidden)
+        self._sender = Sender(self._receiver, messages, self._log)
+        what = "metrics, and spans of slow and failed requests" if spec.is_traced else "metrics"
+        self._log(f"OTLP: {what} go to {self._receiver.address.origin} every {number_text(PERIOD_S)} s")
+
+    def add(self, samples: Sequence[Sample], passed_s: float) -> None:
+        """Count the samples of the last second, and offer the counts to the sender when they are due."""
+        if self._sender is None or self._is_broken:
+            return
+        with self._guarded(self._sender):
+            self._counts.add(samples)
+            self._spans.add(samples)
+            if self._sent_s is None or passed_s - self._sent_s >= PERIOD_S:
+                self._sent_s = passed_s
+                self._sender.offer(self._export())
+
+    def finish(self) -> None:
+        """Send the last counts, and write into run.json what the receiver got."""
+        sender, self._sender, last = self._sender, None, None
+        if sender is None:
+            return
+        with self._guarded(sender):
+            self._counts.end()
+            last = None if self._is_broken else self._export()
+        delivery = replace(sender.finish(last), left_out_count=self._spans.left_out_count)
+        try:
+            where = str(self._directory.run_json)
+            record = RunRecord.from_json(self._directory.read_run() or {}, where)
+            self._directory.write_run(replace(record, otlp=delivery).to_json())
+        except HarnessError as error:
+            self._log(f"OTLP: the report does not say what was delivered: {error}")
+
+    def end(self, summary: RunSummary, report: str) -> None:
+        """Send nothing more: the verdict is no metric."""
+
+    def __enter__(self) -> OtlpRun:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        if self._sender:
+            self._sender.stop()
+
+    @contextmanager
+    def _guarded(self, sender: Sender) -> Iterator[None]:
+        """Report an error of the harness, after which nothing is counted any more: the run is worth more."""
+        try:
+            yield
+        except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
+            self._is_broken = True
+            sender.note(f"an error of the harness ({error!r})")
+
+    def _export(self) -> Export:
+        snapshot = self._counts.snapshot()
+        uses = tuple(self._telemetry.uses().values())
+        return Export(time.time_ns(), snapshot, uses, self._spans.take(snapshot))
+
+
+def _resource(directory: RunDirectory, spec: RunSpec) -> dict[str, str]:
+    """Return what tells the run from others; OTEL_SERVICE_NAME and OTEL_RESOURCE_ATTRIBUTES have priority."""
+    run = f"{directory.plan}/{directory.name}"
+    commit = git.commit_of(ROOT, "HEAD")
+    from_environment = {name: str(value) for name, value in OTELResourceDetector().detect().attributes.items()}
+    return {
+        "service.name": "load-test",
+        "service.instance.id": run,
+        "loadtest.run": run,
+        "loadtest.plan": directory.plan,
+        "deployment.environment.name": spec.profile.name,
+        **({"vcs.ref.head.revision": commit} if commit else {}),
+        **from_environment,
+    }
