@@ -15,7 +15,7 @@ python := scripts/python
 # The variables of each target. Any other variable is an error: USER=10 must not start the default load.
 length := PLAN ENV RAMP DURATION LOOPS REQUESTS TARGET PORT NOTE REPORTS
 goal := GOAL P90 AVERAGE ERRORS
-levels := $(length) $(goal) STOP SET PROFILE LEVEL_DURATION LEVEL_REQUESTS FRESH WARMUP RESUME NEW S3 REMOTES SURE
+levels := $(length) $(goal) STOP SET PROFILE LEVEL_DURATION LEVEL_REQUESTS FRESH WARMUP RESUME NEW S3 REMOTES LIVE SURE
 takes.init := PLAN JMX FIX FORCE
 takes.check := PLAN ENV TARGET PORT PROPERTIES LIMIT HTML
 takes.gui := PLAN ENV TARGET PROPERTIES
@@ -23,10 +23,10 @@ takes.run := $(length) MAX $(goal) STOP SET USERS RATE PROPERTIES SERIES BASE CO
 takes.soak := $(takes.run)
 takes.sweep := $(levels) USERS REPEAT KEYS
 takes.capacity := $(levels) FROM MOST
-takes.overload := PLAN ENV SET GOAL RATE LEVEL_DURATION MAX TARGET NOTE NEW REPORTS
-takes.ab := A B PLAN ENV SET PROFILE USERS RATE RAMP DURATION REQUESTS MAX RESUME SURE REPORTS
-takes.tune := SET METRIC PLAN ENV USERS RATE RAMP DURATION REQUESTS REPEAT MAX RESUME REPORTS
-takes.nightly := SUITE S3 DRY_RUN RESUME SURE HTML REPORTS
+takes.overload := PLAN ENV SET GOAL RATE LEVEL_DURATION MAX TARGET NOTE NEW LIVE REPORTS
+takes.ab := A B PLAN ENV SET PROFILE USERS RATE RAMP DURATION REQUESTS MAX RESUME SURE LIVE REPORTS
+takes.tune := SET METRIC PLAN ENV USERS RATE RAMP DURATION REQUESTS REPEAT MAX RESUME LIVE REPORTS
+takes.nightly := SUITE S3 DRY_RUN RESUME SURE HTML LIVE REPORTS
 takes.system := PLAN ENV PORT
 takes.generator := HOST PORT ENV KEYS
 takes.generator-keys := KEYS
@@ -52,7 +52,7 @@ takes.bench := BENCH
 targets := $(sort $(patsubst takes.%,%,$(filter takes.%,$(.VARIABLES))))
 known := $(sort $(foreach target,$(targets),$(takes.$(target))))
 # Variables that the scripts read from the environment are accepted by every target.
-always := HELP DISPLAY XAUTHORITY python pytest PYTHON CHROME JAVA_HOME JAVA_HOME_FOR_JMETER JMETER_HOME HARNESS_RUNS TMPDIR NO_COLOR GITHUB_STEP_SUMMARY AWS_% MAVEN_%
+always := HELP DISPLAY XAUTHORITY python pytest PYTHON CHROME JAVA_HOME JAVA_HOME_FOR_JMETER JMETER_HOME HARNESS_RUNS LIVE_TOKEN TMPDIR NO_COLOR GITHUB_STEP_SUMMARY AWS_% MAVEN_%
 
 # The text of `make help VERB` for each variable; about.VERB.NAME where a target uses the variable in another way.
 about.PLAN := PLAN=killbill-stripe         plan plans/<PLAN>.toml: which traffic (default: killbill-stripe)
@@ -118,7 +118,7 @@ about.capacity.S3 := $(about.sweep.S3)
 about.PROPERTIES := PROPERTIES="amount=25 httpclient4.retrycount=1"  JMeter properties (-J), separated by spaces
 about.PROFILE := PROFILE=1                    profile the JVMs of the system: methods, locks, allocations (docs/profile.md)
 about.TRACE := TRACE=1                      give each HTTP request a W3C traceparent; its id is in the JTL and the report
-about.LIVE := LIVE=1                       a page with the current values while the run lasts, on this machine; LIVE=8089 names its port
+about.LIVE := LIVE=1                       a page with the current values: on this machine; LIVE=8089 names its port, LIVE=0.0.0.0:8090 is for all with its token
 about.METRICS := METRICS=1                    metrics for Prometheus at http://127.0.0.1:9464/metrics while the run lasts; or a port, or IP:port
 about.OTLP := OTLP=http://127.0.0.1:4318   send metrics, and with TRACE=1 spans, to an OpenTelemetry receiver (docs/opentelemetry.md)
 about.JFR := JFR=shop.jfr                 with TARGET: flight recording of its JVM, for heap, pauses and CPU
@@ -330,7 +330,7 @@ sweep_options = $(call option,plan,$(PLAN)) $(call option,env,$(ENV)) $(call opt
   $(call option,warmup,$(WARMUP)) $(call option,resume,$(RESUME)) \
   $(if $(filter-out 0,$(PROFILE)),--profile) \
   $(if $(filter-out 0,$(FRESH)),--fresh) $(if $(filter 1,$(NEW)),--new) $(call option,note,$(NOTE)) \
-  $(sure) $(call option,reports,$(REPORTS))
+  $(call option,live,$(LIVE)) $(sure) $(call option,reports,$(REPORTS))
 
 # $(call refused,S3,why,recipe) is the recipe, or an error when that variable has a value, which would be ignored.
 refused = $(if $(strip $($(1))),echo '$(2)' >&2; exit 2,$(3))
@@ -348,20 +348,20 @@ overload: ## offer 50 % to 200 % of the capacity: does goodput collapse, and whe
 	@$(python) scripts/overload $(call option,plan,$(PLAN)) $(call option,env,$(ENV)) $(call option,set,$(SET)) \
 	  $(call option,goal,$(GOAL)) $(call option,rate,$(RATE)) $(call option,duration,$(LEVEL_DURATION)) \
 	  $(call option,max,$(MAX)) $(call option,target,$(TARGET)) $(call option,note,$(NOTE)) \
-	  $(if $(filter 1,$(NEW)),--new) $(call option,reports,$(REPORTS))
+	  $(if $(filter 1,$(NEW)),--new) $(call option,live,$(LIVE)) $(call option,reports,$(REPORTS))
 
 ab: ## is B worse than A? runs both alternately until it is sure: REPORTS/ab/<plan>/ab-01.md
 	@$(python) scripts/ab $(call option,a,$(A)) $(call option,b,$(B)) \
 	  $(call option,plan,$(PLAN)) $(call option,env,$(ENV)) $(call option,set,$(SET)) $(call option,users,$(USERS)) $(call option,rate,$(RATE)) \
 	  $(call option,ramp,$(RAMP)) $(call option,duration,$(DURATION)) $(call option,requests,$(REQUESTS)) \
-	  $(call option,max,$(MAX)) $(if $(strip $(RESUME)),--resume) $(if $(filter-out 0,$(PROFILE)),--profile) $(sure) \
+	  $(call option,max,$(MAX)) $(if $(strip $(RESUME)),--resume) $(if $(filter-out 0,$(PROFILE)),--profile) $(sure) $(call option,live,$(LIVE)) \
 	  $(call option,reports,$(REPORTS)/ab)
 
 tune: ## which settings matter? runs a designed experiment: REPORTS/tune/<plan>/tune-01.md
 	@$(python) scripts/tune $(call option,set,$(SET)) $(call option,metric,$(METRIC)) \
 	  $(call option,plan,$(PLAN)) $(call option,env,$(ENV)) $(call option,users,$(USERS)) $(call option,rate,$(RATE)) \
 	  $(call option,ramp,$(RAMP)) $(call option,duration,$(DURATION)) $(call option,requests,$(REQUESTS)) \
-	  $(call option,repeat,$(REPEAT)) $(call option,max,$(MAX)) $(if $(strip $(RESUME)),--resume) \
+	  $(call option,repeat,$(REPEAT)) $(call option,max,$(MAX)) $(if $(strip $(RESUME)),--resume) $(call option,live,$(LIVE)) \
 	  $(call option,reports,$(REPORTS)/tune)
 
 system: ## start the system of PLAN and keep it running until Ctrl-C
@@ -429,7 +429,7 @@ comment: ## write RESULT of make ab into pull request PR: one comment, and the s
 
 nightly: ## run the loads of SUITE and compare them with earlier nightly runs: REPORTS/nightly/<date>.md
 	@$(python) scripts/nightly $(call option,suite,$(SUITE)) $(call option,s3,$(S3)) \
-	  $(if $(filter-out 0,$(DRY_RUN)),--dry-run) $(if $(strip $(RESUME)),--resume) $(html) $(sure) \
+	  $(if $(filter-out 0,$(DRY_RUN)),--dry-run) $(if $(strip $(RESUME)),--resume) $(html) $(sure) $(call option,live,$(LIVE)) \
 	  $(call option,reports,$(REPORTS)/nightly)
 
 accept: ## record an intended change of PLAN since the nightly run of SINCE, with a REASON

@@ -24,7 +24,7 @@ _HEAD = (
 )
 _RATES = (100, 500, 1_000, 2_000, 5_000)
 # The aim: this share of a core at this rate, which is more than most systems under test answer on one machine.
-_AIM_RATE, _AIM_RATIO = 1_000, 0.03
+_AIM_RATE, _AIM_RATIO = 5_000, 0.03
 _LABELS, _USERS, _SEED = 20, 200, 1
 
 

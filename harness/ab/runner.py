@@ -18,12 +18,10 @@ from harness.ab.report_files import result_of, results_of, write_ab_page
 from harness.ab.rule import LOOKS, PAIRS_LEAST, PAIRS_MOST
 from harness.ab.side import ReadySide
 from harness.base import units
-from harness.base.guardian import Guardian
-from harness.base.interrupts import Interrupts
 from harness.base.log import log
 from harness.base.paths import shown
 from harness.compare.result import RunResult
-from harness.run.child import ChildRun, run_child
+from harness.run.child import Children, ChildRun
 from harness.run.limited_run import INTERRUPTED
 from harness.sweep.terminal import run_line
 from harness.sweep.time_left import time_left_s
@@ -41,32 +39,30 @@ class AbRunner:
         record: AbRecord,
         files: AbFiles,
         sides: Mapping[str, ReadySide],
-        interrupts: Interrupts,
-        guardian: Guardian,
+        children: Children,
     ) -> None:
         self._options = options
         self._record = record
         self._files = files
         self._sides = sides
-        self._interrupts = interrupts
-        self._guardian = guardian
+        self._children = children
         self._began_s = time.monotonic() - record.spent_s
         self._results = results_of(files, record)
         self._outcome = self._judged(record)
 
     def run(self, recipients: Recipients | None) -> int:
         """Do the remaining runs, write the report, notify the recipients, return the exit code."""
-        while not self._interrupts.count and not self._outcome.is_decided and self._fits():
+        while not self._children.interrupts.count and not self._outcome.is_decided and self._fits():
             if not self._record.has_warmed_up:
                 self._measure(A, WARM_UP)
                 continue
             number = self._record.next_pair
             for name in order_of(number):
-                if not self._interrupts.count:
+                if not self._children.interrupts.count:
                     self._measure(name, number)
             write_ab_page(self._files, self._outcome)
             self._log_look()
-        if not self._interrupts.count or self._outcome.is_decided:
+        if not self._children.interrupts.count or self._outcome.is_decided:
             self._outcome = self._judged(replace(self._record, state=FINISHED))
         write_ab_page(self._files, self._outcome)
         if recipients:
@@ -104,8 +100,8 @@ class AbRunner:
 
     def _measure(self, name: str, pair: int) -> None:
         """Do one run of a side and store its result."""
-        self._guardian.keep_up()
-        log(self._heading(name, pair))
+        self._children.guardian.keep_up()
+        self._children.announce(self._heading(name, pair))
         index = len(self._record.runs)
         self._outcome = self._judged(replace(self._record, runs=(*self._record.runs, AbRun(name, pair, UNDER_WAY))))
         ended = self._driven(index, self._record.runs[index])
@@ -126,11 +122,11 @@ class AbRunner:
             folders={"reports": self._options.reports, "home": side.home, "build": side.build},
             log=self._files.log(index, run.side),
         )
-        done = run_child(child, record.limit_s, self._interrupts, self._guardian)
+        done = self._children.run(child, record.limit_s)
         name = Path(done.end.run).name if done.end.run else None
         result = self._read(name) if name else None
         problem = done.problem(record.limit_s, "it hung", is_run=result is not None)
-        log("  " + "; ".join(part for part in (run_line(result) if result else "", problem) if part))
+        self._children.conclude("; ".join(part for part in (run_line(result) if result else "", problem) if part))
         return replace(
             run,
             # An interrupted run is no part of a pair.

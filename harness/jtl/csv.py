@@ -21,6 +21,8 @@ NOT_UTF_8 = "backslashreplace"
 _TORN = "torn record: a quote that does not close properly"
 # A record with quotes may span lines. One that spans more than this has a torn quote.
 _LINES_PER_RECORD_MAX = 10_000
+# A chunk with one of these has records that take a closer look.
+_ODD = (b'"', b"\r", b"\0", "\ufeff".encode())
 
 
 def parse(
@@ -37,6 +39,34 @@ def parse(
         sample = rows.sample(*record)
         if sample is not None:
             yield sample
+
+
+class PlainRows:
+    """Reads chunks of a CSV JTL whose rows are all plain: no quotes, no odd bytes, each field as JMeter writes it.
+
+    Nearly all chunks are like that, and they are read in half the time that `parse` takes.
+    """
+
+    def __init__(self, header: bytes, name: str) -> None:
+        text = header.decode("utf-8", errors=NOT_UTF_8).removesuffix("\n")
+        self._delimiter = _delimiter(text)
+        fields = text.split(self._delimiter)
+        self._width = len(fields)
+        self._read = Layout.of(fields, name).plain_sample if is_header(fields) else None
+
+    def samples(self, data: bytes) -> list[Sample] | None:
+        """Return the samples of whole lines; None when one of them is not plain."""
+        if self._read is None or any(odd in data for odd in _ODD):
+            return None
+        delimiter, width, read = self._delimiter, self._width, self._read
+        samples = []
+        for line in data.decode("utf-8", errors=NOT_UTF_8).removesuffix("\n").split("\n"):
+            fields = line.split(delimiter)
+            sample = read(fields) if len(fields) == width else None
+            if sample is None:
+                return None
+            samples.append(sample)
+        return samples
 
 
 class Records:

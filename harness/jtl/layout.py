@@ -73,11 +73,11 @@ class Layout:
 
     def sample(self, fields: list[str]) -> Sample:
         """Return the sample of a record. ValueError names a bad field."""
-        sample = self._plain_sample(fields) if self._plain_sample else None
+        sample = self.plain_sample(fields) if self.plain_sample else None
         return sample or self._checked_sample(fields)
 
     @cached_property
-    def _plain_sample(self) -> Callable[[list[str]], Sample | None] | None:
+    def plain_sample(self) -> Callable[[list[str]], Sample | None] | None:
         """Return a quick reader of plain records, which nearly all are; it returns None for any other record.
 
         None when the columns are not those of a plain record: all but SampleCount and ErrorCount.

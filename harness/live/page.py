@@ -15,18 +15,23 @@ from harness.site.files import asset_text, library_scripts
 from harness.site.single import single_page
 
 
-def live_page(run: str, load: str, token: str, charts: Path) -> bytes:
-    """Return the page of a run; `token` is what the server wants to see for a stop, `charts` the chart library."""
-    about = {"token": token, "times": [metric.words for metric in TIMES]}
+def live_page(run: str, load: str, stops: str, stop_token: str, charts: Path) -> bytes:
+    """Return the page of a run, which has no name before the first one begins.
+
+    The button ends `stops`, such as "the load"; `stop_token` is what the server wants to see for that. `charts` is the
+    chart library.
+    """
+    about = {"run": run, "stops": stops, "token": stop_token, "times": [metric.words for metric in TIMES]}
     # A script cannot be ended by what has no "<".
     start = f"startLive({json.dumps(about)});\n".replace("<", "\\u003c")
-    scripts = [*library_scripts(charts), asset_text("charts.js"), _script(), start]
-    body = Markup(_template().render(run=run, load=load))
-    return single_page(f"{run}, live", body, asset_text("site.css"), scripts, connects=True).encode()
+    scripts = [*library_scripts(charts), asset_text("charts.js"), _asset("live.js"), start]
+    title = run or "Before the first run"
+    body = Markup(_template().render(title=title, load=load, stops=stops))
+    return single_page(f"{title}, live", body, asset_text("site.css"), scripts, connects=True).encode()
 
 
-def _script() -> str:
-    return (resources.files("harness.live") / "assets" / "live.js").read_text(encoding="utf-8")
+def _asset(name: str) -> str:
+    return (resources.files("harness.live") / "assets" / name).read_text(encoding="utf-8")
 
 
 @cache

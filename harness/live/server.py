@@ -1,16 +1,20 @@
-"""Serve the live page of a run on this machine: the page, its events, and the button that stops the run."""
+"""Serve a live page: the page, its events, and the button that stops the run."""
 
 from __future__ import annotations
 
 import hmac
 import json
 import secrets
+import socket
 import threading
 from collections.abc import Callable, Mapping
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from socketserver import TCPServer
 from typing import Any
+from urllib.parse import parse_qs, urlsplit
 
-from harness.base.ports import LOOPBACK
+from harness.base.ports import free_port
+from harness.live.page_address import LiveAddress
 
 # A viewer that is gone is noticed at the latest after so long.
 _BEAT_S = 5.0
@@ -20,21 +24,22 @@ MessageOf = Callable[[int], Mapping[str, Any]]
 
 
 class LiveServer:
-    """A server on loopback. Each viewer gets the points that it lacks, so a viewer that reconnects misses nothing.
+    """A server at an address. Each viewer gets the points that it lacks, so a viewer that reconnects misses nothing.
 
-    Only requests to the address itself are answered, and a stop needs the token of the page: no other page that is
-    open in the browser can read the run or end it. OSError when the port is taken.
+    Only requests to the address itself and with its token are answered, and a stop also needs the token of the page: no
+    other page that is open in the browser can read the run or end it. OSError when the address cannot be used.
     """
 
-    def __init__(self, port: int, message_of: MessageOf, stop: Callable[[], None]) -> None:
-        self.token = secrets.token_urlsafe(16)
+    def __init__(self, address: LiveAddress, message_of: MessageOf, stop: Callable[[], None]) -> None:
+        self.address = address
+        self.stop_token = secrets.token_urlsafe(16)
         self.page = b""
         self.viewer_count = 0
         self.message_of, self.stop = message_of, stop
         self.changed = threading.Condition()
         self.version = 0
         self.is_ended = False
-        self._server = _Server((LOOPBACK, port), self)
+        self._server = _Server(self)
         self._thread = threading.Thread(target=self._server.serve_forever, name="live", daemon=True)
         self._thread.start()
 
@@ -46,7 +51,7 @@ class LiveServer:
     @property
     def url(self) -> str:
         """The address of the page."""
-        return f"http://{LOOPBACK}:{self.port}/"
+        return self.address.url(self.port)
 
     def publish(self) -> None:
         """Send the newest state to all viewers."""
@@ -68,48 +73,68 @@ class LiveServer:
 class _Server(ThreadingHTTPServer):
     daemon_threads = True
 
-    def __init__(self, address: tuple[str, int], live: LiveServer) -> None:
+    def __init__(self, live: LiveServer) -> None:
         self.live = live
-        super().__init__(address, _Handler)
+        self.address_family = socket.AF_INET6 if live.address.is_ipv6 else socket.AF_INET
+        super().__init__((live.address.host, live.address.port or free_port()), _Handler)
+
+    def server_bind(self) -> None:
+        """Bind without asking for the name of the host, which takes seconds where the DNS is slow."""
+        TCPServer.server_bind(self)
+
+    def handle_error(self, request: object, client_address: object) -> None:
+        """Write nothing: the terminal belongs to the run."""
 
 
 class _Handler(BaseHTTPRequestHandler):
     server: _Server
+    timeout = 30.0  # of one read or write: a viewer that takes nothing keeps no thread
 
     def log_message(self, format: str, *args: object) -> None:
         """Write nothing: the terminal belongs to the run."""
 
     def do_GET(self) -> None:
         """Answer with the page or with its events."""
-        if not self._is_own():
-            self.send_error(403)
-        elif self.path == "/":
+        path = urlsplit(self.path).path
+        if not self._is_allowed():
+            return
+        if path == "/":
             self._answer("text/html; charset=utf-8", self.server.live.page)
-        elif self.path.startswith("/events"):
+        elif path == "/events":
             self._events()
         else:
             self.send_error(404)
 
     def do_POST(self) -> None:
         """Stop the run."""
+        if not self._is_allowed():
+            return
         live = self.server.live
         given = self.headers.get("X-Live-Token", "")
-        if self.path != "/stop" or not self._is_own() or not hmac.compare_digest(given, live.token):
+        if urlsplit(self.path).path != "/stop" or not hmac.compare_digest(given.encode(), live.stop_token.encode()):
             self.send_error(403)
             return
         live.stop()
         self._answer("text/plain", b"stopping")
 
-    def _is_own(self) -> bool:
-        """Return whether the request names this address: another name may be a page of somebody else."""
-        port = self.server.live.port
-        return self.headers.get("Host") in (f"{LOOPBACK}:{port}", f"localhost:{port}")
+    def _is_allowed(self) -> bool:
+        """Return whether a request has the name and the token of the address; refuse it if not."""
+        live = self.server.live
+        if not live.address.names(self.headers.get("Host", ""), live.port):
+            self.send_error(403, explain="Open the page by the address that the command printed.")
+            return False
+        if not live.address.lets_in(parse_qs(urlsplit(self.path).query).get("token", [""])[0]):
+            self.send_error(403, explain="The address has no ?token=, or a wrong one; the command printed it.")
+            return False
+        return True
 
     def _answer(self, kind: str, body: bytes) -> None:
         self.send_response(200)
         self.send_header("Content-Type", kind)
         self.send_header("Content-Length", str(len(body)))
         self.send_header("Cache-Control", "no-store")
+        self.send_header("Referrer-Policy", "no-referrer")  # the address has the token
+        self.send_header("X-Frame-Options", "DENY")  # no other page may lay itself over the stop button
         self.end_headers()
         self.wfile.write(body)
 

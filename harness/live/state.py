@@ -7,12 +7,12 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from harness.base import units
-from harness.jtl.sample import Sample, generator_of
+from harness.jtl.sample import Sample
+from harness.live.counts import Ended, LiveCounts
 from harness.live.telemetry_tail import Use
 from harness.metrics.figures import LOAD, Group
 from harness.metrics.histogram import Histogram
 from harness.metrics.metric import METRICS
-from harness.metrics.tally import SampleTally
 from harness.plan.goal import Goal
 from harness.report.columns import COUNT, ERROR_RATIO
 from harness.report.goals import RunGroups, judge_goals
@@ -49,8 +49,7 @@ class LiveState:
     uses: Mapping[str, Use] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        self._tally = SampleTally(self.once_labels, with_timeline=False)
-        self._users: dict[str, int] = {}
+        self._counts = LiveCounts(self.once_labels)
         self._has_requests = False
         self._passed_s = 0.0
         self._origin_s: int | None = None
@@ -60,13 +59,9 @@ class LiveState:
     def add(self, samples: Sequence[Sample], passed_s: float) -> None:
         """Count new samples; `passed_s` is since the first of all."""
         self._passed_s = max(self._passed_s, passed_s)
-        for sample in samples:
-            self._tally.add(sample)
-            if sample.all_threads is not None:
-                self._users[generator_of(sample.thread_name)] = sample.all_threads
-        requests = [sample for sample in samples if not sample.is_transaction]
-        self._has_requests |= bool(requests)
-        for second in sorted(self._count(requests if self._has_requests else samples)):
+        requests, transactions = self._counts.add(samples)
+        self._has_requests |= bool(requests.seconds)
+        for second in sorted(self._count(requests if self._has_requests else transactions)):
             self._set_point(second)
         for second in [second for second in self._recent if second < len(self._points) - _LATE_S]:
             del self._recent[second]
@@ -78,25 +73,24 @@ class LiveState:
         """
         return self._points[first : None if is_ended else -1]
 
-    def _count(self, samples: Sequence[Sample]) -> set[int]:
+    def _count(self, ended: Ended) -> set[int]:
         """Count samples in the seconds of their ends; return these seconds. Those that are too late have no second."""
-        if samples and self._origin_s is None:
-            self._origin_s = samples[0].start_ms // units.MS_PER_S
+        if self._origin_s is None and ended.seconds:
+            self._origin_s = ended.first_start_ms // units.MS_PER_S
         origin_s, oldest = self._origin_s or 0, max(0, len(self._points) - _LATE_S)
-        users = sum(self._users.values())
+        users = self._counts.users
         changed = set()
-        for sample in samples:
-            second = (sample.start_ms + sample.elapsed_ms) // units.MS_PER_S - origin_s
+        for at_s, times_ms in ended.seconds.items():
+            second = at_s - origin_s
             if second < oldest:
                 continue
+            changed.add(second)
             found = self._recent.get(second)
             if found is None:
                 found = self._recent[second] = _Second()
-            if second not in changed:
-                found.users = users
-                changed.add(second)
-            found.histogram.add(sample.elapsed_ms // sample.sample_count, sample.sample_count)
-            found.error_count += sample.error_count
+            found.users = users
+            found.histogram.add_all(times_ms)
+            found.error_count += ended.error_counts.get(at_s, 0)
         return changed
 
     def _set_point(self, second: int) -> None:
@@ -105,12 +99,12 @@ class LiveState:
             users = self._points[-1][1] if self._points else 0
             self._points.append([len(self._points), users, 0, 0, *[None] * len(TIMES)])
         found = self._recent[second]
-        times = [metric.of_elapsed(found.histogram) for metric in TIMES]
+        times = found.histogram.quantiles_ms([metric.ratio for metric in TIMES])
         self._points[second] = [second, found.users, found.histogram.count, found.error_count, *times]
 
     def now(self) -> dict[str, Any]:
         """Return the tables of all samples so far, as texts."""
-        groups = self._tally.groups()
+        groups = self._counts.groups()
         load = next((group for group in groups if group.name == LOAD), None)
         left_s = None if self.duration_s is None else max(0.0, self.duration_s - self._passed_s)
         return {
@@ -122,7 +116,7 @@ class LiveState:
             "goals": self._goals(load, groups) if load else [],
             "causes": [
                 [kind.label, kind.code, kind.cause, str(kind.count)]
-                for kind in sorted(self._tally.error_kinds(), key=lambda kind: -kind.count)[:_CAUSES_MOST]
+                for kind in self._counts.error_kinds()[:_CAUSES_MOST]
             ],
             "uses": [
                 [use.process, units.percent_text(use.cpu_cores, 0), units.mb_text(use.rss_bytes)]

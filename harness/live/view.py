@@ -1,7 +1,8 @@
-"""The live page of one run: counts what JMeter writes, and serves it to viewers until the report exists."""
+"""The live page of a command: counts what JMeter writes in each run, and serves it until the last report exists."""
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from types import TracebackType
@@ -10,11 +11,13 @@ from typing import Any
 from harness.base.log import Log
 from harness.compare.result import RunResult
 from harness.jtl.sample import Sample
+from harness.live.page_address import LiveAddress
 from harness.live.page import live_page
 from harness.live.server import LiveServer
 from harness.live.state import LiveState
 from harness.live.telemetry_tail import TelemetryTail
-from harness.plan.load import load_record
+from harness.plan.goal import Goal
+from harness.plan.load import LoadRecord, load_record
 from harness.plan.spec import RunSpec
 from harness.report.setup import load_text
 from harness.report.summary import RunSummary
@@ -24,53 +27,62 @@ from harness.site.body import state_of, tiles
 
 # So many of the last points may have changed since a viewer got them: JMeter writes rows a little late.
 _CHANGING = 10
+# The tables of many labels with many different times are made less often than each second: they take at most this share
+# of a core.
+_TABLES_RATIO = 0.02
 
 
-class LiveRun:
-    """The live page of a run; `log` prints its address, `stop` ends the load as Ctrl-C does.
+class LiveView:
+    """The live page of a command; `log` prints its address, `stop` ends `stops` as Ctrl-C does.
 
-    `charts` contains the chart library. A port that is taken is reported, and the run goes on without the page.
+    `charts` contains the chart library. The page is served from the first run that is announced or begins. An address
+    that cannot be used is reported, and the runs go on without the page.
     """
 
-    def __init__(self, port: int, charts: Path, stop: Callable[[], None], log: Log) -> None:
-        self._charts, self._stop, self._log, self._port = charts, stop, log, port
+    def __init__(self, address: LiveAddress, charts: Path, stops: str, stop: Callable[[], None], log: Log) -> None:
+        self._address, self._charts, self._stops, self._stop, self._log = address, charts, stops, stop, log
         self._server: LiveServer | None = None
-        self._state: LiveState | None = None
-        self._now: dict[str, Any] | None = None
-        self._end: dict[str, Any] | None = None
-        self._telemetry: TelemetryTail | None = None
-        self._run = ""
+        self._is_refused = False
         self._is_stopping = False
-        self._is_broken = False
+        self._run: _LiveRun | None = None
+        self._name = ""
+        self._heading = ""
+        self._is_starting = False
+        self._earlier: list[list[str]] = []
+
+    def announce(self, heading: str) -> None:
+        """Show which run of the series is next; the results of the one before it stay until it begins."""
+        server = self._opened()
+        if server:
+            self._heading, self._is_starting = heading, True
+            server.publish()
 
     def begin(self, directory: RunDirectory, spec: RunSpec) -> None:
-        """Serve the page of the run that starts in a directory."""
-        state = LiveState(spec.plan.goal, spec.load.duration_s, spec.plan.once_labels)
-        try:
-            server = LiveServer(self._port, self._message, self._asked_to_stop)
-        except OSError as error:
-            self._log(f"LIVE: port {self._port} cannot be used ({error.strerror}); the run has no live page")
+        """Show the run that starts in a directory."""
+        self.show(directory, spec.plan.goal, load_record(spec.load, spec.plan.load), spec.plan.once_labels)
+
+    def show(self, directory: RunDirectory, goal: Goal, load: LoadRecord, once_labels: Sequence[str]) -> None:
+        """Show a run of this load, which is judged by this goal."""
+        server = self._opened()
+        if server is None:
             return
-        self._state, self._telemetry = state, TelemetryTail(directory.telemetry)
-        self._run = identity = f"{directory.plan}/{directory.name}"
-        server.page = live_page(
-            identity, f"Load: {load_text(load_record(spec.load, spec.plan.load))}.", server.token, self._charts
-        )
-        self._server = server
-        self._log(f"live page: {server.url}")
+        name = f"{directory.plan}/{directory.name}"
+        page = self._page(server, name, f"Load: {load_text(load)}.")
+        run = _LiveRun(LiveState(goal, load.duration_s, once_labels), directory.telemetry)
+        with server.changed:
+            self._run, self._name, self._is_starting = run, name, False
+            server.page = page
+        server.publish()
 
     def add(self, samples: Sequence[Sample], passed_s: float) -> None:
         """Count the samples of the last second and send them to the viewers."""
-        if self._server is None or self._state is None or self._is_broken:
+        if self._server is None or self._run is None or self._run.is_broken:
             return
         try:
-            self._state.add(samples, passed_s)
-            if self._server.viewer_count and self._telemetry:
-                self._state.uses = self._telemetry.uses()
-                self._now = self._state.now()
+            self._run.add(samples, passed_s, is_viewed=self._server.viewer_count > 0)
         except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
             # The run is worth more than its page.
-            self._is_broken = True
+            self._run.is_broken = True
             self._log(f"LIVE: the page is not updated any more ({error!r}); the run goes on")
         self._server.publish()
 
@@ -79,17 +91,16 @@ class LiveRun:
 
     def end(self, summary: RunSummary, report: str) -> None:
         """Send the verdict and the key metrics of the report, which is the file `report`."""
-        result = RunResult.of(summary)
-        if self._state and not self._is_broken:
-            self._now = self._state.now()
-        self._end = {
-            "verdict": headline(summary.verdict),
-            "state": state_of(result).replace(" ", "-"),
-            "tiles": [[tile.title, tile.value, tile.unit] for tile in tiles(result)],
-            "report": report,
-        }
+        if self._server and self._run:
+            self._run.end(summary, report)
+            self._server.publish()
 
-    def __enter__(self) -> LiveRun:
+    def conclude(self, line: str) -> None:
+        """List the result of the run that was announced last."""
+        what, _, left = self._heading.rpartition(";")
+        self._earlier.append([what or left, line])
+
+    def __enter__(self) -> LiveView:
         return self
 
     def __exit__(
@@ -97,6 +108,24 @@ class LiveRun:
     ) -> None:
         if self._server:
             self._server.end()
+
+    def _opened(self) -> LiveServer | None:
+        """Return the server, which is started by the first call; None when its address cannot be used."""
+        if self._server is None and not self._is_refused:
+            try:
+                server = LiveServer(self._address, self._message, self._asked_to_stop)
+            except OSError as error:
+                self._is_refused = True
+                where = f"{self._address.host}:{self._address.port}" if self._address.token else str(self._address.port)
+                self._log(f"LIVE={where} cannot be used ({error.strerror}); there is no live page")
+                return None
+            server.page = self._page(server, "", "")
+            self._server = server
+            self._log(f"live page: {server.url}")
+        return self._server
+
+    def _page(self, server: LiveServer, name: str, load: str) -> bytes:
+        return live_page(name, load, self._stops, server.stop_token, self._charts)
 
     def _asked_to_stop(self) -> None:
         if self._is_stopping:
@@ -106,10 +135,55 @@ class LiveRun:
         self._stop()
 
     def _message(self, sent_count: int) -> dict[str, Any]:
-        """Return the newest points, the tables, and the end when it is known.
+        """Return the newest points of the run, its tables, its end when it is known, and the runs before it.
 
         A viewer has `sent_count` points already; the last of them may have changed, and at the end any.
         """
-        first = 0 if self._end else max(0, sent_count - _CHANGING)
-        points = self._state.points(first, is_ended=self._end is not None) if self._state else []
-        return {"run": self._run, "from": first, "points": points, "now": self._now, "end": self._end}
+        run = self._run
+        end = run.result if run else None
+        first = 0 if end else max(0, sent_count - _CHANGING)
+        return {
+            "run": self._name,
+            "from": first,
+            "points": run.state.points(first, is_ended=end is not None) if run else [],
+            "now": run.now if run else None,
+            "end": end,
+            "heading": self._heading,
+            "starting": self._is_starting,
+            "earlier": self._earlier,
+            "over": self._server is not None and self._server.is_ended,
+        }
+
+
+class _LiveRun:
+    """What the page shows of one run."""
+
+    def __init__(self, state: LiveState, telemetry: Path) -> None:
+        self.state = state
+        self.now: dict[str, Any] | None = None
+        self.result: dict[str, Any] | None = None
+        self.is_broken = False
+        self._telemetry = TelemetryTail(telemetry)
+        self._next_s = 0.0
+
+    def add(self, samples: Sequence[Sample], passed_s: float, *, is_viewed: bool) -> None:
+        """Count samples, and make the tables if somebody sees them and they are due."""
+        self.state.add(samples, passed_s)
+        if is_viewed and passed_s >= self._next_s:
+            began_s = time.thread_time()
+            self.state.uses = self._telemetry.uses()
+            self.now = self.state.now()
+            self._next_s = passed_s + (time.thread_time() - began_s) / _TABLES_RATIO
+
+    def end(self, summary: RunSummary, report: str) -> None:
+        """Set the last tables, and the verdict and tiles of the report."""
+        if not self.is_broken:
+            self.now = self.state.now()
+        result = RunResult.of(summary)
+        self.result = {
+            "verdict": headline(summary.verdict),
+            "state": state_of(result).replace(" ", "-"),
+            "tiles": [[tile.title, tile.value, tile.unit] for tile in tiles(result)],
+            "report": report,
+        }
+

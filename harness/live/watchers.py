@@ -1,92 +1,44 @@
-"""What follows a run while it lasts, such as its live page, and the options that ask for it."""
+"""The options that ask for what follows runs while they last, such as their live page."""
 
 from __future__ import annotations
 
 import argparse
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
-from harness.base import units
-from harness.base.errors import UsageError
 from harness.base.interrupts import Interrupts
 from harness.base.log import log
-from harness.base.ports import free_port
 from harness.base.python_packages import ensure_opentelemetry
 from harness.base.toolchain import ensure_charts
-from harness.jtl.sample import Sample
 from harness.live.address import Address, parse_address
-from harness.plan.spec import RunSpec
-from harness.report.summary import RunSummary
-from harness.run.directory import RunDirectory
-from harness.run.progress import Watch
+from harness.live.page_address import LiveAddress, parse_page_address
+from harness.report.watchers import Watcher, Watchers
+from harness.run.child import ChildWatch
 
 if TYPE_CHECKING:
     from harness.live.metrics_endpoint import MetricsEndpoint
     from harness.live.otlp.receiver import Receiver
     from harness.live.otlp.watcher import OtlpRun
-    from harness.live.view import LiveRun
+    from harness.live.view import LiveView
 
 # The port that exporters of OpenTelemetry use for Prometheus, too.
 METRICS_PORT = 9464
 
 
-class Watcher(Protocol):
-    """Follows one run. None of its methods may raise an error, and only `finish` may wait: the run is worth more."""
-
-    def begin(self, directory: RunDirectory, spec: RunSpec) -> None:
-        """Take the run that starts in a directory."""
-
-    def add(self, samples: Sequence[Sample], passed_s: float) -> None:
-        """Take the samples of about the last second; `passed_s` is since the first of all."""
-
-    def finish(self) -> None:
-        """Take that the load has ended: run.json is complete, and the report is written next.
-
-        What the report should say of the watcher is added to run.json here. It may take a few seconds.
-        """
-
-    def end(self, summary: RunSummary, report: str) -> None:
-        """Take the results of the run and the path of its report."""
-
-
-@dataclass(frozen=True)
-class Watchers:
-    """The watchers of a run, each told the same."""
-
-    members: tuple[Watcher, ...]
-
-    @property
-    def watch(self) -> Watch | None:
-        """What takes the samples; None without watchers, so that nobody reads more of the JTL than needed."""
-        return self.add if self.members else None
-
-    def begin(self, directory: RunDirectory, spec: RunSpec) -> None:
-        """Tell them which run starts."""
-        for member in self.members:
-            member.begin(directory, spec)
-
-    def add(self, samples: Sequence[Sample], passed_s: float) -> None:
-        """Give them the newest samples."""
-        for member in self.members:
-            member.add(samples, passed_s)
-
-    def finish(self) -> None:
-        """Tell them that the load has ended, before the report is written."""
-        for member in self.members:
-            member.finish()
-
-    def end(self, summary: RunSummary, report: str) -> None:
-        """Give them the results."""
-        for member in self.members:
-            member.end(summary, report)
+def add_live(parser: argparse.ArgumentParser) -> None:
+    """Add the option of the live page, to a command that does several runs."""
+    live = (
+        "serve a page with the current values while the runs last: 1 or a port, for this machine only; or host:port, "
+        "for all who have its token ($LIVE_TOKEN, else a new one)"
+    )
+    parser.add_argument("--live", metavar="ADDRESS", help=live)
 
 
 def add_watchers(parser: argparse.ArgumentParser) -> None:
-    """Add the options that ask for watchers."""
-    live = "serve a page with the current values while the run lasts: 1, or a port; only this machine can open it"
-    parser.add_argument("--live", metavar="PORT", help=live)
+    """Add the options that ask for watchers of one run."""
+    add_live(parser)
     metrics = "serve metrics for Prometheus while the run lasts: 1 (port 9464), a port, or an IP address with a port"
     parser.add_argument("--metrics", metavar="ADDRESS", help=metrics)
     otlp = "send metrics, and with --trace spans, to an OpenTelemetry receiver while the run lasts: http://host:4318"
@@ -95,49 +47,58 @@ def add_watchers(parser: argparse.ArgumentParser) -> None:
 
 @dataclass(frozen=True)
 class WatcherOptions:
-    """The watchers that were asked for; `live_port` is 0 for any free one, None without a live page.
+    """The watchers that were asked for; `live_address` is None without a live page, whose button ends `stops`.
 
     `metrics_address` is None without metrics for Prometheus, `receiver` without those by OTLP.
     """
 
-    live_port: int | None
+    live_address: LiveAddress | None
     metrics_address: Address | None = None
     receiver: Receiver | None = None
+    stops: str = "the load"
 
     @contextmanager
     def open(self, interrupts: Interrupts) -> Iterator[Watchers]:
-        """Provide the watchers while the run and its report last."""
+        """Provide the watchers while the runs and their reports last."""
         with ExitStack() as stack:
             members: list[Watcher] = []
-            if self.live_port is not None:
-                members.append(stack.enter_context(_live_page(self.live_port, interrupts)))
+            views: list[LiveView] = []
+            if self.live_address is not None:
+                views.append(stack.enter_context(_live_view(self.live_address, self.stops, interrupts)))
+                members += views
             if self.metrics_address is not None:
                 members.append(stack.enter_context(_metrics_endpoint(self.metrics_address, interrupts)))
             if self.receiver is not None:
                 members.append(stack.enter_context(_otlp_run(self.receiver)))
-            yield Watchers(tuple(members))
+            yield Watchers(tuple(members), tuple(views))
+
+    @contextmanager
+    def open_for_children(self, interrupts: Interrupts) -> Iterator[ChildWatch | None]:
+        """Provide what follows the runs of a command that starts each as a child process."""
+        if self.live_address is None:
+            yield None
+            return
+        from harness.live.children import ChildFollower  # deferred, like the page
+
+        with _live_view(self.live_address, self.stops, interrupts) as view:
+            yield ChildFollower(view)
 
 
 def watcher_options(options: argparse.Namespace) -> WatcherOptions:
     """Return the watchers that the command line asks for; UsageError for a value that cannot be."""
-    metrics_address = parse_address(options.metrics, "--metrics", METRICS_PORT)
-    return WatcherOptions(_live_port(options.live), metrics_address, _receiver(options.otlp))
+    metrics = parse_address(options.metrics, "--metrics", METRICS_PORT)
+    return WatcherOptions(parse_page_address(options.live), metrics, _receiver(options.otlp))
 
 
-def _live_port(text: str | None) -> int | None:
-    if text in (None, "0"):
-        return None
-    if text == "1":
-        return 0
-    if ":" in str(text):
-        raise UsageError(f"--live {text}: the live page is for this machine only", "give 1, or a port")
-    return units.parse_whole_number(str(text), "--live", 1024, 65535)
+def live_options(options: argparse.Namespace, stops: str) -> WatcherOptions:
+    """Return the live page that a command of several runs asks for; a stop ends all of them, which `stops` names."""
+    return WatcherOptions(parse_page_address(options.live), stops=stops)
 
 
-def _live_page(port: int, interrupts: Interrupts) -> LiveRun:
-    from harness.live.view import LiveRun  # deferred: only --live needs the site's scripts
+def _live_view(address: LiveAddress, stops: str, interrupts: Interrupts) -> LiveView:
+    from harness.live.view import LiveView  # deferred: only --live needs the site's scripts
 
-    return LiveRun(port or free_port(), ensure_charts(), interrupts.ask, log)
+    return LiveView(address, ensure_charts(), stops, interrupts.ask, log)
 
 
 def _metrics_endpoint(address: Address, interrupts: Interrupts) -> MetricsEndpoint:

@@ -45,6 +45,12 @@ class Histogram:
         """Count a value, `count` times."""
         self.counts[value_ms] = self.counts.get(value_ms, 0) + count
 
+    def add_all(self, values_ms: Iterable[int]) -> None:
+        """Count many values."""
+        counts = self.counts
+        for value_ms in values_ms:  # a call of `add` for each would take three times as long
+            counts[value_ms] = counts.get(value_ms, 0) + 1
+
     def merge(self, counts: Mapping[int, int]) -> None:
         """Add another histogram's counts; the result is the histogram of all samples."""
         if not self.counts:

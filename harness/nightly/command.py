@@ -16,6 +16,7 @@ from harness.base.java import jmeter_java_version
 from harness.base.log import log
 from harness.base.s3_address import parse_location
 from harness.history.acceptance_files import ACCEPTED, read_acceptances
+from harness.live.watchers import add_live, live_options
 from harness.nightly.files import locked
 from harness.nightly.record import Load, order_of
 from harness.nightly.runner import FIRST_GUESS_S, SUITE, NightlyRunner
@@ -26,6 +27,7 @@ from harness.plan.goal_input import goal_names, resolve_goal
 from harness.plan.load import LoadArguments, load_record, parse_load, resolve_load
 from harness.plan.stop import parse_stop
 from harness.run.arguments import add_home, add_sure, refuse_empty
+from harness.run.child import Children
 from harness.run.directory import check_space
 from harness.run.preflight import check_request
 from harness.run.request import Names, resolve_request
@@ -63,6 +65,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     option("--endpoint-url", help="address of an S3 server other than AWS")
     page = "also write the report as one HTML file: reports/nightly/<date>.html"
     option("--html", action="store_true", help=page)
+    add_live(parser)
     summary = "append the nightly report to this file; default: $GITHUB_STEP_SUMMARY, the summary of a workflow's step"
     option("--summary", type=Path, help=summary)
     option("--reports", type=Path, default=REPORTS, help="folder of the nightly reports and runs (reports/nightly/)")
@@ -73,6 +76,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> int:
     """Run or resume the nightly run and return the exit code."""
     refuse_empty(options)
+    followed = live_options(options, "the whole nightly run")
     options.reports = options.reports.resolve()
     if options.dry_run and options.resume:
         raise UsageError("--dry-run and --resume exclude each other", "the nightly report lists the remaining runs")
@@ -97,7 +101,9 @@ def run(options: argparse.Namespace) -> int:
         storage = NightlyStorage(options.s3, options.endpoint_url) if options.s3 else None
         if storage:
             storage.fetch(options.reports, loads)
-        nightly = NightlyRunner(options, suite, loads, storage, interrupts, stack.enter_context(Guardian()))
+        guardian = stack.enter_context(Guardian())
+        watch = stack.enter_context(followed.open_for_children(interrupts))
+        nightly = NightlyRunner(options, suite, loads, storage, Children(interrupts, guardian, watch))
         with interrupts.held():
             return nightly.run(recipients, html_page if options.html else None)
 

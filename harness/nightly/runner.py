@@ -12,8 +12,6 @@ from typing import TYPE_CHECKING
 
 from harness.base import git, toolchain, units
 from harness.base.errors import EXIT_INTERRUPTED, UsageError
-from harness.base.guardian import Guardian
-from harness.base.interrupts import Interrupts
 from harness.base.log import log
 from harness.base.paths import shown
 from harness.history.catalogue import Entry
@@ -36,7 +34,7 @@ from harness.nightly.storage import NightlyStorage
 from harness.nightly.suite import Suite
 from harness.report.files import write_missing_report
 from harness.run.arguments import make_command
-from harness.run.child import ChildRun, first_line, run_child
+from harness.run.child import Children, ChildRun, first_line
 from harness.run.directory import RunDirectory
 from harness.run.limited_run import IN_TIME, INTERRUPTED
 from harness.sweep.terminal import run_line
@@ -62,13 +60,11 @@ class NightlyRunner:
         suite: Suite,
         loads: tuple[Load, ...],
         storage: NightlyStorage | None,
-        interrupts: Interrupts,
-        guardian: Guardian,
+        children: Children,
     ) -> None:
         self._options = options
         self._storage = storage
-        self._interrupts = interrupts
-        self._guardian = guardian
+        self._children = children
         self._files, self._record = (_resumed if options.resume else _started)(options, loads, suite)
         self._problems = self._record.storage_problems
         self._began_s = time.monotonic() - self._record.spent_s
@@ -79,7 +75,7 @@ class NightlyRunner:
 
         `write_html` writes a report as one HTML file, and returns its path, None when it could not.
         """
-        while self._record.waiting and not self._interrupts.count:
+        while self._record.waiting and not self._children.interrupts.count:
             self._do(self._record.waiting[0])
         if not self._record.waiting:
             self._write(replace(self._record, state=FINISHED))
@@ -120,7 +116,7 @@ class NightlyRunner:
 
     def _do(self, index: int) -> None:
         """Start a run, or skip it when the remaining time is too short."""
-        self._guardian.keep_up()
+        self._children.guardian.keep_up()
         run = self._record.runs[index]
         load = self._record.load_of(run)
         left_s = self._record.budget_s - self._spent_s
@@ -131,7 +127,7 @@ class NightlyRunner:
             log(f"{self._record.title_of(run)}: not run, {why}")
             self._set(index, replace(run, state=NOT_RUN, problem=why))
             return
-        log(self._heading(index))
+        self._children.announce(self._heading(index))
         self._set(index, replace(run, state=UNDER_WAY))
         self._set(index, self._driven(index, run, load, min(load.limit_s, left_s)))
 
@@ -145,7 +141,7 @@ class NightlyRunner:
             folders={"reports": self._files.reports, "home": options.home, "build": options.build},
             log=self._files.folder / self._record.log_name(index),
         )
-        done = run_child(child, limit_s, self._interrupts, self._guardian)
+        done = self._children.run(child, limit_s)
         ended, end = done.ended, done.end
         directory = self._files.run(load.plan, Path(end.run).name) if end.run else None
         entry = _reported(directory) if directory else None
@@ -156,7 +152,7 @@ class NightlyRunner:
         if directory and entry and self._storage and ended.how != INTERRUPTED:
             self._storage.push(directory)
         line = run_line(entry.result) if entry and entry.result else ""
-        log("  " + "; ".join(part for part in (line, problem) if part))
+        self._children.conclude("; ".join(part for part in (line, problem) if part))
         return replace(
             run,
             # A resumed nightly run repeats an interrupted run.

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from harness.base import units
 from harness.base.errors import HarnessError, InvalidRunError, StartError
+from harness.base.paths import shown
 from harness.compare.result import RunResult
 from harness.jtl.inputs import Input
 from harness.metrics.files import each_sample
@@ -25,6 +26,7 @@ from harness.plan.load import ClosedLoad
 from harness.plan.thread_groups import DRAIN_S
 from harness.report.files import write_report
 from harness.report.summary import RunSummary
+from harness.report.watchers import Watchers
 from harness.run.context import RunContext
 from harness.run.directory import RunDirectory, reserve
 from harness.run.request import Request
@@ -39,12 +41,18 @@ class OverloadRunner:
     """An overload test in progress: its record, and the request of each variant."""
 
     def __init__(
-        self, record: OverloadRecord, files: OverloadFiles, requests: Mapping[str, Request], context: RunContext
+        self,
+        record: OverloadRecord,
+        files: OverloadFiles,
+        requests: Mapping[str, Request],
+        context: RunContext,
+        watchers: Watchers,
     ) -> None:
         self.record = record
         self._files = files
         self._requests = requests
         self._context = context
+        self._watchers = watchers
 
     def run(self, capacity: Capacity | None) -> HarnessError | None:
         """Run the remaining variants; return the error that stopped the test, None at its end or after Ctrl-C.
@@ -87,19 +95,23 @@ class OverloadRunner:
     def _measure(self, variant: str) -> None:
         record = self.record
         request, rate_per_s = self._requests[variant], record.capacity_per_s or 0.0
-        self._context.log(self._heading(variant))
+        heading = self._heading(variant)
+        self._context.log(heading)
+        self._watchers.announce(heading)
         load = load_of(request, rate_per_s, record.level_s)
         spec = request.run_spec(load, note=_note(record, variant), command=record.command)
         directory = reserve(self._files.folder.parent.parent, record.plan, record.series)
         self._write(replace(record, under_way=VariantRun(variant, directory.name)))
         try:
-            run = measure_with_system(spec, request, directory, self._context)
+            self._watchers.begin(directory, spec)
+            run = measure_with_system(spec, request, directory, replace(self._context, watch=self._watchers.watch))
         finally:
             if not directory.run_json.is_file():
                 directory.discard()
                 self._write(replace(self.record, under_way=None))
         with self._context.interrupts.held():
             summary = write_report(directory)
+            self._watchers.end(summary, shown(directory.report))
             if run.interrupted:
                 broken_off = (*record.broken_off, VariantRun(variant, directory.name))
                 self._write(replace(self.record, under_way=None, broken_off=broken_off))
@@ -107,6 +119,7 @@ class OverloadRunner:
             done = self._result(variant, directory, request, summary)
             self._write(replace(self.record, under_way=None, runs=(*record.runs, done)))
             self._context.log(f"  {result_line(done)}")
+            self._watchers.conclude(result_line(done))
 
     def _result(self, variant: str, directory: RunDirectory, request: Request, summary: RunSummary) -> VariantRun:
         attempts = self._attempts(directory)

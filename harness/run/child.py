@@ -1,4 +1,4 @@
-"""One run as a child process: `scripts/run` with a time limit, and the result file that it leaves."""
+"""Runs as child processes: `scripts/run` with a time limit, and the result file that it leaves."""
 
 from __future__ import annotations
 
@@ -7,11 +7,13 @@ import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Protocol
 
 from harness.base import toolchain, units
 from harness.base.errors import EXIT_BUG
 from harness.base.guardian import Guardian
 from harness.base.interrupts import Interrupts
+from harness.base.log import log
 from harness.base.process import Launch
 from harness.run.limited_run import INTERRUPTED, TOO_LONG, Ended, run_limited
 from harness.run.result import RunEnd, read_end
@@ -60,22 +62,61 @@ class ChildEnd:
         return f"scripts/run ended with code {self.ended.exit_code}: {reason}"
 
 
-def run_child(run: ChildRun, limit_s: float, interrupts: Interrupts, guardian: Guardian) -> ChildEnd:
-    """Run scripts/run as a child and return its end; it is stopped after `limit_s`. `interrupts` must be held."""
-    run.result.unlink(missing_ok=True)
-    folders = (f"--{name}={path}" for name, path in run.folders.items())
-    launch = Launch(
-        name=run.title,
-        argv=[sys.executable, str(_RUN), *run.arguments, f"--result={run.result}", *folders],
-        cwd=Path.cwd(),
-        # The whole environment: a run may need credentials to download metrics.
-        environment={**os.environ, **guardian.environment},
-        log=run.log,
-    )
-    ended = run_limited(launch, limit_s, interrupts)
-    end = read_end(run.result) or RunEnd()
-    run.result.unlink(missing_ok=True)
-    return ChildEnd(ended, end)
+class ChildWatch(Protocol):
+    """Follows the runs of a series from outside, for a live page. None of its methods may raise an error or wait."""
+
+    def announce(self, heading: str) -> None:
+        """Take what the next run is, as the terminal prints it."""
+
+    def poll(self, run: ChildRun) -> None:
+        """Look at a running run; this is called several times per second."""
+
+    def ended(self, run: ChildRun) -> None:
+        """Take the end of a run, whose result file is still there."""
+
+    def conclude(self, line: str) -> None:
+        """Take the result of the run, as the terminal prints it."""
+
+
+@dataclass(frozen=True)
+class Children:
+    """The runs of a series, one after the other; `interrupts` must be held. `watch` follows them."""
+
+    interrupts: Interrupts
+    guardian: Guardian
+    watch: ChildWatch | None = None
+
+    def announce(self, heading: str) -> None:
+        """Print what the next run is."""
+        log(heading)
+        if self.watch:
+            self.watch.announce(heading)
+
+    def run(self, run: ChildRun, limit_s: float) -> ChildEnd:
+        """Run scripts/run as a child and return its end; it is stopped after `limit_s`."""
+        run.result.unlink(missing_ok=True)
+        folders = (f"--{name}={path}" for name, path in run.folders.items())
+        launch = Launch(
+            name=run.title,
+            argv=[sys.executable, str(_RUN), *run.arguments, f"--result={run.result}", *folders],
+            cwd=Path.cwd(),
+            # The whole environment: a run may need credentials to download metrics.
+            environment={**os.environ, **self.guardian.environment},
+            log=run.log,
+        )
+        watch = self.watch
+        ended = run_limited(launch, limit_s, self.interrupts, poll=(lambda: watch.poll(run)) if watch else None)
+        if watch:
+            watch.ended(run)
+        end = read_end(run.result) or RunEnd()
+        run.result.unlink(missing_ok=True)
+        return ChildEnd(ended, end)
+
+    def conclude(self, line: str) -> None:
+        """Print the result of the run that was announced last."""
+        log(f"  {line}")
+        if self.watch:
+            self.watch.conclude(line)
 
 
 def first_line(text: str) -> str:

@@ -7,6 +7,7 @@ import subprocess
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 
 import psutil
 
@@ -39,28 +40,40 @@ class Ended:
     how: str
 
 
-def run_limited(launch: Launch, limit_s: float, interrupts: Interrupts, patience: Patience | None = None) -> Ended:
-    """Run a child; stop it after `limit_s` or on an interrupt. `interrupts` must be held."""
+def run_limited(
+    launch: Launch,
+    limit_s: float,
+    interrupts: Interrupts,
+    patience: Patience | None = None,
+    poll: Callable[[], None] | None = None,
+) -> Ended:
+    """Run a child; stop it after `limit_s` or on an interrupt. `interrupts` must be held.
+
+    `poll` is called several times per second while the child runs.
+    """
     patience = patience or Patience()
     started_s = time.monotonic()
     before = interrupts.count
     process = start(launch)
     how = IN_TIME
     try:
-        if not _ends_within(process, limit_s, lambda: interrupts.count > before):
+        if not _ends_within(process, limit_s, partial(_is_beyond, interrupts, before), poll):
             how = INTERRUPTED if interrupts.count > before else TOO_LONG
-            _stop(process, interrupts, patience)
+            _stop(process, interrupts, patience, poll)
     finally:
         _kill(process, patience.after_kill_s)
     return Ended(process.returncode, time.monotonic() - started_s, how)
 
 
-def _stop(process: subprocess.Popen[bytes], interrupts: Interrupts, patience: Patience) -> None:
+def _stop(
+    process: subprocess.Popen[bytes], interrupts: Interrupts, patience: Patience, poll: Callable[[], None] | None
+) -> None:
     """Send SIGINT, then SIGTERM; a further interrupt skips the waiting time."""
     for number, patience_s in ((signal.SIGINT, patience.after_int_s), (signal.SIGTERM, patience.after_term_s)):
         before = interrupts.count
         process.send_signal(number)
-        if _ends_within(process, patience_s, lambda before=before: interrupts.count > before):  # type: ignore[misc]
+        is_over = partial(_is_beyond, interrupts, before)
+        if _ends_within(process, patience_s, is_over, poll):
             return
 
 
@@ -76,7 +89,13 @@ def _kill(process: subprocess.Popen[bytes], patience_s: float) -> None:
         one.kill()
 
 
-def _ends_within(process: subprocess.Popen[bytes], seconds: float, is_over: Callable[[], bool]) -> bool:
+def _is_beyond(interrupts: Interrupts, count: int) -> bool:
+    return interrupts.count > count
+
+
+def _ends_within(
+    process: subprocess.Popen[bytes], seconds: float, is_over: Callable[[], bool], poll: Callable[[], None] | None
+) -> bool:
     """Return whether the child ended within the time and before `is_over`."""
     until_s = time.monotonic() + seconds
     while True:
@@ -84,5 +103,7 @@ def _ends_within(process: subprocess.Popen[bytes], seconds: float, is_over: Call
             process.wait(timeout=_POLL_S)
             return True
         except subprocess.TimeoutExpired:
+            if poll:
+                poll()
             if is_over() or time.monotonic() > until_s:
                 return False

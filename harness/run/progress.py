@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import os
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from types import TracebackType
@@ -13,7 +14,7 @@ from rich.text import Text
 
 from harness.base import units
 from harness.base.log import Log
-from harness.jtl.csv import parse
+from harness.jtl.csv import PlainRows, parse
 from harness.jtl.sample import Dropped, Sample
 from harness.metrics.figures import SETUP
 from harness.metrics.live import LiveFigures
@@ -36,12 +37,18 @@ class JtlTail:
         self._most_bytes = None if is_whole else _READ_BYTES
         self._offset = 0
         self._header = b""
+        self._inode: int | None = None
+        self._plain: PlainRows | None = None
         self._dropped = Dropped()  # the report reads the file again and counts for itself
 
     def new_samples(self) -> tuple[list[Sample], int]:
         """Return the new samples and their count; of more than 256 KB only the last samples, unless all are wanted."""
         try:
             with self._path.open("rb") as stream:
+                inode = os.fstat(stream.fileno()).st_ino
+                if self._inode not in (None, inode):
+                    return [], 0  # another file has its name: its secrets were masked after the load
+                self._inode = inode
                 stream.seek(self._offset)
                 data = stream.read()
         except OSError:  # it does not exist yet, or was removed
@@ -60,7 +67,13 @@ class JtlTail:
         return self._samples(data[data.find(b"\n", len(data) - self._most_bytes) + 1 :]), row_count
 
     def _samples(self, data: bytes) -> list[Sample]:
-        samples = parse(io.BytesIO(self._header + data), self._path.name, self._dropped)
+        if self._plain is None:
+            self._plain = PlainRows(self._header, self._path.name)
+        samples = self._plain.samples(data) if data else []
+        if samples is None:
+            samples = list(parse(io.BytesIO(self._header + data), self._path.name, self._dropped))
+        if SETUP.encode() not in data:
+            return samples
         return [sample for sample in samples if SETUP not in sample.thread_name]
 
 

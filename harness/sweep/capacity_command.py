@@ -10,6 +10,7 @@ from harness.base import units
 from harness.base.errors import EXIT_OK, UsageError
 from harness.compare.result import RunResult
 from harness.history.summary_files import update_summary
+from harness.live.watchers import add_live, live_options
 from harness.plan.goal import Goal
 from harness.plan.goal_input import goal_names, resolve_goal
 from harness.plan.load import USERS_MAX
@@ -52,11 +53,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     option("--from", help="users of the first run (the fewest that the plan allows: 1, or 1 for each of several loads)")
     option("--most", help=f"the largest number of users to try ({_MOST})")
     add_sweep_options(parser)
+    add_live(parser)
     parser.set_defaults(remotes=None, keys=None)  # a search may try fewer users than there are load generators
 
 
 def run(options: argparse.Namespace) -> int:
     """Run the search and return the exit code."""
+    followed = live_options(options, "the whole search")
 
     def record_of(requests: Mapping[str, Request]) -> SweepRecord:
         request = next(iter(requests.values()))
@@ -75,7 +78,7 @@ def run(options: argparse.Namespace) -> int:
         return record
 
     kind = SweepKind((*_SETTINGS, "note", "new"), False, record_of, _Search, _most_users, update_summary)
-    return run_sweep(options, kind)
+    return run_sweep(options, kind, followed.open)
 
 
 def _most_users(record: SweepRecord) -> MostUsers:

@@ -10,6 +10,7 @@ from harness.base import units
 from harness.base.errors import UsageError
 from harness.compare.result import RunResult
 from harness.history.summary_files import update_summary
+from harness.live.watchers import add_live, live_options
 from harness.plan.goal_input import goal_names, resolve_goal
 from harness.plan.group_load import total_users
 from harness.plan.load import USERS_MAX, OpenLoad
@@ -59,6 +60,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--users", help="the levels, such as 1,5,10,25,50; one number for levels of --set")
     parser.add_argument("--repeat", help="runs per level (1)")
     add_sweep_options(parser)
+    add_live(parser)
     add_remotes(parser)
 
 
@@ -75,6 +77,7 @@ def parse_levels(text: str) -> tuple[int, ...]:
 
 def run(options: argparse.Namespace) -> int:
     """Run the sweep and return the exit code."""
+    followed = live_options(options, "the whole sweep")
 
     def record_of(requests: Mapping[str, Request]) -> SweepRecord:
         request, values = next(iter(requests.values())), tuple(filter(None, requests))
@@ -97,7 +100,7 @@ def run(options: argparse.Namespace) -> int:
 
     splits_set = "," not in (options.users or "")
     kind = SweepKind((*_SETTINGS, "note", "new"), splits_set, record_of, _Levels, _most_users, update_summary)
-    return run_sweep(options, kind)
+    return run_sweep(options, kind, followed.open)
 
 
 def _default_users(request: Request) -> int:

@@ -31,11 +31,14 @@ from harness.base.open_files import allow_open_files
 from harness.base.paths import shown
 from harness.compare.result import RunResult
 from harness.compare.sources import read_result
+from harness.plan.spec import RunSpec
 from harness.plan.stop import parse_stop
 from harness.report.cloudwatch import metrics_after
 from harness.report.files import write_report
+from harness.report.watchers import Follow, Watchers
 from harness.run.arguments import DEFAULT_PROFILE, names_of, refuse_empty
 from harness.run.context import RunContext, ready_jmeter, warn_of, with_generators
+from harness.run.directory import RunDirectory
 from harness.run.other_runs import OtherRuns
 from harness.run.preflight import check_request, log_warnings
 from harness.run.record import FINISHED as RUN_FINISHED
@@ -100,10 +103,10 @@ class SweepKind:
     after_report: Callable[[Path, Log], object]
 
 
-def run_sweep(options: argparse.Namespace, kind: SweepKind) -> int:
+def run_sweep(options: argparse.Namespace, kind: SweepKind, follow: Follow) -> int:
     """Start or resume the requested sweep, run it until its end or an interruption, and return the exit code.
 
-    UsageError for invalid options.
+    `follow` provides what follows its runs while they last. UsageError for invalid options.
     """
     refuse_empty(options)
     with Interrupts() as interrupts, ExitStack() as stack:
@@ -120,7 +123,9 @@ def run_sweep(options: argparse.Namespace, kind: SweepKind) -> int:
             toolchain.ensure_profile_reader()
             toolchain.ensure_flame_graphs()
         files = resumed or (None if options.new else find_unfinished(options.reports, record.plan, record.settings))
-        context = RunContext(jmeter, interrupts, Console(), stack.enter_context(Guardian()))
+        watchers = stack.enter_context(follow(interrupts))
+        guardian = stack.enter_context(Guardian())
+        context = RunContext(jmeter, interrupts, Console(), guardian, watch=watchers.watch)
         warn_of(OtherRuns().new(), context.log)
         context = stack.enter_context(with_generators(request, options.keys, context))
         log_warnings(request, context.log)
@@ -133,7 +138,7 @@ def run_sweep(options: argparse.Namespace, kind: SweepKind) -> int:
             stack.enter_context(files.locked())
             record = replace(record, name=files.name)
         folder = stack.enter_context(_temporary_folder(context.guardian))
-        sweep = _Sweep(record, requests, files, context, schedule)
+        sweep = _Sweep(record, requests, files, context, schedule, watchers)
         failure = sweep.run(folder, most_users.warm_up)
         sweep.fetch_metrics()
         with interrupts.held():
@@ -155,12 +160,14 @@ class _Sweep:
         files: SweepFiles,
         context: RunContext,
         schedule: Schedule,
+        watchers: Watchers,
     ) -> None:
         self._progress = Progress(record, tuple(read_result(files.run(run.run).path) for run in record.runs))
         self._requests = requests
         self._files = files
         self._context = context
         self._schedule = schedule
+        self._watchers = watchers
         self._broken_in_a_row = 0
 
     def run(self, folder: Path, warm_up_users: int) -> HarnessError | None:
@@ -172,7 +179,9 @@ class _Sweep:
                     if step is None:
                         self._write(replace(self._record, state=FINISHED))
                         break
-                    self._context.log(self._schedule.heading(self._progress, step))
+                    heading = self._schedule.heading(self._progress, step)
+                    self._context.log(heading)
+                    self._watchers.announce(heading)
                     self._measure(levels, step)
         except KeyboardInterrupt:
             return None
@@ -222,15 +231,20 @@ class _Sweep:
     def _measure(self, levels: Levels, step: Step) -> None:
         since_s = time.monotonic()
 
-        def began(name: str) -> None:
+        def began(directory: RunDirectory, spec: RunSpec) -> None:
             nonlocal since_s
             if not self._record.fresh:  # the system starts once, before the first level
                 since_s = time.monotonic()
-            self._write(replace(self._record, under_way=SweepRun(step.users, step.repeat, name, step.setting)))
+            self._write(
+                replace(self._record, under_way=SweepRun(step.users, step.repeat, directory.name, step.setting))
+            )
+            self._watchers.begin(directory, spec)
 
         directory, run = levels.measure(self._record, step, began)
         with self._context.interrupts.held():
-            result = RunResult.of(write_report(directory))
+            summary = write_report(directory)
+            self._watchers.end(summary, shown(directory.report))
+            result = RunResult.of(summary)
             record = replace(self._record, under_way=None)
             done = SweepRun(step.users, step.repeat, directory.name, step.setting)
             if run.interrupted:
@@ -241,6 +255,7 @@ class _Sweep:
                 self._progress = replace(self._progress, results=results, took_s=(*self._progress.took_s, took_s))
                 self._write(replace(record, runs=(*record.runs, done), stop_reason=self._stop_reason(result)))
         self._context.log(f"  {run_line(result)}")
+        self._watchers.conclude(run_line(result))
 
     def _stop_reason(self, result: RunResult) -> str:
         """Return why the sweep stops after this run; an empty text when it continues."""

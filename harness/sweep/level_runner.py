@@ -30,6 +30,9 @@ from harness.system.jfr import write_heap
 from harness.system.log_part import copy_new_lines, log_ends
 from harness.system.supervisor import Supervisor
 
+# Is told the directory and the spec of a run that starts.
+Began = Callable[[RunDirectory, RunSpec], None]
+
 
 def level_load(request: Request, sweep: SweepRecord, users: int) -> Load:
     """Return the load of a level. UsageError when the sweep's ramp, duration and loops are invalid for it."""
@@ -72,8 +75,8 @@ class Levels:
         with self._context.interrupts.held():
             self._stop()
 
-    def measure(self, sweep: SweepRecord, step: Step, began: Callable[[str], None]) -> tuple[RunDirectory, RunRecord]:
-        """Measure one level; return its run directory and its record. `began` receives the run's name before the run.
+    def measure(self, sweep: SweepRecord, step: Step, began: Began) -> tuple[RunDirectory, RunRecord]:
+        """Measure one level; return its run directory and its record. `began` is called before the run.
 
         StartError when the system does not start, or dies during the warm-up.
         """
@@ -91,22 +94,18 @@ class Levels:
             if not directory.run_json.is_file():
                 directory.discard()
 
-    def _measure(
-        self, sweep: SweepRecord, step: Step, directory: RunDirectory, began: Callable[[str], None]
-    ) -> RunRecord:
+    def _measure(self, sweep: SweepRecord, step: Step, directory: RunDirectory, began: Began) -> RunRecord:
         load = level_load(self._request, sweep, step.users)
         spec = self._request.run_spec(load, note=_note(sweep), command=_run_command(sweep, step))
         with self._context.guardian.masking(directory.path, spec.hidden):
             return self._drive(sweep, spec, directory, began)
 
-    def _drive(
-        self, sweep: SweepRecord, spec: RunSpec, directory: RunDirectory, began: Callable[[str], None]
-    ) -> RunRecord:
+    def _drive(self, sweep: SweepRecord, spec: RunSpec, directory: RunDirectory, began: Began) -> RunRecord:
         system = self._system
         run = prepare(spec, directory, system, self._context, (("warm-up", _warm_up_text(sweep)),))
         run = replace(run, record=replace(run.record, kept_up=system is not None and not sweep.fresh))
         with self._context.interrupts.held():
-            began(directory.name)
+            began(directory, spec)
             ends = log_ends(self._logs) if run.record.kept_up else {}
             record = measure(run, self._context)
             if system:
@@ -151,7 +150,7 @@ class Levels:
         directory.path.mkdir(parents=True)
         run = prepare(spec, directory, self._system, self._context)
         with self._context.interrupts.held():
-            record = measure(run, self._context)
+            record = measure(run, replace(self._context, watch=None))
         if record.interrupted:
             raise KeyboardInterrupt
         for reason in record.stop_reasons:

@@ -10,11 +10,9 @@ from pathlib import Path
 from harness.ab.equal_runs import FIRST_GUESS_S
 from harness.ab.report_files import result_of
 from harness.base import units
-from harness.base.guardian import Guardian
-from harness.base.interrupts import Interrupts
 from harness.base.log import log
 from harness.base.paths import shown
-from harness.run.child import ChildRun, run_child
+from harness.run.child import Children, ChildRun
 from harness.run.limited_run import INTERRUPTED
 from harness.sweep.terminal import run_line
 from harness.sweep.time_left import time_left_s
@@ -34,14 +32,12 @@ class TuneRunner:
         options: argparse.Namespace,
         record: TuneRecord,
         files: TuneFiles,
-        interrupts: Interrupts,
-        guardian: Guardian,
+        children: Children,
     ) -> None:
         self._options = options
         self._record = record
         self._files = files
-        self._interrupts = interrupts
-        self._guardian = guardian
+        self._children = children
         self._began_s = time.monotonic() - record.spent_s
         self._results = results_of(files, record)
         self._outcome = self._judged(record)
@@ -49,13 +45,13 @@ class TuneRunner:
     def run(self) -> int:
         """Do the remaining runs, write the report, return the exit code."""
         block = WARM_UP
-        while not self._interrupts.count and not self._outcome.is_decided and self._fits():
+        while not self._children.interrupts.count and not self._outcome.is_decided and self._fits():
             step = self._outcome.steps_left[0]
             if step.block > block > WARM_UP:
                 write_tune_page(self._files, self._outcome)
             block = step.block
             self._measure(step)
-        if not self._interrupts.count or self._outcome.is_decided:
+        if not self._children.interrupts.count or self._outcome.is_decided:
             self._outcome = self._judged(replace(self._record, state=FINISHED))
         write_tune_page(self._files, self._outcome)
         log(f"\n{self._record.id}: {headline(self._outcome)}")
@@ -80,8 +76,8 @@ class TuneRunner:
 
     def _measure(self, step: Step) -> None:
         """Do one run and store its result."""
-        self._guardian.keep_up()
-        log(self._heading(step))
+        self._children.guardian.keep_up()
+        self._children.announce(self._heading(step))
         index = len(self._record.runs)
         started = TuneRun(step.block, step.place, step.cell)
         self._outcome = self._judged(replace(self._record, runs=(*self._record.runs, started)))
@@ -104,13 +100,13 @@ class TuneRunner:
             folders={name: getattr(self._options, name) for name in ("reports", "home", "build")},
             log=self._files.log(index),
         )
-        done = run_child(child, record.limit_s, self._interrupts, self._guardian)
+        done = self._children.run(child, record.limit_s)
         name = Path(done.end.run).name if done.end.run else None
         result = result_of(self._files, name) if name else None
         if name and result:
             self._results[name] = result
         problem = done.problem(record.limit_s, "it hung", is_run=result is not None)
-        log("  " + "; ".join(part for part in (run_line(result) if result else "", problem) if part))
+        self._children.conclude("; ".join(part for part in (run_line(result) if result else "", problem) if part))
         return replace(
             run,
             # An interrupted run does not count.

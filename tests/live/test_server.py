@@ -2,12 +2,16 @@
 
 import http.client
 import json
+import socket
 import threading
 
 import pytest
 
+from harness.live.page_address import LiveAddress
 from harness.live.server import LiveServer
 from tests.support.processes import becomes
+
+TOKEN = "a-token-of-20-letter"
 
 
 class Run:
@@ -31,7 +35,7 @@ def run():
 
 @pytest.fixture
 def server(run):
-    served = LiveServer(0, run.message, run.stop)
+    served = LiveServer(LiveAddress(), run.message, run.stop)
     served.page = b"<p>live"
     yield served
     served.end()
@@ -40,9 +44,9 @@ def server(run):
 class Viewer:
     """A viewer of the events; `last` is what it has already, as a browser that reconnects says."""
 
-    def __init__(self, server, last=None):
+    def __init__(self, server, last=None, path="/events"):
         self._connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=10)
-        self._connection.request("GET", "/events", headers={"Last-Event-ID": last} if last else {})
+        self._connection.request("GET", path, headers={"Last-Event-ID": last} if last else {})
         self.answer = self._connection.getresponse()
 
     def event(self):
@@ -87,7 +91,7 @@ def test_a_viewer_that_reconnects_gets_only_what_it_lacks(server, run):
 
 
 def test_at_the_end_viewers_get_the_last_state_and_the_events_end(run):
-    server = LiveServer(0, run.message, run.stop)
+    server = LiveServer(LiveAddress(), run.message, run.stop)
     viewer = Viewer(server)
     viewer.event()
     run.points.append(9)
@@ -104,7 +108,7 @@ def test_a_stop_needs_the_token_of_the_page(server, run):
     assert asked(server, "POST", "/stop")[0] == 403
     assert asked(server, "POST", "/stop", **{"X-Live-Token": "guess"})[0] == 403
     assert run.asked == 0
-    assert asked(server, "POST", "/stop", **{"X-Live-Token": server.token}) == (200, b"stopping")
+    assert asked(server, "POST", "/stop", **{"X-Live-Token": server.stop_token}) == (200, b"stopping")
     assert run.asked == 1
 
 
@@ -120,7 +124,7 @@ def test_the_page_is_served_and_nothing_else(server):
 
 def test_a_taken_port_is_an_error_of_the_system(server, run):
     with pytest.raises(OSError, match="in use"):
-        LiveServer(server.port, run.message, run.stop)
+        LiveServer(LiveAddress(port=server.port), run.message, run.stop)
 
 
 def test_a_viewer_that_is_gone_is_not_counted(server, run):
@@ -135,3 +139,45 @@ def test_a_viewer_that_is_gone_is_not_counted(server, run):
         return server.viewer_count
 
     becomes(count, 0)
+
+
+@pytest.fixture
+def guarded(run):
+    """A server that only a token opens."""
+    served = LiveServer(LiveAddress("127.0.0.1", 0, TOKEN), run.message, run.stop)
+    served.page = b"<p>live"
+    yield served
+    served.end()
+
+
+@pytest.mark.parametrize(
+    "query", ["", "?token=", f"?token={TOKEN[:-1]}", "?token=%C3%A4", "?token=[", f"?tokens={TOKEN}"]
+)
+@pytest.mark.parametrize(("method", "path"), [("GET", "/"), ("GET", "/events"), ("POST", "/stop")])
+def test_without_the_token_the_page_its_events_and_the_stop_are_refused(guarded, run, method, path, query):
+    status, body = asked(guarded, method, path + query, **{"X-Live-Token": guarded.stop_token})
+    assert (status, run.asked) == (403, 0)
+    assert b"wrong one" in body
+    assert TOKEN.encode() not in body
+
+
+def test_with_the_token_the_page_its_events_and_the_stop_answer(guarded, run):
+    assert asked(guarded, "GET", f"/?token={TOKEN}") == (200, b"<p>live")
+    assert asked(guarded, "POST", f"/stop?token={TOKEN}", **{"X-Live-Token": guarded.stop_token})[0] == 200
+    assert run.asked == 1
+    viewer = Viewer(guarded, path=f"/events?token={TOKEN}")
+    assert viewer.event()["points"] == []
+    viewer.close()
+
+
+def test_the_token_of_the_address_alone_stops_nothing_and_another_name_is_refused_with_it(guarded, run):
+    assert asked(guarded, "POST", f"/stop?token={TOKEN}")[0] == 403
+    assert asked(guarded, "GET", f"/?token={TOKEN}", Host="evil.example")[0] == 403
+    assert run.asked == 0
+
+
+def test_a_request_that_is_no_address_is_dropped_without_a_word(server, capfd):
+    with socket.create_connection(("127.0.0.1", server.port), timeout=10) as connection:
+        connection.sendall(f"GET http://[x HTTP/1.0\r\nHost: 127.0.0.1:{server.port}\r\n\r\n".encode())
+        assert connection.recv(100) == b""
+    assert capfd.readouterr() == ("", "")

@@ -1,15 +1,18 @@
-"""The live page of a run whose port is taken, and what a stop does."""
+"""The live page of a command: a taken port, a stop, and the runs of a series on one address."""
 
 import http.client
+import json
 from types import SimpleNamespace
 
 import pytest
 
+from harness.live.page_address import LiveAddress
 from harness.live.server import LiveServer
-from harness.live.view import LiveRun
+from harness.live.view import LiveView
 from harness.plan.goal import Goal
 from harness.run.directory import RunDirectory
-from tests.support.factories import closed_load, sample
+from tests.support.factories import closed_load, record, sample, two_users
+from tests.support.summaries import summary_of
 
 
 @pytest.fixture
@@ -28,39 +31,114 @@ def spec(monkeypatch):
     return SimpleNamespace(plan=plan, load=SimpleNamespace(duration_s=10.0))
 
 
-def test_a_taken_port_is_one_line_and_the_run_goes_on(tmp_path, charts, spec):
-    other = LiveServer(0, lambda *_: {}, lambda: None)
-    lines = []
-    with LiveRun(other.port, charts, pytest.fail, lines.append) as live:
-        live.begin(RunDirectory(tmp_path / "tiny" / "run-01_1"), spec)
-        live.add([sample()], 1.0)
-    other.end()
-    why = "Address already in use"
-    assert lines == [f"LIVE: port {other.port} cannot be used ({why}); the run has no live page"]
-
-
-def test_a_second_request_to_stop_does_not_end_jmeter_at_once(tmp_path, charts, spec):
+@pytest.fixture
+def view(charts):
+    """Return a view that writes into a list, and counts its stops in another."""
     lines, stops = [], []
-    with LiveRun(0, charts, lambda: stops.append(1), lines.append) as live:
-        live.begin(RunDirectory(tmp_path / "tiny" / "run-01_1"), spec)
-        port = int(lines[0].rstrip("/").rpartition(":")[2])
-        connection = http.client.HTTPConnection("127.0.0.1", port, timeout=10)
-        connection.request("GET", "/")
-        page = connection.getresponse().read().decode()
-        token = page.rpartition('"token": "')[2].partition('"')[0]
-        for _ in range(2):
-            connection = http.client.HTTPConnection("127.0.0.1", port, timeout=10)
-            connection.request("POST", "/stop", headers={"X-Live-Token": token})
-            assert connection.getresponse().status == 200
-    assert stops == [1]
-    assert lines[1:] == ["stop: asked for on the live page"]
+    with LiveView(LiveAddress(), charts, "the whole sweep", lambda: stops.append(1), lines.append) as opened:
+        opened.lines, opened.stops = lines, stops
+        yield opened
 
 
-def test_a_row_that_cannot_be_counted_ends_the_page_and_not_the_run(tmp_path, charts, spec):
+def port_of(view):
+    return int(view.lines[0].rstrip("/").rpartition(":")[2])
+
+
+def page_of(view):
+    connection = http.client.HTTPConnection("127.0.0.1", port_of(view), timeout=10)
+    connection.request("GET", "/")
+    text = connection.getresponse().read().decode()
+    connection.close()
+    return text
+
+
+def message_of(view):
+    """The first event that a new viewer gets."""
+    connection = http.client.HTTPConnection("127.0.0.1", port_of(view), timeout=10)
+    connection.request("GET", "/events")
+    answer = connection.getresponse()
+    while not (line := answer.readline()).startswith(b"data:"):
+        assert line
+    answer.close()
+    connection.close()
+    return json.loads(line.removeprefix(b"data:"))
+
+
+def directory(tmp_path, number=1):
+    return RunDirectory(tmp_path / "tiny" / f"run-01_{number}")
+
+
+@pytest.mark.parametrize("host", ["", "127.0.0.1"])
+def test_a_taken_port_is_one_line_and_the_run_goes_on(tmp_path, charts, spec, host):
+    other = LiveServer(LiveAddress(), lambda *_: {}, lambda: None)
     lines = []
-    with LiveRun(0, charts, pytest.fail, lines.append) as live:
-        live.begin(RunDirectory(tmp_path / "tiny" / "run-01_1"), spec)
-        live.add([sample(sample_count=0)], 1.0)
-        live.add([sample()], 2.0)
-    assert len(lines) == 2
-    assert lines[1].startswith("LIVE: the page is not updated any more (ZeroDivisionError(")
+    address = LiveAddress("127.0.0.1", other.port, "a token" if host else "")
+    with LiveView(address, charts, "the load", pytest.fail, lines.append) as view:
+        view.announce("run 1 of 2")
+        view.begin(directory(tmp_path), spec)
+        view.add([sample()], 1.0)
+        view.conclude("VALID")
+    where = f"{host}:{other.port}" if host else other.port
+    other.end()
+    assert lines == [f"LIVE={where} cannot be used (Address already in use); there is no live page"]
+
+
+def test_a_host_that_is_another_machine_is_one_line_too(tmp_path, charts, spec):
+    lines = []
+    with LiveView(LiveAddress("192.0.2.1", 8090, "a token"), charts, "the load", pytest.fail, lines.append) as view:
+        view.begin(directory(tmp_path), spec)
+    assert lines == ["LIVE=192.0.2.1:8090 cannot be used (Cannot assign requested address); there is no live page"]
+
+
+def test_a_second_request_to_stop_does_not_end_jmeter_at_once(tmp_path, view, spec):
+    view.begin(directory(tmp_path), spec)
+    page = page_of(view)
+    assert "Stop the whole sweep</button>" in page
+    token = page.rpartition('"token": "')[2].partition('"')[0]
+    for _ in range(2):
+        connection = http.client.HTTPConnection("127.0.0.1", port_of(view), timeout=10)
+        connection.request("POST", "/stop", headers={"X-Live-Token": token})
+        assert connection.getresponse().status == 200
+    assert view.stops == [1]
+    assert view.lines[1:] == ["stop: asked for on the live page"]
+
+
+def test_a_row_that_cannot_be_counted_ends_the_page_and_not_the_run(tmp_path, view, spec):
+    view.begin(directory(tmp_path), spec)
+    view.add([sample(sample_count=0)], 1.0)
+    view.add([sample()], 2.0)
+    assert len(view.lines) == 2
+    assert view.lines[1].startswith("LIVE: the page is not updated any more (ZeroDivisionError(")
+
+
+def test_one_address_shows_each_run_of_a_series_and_the_results_before_it(tmp_path, view, spec):
+    view.announce("sweep-01: level 1 of 2, 5 users; about 5 min left")
+    before = message_of(view)
+    assert (before["run"], before["starting"], before["points"], before["earlier"]) == ("", True, [], [])
+    assert before["heading"] == "sweep-01: level 1 of 2, 5 users; about 5 min left"
+    assert "Before the first run" in page_of(view)
+
+    view.begin(directory(tmp_path), spec)
+    view.add([sample()], 1.0)
+    summary = summary_of(two_users(), record())
+    view.end(summary, "run-01_1.md")
+    view.conclude("run-01_1: VALID, p90 1000 ms")
+    view.announce("sweep-01: level 2 of 2, 9 users; about 2 min left")
+    between = message_of(view)
+    assert (between["run"], between["starting"], between["over"]) == ("tiny/run-01_1", True, False)
+    assert between["end"]["report"] == "run-01_1.md"
+    assert [tile[:2] for tile in between["end"]["tiles"][:2]] == [["users", "2"], ["samples", "100"]]
+
+    view.begin(directory(tmp_path, 2), spec)
+    during = message_of(view)
+    assert (during["run"], during["starting"], during["end"]) == ("tiny/run-01_2", False, None)
+    assert (during["points"], during["now"]) == ([], None)  # nothing of the run before
+    assert during["earlier"] == [["sweep-01: level 1 of 2, 5 users", "run-01_1: VALID, p90 1000 ms"]]
+    assert "tiny/run-01_2" in page_of(view)
+    assert len(view.lines) == 1  # the address is printed once
+
+
+def test_a_run_that_failed_is_listed_with_its_line(view):
+    view.announce("run 1 of 2, tiny")
+    view.conclude("scripts/run ended with code 2: no Java")
+    assert message_of(view)["earlier"] == [["run 1 of 2, tiny", "scripts/run ended with code 2: no Java"]]

@@ -21,6 +21,7 @@ from harness.overload.record import FINISHED
 from harness.overload.report_files import write_overload_report
 from harness.overload.runner import OverloadRunner
 from harness.plan.goal import Goal
+from harness.report.watchers import Watchers
 from harness.run.context import RunContext, ready_jmeter
 from harness.run.request import Names, resolve_request
 from harness.sweep.record import CAPACITY, SweepRun
@@ -77,7 +78,7 @@ def test_a_variant_is_measured_with_a_system_of_its_own_and_its_report_is_writte
         context = RunContext(ready_jmeter(request, reports), interrupts, Console(), guardian)
         files = reserve_overload(reports, "tiny")
         record = replace(RECORD, name=files.name, plan="tiny", variants=(variant,), level_s=1)
-        runner = OverloadRunner(record, files, {variant: request}, context)
+        runner = OverloadRunner(record, files, {variant: request}, context, Watchers())
         assert runner.run(None) is None
     write_overload_report(files, runner.record)
     assert files.read() == runner.record

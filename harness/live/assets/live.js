@@ -3,10 +3,9 @@
 
 function startLive(about) {
   const byId = (id) => document.getElementById(id);
-  const series = {}; // by chart: {one, lines}
+  const series = {}; // by chart: {spec, one}
   let width = 10; // s, of all charts
   let last = null; // the newest point
-  let run = "";
 
   function chart(key, title, unit, names) {
     const figure = element("figure", { className: "chart" });
@@ -51,18 +50,26 @@ function startLive(about) {
       set("users", at, [users]);
       if (!last || at >= last[0]) last = [at, users, samples, ...times];
     }
-    if (last) grow(last[0]);
+    if (all.length) grow(last[0]);
   }
 
+  // A table of the same size keeps its cells, so that a reader can select text in it.
   function table(id, heads, rows) {
     const place = byId(id);
     place.hidden = rows.length === 0;
-    const isText = (column) => column === 0 || id === "causes" || id === "goals";
-    const head = element("tr", {}, ...heads.map((words, column) => element("th", { textContent: words, className: isText(column) ? "" : "figure" })));
-    const body = rows.map((cells) => element("tr", {}, ...cells.map((words, column) => element("td", {
-      textContent: words, className: `${isText(column) ? "" : "figure"} ${words === "missed" ? "problem" : ""}`,
-    }))));
-    place.querySelector(".scroll").replaceChildren(element("table", {}, element("thead", {}, head), element("tbody", {}, ...body)));
+    const size = `${heads} ${rows.length}`;
+    const classOf = (column) => (column === 0 || ["causes", "goals", "earlier"].includes(id) ? "" : "figure");
+    if (place.dataset.size !== size) {
+      place.dataset.size = size;
+      const head = element("tr", {}, ...heads.map((words, column) => element("th", { textContent: words, className: classOf(column) })));
+      const body = rows.map((cells) => element("tr", {}, ...cells.map(() => element("td", {}))));
+      place.querySelector(".scroll").replaceChildren(element("table", {}, element("thead", {}, head), element("tbody", {}, ...body)));
+    }
+    const cells = place.querySelectorAll("td");
+    rows.flat().forEach((words, at) => {
+      if (cells[at].textContent !== words) cells[at].textContent = words;
+      cells[at].className = `${classOf(at % heads.length)} ${words === "missed" ? "problem" : ""}`;
+    });
   }
 
   function tiles(all) {
@@ -71,8 +78,9 @@ function startLive(about) {
   }
 
   function tables(now) {
-    const current = last ? [["users", plainNumber(last[1]), ""], ["in the last second", last[2], "samples"],
-      ...about.times.map((name, at) => [name, last[3 + at] == null ? "–" : plainNumber(last[3 + at]), "ms"])] : [];
+    const timeText = (value) => (value == null ? "–" : plainNumber(value));
+    const current = last ? [["users", plainNumber(last[1]), ""], ["last second", plainNumber(last[2]), "samples/s"],
+      ...about.times.map((name, at) => [`${name} of it`, timeText(last[3 + at]), "ms"])] : [];
     tiles([...now.tiles, ...current]);
     byId("clock").textContent = now.left ? `${now.passed} passed, ${now.left} left.` : `${now.passed} passed.`;
     table("goals", ["goal", "measured", "result"], now.goals);
@@ -81,28 +89,41 @@ function startLive(about) {
     table("uses", ["process", "CPU % of one core", "memory MB"], now.uses);
   }
 
-  const source = new EventSource("events");
+  function ended(end) {
+    byId("state").textContent = end.verdict;
+    byId("head").className = `judged ${end.state}`;
+    byId("clock").textContent = `The load has ended; the tiles are those of the report ${end.report}.`;
+    tiles(end.tiles);
+  }
+
+  const source = new EventSource(`events${location.search}`); // with the token, if the address has one
   source.onopen = () => { byId("link").textContent = ""; };
   source.onerror = () => { byId("link").textContent = "no connection to the run: trying again"; };
   source.onmessage = ({ data }) => {
     const message = JSON.parse(data);
-    if (run && message.run !== run) return location.reload(); // another run has this address now
-    run = message.run;
+    if (message.run !== about.run) {
+      source.close();
+      location.reload(); // another run has this address now
+      return;
+    }
     points(message.points);
     if (last) byId("state").textContent = "running";
+    else if (message.starting) byId("state").textContent = "starting";
+    byId("heading").textContent = message.heading && `${message.starting ? "Next" : "Now"}: ${message.heading}.`;
     if (message.now) tables(message.now);
-    if (message.end) {
+    if (message.end) ended(message.end);
+    table("earlier", ["run", "result"], message.earlier);
+    if (message.over) {
       source.close();
-      byId("state").textContent = message.end.verdict;
-      byId("head").className = `judged ${message.end.state}`;
-      byId("clock").textContent = `The load has ended; the tiles are those of the report ${message.end.report}.`;
+      if (!message.end) byId("state").textContent = "ended without a report";
+      byId("heading").textContent = message.heading && "The command has ended.";
       byId("stop").disabled = true;
-      tiles(message.end.tiles);
     }
   };
   byId("stop").addEventListener("click", async () => {
+    if (!confirm(`Stop ${about.stops}? JMeter finishes its running samples, and a report is written.`)) return;
     byId("stop").disabled = true;
-    const answer = await fetch("stop", { method: "POST", headers: { "X-Live-Token": about.token } });
+    const answer = await fetch(`stop${location.search}`, { method: "POST", headers: { "X-Live-Token": about.token } });
     byId("link").textContent = answer.ok ? "stopping: JMeter finishes its running samples" : "the stop was refused";
   });
 }

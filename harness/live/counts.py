@@ -1,0 +1,122 @@
+"""Counts the samples of a running load for its live page, all samples of a second at once, because each costs CPU."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+
+from harness.base.units import MS_PER_S
+from harness.jtl.sample import TRANSACTION_MESSAGE, Sample, generator_of
+from harness.metrics.causes import cause_of
+from harness.metrics.figures import LOAD, ONCE, ErrorKind, Group, LabelCounts
+from harness.metrics.tally import LabelKey, SampleTally, group_of
+from harness.metrics.timeline import Source
+
+# So many threads are remembered; in the open model each user is another one.
+_THREADS_MAX = 100_000
+_SOURCE = Source(0, "")
+
+
+@dataclass
+class Ended:
+    """Samples by the second in which they ended (s since 1970): their times in ms, and how many of them failed.
+
+    `first_start_ms` is the start of the first one in the file; without samples it is 0.
+    """
+
+    seconds: dict[int, list[int]] = field(default_factory=dict)
+    error_counts: Counter[int] = field(default_factory=Counter)
+    first_start_ms: int = 0
+
+
+class _Cell:
+    """A label of a group: its counts, and the times of its new samples, which are added all at once."""
+
+    def __init__(self) -> None:
+        # Sizes and latency are not counted: the page shows neither.
+        self.counts = LabelCounts(received_bytes=None, sent_bytes=None, latency_sum_ms=None, connect_sum_ms=None)
+        self.times_ms: list[int] = []
+
+
+class LiveCounts:
+    """The counts of all samples so far, equal to those of a report of the same samples."""
+
+    def __init__(self, once_labels: Iterable[str] = ()) -> None:
+        self._tally = SampleTally(once_labels, with_timeline=False)
+        self._cells: dict[LabelKey, _Cell] = {}
+        # By thread name: its group without regard to labels, and its load generator.
+        self._threads: dict[str, tuple[str, str]] = {}
+        self._users: dict[str, int] = {}
+
+    @property
+    def users(self) -> int:
+        """The active users of all load generators."""
+        return sum(self._users.values())
+
+    def groups(self) -> tuple[Group, ...]:
+        """Return the groups that have samples, labels in order of first appearance."""
+        return self._tally.groups()
+
+    def error_kinds(self) -> tuple[ErrorKind, ...]:
+        """Return every kind of error, the most frequent first."""
+        return self._tally.error_kinds()
+
+    def add(self, samples: Sequence[Sample]) -> tuple[Ended, Ended]:
+        """Count samples; return the requests and the transactions among them by second."""
+        ended = Ended(), Ended()
+        cells, threads, users = self._cells, self._threads, self._users
+        changed: dict[int, _Cell] = {}
+        for (
+            start_ms, elapsed_ms, label, code, message, thread_name, _, failure, _, _, active, _, _,
+            sample_count, error_count, _, _,
+        ) in samples:  # fmt: skip
+            group, generator = threads.get(thread_name) or self._thread(thread_name)
+            if active is not None:
+                users[generator] = active
+            is_transaction = message.startswith(TRANSACTION_MESSAGE)
+            cell = cells.get((group, label, is_transaction)) or self._cell(group, label, is_transaction)
+            times_ms, counts = cell.times_ms, cell.counts
+            if not times_ms:
+                changed[id(cell)] = cell
+            end_ms = start_ms + elapsed_ms
+            part = ended[is_transaction]
+            second = part.seconds.get(end_ms // MS_PER_S)
+            if second is None:
+                second = part.seconds[end_ms // MS_PER_S] = []
+                part.first_start_ms = part.first_start_ms or start_ms
+            if sample_count == 1:
+                times_ms.append(elapsed_ms)
+                second.append(elapsed_ms)
+            else:
+                each_ms = [elapsed_ms // sample_count] * sample_count
+                times_ms += each_ms
+                second += each_ms
+            counts.elapsed_sum_ms += elapsed_ms
+            if counts.first_ms is None or start_ms < counts.first_ms:
+                counts.first_ms = start_ms
+            if end_ms > counts.last_ms:
+                counts.last_ms = end_ms
+            if error_count:
+                counts.error_count += error_count
+                part.error_counts[end_ms // MS_PER_S] += error_count
+                cause, example = cause_of(failure, message)
+                self._tally.add_kind((label, code, cause), error_count, start_ms, start_ms, example)
+        for cell in changed.values():
+            cell.counts.histogram.add_all(cell.times_ms)
+            cell.times_ms.clear()
+        return ended
+
+    def _thread(self, thread_name: str) -> tuple[str, str]:
+        """Return group and load generator of a thread, and remember them."""
+        if len(self._threads) >= _THREADS_MAX:
+            self._threads.clear()
+        found = self._threads[thread_name] = group_of(thread_name, "", frozenset()), generator_of(thread_name)
+        return found
+
+    def _cell(self, group: str, label: str, is_transaction: bool) -> _Cell:
+        """Return where the samples of a label are counted, for the first of them in a group of threads."""
+        cell = self._cells[group, label, is_transaction] = _Cell()
+        key = (ONCE if group == LOAD and label in self._tally.once else group, label, is_transaction)
+        self._tally.labels[key] = {_SOURCE: cell.counts}
+        return cell

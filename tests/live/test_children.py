@@ -1,0 +1,114 @@
+"""Runs that are child processes on the live page: all that it needs is in their run directories."""
+
+import json
+from dataclasses import asdict
+
+import pytest
+
+from harness.live.children import ChildFollower
+from harness.run.child import ChildRun
+from harness.run.directory import RunDirectory
+from harness.run.result import RunEnd
+from tests.support.factories import record, two_users
+from tests.support.summaries import summary_of
+
+HEADER = (
+    "timeStamp,elapsed,label,responseCode,responseMessage,threadName,success,failureMessage,bytes,sentBytes,"
+    "grpThreads,allThreads,Latency,Connect\n"
+)
+ROW = "1000000,100,Pay,200,OK,Users 1-1,true,,10,10,1,1,90,1\n"
+
+
+class View:
+    """Notes what it is told."""
+
+    def __init__(self):
+        self.shown, self.labels, self.ended = [], [], []
+
+    def show(self, directory, goal, load, once_labels):
+        self.shown.append((directory.name, goal.limits["p90_ms"], load.users, once_labels))
+
+    def add(self, samples, _passed_s):
+        self.labels += [sample.label for sample in samples]
+
+    def end(self, summary, report):
+        self.ended.append((summary.verdict.state, report))
+
+    def announce(self, heading):
+        pass
+
+
+@pytest.fixture
+def view():
+    return View()
+
+
+@pytest.fixture
+def follower(view, monkeypatch):
+    monkeypatch.setattr("harness.live.children._PERIOD_S", 0.0)
+    return ChildFollower(view)
+
+
+@pytest.fixture
+def child(tmp_path):
+    return ChildRun("tiny", (), {"reports": tmp_path / "reports"}, tmp_path / "1.log")
+
+
+@pytest.fixture
+def directory(tmp_path):
+    found = RunDirectory(tmp_path / "reports" / "tiny" / "run-01_1")
+    found.path.mkdir(parents=True)
+    return found
+
+
+def begun(child, directory):
+    """Write what scripts/run writes when a load starts."""
+    child.result.write_text(json.dumps(asdict(RunEnd(run="tiny/run-01_1"))))
+    directory.write_run(record(state="running").to_json())
+    directory.samples.write_text(HEADER + ROW)
+
+
+def test_a_run_is_shown_when_its_load_starts_with_every_sample_and_its_verdict(view, follower, child, directory):
+    follower.poll(child)  # the system starts
+    assert view.shown == []
+    begun(child, directory)
+    follower.poll(child)
+    follower.poll(child)
+    assert view.shown == [("run-01_1", 1000, 2, ("Create",))]
+    assert view.labels == ["Pay"]
+    with directory.samples.open("a") as out:
+        out.write(ROW.replace("Pay", "Refund"))
+    directory.summary_json.write_text(json.dumps(summary_of(two_users(), record()).to_json()))
+    follower.ended(child)
+    assert view.labels == ["Pay", "Refund"]
+    assert [state for state, _ in view.ended] == [summary_of(two_users(), record()).verdict.state]
+
+
+def test_a_run_without_a_report_has_no_end_and_the_next_one_is_shown(view, follower, child, directory):
+    begun(child, directory)
+    follower.poll(child)
+    follower.ended(child)
+    assert view.ended == []
+    follower.announce("run 2")
+    follower.poll(child)
+    assert [name for name, *_ in view.shown] == ["run-01_1", "run-01_1"]
+
+
+def test_a_file_that_replaced_the_samples_is_not_read(view, follower, child, directory):
+    begun(child, directory)
+    follower.poll(child)
+    draft = directory.path / "draft"
+    draft.write_text(HEADER + ROW * 3)
+    draft.replace(directory.samples)  # as the masking of secrets does
+    follower.ended(child)
+    assert view.labels == ["Pay"]
+
+
+@pytest.mark.parametrize("text", ["not JSON", '{"format_version": 99}'])
+def test_files_that_cannot_be_read_end_no_series(view, follower, child, directory, text):
+    begun(child, directory)
+    directory.run_json.write_text(text)
+    follower.poll(child)
+    child.result.write_text(text)
+    follower.ended(child)
+    assert view.shown == []
