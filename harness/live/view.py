@@ -11,8 +11,8 @@ from typing import Any
 from harness.base.log import Log
 from harness.compare.result import RunResult
 from harness.jtl.sample import Sample
-from harness.live.page_address import LiveAddress
 from harness.live.page import live_page
+from harness.live.page_address import LiveAddress
 from harness.live.server import LiveServer
 from harness.live.state import LiveState
 from harness.live.telemetry_tail import TelemetryTail
@@ -186,4 +186,3 @@ class _LiveRun:
             "tiles": [[tile.title, tile.value, tile.unit] for tile in tiles(result)],
             "report": report,
         }
-

@@ -110,6 +110,7 @@ class OverloadRunner:
                 directory.discard()
                 self._write(replace(self.record, under_way=None))
         with self._context.interrupts.held():
+            self._watchers.finish()
             summary = write_report(directory)
             self._watchers.end(summary, shown(directory.report))
             if run.interrupted:

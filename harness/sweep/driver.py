@@ -242,6 +242,7 @@ class _Sweep:
 
         directory, run = levels.measure(self._record, step, began)
         with self._context.interrupts.held():
+            self._watchers.finish()
             summary = write_report(directory)
             self._watchers.end(summary, shown(directory.report))
             result = RunResult.of(summary)
