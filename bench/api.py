@@ -31,6 +31,7 @@ _WHOLE = "samples()"
 _CALLS = {
     "table()": f"found = run.table(); found = found[~found.is_total]; {_SUMS}",
     "per_second()": f"found = run.per_second(); {_SUMS}",
+    "per_second(by_label=True)": f"found = run.per_second(by_label=True); found = found[~found.is_total]; {_SUMS}",
     "timeline()": f"found = run.timeline(); {_SUMS}",
     "samples(chunk_rows=100_000)": (
         "chunks = run.samples(chunk_rows=100_000)\n"

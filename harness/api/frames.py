@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from itertools import islice
 
 import numpy
 import pandas
@@ -10,8 +11,11 @@ from pandas import DataFrame
 
 from harness.base.errors import UsageError
 from harness.compare.comparison import Comparison
-from harness.metrics.figures import PERCENTILES, LabelFigures
+from harness.export.rows import SECOND_COLUMNS, Value, second_rows
+from harness.metrics.figures import LOAD, PERCENTILES, TOTAL, LabelFigures
 from harness.metrics.histogram import Histogram
+from harness.metrics.instruments import kind_of
+from harness.metrics.label_seconds import SortedSeconds
 from harness.metrics.metric import AVERAGE, percentile
 from harness.metrics.tally import SampleTally
 from harness.metrics.timeline import SPAN_MAX_S, SecondSeries
@@ -21,6 +25,9 @@ from harness.report.tables import Rows, rows_of
 
 _INTEGER, _NULLABLE, _FLOAT = "int64", "Int64", "float64"
 _TIME = "datetime64[s]"
+_ROWS_PER_BATCH = 50_000
+# The whole numbers of a second that may be unknown.
+_MAY_LACK = ("active_users", "received_bytes", "sent_bytes")
 
 
 def texts(values: Sequence[str]) -> pandas.Categorical:
@@ -28,6 +35,19 @@ def texts(values: Sequence[str]) -> pandas.Categorical:
     numbers = {text: number for number, text in enumerate(dict.fromkeys(values))}
     codes = numpy.fromiter(map(numbers.__getitem__, values), dtype=_INTEGER, count=len(values))
     return pandas.Categorical.from_codes(codes, categories=pandas.Index(list(numbers), dtype="str"))
+
+
+def joined(parts: Iterable[DataFrame]) -> DataFrame:
+    """Return the rows of all parts, of which there is one at least; categories in order of first appearance."""
+    found = list(parts)
+    return DataFrame(
+        {
+            name: pandas.api.types.union_categoricals([part[name] for part in found])
+            if isinstance(found[0][name].dtype, pandas.CategoricalDtype)
+            else pandas.concat([part[name] for part in found], ignore_index=True)
+            for name in found[0].columns
+        }
+    )
 
 
 def table_frame(groups: Iterable[Rows], percentiles: Sequence[str]) -> DataFrame:
@@ -73,6 +93,43 @@ def second_frame(tally: SampleTally) -> DataFrame:
                 dtype=_FLOAT,
             ),
             "active_users": pandas.array([one.active_users for one in seconds], dtype=_NULLABLE),
+        }
+    )
+
+
+def label_second_frame(seconds: SortedSeconds, origin_s: int | None) -> DataFrame:
+    """Return a row per second and label, in order of time; in each second TOTAL of the load comes last.
+
+    Seconds count from `origin_s` (since 1970), without a load from the first one.
+    """
+    rows, parts = second_rows(seconds), []
+    first_s = origin_s if origin_s is not None else (seconds.span_s or (0, 0))[0]
+    while batch := list(islice(rows, _ROWS_PER_BATCH)):
+        parts.append(_label_seconds(batch, first_s))
+    found = joined(parts)
+    # A label may be called TOTAL, too; the TOTAL of its second follows it.
+    is_last = found.second != found.second.shift(-1)
+    is_total = (found.group == LOAD) & (found.label == TOTAL) & ~found.is_transaction & is_last
+    found.insert(found.columns.get_loc("is_transaction"), "is_total", is_total)
+    return found
+
+
+def _label_seconds(rows: Sequence[Sequence[Value]], first_s: int) -> DataFrame:
+    columns = [name for name, _ in SECOND_COLUMNS]
+    values = dict(zip(columns, zip(*rows, strict=True), strict=True))
+    time_s = numpy.array(values.pop("time_s"), dtype=_INTEGER)
+    group, label, kind = (values.pop(name) for name in ("group", "label", "kind"))
+    types = {
+        name: _NULLABLE if name in _MAY_LACK else _FLOAT if kind is float else _INTEGER for name, kind in SECOND_COLUMNS
+    }
+    return DataFrame(
+        {
+            "second": time_s - first_s,
+            "time": pandas.DatetimeIndex(time_s.astype(_TIME)).tz_localize("UTC"),
+            "group": texts(group),
+            "label": texts(label),
+            "is_transaction": numpy.array([one == kind_of(is_transaction=True) for one in kind], dtype=bool),
+            **{name: pandas.Series(column, dtype=types[name]) for name, column in values.items()},
         }
     )
 

@@ -10,11 +10,12 @@ from typing import overload
 
 from pandas import DataFrame
 
-from harness.api.frames import second_frame, table_frame, timeline_frame
-from harness.api.sample_frames import joined, sample_frames
+from harness.api.frames import joined, label_second_frame, second_frame, table_frame, timeline_frame
+from harness.api.sample_frames import sample_frames
 from harness.base.errors import UsageError
 from harness.base.toolchain import ROOT
 from harness.compare.sources import find_paths, read_summary, split_choice
+from harness.export.files import seconds_of
 from harness.history.pin_files import runs_of_pins
 from harness.jtl.inputs import Input, opened, resolve
 from harness.jtl.kind import TALLY
@@ -108,16 +109,24 @@ class Run:
         summary = summary_of_jtls(self._samples, self._counting(window))
         return table_frame(Selection().view(summary, self.name).groups, wanted)
 
-    def per_second(self) -> DataFrame:
-        """Return a row per second of the load: what was counted, and the users.
+    def per_second(self, by_label: bool = False) -> DataFrame:
+        """Return a row per second of the load: what was counted, and the users; with `by_label` a row per label.
 
         Columns: `second` (int64), `time` (its beginning, datetime64 in UTC), `sample_count`, `error_count` (int64),
         `average_ms` (float64, NaN without samples), `active_users` (Int64). Transactions are not counted, because their
         requests are; unless there is nothing else.
 
+        With `by_label`: a row per second and label with samples, and one of TOTAL of the load, as `aggregate.py export`
+        writes them: also `group`, `label` (categories), `is_total`, `is_transaction` (bool), `min_ms`, `p50_ms`, …,
+        `max_ms` (int64), `received_bytes`, `sent_bytes` (Int64). Percentiles are exact. The samples are read one by
+        one, and each takes 24 bytes meanwhile.
+
         UsageError when the samples are not on this machine, or are of more than a month.
         """
-        return second_frame(self._tally)
+        if not by_label:
+            return second_frame(self._tally)
+        self._refuse_tally()
+        return label_second_frame(seconds_of(self._samples, self._once_labels, self.columns), self._origin_s)
 
     def timeline(self) -> DataFrame:
         """Return the response times over time: exact percentiles of the intervals of the report's charts.
@@ -154,12 +163,15 @@ class Run:
         found = self._sample_frames(chunk_rows or _CHUNK_ROWS)
         return joined(found) if chunk_rows is None else found
 
-    def _sample_frames(self, chunk_rows: int) -> Iterator[DataFrame]:
-        files = self._samples
-        for given in files:
+    def _refuse_tally(self) -> None:
+        for given in self._samples:
             with opened(given) as file:
                 if file.kind == TALLY:
                     raise UsageError(f"{given.name}: a tally, which contains no samples", "name the JTLs")
+
+    def _sample_frames(self, chunk_rows: int) -> Iterator[DataFrame]:
+        self._refuse_tally()
+        files = self._samples
         rows = each_sample(files, self.columns)
         paths = [given.name for given in files]
         names = short_names(paths) if len(paths) > 1 else [Path(paths[0]).name]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from itertools import islice
 from typing import Any
 
@@ -77,16 +77,3 @@ def _integers(values: Sequence[int | None]) -> pandas.arrays.IntegerArray:
         return pandas.arrays.IntegerArray(numpy.array(values, dtype=_INTEGER), numpy.zeros(len(values), dtype=bool))
     unknown = numpy.array([value is None for value in values], dtype=bool)
     return pandas.arrays.IntegerArray(numpy.array([value or 0 for value in values], dtype=_INTEGER), unknown)
-
-
-def joined(parts: Iterable[DataFrame]) -> DataFrame:
-    """Return the rows of all parts, of which there is one at least; categories in order of first appearance."""
-    found = list(parts)
-    return DataFrame(
-        {
-            name: pandas.api.types.union_categoricals([part[name] for part in found])
-            if isinstance(found[0][name].dtype, pandas.CategoricalDtype)
-            else pandas.concat([part[name] for part in found], ignore_index=True)
-            for name in found[0].columns
-        }
-    )

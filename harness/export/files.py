@@ -42,15 +42,22 @@ def record_of(directory: RunDirectory) -> RunRecord:
 
 def read_seconds(directory: RunDirectory, once_labels: Sequence[str]) -> SortedSeconds:
     """Return the seconds of all labels of a run; progress goes to standard error. UsageError without samples."""
-    counted = LabelSeconds(once_labels)
-    for file, sample in each_sample([Input(str(path), path) for path in directory.all_samples]):
+    return seconds_of([Input(str(path), path) for path in directory.all_samples], once_labels)
+
+
+def seconds_of(
+    inputs: Sequence[Input], once_labels: Sequence[str], columns: Sequence[str] | None = None
+) -> SortedSeconds:
+    """Return the seconds of all labels of JTLs, as `read_seconds`; `columns` are for files without a header line."""
+    counted, name = LabelSeconds(once_labels), inputs[0].name
+    for file, sample in each_sample(inputs, columns):
         counted.add(sample, file)
     seconds = counted.sort()
     if not seconds.sample_count:
-        raise UsageError(f"{directory.samples}: no samples", "name a run with samples")
+        raise UsageError(f"{name}: no samples", "name a run with samples")
     first_s, last_s = seconds.span_s or (0, 0)
     if last_s - first_s > SPAN_MAX_S:
-        what = f"{directory.samples}: its samples span {units.duration_text(last_s - first_s)}"
+        what = f"{name}: its samples span {units.duration_text(last_s - first_s)}"
         raise UsageError(what, "a clock was set: remove the samples with wrong times")
     return seconds
 

@@ -108,6 +108,39 @@ def test_each_second_has_its_samples_and_users(small):
     assert seconds.time[1] == datetime.fromtimestamp(1_700_000_001, UTC)
 
 
+def test_the_seconds_of_each_label_are_those_of_the_export(reports, tmp_path):
+    run, output = open_run("tiny/run-01_1", reports), tmp_path / "out"
+    assert main(["export", str(run.directory.path), "--format", "csv", "--into", str(output)]) == 0
+    with next(output.rglob("seconds.csv")).open(newline="") as lines:
+        expected = list(csv.DictReader(lines))
+    found = plain(run.per_second(by_label=True))
+    assert len(found) == len(expected) > 200
+    for row, cells in zip(found, expected, strict=True):
+        assert row.pop("time").timestamp() == row.pop("second") + run.summary.origin_s == float(cells.pop("time_s"))
+        assert row.pop("is_transaction") == (cells.pop("kind") == "transaction")
+        assert row.pop("is_total") == (row["label"] == "TOTAL")
+        assert row.pop("group") == cells.pop("group") and row.pop("label") == cells.pop("label")
+        assert row == {key: float(cell) if cell else None for key, cell in cells.items()}
+
+
+def test_the_total_of_each_second_is_that_of_the_seconds(small):
+    run = read_jtl(small)
+    total = run.per_second(by_label=True).query("is_total")
+    assert [*zip(total.second, total.sample_count, total.average_ms, strict=True)] == [
+        (0, 1, 100.0), (1, 2, 600.0), (3, 1, 50.0),
+    ]  # fmt: skip
+
+
+def test_a_label_that_is_called_total_is_no_total(tmp_path):
+    path = tmp_path / "total.jtl"
+    path.write_text(SMALL.replace("Home", "TOTAL"))
+    found = read_jtl(path).per_second(by_label=True)
+    named = found[found.label == "TOTAL"]
+    assert [*zip(named.second, named.is_total, named.sample_count, strict=True)] == [
+        (0, False, 1), (0, True, 1), (1, False, 1), (1, True, 2), (3, True, 1),
+    ]  # fmt: skip
+
+
 def test_the_timeline_is_that_of_the_report_and_has_all_percentiles(reports, small):
     run = open_run("tiny/run-01_1", reports)
     stored = json.loads((reports / "tiny" / "run-01_1.json").read_text())["timeline"]
