@@ -12,6 +12,7 @@ from typing import BinaryIO
 from harness.base.config import load_toml
 from harness.base.errors import UsageError
 from harness.base.masking import masked_file, masked_line
+from harness.base.packed import beginning_of, is_part
 from harness.base.secrecy import AWS_VARIABLES, is_common_word
 from harness.base.spellings import LEAST_LENGTH, Spellings
 
@@ -72,17 +73,33 @@ def mask_secrets(folder: Path, values: Iterable[str], *, but: Path | None = None
     changed = []
     for path in sorted(folder.rglob("*")) if spellings else []:
         is_ours = path.is_file() and not path.is_symlink() and (but is None or but not in path.parents)
+        is_ours = is_ours and not is_part(path.name)
         if is_ours and _may_hold(path, spellings) and _rewrite(path, spellings):
             changed.append(path.relative_to(folder).as_posix())
     return tuple(changed)
 
 
+def masked_rows(rows: bytes, spellings: Spellings) -> bytes:
+    """Return whole lines of a CSV JTL with ••• in place of every value."""
+    if not spellings.may_be_in(rows):
+        return rows
+    return b"".join(masked_line(line, spellings, is_table=True) for line in rows.splitlines(keepends=True))
+
+
+def _start_of(path: Path) -> int:
+    """Return the offset of the first byte that is not in a packed file beside this one, where it is masked."""
+    beginning = beginning_of(path)
+    return beginning.text_bytes if beginning else 0
+
+
 def _may_hold(path: Path, spellings: Spellings) -> bool:
-    with path.open("rb") as stream:
-        if path.stat().st_size == 0:
-            return False
-        with mmap.mmap(stream.fileno(), 0, access=mmap.ACCESS_READ) as data:
-            return spellings.may_be_in(data)
+    start, size = _start_of(path), path.stat().st_size
+    if size <= start:
+        return False
+    start -= start % mmap.ALLOCATIONGRANULARITY
+    length = size - start
+    with path.open("rb") as stream, mmap.mmap(stream.fileno(), length, access=mmap.ACCESS_READ, offset=start) as data:
+        return spellings.may_be_in(data)
 
 
 def _rewrite(path: Path, spellings: Spellings) -> bool:
@@ -90,6 +107,8 @@ def _rewrite(path: Path, spellings: Spellings) -> bool:
     draft = path.with_name(f".{path.name}.masked")
     is_changed, is_binary = False, _is_binary(path)
     with path.open("rb") as stream, draft.open("wb") as out:
+        stream.seek(_start_of(path))
+        out.seek(stream.tell())  # a hole, like that of the original
         for chunk in _chunks(stream, path):
             masked = _masked(chunk, spellings, is_binary=is_binary, is_table=path.suffix in _TABLES)
             is_changed = is_changed or masked != chunk
@@ -122,5 +141,5 @@ def _masked(chunk: bytes, spellings: Spellings, *, is_binary: bool, is_table: bo
     if is_binary:
         return spellings.masked(chunk, lambda length: b"*" * length)
     if is_table and not chunk.lstrip().startswith(b"<"):
-        return b"".join(masked_line(line, spellings, is_table=True) for line in chunk.splitlines(keepends=True))
+        return masked_rows(chunk, spellings)
     return masked_file(chunk, spellings)

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, BinaryIO
 
 from harness.base.config import did_you_mean
 from harness.base.errors import UsageError
+from harness.base.packed import Beginning, beginning_of, packed_path
 from harness.base.units import BYTES_PER_MB
 from harness.jtl.kind import kind_of
 from harness.jtl.sample import SAMPLES_NAME, samples_number
@@ -21,6 +22,7 @@ from harness.jtl.streams import (
     GZIP_MAGIC,
     UTF_16_MARKS,
     ChunkStream,
+    FirstBytes,
     Source,
     buffered,
     gunzipped,
@@ -38,6 +40,7 @@ _PACKED = ("", ".gz", ".zst")
 _GLOB_CHARACTERS = frozenset("*?[")
 _NAMES_SHOWN = 5
 _HEAD_BYTES = 64 * 1024
+_COPY_BYTES = 256 * 1024
 _PIPE_IN = "pipe a JTL into it (ssh host cat samples.jtl | ./aggregate.py table -), or name a file"
 
 
@@ -87,8 +90,14 @@ def _input(path: Path) -> Input:
 def _identity(source: Input) -> object:
     if source.path is None:
         return source.url
-    status = _status(source.path)
+    status = _status(_growing(source.path))
     return (status.st_dev, status.st_ino)
+
+
+def _growing(path: Path) -> Path:
+    """Return the JTL that is being packed into this file, which contains the same rows; else the file itself."""
+    plain = path.with_suffix("")
+    return plain if packed_path(plain) == path and plain.is_file() and beginning_of(plain) else path
 
 
 def _status(path: Path) -> os.stat_result:
@@ -170,7 +179,13 @@ class Opened:
         self._before = os.fstat(self._file.fileno()) if self._file else None
         self.truncated: str | None = None  # why a compressed file ended early; known after reading
         self.size_bytes = _stored_bytes(raw)
+        self._packed: Source | None = None
         self._on_disk = on_disk = stream = buffered(self._source)  # referenced: its finaliser would close the file
+        beginning = beginning_of(source.path) if self._file and source.path else None
+        if beginning and self._file and self.size_bytes is not None:
+            self._file.seek(beginning.text_bytes)
+            self.size_bytes += beginning.packed_bytes - min(beginning.text_bytes, self.size_bytes)
+            stream = buffered(ChunkStream(self._from(beginning)))
         head = stream.peek()
         if head.startswith(GZIP_MAGIC) or is_zstd(head):
             unpacked = gunzipped if head.startswith(GZIP_MAGIC) else unzstd
@@ -186,12 +201,24 @@ class Opened:
         # Whether byte ranges of the file at the input's path are byte ranges of the text.
         self.is_plain = stream is on_disk and self.size_bytes is not None and source.path is not None
 
+    def _from(self, beginning: Beginning) -> Iterator[bytes]:
+        """Yield a file whose beginning is packed: the packed rows, then the others."""
+        try:
+            packed = io.FileIO(beginning.packed)
+        except OSError as error:
+            raise _unreadable(str(beginning.packed), error) from None
+        with packed:
+            self._packed = Source(FirstBytes(packed, beginning.packed_bytes), beginning.packed.name)
+            yield from gunzipped(buffered(self._packed), self._cut)
+        while data := self._on_disk.read(_COPY_BYTES):
+            yield data
+
     def _cut(self, reason: str) -> None:
         self.truncated = reason
 
     def position(self) -> int:
         """Return the number of bytes read from the file so far, before decompression."""
-        return self._source.position
+        return self._source.position + (self._packed.position if self._packed else 0)
 
     def check_unchanged(self) -> None:
         """Raise a UsageError if the file has changed or gone since it was opened: its run may still be in progress."""

@@ -56,6 +56,30 @@ class Source(io.RawIOBase):
         super().close()
 
 
+class FirstBytes(io.RawIOBase):
+    """The first `size_bytes` of a file."""
+
+    def __init__(self, raw: io.RawIOBase, size_bytes: int) -> None:
+        self._raw = raw
+        self._left_bytes = size_bytes
+
+    def readable(self) -> bool:
+        """Return True: the stream can be read."""
+        return True
+
+    def readinto(self, buffer: WriteableBuffer) -> int | None:
+        """Fill the buffer up to the limit and return the byte count."""
+        view = memoryview(buffer).cast("B")[: self._left_bytes]
+        count = self._raw.readinto(view) if view else 0
+        self._left_bytes -= count or 0
+        return count
+
+    def close(self) -> None:
+        """Close the file."""
+        self._raw.close()
+        super().close()
+
+
 class ChunkStream(io.RawIOBase):
     """A stream of the chunks that an iterator yields."""
 

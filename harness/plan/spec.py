@@ -24,6 +24,9 @@ HEAP_MAX_MB = 1_000_000
 DISK_MAX_MB = 1_000_000_000
 # The time that JMeter may take beyond its duration: its start, its last samples and tearDown.
 OVERRUN_S = 120.0
+PACK_MB = 64
+# A load of this length or more is long, as is every soak.
+_LONG_S = 3600.0
 
 
 @dataclass(frozen=True)
@@ -55,7 +58,7 @@ class Profile:
     after a run; `storage` has the keys s3 and endpoint_url if runs are stored in S3. `is_profiled` means that every run
     records a profile of the system's JVMs, `is_traced` that each HTTP request carries a traceparent. `database` is the
     PostgreSQL whose statements are summed up. `build` builds a commit for an A/B test. `notify` is who gets the result
-    of an A/B test; None for nobody.
+    of an A/B test; None for nobody. Long runs pack their rows in steps of `pack_mb`, or not at all when it is 0.
     """
 
     name: str
@@ -75,6 +78,7 @@ class Profile:
     database: DatabaseSpec | None = None
     build: tuple[str, ...] = ()
     notify: NotifySettings | None = None
+    pack_mb: int = PACK_MB
 
 
 @dataclass(frozen=True)
@@ -101,6 +105,11 @@ class RunSpec:
     set_values: tuple[str, ...] = ()
     is_traced: bool = False
     is_soak: bool = False
+
+    @property
+    def is_long(self) -> bool:
+        """Whether the size of its samples matters."""
+        return self.is_soak or (self.load.duration_s or 0) >= _LONG_S
 
 
 def parse_target(text: str, name: str = "TARGET", example: str = "http://host:8080") -> Target:
@@ -170,11 +179,12 @@ def load_profile(env_dir: Path, name: str) -> Profile:
     check_keys(data, {**known, **dict.fromkeys(table_names(), dict)}, where)
     generator, reports, facts = data.get("generator", {}), data.get("reports", {}), data.get("facts", {})
     check_keys(generator, {"heap_mb": int, "jvm_args": str, "overrun_s": (int, float)}, f"{where} [generator]")
-    check_keys(reports, {"min_free_mb": int}, f"{where} [reports]")
+    check_keys(reports, {"min_free_mb": int, "pack_mb": int}, f"{where} [reports]")
     for table, key, least, most in (
         (generator, "heap_mb", 16, HEAP_MAX_MB),
         (generator, "overrun_s", 0, DURATION_MAX_S),
         (reports, "min_free_mb", 0, DISK_MAX_MB),
+        (reports, "pack_mb", 0, DISK_MAX_MB),
     ):
         if key in table and not least <= table[key] <= most:
             raise UsageError(f"{where}: {key} = {table[key]}", f"give a number from {least} to {most:.12g}")
@@ -185,10 +195,8 @@ def load_profile(env_dir: Path, name: str) -> Profile:
     check_keys(facts, dict.fromkeys(facts, str), f"{where} [facts]")
     storage = data.get("storage", {})
     check_keys(storage, {"s3": str, "endpoint_url": str}, f"{where} [storage]")
-    profiling = data.get("profile", {})
-    check_keys(profiling, {"on": bool}, f"{where} [profile]")
-    tracing = data.get("trace", {})
-    check_keys(tracing, {"on": bool}, f"{where} [trace]")
+    for switch in ("profile", "trace"):
+        check_keys(data.get(switch, {}), {"on": bool}, f"{where} [{switch}]")
     database = parse_database(data.get("database", {}), f"{where} [database]")
     return Profile(
         name=name,
@@ -203,9 +211,10 @@ def load_profile(env_dir: Path, name: str) -> Profile:
         allowed_targets=texts(data.get("allowed_targets", []), f"{where} allowed_targets"),
         cloudwatch=parse_sources(data, where),
         storage=storage,
-        is_profiled=profiling.get("on", False),
-        is_traced=tracing.get("on", False),
+        is_profiled=data.get("profile", {}).get("on", False),
+        is_traced=data.get("trace", {}).get("on", False),
         database=database,
         build=texts(data.get("build", []), f"{where} build"),
         notify=parse_notify(data.get("notify"), f"{where} [notify]"),
+        pack_mb=reports.get("pack_mb", PACK_MB),
     )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from harness.base import units
 from harness.plan.group_load import length_text
 from harness.plan.load import CLOSED, OPEN, LoadRecord
-from harness.run.record import AutoEndRecord, DeliveryRecord, GeneratorRecord, HostRecord, RunRecord
+from harness.run.record import AutoEndRecord, DeliveryRecord, GeneratorRecord, HostRecord, PackedSamples, RunRecord
 
 
 def setup_lines(run: RunRecord) -> list[tuple[str, str]]:
@@ -38,6 +38,7 @@ def setup_lines(run: RunRecord) -> list[tuple[str, str]]:
             else []
         ),
         *([("soak", "heap histograms before, in the middle of and after the load")] if run.is_soak else []),
+        *([("samples", _packed_text(run.packed_samples))] if run.packed_samples else []),
         ("generator", _generator_text(run)),
         *_hosts(run),
         ("harness", _commit_text(run)),
@@ -50,6 +51,11 @@ def setup_lines(run: RunRecord) -> list[tuple[str, str]]:
     if run.took_s is not None:
         lines.append(("took", units.duration_text(run.took_s)))
     return lines
+
+
+def _packed_text(packed: PackedSamples) -> str:
+    rows, stored = units.mb_text(packed.text_bytes, 1), units.mb_text(packed.packed_bytes, 1)
+    return f"packed while the run lasted: {rows} MB of rows take {stored} MB on the disk"
 
 
 def _given_text(run: RunRecord) -> str:

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from harness.base.errors import InvalidRunError, UsageError
+from harness.base.packed import packed_path
 from harness.base.strict_json import parse_object
 from harness.base.units import BYTES_PER_MB
 from harness.base.writable import TODO, writing_into
@@ -49,16 +50,22 @@ class RunDirectory:
 
     @property
     def samples(self) -> Path:
-        """JMeter's JTL."""
-        return self.path / SAMPLES_NAME
+        """JMeter's JTL; the packed one after a long run."""
+        plain = self.path / SAMPLES_NAME
+        packed = packed_path(plain)
+        return packed if packed.is_file() and not plain.is_file() else plain
 
     @property
     def all_samples(self) -> tuple[Path, ...]:
         """The JTL, and those of the other generators of a merged run, in order; empty without the first."""
-        if not self.samples.is_file():
+        first = self.samples
+        if not first.is_file():
             return ()
         numbered = ((samples_number(path.name), path) for path in self.path.iterdir())
-        return tuple(path for _, path in sorted((number, path) for number, path in numbered if number is not None))
+        return (
+            first,
+            *(path for _, path in sorted((number, path) for number, path in numbered if number and number > 1)),
+        )
 
     @property
     def effective_plan(self) -> Path:

@@ -11,6 +11,7 @@ from harness.base.errors import InvalidRunError
 from harness.base.guardian import Guardian
 from harness.base.secrecy import masked
 from harness.base.secrets import mask_secrets
+from harness.base.units import BYTES_PER_MB
 from harness.plan.load import OpenLoad
 from harness.plan.spec import RunSpec
 from harness.run.connections import connection_reasons
@@ -24,6 +25,7 @@ from harness.run.interim import interim_of
 from harness.run.jmeter import JMeter, ending_text, has_dead_thread, plan_messages, reason_from_logs, signal_of
 from harness.run.jmeter_command import LOG_NAME
 from harness.run.other_runs import OtherRuns, registered
+from harness.run.packing import SamplesPacker, why_not
 from harness.run.prepare import PreparedRun, now
 from harness.run.progress import JtlTail, Progress
 from harness.run.record import FINISHED, RunRecord
@@ -50,12 +52,16 @@ def measure(run: PreparedRun, context: RunContext) -> RunRecord:
     started_s = time.monotonic()
     with registered(record.id) as others:
         auto_end = _auto_end(spec)
-        with _histograms(run, context) as histograms, _profiler(run, context) as profiler:
-            outcome = _drive(run, context, others, auto_end)
+        tail = JtlTail(directory.samples, is_whole=context.watch is not None)
+        packing = _packer(run, context, tail)
+        with _histograms(run, context) as histograms, _profiler(run, context) as profiler, packing as packer:
+            outcome = _drive(run, context, others, tail, auto_end)
         others.new()  # finds a run that started in the last second
     if not directory.path.is_dir():
         what = f"{directory.plan}/{directory.name}: the run's folder was removed while it ran"
         raise InvalidRunError(what, "its samples are gone")
+    if packer and packer.problem:
+        context.log(f"the samples are not packed any more ({packer.problem}); none is lost")
     if profiler:
         profiler.write(directory.profile)
     if histograms:
@@ -81,12 +87,15 @@ def measure(run: PreparedRun, context: RunContext) -> RunRecord:
         stopped_early=outcome.stopped_early,
         profile_unknown=tuple(profiler.unknown) if profiler else (),
         histogram_unknown=histograms.unknown if histograms else (),
+        packed_samples=packer.packed if packer else None,
     )
     directory.write_run(record.to_json())
     return record
 
 
-def _drive(run: PreparedRun, context: RunContext, others: OtherRuns, auto_end: AutoEnd | None) -> Outcome:
+def _drive(
+    run: PreparedRun, context: RunContext, others: OtherRuns, tail: JtlTail, auto_end: AutoEnd | None
+) -> Outcome:
     """Run JMeter until it ends, record telemetry and show progress; return the outcome."""
     spec, directory, system, generators = run.spec, run.directory, run.system, context.generators
     request_count = None if isinstance(spec.load, OpenLoad) else spec.load.requests
@@ -100,7 +109,6 @@ def _drive(run: PreparedRun, context: RunContext, others: OtherRuns, auto_end: A
         pids = {GENERATOR: process.pid, **(generators.local_processes if generators else {})}
         interim = interim_of(context.show_interim, spec.load.duration_s, spec.plan.once_labels)
         progress = Progress(context.console, context.log, interim, context.watch)
-        tail = JtlTail(directory.samples, is_whole=context.watch is not None)
 
         def failures() -> tuple[str, ...]:
             warn_of(others.new(), progress.log)
@@ -138,6 +146,19 @@ def _profiler(run: PreparedRun, context: RunContext) -> AbstractContextManager[P
     folder, environment = run.directory.system_logs, context.guardian.environment
     agent = agent_library() if system else None
     return Profiler(system.processes if system else {}, folder, environment, databases, agent)
+
+
+def _packer(run: PreparedRun, context: RunContext, tail: JtlTail) -> AbstractContextManager[SamplesPacker | None]:
+    """Return what packs the rows of a long run while it lasts; nothing for other runs."""
+    spec, directory = run.spec, run.directory
+    if not spec.is_long or not spec.profile.pack_mb:
+        return nullcontext()
+    problem = why_not(directory.path)
+    if problem:
+        context.log(f"the samples are not packed while the run lasts: {problem}")
+        return nullcontext()
+    step_bytes = spec.profile.pack_mb * BYTES_PER_MB
+    return SamplesPacker(directory.samples, spec.hidden, step_bytes, lambda: tail.offset)
 
 
 def _histograms(run: PreparedRun, context: RunContext) -> AbstractContextManager[HistogramTaker | None]:

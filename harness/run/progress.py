@@ -41,6 +41,11 @@ class JtlTail:
         self._plain: PlainRows | None = None
         self._dropped = Dropped()  # the report reads the file again and counts for itself
 
+    @property
+    def offset(self) -> int:
+        """How many bytes of the file it has read, up to a line end."""
+        return self._offset
+
     def new_samples(self) -> tuple[list[Sample], int]:
         """Return the new samples and their count; of more than 256 KB only the last samples, unless all are wanted."""
         try:

@@ -86,6 +86,14 @@ class DeliveryRecord:
 
 
 @dataclass(frozen=True)
+class PackedSamples:
+    """A JTL that was packed while the run lasted: its `text_bytes` of rows take `packed_bytes`."""
+
+    text_bytes: int
+    packed_bytes: int
+
+
+@dataclass(frozen=True)
 class RunRecord:
     """run.json. Times are UTC in ISO 8601; `state` stays `running` when the harness was killed.
 
@@ -100,6 +108,7 @@ class RunRecord:
     `is_traced` means that each HTTP request carried a traceparent header, whose id is in the JTL.
     `is_soak` means that heap histograms were taken; `histogram_unknown` contains, per process, why there is none.
     `otlp` is what a receiver of OpenTelemetry data got; None when nothing was sent.
+    `packed_samples` is None when samples.jtl was not packed while the run lasted.
     `generators` is empty when the JMeter of this machine produced the load. `other_runs` names the runs whose load ran
     at the same time on the machine.
     """
@@ -153,6 +162,7 @@ class RunRecord:
     is_soak: bool = False
     histogram_unknown: tuple[tuple[str, str], ...] = ()
     otlp: DeliveryRecord | None = None
+    packed_samples: PackedSamples | None = None
 
     @property
     def id(self) -> str:

@@ -21,6 +21,7 @@ FIGURES = (RUN_FILE, SUMMARY_FILE, REPORT_FILE)
 # Measurements besides the samples: a run with other contents is another run. The other files can be regenerated.
 _EVIDENCE = (
     "telemetry.csv", "heap.csv", "recording.csv", "histograms.tsv.gz", "profile.tsv.gz", "failures.jsonl",
+    "samples.jtl.gz",
 )  # fmt: skip
 # Likewise of processes of the system: the statements of databases, and the metrics that processes publish.
 _OF_SYSTEM = re.compile(r"system/(statements-.+\.tsv|own-metrics-.+\.jsonl)")

@@ -13,11 +13,15 @@ from typing import Any
 from harness.base.aws import aws_errors, client
 from harness.base.errors import UsageError
 from harness.base.log import Log
+from harness.base.packed import beginning_of
 from harness.base.s3_address import Location, parse_endpoint_url, parse_location
+from harness.base.spellings import Spellings
 from harness.base.units import mb_text, plural
 from harness.jtl.progress import ReadingProgress
+from harness.jtl.sample import SAMPLES_NAME
 from harness.report.summary import FORMAT_VERSION as SUMMARY_VERSION
 from harness.run.directory import RunDirectory, json_text, read_json
+from harness.run.packing import finish
 from harness.run.record import RunRecord
 from harness.storage.download import DamagedError, download
 from harness.storage.layout import (
@@ -209,6 +213,9 @@ def _manifest_of(directory: RunDirectory) -> Manifest:
     key = RunKey.of(run)
     if not (directory.summary_json.is_file() and directory.report.is_file()):
         raise UsageError(f"{run.id}: has no report yet", f"create it first: ./aggregate.py report {run.id}")
+    plain = directory.path / SAMPLES_NAME
+    if beginning := beginning_of(plain):  # left so by a full disk
+        finish(plain, beginning, Spellings(()))
     found = (path.relative_to(directory.path).as_posix() for path in directory.path.rglob("*") if path.is_file())
     names = (*stored_names(found, run.exception_logs), SUMMARY_FILE, REPORT_FILE)
     return Manifest(key, tuple(stored_file(_path(directory, name), name) for name in names))

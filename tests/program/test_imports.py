@@ -110,6 +110,7 @@ MAY_ACT = {
     "harness.run.measure",
     "harness.run.one_pass",
     "harness.run.other_runs",
+    "harness.run.packing",
     "harness.run.prepare",
     "harness.run.progress",
     "harness.run.remote.drive",

@@ -1,6 +1,7 @@
 """The real JMeter with its plugins under scripts/run: the dummy sampler answers, so no system is needed."""
 
 import csv
+import gzip
 import json
 import os
 import signal
@@ -12,6 +13,8 @@ from xml.sax.saxutils import escape
 import pytest
 
 from harness.base import toolchain
+from harness.report.files import write_report
+from harness.run.directory import RunDirectory
 from tests.support.paths import ROOT
 from tests.support.processes import processes_of, wait_for
 from tests.support.secret_spellings import assert_no_secret
@@ -158,3 +161,26 @@ def test_a_stop_condition_ends_jmeter_gracefully_with_all_its_samples(real, home
     assert "**DOUBTFUL: stopped early: errors above 50 % for 2 s" in shown
     assert "| errors ≤ 1 % | 100.00 % | **missed** |" in shown
     assert processes_of(tmp_path) == []
+
+
+def test_the_rows_of_a_soak_are_packed_while_it_lasts_and_counted_exactly(real, home, target, tmp_path):
+    plan = home / "plans" / "tiny.jmx"
+    plan.write_text(DUMMY_JMX.replace('"RESPONSE_TIME">50<', '"RESPONSE_TIME">0<'))
+    profile = home / "env" / "local.toml"
+    profile.write_text(profile.read_text().replace("min_free_mb = 1", "min_free_mb = 1\npack_mb = 1"))
+    process = real("--target", target, "--soak", "--users", "4", "--duration", "3")
+    directory = RunDirectory(tmp_path / "reports" / "tiny" / "run-01_1")
+    wait_for((directory.path / "samples.jtl.packed").is_file, 60)
+    text = finish(process)
+    assert process.returncode == 0, text
+    assert not (directory.path / "samples.jtl").exists()
+    with gzip.open(directory.samples, "rt", newline="") as lines:
+        rows = list(csv.DictReader(lines))
+    summary = json.loads(directory.summary_json.read_text())
+    assert summary["groups"][0]["total"]["sample_count"] == len(rows) > 10_000
+    packed = summary["run"]["packed_samples"]
+    assert packed["packed_bytes"] == directory.samples.stat().st_size < packed["text_bytes"] / 5
+    assert "- samples: packed while the run lasted: " in directory.report.read_text()
+    before = directory.summary_json.read_bytes()
+    write_report(directory)
+    assert directory.summary_json.read_bytes() == before

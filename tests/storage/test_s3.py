@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import signal
 import subprocess
@@ -11,9 +12,11 @@ import boto3
 import pytest
 
 from harness.base.errors import EXIT_INTERRUPTED, EXIT_INVALID, EXIT_USAGE, ServiceError, UsageError
+from harness.base.spellings import Spellings
 from harness.cli import main
 from harness.report.files import write_report
 from harness.run.directory import RunDirectory
+from harness.run.packing import pack
 from harness.storage.s3 import DifferentError, pull, push, runs_there
 from tests.support.fault_proxy import CORRUPT, CUT, CUT_ANSWER, FORBIDDEN, HOLD, SERVER_ERROR
 from tests.support.paths import ROOT
@@ -243,3 +246,18 @@ def test_another_run_of_that_name_is_never_changed_and_the_others_are_pulled(sto
     assert len(runs_there(storage)) == 2
     push(mine, storage, said)
     assert [found.key.run_id for found in runs_there(storage)] == [RUN_ID, "run-07_1-ffffffff", "run-07_2-1a2b3c4d"]
+
+
+def test_samples_that_were_packed_in_a_long_run_are_stored_as_they_are(storage, tmp_path):
+    run = a_run(tmp_path / "here")
+    text = run.samples.read_bytes()
+    pack(run.samples, None, text.index(b"\n", len(text) // 2) + 1, Spellings(()))  # a full disk kept it from its end
+    before = contents(tmp_path / "here")["tiny/run-07_1.json"]
+    uploaded = push(run, storage, said).uploaded
+    assert "samples.jtl.gz" in uploaded
+    assert not {"samples.jtl", "samples.jtl.packed"} & set(uploaded)
+    pull(storage, tmp_path / "there", said, figures_only=False)
+    pulled = RunDirectory(tmp_path / "there" / "tiny" / "run-07_1")
+    assert gzip.decompress(pulled.samples.read_bytes()) == text
+    write_report(pulled)
+    assert contents(tmp_path / "there")["tiny/run-07_1.json"] == before
