@@ -8,9 +8,6 @@ file.
 from __future__ import annotations
 
 import io
-import os
-import struct
-import subprocess
 from array import array
 from bisect import bisect_left
 from collections.abc import Callable, Iterator, Sequence
@@ -18,11 +15,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
 
-from harness.jtl.csv import NOT_UTF_8, Records, RowReader
+from harness.jtl.csv import Records, RowReader
 from harness.jtl.layout import READ_COLUMNS, Layout
 from harness.jtl.sample import Dropped, thread_group_of
 from harness.metrics.batches import BatchCounts
 from harness.metrics.causes import cause_of
+from harness.metrics.counter_process import CounterError, Frames, Program, counter
 from harness.metrics.figures import LabelCounts
 from harness.metrics.histogram import Histogram
 from harness.metrics.tally import LabelKey, SampleTally, Scope, group_of
@@ -30,21 +28,8 @@ from harness.metrics.timeline import SecondSeries, Source
 
 # How much the plain reader reads at once where the program stopped.
 _READER_BYTES = 16 * 1024
-_THREADS_MAX = 4
 # The amount that one core counts at a time.
 _PART_BYTES = 16 * 1024 * 1024
-# Enough for the buffers and counts of four threads and half a million distinct times.
-_HEAP_MB = 128
-# A small nursery stays in the processor's cache.
-_JVM_OPTIONS = ("-XX:+UseSerialGC", "-Xmn16m", "-XX:+IgnoreUnrecognizedVMOptions")
-# Compilers compete with counting for cores. The quick one is done in tenths of a second. The optimising one pays in
-# files of this size: there it compiles only what counts most rows.
-_OPTIMISED_BYTES = 2 * 1024 * 1024 * 1024
-_QUICKLY_COMPILED = ("-XX:TieredStopAtLevel=1",)
-_OPTIMISED = (
-    "-XX:Tier4InvocationThreshold=50000", "-XX:Tier4MinInvocationThreshold=50000", "-XX:Tier4CompileThreshold=100000",
-    "-XX:Tier4BackEdgeThreshold=400000",
-)  # fmt: skip
 _TIME_BITS = 30
 _TIME_MASK = (1 << _TIME_BITS) - 1
 _LOW = (1 << 32) - 1
@@ -61,12 +46,8 @@ _NO_RECEIVED, _NO_SENT, _NO_LATENCY, _NO_CONNECT = 1, 2, 4, 8
 _SUM_COUNT = 8
 # Least and greatest end without rows: the initial values in Tally.java.
 _NO_ENDS = f"{(1 << 62) - 1} {-(1 << 62)}"
-# Exit codes of the program.
-_ENDS = {3: "it has too little memory for so many labels and response times", 4: "the file has changed"}
-
-
-class CounterError(Exception):
-    """The program failed: the file must be read without it."""
+# Messages of the program at its end.
+_DONE, _DONE_AND_ENDS = b"D", b"E"
 
 
 @dataclass(frozen=True)
@@ -76,14 +57,6 @@ class CsvFile:
     path: Path
     size_bytes: int
     name: str
-
-
-@dataclass(frozen=True)
-class Program:
-    """The Java to run, and the folder of the compiled classes."""
-
-    java: str
-    classes: Path
 
 
 def count_file(
@@ -101,44 +74,39 @@ def count_file(
     """
     plain = _PlainReader(file.path, file.size_bytes, file.name, scope, columns)
     plain.read(0, 0)
-    from_ms, to_ms = scope.window_ms or _NO_WINDOW
-    compiler = _OPTIMISED if file.size_bytes >= _OPTIMISED_BYTES else _QUICKLY_COMPILED
-    options = [f"-Xmx{_HEAP_MB}m", *_JVM_OPTIONS, *compiler]
-    threads = min(_THREADS_MAX, os.cpu_count() or 1)
-    command = [
-        program.java,
-        *options,
-        "-cp",
-        str(program.classes),
-        "CountJtl",
-        *map(str, (file.path, file.size_bytes, threads, from_ms, to_ms, part_bytes)),
-        str(scope.with_timeline).lower(),
-        str(scope.batch_count or 1),
-        ",".join(f"x{group.encode().hex()}" for group in scope.thread_groups),  # in any locale
-    ]
-    try:
-        process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
-    except OSError as error:
-        raise CounterError(f"{program.java} does not run ({error.strerror})") from None
-    with process:
-        assert process.stdin is not None and process.stdout is not None
+    with counter(program, file.size_bytes) as process:
         try:
-            frames = _Frames(process.stdout)
+            process.order(_task(file, scope, part_bytes))
             while True:
-                # Unbuffered: flushing a buffer would fail again after the program has ended.
-                os.write(process.stdin.fileno(), plain.order().encode())
-                if _follow(frames, plain, report):
-                    counts = process.stdout.read()
-                    process.wait()  # frees its memory before ours fills up
-                    return _whole(_Frames(io.BytesIO(counts)), plain), plain.dropped
+                process.order(plain.order())
+                end = _follow(process.frames, plain, report)
+                if end == _DONE:
+                    return _whole(process.frames, plain), plain.dropped
+                if end == _DONE_AND_ENDS:
+                    counts = process.rest()  # frees its memory before ours fills up
+                    return _whole(Frames(io.BytesIO(counts)), plain), plain.dropped
         except (EOFError, BrokenPipeError):
-            raise CounterError(_ENDS.get(process.wait(), f"it ended with code {process.returncode}")) from None
-        finally:
-            process.kill()
+            raise CounterError(process.why_ended()) from None
 
 
-def _follow(frames: _Frames, plain: _PlainReader, report: Callable[[int, int], None]) -> bool:
-    """Process the program's messages until it is done (return True) or needs the plain reader (return False)."""
+def _task(file: CsvFile, scope: Scope, part_bytes: int) -> str:
+    """Return the line that tells the program what to count."""
+    from_ms, to_ms = scope.window_ms or _NO_WINDOW
+    words = (
+        bytes(file.path).hex(),
+        file.size_bytes,
+        from_ms,
+        to_ms,
+        part_bytes,
+        str(scope.with_timeline).lower(),
+        scope.batch_count or 1,
+        ",".join(f"x{group.encode().hex()}" for group in scope.thread_groups) or "-",
+    )
+    return " ".join(map(str, words))
+
+
+def _follow(frames: Frames, plain: _PlainReader, report: Callable[[int, int], None]) -> bytes:
+    """Process the program's messages until it is done, or needs the plain reader; return the last message's kind."""
     while True:
         kind = frames.read(1)
         if kind == b"P":
@@ -153,9 +121,9 @@ def _follow(frames: _Frames, plain: _PlainReader, report: Callable[[int, int], N
                 tally.add_kind((label, code, cause), frames.large(), frames.large(), frames.large(), example)
         elif kind == b"S":
             plain.read(frames.large(), frames.large())
-            return False
+            return kind
         else:
-            return True
+            return kind
 
 
 class _PlainReader:
@@ -186,11 +154,11 @@ class _PlainReader:
         """Return the command for the program: where to resume, and the format of the rows."""
         layout = self._layout
         if layout is None:  # the whole file was read and contains no record
-            return f"{self._size} {self._line_count} {_NO_ENDS} 44 1" + " -1" * len(_ROLES) + "\n"
+            return f"{self._size} {self._line_count} {_NO_ENDS} 44 1" + " -1" * len(_ROLES)
         order = self.tally.order(self.tally.file)
         ends = _NO_ENDS if order.least_ms is None else f"{order.least_ms} {order.most_ms}"
         indexes = " ".join(str(layout.index_of.get(column, -1)) for column in _ROLES)
-        return f"{self._offset} {self._line_count} {ends} {ord(self._delimiter)} {layout.width} {indexes}\n"
+        return f"{self._offset} {self._line_count} {ends} {ord(self._delimiter)} {layout.width} {indexes}"
 
     def read(self, offset: int, line_count: int) -> None:
         """Read a chunk of whole records, at least until the columns are known."""
@@ -244,50 +212,7 @@ class _Lines:
             yield line
 
 
-class _Frames:
-    """Reads the program's output. EOFError when it ends too early."""
-
-    def __init__(self, stream: IO[bytes]) -> None:
-        self._stream = stream
-
-    def read(self, size: int) -> bytes:
-        """Return this many bytes."""
-        found = self._stream.read(size)
-        if len(found) < size:
-            raise EOFError
-        return found
-
-    def small(self) -> int:
-        """Return a four-byte number."""
-        value: int = struct.unpack(">i", self.read(4))[0]
-        return value
-
-    def large(self) -> int:
-        """Return an eight-byte number."""
-        value: int = struct.unpack(">q", self.read(8))[0]
-        return value
-
-    def name(self) -> bytes:
-        """Return bytes that are preceded by their length."""
-        return self.read(self.small())
-
-    def text(self) -> str:
-        """Return a text; bytes that are not UTF-8 are escaped as in the plain reader."""
-        return self.name().decode("utf-8", errors=NOT_UTF_8)
-
-    def texts(self) -> list[str]:
-        """Return a list of texts."""
-        return [self.text() for _ in range(self.small())]
-
-    def table(self, column_count: int) -> list[array[int]]:
-        """Return the columns of a table, the keys first."""
-        width = column_count + 1
-        numbers = array("q", self.read(self.small() * width * 8))
-        numbers.byteswap()
-        return [numbers[column::width] for column in range(width)]
-
-
-def _whole(frames: _Frames, plain: _PlainReader) -> SampleTally:
+def _whole(frames: Frames, plain: _PlainReader) -> SampleTally:
     """Return the combined tally of the program and the plain reader, labels in file order."""
     tally = plain.tally
     back_ms = _fill(tally, frames, plain.first[None])
@@ -298,7 +223,7 @@ def _whole(frames: _Frames, plain: _PlainReader) -> SampleTally:
     return tally
 
 
-def _fill(tally: SampleTally, frames: _Frames, first: dict[LabelKey, int]) -> int:
+def _fill(tally: SampleTally, frames: Frames, first: dict[LabelKey, int]) -> int:
     """Add the program's counts, labels in file order; return how far row ends go back at most, ms."""
     first_ms, back_ms = frames.large(), frames.large()
     labels, codes = frames.texts(), frames.texts()

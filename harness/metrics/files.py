@@ -14,6 +14,7 @@ from harness.jtl.inputs import Input, Opened, opened
 from harness.jtl.kind import TALLY
 from harness.jtl.progress import ReadingProgress
 from harness.jtl.sample import Dropped, Sample
+from harness.metrics.shared_counter import shared_counter
 from harness.metrics.tally import SampleTally, Scope
 
 # Below this size, the plain reader finishes before the counter has started.
@@ -61,6 +62,7 @@ def read_tally(
     return count_samples(inputs, Scope(tuple(once_labels), 0, window_ms, batch_count, with_timeline), columns)
 
 
+@shared_counter()
 def count_samples(
     inputs: Sequence[Input], scope: Scope, columns: Sequence[str] | None = None
 ) -> tuple[SampleTally, Dropped]:

@@ -19,7 +19,8 @@ from harness.jtl.csv import parse
 from harness.jtl.inputs import Input, Opened, raw
 from harness.jtl.progress import ReadingProgress
 from harness.jtl.sample import Dropped
-from harness.metrics.counter import CounterError, CsvFile, Program, count_file
+from harness.metrics.counter import CsvFile, count_file
+from harness.metrics.counter_process import CounterError, Program
 from harness.metrics.files import plain_tally
 from harness.metrics.tally import SampleTally, Scope
 

@@ -15,6 +15,7 @@ from harness.jtl.inputs import Input
 from harness.jtl.sample import Dropped
 from harness.metrics.files import count_samples, read_samples
 from harness.metrics.growth import ResourceSeries, growths
+from harness.metrics.shared_counter import shared_counter
 from harness.metrics.tally import SampleTally, Scope
 from harness.metrics.window import Window, parse_window
 from harness.report.charts.files import write_pictures
@@ -46,6 +47,7 @@ from harness.system.recording import read_recordings, recorded_uses
 STEADY_WINDOW = parse_window("steady")
 
 
+@shared_counter()
 def summary_of_run(directory: RunDirectory) -> RunSummary:
     """Return the summary of a run: from its samples, or from its JSON without samples."""
     data = directory.read_run()

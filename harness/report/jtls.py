@@ -15,6 +15,7 @@ from harness.metrics.batches import batch_count_of
 from harness.metrics.figures import PERCENTILES
 from harness.metrics.files import count_samples, each_sample, read_tally
 from harness.metrics.generators import short_names
+from harness.metrics.shared_counter import shared_counter
 from harness.metrics.silences import Silences, may_be_pause
 from harness.metrics.tally import SampleTally, Scope
 from harness.metrics.window import Window, WindowSpec, parse_window
@@ -59,6 +60,7 @@ def run_of(inputs: Sequence[Input]) -> RunRecord | None:
     return None
 
 
+@shared_counter()
 def summary_of_jtls(inputs: Sequence[Input], counting: Counting | None = None) -> RunSummary:
     """Return the summary of bare JTLs as one run; UsageError when they have no samples."""
     counting = counting or Counting()

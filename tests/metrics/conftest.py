@@ -4,7 +4,7 @@ import pytest
 
 from harness.base.java import java_context
 from harness.base.toolchain import ensure_counter
-from harness.metrics.counter import Program
+from harness.metrics.counter_process import Program
 
 
 @pytest.fixture(scope="session")

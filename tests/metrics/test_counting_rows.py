@@ -4,8 +4,9 @@ import random
 
 import pytest
 
-from harness.metrics import counter as counting
-from harness.metrics.counter import CounterError, CsvFile, count_file
+from harness.metrics import counter_process
+from harness.metrics.counter import CsvFile, count_file
+from harness.metrics.counter_process import CounterError
 from harness.metrics.tally import Scope
 from tests.support.counting import COLUMNS, HEAD, lines_of, plain, same
 
@@ -49,7 +50,7 @@ def test_rare_rows_are_counted_as_by_the_plain_reader(name, tmp_path, program):
 
 @pytest.mark.real
 def test_more_labels_than_fit_into_memory_are_an_error(tmp_path, program, monkeypatch, capfd):
-    monkeypatch.setattr(counting, "_HEAP_MB", 24)
+    monkeypatch.setattr(counter_process, "_HEAP_MB", 24)
     data = HEAD + b"".join(b"%d,7,label %d,200,T 1-1,true,10,3,1,0\n" % (i, i) for i in range(300_000))
     path = tmp_path / "many.jtl"
     path.write_bytes(data)

@@ -88,7 +88,7 @@ MAY_ACT = {
     "harness.live.children",
     "harness.live.server",
     "harness.live.view",
-    "harness.metrics.counter",
+    "harness.metrics.counter_process",
     "harness.metrics.large_files",
     "harness.nightly.runner",
     "harness.nightly.storage",

@@ -9,6 +9,8 @@ final class Whole {
   private static final int BUCKETS_MAX = 600;
 
   private static final int PAIRS_MAX = 500_000;
+  /** More entries take memory that the caller needs. */
+  private static final int SMALL_ENTRIES_MAX = 2000;
 
   /** In keys of entries and seconds, the load generator's number has the highest bits. */
   private static final int GENERATOR_SHIFT = 40;
@@ -173,6 +175,11 @@ final class Whole {
         out.writeLong(entries.get(column, row));
       }
     }
+  }
+
+  /** Returns whether the counts take little memory: those of few labels, load generators and batches. */
+  boolean isSmall() {
+    return entries.size() <= SMALL_ENTRIES_MAX;
   }
 
   /** Writes everything: the counts of all rows, then those of each thread group that is counted apart. */

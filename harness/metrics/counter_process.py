@@ -1,0 +1,149 @@
+"""Runs the Java program that counts large JTLs, and reads its output."""
+
+from __future__ import annotations
+
+import os
+import struct
+import subprocess
+from array import array
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO
+
+from harness.jtl.csv import NOT_UTF_8
+from harness.metrics.shared_counter import current
+
+_THREADS_MAX = 4
+# Enough for the buffers and counts of four threads and half a million distinct times.
+_HEAP_MB = 128
+# A small nursery stays in the processor's cache.
+_JVM_OPTIONS = ("-XX:+UseSerialGC", "-Xmn16m", "-XX:+IgnoreUnrecognizedVMOptions")
+# Compilers compete with counting for cores. The quick one is done in tenths of a second. The optimising one pays in
+# files of this size: there it compiles only what counts most rows.
+_OPTIMISED_BYTES = 2 * 1024 * 1024 * 1024
+_QUICKLY_COMPILED = ("-XX:TieredStopAtLevel=1",)
+_OPTIMISED = (
+    "-XX:Tier4InvocationThreshold=50000", "-XX:Tier4MinInvocationThreshold=50000", "-XX:Tier4CompileThreshold=100000",
+    "-XX:Tier4BackEdgeThreshold=400000",
+)  # fmt: skip
+# Exit codes of the program.
+_ENDS = {3: "it has too little memory for so many labels and response times", 4: "the file has changed"}
+
+
+class CounterError(Exception):
+    """The program failed: the file must be read without it."""
+
+
+@dataclass(frozen=True)
+class Program:
+    """The Java to run, and the folder of the compiled classes."""
+
+    java: str
+    classes: Path
+
+
+class Frames:
+    """Reads the program's output. EOFError when it ends too early."""
+
+    def __init__(self, stream: IO[bytes]) -> None:
+        self._stream = stream
+
+    def read(self, size: int) -> bytes:
+        """Return this many bytes."""
+        found = self._stream.read(size)
+        if len(found) < size:
+            raise EOFError
+        return found
+
+    def small(self) -> int:
+        """Return a four-byte number."""
+        value: int = struct.unpack(">i", self.read(4))[0]
+        return value
+
+    def large(self) -> int:
+        """Return an eight-byte number."""
+        value: int = struct.unpack(">q", self.read(8))[0]
+        return value
+
+    def name(self) -> bytes:
+        """Return bytes that are preceded by their length."""
+        return self.read(self.small())
+
+    def text(self) -> str:
+        """Return a text; bytes that are not UTF-8 are escaped as in the plain reader."""
+        return self.name().decode("utf-8", errors=NOT_UTF_8)
+
+    def texts(self) -> list[str]:
+        """Return a list of texts."""
+        return [self.text() for _ in range(self.small())]
+
+    def table(self, column_count: int) -> list[array[int]]:
+        """Return the columns of a table, the keys first."""
+        width = column_count + 1
+        numbers = array("q", self.read(self.small() * width * 8))
+        numbers.byteswap()
+        return [numbers[column::width] for column in range(width)]
+
+
+class CounterProcess:
+    """A running program: `order` gives it a line, `frames` are its answers. CounterError when it does not start."""
+
+    def __init__(self, program: Program, file_bytes: int) -> None:
+        threads = min(_THREADS_MAX, os.cpu_count() or 1)
+        compiler = _OPTIMISED if file_bytes >= _OPTIMISED_BYTES else _QUICKLY_COMPILED
+        options = [f"-Xmx{_HEAP_MB}m", *_JVM_OPTIONS, *compiler]
+        command = [program.java, *options, "-cp", str(program.classes), "CountJtl", str(threads)]
+        try:
+            self._process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+        except OSError as error:
+            raise CounterError(f"{program.java} does not run ({error.strerror})") from None
+        assert self._process.stdout is not None
+        self._output = self._process.stdout
+        self.frames = Frames(self._output)
+
+    @property
+    def is_running(self) -> bool:
+        """Return whether it can still take tasks."""
+        return self._process.poll() is None
+
+    def order(self, line: str) -> None:
+        """Send a line. BrokenPipeError when the program has ended."""
+        assert self._process.stdin is not None
+        # Unbuffered: flushing a buffer would fail again after the program has ended.
+        os.write(self._process.stdin.fileno(), f"{line}\n".encode())
+
+    def rest(self) -> bytes:
+        """Return all output up to the program's end: then its memory is free."""
+        rest = self._output.read()
+        self._process.wait()
+        return rest
+
+    def why_ended(self) -> str:
+        """Return the reason why it ended early."""
+        return _ENDS.get(self._process.wait(), f"it ended with code {self._process.returncode}")
+
+    def close(self) -> None:
+        """End it."""
+        self._process.kill()
+        with self._process:  # closes its pipes
+            pass
+
+
+@contextmanager
+def counter(program: Program, file_bytes: int) -> Iterator[CounterProcess]:
+    """Yield a program for one file: the shared one within `shared_counter`, else one that is ended afterwards."""
+    shared = current()
+    process = shared.process if shared else None
+    if process is None or not process.is_running:
+        process = CounterProcess(program, file_bytes)
+    is_kept = False
+    try:
+        yield process
+        is_kept = shared is not None and process.is_running
+    finally:
+        if not is_kept:
+            process.close()
+        if shared:
+            shared.process = process if is_kept else None
