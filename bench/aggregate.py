@@ -29,7 +29,7 @@ from harness.run.jmeter import JMeterHome
 
 _log = stderr_log("bench: ")
 
-_SEED = 1
+SEED = 1
 _ROWS_MOST = 100_000_000
 _SMALL_REPEAT = 7
 # The machine is not quiet when other processes use more than this share of its CPU.
@@ -53,12 +53,10 @@ def bench(options: argparse.Namespace) -> int:
     ours = [one for one in chosen if one.name == OURS]
     results: list[Result] = []
     with lock(toolchain.BUILD / "bench.lock", "the bench", _log):
-        tools = _tools(chosen)
-        busy_ratio = psutil.cpu_percent(_CPU_SAMPLE_S) / 100
-        if busy_ratio > _QUIET_RATIO:
-            print(f"Not a quiet machine: other processes used {percent_text(busy_ratio, 0)} % of its CPU.\n")
+        tools = tools_of(chosen)
+        print_if_busy()
         for row_count in dict.fromkeys((SMALL_ROWS, *sizes)):
-            file = bench_file.ensure(toolchain.BUILD / "bench", _SEED, row_count, _log)
+            file = bench_file.ensure(toolchain.BUILD / "bench", SEED, row_count, _log)
             contenders = chosen if row_count in sizes else ours
             found = side_by_side(contenders, tools, file, _SMALL_REPEAT if row_count == SMALL_ROWS else repeat)
             print(f"**{row_count:,} rows, {mb_text(file.size_bytes)} MB**\n\n{results_table(found)}\n", flush=True)
@@ -66,6 +64,13 @@ def bench(options: argparse.Namespace) -> int:
     judged = aims(results)
     print(aims_table(judged))
     return EXIT_OK if all(aim.is_met for aim in judged) else EXIT_REGRESSED
+
+
+def print_if_busy() -> None:
+    """Print a line when other processes use the machine."""
+    busy_ratio = psutil.cpu_percent(_CPU_SAMPLE_S) / 100
+    if busy_ratio > _QUIET_RATIO:
+        print(f"Not a quiet machine: other processes used {percent_text(busy_ratio, 0)} % of its CPU.\n")
 
 
 def _chosen(without: Sequence[str]) -> list[Contender]:
@@ -76,7 +81,7 @@ def _chosen(without: Sequence[str]) -> list[Contender]:
     return [one for one in CONTENDERS if one.name not in without]
 
 
-def _tools(chosen: Sequence[Contender]) -> Tools:
+def tools_of(chosen: Sequence[Contender]) -> Tools:
     """Return the programs of the chosen readers, built if necessary."""
     names = {one.name for one in chosen}
     python = Path(sys.executable)
@@ -87,22 +92,28 @@ def _tools(chosen: Sequence[Contender]) -> Tools:
 
 
 def side_by_side(contenders: Sequence[Contender], tools: Tools, file: BenchFile, repeat: int) -> list[Result]:
-    """Return the results of the readers, in order.
-
-    Each reader starts with a pass for warm-up and memory that is not timed. The timed passes alternate between all
-    readers, so that noise affects all alike, and each pass starts with another reader. All results are checked.
-    """
+    """Return the results of the readers of one file, in order; see `in_turn`."""
     fit = [one for one in contenders if one.most_rows is None or file.row_count <= one.most_rows]
-    results = {one.name: Result(one, file.row_count, (), None) for one in fit}
+    return in_turn([(one, file) for one in fit], tools, repeat)
+
+
+def in_turn(cases: Sequence[tuple[Contender, BenchFile]], tools: Tools, repeat: int) -> list[Result]:
+    """Return the results of readers of files, in order.
+
+    Each case starts with a pass for warm-up and memory that is not timed. The timed passes alternate between all cases,
+    so that noise affects all alike, and each round starts with another one. All results are checked.
+    """
+    results = [Result(contender, file.row_count, (), None) for contender, file in cases]
+    numbers = range(len(cases))
     with Guardian() as guardian, tempfile.TemporaryDirectory(prefix="bench-") as folder:
         guardian.remove_at_end(Path(folder))
-        for number in range(repeat + 1):
-            first = number % len(fit)
-            for one in (*fit[first:], *fit[:first]):
-                before = results[one.name]
-                if not before.problem:
-                    results[one.name] = _pass(before, tools, file, Path(folder), guardian, is_first=number == 0)
-    return [results[one.name] for one in fit]
+        for round_number in range(repeat + 1):
+            first = round_number % len(cases)
+            for number in (*numbers[first:], *numbers[:first]):
+                if not results[number].problem:
+                    file, is_first = cases[number][1], round_number == 0
+                    results[number] = _pass(results[number], tools, file, Path(folder), guardian, is_first=is_first)
+    return results
 
 
 def _pass(before: Result, tools: Tools, file: BenchFile, folder: Path, guardian: Guardian, *, is_first: bool) -> Result:

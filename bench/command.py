@@ -17,6 +17,7 @@ examples:
   scripts/bench                                                 all parts, as make bench does (twenty minutes)
   scripts/bench aggregate                                       the aggregator and other readers, 1M and 10M rows
   scripts/bench aggregate --rows 1000000 --without csv,jmeter-g
+  scripts/bench scale                                           20 and 100 million rows, 100,000 labels, six days (18 GB)
   scripts/bench compare                                         false alarms, power and time of comparisons
   scripts/bench gate                                            false alarms and power of the nightly gate
   scripts/bench ab                                              false alarms and power of A/B tests
@@ -40,11 +41,12 @@ examples:
 exit codes: 0 success; 1 a target is missed; 2 wrong use; 3 a run failed.
 """
 # Parts that are too slow to run with all others.
-_BY_NAME = ("verdicts", "generator", "held-back", "soak")
+_BY_NAME = ("verdicts", "generator", "held-back", "soak", "scale")
 # The parts in the order in which they run: the module and what it measures.
 _PARTS = {
     "run": ("run", "a run: time until ready, time until the first sample, CPU"),
     "aggregate": ("aggregate", "the aggregator next to other readers"),
+    "scale": ("scale", "the aggregator on 100 million rows, four files, 100,000 labels, six days (20 min, 18 GB)"),
     "compare": ("compare", "false alarms, power and time of comparisons"),
     "gate": ("gate", "false alarms and power of the nightly gate, on simulated histories"),
     "ab": ("ab", "false alarms and power of A/B tests, on simulated runs of a machine that drifts"),
