@@ -77,6 +77,20 @@ def table_differs(output: str, truth: Truth) -> list[str]:
     return differences
 
 
+def report_differs(output: str, truth: Truth) -> list[str]:
+    """Return the differences of the JSON of a report: the counts of each label over the whole run."""
+    data = json.loads(output)
+    group = data["whole"] or data["groups"][0]
+    found = {label["label"]: label["counts"] for label in group["labels"]}
+    differences = _labels_differ(found, {label.label for label in truth.labels})
+    for label in truth.labels:
+        counts = found.get(label.label)
+        right = " ".join(f"{value_ms}:{count}" for value_ms, count in sorted(label.counts.items()))
+        if counts and (counts["histogram"], counts["error_count"]) != (right, label.error_count):
+            differences.append(f"{label.label}: wrong elapsed times or errors")
+    return differences
+
+
 def dashboard_differs(output: str, truth: Truth) -> list[str]:
     """Return the differences of the statistics.json that `jmeter -g` writes.
 

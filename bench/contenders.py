@@ -7,10 +7,11 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from bench.check import counts_differ, dashboard_differs, figures_differ, table_differs
+from bench.check import counts_differ, dashboard_differs, figures_differ, report_differs, table_differs
+from bench.report_run import NAME, run_directory
 from bench.truth import Truth
 
-OURS, POLARS, POLARS_FIGURES, JMETER = "ours", "polars", "polars-figures", "jmeter-g"
+OURS, REPORT, POLARS, POLARS_FIGURES, JMETER = "ours", "report", "polars", "polars-figures", "jmeter-g"
 _PROGRAMS = Path(__file__).resolve().parent / "programs"
 
 
@@ -46,6 +47,10 @@ def _ours(tools: Tools, file: Path, _folder: Path) -> list[str]:
     return [str(tools.python), str(tools.root / "aggregate.py"), "table", str(file)]
 
 
+def _report(tools: Tools, file: Path, folder: Path) -> list[str]:
+    return [str(tools.python), str(tools.root / "aggregate.py"), "report", str(run_directory(file, folder))]
+
+
 def _program(name: str) -> Callable[[Tools, Path, Path], list[str]]:
     return lambda tools, file, _: [str(tools.python), str(_PROGRAMS / name), str(file)]
 
@@ -65,6 +70,14 @@ def _printed_version(_tools: Tools, output: str) -> str:
 
 CONTENDERS = (
     Contender(OURS, "aggregate.py table", _ours, table_differs, lambda _tools, _output: ""),
+    Contender(
+        REPORT,
+        "aggregate.py report",
+        _report,
+        report_differs,
+        lambda _tools, _output: "",
+        output=f"bench/{NAME}.json",
+    ),
     Contender(
         POLARS, "streaming polars, two columns", _bench_program("with_polars.py"), counts_differ, _printed_version
     ),

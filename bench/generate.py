@@ -72,7 +72,7 @@ _ELAPSED_END_MS = 32_768
 _RATE_PER_S = 2_000
 # All users run after this share of the time; their number follows from Little's law at that rate.
 _RAMP_RATIO = 0.1
-_USERS = 345
+USERS = 345
 _CONNECT_RATIO = 0.05
 _STARTED_MS = 1_700_000_000_000
 _ROWS_PER_BLOCK = 100_000
@@ -174,7 +174,7 @@ class GeneratedJtl:
             np.sqrt(2 * ramp_s * row / _RATE_PER_S),
             ramp_s / 2 + row / _RATE_PER_S,
         )
-        users = np.ceil(_USERS * np.minimum(1, at_s / ramp_s)).astype(np.int64).clip(1)
+        users = np.ceil(USERS * np.minimum(1, at_s / ramp_s)).astype(np.int64).clip(1)
         return _STARTED_MS + 1 + (at_s * 1000).astype(np.int64), users
 
     def _count(

@@ -6,7 +6,7 @@ import statistics
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from bench.contenders import JMETER, OURS, POLARS, POLARS_FIGURES, Contender
+from bench.contenders import JMETER, OURS, POLARS, POLARS_FIGURES, REPORT, Contender
 from harness.base import units
 
 SMALL_ROWS = 10_000
@@ -16,6 +16,8 @@ _RATIOS_MOST = {
     (POLARS_FIGURES, 10_000_000): 0.65,
     (POLARS, 10_000_000): 0.95,
 }
+# The most seconds of a full report, by the number of rows.
+_REPORT_S_MOST = {1_000_000: 1.2, 10_000_000: 3.5}
 _JMETER_ROWS = 1_000_000
 _JMETER_RATIO_LEAST = 20.0
 _PEAK_BYTES_END = 150 * units.BYTES_PER_MB
@@ -113,7 +115,15 @@ def aims(results: Sequence[Result]) -> list[Aim]:
         peak = ours.peak_bytes
         met = peak is not None and peak < _PEAK_BYTES_END
         found.append(Aim(f"{size}: peak memory, MB", units.mb_text(peak), f"< {units.mb_text(_PEAK_BYTES_END)}", met))
-    return found
+    return [*found, *_report_aims(results)]
+
+
+def _report_aims(results: Sequence[Result]) -> Iterator[Aim]:
+    for row_count, most_s in _REPORT_S_MOST.items():
+        if report := find(results, REPORT, row_count):
+            wall_s = report.wall_s
+            is_met = wall_s is not None and wall_s <= most_s
+            yield Aim(f"{row_count:,} rows: full report, s", report.problem or _text(wall_s), f"≤ {most_s}", is_met)
 
 
 def _ratio_aims(ours: Result, results: Sequence[Result]) -> Iterator[Aim]:

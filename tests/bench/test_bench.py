@@ -15,7 +15,7 @@ import pytest
 
 from bench import file as bench_file
 from bench.aggregate import side_by_side
-from bench.check import counts_differ, dashboard_differs, figures_differ, table_differs
+from bench.check import counts_differ, dashboard_differs, figures_differ, report_differs, table_differs
 from bench.contenders import CONTENDERS, Tools
 from bench.generate import GeneratedJtl
 from bench.measure import OUT_NAME, measure
@@ -141,6 +141,17 @@ class TestFiguresAreChecked:
             "a: 90 % ms 41, not 40"
         ]
 
+    def test_the_counts_in_a_report_are_compared(self):
+        labels = [
+            {"label": "a", "counts": {"histogram": "10:2 40:1", "error_count": 1}},
+            {"label": "b", "counts": {"histogram": "100:1", "error_count": 0}},
+        ]
+        assert report_differs(json.dumps({"whole": {"labels": labels}, "groups": []}), TRUTH) == []
+        assert report_differs(json.dumps({"whole": None, "groups": [{"labels": labels}]}), TRUTH) == []
+        labels[1]["counts"]["histogram"] = "101:1"
+        assert report_differs(json.dumps({"whole": {"labels": labels}}), TRUTH) == ["b: wrong elapsed times or errors"]
+        assert report_differs(json.dumps({"whole": {"labels": labels[:1]}}), TRUTH) == ["b: missing"]
+
     def test_missing_and_extra_labels_are_detected(self):
         output = counts(("a", 10, 2), ("a", 40, 1), ("c", 100, 1))
         assert counts_differ(output, TRUTH) == ["b: missing", "c: no such label"]
@@ -196,8 +207,10 @@ class TestAims:
             result("ours", 10_000_000, 1.9, peak_mb=149),
             result("polars", 10_000_000, 2.0),
             result("polars-figures", 10_000_000, 3.0),
+            result("report", 1_000_000, 1.2),
+            result("report", 10_000_000, 3.5),
         )
-        assert len(found) == 11
+        assert len(found) == 13
         assert all(found.values())
 
     def test_aims_are_missed_beyond_their_limits(self):
@@ -209,6 +222,8 @@ class TestAims:
             result("ours", 10_000_000, 2.0, peak_mb=150),
             result("polars", 10_000_000, 2.0),
             result("polars-figures", 10_000_000, 3.0),
+            result("report", 1_000_000, 1.3),
+            result("report", 10_000_000, 3.6),
         )
         assert [what for what, is_met in found.items() if not is_met] == [
             "10,000 rows to the table, s",
@@ -217,6 +232,8 @@ class TestAims:
             "10,000,000 rows: time ÷ streaming polars, same figures",
             "10,000,000 rows: time ÷ streaming polars, two columns",
             "10,000,000 rows: peak memory, MB",
+            "1,000,000 rows: full report, s",
+            "10,000,000 rows: full report, s",
         ]
 
     def test_wrong_results_of_our_reader_miss_the_aim(self):
@@ -316,7 +333,7 @@ def test_the_bench_measures_our_reader_beside_pandas_and_the_csv_module():
         check=False,
         timeout=300,
     )
-    for reader in ("aggregate.py table", "pandas", "csv module"):
+    for reader in ("aggregate.py table", "aggregate.py report", "pandas", "csv module"):
         assert re.search(rf"^\| {reader}.* \| right \|$", done.stdout, re.MULTILINE), done.stdout + done.stderr
     assert "| 20,000 rows: figures | right | right | met |" in done.stdout
     assert done.returncode == (1 if "NOT met" in done.stdout else 0)
@@ -328,7 +345,7 @@ def test_a_bench_that_is_stopped_leaves_no_process(tmp_path, number):
     pids = tmp_path / "pids"
     home = fake_jmeter(tmp_path / "home", f"sleep 987 & echo $! $$ > {pids}.new; mv {pids}.new {pids}; wait")
     environment = {**os.environ, "JMETER_HOME": str(home)}
-    command = [*BENCH, "--without", "polars,polars-figures,duckdb,pandas,csv"]
+    command = [*BENCH, "--without", "report,polars,polars-figures,duckdb,pandas,csv"]
     with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env=environment) as process:
         wait_for(pids.exists, seconds=60)
         readers = [psutil.Process(int(pid)) for pid in pids.read_text().split()]
