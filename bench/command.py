@@ -14,10 +14,10 @@ from harness.run import machine
 
 _EPILOG = """\
 examples:
-  scripts/bench                                                 all parts, as make bench does (twenty minutes)
+  scripts/bench                                                 all parts, as make bench does (half an hour)
   scripts/bench aggregate                                       the aggregator and other readers, 1M and 10M rows
   scripts/bench aggregate --rows 1000000 --without csv,jmeter-g
-  scripts/bench scale                                           20 and 100 million rows, 100,000 labels, six days (18 GB)
+  scripts/bench scale                                           100 million rows, 100,000 labels, six days
   scripts/bench compare                                         false alarms, power and time of comparisons
   scripts/bench gate                                            false alarms and power of the nightly gate
   scripts/bench ab                                              false alarms and power of A/B tests

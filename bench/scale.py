@@ -48,10 +48,10 @@ _COLUMNS = (
     "figures",
 )
 _DESCRIPTION = """\
-Time and memory of aggregate.py table beyond usual sizes: a generated file of --rows rows repeated --times times, --files
-such files next to one of as many rows, a file of --labels labels, and one over --days days with two rows a second.
-With the defaults it needs 18 GB in build/bench, which it frees at its end (the file of --rows stays until make clean),
-and takes about 20 minutes."""
+Time and memory of aggregate.py table beyond usual sizes: a generated file of --rows rows repeated --times times,
+--files such files next to one of as many rows, a file of --labels labels, and one over --days days with two rows a
+second. With the defaults it needs 18 GB in build/bench, which it frees at its end (the file of --rows stays until make
+clean), and takes about 20 minutes."""
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:

@@ -1,0 +1,72 @@
+"""Several readings within `shared_counter`: one process counts all of them, and none is left behind."""
+
+import pytest
+
+from harness.metrics import counter_process
+from harness.metrics.counter import CsvFile, count_file
+from harness.metrics.counter_process import CounterError, CounterProcess
+from harness.metrics.shared_counter import shared_counter
+from harness.metrics.tally import Scope
+from tests.support.counting import HEAD, lines_of, plain, same
+
+
+@pytest.fixture
+def started(monkeypatch):
+    """The processes that are started during a test."""
+    found = []
+
+    class Noted(CounterProcess):
+        def __init__(self, *arguments):
+            super().__init__(*arguments)
+            found.append(self)
+
+    monkeypatch.setattr(counter_process, "CounterProcess", Noted)
+    return found
+
+
+def counted(path, data, program, scope):
+    path.write_bytes(data)
+    return count_file(CsvFile(path, len(data), "x.jtl"), program, scope, None, lambda *_: None, part_bytes=50_000)[0]
+
+
+def test_one_process_counts_all_files_and_windows(tmp_path, program, started):
+    files = (HEAD + lines_of(4000), HEAD + lines_of(3000, "Buy"))
+    scopes = (Scope(), Scope(window_ms=(100, 2900), batch_count=20, with_timeline=False), Scope(thread_groups=("T",)))
+    with shared_counter():
+        for data in files:
+            for scope in scopes:
+                with shared_counter():
+                    tally = counted(tmp_path / "Größe 1.jtl", data, program, scope)
+                expected = plain(data, scope)[0]
+                assert (tally.labels, tally.batches, tally.codes) == (expected.labels, expected.batches, expected.codes)
+                assert tally.requests.seconds == expected.requests.seconds
+        assert len(started) == 1
+        assert started[0].is_running
+    assert not started[0].is_running
+
+
+def test_a_process_with_large_counts_is_not_kept(tmp_path, program, started):
+    many = HEAD + b"".join(lines_of(9, f"label {number}") for number in range(300))
+    with shared_counter():
+        same(counted(tmp_path / "many.jtl", many, program, Scope()), plain(many, Scope())[0])
+        assert not started[0].is_running
+        few = HEAD + lines_of(3000)
+        same(counted(tmp_path / "few.jtl", few, program, Scope()), plain(few, Scope())[0])
+    assert [one.is_running for one in started] == [False, False]
+
+
+def test_after_a_failure_the_next_file_has_a_new_process(tmp_path, program, started):
+    data = HEAD + lines_of(3000)
+    path = tmp_path / "x.jtl"
+    with shared_counter():
+        path.write_bytes(data)
+        with pytest.raises(CounterError, match="the file has changed"):
+            count_file(CsvFile(path, len(data) + 1_000_000, "x.jtl"), program, Scope(), None, lambda *_: None)
+        same(counted(path, data, program, Scope()), plain(data, Scope())[0])
+    assert [one.is_running for one in started] == [False, False]
+
+
+def test_without_sharing_each_file_has_its_own(tmp_path, program, started):
+    for _ in range(2):
+        counted(tmp_path / "x.jtl", HEAD + lines_of(3000), program, Scope())
+    assert [one.is_running for one in started] == [False, False]
