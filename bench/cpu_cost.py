@@ -6,8 +6,6 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from scipy import stats
-
 from harness.base.errors import StartError
 from harness.compare.result import RunResult
 from harness.run.telemetry import GENERATOR
@@ -52,6 +50,8 @@ def cpu_cost(base_us: Sequence[float], new_us: Sequence[float]) -> CpuCost:
 
     The interval is Student's t of the paired differences of the logarithms.
     """
+    from scipy import stats  # here, because it loads slowly and other parts of the bench import this module
+
     before, after = [math.log(value) for value in base_us], [math.log(value) for value in new_us]
     differences = [new - base for base, new in zip(before, after, strict=True)]
     count = len(differences)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import http.server
+import importlib
 import os
 import subprocess
 import sys
@@ -17,6 +19,7 @@ from harness import entry
 from harness.base import toolchain
 from harness.base.guardian import RUNS_VARIABLE
 from tests.support.paths import FAKE_JMETER, ROOT
+from tests.support.processes import QUICK_JVM
 from tests.support.tiny import TINY_JMX, TINY_PLAN, TINY_PROFILE, TINY_SYSTEM, Run, Start, arguments_of_run
 
 # The files that take longest. `make test` begins with them, so that no worker is alone with one at the end. Those that
@@ -52,6 +55,26 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     tests = Path(__file__).parent
     rank = {tests / name: place for place, name in enumerate(LONGEST)}
     items.sort(key=lambda item: rank.get(item.path, len(rank)))
+
+
+def pytest_collection(session: pytest.Session) -> None:
+    """Import all modules of tests, each worker from another one on.
+
+    In a fresh clone nothing is compiled. So each worker compiles another part, and not all of them everything.
+    """
+    worker, count = os.environ.get("PYTEST_XDIST_WORKER"), int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1"))
+    tests = Path(__file__).parent
+    if (
+        not worker
+        or session.config.option.markexpr
+        or [Path(name).resolve() for name in session.config.args] != [tests]
+    ):
+        return
+    paths = sorted(tests.rglob("test_*.py"))
+    first = len(paths) * int(worker.removeprefix("gw")) // count
+    for path in paths[first:] + paths[:first]:
+        with contextlib.suppress(Exception, pytest.skip.Exception):  # the collection reports it
+            importlib.import_module(".".join(path.relative_to(tests.parent).with_suffix("").parts))
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
@@ -90,7 +113,7 @@ def _quick_starts() -> Iterator[None]:
     The start script of JMeter reads GC_ALGO. Scripts that ask for `python3` get that of .venv, which is the right one.
     """
     with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("GC_ALGO", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")
+        patch.setenv("GC_ALGO", f"{QUICK_JVM} -XX:+UseSerialGC")
         patch.setenv("PATH", str(Path(sys.prefix) / "bin"), prepend=os.pathsep)
         yield
 

@@ -7,8 +7,6 @@ from bisect import bisect_left
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
-import pandas
-
 from harness.compare.conditions import Conditions
 from harness.compare.result import LabelResult, RunResult
 from harness.history.acceptance import Acceptance
@@ -94,6 +92,8 @@ def history(
 
     Medians and change points always use all valid runs.
     """
+    import pandas  # here, because it loads slowly and the other modules of this package need types of this one
+
     left_out: list[tuple[str, str]] = []
     known: list[tuple[Conditions, Entry, RunResult, LabelResult | None]] = []
     for entry in sorted(entries, key=lambda entry: entry.newest):

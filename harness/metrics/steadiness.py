@@ -189,7 +189,7 @@ def _shapes(count: int) -> list[list[float]]:
 def _whitened(series: Sequence[float], correlation: float) -> list[float]:
     """Return the series with the correlation to the previous value removed (Prais-Winsten)."""
     first = math.sqrt(1 - correlation**2) * series[0]
-    return [first, *(later - correlation * earlier for earlier, later in pairwise(series))]
+    return [first, *[later - correlation * earlier for earlier, later in pairwise(series)]]
 
 
 def _best_fit(logs: Sequence[float], shapes: Sequence[list[float]], correlation: float) -> tuple[int, float, float]:

@@ -1,45 +1,26 @@
 """A home whose system has a setting to compare, and scripts/ab with runs that take no time."""
 
-import json
 import shutil
 
 import pytest
 
 from harness.cli import main
-from harness.run import child
-from tests.support.ab_tests import FAKE_RUN, SIDES
-from tests.support.paths import FAKE_JMETER
-from tests.support.report_folder import add_run
-
-
-@pytest.fixture(scope="session")
-def template(tmp_path_factory):
-    """The JSON of a run of 2,000 samples of 100 ms."""
-    reports = tmp_path_factory.mktemp("template")
-    add_run(reports, "tiny/run-01_1", samples=2000, seconds=100)
-    return (reports / "tiny" / "run-01_1.json").read_text()
+from tests.support.ab_tests import SIDES
+from tests.support.fake_runs import behave, use_fake_runs, with_delay
 
 
 @pytest.fixture
 def home(home):
-    """The home with the tiny plan, whose system has the setting delay_ms."""
-    system = home / "systems" / "tiny" / "system.toml"
-    system.write_text(system.read_text() + "delay_ms = 0\n")
-    return home
+    return with_delay(home)
 
 
 @pytest.fixture
-def ab(home, tmp_path, template, monkeypatch):
+def ab(home, tmp_path, monkeypatch):
     """Run scripts/ab on the tiny plan and return its exit code; runs take no time."""
-    fakes = tmp_path / "fakes"
-    fakes.mkdir()
-    (fakes / "template.json").write_text(template)
-    monkeypatch.setattr(child, "_RUN", FAKE_RUN)
-    monkeypatch.setenv("FAKE_RUN", str(fakes))
-    monkeypatch.setenv("JMETER_HOME", str(FAKE_JMETER))
+    use_fake_runs(tmp_path, monkeypatch)
 
     def run(*arguments, behaviour=None):
-        (fakes / "behaviour").write_text(json.dumps(behaviour or {}))
+        behave(tmp_path, behaviour)
         folders = [f"--home={home}", f"--reports={tmp_path / 'ab'}", f"--build={tmp_path / 'build'}"]
         return main(["--plan=tiny", *arguments, *folders], "scripts/ab")
 

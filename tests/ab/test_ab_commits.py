@@ -6,7 +6,8 @@ from pathlib import Path
 import pytest
 
 from harness.base.errors import UsageError
-from tests.support.ab_tests import SIDES, calls, commit, git, page_of, record_of
+from tests.support.ab_tests import SIDES, commit, git, page_of, record_of
+from tests.support.fake_runs import calls
 
 
 @pytest.fixture

@@ -13,7 +13,8 @@ import pytest
 from harness.ab import command, runner
 from harness.base.errors import UsageError
 from harness.cli import main
-from tests.support.ab_tests import SIDES, calls, commit, git, page_of, record_of
+from tests.support.ab_tests import SIDES, commit, git, page_of, record_of
+from tests.support.fake_runs import calls
 from tests.support.paths import FAKE_JMETER, ROOT
 from tests.support.processes import processes_of, wait_for
 

@@ -11,7 +11,8 @@ from harness.ab.files import locked
 from harness.base.errors import UsageError
 from harness.history.summary_files import SUMMARY_NAME
 from harness.system.profile import Collections, MethodUse, ProcessProfile
-from tests.support.ab_tests import SIDES, again, calls, page_of, record_of
+from tests.support.ab_tests import SIDES, again, page_of, record_of
+from tests.support.fake_runs import calls
 
 
 @pytest.mark.parametrize("name", ["ab-01", "tiny/ab-01", "tiny/ab-01.md"])

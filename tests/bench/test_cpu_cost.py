@@ -5,12 +5,13 @@ from __future__ import annotations
 import math
 
 import pytest
-from scipy import stats
 
 from bench.cpu_cost import cpu_cost
 
 
 def test_the_interval_is_that_of_a_paired_t_test_of_the_logarithms() -> None:
+    from scipy import stats  # here, because each worker that collects the tests would load it
+
     base, new = [40.0, 44.0, 50.0, 41.0], [42.0, 45.0, 53.0, 42.5]
     found = cpu_cost(base, new)
     outside = stats.ttest_rel([math.log(value) for value in new], [math.log(value) for value in base])

@@ -1,4 +1,4 @@
-"""Fetching from CloudWatch: from moto's server, and from one of ours that answers in ways that moto does not."""
+"""Fetching from CloudWatch: from moto's server."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ import time
 from collections.abc import Iterator
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
-from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 from typing import Any
 
@@ -17,50 +16,20 @@ import boto3
 import jsonschema
 import pytest
 
-from harness.base.errors import HarnessError, UsageError
+from harness.base.errors import UsageError
 from harness.cli import main
-from harness.cloudwatch.queries import parse_cloudwatch
-from harness.run.directory import RunDirectory
-from tests.support.local_server import serving
-from tests.support.moto_server import ENVIRONMENT, moto_server
+from tests.support.cloudwatch_runs import BEGAN_S, NO_SERVER, REGION, add_recent_run, metrics, spec
+from tests.support.moto_server import moto_server
 from tests.support.paths import FAKE_JMETER, ROOT
-from tests.support.report_folder import add_run
 
 pytestmark = pytest.mark.real
 
-REGION = "eu-central-1"
-# Young enough for every period, and a full hour, so that its minutes are those of the run.
-BEGAN_S = int(time.time()) // 3600 * 3600 - 3600
-NO_SERVER = "http://127.0.0.1:9"
-PLACES = {"ecs": ["perf/okapi"], "rds": ["folio-db"], "ec2": ["i-0123456789abcdef0"]}
 DIMENSIONS = {
     "ECS": [{"Name": "ClusterName", "Value": "perf"}, {"Name": "ServiceName", "Value": "okapi"}],
     "RDS": [{"Name": "DBInstanceIdentifier", "Value": "folio-db"}],
-    # Not among PLACES: a machine with credits.
+    # A machine with credits, which `spec` does not request unless told to.
     "EC2": [{"Name": "InstanceId", "Value": "i-0bbbbbbbbbbbbbbbb"}],
 }
-
-
-def spec(url: str, **changes: Any):
-    return parse_cloudwatch({"region": REGION, "endpoint_url": url, **PLACES, **changes}, "env/x.toml [cloudwatch]")
-
-
-@pytest.fixture(autouse=True)
-def _keys(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name, value in ENVIRONMENT.items():
-        monkeypatch.setenv(name, value)
-    for name in ("AWS_PROFILE", "AWS_REGION", "AWS_DEFAULT_REGION"):
-        monkeypatch.delenv(name, raising=False)
-
-
-def metrics(*arguments: object) -> int:
-    """Call the command in this process: boto3 takes long to load."""
-    return main(["metrics", *map(str, arguments)])
-
-
-def add_recent_run(reports: Path, run: str = "tiny/run-01_1", **changes: Any) -> RunDirectory:
-    """A run of 240 s at one sample a second of which 1 to 239 s are counted."""
-    return add_run(reports, run, samples=240, duration_s=240.0, began_ms=BEGAN_S * 1000, **changes)
 
 
 @pytest.fixture(scope="module")
@@ -175,43 +144,6 @@ def test_the_burst_balance_of_the_volumes_of_an_instance_is_fetched_and_named_wh
     assert f"In the measurement window the burst balance of EBS {name} reached 0." in report
 
 
-class Replying(BaseHTTPRequestHandler):
-    """Sends answers in the protocol of AWS."""
-
-    def reply(self, status: int, text: bytes) -> None:
-        self.send_response(status)
-        self.send_header("Content-Type", "application/x-amz-json-1.0")
-        self.send_header("Content-Length", str(len(text)))
-        self.end_headers()
-        self.wfile.write(text)
-
-    def log_message(self, *_: object) -> None:
-        pass
-
-
-class WithoutVolumes(Replying):
-    """Answers that metrics have no values, and refuses to list volumes."""
-
-    def do_POST(self) -> None:
-        body = self.rfile.read(int(self.headers["Content-Length"]))
-        status, text = 200, b'{"MetricDataResults": []}'
-        if body.startswith(b"Action=DescribeVolumes"):
-            status = 403
-            text = b"<Response><Errors><Error><Code>UnauthorizedOperation</Code></Error></Errors></Response>"
-        self.reply(status, text)
-
-
-def test_without_the_right_to_list_volumes_the_other_metrics_are_fetched(tmp_path, capsys):
-    with serving(WithoutVolumes) as port:
-        directory = add_recent_run(tmp_path, cloudwatch=spec(f"http://127.0.0.1:{port}"))
-        assert metrics(directory.path) == 0
-    assert directory.cloudwatch.is_file()
-    assert (
-        "the burst balance of the volumes of EC2 instances is not known: EC2: permission denied; "
-        "these credentials need ec2:DescribeVolumes: see docs/cloudwatch.md"
-    ) in capsys.readouterr().out
-
-
 def test_the_report_is_the_same_again_from_samples_from_the_json_alone_and_fetched_again(tmp_path, moto):
     directory = add_recent_run(tmp_path, cloudwatch=spec(moto))
     metrics(directory.path)
@@ -275,95 +207,6 @@ def test_without_credentials_or_region_one_line_says_what_to_set(
     assert str(refused.value).startswith(message)
     assert "\n" not in str(refused.value)
     assert not directory.cloudwatch.exists()
-
-
-def test_a_server_that_is_down_is_one_line_and_code_3(tmp_path):
-    directory = add_recent_run(tmp_path, cloudwatch=spec(NO_SERVER))
-    before = directory.report.read_bytes()
-    with pytest.raises(HarnessError) as down:
-        metrics(directory.path)
-    assert down.value.exit_code == 3
-    assert str(down.value).startswith("CloudWatch: the server does not answer")
-    assert "\n" not in str(down.value)
-    assert directory.report.read_bytes() == before
-
-
-class Answering(Replying):
-    """Answers each call by `answer(request, number of the call)`: a status and a body; keeps the requests."""
-
-    answer: Any
-    requests: list[dict[str, Any]]
-
-    def do_POST(self) -> None:
-        body = self.rfile.read(int(self.headers["Content-Length"]))
-        request = json.loads(body)
-        self.requests.append(request)
-        status, data = type(self).answer(request, len(self.requests))
-        self.reply(status, json.dumps(data).encode())
-
-
-def in_pages(request: dict[str, Any], number: int) -> tuple[int, dict[str, Any]]:
-    """Refuse the first call as too many, then give a minute a page; of the last query the answer is never whole."""
-    if number == 1:
-        return 400, {"__type": "com.amazonaws.cloudwatch#ThrottlingException", "message": "Rate exceeded"}
-    start = int(request.get("NextToken", "0"))
-    results = [
-        {
-            "Id": query["Id"],
-            "Label": "x",
-            "Timestamps": [BEGAN_S + 60 * start],
-            "Values": [10.0 * (start + 1)],
-            "StatusCode": "PartialData" if start < 3 or query is request["MetricDataQueries"][-1] else "Complete",
-        }
-        for query in request["MetricDataQueries"]
-    ]
-    more = {"NextToken": str(start + 1)} if start < 3 else {}
-    said = [{"Code": "Odd", "Value": "Some metrics were odd"}]
-    return 200, {"MetricDataResults": results, "Messages": said, **more}
-
-
-def refused(code: str, status: int) -> Any:
-    return lambda _request, _number: (status, {"__type": f"com.amazonaws.cloudwatch#{code}", "message": "no"})
-
-
-def test_pages_are_joined_a_busy_server_is_retried_and_its_messages_are_printed(tmp_path, capsys):
-    requests: list[dict[str, Any]] = []
-    services = [{"cluster": "perf", "services": [f"module-{place}" for place in range(100)]}]
-    with serving(Answering, answer=in_pages, requests=requests) as port:
-        asked = parse_cloudwatch({"region": REGION, "endpoint_url": f"http://127.0.0.1:{port}", "ecs": services}, "x")
-        directory = add_recent_run(tmp_path, cloudwatch=asked)
-        assert metrics(directory.path) == 0
-    assert capsys.readouterr().out.count("CloudWatch says: Some metrics were odd") == 1
-    # 600 queries: one call refused, then 500 and 100 of four pages each.
-    assert [len(request["MetricDataQueries"]) for request in requests] == [500] * 5 + [100] * 4
-    assert [request.get("NextToken") for request in requests] == [None, None, "1", "2", "3", None, "1", "2", "3"]
-    rows = directory.cloudwatch.read_text().splitlines()
-    assert len(rows) == 1 + 600 * 4
-    assert [row.split(",")[-2:] for row in rows[1:5]] == [
-        ["0.1", "Complete"], ["0.2", "Complete"], ["0.3", "Complete"], ["0.4", "Complete"],
-    ]  # fmt: skip
-    report = directory.report.read_text()
-    # The last query of each of the two calls.
-    assert "CloudWatch did not report a complete answer for ECS perf/module-83, ECS perf/module-99." in report
-
-
-@pytest.mark.parametrize(
-    ("code", "status", "exit_code", "message"),
-    [
-        ("AccessDeniedException", 400, 2, "permission denied; these credentials need cloudwatch:GetMetricData"),
-        ("UnrecognizedClientException", 400, 2, "AWS rejects the credentials (UnrecognizedClientException)"),
-        ("InternalServiceFault", 500, 3, "the server failed (InternalServiceFault"),
-    ],
-)
-def test_a_refusal_by_aws_is_one_line_with_what_to_do(tmp_path, code, status, exit_code, message):
-    requests: list[dict[str, Any]] = []
-    with serving(Answering, answer=staticmethod(refused(code, status)), requests=requests) as port:
-        directory = add_recent_run(tmp_path, cloudwatch=spec(f"http://127.0.0.1:{port}"))
-        with pytest.raises(HarnessError) as told:
-            metrics(directory.path)
-    assert told.value.exit_code == exit_code
-    assert str(told.value).startswith(f"CloudWatch: {message}")
-    assert "\n" not in str(told.value)
 
 
 def watch(home: Path, url: str) -> None:

@@ -21,6 +21,7 @@ from harness.system.profile import (
 )
 from harness.system.profile_files import Profiler
 from harness.system.statements import DatabaseUse, StatementUse
+from tests.support.java_program import java_command
 from tests.support.results import label_result, run_result
 
 METHODS = (MethodUse("shop.Cart.sum", 1_000, 1_000), MethodUse("shop.Page.show", 500, 1_500))
@@ -187,9 +188,7 @@ public class Shop {
 @pytest.mark.real
 def test_the_planted_allocation_and_exception_of_a_real_jvm_are_the_only_ones_named(tmp_path):
     """One recording of a JVM, first without and then with what is planted: read as that of a profiled run is."""
-    source = tmp_path / "Shop.java"
-    source.write_text(SHOP)
-    command = ["java", "-Xmx64m", "-XX:+UseSerialGC", str(source)]
+    command = java_command("Shop", SHOP, "-Xmx64m", "-XX:+UseSerialGC")
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as jvm:
 
         def served(audits):

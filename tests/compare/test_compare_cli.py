@@ -1,24 +1,16 @@
 """aggregate.py compare as a user calls it."""
 
 import json
-import shutil
 import subprocess
 import sys
-from dataclasses import replace
 
 import pytest
 
-from harness.base.errors import EXIT_REGRESSED, UsageError
-from harness.cli import main
-from harness.history.pin_files import write_pins
-from harness.report.files import summary_of_run
+from harness.base.errors import UsageError
 from harness.report.notes import notes_of
 from harness.report.warnings import WarningCode
-from harness.run.directory import json_text
-from harness.sweep.record import SweepRun
 from tests.support.paths import ROOT
-from tests.support.report_folder import run_folder
-from tests.support.sweeps import SWEEP_RECORD
+from tests.support.spread_runs import make_run
 
 CLASSIC = """|  | #count | average | median | 90% | min | max | errors | bandwidth |
 | --- | --- | --- | --- | --- | --- | --- | --- | --- |
@@ -28,47 +20,6 @@ CLASSIC = """|  | #count | average | median | 90% | min | max | errors | bandwid
 
 
 LAW = WarningCode.LITTLES_LAW.brief
-START_MS = 1_700_000_000_000
-# Without allThreads nobody can tell that so few samples are not those of busy users, which would be a doubt.
-HEAD = "timeStamp,elapsed,label,responseCode,responseMessage,threadName,success,bytes,sentBytes"
-
-
-def make_run(reports, run, least_ms=50, label="Pay", is_success=True, users=2, is_doubtful=False):
-    """Write the JSON of a run of 100 s: 15 samples a second, from `least_ms` to 100 ms more in equal shares."""
-    directory = run_folder(reports, run, users=users)
-    outcome = "200,OK,Users 1-1,true" if is_success else "500,no,Users 1-1,false"
-    threads = f",{users}" if is_doubtful else ""
-    rows = [
-        f"{START_MS + 100_000 * place // 1500},{least_ms + place * 37 % 101},{label},{outcome},300,100{threads}"
-        for place in range(1500)
-    ]
-    directory.samples.write_text("\n".join([HEAD + ",allThreads" * is_doubtful, *rows, ""]), encoding="utf-8")
-    directory.summary_json.write_text(json_text(summary_of_run(directory).to_json()), encoding="utf-8")
-    directory.report.write_text("# a report\n", encoding="utf-8")
-
-
-@pytest.fixture(scope="module")
-def made(tmp_path_factory):
-    """Three runs: an average of 100 ms, the same once more, and one of 200 ms."""
-    folder = tmp_path_factory.mktemp("made")
-    for name, least_ms in (("run-07_1", 50), ("run-07_2", 50), ("run-07_3", 150)):
-        make_run(folder, f"tiny/{name}", least_ms)
-        shutil.rmtree(folder / "tiny" / name)
-    return folder
-
-
-@pytest.fixture
-def reports(made, tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    return shutil.copytree(made, tmp_path / "reports")
-
-
-@pytest.fixture
-def compare(reports, home):
-    def run(*arguments):
-        return main(["compare", "--reports", str(reports), "--home", str(home), *arguments])
-
-    return run
 
 
 def test_two_equal_runs_are_ok(compare, capsys):
@@ -230,67 +181,6 @@ def test_wrong_use_is_an_error_that_says_what_to_do(compare, arguments, what):
         compare(*arguments)
 
 
-def pin(reports, plan, **runs):
-    write_pins(reports / plan, runs)
-
-
-@pytest.mark.parametrize("base", ["baseline", "tiny/baseline"])
-def test_a_pin_is_a_name_of_its_run(compare, reports, capsys, base):
-    pin(reports, "tiny", baseline="run-07_1")
-    assert compare(base, "run-07_3", "--save") == 1
-    # The pin may be moved later: the report names the run.
-    saved = (reports / "tiny" / "compare-run-07_1-run-07_3.md").read_text()
-    assert "aggregate.py compare tiny/run-07_1 tiny/run-07_3;" in saved
-    assert "average +99.94 %" in capsys.readouterr().out
-    assert compare("--base", base, "run-07_2", "--new", "run-07_3", "--plan", "tiny") in (0, 1)
-
-
-def test_a_pin_of_several_plans_is_that_of_the_plan_of_the_other_side(compare, reports):
-    shutil.copytree(reports / "tiny", reports / "other")
-    (reports / "other" / "run-07_3.json").rename(reports / "other" / "run-09_1.json")
-    for plan in ("tiny", "other"):
-        pin(reports, plan, baseline="run-07_1")
-    compare("baseline", "tiny/run-07_2", "--save")
-    assert (reports / "tiny" / "compare-run-07_1-run-07_2.md").is_file()
-    compare("baseline", "run-09_1", "--save")
-    assert (reports / "other" / "compare-run-07_1-run-09_1.md").is_file()
-    compare("baseline", "run-07_2", "--save", "--plan", "other")
-    assert (reports / "other" / "compare-run-07_1-run-07_2.md").is_file()
-    with pytest.raises(UsageError, match="baseline: 2 plans have this pin; choose one: other/baseline, tiny/baseline"):
-        compare("baseline", "run-07_2")
-
-
-@pytest.mark.parametrize(
-    ("arguments", "line"),
-    [
-        (
-            ["baselin", "run-07_2"],
-            "baselin: neither a file nor a run in reports/; did you mean baseline? pins: baseline, gone",
-        ),
-        (
-            ["run-07_1", "tiny/baselin"],
-            "tiny/baselin: neither a file nor a run in reports/; did you mean baseline? pins: baseline, gone",
-        ),
-        (["main", "run-07_2"], "main: neither a file nor a run in reports/; there are: tiny/run-07_1"),
-        (["gone", "run-07_2"], "gone: the pinned run tiny/run-09_9 no longer exists; pin another run: make pin"),
-        (["baseline"], "compare: tiny/run-07_1 is one run, and no other run's table is pasted into it"),
-        (["baseline", "run-07_1"], "tiny/run-07_1: given twice"),
-    ],
-)
-def test_a_wrong_pin_is_refused_in_one_line(compare, reports, arguments, line):
-    pin(reports, "tiny", baseline="run-07_1", gone="run-09_9")
-    with pytest.raises(UsageError) as refused:
-        compare(*arguments)
-    assert str(refused.value).startswith(line)
-
-
-def test_a_wrong_file_of_pins_does_not_concern_a_comparison_without_a_pin(compare, reports):
-    (reports / "tiny" / "pinned.toml").write_text("[")
-    assert compare("run-07_1", "tiny/run-07_2") == 0
-    with pytest.raises(UsageError, match=r"tiny/pinned\.toml: "):
-        compare("baseline", "run-07_2")
-
-
 def pasted(average_ms_by_line):
     head = "|  | #count | average | median |\n| --- | --- | --- | --- |\n"
     tables = [f"{line}\n\n{head}| TOTAL | 100 | {average} | 5 |\n" for line, average in average_ms_by_line]
@@ -329,66 +219,6 @@ def test_make_passes_names_and_patterns_on_with_their_quotes():
     assert "--save" in line
     assert line.rstrip().endswith("--sure")
     assert "give BASE=" in subprocess.run(command, capture_output=True, text=True, check=True).stdout
-
-
-def make_sweep(reports, series, least_ms_by_users):
-    runs = []
-    for number, (users, least_ms) in enumerate(least_ms_by_users.items(), start=1):
-        make_run(reports, f"tiny/run-{series}_{number}", least_ms, users=users)
-        shutil.rmtree(reports / "tiny" / f"run-{series}_{number}")
-        runs.append(SweepRun(users, 1, f"run-{series}_{number}"))
-    record = replace(SWEEP_RECORD, name=f"sweep-{series}", users=tuple(least_ms_by_users), runs=tuple(runs))
-    (reports / "tiny" / f"sweep-{series}.json").write_text(json_text(record.to_json()), encoding="utf-8")
-
-
-@pytest.mark.real
-def test_two_sweeps_are_compared_level_by_level_with_a_verdict_for_each(compare, reports, capsys):
-    make_sweep(reports, "11", {1: 50, 2: 50, 4: 50})
-    make_sweep(reports, "12", {1: 150, 2: 150, 8: 50})
-    assert compare("tiny/sweep-11", "tiny/sweep-12", "--save") == EXIT_REGRESSED
-    out = capsys.readouterr().out.splitlines()
-    assert out[0] == "REGRESSED: at 1, 2 users"
-    assert out[3:] == ["1 user: REGRESSED", "2 users: REGRESSED", "reports/tiny/compare-sweep-11-sweep-12.md"]
-    text = (reports / "tiny" / "compare-sweep-11-sweep-12.md").read_text()
-    (row,) = [line for line in text.splitlines() if line.startswith("| 2 | 100 | 200 | +99.94 |")]
-    assert row.endswith("| REGRESSED |")
-    assert "\n**REGRESSED: at 1, 2 users. tiny/sweep-12 is " in text
-    assert "4 users" in text
-    assert "8 users" in text
-
-
-def test_a_level_with_a_doubtful_run_is_not_judged_and_its_warnings_are_listed(compare, reports, capsys):
-    make_sweep(reports, "11", {1: 50, 2: 50})
-    make_sweep(reports, "12", {1: 50, 2: 50})
-    make_run(reports, "tiny/run-12_2", least_ms=50, users=2, is_doubtful=True)
-    shutil.rmtree(reports / "tiny" / "run-12_2")
-    compare("tiny/sweep-11", "tiny/sweep-12")
-    text = capsys.readouterr().out
-    assert "**CANNOT TELL: a run at 2 users is DOUBTFUL. tiny/sweep-12 is within" in text
-    assert f"- 2 users, CANNOT TELL: tiny/run-12_2 is DOUBTFUL: {LAW}\n" in text
-    assert "- tiny/run-12_2: Little's law is off" in text
-    compare("tiny/sweep-11", "tiny/sweep-12", "--anyway")
-    assert "a run at 2 users is DOUBTFUL" not in capsys.readouterr().out
-
-
-def test_sweeps_without_a_common_level_are_refused(compare, reports):
-    make_sweep(reports, "11", {1: 50, 2: 50})
-    make_sweep(reports, "12", {4: 50, 8: 50})
-    with pytest.raises(UsageError, match=r"no level in common \(1 and 2 users against 4 and 8 users\)"):
-        compare("tiny/sweep-11", "tiny/sweep-12")
-
-
-def test_the_command_of_two_sweeps_contains_the_options_of_the_judgement(compare, reports, capsys):
-    make_sweep(reports, "11", {1: 50})
-    make_sweep(reports, "12", {1: 50})
-    compare("tiny/sweep-11", "tiny/sweep-12", "--threshold", "p95=20%", "--anyway")
-    command = "./aggregate.py compare tiny/sweep-11 tiny/sweep-12 --anyway --threshold p95=20%; only"
-    assert command in capsys.readouterr().out
-
-
-def test_a_sweep_is_not_compared_with_a_run(compare):
-    with pytest.raises(UsageError, match=r"compare: tiny/sweep-11 is a sweep; compare it with one other sweep"):
-        compare("tiny/sweep-11", "tiny/run-07_1")
 
 
 def test_html_saves_the_comparison_and_writes_it_as_one_file_with_its_chart(compare, reports, capsys):

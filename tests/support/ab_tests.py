@@ -5,9 +5,7 @@ import subprocess
 from pathlib import Path
 
 from harness.cli import main
-from tests.support.paths import ROOT
 
-FAKE_RUN = ROOT / "tests" / "support" / "fakes" / "scripts_run.py"
 SIDES = ("--a=delay_ms=0", "--b=delay_ms=20")
 
 
@@ -17,11 +15,6 @@ def record_of(tmp_path: Path, name: str = "ab-01") -> dict:
 
 def page_of(tmp_path: Path, name: str = "ab-01") -> str:
     return (tmp_path / "ab" / "tiny" / f"{name}.md").read_text()
-
-
-def calls(tmp_path: Path) -> list[dict]:
-    path = tmp_path / "fakes" / "calls"
-    return [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
 
 
 def again(tmp_path: Path, *arguments: str) -> int:

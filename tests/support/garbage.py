@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from tests.support.java_program import java_command
+
 GARBAGE = """
 public class Garbage {
     public static byte[] kept;
@@ -20,9 +22,8 @@ JFC = """<?xml version="1.0" encoding="UTF-8"?>
 
 
 def garbage_command(folder: Path, collector: str, enabled: str, round_count: int) -> tuple[list[str], Path]:
-    (folder / "Garbage.java").write_text(GARBAGE)
     (folder / "own.jfc").write_text(JFC % enabled)
     recording = folder / "shop.jfr"
     options = [f"-XX:+Use{collector}GC", "-Xms32m", "-Xmx128m"]
     options += [f"-XX:StartFlightRecording=settings={folder / 'own.jfc'},filename={recording}"]
-    return ["java", *options, str(folder / "Garbage.java"), str(round_count)], recording
+    return [*java_command("Garbage", GARBAGE, *options), str(round_count)], recording

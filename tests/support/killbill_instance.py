@@ -29,6 +29,7 @@ from harness.system.supervisor import Supervisor
 from harness.system.system import render
 from tests.support.killbill_client import KillBill
 from tests.support.paths import ROOT
+from tests.support.processes import QUICK_JVM
 
 MANIFEST = load_manifest(ROOT / "systems" / "killbill")
 BUILD = ROOT / "build"
@@ -38,7 +39,7 @@ FAST = {
     "plugin_timeout_s": 5,
     "shiro_hash_iterations": 1,
     # A start is most of what a test asks of a KillBill: code that is compiled well does not pay.
-    "jvm_options": ["-XX:TieredStopAtLevel=1"],
+    "jvm_options": QUICK_JVM.split(),
 }
 NOBODY = 65534
 

@@ -12,8 +12,11 @@ from typing import Any
 
 import psutil
 
-# The environment of a command whose Java processes are to start quickly: none lasts long enough to be compiled well.
-QUICK_JAVA = {"JDK_JAVA_OPTIONS": "-XX:TieredStopAtLevel=1"}
+# Options of JVMs that are to start quickly: none lasts long enough to be compiled well, and verifying the classes of
+# released jars is a tenth of the CPU time of a start.
+QUICK_JVM = "-XX:TieredStopAtLevel=1 -XX:+UnlockDiagnosticVMOptions -XX:-BytecodeVerificationRemote"
+# The environment of a command whose Java processes are to start quickly.
+QUICK_JAVA = {"JDK_JAVA_OPTIONS": QUICK_JVM}
 
 
 def wait_for(condition, seconds: float = 20.0):

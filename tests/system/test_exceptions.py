@@ -1,11 +1,11 @@
 """Exceptions counted in logs: one trace is one exception, in every layout in which Java writes them."""
 
 import subprocess
-from pathlib import Path
 
 import pytest
 
 from harness.system.exceptions import ExceptionCount, count_exceptions, most_frequent
+from tests.support.java_program import java_command
 
 LOGBACK = """\
 2026-11-21T06:16:57.279Z WARN Listener [exec-3] Bad request
@@ -216,8 +216,7 @@ public class Thrower {
 
 
 @pytest.mark.real
-def test_exceptions_printed_by_java_itself_are_counted(tmp_path: Path):
-    (tmp_path / "Thrower.java").write_text(THROWER)
-    command = ["java", "-Xmx64m", str(tmp_path / "Thrower.java")]
+def test_exceptions_printed_by_java_itself_are_counted():
+    command = java_command("Thrower", THROWER, "-Xmx64m")
     printed = subprocess.run(command, capture_output=True, text=True, check=False).stderr
     assert kinds_of(printed) == [("java.lang.UnsupportedOperationException", "java.io.IOException", 3)]

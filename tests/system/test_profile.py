@@ -24,6 +24,7 @@ from harness.system.profile import (
 )
 from harness.system.profile_files import NO_AGENT, NO_JVM, Profiler
 from harness.system.threads import ThreadPool, Wait
+from tests.support.java_program import java_command
 from tests.support.processes import wait_for
 
 EVENTS = """\
@@ -237,11 +238,10 @@ class Profiled:
 @pytest.fixture(scope="module", params=["async-profiler", "JFR"])
 def profiled(request, tmp_path_factory):
     folder = tmp_path_factory.mktemp("system")
-    source, path = folder.with_name("Hot.java"), folder.with_name("profile.tsv.gz")
-    source.write_text(HOT)
+    path = folder.with_name("profile.tsv.gz")
     ensure_flame_graphs()
     agent = agent_library() if request.param != "JFR" else None
-    with subprocess.Popen(["java", "-Xmx64m", str(source)], stdout=subprocess.PIPE) as jvm:
+    with subprocess.Popen(java_command("Hot", HOT, "-Xmx64m"), stdout=subprocess.PIPE) as jvm:
         try:
             assert jvm.stdout.readline() == b"ready\n"
             with Profiler({"shop": jvm.pid}, folder, {}, agent=agent) as profiler:
@@ -307,10 +307,8 @@ def test_the_profile_says_what_sampled_its_methods_and_threads(profiled):
 
 @pytest.mark.real
 def test_a_jvm_that_refuses_agents_is_profiled_by_jfr_and_says_why(tmp_path):
-    source = tmp_path / "Hot.java"
-    source.write_text(HOT)
     no_library = tmp_path / "no.so"
-    with subprocess.Popen(["java", "-Xmx64m", str(source)], stdout=subprocess.PIPE) as jvm:
+    with subprocess.Popen(java_command("Hot", HOT, "-Xmx64m"), stdout=subprocess.PIPE) as jvm:
         try:
             assert jvm.stdout.readline() == b"ready\n"
             with Profiler({"shop": jvm.pid}, tmp_path, {}, agent=no_library) as profiler:
@@ -328,9 +326,7 @@ def test_a_jvm_that_refuses_agents_is_profiled_by_jfr_and_says_why(tmp_path):
 
 @pytest.mark.real
 def test_a_jvm_that_dies_during_the_load_is_named(tmp_path):
-    source = tmp_path / "Hot.java"
-    source.write_text(HOT)
-    with subprocess.Popen(["java", "-Xmx64m", str(source)], stdout=subprocess.PIPE) as jvm:
+    with subprocess.Popen(java_command("Hot", HOT, "-Xmx64m"), stdout=subprocess.PIPE) as jvm:
         assert jvm.stdout.readline() == b"ready\n"
         with Profiler({"shop": jvm.pid}, tmp_path, {}) as profiler:
             jvm.kill()

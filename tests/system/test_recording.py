@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import subprocess
+import time
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -22,6 +23,7 @@ from harness.system.recording import (
     recorded_uses,
 )
 from tests.support.garbage import GARBAGE
+from tests.support.java_program import java_command
 from tests.support.report_folder import add_run
 
 MB = 1024 * 1024
@@ -130,10 +132,9 @@ def test_what_is_no_recording_is_one_clear_error(tmp_path: Path, name: str, text
 def recording(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, int]:
     """A recording of a JVM that made garbage, with the JDK's own settings, and when it began (epoch ms)."""
     folder = tmp_path_factory.mktemp("recording")
-    (folder / "Garbage.java").write_text(GARBAGE)
     options = ["-XX:+UseSerialGC", "-Xmx64m", f"-XX:StartFlightRecording=filename={folder / 'my shop.jfr'}"]
-    began = (folder / "Garbage.java").stat().st_mtime
-    command = ["java", *options, str(folder / "Garbage.java"), "4000"]
+    command = [*java_command("Garbage", GARBAGE, *options), "4000"]
+    began = time.time()
     subprocess.run(command, capture_output=True, check=True, cwd=folder)
     return folder / "my shop.jfr", round(began) * 1000
 

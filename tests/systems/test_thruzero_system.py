@@ -31,6 +31,7 @@ from harness.system.profile import ProcessProfile, profiles, read_events
 from harness.system.profile_files import Profiler
 from harness.system.supervisor import Supervisor
 from tests.support.paths import ROOT
+from tests.support.processes import QUICK_JVM
 
 pytestmark = pytest.mark.real
 
@@ -93,7 +94,7 @@ class Browser:
 
 def started(settings: dict[str, Any], logs: Path) -> Supervisor:
     # Starts are most of what the tests ask of a site: code that is compiled well does not pay.
-    resolved = MANIFEST.resolve_settings({"jvm_options": ["-XX:TieredStopAtLevel=1"], **settings})
+    resolved = MANIFEST.resolve_settings({"jvm_options": QUICK_JVM.split(), **settings})
     supervisor = Supervisor(MANIFEST, resolved, build_dir=ROOT / "build", log_dir=logs)
     supervisor.prepare()
     supervisor.start()

@@ -15,46 +15,28 @@ import pytest
 from harness.base.errors import UsageError
 from harness.cli import main
 from harness.history.summary_files import SUMMARY_NAME
-from harness.run import child
 from harness.tune import command, runner
+from tests.support.fake_runs import behave, calls, use_fake_runs, with_delay
 from tests.support.paths import FAKE_JMETER, ROOT
 from tests.support.processes import processes_of, wait_for
-from tests.support.report_folder import add_run
 
-FAKE_RUN = ROOT / "tests" / "support" / "fakes" / "scripts_run.py"
 # The stand-in takes delay_ms longer; python changes nothing.
 SETTINGS = "delay_ms=0,20 python=python3,python3.11"
 
 
-@pytest.fixture(scope="module")
-def template(tmp_path_factory):
-    """The JSON of a run of 2,000 samples of 100 ms."""
-    reports = tmp_path_factory.mktemp("template")
-    add_run(reports, "tiny/run-01_1", samples=2000, seconds=100)
-    return (reports / "tiny" / "run-01_1.json").read_text()
-
-
 @pytest.fixture
 def home(home):
-    """The home with the tiny plan, whose system has the setting delay_ms."""
-    system = home / "systems" / "tiny" / "system.toml"
-    system.write_text(system.read_text() + "delay_ms = 0\n")
-    return home
+    return with_delay(home)
 
 
 @pytest.fixture
-def tune(home, tmp_path, template, monkeypatch):
+def tune(home, tmp_path, monkeypatch):
     """Run scripts/tune on the tiny plan and return its exit code; runs take no time."""
-    fakes = tmp_path / "fakes"
-    fakes.mkdir()
-    (fakes / "template.json").write_text(template)
-    monkeypatch.setattr(child, "_RUN", FAKE_RUN)
+    use_fake_runs(tmp_path, monkeypatch)
     monkeypatch.setattr(command, "_chance", lambda: random.Random(1))  # of random orders 1 in 20 has a false effect
-    monkeypatch.setenv("FAKE_RUN", str(fakes))
-    monkeypatch.setenv("JMETER_HOME", str(FAKE_JMETER))
 
     def run(*arguments, settings=SETTINGS, behaviour=None):
-        (fakes / "behaviour").write_text(json.dumps(behaviour or {}))
+        behave(tmp_path, behaviour)
         folders = [f"--home={home}", f"--reports={tmp_path / 'tune'}", f"--build={tmp_path / 'build'}"]
         given = [f"--set={settings}"] if settings else []
         return main(["--plan=tiny", *given, *arguments, *folders], "scripts/tune")
@@ -68,11 +50,6 @@ def record_of(tmp_path: Path, name: str = "tune-01") -> dict:
 
 def page_of(tmp_path: Path, name: str = "tune-01") -> str:
     return (tmp_path / "tune" / "tiny" / f"{name}.md").read_text()
-
-
-def calls(tmp_path: Path) -> list[dict]:
-    path = tmp_path / "fakes" / "calls"
-    return [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
 
 
 def again(tmp_path: Path, name: str) -> int:

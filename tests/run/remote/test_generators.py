@@ -1,3 +1,5 @@
+"""Runs with two load generators on this machine, each a real JMeter, as a user starts them."""
+
 import csv
 import json
 import subprocess
@@ -13,29 +15,12 @@ import psutil
 import pytest
 
 from harness.base import toolchain
-from harness.base.errors import UsageError
 from harness.base.ports import free_port
-from harness.plan.data_sets import DataSet, data_sets, divided
-from harness.plan.group_load import GroupLoad, SeveralLoads, Stage
-from harness.plan.load import ClosedLoad, OpenLoad
-from harness.plan.spec import parse_target
 from harness.report.files import summary_of_run
 from harness.report.merge_files import merge
 from harness.report.warnings import WarningCode
 from harness.run.directory import RunDirectory
 from harness.run.exchanges import parse_exchanges
-from harness.run.remote.load import (
-    Remote,
-    check_reach,
-    check_users,
-    controller_options,
-    difference,
-    far_first,
-    parse_remotes,
-    plan_of_all,
-    records,
-    users_each,
-)
 from tests.support.load_generator import generator
 from tests.support.local_server import serving
 from tests.support.merges import figures, split
@@ -44,6 +29,8 @@ from tests.support.paths import ROOT
 from tests.support.processes import processes_of, wait_for
 from tests.support.several import BROWSE, BUY, HEAD, SPIKE, several_jmx
 from tests.support.tiny import DUMMY_JMX, report, run_json, samples_under_way
+
+pytestmark = pytest.mark.real
 
 # Loops end the load when there is no duration, and each line of codes.csv is for one user once.
 SHARED_JMX = (
@@ -71,119 +58,6 @@ SHARED_JMX = (
         <kg.apc.jmeter.samplers.DummySampler """,
     )
 )
-CLOSED, OPEN = ClosedLoad(5, 0.0, 10.0, None), OpenLoad(20.0, 0.0, 10.0)
-FACTS = {"protocol": "1", "jmeter": "5.6.3", "java": "17.0.9", "jar lib/ext/a-1.jar": "abc", "jar lib/b-2.jar": ""}
-
-
-def test_users_are_divided_and_the_first_generators_have_one_more():
-    assert users_each(50, 3) == (17, 17, 16)
-    assert users_each(5, 2) == (3, 2)
-    assert users_each(2, 2) == (1, 1)
-
-
-def test_a_generator_without_a_user_is_refused():
-    with pytest.raises(UsageError, match="USERS=2 is less than the 3 generators"):
-        check_users(ClosedLoad(2, 0.0, 10.0, None), parse_remotes("a,b,c"))
-    check_users(ClosedLoad(2, 0.0, 10.0, None), ())
-    check_users(OPEN, parse_remotes("a,b,c"))
-
-
-def test_each_generator_gets_its_part_of_an_open_loads_schedule():
-    plan = plan_of_all(ROOT / "plans" / "thruzero.jmx", OPEN, 3)
-    assert b"rate(6.66" in plan.jmx
-    assert b"random_arrivals(10 sec) pause(10 sec)</stringProp>" in plan.jmx
-    assert plan.properties == ({"users": ""},) * 3
-
-
-def test_users_are_sent_to_each_generator_and_the_plan_stays():
-    jmx = ROOT / "plans" / "thruzero.jmx"
-    assert plan_of_all(jmx, CLOSED, 2).jmx == jmx.read_bytes()
-    assert plan_of_all(jmx, CLOSED, 2).properties == ({"users": "3"}, {"users": "2"})
-
-
-def test_a_run_records_the_load_of_each_generator():
-    remotes = (Remote("127.0.0.1", 1099), Remote("10.0.0.7", 1099))
-    first, second = records(remotes, [FACTS, FACTS], [0, -12], CLOSED)
-    assert (first.name, first.users, first.rate_per_s, first.is_local) == ("127.0.0.1:1099", 3, None, True)
-    assert (second.name, second.users, second.clock_ahead_ms, second.is_local) == ("10.0.0.7:1099", 2, -12, False)
-    assert [record.rate_per_s for record in records(remotes, [FACTS, FACTS], [0, 0], OPEN)] == [10.0, 10.0]
-    mixed = SeveralLoads((GroupLoad("A", (Stage(5, None, 0, 9),)), GroupLoad("B", (Stage(None, 3.0, 0, 9),))))
-    found = records(remotes, [FACTS, FACTS], [0, 0], mixed)
-    assert [(record.users, record.rate_per_s) for record in found] == [(3, 1.5), (2, 1.5)]
-
-
-def test_addresses_have_jmeters_port_unless_they_name_one():
-    assert parse_remotes("gen-1.example:4000, 10.0.0.8") == (Remote("gen-1.example", 4000), Remote("10.0.0.8", 1099))
-
-
-@pytest.mark.parametrize(
-    ("text", "message"),
-    [
-        ("a,", "REMOTES=a,: an empty part is not host:port"),
-        ("[::1]:1099", "is not host:port; give names or IPv4 addresses"),
-        ("a:x", "the port in REMOTES=x: not a whole number"),
-        ("a:65535", "the port in REMOTES=65535: not a whole number"),
-        ("a,b,a:1099", "a:1099 is repeated"),
-    ],
-)
-def test_an_invalid_list_of_generators_is_refused(text, message):
-    with pytest.raises(UsageError) as caught:
-        parse_remotes(text)
-    assert message in str(caught.value)
-
-
-def test_remote_generators_need_a_target_that_they_can_reach():
-    here, there = parse_remotes("127.0.0.1,localhost:1100"), parse_remotes("127.0.0.1,10.0.0.7")
-    check_reach(here, None)
-    check_reach(here, parse_target("http://127.0.0.1:8080"))
-    check_reach(there, parse_target("http://10.0.0.5:8080"))
-    with pytest.raises(UsageError, match=r"10\.0\.0\.7:1099 cannot reach the system that is started here"):
-        check_reach(there, None)
-    with pytest.raises(UsageError, match="is a different system on"):
-        check_reach(there, parse_target("http://localhost:8080"))
-
-
-def test_samples_return_to_an_address_that_a_remote_generator_reaches():
-    here, there = parse_remotes("127.0.0.1,10.0.0.7")
-    assert far_first((here, there)) == there
-    assert far_first((here,)) == here
-
-
-def test_generators_are_equal_with_the_same_jmeter_jars_and_java_release():
-    assert difference(FACTS, FACTS) == ""
-    assert difference(FACTS, {**FACTS, "java": "17.0.12", "pid": "7"}) == ""
-    assert difference(FACTS, {**FACTS, "java": "21.0.1"}) == "it has Java 21.0.1, this machine has 17.0.9"
-    assert difference(FACTS, {**FACTS, "jmeter": "5.5"}) == "it has JMeter 5.5, this machine has 5.6.3"
-    assert difference(FACTS, {**FACTS, "protocol": "2"}) == "it was started by another version of the harness"
-    other = {**FACTS, "jar lib/ext/a-1.jar": "abd", "jar lib/c-3.jar": ""}
-    del other["jar lib/b-2.jar"]
-    assert difference(FACTS, other) == (
-        "it lacks lib/b-2.jar; it also has lib/c-3.jar; it has a different lib/ext/a-1.jar"
-    )
-
-
-def test_properties_are_sent_to_the_generators_and_no_password_is_in_the_command():
-    options = controller_options(parse_remotes("10.0.0.7,10.0.0.8:1200"), "10.0.0.1", {"loops": "3"})
-    assert options[:2] == ["-R", "10.0.0.7:1099,10.0.0.8:1200"]
-    assert "-Gloops=3" in options
-    assert "-Djava.rmi.server.hostname=10.0.0.1" in options
-    assert "-Jmode=StrippedBatch" in options
-    assert not [option for option in options if "password" in option or option.startswith("-Jloops")]
-
-
-def test_consumed_data_lines_are_distributed_in_turn_with_the_header_in_each_file():
-    lines = [b"code\n", b"1\n", b"2\n", b"3\n"]
-    assert divided(lines, True, 2) == ([b"code\n", b"1\n", b"3\n"], [b"code\n", b"2\n"])
-    assert divided(lines[1:], False, 2) == ([b"1\n", b"3\n"], [b"2\n"])
-
-
-def test_the_shipped_plans_consume_only_their_barcodes():
-    barcodes, service_points = data_sets(ROOT / "plans" / "folio-checkin.jmx")
-    assert barcodes == DataSet("barcodes_file", "data/folio-barcodes.csv", is_used_up=True, has_head=True)
-    assert service_points.is_used_up is False
-    assert barcodes.file({}) == "data/folio-barcodes.csv"
-    assert barcodes.file({"barcodes_file": "/mine.csv"}) == "/mine.csv"
-    assert [data.is_used_up for data in data_sets(ROOT / "plans" / "thruzero.jmx")] == [False, False]
 
 
 @pytest.fixture(scope="module")
@@ -222,7 +96,6 @@ def rows_of(reports: Path) -> list[dict[str, str]]:
         return list(csv.DictReader(lines))
 
 
-@pytest.mark.real
 def test_two_generators_divide_the_users_use_each_line_once_and_lose_no_sample(shared, two, tmp_path):
     (first, _), (second, _) = two
     # 6 s: on a busy machine the second generator begins some seconds after the first one, and all users count at once.
@@ -254,7 +127,6 @@ def test_two_generators_divide_the_users_use_each_line_once_and_lose_no_sample(s
     assert figures(replace(merged, verdict=whole.verdict), without) == figures(whole, without)
 
 
-@pytest.mark.real
 def test_an_unusable_generator_is_named_at_once_and_nothing_is_left(shared, two, tmp_path):
     (first, _), _ = two
     other_keys = tmp_path / "other-keys"
@@ -278,7 +150,6 @@ def test_an_unusable_generator_is_named_at_once_and_nothing_is_left(shared, two,
     assert not list((tmp_path / "reports").rglob("run-*"))
 
 
-@pytest.mark.real
 def test_generators_stop_and_become_free_when_their_harness_is_killed(shared, two, tmp_path):
     (first, log), _ = two
     before = log.read_text().count("free")
@@ -293,7 +164,6 @@ def test_generators_stop_and_become_free_when_their_harness_is_killed(shared, tw
     wait_for(lambda: not [path for path in (tmp_path / "reports").rglob("*") if path.is_symlink()], 15)
 
 
-@pytest.mark.real
 def test_a_stop_condition_ends_the_load_of_all_generators_and_their_failures_are_stored(shared, home, two, tmp_path):
     (first, _), (second, _) = two
     failing = SHARED_JMX.replace('"SUCCESFULL">true', '"SUCCESFULL">false')
@@ -328,7 +198,6 @@ rate_per_s = 10
 """
 
 
-@pytest.mark.real
 def test_two_generators_divide_each_of_several_loads(shared, home, two, tmp_path):
     (first, _), (second, _) = two
     (home / "plans" / "tiny.jmx").write_text(several_jmx(BROWSE, SPIKE, BUY))
@@ -365,7 +234,6 @@ class Shop(BaseHTTPRequestHandler):
         pass
 
 
-@pytest.mark.real
 def test_the_trace_ids_of_remote_requests_are_in_the_jtl_and_the_report(shared, home, two, tmp_path):
     (first, _), (second, _) = two
     requests = request(name="Page", path="/page") + request(name="Broken", path="/broken")
@@ -397,7 +265,6 @@ def server_at(address: str) -> psutil.Process:
     return server
 
 
-@pytest.mark.real
 def test_a_run_ends_and_names_a_generator_that_hangs(shared, two, tmp_path):
     (first, _), (second, log) = two
     process = shared(f"{first},{second}", "--users", "2", "--duration", "60")
@@ -412,7 +279,6 @@ def test_a_run_ends_and_names_a_generator_that_hangs(shared, two, tmp_path):
     wait_for(lambda: log.read_text().rstrip().endswith("free"), 20)
 
 
-@pytest.mark.real
 def test_a_run_ends_keeps_its_samples_and_names_a_generator_that_dies(shared, two, tmp_path):
     # The last one of the module: it costs the second generator.
     (first, _), (second, log) = two
