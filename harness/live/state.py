@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from harness.base import units
+from harness.base.secrecy import masked
 from harness.jtl.sample import Sample
 from harness.live.counts import Ended, LiveCounts
 from harness.live.telemetry_tail import Use
@@ -15,7 +16,7 @@ from harness.metrics.histogram import Histogram
 from harness.metrics.metric import METRICS
 from harness.plan.goal import Goal
 from harness.report.columns import COUNT, ERROR_RATIO
-from harness.report.goals import RunGroups, judge_goals
+from harness.report.goals import GoalResult, RunGroups, judge_goals
 from harness.report.key_figures import KEY_COLUMNS
 from harness.report.tables import parts_of
 
@@ -41,11 +42,13 @@ class LiveState:
     """Counts every sample of a run, as its report does; `add` gets the new ones about once a second.
 
     `goal` is judged on all samples so far, with ramp-up and warm-up; `duration_s` is None when loops end the load.
+    `hidden` are the secrets that no text may contain.
     """
 
     goal: Goal
     duration_s: float | None
     once_labels: Sequence[str] = ()
+    hidden: Sequence[str] = ()
     uses: Mapping[str, Use] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -55,6 +58,7 @@ class LiveState:
         self._origin_s: int | None = None
         self._points: list[list[float | None]] = []
         self._recent: dict[int, _Second] = {}
+        self._texts: dict[str, str] = {}
 
     def add(self, samples: Sequence[Sample], passed_s: float) -> None:
         """Count new samples; `passed_s` is since the first of all."""
@@ -112,10 +116,10 @@ class LiveState:
             "left": "" if left_s is None else units.clock_text(left_s),
             "tiles": _tiles(load),
             "heads": [column.title for column in KEY_COLUMNS],
-            "labels": _rows(load) if load else [],
+            "labels": self._rows(load) if load else [],
             "goals": self._goals(load, groups) if load else [],
             "causes": [
-                [kind.label, kind.code, kind.cause, str(kind.count)]
+                [self._text(kind.label), self._text(kind.code), self._text(kind.cause), str(kind.count)]
                 for kind in self._counts.error_kinds()[:_CAUSES_MOST]
             ],
             "uses": [
@@ -126,10 +130,35 @@ class LiveState:
 
     def _goals(self, load: Group, groups: Sequence[Group]) -> list[list[str]]:
         others = tuple(group for group in groups if group.name != LOAD)
-        return [
-            [one.goal_text, one.measured_text, "met" if one.is_met else "missed"]
-            for one in judge_goals(self.goal, RunGroups(load, load, others))
-        ]
+        rows = goal_rows(judge_goals(self.goal, RunGroups(load, load, others)))
+        # What was measured changes each second, and may name a label.
+        return [[masked(text, self.hidden) for text in row] for row in rows] if self.hidden else rows
+
+    def _rows(self, load: Group) -> list[list[str]]:
+        """Return a row of texts per label: requests with TOTAL, then transactions."""
+        rows = []
+        for part in parts_of(load):
+            shown = part.labels[:_LABELS_MOST]
+            rows += [[self._text(label.label), *(column.cell(label) for column in KEY_COLUMNS)] for label in shown]
+            if len(part.labels) > len(shown):
+                more = units.plural(len(part.labels) - len(shown), "more label")
+                rows.append([f"({more}: see the report)", *[""] * len(KEY_COLUMNS)])
+            if part.total:
+                rows.append([part.total.label, *(column.cell(part.total) for column in KEY_COLUMNS)])
+        return rows
+
+    def _text(self, text: str) -> str:
+        """Return the text without secrets; the search for them takes long, and the texts are few."""
+        if not self.hidden:
+            return text
+        if text not in self._texts:
+            self._texts[text] = masked(text, self.hidden)
+        return self._texts[text]
+
+
+def goal_rows(results: Sequence[GoalResult]) -> list[list[str]]:
+    """Return goal, measured value and result of each goal."""
+    return [[one.goal_text, one.measured_text, "met" if one.is_met else "missed"] for one in results]
 
 
 def _tiles(load: Group | None) -> list[list[str]]:
@@ -137,12 +166,3 @@ def _tiles(load: Group | None) -> list[list[str]]:
     if load is None:
         return [["samples", "0", ""]]
     return [["samples", COUNT.cell(load.total), ""], ["errors", ERROR_RATIO.cell(load.total), "%"]]
-
-
-def _rows(load: Group) -> list[list[str]]:
-    """Return a row of texts per label: requests with TOTAL, then transactions."""
-    rows = []
-    for part in parts_of(load):
-        shown = [*part.labels[:_LABELS_MOST], *([part.total] if part.total else [])]
-        rows += [[label.label, *(column.cell(label) for column in KEY_COLUMNS)] for label in shown]
-    return rows

@@ -14,7 +14,7 @@ from harness.jtl.sample import Sample
 from harness.live.page import live_page
 from harness.live.page_address import LiveAddress
 from harness.live.server import LiveServer
-from harness.live.state import LiveState
+from harness.live.state import LiveState, goal_rows
 from harness.live.telemetry_tail import TelemetryTail
 from harness.plan.goal import Goal
 from harness.plan.load import LoadRecord, load_record
@@ -59,16 +59,20 @@ class LiveView:
 
     def begin(self, directory: RunDirectory, spec: RunSpec) -> None:
         """Show the run that starts in a directory."""
-        self.show(directory, spec.plan.goal, load_record(spec.load, spec.plan.load), spec.plan.once_labels)
+        load = load_record(spec.load, spec.plan.load)
+        self._show(directory, LiveState(spec.plan.goal, load.duration_s, spec.plan.once_labels, spec.hidden), load)
 
     def show(self, directory: RunDirectory, goal: Goal, load: LoadRecord, once_labels: Sequence[str]) -> None:
-        """Show a run of this load, which is judged by this goal."""
+        """Show a run of this load, which is judged by this goal; its secrets are not known here."""
+        self._show(directory, LiveState(goal, load.duration_s, once_labels), load)
+
+    def _show(self, directory: RunDirectory, state: LiveState, load: LoadRecord) -> None:
         server = self._opened()
         if server is None:
             return
         name = f"{directory.plan}/{directory.name}"
         page = self._page(server, name, f"Load: {load_text(load)}.")
-        run = _LiveRun(LiveState(goal, load.duration_s, once_labels), directory.telemetry)
+        run = _LiveRun(state, directory.telemetry)
         with server.changed:
             self._run, self._name, self._is_starting = run, name, False
             server.page = page
@@ -176,13 +180,14 @@ class _LiveRun:
             self._next_s = passed_s + (time.thread_time() - began_s) / _TABLES_RATIO
 
     def end(self, summary: RunSummary, report: str) -> None:
-        """Set the last tables, and the verdict and tiles of the report."""
+        """Set the last tables, and the verdict, goals and tiles of the report."""
         if not self.is_broken:
             self.now = self.state.now()
         result = RunResult.of(summary)
         self.result = {
             "verdict": headline(summary.verdict),
             "state": state_of(result).replace(" ", "-"),
+            "goals": goal_rows(summary.verdict.goals),
             "tiles": [[tile.title, tile.value, tile.unit] for tile in tiles(result)],
             "report": report,
         }

@@ -90,3 +90,10 @@ def test_the_time_left_is_known_only_with_a_duration_and_processes_have_units():
     one.add([sample()], 61.0)
     assert (one.now()["passed"], one.now()["left"]) == ("1:01", "")
     assert one.now()["uses"] == [["web", "25", "50"]]
+
+
+def test_of_very_many_labels_the_page_says_how_many_it_leaves_out():
+    one = state()
+    one.add([sample(f"Find {number}") for number in range(103)], 1.0)
+    labels = [row[0] for row in one.now()["labels"]]
+    assert (len(labels), labels[99:]) == (102, ["Find 99", "(3 more labels: see the report)", "TOTAL"])

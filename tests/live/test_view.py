@@ -11,7 +11,7 @@ from harness.live.server import LiveServer
 from harness.live.view import LiveView
 from harness.plan.goal import Goal
 from harness.run.directory import RunDirectory
-from tests.support.factories import closed_load, record, sample, two_users
+from tests.support.factories import closed_load, failed, record, sample, two_users
 from tests.support.summaries import summary_of
 
 
@@ -28,7 +28,7 @@ def charts(tmp_path):
 def spec(monkeypatch):
     monkeypatch.setattr("harness.live.view.load_record", lambda *_: closed_load())
     plan = SimpleNamespace(goal=Goal(), once_labels=(), load=None)
-    return SimpleNamespace(plan=plan, load=SimpleNamespace(duration_s=10.0))
+    return SimpleNamespace(plan=plan, load=SimpleNamespace(duration_s=10.0), hidden=("s3cret-word",))
 
 
 @pytest.fixture
@@ -127,6 +127,7 @@ def test_one_address_shows_each_run_of_a_series_and_the_results_before_it(tmp_pa
     between = message_of(view)
     assert (between["run"], between["starting"], between["over"]) == ("tiny/run-01_1", True, False)
     assert between["end"]["report"] == "run-01_1.md"
+    assert ["p90 ≤ 1000 ms", "1000 ms", "met"] in between["end"]["goals"]
     assert [tile[:2] for tile in between["end"]["tiles"][:2]] == [["users", "2"], ["samples", "100"]]
 
     view.begin(directory(tmp_path, 2), spec)
@@ -142,3 +143,15 @@ def test_a_run_that_failed_is_listed_with_its_line(view):
     view.announce("run 1 of 2, tiny")
     view.conclude("scripts/run ended with code 2: no Java")
     assert message_of(view)["earlier"] == [["run 1 of 2, tiny", "scripts/run ended with code 2: no Java"]]
+
+
+def test_a_secret_of_the_run_is_on_no_page(tmp_path, view, spec):
+    view.begin(directory(tmp_path), spec)
+    view.end(summary_of([failed(failure="not s3cret-word")], record()), "run-01_1.md")
+    view.announce("next")
+    view.begin(directory(tmp_path, 2), spec)
+    view.add([failed("Log in s3cret-word", failure="expected s3cret-word")], 1.0)
+    view.end(summary_of(two_users(), record()), "run-01_2.md")
+    now = message_of(view)["now"]
+    assert now["causes"] == [["Log in •••", "402", "expected •••", "1"]]
+    assert [row[0] for row in now["labels"]] == ["Log in •••", "TOTAL"]

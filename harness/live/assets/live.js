@@ -58,7 +58,7 @@ function startLive(about) {
     const place = byId(id);
     place.hidden = rows.length === 0;
     const size = `${heads} ${rows.length}`;
-    const classOf = (column) => (column === 0 || ["causes", "goals", "earlier"].includes(id) ? "" : "figure");
+    const classOf = (column) => (column === 0 || (["causes", "goals", "earlier"].includes(id) && heads[column] !== "count") ? "" : "figure");
     if (place.dataset.size !== size) {
       place.dataset.size = size;
       const head = element("tr", {}, ...heads.map((words, column) => element("th", { textContent: words, className: classOf(column) })));
@@ -79,8 +79,8 @@ function startLive(about) {
 
   function tables(now) {
     const timeText = (value) => (value == null ? "–" : plainNumber(value));
-    const current = last ? [["users", plainNumber(last[1]), ""], ["last second", plainNumber(last[2]), "samples/s"],
-      ...about.times.map((name, at) => [`${name} of it`, timeText(last[3 + at]), "ms"])] : [];
+    const current = last ? [["users", plainNumber(last[1]), ""], ["throughput, last second", plainNumber(last[2]), "samples/s"],
+      ...about.times.map((name, at) => [`${name}, last second`, timeText(last[3 + at]), "ms"])] : [];
     tiles([...now.tiles, ...current]);
     byId("clock").textContent = now.left ? `${now.passed} passed, ${now.left} left.` : `${now.passed} passed.`;
     table("goals", ["goal", "measured", "result"], now.goals);
@@ -93,6 +93,8 @@ function startLive(about) {
     byId("state").textContent = end.verdict;
     byId("head").className = `judged ${end.state}`;
     byId("clock").textContent = `The load has ended; the tiles are those of the report ${end.report}.`;
+    table("goals", ["goal", "measured", "result"], end.goals);
+    byId("whole").hidden = true;
     tiles(end.tiles);
   }
 
