@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from pathlib import Path
@@ -14,6 +13,7 @@ from harness.base.writable import writing_into
 from harness.export.openmetrics import lines
 from harness.export.rows import HISTOGRAM_COLUMNS, SECOND_COLUMNS, Value, histogram_rows, second_rows
 from harness.jtl.inputs import Input
+from harness.jtl.progress import ReadingProgress
 from harness.metrics.files import each_sample
 from harness.metrics.label_seconds import LabelSeconds, SortedSeconds
 from harness.metrics.timeline import SPAN_MAX_S
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 OPENMETRICS, CSV, PARQUET = "openmetrics", "csv", "parquet"
 FORMATS = (OPENMETRICS, CSV, PARQUET)
-_ROWS_PER_BATCH = 50_000
+_ROWS_PER_BATCH, _ROWS_PER_TEXT = 50_000, 1_000
 _Columns = Sequence[tuple[str, type]]
 
 
@@ -83,20 +83,26 @@ def write(form: str, record: RunRecord, seconds: SortedSeconds, folder: Path) ->
 
 
 def _write_lines(path: Path, texts: Iterable[str]) -> Path:
-    draft = _draft(path)
-    with writing_into(path.parent), draft.open("w", encoding="utf-8", newline="\n") as out:
-        out.writelines(texts)
+    draft, size_bytes = _draft(path), 0
+    with (
+        writing_into(path.parent),
+        draft.open("w", encoding="utf-8", newline="\n") as out,
+        ReadingProgress(None, path.name, verb="writing") as progress,
+    ):
+        for text in texts:
+            size_bytes += out.write(text)
+            progress.update(size_bytes)
     return draft.replace(path)
 
 
-def _write_csv(path: Path, columns: _Columns, rows: Iterable[Sequence[Value]]) -> Path:
+def _write_csv(path: Path, columns: _Columns, rows: Iterator[Sequence[Value]]) -> Path:
     return _write_lines(path, _csv_texts(columns, rows))
 
 
-def _csv_texts(columns: _Columns, rows: Iterable[Sequence[Value]]) -> Iterator[str]:
+def _csv_texts(columns: _Columns, rows: Iterator[Sequence[Value]]) -> Iterator[str]:
     yield csv_lines([[name for name, _ in columns]])
-    for row in rows:
-        yield csv_lines([["" if cell is None else cell if isinstance(cell, str) else json.dumps(cell) for cell in row]])
+    while batch := list(islice(rows, _ROWS_PER_TEXT)):
+        yield csv_lines([["" if cell is None else str(cell) for cell in row] for row in batch])
 
 
 def _write_parquet(path: Path, columns: _Columns, rows: Iterator[Sequence[Value]]) -> Path:
@@ -104,10 +110,16 @@ def _write_parquet(path: Path, columns: _Columns, rows: Iterator[Sequence[Value]
 
     types = {int: pyarrow.int64(), float: pyarrow.float64(), str: pyarrow.dictionary(pyarrow.int32(), pyarrow.string())}
     schema = pyarrow.schema([(name, types[kind]) for name, kind in columns])
-    draft = _draft(path)
-    with writing_into(path.parent), pyarrow.parquet.ParquetWriter(draft, schema, compression="zstd") as out:
+    draft, row_count = _draft(path), 0
+    with (
+        writing_into(path.parent),
+        pyarrow.parquet.ParquetWriter(draft, schema, compression="zstd") as out,
+        ReadingProgress(None, path.name, verb="writing") as progress,
+    ):
         while batch := list(islice(rows, _ROWS_PER_BATCH)):
             out.write_batch(_batch(schema, batch))
+            row_count += len(batch)
+            progress.update(draft.stat().st_size, row_count)
     return draft.replace(path)
 
 

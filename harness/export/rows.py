@@ -8,13 +8,13 @@ from itertools import groupby
 import numpy as np
 
 from harness.metrics.figures import LOAD, TOTAL, plus
-from harness.metrics.histogram import Histogram
 from harness.metrics.instruments import kind_of
 from harness.metrics.label_seconds import LabelSecond, SortedSeconds
-from harness.metrics.metric import METRICS, Metric
+from harness.metrics.metric import AVERAGE, METRICS
 
 Value = str | int | float | None
-_TIMES = tuple(metric for metric in METRICS if metric.is_time)
+_PERCENTILES = tuple(metric for metric in METRICS if metric.percentile is not None)
+_RATIOS = tuple(metric.ratio for metric in _PERCENTILES)
 _WHOSE = ("time_s", "group", "label", "kind")
 # Column and type of its values, which may be missing in those of the seconds.
 SECOND_COLUMNS: tuple[tuple[str, type], ...] = (
@@ -23,7 +23,8 @@ SECOND_COLUMNS: tuple[tuple[str, type], ...] = (
     ("sample_count", int),
     ("error_count", int),
     ("min_ms", int),
-    *((metric.key, float if metric.percentile is None else int) for metric in _TIMES),
+    (AVERAGE.key, float),
+    *((metric.key, int) for metric in _PERCENTILES),
     ("max_ms", int),
     ("received_bytes", int),
     ("sent_bytes", int),
@@ -67,24 +68,18 @@ def _whose(one: LabelSecond) -> tuple[int, str, str, str]:
 
 def _row(one: LabelSecond, active_users: int | None) -> tuple[Value, ...]:
     histogram = one.histogram()
-    times = [_time(metric, one, histogram) for metric in _TIMES]
     return (
         *_whose(one),
         active_users,
         one.sample_count,
         one.error_count,
         histogram.min_ms,
-        *times,
+        one.elapsed_sum_ms / one.sample_count,  # of rows of several samples the sum is exact, the histogram is not
+        *histogram.quantiles_ms(_RATIOS),
         histogram.max_ms,
         one.received_bytes,
         one.sent_bytes,
     )
-
-
-def _time(metric: Metric, one: LabelSecond, histogram: Histogram) -> float | int | None:
-    if metric.percentile is None:  # of rows of several samples the sum is exact, the histogram is not
-        return one.elapsed_sum_ms / one.sample_count
-    return histogram.quantile_ms(metric.ratio)
 
 
 def _total(labels: Sequence[LabelSecond]) -> LabelSecond:

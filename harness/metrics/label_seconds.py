@@ -6,12 +6,11 @@ from array import array
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from itertools import accumulate
 
 import numpy as np
 
 from harness.base.units import MS_PER_S
-from harness.jtl.sample import Sample, generator_of
+from harness.jtl.sample import TRANSACTION_MESSAGE, Sample, generator_of
 from harness.metrics.figures import LOAD, ONCE
 from harness.metrics.histogram import Histogram
 from harness.metrics.tally import LabelKey, group_of
@@ -45,8 +44,7 @@ class LabelSecond:
 
     def histogram(self) -> Histogram:
         """Return the counts per elapsed millisecond, which rise."""
-        values, counts = np.unique(self.sorted_ms, return_counts=True)
-        return Histogram(dict(zip(values.tolist(), counts.tolist(), strict=True)))
+        return Histogram.of(self.sorted_ms.tolist())
 
 
 class LabelSeconds:
@@ -56,55 +54,60 @@ class LabelSeconds:
         self.once = frozenset(once_labels)
         self.users = SecondSeries(with_times=False)
         self._keys: dict[LabelKey, int] = {}
-        self._entries: dict[tuple[int, str, str, bool], tuple[int, Source, bool]] = {}
+        self._entries: dict[tuple[int, str, str, bool], tuple[int, Source | None]] = {}
         # The cells are pairs of a key's number and a second, in order of appearance. Each sample has its cell.
         self._cells: dict[tuple[int, int], int] = {}
-        self._sample_counts, self._error_counts, self._elapsed_sums = array("q"), array("q"), array("q")
         self._received, self._sent = array("q"), array("q")
         self._has_received = self._has_sent = True
+        self._error_counts: dict[int, int] = {}
+        # What whole milliseconds per sample leave of rows of several samples.
+        self._rests_ms: dict[int, int] = {}
         self._cell_of, self._elapsed_ms = array("I"), array("I")
 
     def add(self, sample: Sample, file: int = 0) -> None:
         """Count a sample of a file, which is a load generator of its own."""
-        number, source, counts_users = self._entry(sample, file)
-        end_ms, count = sample.start_ms + sample.elapsed_ms, sample.sample_count
-        second = end_ms // MS_PER_S
+        (
+            start_ms, elapsed_ms, label, _, message, thread_name, _, _, received_bytes, sent_bytes, users,
+            _, _, count, error_count, _, _,
+        ) = sample  # fmt: skip
+        where = (file, thread_name, label, message.startswith(TRANSACTION_MESSAGE))
+        number, source = self._entries.get(where) or self._entry(where)
+        second = (start_ms + elapsed_ms) // MS_PER_S
         cell = self._cells.get((number, second))
         if cell is None:
-            cell = self._cells[number, second] = len(self._sample_counts)
-            for sums in (self._sample_counts, self._error_counts, self._elapsed_sums, self._received, self._sent):
-                sums.append(0)
-        self._sample_counts[cell] += count
-        self._error_counts[cell] += sample.error_count
-        self._elapsed_sums[cell] += sample.elapsed_ms
-        if sample.received_bytes is None:
+            cell = self._cells[number, second] = len(self._cells)
+            self._received.append(0)
+            self._sent.append(0)
+        if received_bytes is None:
             self._has_received = False
         else:
-            self._received[cell] += sample.received_bytes
-        if sample.sent_bytes is None:
+            self._received[cell] += received_bytes
+        if sent_bytes is None:
             self._has_sent = False
         else:
-            self._sent[cell] += sample.sent_bytes
-        for _ in range(count):  # 1, except in JMeter's Statistical mode
+            self._sent[cell] += sent_bytes
+        if error_count:
+            self._error_counts[cell] = self._error_counts.get(cell, 0) + error_count
+        if count == 1:
             self._cell_of.append(cell)
-            self._elapsed_ms.append(sample.elapsed_ms // count)
-        if counts_users:
-            self.users.add(end_ms, sample.elapsed_ms, count, sample.error_count, sample.all_threads, source)
+            self._elapsed_ms.append(elapsed_ms)
+        else:  # in JMeter's Statistical mode
+            each_ms, rest_ms = divmod(elapsed_ms, count)
+            self._cell_of.extend([cell] * count)
+            self._elapsed_ms.extend([each_ms] * count)
+            self._rests_ms[cell] = self._rests_ms.get(cell, 0) + rest_ms
+        if users is not None and source:
+            self.users.add_users(source, second, users)
 
-    def _entry(self, sample: Sample, file: int) -> tuple[int, Source, bool]:
-        """Return the number of a sample's key, its source, and whether its users count, and remember them."""
-        where = (file, sample.thread_name, sample.label, sample.is_transaction)
-        entry = self._entries.get(where)
-        if entry is None:
-            if len(self._entries) >= _ENTRIES_MAX:
-                self._entries.clear()
-            group = group_of(sample.thread_name, sample.label, self.once)
-            number = self._keys.setdefault((group, sample.label, sample.is_transaction), len(self._keys))
-            entry = self._entries[where] = (
-                number,
-                Source(file, generator_of(sample.thread_name)),
-                group in (LOAD, ONCE),
-            )
+    def _entry(self, where: tuple[int, str, str, bool]) -> tuple[int, Source | None]:
+        """Return the number of the key of a thread's label, and the source of its users if they count."""
+        file, thread_name, label, is_transaction = where
+        if len(self._entries) >= _ENTRIES_MAX:
+            self._entries.clear()
+        group = group_of(thread_name, label, self.once)
+        number = self._keys.setdefault((group, label, is_transaction), len(self._keys))
+        source = Source(file, generator_of(thread_name)) if group in (LOAD, ONCE) else None
+        entry = self._entries[where] = (number, source)
         return entry
 
     def sort(self) -> SortedSeconds:
@@ -121,14 +124,16 @@ class LabelSeconds:
         packed.sort()
         return SortedSeconds(self, list(self._keys), [(*pair, cell) for pair, cell in cells], packed)
 
-    def sums(self, cell: int) -> tuple[int, int, int | None, int | None, int]:
-        """Return the sums of a cell: elapsed ms, errors, received and sent bytes, samples."""
-        return (
-            self._elapsed_sums[cell],
-            self._error_counts[cell],
-            self._received[cell] if self._has_received else None,
-            self._sent[cell] if self._has_sent else None,
-            self._sample_counts[cell],
+    def second_of(self, key: LabelKey, second: int, cell: int, sorted_ms: np.ndarray) -> LabelSecond:
+        """Return the samples of a cell, with its sums."""
+        return LabelSecond(
+            key=key,
+            second=second,
+            sorted_ms=sorted_ms,
+            elapsed_sum_ms=int(sorted_ms.sum()) + self._rests_ms.get(cell, 0),
+            error_count=self._error_counts.get(cell, 0),
+            received_bytes=self._received[cell] if self._has_received else None,
+            sent_bytes=self._sent[cell] if self._has_sent else None,
         )
 
 
@@ -140,7 +145,9 @@ class SortedSeconds:
     ) -> None:
         self.keys = tuple(keys)
         self._counted, self._cells, self._packed = counted, cells, packed
-        self._ends = list(accumulate(counted.sums(cell)[-1] for _, _, cell in cells))
+        # Where the samples of each cell begin, and the end of the last.
+        edges = np.arange(len(cells) + 1, dtype=np.uint64) << np.uint64(_ELAPSED_BITS)
+        self._edges = np.searchsorted(packed, edges)
 
     @property
     def span_s(self) -> tuple[int, int] | None:
@@ -170,9 +177,7 @@ class SortedSeconds:
 
     def _at(self, position: int) -> LabelSecond:
         number, second, cell = self._cells[position]
-        elapsed_sum_ms, error_count, received_bytes, sent_bytes, sample_count = self._counted.sums(cell)
-        end = self._ends[position]
-        sorted_ms = self._packed[end - sample_count : end] & np.uint64(_ELAPSED_MASK)
-        return LabelSecond(
-            self.keys[number], second, sorted_ms, elapsed_sum_ms, error_count, received_bytes, sent_bytes
+        start, end = self._edges[position], self._edges[position + 1]
+        return self._counted.second_of(
+            self.keys[number], second, cell, self._packed[start:end] & np.uint64(_ELAPSED_MASK)
         )
