@@ -116,7 +116,8 @@ def _drive(
 
         warn_of(others.new(), progress.log)
         telemetry = TelemetryWriter(directory.telemetry, {**pids, **(system.processes if system else {})})
-        own_metrics = OwnMetricsWriter(directory.system_logs, system.metrics_sources if system else {})
+        sources = system.metrics_sources if system else run.metrics_elsewhere
+        own_metrics = OwnMetricsWriter(directory.system_logs, sources)
         with telemetry, own_metrics, progress:
             outcome = drive(process, tail, progress, context.interrupts, failures, end)
             if context.watch:

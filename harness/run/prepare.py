@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from uuid import uuid4
 
@@ -29,6 +29,7 @@ from harness.run.jmeter_command import DUMP_DIR, JMeterCommand, environment, jme
 from harness.run.record import FORMAT_VERSION, RUNNING, RunRecord
 from harness.run.remote.load import plan_of_all
 from harness.system.supervisor import Supervisor
+from harness.system.system import MetricsSource
 
 # Java 9 and later read this variable; it allows quotes, so paths may contain blanks.
 JAVA_OPTIONS = "JDK_JAVA_OPTIONS"
@@ -37,13 +38,17 @@ _HEAP_NOT_READ_YET = "not known: the run did not finish"
 
 @dataclass(frozen=True)
 class PreparedRun:
-    """A run that is ready to start, with JMeter's command and the record for run.json."""
+    """A run that is ready to start, with JMeter's command and the record for run.json.
+
+    `metrics_elsewhere` is where a system that is not started here publishes its metrics.
+    """
 
     spec: RunSpec
     directory: RunDirectory
     system: Supervisor | None
     command: JMeterCommand
     record: RunRecord
+    metrics_elsewhere: Mapping[str, MetricsSource] = field(default_factory=dict)
 
 
 def prepare(

@@ -14,6 +14,8 @@ from harness.run.prepare import prepare
 from harness.run.record import RunRecord
 from harness.run.request import Request
 from harness.system.jfr import write_heap
+from harness.system.own_metrics import sources_elsewhere
+from harness.system.own_metrics_files import answering
 
 
 def measure_with_system(spec: RunSpec, request: Request, directory: RunDirectory, context: RunContext) -> RunRecord:
@@ -29,6 +31,9 @@ def measure_with_system(spec: RunSpec, request: Request, directory: RunDirectory
             system = stack.enter_context(system_of(request, directory.system_logs, context))
             start(system, directory.system_logs, request, context)
         prepared = prepare(spec, directory, system, context)
+        if spec.target and request.manifest:
+            found = answering(sources_elsewhere(request.manifest, spec.target.url))
+            prepared = replace(prepared, metrics_elsewhere=found)
         with context.interrupts.held():
             record = measure(prepared, context)
             if system:

@@ -8,16 +8,30 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from math import isfinite
 from statistics import fmean
 from typing import Any
 
 from harness.base.units import MS_PER_S
-from harness.system.system import OwnMetric
+from harness.system.system import Manifest, MetricsSource, OwnMetric
 
 _ANY = "*"
+
+
+def sources_elsewhere(manifest: Manifest, target: str) -> dict[str, MetricsSource]:
+    """Return where the processes of a system that runs elsewhere publish their metrics: below its address.
+
+    Addresses that the manifest has outside of its own target are not known there.
+    """
+    here = manifest.target.rstrip("/") + "/"
+    given = {one.name: one.metrics for one in manifest.processes}
+    return {
+        process: replace(found, url=f"{target.rstrip('/')}/{found.url.removeprefix(here)}")
+        for process, found in given.items()
+        if found and found.url.startswith(here)
+    }
 
 
 @dataclass(frozen=True)

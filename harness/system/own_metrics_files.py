@@ -21,7 +21,16 @@ _SHARE_MOST = 0.01
 _TIMEOUT_S = 2.0
 _BYTES_MOST = 20_000_000
 _PREFIX = "own-metrics-"
-_NO_PROXY = urllib.request.build_opener(urllib.request.ProxyHandler({}))
+
+
+class _NoRedirect(urllib.request.HTTPRedirectHandler):
+    """Follows no redirect: it may lead to a host that the run must not reach."""
+
+    def redirect_request(self, *_: object) -> None:
+        """Refuse it."""
+
+
+_DIRECTLY = urllib.request.build_opener(urllib.request.ProxyHandler({}), _NoRedirect)
 
 
 class OwnMetricsWriter:
@@ -76,10 +85,19 @@ class OwnMetricsWriter:
                 self.problems.append((process, why))
 
 
+def answering(sources: Mapping[str, MetricsSource]) -> dict[str, MetricsSource]:
+    """Return the sources that publish at least one of their metrics now."""
+    return {
+        process: source
+        for process, source in sources.items()
+        if any(value is not None for value in _ask(source)[0] or ())
+    }
+
+
 def _ask(source: MetricsSource) -> tuple[list[float | None] | None, str]:
     """Return the values of the metrics at this moment; without an answer None, and why."""
     try:
-        with _NO_PROXY.open(source.url, timeout=_TIMEOUT_S) as answer:
+        with _DIRECTLY.open(source.url, timeout=_TIMEOUT_S) as answer:
             document = json.loads(answer.read(_BYTES_MOST))
     except (OSError, http.client.HTTPException) as error:
         return None, f"{source.url}: {getattr(error, 'reason', None) or error or type(error).__name__}"

@@ -2,6 +2,7 @@
 
 import json
 import re
+from dataclasses import replace
 from http.server import BaseHTTPRequestHandler
 
 import pytest
@@ -15,9 +16,10 @@ from harness.system.own_metrics import (
     answer_line,
     head_line,
     read_own_metrics,
+    sources_elsewhere,
     values_of,
 )
-from harness.system.own_metrics_files import OwnMetricsWriter, own_metrics
+from harness.system.own_metrics_files import OwnMetricsWriter, answering, own_metrics
 from harness.system.system import MetricsSource, OwnMetric
 from tests.support.local_server import serving
 from tests.support.paths import ROOT
@@ -216,3 +218,37 @@ def test_a_wrong_key_of_the_metrics_is_refused(tmp_path, old, new, what):
     with pytest.raises(UsageError) as error:
         manifest_of(tmp_path, MANIFEST.replace(old, new))
     assert what in f"{error.value.what}; {error.value.todo}"
+
+
+def test_a_system_that_runs_elsewhere_publishes_its_metrics_below_its_address():
+    manifest = load_manifest(ROOT / "systems" / "killbill")
+    (source,) = sources_elsewhere(manifest, "https://pay.lab:8443/kb/").values()
+    assert source.url == "https://pay.lab:8443/kb/1.0/metrics"
+    assert source.metrics == killbill_metrics()
+    assert sources_elsewhere(replace(manifest, target="http://127.0.0.1:1"), "http://pay.lab") == {}
+
+
+class Redirects(BaseHTTPRequestHandler):
+    """Sends every client to another address."""
+
+    to = ""
+
+    def do_GET(self) -> None:
+        """Redirect."""
+        self.send_response(302)
+        self.send_header("Location", self.to)
+        self.end_headers()
+
+    def log_message(self, *_: object) -> None:
+        """Say nothing."""
+
+
+def test_only_a_system_that_publishes_the_metrics_itself_is_read():
+    with (
+        serving(Publisher, body=json.dumps(document()).encode()) as good,
+        serving(Publisher, body=b'{"other": 1}') as other,
+        serving(Redirects, to=f"http://127.0.0.1:{good}/metrics") as away,
+    ):
+        ports = {"good": good, "other": other, "away": away}
+        sources = {name: MetricsSource(f"http://127.0.0.1:{port}/metrics", METRICS) for name, port in ports.items()}
+        assert answering(sources) == {"good": sources["good"]}
