@@ -31,13 +31,13 @@ _WHOLE = "samples()"
 _CALLS = {
     "table()": f"found = run.table(); found = found[~found.is_total]; {_SUMS}",
     "per_second()": f"found = run.per_second(); {_SUMS}",
-    "per_second(by_label=True)": f"found = run.per_second(by_label=True); found = found[~found.is_total]; {_SUMS}",
     "timeline()": f"found = run.timeline(); {_SUMS}",
     "samples(chunk_rows=100_000)": (
         "chunks = run.samples(chunk_rows=100_000)\n"
         "sums = [(chunk.sample_count.sum(), chunk.error_count.sum()) for chunk in chunks]\n"
         "print(*map(sum, zip(*sums)))"
     ),
+    "per_second(by_label=True)": f"found = run.per_second(by_label=True); found = found[~found.is_total]; {_SUMS}",
     _WHOLE: f"found = run.samples(); {_SUMS}",
 }
 
@@ -52,31 +52,28 @@ def bench(options: argparse.Namespace) -> int:
     row_count = parse_whole_number(options.rows, "--rows", 1, _ROWS_MOST)
     with lock(toolchain.BUILD / "bench.lock", "the bench", _log):
         file = bench_file.ensure(toolchain.BUILD / "bench", _SEED, row_count, _log)
-        rows = [
-            [f"`{call}`", *_measured(file, call)] for call in _CALLS if call != _WHOLE or row_count <= _WHOLE_ROWS_MOST
-        ]
-    print(f"**{row_count:,} rows, {mb_text(file.size_bytes)} MB**\n")
+        print(f"**{row_count:,} rows, {mb_text(file.size_bytes)} MB**\n")
+        rows = []
+        for call in _CALLS:
+            if call != _WHOLE or row_count <= _WHOLE_ROWS_MOST:
+                rows.append([f"`{call}`", *_measured(file, call)])
+                _log(" ".join(rows[-1]))
     print(table(("call", "seconds", "CPU s", "peak memory MB", "samples and errors"), rows))
     return EXIT_OK if all(row[-1] == "right" for row in rows) else EXIT_REGRESSED
 
 
 def _measured(file: BenchFile, call: str) -> list[str]:
-    """Return seconds, CPU seconds, peak memory and the check of a call, each in a process of its own.
-
-    The first process is watched for memory and not timed.
-    """
+    """Return seconds, CPU seconds, peak memory and the check of a call in a process of its own, with all imports."""
     command = [sys.executable, "-c", _BEGIN + _CALLS[call], str(file.path)]
     with Guardian() as guardian, tempfile.TemporaryDirectory(prefix="bench-") as folder:
         guardian.remove_at_end(Path(folder))
         environment = {**guardian.environment, "PYTHONPATH": str(toolchain.ROOT)}
-        _log(f"{file.row_count:,} rows, {call}")
-        watched = measure(command, Path(folder), environment, watch_memory=True)
-        timed = measure(command, Path(folder), environment)
+        measured = measure(command, Path(folder), environment, watch_memory=True)
         output, errors = ((Path(folder) / name).read_text(errors="replace").strip() for name in (OUT_NAME, ERR_NAME))
     labels = file.truth.labels
     wanted = f"{sum(one.sample_count for one in labels)} {sum(one.error_count for one in labels)}"
-    if timed.exit_code:
-        problem = f"FAILED with code {timed.exit_code}: {errors.rpartition(chr(10))[2]}"
+    if measured.exit_code:
+        problem = f"FAILED with code {measured.exit_code}: {errors.rpartition(chr(10))[2]}"
     else:
         problem = "right" if output == wanted else f"WRONG: {output} instead of {wanted}"
-    return [f"{timed.wall_s:.1f}", f"{timed.cpu_s:.1f}", mb_text(watched.peak_bytes), problem]
+    return [f"{measured.wall_s:.1f}", f"{measured.cpu_s:.1f}", mb_text(measured.peak_bytes), problem]
