@@ -16,6 +16,7 @@ python := scripts/python
 length := PLAN ENV RAMP DURATION LOOPS REQUESTS TARGET PORT NOTE REPORTS
 goal := GOAL P90 AVERAGE ERRORS
 levels := $(length) $(goal) STOP SET PROFILE LEVEL_DURATION LEVEL_REQUESTS FRESH WARMUP RESUME NEW S3 REMOTES LIVE SURE
+takes.setup := ALL
 takes.init := PLAN JMX FIX FORCE
 takes.check := PLAN ENV TARGET PORT PROPERTIES LIMIT HTML
 takes.gui := PLAN ENV TARGET PROPERTIES
@@ -57,6 +58,7 @@ always := HELP DISPLAY XAUTHORITY python pytest PYTHON CHROME JAVA_HOME JAVA_HOM
 # The text of `make help VERB` for each variable; about.VERB.NAME where a target uses the variable in another way.
 about.PLAN := PLAN=killbill-stripe         plan plans/<PLAN>.toml: which traffic (default: killbill-stripe)
 about.init.PLAN := PLAN=shop                    name of the new plan: plans/shop.jmx and plans/shop.toml (required)
+about.ALL := ALL=1                      install also what only some commands need, and the systems of all plans
 about.JMX := JMX=path/to/test.jmx         your JMeter test plan, which is copied; without it a plan with one request
 about.FIX := FIX=1                        apply the fixes: target, load, redirects, assertions, listeners, data files
 about.FORCE := FORCE=1                      replace a plan of this name
@@ -461,7 +463,7 @@ ls: ## list the runs in S3=s3://bucket/prefix
 ##@ Development
 
 setup: ## build .venv and the JMeter home; every other target does it when needed
-	@$(python) scripts/setup
+	@$(python) scripts/setup $(if $(filter-out 0,$(ALL)),--all)
 
 # pytest returns 5 for "no tests": correct when TESTS names files without tests of this kind, never for all tests.
 or_none = || { [ $$? = 5 ] && [ $(call quote,$(TESTS)) != tests ]; }

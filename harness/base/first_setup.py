@@ -15,7 +15,7 @@ from pathlib import Path
 
 from harness.base import setup_step, toolchain
 from harness.base.errors import HarnessError, StartError, UsageError
-from harness.base.python_packages import VENV, check_python, ensure_venv, has_venv
+from harness.base.python_packages import VENV, check_python, ensure_optional_packages, ensure_venv, has_venv
 from harness.base.toolchain import BUILD, ROOT
 
 # Programs that run JMeter and, without a target, start the system of a plan.
@@ -68,6 +68,30 @@ def set_up(system: Sequence[str] = (), *, tests: bool = False) -> Path:
         ahead.join()
         raise
     return python
+
+
+def set_up_all() -> None:
+    """Install also what only some commands need, and the systems of all plans with the profile local.
+
+    Afterwards no command with that profile downloads anything. StartError names what could not be installed.
+    """
+    python = set_up()
+    ensure_optional_packages()
+    toolchain.ensure_generators(toolchain.ensure_jmeter())
+    toolchain.ensure_profile_reader()
+    toolchain.ensure_flame_graphs()
+    toolchain.ensure_charts()
+    with setup_step.step("the systems of all plans", BUILD / "system.log") as step:
+        for plan in plans_with_a_system(ROOT / "plans"):
+            setup_step.run([str(python), str(_SYSTEM), "--prepare-only", f"--plan={plan}"], step, ROOT, "see its log")
+
+
+def plans_with_a_system(folder: Path) -> list[str]:
+    """Return the names of the plans in a folder that start a system."""
+    import tomllib  # here, because every start would wait for it
+
+    tables = {path.stem: tomllib.loads(path.read_text(encoding="utf-8")) for path in sorted(folder.glob("*.toml"))}
+    return [name for name, table in tables.items() if table.get("system")]
 
 
 def _build_jmeter() -> None:

@@ -24,6 +24,12 @@ _REQUIREMENTS = ROOT / "requirements.txt"
 _TODO = "check the network or the package index of pip"
 # Their tests are 22 MB.
 _WITH_TESTS = ("pandas", "numpy")
+# The files requirements-<name>.txt of packages that only some commands need, and what they are for.
+_OPTIONAL = {
+    "zstd": "zstandard, for .zst files and S3",
+    "otlp": "OpenTelemetry, for OTLP",
+    "parquet": "pyarrow, for Parquet files",
+}
 _PIN = re.compile(r"^([\w.-]+)==(\S+)", re.MULTILINE)
 
 
@@ -48,28 +54,39 @@ def ensure_venv(*, tests: bool) -> Path:
 
 def ensure_zstandard() -> None:
     """Install zstandard into .venv unless it is there: only .zst files and S3 need it, and it has 24 MB."""
-    _ensure_optional("zstandard", "zstd", "zstandard, for .zst files and S3")
+    _ensure_optional("zstandard", "zstd")
 
 
 def ensure_opentelemetry() -> None:
     """Install OpenTelemetry into .venv unless it is there: only OTLP=… needs it."""
-    _ensure_optional("opentelemetry", "otlp", "OpenTelemetry, for OTLP")
+    _ensure_optional("opentelemetry", "otlp")
 
 
 def ensure_pyarrow() -> None:
     """Install pyarrow into .venv unless it is there: only Parquet files need it, and it has 150 MB."""
-    _ensure_optional("pyarrow", "parquet", "pyarrow, for Parquet files")
+    _ensure_optional("pyarrow", "parquet")
 
 
-def _ensure_optional(module: str, name: str, what: str) -> None:
+def ensure_optional_packages() -> None:
+    """Install all optional packages that .venv lacks; this process may be another Python."""
+    for name in _OPTIONAL:
+        if not is_installed(ROOT / f"requirements-{name}.txt", VENV):
+            _install_optional(name)
+
+
+def _ensure_optional(module: str, name: str) -> None:
     """Install the packages of requirements-<name>.txt unless the module can be found."""
     if importlib.util.find_spec(module) is None:
-        with (
-            lock(BUILD / "venv.lock", VENV.name, setup_step.log),
-            setup_step.step(what, BUILD / f"{name}.log") as step,
-        ):
-            _install(VENV, [ROOT / f"requirements-{name}.txt"], False, step)
+        _install_optional(name)
         importlib.invalidate_caches()
+
+
+def _install_optional(name: str) -> None:
+    with (
+        lock(BUILD / "venv.lock", VENV.name, setup_step.log),
+        setup_step.step(_OPTIONAL[name], BUILD / f"{name}.log") as step,
+    ):
+        _install(VENV, [ROOT / f"requirements-{name}.txt"], False, step)
 
 
 def ensure_bench_venv() -> Path:

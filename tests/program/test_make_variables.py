@@ -38,7 +38,7 @@ ONE_NAME = {
     ("report", "RUN"), ("export", "RUN"), ("notify", "RUN"), ("pin", "RUN"), ("run", "BASE"),
     ("release", "BASE"), ("soak", "BASE"),
 }  # fmt: skip
-FLAGS = {"ANYWAY", "SURE", "FRESH", "REPLACE", "FIGURES_ONLY", "DRY_RUN", "FIX", "FORCE", "PROFILE", "TRACE"}
+FLAGS = {"ALL", "ANYWAY", "SURE", "FRESH", "REPLACE", "FIGURES_ONLY", "DRY_RUN", "FIX", "FORCE", "PROFILE", "TRACE"}
 SAYS_NOTHING = {
     ("ab", "RESUME"), ("tune", "RESUME"), ("sweep", "S3"), ("capacity", "S3"), ("capacity", "REMOTES"),
     ("nightly", "RESUME"),

@@ -1,0 +1,195 @@
+"""The Containerfile, compose.yaml and the Kubernetes manifests: they are checked without an engine or a cluster."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import subprocess
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from harness.base.first_setup import plans_with_a_system
+from harness.cli import SCRIPTS
+from harness.plan.plan import load_plan
+from tests.support.paths import ROOT
+
+USER = 10001
+FOLDER = "/srv/load-test"
+MANIFESTS = sorted((ROOT / "docs" / "kubernetes").glob("*.yaml"))
+
+
+@cache
+def steps() -> tuple[tuple[str, str], ...]:
+    """Return the instructions of the Containerfile, each with its arguments on one line."""
+    text = re.sub(r"^#.*\n", "", (ROOT / "Containerfile").read_text(), flags=re.MULTILINE)
+    lines = re.sub(r"\s*\\\n\s*", " ", text).splitlines()
+    return tuple((word, rest) for word, _, rest in (line.partition(" ") for line in lines if line))
+
+
+def arguments(instruction: str) -> list[str]:
+    return [rest for word, rest in steps() if word == instruction]
+
+
+def test_every_stage_begins_with_a_pinned_image_or_an_earlier_stage() -> None:
+    named: set[str] = set()
+    for rest in arguments("FROM"):
+        image, _, name = rest.partition(" AS ")
+        assert image in named or re.fullmatch(r"[a-z.]+/[a-z/]+:\d+\.\d+[\w.-]*", image), image
+        named.add(name)
+    assert len(arguments("FROM")) == 3
+
+
+def test_the_image_runs_as_an_ordinary_user_who_owns_only_the_reports() -> None:
+    assert arguments("USER") == [f"{USER}:{USER}"]
+    last = [word for word, _ in steps()].index("USER")
+    assert "RUN" not in [word for word, _ in steps()[last:]]
+    (created,) = [rest for rest in arguments("RUN") if "useradd" in rest]
+    assert f"--uid {USER} " in created
+    assert created.endswith(f"install -d -o load-test -g load-test {FOLDER}/reports")
+    assert json.loads(arguments("VOLUME")[0]) == [f"{FOLDER}/reports"]
+    assert not [rest for rest in arguments("COPY") if "--chown" in rest]
+
+
+def test_packages_are_installed_without_lists_and_nothing_is_added_from_the_network() -> None:
+    assert arguments("ADD") == []
+    installing = [rest for rest in arguments("RUN") if "apt-get install" in rest]
+    assert len(installing) == 2
+    for rest in installing:
+        assert rest.startswith("apt-get update && apt-get install -y --no-install-recommends ")
+        assert rest.endswith(" && rm -rf /var/lib/apt/lists/*")
+    assert not [rest for rest in arguments("RUN") if re.search(r"\b(curl|wget|sudo|chmod -R|--privileged)\b", rest)]
+
+
+def test_the_image_has_what_the_systems_call_by_name_and_no_build_tool() -> None:
+    # Maven is only in the stage that is left behind.
+    base, build = (rest for rest in arguments("RUN") if "apt-get install" in rest)
+    assert {"make", "python3", "python3-venv", "openjdk-17-jdk-headless", "nginx-light", "haproxy"} <= set(base.split())
+    assert "maven" in build.split()
+    assert "maven" not in base.split()
+
+
+def test_the_context_of_the_image_has_the_program_and_neither_results_nor_secrets() -> None:
+    ignored = [line for line in (ROOT / ".dockerignore").read_text().splitlines() if line and line[0] != "#"]
+    assert {".git", ".venv", "build", "reports", "generator-keys", "secrets.toml", "**/*.local.toml"} <= set(ignored)
+    needed = {"Makefile", "aggregate.py", "harness", "scripts", "plans", "env", "systems", "jmeter", "pyproject.toml"}
+    needed |= {path.name for path in ROOT.glob("requirements*.txt")}
+    assert not needed & set(ignored)
+    assert {name for name in needed if not (ROOT / name).exists()} == set()
+
+
+def test_all_plans_that_start_a_system_are_prepared() -> None:
+    names = [path.stem for path in sorted((ROOT / "plans").glob("*.toml"))]
+    assert plans_with_a_system(ROOT / "plans") == [name for name in names if load_plan(ROOT / "plans", name).system]
+
+
+@pytest.mark.real
+def test_the_step_that_downloads_everything_leaves_a_tree_that_needs_no_network(tmp_path: Path) -> None:
+    copy = tmp_path / "load-test"
+    names = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, check=True).stdout.decode()
+    for name in filter(None, names.split("\0")):
+        if name.split("/")[0] not in ("reports", "tests", "docs", "bench") and (ROOT / name).is_file():
+            (copy / name).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy2(ROOT / name, copy / name)
+    for name in (".venv", "build"):  # what is downloaded already
+        (copy / name).symlink_to(ROOT / name)
+    (step,) = [rest for rest in arguments("RUN") if "make setup" in rest]
+    first, *others = step.split(" && ")
+    assert first == "make setup ALL=1"
+    subprocess.run(["bash", "-euo", "pipefail", "-c", first], cwd=copy, check=True, timeout=300)
+    assert len(others) == 2
+    # No proxy, mirror or Maven that could be reached: everything is there.
+    path = tmp_path / "bin"
+    path.mkdir()
+    (path / "mvn").write_text("#!/bin/sh\necho Apache Maven 3.9.0\nexit 1\n")
+    (path / "mvn").chmod(0o755)
+    offline = {**os.environ, "PATH": f"{path}:{os.environ['PATH']}", "PIP_NO_INDEX": "1", "UV_OFFLINE": "1"}
+    command = ["scripts/system", "--prepare-only", "--plan=lb-nginx"]
+    done = subprocess.run(command, cwd=copy, env=offline, capture_output=True, text=True, check=False, timeout=60)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+
+
+def compose() -> dict[str, Any]:
+    return yaml.safe_load((ROOT / "compose.yaml").read_text())
+
+
+def test_the_compose_file_runs_the_image_read_only_and_shows_it_to_this_machine_only() -> None:
+    services = compose()["services"]
+    run = services["load-test"]
+    assert (ROOT / run["build"]["dockerfile"]).is_file()
+    assert run["user"] == f"{USER}:{USER}"
+    assert f"reports:{FOLDER}/reports" in run["volumes"]
+    for service in services.values():
+        assert service["read_only"] is True
+        assert service["cap_drop"] == ["ALL"]
+        assert service["security_opt"] == ["no-new-privileges:true"]
+        assert not [port for port in service.get("ports", ()) if not port.startswith("127.0.0.1:")]
+        assert not re.search(r":latest$|/[a-z]+$", service["image"]) or "build" in service
+
+
+def test_prometheus_scrapes_the_run_and_grafana_has_its_dashboard() -> None:
+    services, volumes = compose()["services"], compose()["volumes"]
+    for service in services.values():
+        for volume in service.get("volumes", ()):
+            source = volume.split(":")[0]
+            assert source in volumes or (ROOT / source).exists(), volume
+    (job,) = yaml.safe_load((ROOT / "docs/compose/prometheus.yml").read_text())["scrape_configs"]
+    (target,) = job["static_configs"][0]["targets"]
+    assert f"METRICS=0.0.0.0:{target.removeprefix('load-test:')}" in services["load-test"]["command"]
+    (source,) = yaml.safe_load((ROOT / "docs/compose/datasource.yml").read_text())["datasources"]
+    assert source["type"] == "prometheus"
+    assert "prometheus" in services
+    (provider,) = yaml.safe_load((ROOT / "docs/compose/dashboards.yml").read_text())["providers"]
+    assert f"./docs/grafana:{provider['options']['path']}:ro" in services["grafana"]["volumes"]
+
+
+def documents() -> list[dict[str, Any]]:
+    return [one for path in MANIFESTS for one in yaml.safe_load_all(path.read_text())]
+
+
+def pods() -> list[dict[str, Any]]:
+    return [one["spec"]["template"]["spec"] for one in documents() if "template" in one["spec"]]
+
+
+def test_every_pod_is_an_ordinary_user_with_a_read_only_root_and_limits() -> None:
+    assert {one["kind"] for one in documents()} == {"Service", "StatefulSet", "PersistentVolumeClaim", "Job"}
+    for pod in pods():
+        assert pod["automountServiceAccountToken"] is False
+        assert pod["securityContext"]["runAsNonRoot"] is True
+        assert pod["securityContext"]["runAsUser"] == pod["securityContext"]["fsGroup"] == USER
+        assert pod["securityContext"]["seccompProfile"] == {"type": "RuntimeDefault"}
+        volumes = {volume["name"] for volume in pod["volumes"]}
+        for container in (*pod["initContainers"], *pod["containers"]):
+            own = container["securityContext"]
+            assert own["readOnlyRootFilesystem"] is True
+            assert own["allowPrivilegeEscalation"] is False
+            assert own["capabilities"] == {"drop": ["ALL"]}
+            assert {"cpu", "memory"} <= set(container["resources"]["requests"])
+            assert "memory" in container["resources"]["limits"]
+            assert {mount["name"] for mount in container["volumeMounts"]} <= volumes
+
+
+def test_the_controller_names_every_generator_and_the_commands_exist() -> None:
+    (service,) = [one for one in documents() if one["kind"] == "Service"]
+    (generators,) = [one for one in documents() if one["kind"] == "StatefulSet"]
+    (job,) = [one for one in documents() if one["kind"] == "Job"]
+    assert service["spec"]["clusterIP"] == "None"
+    assert service["spec"]["selector"] == generators["spec"]["selector"]["matchLabels"]
+    assert generators["spec"]["template"]["metadata"]["labels"] == service["spec"]["selector"]
+    assert generators["spec"]["serviceName"] == service["metadata"]["name"]
+    names = [f"generators-{number}.generators:1099" for number in range(generators["spec"]["replicas"])]
+    (controller,) = job["spec"]["template"]["spec"]["containers"]
+    assert f"--remotes={','.join(names)}" in controller["command"]
+    assert job["spec"]["backoffLimit"] == 0
+    assert job["spec"]["template"]["spec"]["restartPolicy"] == "Never"
+    for pod in pods():
+        command = pod["containers"][0]["command"]
+        assert command[:2] == ["/usr/bin/tini", "--"]
+        assert command[2] in SCRIPTS
+        help_text = subprocess.run([ROOT / command[2], "--help"], capture_output=True, text=True, check=True).stdout
+        assert [word for word in command[3:] if f" {word.partition('=')[0]} " not in help_text] == []
