@@ -255,7 +255,7 @@ final class Part {
       long word = (long) WORDS.get(bytes, next);
       long ends = zeroBytes(word ^ delimiters) | word - ABOVE_NEWLINES & ~word & HIGH_BITS;
       if (ends != 0) {
-        return next + (Long.numberOfTrailingZeros(ends) >>> 3);
+        return next + firstByte(ends);
       }
       next += Long.BYTES;
     }
@@ -281,6 +281,16 @@ final class Part {
       ends[last]--;
     }
     return finish(place, next);
+  }
+
+  /** Returns the index of the first byte whose high bit is set; there must be one. Compiled code has no jump for it. */
+  static int firstByte(long highBits) {
+    return (int) (((highBits & -highBits) >>> 7) * 0x0001020304050607L >>> 56);
+  }
+
+  /** Returns the number of digits before the first other byte, given its high bits; 0 also without one. */
+  static int digits(long others) {
+    return firstByte(others);
   }
 
   /** Returns the high bits of the bytes above 9; bits above the first of them are unreliable. */

@@ -1,6 +1,7 @@
 import java.lang.invoke.MethodHandles;
 import java.lang.invoke.VarHandle;
 import java.nio.ByteOrder;
+import java.util.Arrays;
 
 /**
  * Counts rows that look like earlier ones of the part: numbers of usual length, and texts that {@link Part} has read before,
@@ -31,11 +32,15 @@ final class Quick {
   private final Text anyThread = new Text(0, 0, 0, new long[0], 0);
 
   private final long[] numbers = new long[Layout.ROLES];
+  private final Step[] row;
+  private long highMs;
   private int batch;
 
   Quick(Layout layout, Tally unnamed) {
     this.layout = layout;
     steps = layout.steps;
+    row = new Step[steps.kinds.length];
+    Arrays.setAll(row, number -> new Step(steps.kinds[number], steps.roles[number]));
     anyThread.tally = unnamed;
     numbers[Layout.USERS] = -1;
     numbers[Layout.SAMPLES] = 1;
@@ -46,26 +51,41 @@ final class Quick {
    * to the other reader. `filled` is the index after the last byte.
    */
   int row(byte[] bytes, int place, int filled, long offset) {
-    final int[] kinds = steps.kinds;
-    final int[] roles = steps.roles;
+    final Step[] row = this.row;
     final long[] numbers = this.numbers;
     final byte delimiter = layout.delimiter;
-    final int last = kinds.length - 1;
+    final int last = row.length - 1;
     Text label = null;
     Text outcome = null;
     Text thread = anyThread;
     long startMs = 0;
     int at = place;
-    for (int step = 0; ; step++) {
-      switch (kinds[step]) {
+    for (int number = 0; ; number++) {
+      Step step = row[number];
+      switch (step.kind) {
         case Steps.NUMBER -> {
           long word = (long) WORDS.get(bytes, at) ^ Part.ZEROS;
-          int bits = Long.numberOfTrailingZeros(Part.otherThanDigits(word)) & -Byte.SIZE;
-          if (bits == 0 || bits == Long.SIZE) {
+          int digits = Part.digits(Part.otherThanDigits(word));
+          if (digits <= 0) {
             return -1;
           }
-          numbers[roles[step]] = Part.value(word << -bits);
-          at += bits >>> 3;
+          numbers[step.role] = Part.value(word << -8 * digits);
+          at += digits;
+        }
+        case Steps.STEADY -> {
+          long raw = (long) WORDS.get(bytes, at);
+          if (((raw ^ step.lastWord) & step.lastMask) == 0) {
+            at += step.lastLength;
+          } else {
+            long word = raw ^ Part.ZEROS;
+            int digits = Part.digits(Part.otherThanDigits(word));
+            if (digits <= 0) {
+              return -1;
+            }
+            numbers[step.role] = Part.value(word << -8 * digits);
+            step.remember(raw, digits);
+            at += digits;
+          }
         }
         case Steps.LABEL -> {
           label = labels.find(bytes, at);
@@ -75,41 +95,58 @@ final class Quick {
           at += label.length;
         }
         case Steps.OUTCOME -> {
-          outcome = outcomes.find(bytes, at);
+          outcome = outcomes.findAgain(bytes, at);
           if (outcome == null) {
             return -1;
           }
           at += outcome.length;
         }
         case Steps.THREAD -> {
-          thread = threads.find(bytes, at);
+          thread = threads.findAgain(bytes, at);
           if (thread == null) {
             return -1;
           }
           at += thread.length;
-          int bits = Long.numberOfTrailingZeros(Part.otherThanDigits((long) WORDS.get(bytes, at) ^ Part.ZEROS));
-          if (bits < Byte.SIZE) {
+          int digits = Part.digits(Part.otherThanDigits((long) WORDS.get(bytes, at) ^ Part.ZEROS));
+          if (digits <= 0) {
             return -1;
           }
-          at += bits >>> 3;
+          at += digits;
         }
         case Steps.INSTANT -> {
-          long high = (long) WORDS.get(bytes, at) ^ Part.ZEROS;
+          long high = ((long) WORDS.get(bytes, at) ^ Part.ZEROS) << 8 * (2 * Long.BYTES - INSTANT_DIGITS);
           long low = (long) WORDS.get(bytes, at + INSTANT_DIGITS - Long.BYTES) ^ Part.ZEROS;
-          if ((Part.otherThanDigits(high) | Part.otherThanDigits(low)) != 0) {
+          if (high != step.lastWord) { // changes once a day
+            if (Part.otherThanDigits(high) != 0) {
+              return -1;
+            }
+            step.lastWord = high;
+            highMs = Part.value(high) * Part.EIGHT_DIGITS;
+          }
+          if (Part.otherThanDigits(low) != 0) {
             return -1;
           }
-          startMs = Part.value(high << 8 * (2 * Long.BYTES - INSTANT_DIGITS)) * Part.EIGHT_DIGITS + Part.value(low);
+          startMs = highMs + Part.value(low);
           at += INSTANT_DIGITS;
         }
-        default -> {
-          if (bytes[at] == '"') {
-            return -1;
+        case Steps.OTHER -> {
+          long raw = (long) WORDS.get(bytes, at);
+          if (((raw ^ step.lastWord) & step.lastMask) == 0) {
+            at += step.lastLength;
+          } else {
+            if (bytes[at] == '"') {
+              return -1;
+            }
+            int end = Part.end(bytes, at, layout.delimiters);
+            if (end - at < Long.BYTES) {
+              step.remember(raw, end - at);
+            }
+            at = end;
           }
-          at = Part.end(bytes, at, layout.delimiters);
         }
+        default -> throw new AssertionError(step.kind);
       }
-      if (step == last) {
+      if (number == last) {
         break;
       }
       if (bytes[at] != delimiter) {

@@ -17,6 +17,7 @@ final class Texts {
   // The bytes that all texts are long enough for: the first and the last eight of them choose the place.
   private int least = LENGTH_MAX;
   private int second;
+  private Text last;
   private long mask;
 
   /** `countMax` is a power of two. */
@@ -24,6 +25,15 @@ final class Texts {
     this.countMax = countMax;
     places = new Text[4 * countMax];
     spread();
+  }
+
+  /** Returns the text that begins at `place`, null when it is not known; it is usually the one before. */
+  Text findAgain(byte[] bytes, int place) {
+    Text text = last;
+    if (text == null || !same(text, bytes, place)) {
+      last = text = find(bytes, place);
+    }
+    return text;
   }
 
   /** Returns the text that begins at `place`, null when it is not known. */
