@@ -117,7 +117,8 @@ NEARLY_ALIKE = {
         {"url": "x" * 70_000}, {"label": "y" * 70_000}, {"failure": "z" * 600, "ok": "false"},
     ],
     "columns that seldom change": [
-        *({"users": "12345678"[:length]} for length in range(9)), *({"url": "abcdefgh"[:length]} for length in range(9)),
+        *({"users": "12345678"[:length]} for length in range(9)),
+        *({"url": "abcdefgh"[:length]} for length in range(9)),
         {"users": 31}, {"users": "3x"}, {"url": "ab"}, {"url": "abx"}, {"url": '"ab"'}, {"url": "3"}, {"users": "03"},
     ],
     "more labels than are remembered": [{"label": f"label {number}"} for number in range(1500)],
