@@ -12,7 +12,7 @@ from pathlib import Path
 
 from harness.base.ports import free_port
 from tests.support.paths import ROOT
-from tests.support.processes import QUICK_JAVA, wait_for
+from tests.support.processes import QUICK_JVM, wait_for
 
 
 @contextmanager
@@ -20,9 +20,10 @@ def generator(keys: Path, log: Path) -> Iterator[tuple[str, Path]]:
     """Start a generator; yield its address and the log with what it says."""
     port = free_port()
     command = [sys.executable, str(ROOT / "scripts" / "generator"), "--port", str(port), "--keys", str(keys)]
+    environment = {**os.environ, "JDK_JAVA_OPTIONS": f"{QUICK_JVM} -XX:+UseSerialGC"}
     with log.open("w") as out:
         process = subprocess.Popen(
-            command, stdout=out, stderr=subprocess.STDOUT, start_new_session=True, env={**os.environ, **QUICK_JAVA}
+            command, stdout=out, stderr=subprocess.STDOUT, start_new_session=True, env=environment
         )
     try:
         wait_for(lambda: "listens at" in log.read_text() or process.poll() is not None, 60)

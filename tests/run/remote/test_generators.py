@@ -2,6 +2,7 @@
 
 import csv
 import json
+import re
 import subprocess
 import sys
 from collections import Counter
@@ -204,8 +205,9 @@ def test_two_generators_divide_each_of_several_loads(shared, home, two, tmp_path
     (home / "plans" / "tiny.toml").write_text(SEVERAL)
     process = shared(f"{first},{second}")
     out, err = process.communicate(timeout=90)
-    # On a busy machine the second generator begins seconds later, and never have all users been active at once.
-    assert process.returncode == 0 or "not the requested" in out, out + err
+    # On a busy machine the second generator begins seconds later: users were never all active at once, or for seconds
+    # none was.
+    assert process.returncode == 0 or re.search("not the requested|: no sample ended for ", out), out + err
     rows = rows_of(tmp_path / "reports")
     users = Counter(
         (row["threadName"].rpartition(" ")[0], row["threadName"]) for row in rows if "Buy" not in row["threadName"]
