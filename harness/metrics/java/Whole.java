@@ -9,8 +9,10 @@ final class Whole {
   private static final int BUCKETS_MAX = 600;
 
   private static final int PAIRS_MAX = 500_000;
-  /** More entries take memory that the caller needs. */
+  /** More entries or seconds take memory that the caller needs. */
   private static final int SMALL_ENTRIES_MAX = 2000;
+
+  private static final int SMALL_SECONDS_MAX = 50_000;
 
   /** In keys of entries and seconds, the load generator's number has the highest bits. */
   private static final int GENERATOR_SHIFT = 40;
@@ -177,9 +179,9 @@ final class Whole {
     }
   }
 
-  /** Returns whether the counts take little memory: those of few labels, load generators and batches. */
+  /** Returns whether the counts take little memory: those of few labels, load generators, batches and seconds. */
   boolean isSmall() {
-    return entries.size() <= SMALL_ENTRIES_MAX;
+    return entries.size() <= SMALL_ENTRIES_MAX && seconds[0].size() + seconds[1].size() <= SMALL_SECONDS_MAX;
   }
 
   /** Writes everything: the counts of all rows, then those of each thread group that is counted apart. */
