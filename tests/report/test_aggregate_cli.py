@@ -227,7 +227,10 @@ def test_help_teaches_with_examples():
         ),
         (("run-01_1.md",), "run-01_1.md: the verb is missing; do you mean: ./aggregate.py compare run-01_1.md …\n"),
         (("run-01_1",), "run-01_1: the verb is missing; do you mean: ./aggregate.py report run-01_1\n"),
-        (("tabel", "samples.jtl"), "tabel: no such verb; did you mean table? there are: table, tally, report, export, compare"),
+        (
+            ("tabel", "samples.jtl"),
+            "tabel: no such verb; did you mean table? there are: table, tally, report, export, compare",
+        ),
         (
             ("table", "run-01_1.md"),
             "run-01_1.md: a Markdown report, not a JTL; aggregate.py compare, history and sweep read reports; table",
