@@ -22,11 +22,12 @@ autocorrelations", Biometrika 41, 1954; F. R. Hampel, "The influence curve and i
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from statistics import fmean, median, stdev
 
+from harness.metrics.change_fit import ROUNDING, STEPS, Fit, candidate_shapes, dot
 from harness.metrics.window import BATCH_S
 
 # Averages that differ by less than this are considered equal, as between two runs.
@@ -38,8 +39,6 @@ _END_BEYOND = 1.25
 _BINS_MOST = 300
 _SAMPLES_PER_BIN = 5.0
 _BINS_LEAST = 20
-_STEPS = 20
-_DECAYS = (0.1, 0.3)
 _ITERATIONS = 3
 _CORRELATION_MOST = 0.95
 _SHARED_LEAST = 0.25
@@ -55,7 +54,6 @@ _END_BLOCKS_LEAST = 4
 _END_SECONDS = (5, 10)
 # Smaller values are raised to this share of the median: the logarithm of an empty second would be infinite.
 _LEAST_SHARE = 0.05
-_ROUNDING = 1e-12
 # Student's t by degrees of freedom: the |t| that is exceeded in 0.05 % of cases.
 T_VALUES = {
     3: 16.326,
@@ -153,22 +151,23 @@ def _change_within(
     known: Sequence[tuple[int, float]], logs: Sequence[float], values: Sequence[float | None], noise: float
 ) -> Change | None:
     count = len(logs)
-    shapes = _shapes(count)
+    shapes = candidate_shapes(count)
+    fit = Fit(logs, shapes)
     correlation = 0.3
     best, slope, t = 0, 0.0, 0.0
     for _ in range(_ITERATIONS):
-        best, slope, t = _best_fit(logs, shapes, correlation)
+        best, slope, t = fit.best(correlation)
         if math.isinf(t):
             break
-        correlation = _correlation(_residuals(logs, shapes[best]), noise)
+        correlation = _correlation(_residuals(logs, shapes[best].values), noise)
     else:
-        best, slope, t = _best_fit(logs, shapes, correlation)
+        best, slope, t = fit.best(correlation)
     independent = count * (1 - correlation) / (1 + correlation)
-    size = abs(slope) * (max(shapes[best]) - min(shapes[best]))
+    size = abs(slope) * (max(shapes[best].values) - min(shapes[best].values))
     if t <= t_value(independent - 2) or size <= math.log(_COUNTS_RATIO if noise else PRACTICAL_RATIO):
         return None
-    is_gradual = best >= _STEPS - 3
-    split = count // 3 if is_gradual else shapes[best].index(1.0)
+    is_gradual = best >= STEPS - 3
+    split = count // 3 if is_gradual else shapes[best].values.index(1.0)
     at_s = known[split][0]
     rest_s = known[count - split][0] if is_gradual else at_s
     if _plain_t(values, at_s, rest_s) <= (_COUNTS_PLAIN_T if noise else _PLAIN_T):
@@ -177,58 +176,16 @@ def _change_within(
     return None if before is None or after is None else Change(at_s, before, after, is_gradual)
 
 
-def _shapes(count: int) -> list[list[float]]:
-    """Return the candidate functions: steps from 2 to 18 twentieths, then a line and decays."""
-    steps = [count * part // _STEPS for part in range(2, _STEPS - 1)]
-    shapes = [[0.0] * step + [1.0] * (count - step) for step in steps]
-    shapes.append([index / count for index in range(count)])
-    shapes += [[math.exp(-index / (decay * count)) for index in range(count)] for decay in _DECAYS]
-    return shapes
-
-
-def _whitened(series: Sequence[float], correlation: float) -> list[float]:
-    """Return the series with the correlation to the previous value removed (Prais-Winsten)."""
-    first = math.sqrt(1 - correlation**2) * series[0]
-    return [first, *[later - correlation * earlier for earlier, later in pairwise(series)]]
-
-
-def _best_fit(logs: Sequence[float], shapes: Sequence[list[float]], correlation: float) -> tuple[int, float, float]:
-    """Return the candidate that fits best: its index, its slope and its |t|."""
-    ones = _whitened([1.0] * len(logs), correlation)
-    ones_square = _dot(ones, ones)
-    series = _without(_whitened(logs, correlation), ones, ones_square)
-    series_square = _dot(series, series)
-    found = (0, 0.0, 0.0)
-    for index, shape in enumerate(shapes):
-        regressor = _without(_whitened(shape, correlation), ones, ones_square)
-        square = _dot(regressor, regressor)
-        slope = _dot(regressor, series) / square
-        rest = series_square - slope * slope * square
-        if abs(slope) < _ROUNDING:
-            continue
-        t = math.inf if rest <= _ROUNDING * series_square else abs(slope) / math.sqrt(rest / (len(logs) - 2) / square)
-        if t > found[2]:
-            found = (index, slope, t)
-    return found
-
-
-def _dot(first: Sequence[float], second: Sequence[float]) -> float:
-    return sum(map(_times, first, second))
-
-
-_times: Callable[[float, float], float] = float.__mul__
-
-
 def _without(series: Sequence[float], ones: Sequence[float], ones_square: float) -> list[float]:
     """Return the part of a series that a constant does not explain."""
-    level = _dot(series, ones) / ones_square
+    level = dot(series, ones) / ones_square
     return [value - level * one for value, one in zip(series, ones, strict=True)]
 
 
 def _residuals(logs: Sequence[float], shape: Sequence[float]) -> list[float]:
     ones = [1.0] * len(logs)
     series, regressor = _without(logs, ones, len(logs)), _without(shape, ones, len(logs))
-    slope = _dot(regressor, series) / _dot(regressor, regressor)
+    slope = dot(regressor, series) / dot(regressor, regressor)
     return [value - slope * x for value, x in zip(series, regressor, strict=True)]
 
 
@@ -237,12 +194,12 @@ def _correlation(residuals: Sequence[float], noise: float) -> float:
 
     `noise` is the variance that neighbours cannot share; at most three quarters of the total is used.
     """
-    square = _dot(residuals, residuals)
+    square = dot(residuals, residuals)
     if square <= 0:
         return 0.0
-    found = _dot(residuals[1:], residuals[:-1]) / square
+    found = dot(residuals[1:], residuals[:-1]) / square
     found += (2 + 4 * found) / len(residuals)
-    later = _dot(residuals[_LATER:], residuals[:-_LATER]) / square
+    later = dot(residuals[_LATER:], residuals[:-_LATER]) / square
     if later > _SIGNIFICANT / math.sqrt(len(residuals)):
         found = max(found, later ** (1 / _LATER))
     found /= max(1 - noise * len(residuals) / square, _SHARED_LEAST)
@@ -257,7 +214,7 @@ def _plain_t(values: Sequence[float | None], to_s: int, from_s: int) -> float:
     difference = abs(fmean(after) - fmean(before))
     squares = sum((one - fmean(part)) ** 2 for part in (before, after) for one in part)
     error = math.sqrt(squares / (len(before) + len(after) - 2) * (1 / len(before) + 1 / len(after)))
-    return difference / error if error > _ROUNDING else math.inf
+    return difference / error if error > ROUNDING else math.inf
 
 
 def _batch_logs(values: Sequence[float | None]) -> list[float]:
