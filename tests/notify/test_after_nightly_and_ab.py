@@ -18,44 +18,28 @@ from harness.nightly.message import is_due, nightly_message
 from harness.nightly.outcome import NightlyResult, nightly_result
 from harness.plan.thresholds import Thresholds
 from harness.report.verdict import INVALID, Verdict
-from harness.run import child
-from tests.support.ab_tests import FAKE_RUN, SIDES
+from tests.support.ab_tests import SIDES
 from tests.support.commands import command
 from tests.support.factories import closed_load
+from tests.support.fake_runs import behave, use_fake_runs, with_delay
 from tests.support.message_servers import PATH, Chat, chat_server
 from tests.support.nights import ended, entries, entry, load, night
-from tests.support.paths import FAKE_JMETER
-from tests.support.report_folder import add_run
 
 SUITE = 'format_version = 1\ntitle = "Nights"\nbudget = "10m"\n{}[[run]]\nplan = "tiny"\nusers = 4\nduration = 2\n'
 NOTIFY = '[notify]\nmattermost = "$CHAT_WEBHOOK"\n'
 STEADY = (100.0, 101.0, 99.0, 100.0, 102.0, 98.0, 100.0, 101.0, 99.0, 100.0)
 
 
-@pytest.fixture(scope="module")
-def template(tmp_path_factory: pytest.TempPathFactory) -> str:
-    """The JSON of a run of 2,000 samples of 100 ms."""
-    reports = tmp_path_factory.mktemp("template")
-    add_run(reports, "tiny/run-01_1", samples=2000, seconds=100)
-    return (reports / "tiny" / "run-01_1.json").read_text()
-
-
 @pytest.fixture
-def call(home: Path, tmp_path: Path, template: str, monkeypatch: pytest.MonkeyPatch) -> Callable[..., int]:
+def call(home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., int]:
     """Run a script in the home, whose system has the setting delay_ms; runs take no time."""
-    fakes = tmp_path / "fakes"
-    fakes.mkdir()
-    (fakes / "template.json").write_text(template)
-    system = home / "systems" / "tiny" / "system.toml"
-    system.write_text(system.read_text() + "delay_ms = 0\n")
-    monkeypatch.setattr(child, "_RUN", FAKE_RUN)
-    monkeypatch.setenv("FAKE_RUN", str(fakes))
-    monkeypatch.setenv("JMETER_HOME", str(FAKE_JMETER))
+    use_fake_runs(tmp_path, monkeypatch)
+    with_delay(home)
     for name in ("CI_JOB_URL", "BUILD_URL", "GITHUB_RUN_ID", "GITHUB_STEP_SUMMARY", "CHAT_WEBHOOK"):
         monkeypatch.delenv(name, raising=False)
 
     def called(verb: str, *arguments: str, behaviour: dict[str, str] | None = None) -> int:
-        (fakes / "behaviour").write_text(json.dumps(behaviour or {}))
+        behave(tmp_path, behaviour)
         folders = [f"--home={home}", f"--reports={tmp_path / 'reports' / verb}", f"--build={tmp_path / 'build'}"]
         return main([*arguments, *folders], f"scripts/{verb}")
 

@@ -308,6 +308,8 @@ def test_the_profile_names_the_reader_of_the_feeds_where_users_wait_for_them(slo
     assert first.method == "thruzero.FeedReader.titles"
     # Three users, for a part of the whole seconds.
     assert 0.5 < first.thread_count < 3.5
+    # Tomcat's main thread waits all the time, until it is stopped, and has nothing to do.
+    assert not any("StandardServer" in wait.method for wait in slow_feeds.profile.waits)
 
 
 def test_a_stopped_site_has_recorded_its_heap_and_leaves_no_process(faulty: Faulty, tmp_path: Path) -> None:

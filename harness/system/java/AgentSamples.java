@@ -22,6 +22,9 @@ final class AgentSamples {
     private static final Set<String> IDLE = Set.of(
             "getTask", "takeTask", "awaitWork", "idleJobPoll", "reservedWait", "doSelect", "epollWait", "epollWait0", "epollWait1",
             "kevent", "accept", "accept0");
+    /** What the main thread of a server is in until it is stopped: Tomcat, Jetty. */
+    private static final Set<String> UNTIL_STOPPED = Set.of(
+            "org.apache.catalina.core.StandardServer.await", "org.eclipse.jetty.util.thread.QueuedThreadPool.join");
     /** Frames of native code; native methods of Java classes have other types. */
     private static final Set<String> NATIVE = Set.of("Native", "C++", "Kernel");
     private static final String[] OF_JAVA = {"java.", "javax.", "jdk.", "sun.", "com.sun."};
@@ -120,7 +123,7 @@ final class AgentSamples {
     }
 
     private static boolean isIdle(String method) {
-        return IDLE.contains(method.substring(method.lastIndexOf('.') + 1));
+        return UNTIL_STOPPED.contains(method) || IDLE.contains(method.substring(method.lastIndexOf('.') + 1));
     }
 
     /** Returns what a thread does that runs no Java method. */
