@@ -157,19 +157,21 @@ def _files(folder: Path, rows: int, file_count: int, repeat: int) -> list[Aim]:
 
 
 def _labels(folder: Path, label_count: int, repeat: int) -> list[Aim]:
-    _log(f"writing {label_count:,} labels")
-    file = many_labels(folder / "labels.jtl", label_count, _ROWS_PER_LABEL)
     name = f"{label_count:,} labels"
-    results = _measured([name], [file], repeat)
-    return [*_figures(results), _peak_aim(name, results[0][1], _LABELS_BYTES_MOST)]
+    _log(f"writing {name}")
+    return _peak(name, many_labels(folder / "labels.jtl", label_count, _ROWS_PER_LABEL), repeat, _LABELS_BYTES_MOST)
 
 
 def _days(folder: Path, day_count: int, repeat: int) -> list[Aim]:
-    _log(f"writing {day_count} days")
-    file = many_seconds(folder / "days.jtl", day_count, _ROWS_PER_S)
     name = f"{day_count} days"
+    _log(f"writing {name}")
+    return _peak(name, many_seconds(folder / "days.jtl", day_count, _ROWS_PER_S), repeat, _DAYS_BYTES_MOST)
+
+
+def _peak(name: str, file: BenchFile, repeat: int, bytes_most: int) -> list[Aim]:
+    """Return the aims of a table of one file: its figures and its peak memory."""
     results = _measured([name], [file], repeat)
-    return [*_figures(results), _peak_aim(name, results[0][1], _DAYS_BYTES_MOST)]
+    return [*_figures(results), _peak_aim(name, results[0][1], bytes_most)]
 
 
 def _base(rows: int) -> BenchFile:
