@@ -42,6 +42,14 @@ def find_paths(names: Iterable[str], reports_dir: Path) -> list[Path]:
     return [path for name in names for path in _found(name, reports_dir)]
 
 
+def find_run(name: str, plan: str | None, reports_dir: Path, only_one: str = "name one") -> Path:
+    """Return the absolute path of the only run that a name stands for; `only_one` tells a user who named several."""
+    path, *others = find_paths(in_plan([name], plan), reports_dir)
+    if others:
+        raise UsageError(f"{name}: {1 + len(others)} runs", only_one)
+    return path.resolve()
+
+
 def in_plan(names: Iterable[str], plan: str | None) -> list[str]:
     """Return the names, with `plan/` in front of bare run names that are not existing paths."""
     return [f"{plan}/{name}" if plan and "/" not in name and not is_there(Path(name)) else name for name in names]

@@ -7,10 +7,10 @@ import os
 from pathlib import Path
 
 from harness.base import units
-from harness.base.errors import EXIT_OK, UsageError
+from harness.base.errors import EXIT_OK
 from harness.base.python_packages import ensure_pyarrow
 from harness.base.toolchain import ROOT
-from harness.compare.sources import find_paths, in_plan
+from harness.compare.sources import find_run
 from harness.export.files import CSV, FORMATS, OPENMETRICS, PARQUET, read_seconds, record_of, write
 from harness.run.directory import RunDirectory
 
@@ -45,10 +45,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Write the files, print their names and return the exit code."""
-    path, *others = find_paths(in_plan([options.run], options.plan), options.reports)
-    if others:
-        raise UsageError(f"{options.run}: {1 + len(others)} runs", "name one: an export covers one run")
-    directory = RunDirectory(path.resolve())
+    directory = RunDirectory(find_run(options.run, options.plan, options.reports, "name one: an export covers one run"))
     record = record_of(directory)
     if options.format == PARQUET:
         ensure_pyarrow()

@@ -10,7 +10,7 @@ from rich.console import Console
 
 from harness.base.errors import EXIT_INVALID, EXIT_OK, UsageError
 from harness.base.toolchain import ROOT, ensure_charts
-from harness.compare.sources import find_paths, in_plan, refuse_stored
+from harness.compare.sources import find_run, refuse_stored
 from harness.metrics.figures import LOAD
 from harness.report.files import write_report
 from harness.report.merge_files import merge
@@ -52,10 +52,7 @@ def run(options: argparse.Namespace) -> int:
     if len(options.run) > 1:
         raise UsageError(f"{options.run[1]}: a report covers one run", "name one, or merge them with --merge")
     name = options.run[0]
-    path, *others = find_paths(in_plan([name], options.plan), options.reports)
-    if others:
-        raise UsageError(f"{name}: {1 + len(others)} runs", "name one: a report covers one run")
-    directory = RunDirectory(path.resolve())
+    directory = RunDirectory(find_run(name, options.plan, options.reports, "name one: a report covers one run"))
     summary = write_report(directory)
     print(f"{os.path.relpath(directory.report)}: {headline(summary.verdict)}")
     return _ended(options, directory, summary)

@@ -11,7 +11,7 @@ from harness.base.config import did_you_mean
 from harness.base.errors import EXIT_OK, UsageError
 from harness.base.toolchain import ROOT
 from harness.base.units import MS_PER_S
-from harness.compare.sources import find_paths, in_plan
+from harness.compare.sources import find_run
 from harness.jtl.sample import Dropped
 from harness.metrics.figures import LOAD
 from harness.metrics.files import read_samples
@@ -50,10 +50,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Print the profile and return the exit code."""
-    path, *others = find_paths(in_plan([options.run], options.plan), options.reports)
-    if others:
-        raise UsageError(f"{options.run}: {1 + len(others)} runs", "name one")
-    directory = RunDirectory(path.resolve())
+    directory = RunDirectory(find_run(options.run, options.plan, options.reports))
     summary = _summary(directory)
     if not summary.observed.profiles and not summary.observed.databases:
         raise UsageError(f"{options.run}: has no profile{_why(summary)}", "profile a run with make run PROFILE=1")
