@@ -200,7 +200,7 @@ def test_the_dark_scheme_applies_to_page_and_charts(page, site):
     assert page.evaluate("getComputedStyle(document.body).backgroundColor") == "rgb(13, 17, 23)"
     assert page.evaluate("shown[0].chart.data.datasets[0].borderColor") == "#4493f8"
     page.emulate_media(color_scheme="light")
-    page.wait_for_function("shown[0].chart.data.datasets[0].borderColor === '#1673c4'")
+    becomes(lambda: page.evaluate("shown[0].chart.data.datasets[0].borderColor"), "#1673c4")
 
 
 def test_tables_work_without_javascript(browser, site):
