@@ -37,7 +37,8 @@ examples:
 The search doubles the users until a level misses the goal, then halves the interval until it is 5 % or one user wide.
 It then repeats both ends of the interval; when two runs disagree, a third one decides. A level is undecided when the
 95 % confidence interval of a time contains the goal, or a run is DOUBTFUL. An undecided level runs up to
-{unsure_runs} times; after that the search continues below it, and the result says so. Each step is an ordinary run of
+{unsure_runs} times; after that the search continues below it, and the result says so. Undecided first levels are
+decided by a higher level within the goal. Each step is an ordinary run of
 the series, at most {most_runs} in total. The report is sweep-<series>.md.
 
 exit codes: 0 success, also when the result is CANNOT TELL; 2 wrong use, nothing was measured; 3 a run is INVALID for

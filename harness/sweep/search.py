@@ -3,6 +3,9 @@
 The search doubles the users until a level misses. It then halves the bracket until it is as narrow as
 `PRECISION_RATIO`, and repeats both its ends, because a single run may be an outlier. When two runs of a level disagree,
 a third run decides. An undecided level runs up to `UNSURE_RUNS` times; then the search continues below it.
+
+Few users make few samples, so the first levels are often undecided. While no level is decided and each run met the
+goal, the search doubles: a level that is decidedly within the goal decides those below it.
 """
 
 from __future__ import annotations
@@ -85,9 +88,20 @@ class _Levels:
     def within_count(self, users: int | None) -> int:
         return sum(self._outcomes.get(users or 0, ()))
 
+    def all_unsure_but_good(self) -> int | None:
+        """Return the greatest level when each level is undecided and each run met the goal, else None."""
+        is_so = all(users in self.unsure and self._lead(users) == len(runs) for users, runs in self._outcomes.items())
+        return max(self._outcomes, default=None) if is_so else None
+
     def undecided(self) -> int | None:
-        """Return the least level that another run may decide, or None."""
-        return min((users for users in self._outcomes if self._is_undecided(users)), default=None)
+        """Return the least level that another run may decide, or None.
+
+        When no level is decidedly within the goal it is the greatest that may be: it decides those below it.
+        """
+        low, _ = self.bracket()
+        found = [users for users in self._outcomes if users > low and self._is_undecided(users)]
+        good = [users for users in found if self._lead(users) > 0]
+        return max(good) if good and not low else min(found, default=None)
 
     def _is_undecided(self, users: int) -> bool:
         if users in self.unsure:
@@ -97,17 +111,23 @@ class _Levels:
     def bracket(self) -> tuple[int, int | None]:
         """Return the greatest level within the goal (else 0) and the lowest level that missed (else None).
 
-        An undecided level counts as missed. A recovery above the lowest miss is ignored as noise.
+        An undecided level counts as missed, unless a level above it is within the goal. A recovery above the lowest
+        miss is ignored as noise.
         """
-        high = min((users for users in self._outcomes if self._lead(users) < 0 or users in self.unsure), default=None)
-        within = (users for users in self._outcomes if self._lead(users) > 0 and (high is None or users < high))
-        return max(within, default=0), high
+        missed = min((users for users in self._outcomes if self._lead(users) < 0), default=None)
+        below = [users for users in self._outcomes if missed is None or users < missed]
+        low = max((users for users in below if self._lead(users) > 0 and users not in self.unsure), default=0)
+        unsure = min((users for users in below if users in self.unsure and users > low), default=missed)
+        return low, unsure
 
     def _lead(self, users: int) -> int:
         return 2 * self.within_count(users) - self.run_count(users)
 
 
 def _next(levels: _Levels, first: int, most: int, least: int) -> int | None:
+    tried = levels.all_unsure_but_good()
+    if tried is not None and tried < most:
+        return min(2 * tried, most)
     undecided = levels.undecided()
     if undecided is not None:
         return undecided

@@ -106,6 +106,32 @@ def test_a_search_that_ends_below_an_undecided_level_says_so():
     )
 
 
+def test_undecided_first_levels_do_not_hold_the_search_up():
+    assert next_users(outcomes("1+"), 1, 400, {1}) == 2
+    assert next_users(outcomes("1+ 2+"), 1, 400, {1, 2}) == 4
+    # 4 is within the goal, so 1 and 2 are as well: the search goes on with 8, and ends as if they were decided.
+    assert next_users(outcomes("1+ 2+ 4+"), 1, 400, {1, 2}) == 8
+    assert next_users(outcomes("1+ 2+ 4+ 8-"), 1, 400, {1, 2}) == 6
+    found = capacity(outcomes("1+ 2+ 4+ 8- 6- 5- 4+ 5-"), 1, 400, {1, 2})
+    assert found == Capacity(4, 5, 2, 2, 0, 2, is_settled=True)
+
+
+def test_undecided_levels_below_a_miss_are_measured_again_from_the_greatest_on():
+    assert next_users(outcomes("1+ 2+ 4-"), 1, 400, {1, 2}) == 2
+    assert next_users(outcomes("1+ 2+ 4- 2+ 2+"), 1, 400, {1, 2}) == 1
+    assert next_users(outcomes("1+ 2+ 4- 2+ 2+ 1+ 1+"), 1, 400, {1, 2}) is None
+    found = capacity(outcomes("1+ 2+ 4- 2+"), 1, 400, {1})
+    assert (found.users, found.missed_users, found.is_settled) == (2, 4, False)
+
+
+def test_an_undecided_level_at_the_maximum_is_measured_again():
+    assert next_users(outcomes("1+ 2+"), 1, 2, {1, 2}) == 2
+
+
+def test_a_first_level_that_may_have_missed_is_measured_again():
+    assert next_users(outcomes("1-"), 1, 400, {1}) == 1
+
+
 def test_an_undecided_level_of_one_user_is_not_a_miss():
     found = capacity(outcomes("1- 1- 1+"), 1, 400, {1})
     text = capacity_text(found, Goal(p90_ms=300), "the run is DOUBTFUL (not steady)")
@@ -137,6 +163,11 @@ def test_a_system_with_a_sharp_limit_is_found_to_five_percent_and_up_to_40_users
 @given(seed=st.randoms(use_true_random=False), most=st.integers(1, 400))
 @pytest.mark.real
 def test_a_search_always_ends(seed, most):
+    unsure = {users for users in range(1, most + 1) if seed.random() < 0.3}
+    doubtful: list[Probe] = []
+    while (users := next_users(doubtful, 1, most, unsure)) is not None:
+        doubtful.append(Probe(users, seed.random() * users < 20))
+    assert max(Counter(probe.users for probe in doubtful).values()) <= 3
     probes = searched(lambda users: seed.random() * users < 20, 1, most)
     assert max(Counter(probe.users for probe in probes).values()) <= 3
     found = capacity(probes, 1, most)
