@@ -9,18 +9,27 @@ import argparse
 import os
 import sys
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
 
 from harness.base import setup_step, toolchain
 from harness.base.errors import HarnessError, StartError, UsageError
-from harness.base.python_packages import VENV, check_python, ensure_optional_packages, ensure_venv, has_venv
+from harness.base.python_packages import (
+    VENV,
+    check_python,
+    ensure_optional_packages,
+    ensure_small_packages,
+    ensure_venv,
+    has_venv,
+)
 from harness.base.toolchain import BUILD, ROOT
 
 # Programs that run JMeter and, without a target, start the system of a plan.
 _LOADS = ("scripts/run", "scripts/sweep", "scripts/capacity", "scripts/check")
 _SYSTEM = ROOT / "scripts" / "system"
+# scripts/system, in an environment that is not complete yet and would otherwise be completed first.
+_SYSTEM_NOW = "import sys; from harness.cli import main; sys.exit(main(sys.argv[1:], 'scripts/system'))"
 
 
 def enter_venv(program: str) -> None:
@@ -53,19 +62,21 @@ def system_arguments(arguments: Sequence[str]) -> list[str]:
 def set_up(system: Sequence[str] = (), *, tests: bool = False) -> Path:
     """Return the Python of .venv; at the same time build JMeter and, with options in `system`, prepare a system.
 
-    A StartError of the Python packages ends everything. Another part that fails is only left out: the program that
-    needs it builds it again, and reports the error.
+    A system is prepared as soon as the small packages are there. A StartError of the Python packages ends everything.
+    Another part that fails is only left out: the program that needs it builds it again, and reports the error.
     """
-    ahead = threading.Thread(target=_build_jmeter, name="set-up of JMeter")
-    ahead.start()
+    ahead = [_thread(_build_jmeter)]
     try:
-        python = ensure_venv(tests=tests)
         if system:
-            _prepare_system(python, system)
-        ahead.join()
+            small = ensure_small_packages()
+            ahead.append(_thread(_prepare_system, small, system))
+        python = ensure_venv(tests=tests)
+        for thread in ahead:
+            thread.join()
     except BaseException:
         setup_step.end_all()
-        ahead.join()
+        for thread in ahead:
+            thread.join()
         raise
     return python
 
@@ -94,13 +105,19 @@ def plans_with_a_system(folder: Path) -> list[str]:
     return [name for name, table in tables.items() if table.get("system")]
 
 
+def _thread(target: Callable[..., None], *arguments: object) -> threading.Thread:
+    thread = threading.Thread(target=target, args=arguments, name="set-up")
+    thread.start()
+    return thread
+
+
 def _build_jmeter() -> None:
+    # The counter for large JTLs is not needed before the first report of one.
     with suppress(HarnessError, OSError):
         toolchain.ensure_jmeter()
         toolchain.ensure_agent()
-        toolchain.ensure_counter()
 
 
 def _prepare_system(python: Path, system: Sequence[str]) -> None:
     with suppress(StartError), setup_step.step("the plan's system", BUILD / "system.log") as step:
-        setup_step.run([str(python), str(_SYSTEM), *system], step, ROOT, "see its log")
+        setup_step.run([str(python), "-c", _SYSTEM_NOW, *system], step, ROOT, "see its log")

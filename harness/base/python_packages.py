@@ -5,6 +5,7 @@ This module runs before .venv exists: standard library only.
 
 from __future__ import annotations
 
+import importlib.metadata
 import importlib.util
 import re
 import shutil
@@ -31,6 +32,10 @@ _OPTIONAL = {
     "parquet": "pyarrow, for Parquet files",
 }
 _PIN = re.compile(r"^([\w.-]+)==(\S+)", re.MULTILINE)
+# Most of the download. Nothing that prepares a system imports them, so it is prepared while they are installed.
+_LARGE = ("boto3", "botocore", "numpy", "pandas")
+# The first pip that installs into an environment without a pip of its own: its option --python.
+_PIP_LEAST = (22, 3)
 
 
 def check_python() -> None:
@@ -50,6 +55,21 @@ def has_venv() -> bool:
 def ensure_venv(*, tests: bool) -> Path:
     """Return the Python of .venv; build or update it first when the requirements have changed."""
     return _ensure_packages(VENV, [_REQUIREMENTS, *([ROOT / "requirements-dev.txt"] if tests else [])])
+
+
+def ensure_small_packages() -> Path:
+    """Return the Python of .venv with all packages but the large ones; `ensure_venv` adds these.
+
+    That is enough to prepare a system. An environment that is not one of these two is replaced.
+    """
+    python, wanted = VENV / "bin" / "python", _REQUIREMENTS.read_text()
+    with lock(BUILD / "venv.lock", VENV.name, setup_step.log):
+        stamps = (_begun_file(VENV), _stamp_file(VENV, _REQUIREMENTS))
+        if not (python.exists() and any(has_stamp(file, wanted) for file in stamps)):
+            with setup_step.step("small Python packages into .venv", BUILD / "venv-small.log") as step:
+                _install(VENV, ["--no-deps", *small_packages(_REQUIREMENTS)], is_new=True, step=step)
+            _begun_file(VENV).write_text(wanted)
+    return python
 
 
 def ensure_zstandard() -> None:
@@ -86,7 +106,7 @@ def _install_optional(name: str) -> None:
         lock(BUILD / "venv.lock", VENV.name, setup_step.log),
         setup_step.step(_OPTIONAL[name], BUILD / f"{name}.log") as step,
     ):
-        _install(VENV, [ROOT / f"requirements-{name}.txt"], False, step)
+        _install(VENV, _options([ROOT / f"requirements-{name}.txt"]), is_new=False, step=step)
 
 
 def ensure_bench_venv() -> Path:
@@ -115,46 +135,71 @@ def _ensure_packages(venv: Path, files: Sequence[Path]) -> Path:
     with lock(BUILD / f"{name}.lock", venv.name, setup_step.log):
         wanted = [path for path in missing() if not python.exists() or not is_installed(path, venv)]
         if wanted:
-            is_new = files[0] in wanted
+            # An installation that was interrupted begins anew: only a complete first part is kept.
+            has_begun = python.exists() and has_stamp(_begun_file(venv), stamps[files[0]])
+            is_new = files[0] in wanted and not has_begun
+            if has_begun:
+                _begun_file(venv).unlink()
             with setup_step.step(f"Python packages into {venv.relative_to(ROOT)}", BUILD / f"{name}.log") as step:
-                _install(venv, files if is_new else wanted, is_new, step)
+                _install(venv, _options(files if is_new else wanted), is_new=is_new, step=step)
                 _remove_tests(venv)
         for path in files:
             _stamp_file(venv, path).write_text(stamps[path])
     return python
 
 
-def _install(venv: Path, files: Sequence[Path], is_new: bool, step: Step) -> None:
-    """Install the requirements, into a new environment when `is_new`.
+def _install(venv: Path, packages: Sequence[str], *, is_new: bool, step: Step) -> None:
+    """Install packages, which are arguments of pip, into a new environment when `is_new`.
 
     uv does not read the settings of pip, such as a mirror. Where it fails, pip does everything again.
     """
     if shutil.which("uv"):
         try:
-            _install_with_uv(venv, files, is_new, step)
+            _install_with_uv(venv, packages, is_new=is_new, step=step)
             return
         except StartError:
             setup_step.log(f"{step.what}: uv failed, pip is used instead")
     python = str(venv / "bin" / "python")
+    pip = _pip_for(python)
     if is_new:
-        setup_step.run([_base(), "-m", "venv", "--clear", str(venv)], step, ROOT, "install python3-venv (ensurepip)")
-    elif not _has_pip(venv):  # uv made the environment, without pip
+        bare = [] if pip[0] == python else ["--without-pip"]  # installing one takes seconds
+        command = [_base(), "-m", "venv", *bare, "--clear", str(venv)]
+        setup_step.run(command, step, ROOT, "install python3-venv (ensurepip)")
+    elif pip[0] == python and not _has_pip(venv):
         setup_step.run([python, "-m", "ensurepip"], step, ROOT, "install python3-venv (ensurepip)")
     # Modules are compiled when they are first imported: compiling all of them takes longer than the installation.
-    pip = [python, "-m", "pip", "install", "--no-compile", "--progress-bar", "off", "--disable-pip-version-check"]
-    setup_step.run([*pip, *_options(files)], step, ROOT, _TODO)
+    options = ["--no-compile", "--progress-bar", "off", "--disable-pip-version-check"]
+    setup_step.run([*pip, "install", *options, *packages], step, ROOT, _TODO)
 
 
-def _install_with_uv(venv: Path, files: Sequence[Path], is_new: bool, step: Step) -> None:
+def _pip_for(python: str) -> list[str]:
+    """Return the command of the pip that installs into the environment of `python`: that of this Python, or its own.
+
+    A Python of an environment, and one with an old pip or none, leaves it to that of the environment.
+    """
+    try:
+        version = tuple(map(int, importlib.metadata.version("pip").split(".")[:2]))
+    except (importlib.metadata.PackageNotFoundError, ValueError):
+        version = (0,)
+    is_usable = sys.prefix == sys.base_prefix and version >= _PIP_LEAST
+    return [sys.executable, "-m", "pip", "--python", python] if is_usable else [python, "-m", "pip"]
+
+
+def _install_with_uv(venv: Path, packages: Sequence[str], *, is_new: bool, step: Step) -> None:
     if is_new:
         shutil.rmtree(venv, ignore_errors=True)
         setup_step.run(["uv", "venv", "--python", _base(), str(venv)], step, ROOT, _TODO)
     install = ["uv", "pip", "install", "--python", str(venv / "bin" / "python")]
-    setup_step.run([*install, *_options(files)], step, ROOT, _TODO)
+    setup_step.run([*install, *packages], step, ROOT, _TODO)
 
 
 def _options(files: Sequence[Path]) -> list[str]:
     return [word for path in files for word in ("-r", str(path))]
+
+
+def small_packages(requirements: Path) -> list[str]:
+    """Return the pinned packages of a file of requirements without the large ones, as name==version."""
+    return [f"{name}=={version}" for name, version in _PIN.findall(requirements.read_text()) if name not in _LARGE]
 
 
 def _base() -> str:
@@ -178,6 +223,11 @@ def _remove_tests(venv: Path) -> None:
 
 def _stamp_file(venv: Path, requirements: Path) -> Path:
     return venv / f".installed-{requirements.name}"
+
+
+def _begun_file(venv: Path) -> Path:
+    """Return the file with the requirements of which only the small packages are installed."""
+    return venv / ".begun-requirements.txt"
 
 
 def _has_pip(venv: Path) -> bool:

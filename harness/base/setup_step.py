@@ -29,6 +29,9 @@ _PROGRESS_S = 10.0
 _DOWNLOAD = re.compile(r"(?:Downloaded from \S+ \S+|Downloading \S+) \(([\d.]+) ?([kKMG]?)i?B\b")
 _BYTES = {"": 1.0, "k": 1e3, "K": 1e3, "M": 1e6, "G": 1e9}
 
+# Maven and javac end before the second compiler of a JVM is worth its CPU time.
+QUICK_JVM = "-XX:TieredStopAtLevel=1"
+
 _running: set[subprocess.Popen[bytes]] = set()
 _starting = threading.Lock()
 _is_ended = False
@@ -95,9 +98,16 @@ def _started(command: Sequence[str], out: IO[bytes], cwd: Path, todo: str) -> su
     with _starting:
         if _is_ended:
             raise StartError("the set-up was ended", "run the command again")
+        variables = {**os.environ, "MAVEN_OPTS": f"{QUICK_JVM} {os.environ.get('MAVEN_OPTS', '')}".strip()}
         try:
             process = subprocess.Popen(
-                command, stdin=subprocess.DEVNULL, stdout=out, stderr=subprocess.STDOUT, cwd=cwd, start_new_session=True
+                command,
+                stdin=subprocess.DEVNULL,
+                stdout=out,
+                stderr=subprocess.STDOUT,
+                cwd=cwd,
+                env=variables,
+                start_new_session=True,
             )
         except OSError as error:
             raise StartError(f"{command[0]} does not run ({error.strerror})", todo) from None

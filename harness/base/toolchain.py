@@ -228,7 +228,7 @@ def _compiled(
     with lock(BUILD / f"{name}.lock", name, setup_step.log):
         if not has_stamp(stamp_file(classes, name), stamp):
             shutil.rmtree(classes, ignore_errors=True)
-            command = [str(javac), "--release", str(JAVA_LEAST), "-d", str(classes)]
+            command = [str(javac), f"-J{setup_step.QUICK_JVM}", "--release", str(JAVA_LEAST), "-d", str(classes)]
             command += ["-cp", classpath] if classpath else []
             with setup_step.step(what, BUILD / f"{name}.log") as step:
                 todo = f"install a JDK of Java {JAVA_LEAST} or newer"

@@ -9,7 +9,7 @@ import sys
 import pytest
 
 from harness.base.first_setup import system_arguments
-from harness.base.python_packages import is_installed
+from harness.base.python_packages import is_installed, small_packages
 from harness.base.setup_step import downloaded_bytes
 from tests.support.paths import ROOT
 from tests.support.processes import wait_for
@@ -35,6 +35,16 @@ ZSTD_UV = (
 case "$*" in *requirements-zstd.txt) mkdir -p site; echo "packed = 'really'" > site/zstandard.py;; esac
 """
 )
+# The Python of its environment prepares a system; that and the large packages wait for each other.
+SYSTEM_UV = """
+echo "$*" >> uv-calls
+case "$*" in
+venv*) mkdir -p .venv/bin && cp bin/system-python .venv/bin/python;;
+*--no-deps*) [ ! -e system-runs ];;
+*) touch uv-runs; wait_for system-runs;;
+esac
+"""
+SYSTEM_PYTHON = 'echo "$*" > system-runs; wait_for uv-runs'
 WAIT = 'wait_for() { n=0; until [ -e "$1" ]; do n=$((n + 1)); [ $n -lt 100 ] || exit 9; sleep 0.05; done; }'
 JAVAC = 'while [ "$1" != -d ]; do shift; done; mkdir -p "$2"'
 
@@ -47,8 +57,9 @@ def clone(tmp_path):
     for name in ("requirements.txt", "requirements-zstd.txt"):
         shutil.copy(ROOT / name, tmp_path)
 
-    def started(uv=UV, maven=MAVEN):
+    def started(uv=UV, maven=MAVEN, code=""):
         tools = {"uv": uv, "mvn": maven, "java": "echo 'openjdk version \"17.0.15\"' >&2", "javac": JAVAC}
+        tools["system-python"] = SYSTEM_PYTHON
         (tmp_path / "bin").mkdir()
         for name, text in tools.items():
             path = tmp_path / "bin" / name
@@ -56,7 +67,7 @@ def clone(tmp_path):
             path.chmod(0o755)
         variables = {name: value for name, value in os.environ.items() if name not in ("JAVA_HOME", "JMETER_HOME")}
         variables |= {"PATH": f"{tmp_path / 'bin'}:{os.environ['PATH']}", "REAL_PYTHON": sys.executable}
-        command = [sys.executable, str(tmp_path / "scripts" / "setup")]
+        command = [sys.executable, *(["-c", code] if code else [str(tmp_path / "scripts" / "setup")])]
         return subprocess.Popen(command, cwd=tmp_path, stderr=subprocess.PIPE, text=True, env=variables)
 
     return started
@@ -69,6 +80,28 @@ def test_packages_and_jmeter_are_installed_at_the_same_time_with_their_sizes(clo
     for what, size in (("Python packages into .venv", "10.5"), ("JMeter and its plugins from Maven Central", "2.5")):
         assert re.search(rf"^setup: {re.escape(what)}: done in \d+ s, {size} MB downloaded$", said, re.MULTILINE), said
     assert (tmp_path / "build" / "jmeter" / "bin" / "jmeter").is_file()
+
+
+def test_a_system_is_prepared_while_the_large_packages_are_installed(clone, tmp_path):
+    process = clone(uv=SYSTEM_UV, code="from harness.base.first_setup import set_up\nset_up(['--plan=lb-direct'])")
+    said = process.communicate(timeout=30)[1]
+    assert process.returncode == 0, said
+    assert "setup: the plan's system: done" in said
+    assert (tmp_path / "system-runs").read_text().endswith("'scripts/system')) --plan=lb-direct\n")
+    new, small, rest = (tmp_path / "uv-calls").read_text().splitlines()
+    assert new.startswith("venv ")
+    assert "jinja2==" in small.lower() and "pandas" not in small
+    assert rest.endswith("-r " + str(tmp_path / "requirements.txt"))
+
+
+def test_what_prepares_a_system_needs_no_large_package():
+    names = [line.split("==")[0] for line in (ROOT / "requirements.txt").read_text().splitlines() if "==" in line]
+    small = {pin.split("==")[0] for pin in small_packages(ROOT / "requirements.txt")}
+    large = [name for name in names if name not in small]
+    assert "pandas" in large and len(small) > len(large)
+    code = f"import sys; sys.modules.update(dict.fromkeys({large})); import harness.system.command"
+    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
 
 
 def test_a_download_that_fails_is_one_line_with_the_end_of_its_log(clone):
