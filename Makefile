@@ -15,19 +15,20 @@ python := scripts/python
 # The variables of each target. Any other variable is an error: USER=10 must not start the default load.
 length := PLAN ENV RAMP DURATION LOOPS REQUESTS TARGET PORT NOTE REPORTS
 goal := GOAL P90 AVERAGE ERRORS
-levels := $(length) $(goal) STOP SET PROFILE LEVEL_DURATION LEVEL_REQUESTS FRESH WARMUP RESUME NEW S3 REMOTES LIVE SURE
+followed := LIVE METRICS OTLP
+levels := $(length) $(goal) STOP SET PROFILE LEVEL_DURATION LEVEL_REQUESTS FRESH WARMUP RESUME NEW S3 REMOTES $(followed) SURE
 takes.setup := ALL
 takes.init := PLAN JMX FIX FORCE
 takes.check := PLAN ENV TARGET PORT PROPERTIES LIMIT HTML
 takes.gui := PLAN ENV TARGET PROPERTIES
-takes.run := $(length) MAX $(goal) STOP SET USERS RATE PROPERTIES SERIES BASE COMPARE S3 REMOTES KEYS PROFILE TRACE JFR LIVE METRICS OTLP SURE
+takes.run := $(length) MAX $(goal) STOP SET USERS RATE PROPERTIES SERIES BASE COMPARE S3 REMOTES KEYS PROFILE TRACE JFR $(followed) SURE
 takes.soak := $(takes.run)
 takes.sweep := $(levels) USERS REPEAT KEYS
 takes.capacity := $(levels) FROM MOST
-takes.overload := PLAN ENV SET GOAL RATE LEVEL_DURATION MAX TARGET NOTE NEW LIVE REPORTS
-takes.ab := A B PLAN ENV SET PROFILE USERS RATE RAMP DURATION REQUESTS MAX RESUME SURE LIVE REPORTS
-takes.tune := SET METRIC PLAN ENV USERS RATE RAMP DURATION REQUESTS REPEAT MAX RESUME LIVE REPORTS
-takes.nightly := SUITE S3 DRY_RUN RESUME SURE HTML LIVE REPORTS
+takes.overload := PLAN ENV SET GOAL RATE LEVEL_DURATION MAX TARGET NOTE NEW $(followed) REPORTS
+takes.ab := A B PLAN ENV SET PROFILE USERS RATE RAMP DURATION REQUESTS MAX RESUME SURE $(followed) REPORTS
+takes.tune := SET METRIC PLAN ENV USERS RATE RAMP DURATION REQUESTS REPEAT MAX RESUME $(followed) REPORTS
+takes.nightly := SUITE S3 DRY_RUN RESUME SURE HTML $(followed) REPORTS
 takes.system := PLAN ENV PORT
 takes.generator := HOST PORT ENV KEYS
 takes.generator-keys := KEYS
@@ -121,8 +122,8 @@ about.PROPERTIES := PROPERTIES="amount=25 httpclient4.retrycount=1"  JMeter prop
 about.PROFILE := PROFILE=1                    profile the JVMs of the system: methods, locks, allocations (docs/profile.md)
 about.TRACE := TRACE=1                      give each HTTP request a W3C traceparent; its id is in the JTL and the report
 about.LIVE := LIVE=1                       a page with the current values: on this machine; LIVE=8089 names its port, LIVE=0.0.0.0:8090 is for all with its token
-about.METRICS := METRICS=1                    metrics for Prometheus at http://127.0.0.1:9464/metrics while the run lasts; or a port, or IP:port
-about.OTLP := OTLP=http://127.0.0.1:4318   send metrics, and with TRACE=1 spans, to an OpenTelemetry receiver (docs/opentelemetry.md)
+about.METRICS := METRICS=1                    metrics for Prometheus at http://127.0.0.1:9464/metrics while runs last; or a port, or IP:port
+about.OTLP := OTLP=http://127.0.0.1:4318   send metrics, and spans of traced runs, to an OpenTelemetry receiver (docs/opentelemetry.md)
 about.JFR := JFR=shop.jfr                 with TARGET: flight recording of its JVM, for heap, pauses and CPU
 about.SET := SET="killbill.plugin_threads=30 amount=25"  settings of the system, properties of the plan (docs/commands.md)
 about.ab.SET := SET="plugin_threads=30"     settings and properties of both sides; a side's own are in A or B
@@ -304,6 +305,9 @@ gui: ## open a plan in the JMeter GUI, with the harness's JMeter, plugins and pr
 	@$(python) scripts/gui $(call option,plan,$(PLAN)) $(call option,env,$(ENV)) $(call option,target,$(TARGET)) \
 	  $(call option,properties,$(PROPERTIES))
 
+# What follows runs while they last.
+followed_options = $(call option,live,$(LIVE)) $(call option,metrics,$(METRICS)) $(call option,otlp,$(OTLP))
+
 # Options of both run and soak.
 run_options = $(call option,plan,$(PLAN)) $(call option,env,$(ENV)) $(call option,users,$(USERS)) \
   $(call option,rate,$(RATE)) $(call option,ramp,$(RAMP)) $(call option,duration,$(DURATION)) \
@@ -314,7 +318,7 @@ run_options = $(call option,plan,$(PLAN)) $(call option,env,$(ENV)) $(call optio
   $(call option,stop,$(STOP)) $(call option,properties,$(PROPERTIES)) $(call option,set,$(SET)) \
   $(call option,note,$(NOTE)) $(call option,s3,$(S3)) $(call option,remotes,$(REMOTES)) $(call option,keys,$(KEYS)) \
   $(call option,jfr,$(JFR)) $(if $(filter-out 0,$(PROFILE)),--profile) $(if $(filter-out 0,$(TRACE)),--trace) \
-  $(call option,live,$(LIVE)) $(call option,metrics,$(METRICS)) $(call option,otlp,$(OTLP)) $(sure) \
+  $(followed_options) $(sure) \
   $(call option,reports,$(REPORTS))
 
 run: ## run one load test: start the system (or use TARGET), run JMeter, write the report
@@ -332,7 +336,7 @@ sweep_options = $(call option,plan,$(PLAN)) $(call option,env,$(ENV)) $(call opt
   $(call option,warmup,$(WARMUP)) $(call option,resume,$(RESUME)) \
   $(if $(filter-out 0,$(PROFILE)),--profile) \
   $(if $(filter-out 0,$(FRESH)),--fresh) $(if $(filter 1,$(NEW)),--new) $(call option,note,$(NOTE)) \
-  $(call option,live,$(LIVE)) $(sure) $(call option,reports,$(REPORTS))
+  $(followed_options) $(sure) $(call option,reports,$(REPORTS))
 
 # $(call refused,S3,why,recipe) is the recipe, or an error when that variable has a value, which would be ignored.
 refused = $(if $(strip $($(1))),echo '$(2)' >&2; exit 2,$(3))
@@ -350,20 +354,20 @@ overload: ## offer 50 % to 200 % of the capacity: does goodput collapse, and whe
 	@$(python) scripts/overload $(call option,plan,$(PLAN)) $(call option,env,$(ENV)) $(call option,set,$(SET)) \
 	  $(call option,goal,$(GOAL)) $(call option,rate,$(RATE)) $(call option,duration,$(LEVEL_DURATION)) \
 	  $(call option,max,$(MAX)) $(call option,target,$(TARGET)) $(call option,note,$(NOTE)) \
-	  $(if $(filter 1,$(NEW)),--new) $(call option,live,$(LIVE)) $(call option,reports,$(REPORTS))
+	  $(if $(filter 1,$(NEW)),--new) $(followed_options) $(call option,reports,$(REPORTS))
 
 ab: ## is B worse than A? runs both alternately until it is sure: REPORTS/ab/<plan>/ab-01.md
 	@$(python) scripts/ab $(call option,a,$(A)) $(call option,b,$(B)) \
 	  $(call option,plan,$(PLAN)) $(call option,env,$(ENV)) $(call option,set,$(SET)) $(call option,users,$(USERS)) $(call option,rate,$(RATE)) \
 	  $(call option,ramp,$(RAMP)) $(call option,duration,$(DURATION)) $(call option,requests,$(REQUESTS)) \
-	  $(call option,max,$(MAX)) $(if $(strip $(RESUME)),--resume) $(if $(filter-out 0,$(PROFILE)),--profile) $(sure) $(call option,live,$(LIVE)) \
+	  $(call option,max,$(MAX)) $(if $(strip $(RESUME)),--resume) $(if $(filter-out 0,$(PROFILE)),--profile) $(sure) $(followed_options) \
 	  $(call option,reports,$(REPORTS)/ab)
 
 tune: ## which settings matter? runs a designed experiment: REPORTS/tune/<plan>/tune-01.md
 	@$(python) scripts/tune $(call option,set,$(SET)) $(call option,metric,$(METRIC)) \
 	  $(call option,plan,$(PLAN)) $(call option,env,$(ENV)) $(call option,users,$(USERS)) $(call option,rate,$(RATE)) \
 	  $(call option,ramp,$(RAMP)) $(call option,duration,$(DURATION)) $(call option,requests,$(REQUESTS)) \
-	  $(call option,repeat,$(REPEAT)) $(call option,max,$(MAX)) $(if $(strip $(RESUME)),--resume) $(call option,live,$(LIVE)) \
+	  $(call option,repeat,$(REPEAT)) $(call option,max,$(MAX)) $(if $(strip $(RESUME)),--resume) $(followed_options) \
 	  $(call option,reports,$(REPORTS)/tune)
 
 system: ## start the system of PLAN and keep it running until Ctrl-C
@@ -431,7 +435,7 @@ comment: ## write RESULT of make ab into pull request PR: one comment, and the s
 
 nightly: ## run the loads of SUITE and compare them with earlier nightly runs: REPORTS/nightly/<date>.md
 	@$(python) scripts/nightly $(call option,suite,$(SUITE)) $(call option,s3,$(S3)) \
-	  $(if $(filter-out 0,$(DRY_RUN)),--dry-run) $(if $(strip $(RESUME)),--resume) $(html) $(sure) $(call option,live,$(LIVE)) \
+	  $(if $(filter-out 0,$(DRY_RUN)),--dry-run) $(if $(strip $(RESUME)),--resume) $(html) $(sure) $(followed_options) \
 	  $(call option,reports,$(REPORTS)/nightly)
 
 accept: ## record an intended change of PLAN since the nightly run of SINCE, with a REASON

@@ -25,11 +25,10 @@ from harness.base.interrupts import Interrupts
 from harness.base.java import jmeter_java_version
 from harness.base.log import log
 from harness.history.catalogue import AB_FOLDER
-from harness.live.watchers import add_live, live_options
+from harness.live.watchers import add_watchers, watcher_options
 from harness.notify.recipients import Recipients, recipients_of
 from harness.plan.load import Load, load_record
 from harness.run.arguments import add_profile, add_set, add_traffic, make_command, refuse_empty
-from harness.run.child import Children
 from harness.run.directory import check_space
 from harness.run.preflight import check_request
 from harness.run.request import Names
@@ -74,14 +73,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     option("--max", metavar="TIME", help="time limit of all runs, such as 30m; four pairs must fit (none)")
     option("--resume", action="store_true", help="resume the last A/B test of the plan, which was interrupted")
     option("--sure", action="store_true", help="exit code 1 also for CANNOT TELL")
-    add_live(parser)
+    add_watchers(parser)
     add_folders(parser, REPORTS, "folder of the A/B tests and their runs (reports/ab/)")
 
 
 def run(options: argparse.Namespace) -> int:
     """Run or resume the A/B test and return the exit code."""
     refuse_empty(options)
-    followed = live_options(options, "the whole A/B test")
+    followed = watcher_options(options, "the whole A/B test")
     if not options.a or not options.b:
         raise UsageError("A and B are missing" if not (options.a or options.b) else "one side is missing", _EXAMPLE)
     budget_s = units.parse_duration_s(options.max, "MAX") if options.max else None
@@ -100,9 +99,10 @@ def run(options: argparse.Namespace) -> int:
         check_space(options.reports, 0)
         stack.enter_context(locked(options.reports))
         record, files = _resumed(options, record) if options.resume else _started(options, record)
-        watch = stack.enter_context(followed.open_for_children(interrupts))
+        hidden = [secret for side in sides.values() for secret in side.request.hidden]
+        children = stack.enter_context(followed.children(interrupts, guardian, hidden))
         with interrupts.held():
-            code = AbRunner(options, record, files, sides, Children(interrupts, guardian, watch)).run(recipients)
+            code = AbRunner(options, record, files, sides, children).run(recipients)
             update_summaries(options.reports, REPORTS)
         return code
 

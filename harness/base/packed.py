@@ -14,8 +14,8 @@ from pathlib import Path
 from harness.base.errors import UsageError
 from harness.base.strict_json import parse_object
 
-_PACKED, _INDEX = ".gz", ".packed"
-_PARTS = tuple(f".jtl{suffix}" for suffix in (_PACKED, _INDEX))
+PACKED, _INDEX = ".gz", ".packed"
+_PARTS = tuple(f".jtl{suffix}" for suffix in (PACKED, _INDEX))
 
 
 @dataclass(frozen=True)
@@ -33,7 +33,7 @@ class Beginning:
 
 def packed_path(path: Path) -> Path:
     """Return the path of the packed file of a JTL."""
-    return path.with_name(path.name + _PACKED)
+    return path.with_name(path.name + PACKED)
 
 
 def index_path(path: Path) -> Path:

@@ -1,12 +1,15 @@
-"""Follows runs that are child processes: reads what they write into their run directories, for the live page."""
+"""Follows runs that are child processes: reads what they write into their run directories, for what shows them."""
 
 from __future__ import annotations
 
 import time
+import zlib
+from collections.abc import Sequence
+from typing import Protocol
 
 from harness.base.errors import HarnessError
 from harness.base.paths import shown
-from harness.live.view import LiveView
+from harness.jtl.sample import Sample
 from harness.report.summary import FORMAT_VERSION, RunSummary
 from harness.run.child import ChildRun
 from harness.run.directory import RunDirectory, read_json
@@ -17,11 +20,33 @@ from harness.run.result import read_end
 _PERIOD_S = 1.0
 
 
-class ChildFollower:
-    """Shows each run of a series on one page. A run directory has all that the page needs; the child knows nothing."""
+class Display(Protocol):
+    """Shows the runs of a series, such as a live page. None of its methods may raise an error or wait."""
 
-    def __init__(self, view: LiveView) -> None:
-        self._view = view
+    def announce(self, heading: str) -> None:
+        """Take what the next run is."""
+
+    def show(self, directory: RunDirectory, record: RunRecord, hidden: Sequence[str]) -> None:
+        """Take the run that starts in a directory; `hidden` are the secrets that no text may contain."""
+
+    def add(self, samples: Sequence[Sample], passed_s: float) -> None:
+        """Take the samples of about the last second; `passed_s` is since the first of all."""
+
+    def finish(self) -> None:
+        """Take that the load has ended."""
+
+    def end(self, summary: RunSummary, report: str) -> None:
+        """Take the results of the run and the path of its report."""
+
+    def conclude(self, line: str) -> None:
+        """Take the result of the run that was announced last."""
+
+
+class ChildFollower:
+    """Shows each run of a series. A run directory has all that is needed but `hidden`; the child knows nothing."""
+
+    def __init__(self, displays: Sequence[Display], hidden: Sequence[str]) -> None:
+        self._displays, self._hidden = displays, hidden
         self._directory: RunDirectory | None = None
         self._tail: JtlTail | None = None
         self._first_s: float | None = None
@@ -30,7 +55,8 @@ class ChildFollower:
     def announce(self, heading: str) -> None:
         """Show which run is next."""
         self._directory = self._tail = self._first_s = None
-        self._view.announce(heading)
+        for display in self._displays:
+            display.announce(heading)
 
     def poll(self, run: ChildRun) -> None:
         """Read the newest samples of a run; this is called several times per second."""
@@ -41,30 +67,40 @@ class ChildFollower:
 
     def ended(self, run: ChildRun) -> None:
         """Read the last samples of a run, and its result."""
-        self._read(run, time.monotonic())
+        self._read(run, time.monotonic(), has_ended=True)
         if self._directory is None:
             return
+        for display in self._displays:
+            display.finish()
         path = self._directory.summary_json
         try:
             summary = RunSummary.from_json(read_json(path, FORMAT_VERSION), str(path))
         except (HarnessError, OSError):
             return  # it left no report
-        self._view.end(summary, shown(self._directory.report))
+        for display in self._displays:
+            display.end(summary, shown(self._directory.report))
 
     def conclude(self, line: str) -> None:
         """List the result of a run."""
-        self._view.conclude(line)
+        for display in self._displays:
+            display.conclude(line)
 
-    def _read(self, run: ChildRun, now_s: float) -> None:
+    def _read(self, run: ChildRun, now_s: float, *, has_ended: bool = False) -> None:
         try:
-            tail = self._tail or self._begin(run)
-            samples = tail.new_samples()[0] if tail else []
-        except (HarnessError, OSError):
-            return  # a run of a commit whose files are others
+            samples = self._new_samples(run, has_ended=has_ended)
+        except (HarnessError, OSError, EOFError, zlib.error):
+            return  # a run of a commit whose files are others, or a damaged file
         if samples and self._first_s is None:
             self._first_s = now_s
         if self._first_s is not None:
-            self._view.add(samples, now_s - self._first_s)
+            for display in self._displays:
+                display.add(samples, now_s - self._first_s)
+
+    def _new_samples(self, run: ChildRun, *, has_ended: bool) -> list[Sample]:
+        tail = self._tail or self._begin(run)
+        if tail is None or self._directory is None:
+            return []
+        return tail.rest(self._directory.samples) if has_ended else tail.new_samples()[0]
 
     def _begin(self, run: ChildRun) -> JtlTail | None:
         """Show a run as soon as its run.json exists; return what reads its samples, None before."""
@@ -78,5 +114,6 @@ class ChildFollower:
             return None
         record = RunRecord.from_json(data, str(directory.run_json))
         self._directory, self._tail = directory, JtlTail(directory.samples, is_whole=True)
-        self._view.show(directory, record.goal, record.load, record.once_labels)
+        for display in self._displays:
+            display.show(directory, record, self._hidden)
         return self._tail

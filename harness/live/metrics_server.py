@@ -1,4 +1,4 @@
-"""Serve the metrics of a run at /metrics, as OpenMetrics or in the older format of Prometheus."""
+"""Serve the metrics of runs at /metrics, as OpenMetrics or in the older format of Prometheus."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from urllib.parse import urlsplit
 
 from prometheus_client import CollectorRegistry
 from prometheus_client.exposition import MetricsHandler
-from prometheus_client.registry import Collector
 
 from harness.live.address import Address
-from harness.live.scrapers import Scraper, wait_s
+from harness.live.metrics_collector import RunsCollector
+from harness.live.scrapers import Scraper, seen_count, wait_s
 
 # A client that sends nothing ends after so long.
 _TIMEOUT_S = 10
@@ -28,10 +28,10 @@ _PATH = "/metrics"
 class MetricsServer:
     """A server in a thread of its own; `collector` is asked at each scrape. OSError when the address cannot be used."""
 
-    def __init__(self, address: Address, collector: Collector) -> None:
+    def __init__(self, address: Address, collector: RunsCollector) -> None:
         registry = CollectorRegistry()
         registry.register(collector)
-        self.is_final = False
+        self.collector = collector
         self._address = address
         self._scrapers: dict[str, Scraper] = {}
         self._changed = threading.Condition()
@@ -51,31 +51,33 @@ class MetricsServer:
         """
         return not self._address.is_loopback or host.rpartition(":")[0] in _LOCAL_HOSTS or host in _LOCAL_HOSTS
 
-    def note_scrape(self, client: str, *, is_final: bool) -> None:
-        """Note that a scraper was answered; `is_final` when the answer had the final counts."""
+    def note_scrape(self, client: str, final_count: int) -> None:
+        """Note that a scraper was answered; the answer had the final counts of the first `final_count` runs."""
         with self._changed:
             now_s = time.monotonic()
             before = self._scrapers.get(client)
-            self._scrapers[client] = (
-                before.scraped(now_s, is_final=is_final) if before else Scraper(now_s, None, is_final)
-            )
+            self._scrapers[client] = before.scraped(now_s, final_count) if before else Scraper(now_s, None, final_count)
+            self.collector.note_seen(seen_count(self._scrapers.values(), now_s))
             self._changed.notify_all()
 
     def wait_s(self) -> float:
         """Return how long `wait` takes at most."""
         with self._changed:
-            return wait_s(self._scrapers.values(), time.monotonic())
+            return self._left_s()
 
     def wait(self, is_in_a_hurry: Callable[[], bool]) -> None:
         """Wait until each scraper has the final counts, or is overdue."""
         with self._changed:
-            while (left_s := wait_s(self._scrapers.values(), time.monotonic())) > 0 and not is_in_a_hurry():
+            while (left_s := self._left_s()) > 0 and not is_in_a_hurry():
                 self._changed.wait(min(left_s, _POLL_S))
 
     def end(self) -> None:
         """Stop to serve."""
         self._server.shutdown()
         self._server.server_close()
+
+    def _left_s(self) -> float:
+        return wait_s(self._scrapers.values(), time.monotonic(), self.collector.final_count)
 
 
 class _Server(socketserver.ThreadingTCPServer):
@@ -104,8 +106,8 @@ class _Handler(MetricsHandler):
         if urlsplit(self.path).path != _PATH:
             self.send_error(404, f"the metrics are at {_PATH}")
             return
-        is_final = metrics.is_final
+        final_count = metrics.collector.final_count
         self.registry = self.server.registry
         super().do_GET()
         if self.headers.get(_OF_SCRAPER):
-            metrics.note_scrape(str(self.client_address[0]), is_final=is_final)
+            metrics.note_scrape(str(self.client_address[0]), final_count)

@@ -1,8 +1,8 @@
-"""Turns the counts of a run into the metric families of prometheus_client, which writes them as OpenMetrics."""
+"""Turns the counts of runs into the metric families of prometheus_client, which writes them as OpenMetrics."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from prometheus_client.core import (
@@ -35,29 +35,51 @@ class RunLabels:
     commit: str
 
 
-def families(labels: RunLabels, snapshot: RunSnapshot, uses: Iterable[Use]) -> Iterator[Metric]:
-    """Return the metric families of a run; all but the run's own have the run's id as a label."""
-    about = {"run": labels.run, "plan": labels.plan, "env": labels.env, "commit": labels.commit}
-    yield InfoMetricFamily(instruments.INFO.name, instruments.INFO.help, about)
-    yield _gauge(instruments.ENDED, [([labels.run], int(snapshot.is_ended))])
-    yield _gauge(instruments.USERS, [([labels.run], snapshot.active_users)])
-    yield from _of_labels(labels.run, snapshot)
-    causes = [([labels.run, *key], count) for key, count in snapshot.causes.items()]
+@dataclass(frozen=True)
+class RunMetrics:
+    """What is published of a run at one moment: its counts, and CPU and memory of its processes."""
+
+    labels: RunLabels
+    snapshot: RunSnapshot
+    uses: tuple[Use, ...] = ()
+
+
+def families(runs: Sequence[RunMetrics]) -> Iterator[Metric]:
+    """Return the metric families of runs, the newest last; all but the run's own have the run's id as a label.
+
+    Only the newest run has memory: those before it have ended, and a sum would count the machine twice.
+    """
+    info = InfoMetricFamily(instruments.INFO.name, instruments.INFO.help)
+    for run in runs:
+        labels = run.labels
+        about = {"run": labels.run, "plan": labels.plan, "env": labels.env, "commit": labels.commit}
+        info.add_metric([], about)
+    yield info
+    yield _gauge(instruments.ENDED, [([run.labels.run], int(run.snapshot.is_ended)) for run in runs])
+    yield _gauge(instruments.USERS, [([run.labels.run], run.snapshot.active_users) for run in runs])
+    yield from _of_labels(runs)
+    causes = [([run.labels.run, *key], count) for run in runs for key, count in run.snapshot.causes.items()]
     yield _counter(instruments.ERROR_CAUSES, causes)
-    uses = tuple(uses)
-    yield _counter(instruments.CPU, [([labels.run, use.process], round(use.cpu_s, 3)) for use in uses])
-    memory = [([labels.run, use.process], use.rss_bytes) for use in uses if use.process.partition(" ")[0] != STOLEN]
+    cpu = [([run.labels.run, use.process], round(use.cpu_s, 3)) for run in runs for use in run.uses]
+    yield _counter(instruments.CPU, cpu)
+    memory = [
+        ([run.labels.run, use.process], use.rss_bytes)
+        for run in runs[-1:]
+        for use in run.uses
+        if use.process.partition(" ")[0] != STOLEN
+    ]
     yield _gauge(instruments.MEMORY, memory)
 
 
-def _of_labels(run: str, snapshot: RunSnapshot) -> Iterator[Metric]:
+def _of_labels(runs: Iterable[RunMetrics]) -> Iterator[Metric]:
     times = HistogramMetricFamily(
         instruments.RESPONSE_TIME.name, instruments.RESPONSE_TIME.help, labels=instruments.RESPONSE_TIME.labels
     )
     requests, errors = _counter(instruments.REQUESTS), _counter(instruments.ERRORS)
     received, sent = _counter(instruments.RECEIVED), _counter(instruments.SENT)
-    for (group, label, is_transaction), counts in snapshot.labels.items():
-        values = [run, label, group, instruments.kind_of(is_transaction=is_transaction)]
+    rows = [(run.labels.run, *row) for run in runs for row in run.snapshot.labels.items()]
+    for run_id, (group, label, is_transaction), counts in rows:
+        values = [run_id, label, group, instruments.kind_of(is_transaction=is_transaction)]
         buckets = cumulative_counts(counts.histogram)
         times.add_metric(values, list(zip(BOUND_TEXTS, buckets, strict=True)), counts.elapsed_sum_ms / MS_PER_S)
         requests.add_metric(values, buckets[-1])

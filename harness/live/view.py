@@ -16,13 +16,13 @@ from harness.live.page_address import LiveAddress
 from harness.live.server import LiveServer
 from harness.live.state import LiveState, goal_rows
 from harness.live.telemetry_tail import TelemetryTail
-from harness.plan.goal import Goal
 from harness.plan.load import LoadRecord, load_record
 from harness.plan.spec import RunSpec
 from harness.report.setup import load_text
 from harness.report.summary import RunSummary
 from harness.report.verdict import headline
 from harness.run.directory import RunDirectory
+from harness.run.record import RunRecord
 from harness.site.body import state_of, tiles
 
 # So many of the last points may have changed since a viewer got them: JMeter writes rows a little late.
@@ -62,9 +62,10 @@ class LiveView:
         load = load_record(spec.load, spec.plan.load)
         self._show(directory, LiveState(spec.plan.goal, load.duration_s, spec.plan.once_labels, spec.hidden), load)
 
-    def show(self, directory: RunDirectory, goal: Goal, load: LoadRecord, once_labels: Sequence[str]) -> None:
-        """Show a run of this load, which is judged by this goal; its secrets are not known here."""
-        self._show(directory, LiveState(goal, load.duration_s, once_labels), load)
+    def show(self, directory: RunDirectory, record: RunRecord, hidden: Sequence[str]) -> None:
+        """Show a run of another process; `hidden` are the secrets that no text may contain."""
+        state = LiveState(record.goal, record.load.duration_s, record.once_labels, hidden)
+        self._show(directory, state, record.load)
 
     def _show(self, directory: RunDirectory, state: LiveState, load: LoadRecord) -> None:
         server = self._opened()

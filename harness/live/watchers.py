@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from harness.base.guardian import Guardian
 from harness.base.interrupts import Interrupts
 from harness.base.log import log
 from harness.base.python_packages import ensure_opentelemetry
@@ -15,33 +16,28 @@ from harness.base.toolchain import ensure_charts
 from harness.live.address import Address, parse_address
 from harness.live.page_address import LiveAddress, parse_page_address
 from harness.report.watchers import Watcher, Watchers
-from harness.run.child import ChildWatch
+from harness.run.child import Children
 
 if TYPE_CHECKING:
     from harness.live.metrics_endpoint import MetricsEndpoint
     from harness.live.otlp.receiver import Receiver
-    from harness.live.otlp.watcher import OtlpRun
+    from harness.live.otlp.watcher import OtlpRuns
     from harness.live.view import LiveView
 
 # The port that exporters of OpenTelemetry use for Prometheus, too.
 METRICS_PORT = 9464
 
 
-def add_live(parser: argparse.ArgumentParser) -> None:
-    """Add the option of the live page, to a command that does several runs."""
+def add_watchers(parser: argparse.ArgumentParser) -> None:
+    """Add the options that ask for watchers of runs."""
     live = (
-        "serve a page with the current values while the runs last: 1 or a port, for this machine only; or host:port, "
-        "for all who have its token ($LIVE_TOKEN, else a new one)"
+        "serve a page with the current values while runs last: 1 or a port, for this machine only; or host:port, for "
+        "all who have its token ($LIVE_TOKEN, else a new one)"
     )
     parser.add_argument("--live", metavar="ADDRESS", help=live)
-
-
-def add_watchers(parser: argparse.ArgumentParser) -> None:
-    """Add the options that ask for watchers of one run."""
-    add_live(parser)
-    metrics = "serve metrics for Prometheus while the run lasts: 1 (port 9464), a port, or an IP address with a port"
+    metrics = "serve metrics for Prometheus while runs last: 1 (port 9464), a port, or an IP address with a port"
     parser.add_argument("--metrics", metavar="ADDRESS", help=metrics)
-    otlp = "send metrics, and with --trace spans, to an OpenTelemetry receiver while the run lasts: http://host:4318"
+    otlp = "send metrics, and of traced runs spans, to an OpenTelemetry receiver while runs last: http://host:4318"
     parser.add_argument("--otlp", metavar="URL", help=otlp)
 
 
@@ -53,46 +49,56 @@ class WatcherOptions:
     """
 
     live_address: LiveAddress | None
-    metrics_address: Address | None = None
-    receiver: Receiver | None = None
-    stops: str = "the load"
+    metrics_address: Address | None
+    receiver: Receiver | None
+    stops: str
 
     @contextmanager
     def open(self, interrupts: Interrupts) -> Iterator[Watchers]:
         """Provide the watchers while the runs and their reports last."""
         with ExitStack() as stack:
-            members: list[Watcher] = []
-            views: list[LiveView] = []
-            if self.live_address is not None:
-                views.append(stack.enter_context(_live_view(self.live_address, self.stops, interrupts)))
-                members += views
-            if self.metrics_address is not None:
-                members.append(stack.enter_context(_metrics_endpoint(self.metrics_address, interrupts)))
+            displays = self._displays(interrupts, stack)
+            members: list[Watcher] = [*displays]
             if self.receiver is not None:
-                members.append(stack.enter_context(_otlp_run(self.receiver)))
-            yield Watchers(tuple(members), tuple(views))
+                members.append(stack.enter_context(_otlp_runs(self.receiver)))
+            yield Watchers(tuple(members), tuple(displays))
 
     @contextmanager
-    def open_for_children(self, interrupts: Interrupts) -> Iterator[ChildWatch | None]:
-        """Provide what follows the runs of a command that starts each as a child process."""
-        if self.live_address is None:
-            yield None
-            return
-        from harness.live.children import ChildFollower  # deferred, like the page
+    def children(self, interrupts: Interrupts, guardian: Guardian, hidden: Sequence[str]) -> Iterator[Children]:
+        """Provide what starts the runs of a command as child processes, followed; `hidden` are the secrets of all.
 
-        with _live_view(self.live_address, self.stops, interrupts) as view:
-            yield ChildFollower(view)
+        Page and metrics have one address for all of them. Each child sends its own data by OTLP, as a run alone.
+        """
+        arguments: tuple[str, ...] = ()
+        if self.receiver is not None:
+            ensure_opentelemetry()
+            arguments = (f"--otlp={self.receiver.address.url}",)
+        with ExitStack() as stack:
+            displays = self._displays(interrupts, stack)
+            if not displays:
+                yield Children(interrupts, guardian, None, arguments)
+                return
+            from harness.live.children import ChildFollower  # deferred, like what it shows
+
+            yield Children(interrupts, guardian, ChildFollower(displays, hidden), arguments)
+
+    def _displays(self, interrupts: Interrupts, stack: ExitStack) -> list[LiveView | MetricsEndpoint]:
+        """Return the watchers that have an address, which the stack closes."""
+        displays: list[LiveView | MetricsEndpoint] = []
+        if self.live_address is not None:
+            displays.append(stack.enter_context(_live_view(self.live_address, self.stops, interrupts)))
+        if self.metrics_address is not None:
+            displays.append(stack.enter_context(_metrics_endpoint(self.metrics_address, interrupts)))
+        return displays
 
 
-def watcher_options(options: argparse.Namespace) -> WatcherOptions:
-    """Return the watchers that the command line asks for; UsageError for a value that cannot be."""
+def watcher_options(options: argparse.Namespace, stops: str = "the load") -> WatcherOptions:
+    """Return the watchers that the command line asks for; the button of the page ends what `stops` names.
+
+    UsageError for a value that cannot be.
+    """
     metrics = parse_address(options.metrics, "--metrics", METRICS_PORT)
-    return WatcherOptions(parse_page_address(options.live), metrics, _receiver(options.otlp))
-
-
-def live_options(options: argparse.Namespace, stops: str) -> WatcherOptions:
-    """Return the live page that a command of several runs asks for; a stop ends all of them, which `stops` names."""
-    return WatcherOptions(parse_page_address(options.live), stops=stops)
+    return WatcherOptions(parse_page_address(options.live), metrics, _receiver(options.otlp), stops)
 
 
 def _live_view(address: LiveAddress, stops: str, interrupts: Interrupts) -> LiveView:
@@ -115,8 +121,8 @@ def _receiver(address: str | None) -> Receiver | None:
     return receiver_at(address)
 
 
-def _otlp_run(receiver: Receiver) -> OtlpRun:
+def _otlp_runs(receiver: Receiver) -> OtlpRuns:
     ensure_opentelemetry()
-    from harness.live.otlp.watcher import OtlpRun  # deferred: only --otlp needs the packages of OpenTelemetry
+    from harness.live.otlp.watcher import OtlpRuns  # deferred: only --otlp needs the packages of OpenTelemetry
 
-    return OtlpRun(receiver, log)
+    return OtlpRuns(receiver, log)

@@ -16,7 +16,7 @@ from harness.base.java import jmeter_java_version
 from harness.base.log import log
 from harness.base.s3_address import parse_location
 from harness.history.acceptance_files import ACCEPTED, read_acceptances
-from harness.live.watchers import add_live, live_options
+from harness.live.watchers import add_watchers, watcher_options
 from harness.nightly.files import locked
 from harness.nightly.record import Load, order_of
 from harness.nightly.runner import FIRST_GUESS_S, SUITE, NightlyRunner
@@ -27,10 +27,9 @@ from harness.plan.goal_input import goal_names, resolve_goal
 from harness.plan.load import LoadArguments, load_record, parse_load, resolve_load
 from harness.plan.stop import parse_stop
 from harness.run.arguments import add_home, add_sure, refuse_empty
-from harness.run.child import Children
 from harness.run.directory import check_space
 from harness.run.preflight import check_request
-from harness.run.request import Names, resolve_request
+from harness.run.request import Names, Request, resolve_request
 
 REPORTS = toolchain.ROOT / "reports" / "nightly"
 _EPILOG = """\
@@ -65,7 +64,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     option("--endpoint-url", help="address of an S3 server other than AWS")
     page = "also write the report as one HTML file: reports/nightly/<date>.html"
     option("--html", action="store_true", help=page)
-    add_live(parser)
+    add_watchers(parser)
     summary = "append the nightly report to this file; default: $GITHUB_STEP_SUMMARY, the summary of a workflow's step"
     option("--summary", type=Path, help=summary)
     option("--reports", type=Path, default=REPORTS, help="folder of the nightly reports and runs (reports/nightly/)")
@@ -76,14 +75,16 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> int:
     """Run or resume the nightly run and return the exit code."""
     refuse_empty(options)
-    followed = live_options(options, "the whole nightly run")
+    followed = watcher_options(options, "the whole nightly run")
     options.reports = options.reports.resolve()
     if options.dry_run and options.resume:
         raise UsageError("--dry-run and --resume exclude each other", "the nightly report lists the remaining runs")
     if options.s3:
         parse_location(options.s3)
     suite = load_suite(options.suite)
-    loads = tuple(_checked(run, suite, options) for run in suite.runs)
+    checked = [_checked(run, suite, options) for run in suite.runs]
+    loads = tuple(load for load, _ in checked)
+    hidden = [secret for _, request in checked for secret in request.hidden]
     recipients = recipients_of(suite.notify, os.environ, options.suite.name) if suite.notify else None
     read_acceptances(options.home / ACCEPTED)  # reports an invalid line now, not after all runs
     if options.dry_run:
@@ -102,14 +103,14 @@ def run(options: argparse.Namespace) -> int:
         if storage:
             storage.fetch(options.reports, loads)
         guardian = stack.enter_context(Guardian())
-        watch = stack.enter_context(followed.open_for_children(interrupts))
-        nightly = NightlyRunner(options, suite, loads, storage, Children(interrupts, guardian, watch))
+        children = stack.enter_context(followed.children(interrupts, guardian, hidden))
+        nightly = NightlyRunner(options, suite, loads, storage, children)
         with interrupts.held():
             return nightly.run(recipients, html_page if options.html else None)
 
 
-def _checked(run: SuiteRun, suite: Suite, options: argparse.Namespace) -> Load:
-    """Return a load of the suite, checked like scripts/run does; its duration must be known, too."""
+def _checked(run: SuiteRun, suite: Suite, options: argparse.Namespace) -> tuple[Load, Request]:
+    """Return a load of the suite and its request, checked like scripts/run does; its duration must be known, too."""
     given = run.options
     where = f"{options.suite.name}: {run.title}"
     try:
@@ -130,7 +131,7 @@ def _checked(run: SuiteRun, suite: Suite, options: argparse.Namespace) -> Load:
         check_request(request, load)
     except UsageError as error:
         raise UsageError(f"{where}: {error.what}", error.todo, error.detail) from None
-    return Load(
+    checked = Load(
         plan=run.plan,
         profile=run.profile,
         title=suite.title_of(run),
@@ -142,6 +143,7 @@ def _checked(run: SuiteRun, suite: Suite, options: argparse.Namespace) -> Load:
         limit_s=planned_s + request.profile.overrun_s + suite.slack_s,
         thresholds=thresholds,
     )
+    return checked, request
 
 
 def _print_plan(suite: Suite, loads: tuple[Load, ...]) -> None:

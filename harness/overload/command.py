@@ -17,7 +17,7 @@ from harness.base.open_files import allow_most_open_files
 from harness.base.paths import shown
 from harness.base.secrecy import masked
 from harness.history.summary_files import update_summary
-from harness.live.watchers import add_live, live_options
+from harness.live.watchers import add_watchers, watcher_options
 from harness.overload.capacity import Capacity, last_capacity
 from harness.overload.files import OverloadFiles, find_unfinished, reserve_overload
 from harness.overload.levels import LEVEL_LEAST_S, LEVEL_MOST_S, load_s
@@ -77,7 +77,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     option("--max", metavar="TIME", help="time limit of all variants, such as 30m: refuse more than that (none)")
     option("--target", help="address of a running system, http://host:8080; no system is started")
     option("--new", action="store_true", help="start a new test, although one with these settings is unfinished")
-    add_live(parser)
+    add_watchers(parser)
     add_folders(parser)
     parser.set_defaults(port=None, remotes=None)
 
@@ -85,7 +85,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> int:
     """Run or resume the test and return the exit code."""
     refuse_empty(options)
-    followed = live_options(options, "the whole overload test")
+    followed = watcher_options(options, "the whole overload test")
     requests = _requests(options)
     first = next(iter(requests.values()))
     record = _record(options, requests)

@@ -16,7 +16,7 @@ from harness.run.progress import Watch
 
 
 class Watcher(Protocol):
-    """Follows one run. None of its methods may raise an error, and only `finish` may wait: the run is worth more."""
+    """Follows runs one after the other. Its methods raise no error, and only `finish` may wait: a run is worth more."""
 
     def begin(self, directory: RunDirectory, spec: RunSpec) -> None:
         """Take the run that starts in a directory."""

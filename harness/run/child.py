@@ -63,7 +63,7 @@ class ChildEnd:
 
 
 class ChildWatch(Protocol):
-    """Follows the runs of a series from outside, for a live page. None of its methods may raise an error or wait."""
+    """Follows the runs of a series from outside. None of its methods may raise an error or wait."""
 
     def announce(self, heading: str) -> None:
         """Take what the next run is, as the terminal prints it."""
@@ -80,11 +80,15 @@ class ChildWatch(Protocol):
 
 @dataclass(frozen=True)
 class Children:
-    """The runs of a series, one after the other; `interrupts` must be held. `watch` follows them."""
+    """The runs of a series, one after the other; `interrupts` must be held. `watch` follows them.
+
+    All get the options `arguments` of scripts/run besides their own.
+    """
 
     interrupts: Interrupts
     guardian: Guardian
     watch: ChildWatch | None = None
+    arguments: tuple[str, ...] = ()
 
     def announce(self, heading: str) -> None:
         """Print what the next run is."""
@@ -98,7 +102,7 @@ class Children:
         folders = (f"--{name}={path}" for name, path in run.folders.items())
         launch = Launch(
             name=run.title,
-            argv=[sys.executable, str(_RUN), *run.arguments, f"--result={run.result}", *folders],
+            argv=[sys.executable, str(_RUN), *run.arguments, *self.arguments, f"--result={run.result}", *folders],
             cwd=Path.cwd(),
             # The whole environment: a run may need credentials to download metrics.
             environment={**os.environ, **self.guardian.environment},

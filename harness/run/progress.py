@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import gzip
 import io
 import os
+from collections import deque
 from collections.abc import Callable, Sequence
+from itertools import islice
 from pathlib import Path
 from types import TracebackType
 
@@ -14,6 +17,7 @@ from rich.text import Text
 
 from harness.base import units
 from harness.base.log import Log
+from harness.base.packed import PACKED
 from harness.jtl.csv import PlainRows, parse
 from harness.jtl.sample import Dropped, Sample
 from harness.metrics.figures import SETUP
@@ -35,7 +39,7 @@ class JtlTail:
     def __init__(self, path: Path, *, is_whole: bool = False) -> None:
         self._path = path
         self._most_bytes = None if is_whole else _READ_BYTES
-        self._offset = 0
+        self._offset = self._line_count = 0
         self._header = b""
         self._inode: int | None = None
         self._plain: PlainRows | None = None
@@ -58,11 +62,29 @@ class JtlTail:
                 data = stream.read()
         except OSError:  # it does not exist yet, or was removed
             return [], 0
+        return self._taken(data)
+
+    def rest(self, path: Path) -> list[Sample]:
+        """Return the samples that are left of a file that grows no more; OSError or EOFError for a damaged one.
+
+        When another file replaced it, that is `path`. It has the same rows: without secrets, or packed.
+        """
+        samples, _ = self.new_samples()
+        if self._path.is_file() and self._path.stat().st_ino == self._inode:
+            return samples
+        opened = gzip.open(path, "rb") if path.suffix == PACKED else path.open("rb")
+        with opened as stream:
+            deque(islice(stream, self._line_count), maxlen=0)
+            return self._taken(stream.read())[0]
+
+    def _taken(self, data: bytes) -> tuple[list[Sample], int]:
+        """Return the samples in the whole lines of what follows in the file, and their count."""
         data = data[: data.rfind(b"\n") + 1]
         if not data:
             return [], 0
         is_first = self._offset == 0
         self._offset += len(data)
+        self._line_count += data.count(b"\n")
         if is_first:
             self._header, data = data[: data.find(b"\n") + 1], data[data.find(b"\n") + 1 :]
         if self._most_bytes is None or len(data) <= self._most_bytes:

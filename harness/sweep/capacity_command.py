@@ -10,7 +10,7 @@ from harness.base import units
 from harness.base.errors import EXIT_OK, UsageError
 from harness.compare.result import RunResult
 from harness.history.summary_files import update_summary
-from harness.live.watchers import add_live, live_options
+from harness.live.watchers import add_watchers, watcher_options
 from harness.plan.goal import Goal
 from harness.plan.goal_input import goal_names, resolve_goal
 from harness.plan.load import USERS_MAX
@@ -54,13 +54,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     option("--from", help="users of the first run (the fewest that the plan allows: 1, or 1 for each of several loads)")
     option("--most", help=f"the largest number of users to try ({_MOST})")
     add_sweep_options(parser)
-    add_live(parser)
+    add_watchers(parser)
     parser.set_defaults(remotes=None, keys=None)  # a search may try fewer users than there are load generators
 
 
 def run(options: argparse.Namespace) -> int:
     """Run the search and return the exit code."""
-    followed = live_options(options, "the whole search")
+    followed = watcher_options(options, "the whole search")
 
     def record_of(requests: Mapping[str, Request]) -> SweepRecord:
         request = next(iter(requests.values()))

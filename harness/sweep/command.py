@@ -10,7 +10,7 @@ from harness.base import units
 from harness.base.errors import UsageError
 from harness.compare.result import RunResult
 from harness.history.summary_files import update_summary
-from harness.live.watchers import add_live, live_options
+from harness.live.watchers import add_watchers, watcher_options
 from harness.plan.goal_input import goal_names, resolve_goal
 from harness.plan.group_load import total_users
 from harness.plan.load import USERS_MAX, OpenLoad
@@ -60,7 +60,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--users", help="the levels, such as 1,5,10,25,50; one number for levels of --set")
     parser.add_argument("--repeat", help="runs per level (1)")
     add_sweep_options(parser)
-    add_live(parser)
+    add_watchers(parser)
     add_remotes(parser)
 
 
@@ -77,7 +77,7 @@ def parse_levels(text: str) -> tuple[int, ...]:
 
 def run(options: argparse.Namespace) -> int:
     """Run the sweep and return the exit code."""
-    followed = live_options(options, "the whole sweep")
+    followed = watcher_options(options, "the whole sweep")
 
     def record_of(requests: Mapping[str, Request]) -> SweepRecord:
         request, values = next(iter(requests.values())), tuple(filter(None, requests))

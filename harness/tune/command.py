@@ -20,11 +20,10 @@ from harness.base.interrupts import Interrupts
 from harness.base.java import jmeter_java_version
 from harness.base.log import log
 from harness.history.catalogue import TUNE_FOLDER
-from harness.live.watchers import add_live, live_options
+from harness.live.watchers import add_watchers, watcher_options
 from harness.metrics.metric import Metric, compared_metrics, parse_metric
 from harness.plan.load import Load, load_record
 from harness.run.arguments import add_traffic, make_command, refuse_empty
-from harness.run.child import Children
 from harness.run.directory import check_space
 from harness.run.preflight import check_request
 from harness.run.request import Names
@@ -67,14 +66,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     option("--repeat", help="runs of each combination (2; of a part of the combinations 1; more when these are few)")
     option("--max", metavar="TIME", help="time limit of all runs, such as 2h; the design must fit (none)")
     option("--resume", action="store_true", help="resume the last experiment of the plan, which was interrupted")
-    add_live(parser)
+    add_watchers(parser)
     add_folders(parser, REPORTS, "folder of the experiments and their runs (reports/tune/)")
 
 
 def run(options: argparse.Namespace) -> int:
     """Run or resume the experiment and return the exit code."""
     refuse_empty(options)
-    followed = live_options(options, "the whole experiment")
+    followed = watcher_options(options, "the whole experiment")
     factors = parse_factors(options.set or "")
     metric = parse_metric(options.metric or _METRIC, "METRIC", [one for one in compared_metrics() if not one.is_share])
     repeat = units.parse_whole_number(options.repeat, "REPEAT", 1, REPEAT_MOST) if options.repeat else None
@@ -97,9 +96,10 @@ def run(options: argparse.Namespace) -> int:
         check_space(options.reports, 0)
         stack.enter_context(locked(options.reports))
         record, stored = _resumed(options, record) if options.resume else _started(options, record)
-        watch = stack.enter_context(followed.open_for_children(interrupts))
+        hidden = [secret for side in sides for secret in side.request.hidden]
+        children = stack.enter_context(followed.children(interrupts, guardian, hidden))
         with interrupts.held():
-            code = TuneRunner(options, record, stored, Children(interrupts, guardian, watch)).run()
+            code = TuneRunner(options, record, stored, children).run()
             update_summaries(options.reports, REPORTS)
         return code
 

@@ -1,5 +1,6 @@
-"""Runs that are child processes on the live page: all that it needs is in their run directories."""
+"""Runs that are child processes: all that a page or metrics need is in their run directories."""
 
+import gzip
 import json
 from dataclasses import asdict
 
@@ -23,15 +24,20 @@ class View:
     """Notes what it is told."""
 
     def __init__(self):
-        self.shown, self.labels, self.ended = [], [], []
+        self.shown, self.labels, self.ended, self.calls = [], [], [], []
 
-    def show(self, directory, goal, load, once_labels):
-        self.shown.append((directory.name, goal.limits["p90_ms"], load.users, once_labels))
+    def show(self, directory, record, hidden):
+        self.calls.append("show")
+        self.shown.append((directory.name, record.goal.limits["p90_ms"], record.load.users, record.once_labels, hidden))
 
     def add(self, samples, _passed_s):
         self.labels += [sample.label for sample in samples]
 
+    def finish(self):
+        self.calls.append("finish")
+
     def end(self, summary, report):
+        self.calls.append("end")
         self.ended.append((summary.verdict.state, report))
 
     def announce(self, heading):
@@ -46,7 +52,7 @@ def view():
 @pytest.fixture
 def follower(view, monkeypatch):
     monkeypatch.setattr("harness.live.children._PERIOD_S", 0.0)
-    return ChildFollower(view)
+    return ChildFollower([view], ("hush-12345",))
 
 
 @pytest.fixture
@@ -74,7 +80,7 @@ def test_a_run_is_shown_when_its_load_starts_with_every_sample_and_its_verdict(v
     begun(child, directory)
     follower.poll(child)
     follower.poll(child)
-    assert view.shown == [("run-01_1", 1000, 2, ("Create",))]
+    assert view.shown == [("run-01_1", 1000, 2, ("Create",), ("hush-12345",))]
     assert view.labels == ["Pay"]
     with directory.samples.open("a") as out:
         out.write(ROW.replace("Pay", "Refund"))
@@ -82,6 +88,7 @@ def test_a_run_is_shown_when_its_load_starts_with_every_sample_and_its_verdict(v
     follower.ended(child)
     assert view.labels == ["Pay", "Refund"]
     assert [state for state, _ in view.ended] == [summary_of(two_users(), record()).verdict.state]
+    assert view.calls == ["show", "finish", "end"]
 
 
 def test_a_run_without_a_report_has_no_end_and_the_next_one_is_shown(view, follower, child, directory):
@@ -94,14 +101,32 @@ def test_a_run_without_a_report_has_no_end_and_the_next_one_is_shown(view, follo
     assert [name for name, *_ in view.shown] == ["run-01_1", "run-01_1"]
 
 
-def test_a_file_that_replaced_the_samples_is_not_read(view, follower, child, directory):
+@pytest.mark.parametrize("how", ["masked", "packed"])
+def test_the_last_rows_are_read_from_the_file_that_replaced_the_samples(view, follower, child, directory, how):
     begun(child, directory)
     follower.poll(child)
-    draft = directory.path / "draft"
-    draft.write_text(HEADER + ROW * 3)
-    draft.replace(directory.samples)  # as the masking of secrets does
+    rows = (HEADER + ROW + ROW.replace("Pay", "Refund") + ROW.replace("Pay", "Log in •••")).encode()
+    if how == "masked":
+        draft = directory.path / "draft"
+        draft.write_bytes(rows)
+        draft.replace(directory.samples)
+    else:  # as after an hour
+        directory.samples.unlink()
+        parts = [gzip.compress(part) for part in (rows[:100], rows[100:])]
+        (directory.path / "samples.jtl.gz").write_bytes(b"".join(parts))
+    follower.poll(child)
+    assert view.labels == ["Pay"]  # the child may still write the other file
     follower.ended(child)
-    assert view.labels == ["Pay"]
+    assert view.labels == ["Pay", "Refund", "Log in •••"]
+
+
+def test_a_packed_file_that_is_torn_ends_no_series(view, follower, child, directory):
+    begun(child, directory)
+    follower.poll(child)
+    directory.samples.unlink()
+    (directory.path / "samples.jtl.gz").write_bytes(gzip.compress(HEADER.encode() * 100)[:-20])
+    follower.ended(child)
+    assert view.calls == ["show", "finish"]
 
 
 @pytest.mark.parametrize("text", ["not JSON", '{"format_version": 99}'])

@@ -1,4 +1,4 @@
-"""The metrics of a run over HTTP: what a client gets, who gets it, and what cannot stop the run."""
+"""The metrics of runs over HTTP: what a client gets, who gets it, and what cannot stop the run."""
 
 import http.client
 import socket
@@ -10,7 +10,7 @@ from prometheus_client.openmetrics.parser import text_string_to_metric_families
 from harness.live.address import Address
 from harness.live.metrics_endpoint import MetricsEndpoint
 from harness.run.directory import RunDirectory
-from tests.support.factories import failed, sample
+from tests.support.factories import failed, record, sample
 
 OPENMETRICS = "application/openmetrics-text; version=1.0.0"
 SCRAPER = {"X-Prometheus-Scrape-Timeout-Seconds": "10"}
@@ -128,7 +128,7 @@ def test_a_taken_port_is_one_line_and_the_run_goes_on(directory, spec):
             served.add([sample()], 1.0)
             served.finish()
     why = "Address already in use"
-    assert lines == [f"METRICS: 127.0.0.1:{port} cannot be used ({why}); the run has no metrics endpoint"]
+    assert lines == [f"METRICS: 127.0.0.1:{port} cannot be used ({why}); there is no metrics endpoint"]
 
 
 def test_a_row_that_cannot_be_counted_ends_the_counts_and_not_the_run(endpoint):
@@ -169,6 +169,96 @@ def test_the_run_does_not_wait_without_need(directory, spec, why):
             found = endpoint.metrics(**SCRAPER)
             assert (found["loadtest_run_ended",], found["loadtest_active_users",]) == (1, 0)
     assert endpoint.lines[1:] == []
+
+
+def directory_of(directory, number):
+    """The directory of another run of the series, with CPU and memory."""
+    found = RunDirectory(directory.path.with_name(f"run-01_{number}"))
+    found.path.mkdir()
+    found.telemetry.write_text(directory.telemetry.read_text().replace("1.5,700", f"{number}.5,{number}00"))
+    return found
+
+
+def values(endpoint, name, **headers):
+    """The value of a metric by run, and by label or process."""
+    _, _, body = endpoint.get(Accept=OPENMETRICS, **headers)
+    return {
+        (one.labels["run"], one.labels.get("label") or one.labels.get("process")): one.value
+        for family in text_string_to_metric_families(body)
+        for one in family.samples
+        if one.name == name
+    }
+
+
+def test_one_address_serves_the_runs_of_a_series_and_no_count_of_one_is_in_another(directory, spec):
+    endpoint = Endpoint()
+    with endpoint.served as served:
+        served.announce("level 1 of 2")
+        assert values(endpoint, "loadtest_requests_total") == {}  # the target is there before the first run
+        served.begin(directory, spec)
+        served.add([sample("Pay"), sample("Pay")], 1.0)
+        served.finish()
+        served.announce("level 2 of 2")
+        assert values(endpoint, "loadtest_requests_total") == {("tiny/run-01_1", "Pay"): 2}
+        served.add([sample("Pay")], 2.0)  # of no run
+        served.begin(directory_of(directory, 2), spec)
+        served.add([sample("Pay"), sample("Refund", all_threads=3)], 1.0)
+        found = values(endpoint, "loadtest_requests_total")
+        assert found == {("tiny/run-01_1", "Pay"): 2, ("tiny/run-01_2", "Pay"): 1, ("tiny/run-01_2", "Refund"): 1}
+        users = {("tiny/run-01_1", None): 0, ("tiny/run-01_2", None): 3}
+        assert values(endpoint, "loadtest_active_users") == users
+        assert values(endpoint, "loadtest_run_ended") == {("tiny/run-01_1", None): 1, ("tiny/run-01_2", None): 0}
+        cpu_s = values(endpoint, "loadtest_process_cpu_seconds_total")
+        assert (cpu_s["tiny/run-01_1", "jmeter"], cpu_s["tiny/run-01_2", "jmeter"]) == (1.5, 2.5)
+        # A sum over runs counts the memory of the machine once.
+        memory = {("tiny/run-01_2", "jmeter"): 200}
+        assert values(endpoint, "loadtest_process_resident_memory_bytes") == memory
+    assert len(endpoint.lines) == 1  # the address is printed once
+
+
+def test_an_ended_run_stays_until_the_next_one_goes_on_and_every_scraper_has_its_final_counts(directory, spec):
+    endpoint = Endpoint()
+    with endpoint.served as served:
+        served.begin(directory, spec)
+        served.finish()
+        served.begin(directory_of(directory, 2), spec)
+        endpoint.get()  # a person
+        both = {("tiny/run-01_1", None), ("tiny/run-01_2", None)}
+        assert values(endpoint, "loadtest_run_ended").keys() == both
+        assert values(endpoint, "loadtest_run_ended", **SCRAPER).keys() == both
+        assert values(endpoint, "loadtest_run_ended", **SCRAPER).keys() == {("tiny/run-01_2", None)}
+        served.finish()
+        for _ in range(2):  # nothing goes on: the last one stays
+            assert values(endpoint, "loadtest_run_ended", **SCRAPER) == {("tiny/run-01_2", None): 1}
+
+
+def test_an_ended_run_that_no_scraper_asked_for_within_a_minute_is_left_out(directory, spec, monkeypatch):
+    monkeypatch.setattr("harness.live.metrics_collector.GONE_S", -1.0)
+    endpoint = Endpoint()
+    with endpoint.served as served:
+        served.begin(directory, spec)
+        served.finish()
+        served.begin(directory_of(directory, 2), spec)
+        assert values(endpoint, "loadtest_run_ended") == {("tiny/run-01_2", None): 0}
+
+
+def test_a_run_that_could_not_be_counted_ends_no_count_of_the_next_one(endpoint, directory, spec):
+    endpoint.served.add([sample(sample_count=0)], 1.0)
+    endpoint.served.finish()
+    endpoint.served.begin(directory_of(directory, 2), spec)
+    endpoint.served.add([sample("Pay")], 1.0)
+    assert values(endpoint, "loadtest_requests_total") == {("tiny/run-01_2", "Pay"): 1}
+
+
+def test_a_run_of_another_process_is_served_without_its_secrets(directory):
+    endpoint = Endpoint()
+    with endpoint.served as served:
+        served.show(directory, record(once_labels=("Log in hush-12345",)), ("hush-12345",))
+        served.add([failed("Log in hush-12345", failure="no hush-12345"), sample("Pay")], 1.0)
+        body = endpoint.get()[2]
+        assert "hush" not in body
+        assert 'group="once"' in body
+        assert values(endpoint, "loadtest_requests_total")["tiny/run-01_1", "Log in •••"] == 1
 
 
 def test_a_wrong_address_is_refused_and_nothing_is_started(refused):

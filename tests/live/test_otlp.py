@@ -13,7 +13,7 @@ from harness.base.ports import free_port
 from harness.live.otlp.receiver import HEADERS_VARIABLE, receiver_at
 from harness.live.otlp.sender import WAITING_MOST
 from harness.live.otlp.spans import SPANS_PER_S
-from harness.live.otlp.watcher import OtlpRun
+from harness.live.otlp.watcher import OtlpRuns
 from harness.metrics.exponential import bucket_index
 from harness.report.setup import setup_lines
 from harness.run.directory import RunDirectory
@@ -49,7 +49,7 @@ def followed(directory, monkeypatch):
         lines = []
         plan = SimpleNamespace(once_labels=("Log in",))
         spec = SimpleNamespace(plan=plan, hidden=hidden, is_traced=True, profile=SimpleNamespace(name="local"))
-        with OtlpRun(receiver_at(url), lines.append) as otlp:
+        with OtlpRuns(receiver_at(url), lines.append) as otlp:
             otlp.begin(directory, spec)
             for passed_s, samples in seconds:
                 otlp.add(samples, passed_s)
@@ -297,7 +297,7 @@ def test_a_run_that_measured_nothing_leaves_no_thread(directory):
 
     plan = SimpleNamespace(once_labels=())
     spec = SimpleNamespace(plan=plan, hidden=(), is_traced=False, profile=SimpleNamespace(name="local"))
-    with receiving() as receiver, OtlpRun(receiver_at(receiver.url), lambda _: None) as otlp:
+    with receiving() as receiver, OtlpRuns(receiver_at(receiver.url), lambda _: None) as otlp:
         otlp.begin(directory, spec)
     becomes(threads, [])
 

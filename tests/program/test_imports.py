@@ -79,7 +79,7 @@ MAY_ACT = {
     "harness.forge.api",
     "harness.jtl.inputs",
     "harness.jtl.progress",
-    "harness.live.metrics_endpoint",
+    "harness.live.metrics_collector",
     "harness.live.metrics_server",
     "harness.live.otlp.receiver",
     "harness.live.otlp.sender",

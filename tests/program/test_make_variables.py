@@ -117,7 +117,7 @@ def test_every_value_of_every_variable_reaches_the_script_unchanged(target, name
 
 def recipe_of(target: str) -> str:
     text = re.search(rf"^{target}:.*\n((?:\t.*\n)+)", MAKEFILE, re.MULTILINE)[1]
-    for macro in ("run_options", "sweep_options", "stored", "chosen", "tests", "sure", "html"):
+    for macro in ("run_options", "sweep_options", "followed_options", "stored", "chosen", "tests", "sure", "html"):
         if f"$({macro})" in text:
             text += re.search(rf"^{macro} = ((?:.*\\\n)*.*)", MAKEFILE, re.MULTILINE)[1]
     return text

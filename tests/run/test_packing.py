@@ -206,6 +206,29 @@ def test_only_rows_that_progress_has_read_are_packed(jtl, monkeypatch):
     assert not jtl.exists()
 
 
+def test_rows_are_packed_only_when_another_process_that_follows_the_file_has_read_them(jtl, monkeypatch):
+    monkeypatch.setattr(packing, "_PERIOD_S", 0.001)
+    text = jtl.read_bytes() + append(jtl, rows(0, 400))
+    ends = [place + 1 for place, byte in enumerate(text) if byte == ord("\n")]
+    given, packed, pack_rows = [], [], packing.pack
+
+    def read_bytes():
+        given.append(ends[min(len(given), len(ends) - 1)])
+        return given[-1]
+
+    def noted(jtl, before, to_bytes, spellings):
+        packed.append((to_bytes, len(given)))
+        return pack_rows(jtl, before, to_bytes, spellings)
+
+    monkeypatch.setattr(packing, "pack", noted)
+    with SamplesPacker(jtl, (), 2000, read_bytes):
+        while len(packed) < 2:
+            pass
+    for to_bytes, read_count in packed[:2]:
+        assert to_bytes == given[read_count - 1 - 3]  # what was read three periods, 3 s, before
+    assert read(jtl) == text
+
+
 def test_a_jtl_that_is_shorter_than_a_step_stays_as_it_is(jtl):
     text = jtl.read_bytes() + append(jtl, rows(0, 10))
     with SamplesPacker(jtl, (), len(text) + 1, lambda: len(text)) as packer:

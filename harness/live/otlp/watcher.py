@@ -1,4 +1,4 @@
-"""Follows a run and sends its metrics and spans to a receiver of OpenTelemetry data."""
+"""Follows runs and sends their metrics and spans to a receiver of OpenTelemetry data."""
 
 from __future__ import annotations
 
@@ -30,16 +30,20 @@ from harness.run.record import RunRecord
 PERIOD_S = 5.0
 
 
-class OtlpRun:
-    """Sends all counts of a run every PERIOD_S, and once more when its load has ended; `log` prints a line."""
+class OtlpRuns:
+    """Sends all counts of each run every PERIOD_S, and once more when its load has ended; `log` prints a line."""
 
     def __init__(self, receiver: Receiver, log: Log) -> None:
         self._receiver, self._log = receiver, log
         self._sender: Sender | None = None
+        self._told = ""
         self._is_broken = False
 
     def begin(self, directory: RunDirectory, spec: RunSpec) -> None:
         """Start to send what the run in a directory measures."""
+        if self._sender:
+            self._sender.stop()  # of a run that measured nothing
+        self._is_broken = False
         self._directory = directory
         self._counts = RunCounts(spec.plan.once_labels, spec.hidden)
         self._telemetry = TelemetryTail(directory.telemetry)
@@ -48,7 +52,10 @@ class OtlpRun:
         messages = Messages(_resource(directory, spec), time.time_ns(), spec.hidden)
         self._sender = Sender(self._receiver, messages, self._log)
         what = "metrics, and spans of slow and failed requests" if spec.is_traced else "metrics"
-        self._log(f"OTLP: {what} go to {self._receiver.address.origin} every {number_text(PERIOD_S)} s")
+        told = f"OTLP: {what} go to {self._receiver.address.origin} every {number_text(PERIOD_S)} s"
+        if told != self._told:
+            self._log(told)
+        self._told = told
 
     def add(self, samples: Sequence[Sample], passed_s: float) -> None:
         """Count the samples of the last second, and offer the counts to the sender when they are due."""
@@ -80,7 +87,7 @@ class OtlpRun:
     def end(self, summary: RunSummary, report: str) -> None:
         """Send nothing more: the verdict is no metric."""
 
-    def __enter__(self) -> OtlpRun:
+    def __enter__(self) -> OtlpRuns:
         return self
 
     def __exit__(

@@ -1,0 +1,105 @@
+"""Collects the metrics of runs one after the other, for scrapers that come whenever they want."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from prometheus_client.core import Metric
+from prometheus_client.registry import Collector
+
+from harness.jtl.sample import Sample
+from harness.live.openmetrics import RunLabels, RunMetrics, families
+from harness.live.run_counts import RunCounts
+from harness.live.scrapers import GONE_S
+from harness.live.telemetry_tail import TelemetryTail
+
+
+@dataclass(frozen=True)
+class RunInProgress:
+    """A run that goes on: what tells it from others, its counts, and the CPU and memory of its processes."""
+
+    labels: RunLabels
+    counts: RunCounts
+    telemetry: TelemetryTail
+
+    def metrics(self) -> RunMetrics:
+        """Return its metrics of this moment."""
+        return RunMetrics(self.labels, self.counts.snapshot(), tuple(self.telemetry.uses().values()))
+
+
+@dataclass(frozen=True)
+class _EndedRun:
+    """The final metrics of the run with this number, which ended at `ended_s`."""
+
+    number: int
+    ended_s: float
+    metrics: RunMetrics
+
+
+class RunsCollector(Collector):
+    """Collects the run that goes on. Its methods may be called by different threads.
+
+    A run that has ended stays until the next one begins and every scraper has its final counts, and not longer than the
+    slowest scraper needs.
+    """
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._current: RunInProgress | None = None
+        self._ended: list[_EndedRun] = []
+        self._final_count = self._seen_count = 0
+
+    @property
+    def final_count(self) -> int:
+        """How many runs have ended so far."""
+        with self._lock:
+            return self._final_count
+
+    @property
+    def is_final(self) -> bool:
+        """Whether runs have ended and none goes on: no count changes any more."""
+        with self._lock:
+            return self._final_count > 0 and self._current is None
+
+    def begin(self, run: RunInProgress) -> None:
+        """Collect this run from now on; one that has not ended is left out, because its counts are not known."""
+        with self._lock:
+            self._current = run
+
+    def add(self, samples: Sequence[Sample]) -> None:
+        """Count new samples."""
+        with self._lock:
+            if self._current:
+                self._current.counts.add(samples)
+
+    def end(self) -> None:
+        """Note that no more samples of the run come."""
+        with self._lock:
+            if self._current is None:
+                return
+            self._current.counts.end()
+            self._final_count += 1
+            self._ended.append(_EndedRun(self._final_count, time.monotonic(), self._current.metrics()))
+            self._current = None
+
+    def note_seen(self, count: int) -> None:
+        """Note that every scraper has the final counts of the first `count` runs."""
+        with self._lock:
+            self._seen_count = count
+
+    def collect(self) -> Iterator[Metric]:
+        """Return the metric families of this moment."""
+        with self._lock:
+            self._forget()
+            runs = [run.metrics for run in self._ended] + ([self._current.metrics()] if self._current else [])
+        yield from families(runs)
+
+    def _forget(self) -> None:
+        """Remove the ended runs that nobody needs: all but the last one while no other goes on."""
+        last = [] if self._current else self._ended[-1:]
+        before = self._ended[: len(self._ended) - len(last)]
+        since_s = time.monotonic() - GONE_S
+        self._ended = [run for run in before if run.number > self._seen_count and run.ended_s > since_s] + last
