@@ -291,6 +291,27 @@ def test_a_row_that_cannot_be_counted_ends_the_sending_and_not_the_run(followed)
     assert said(run).startswith("1 of 2 exports were not delivered: an error of the harness (ZeroDivisionError(")
 
 
+def test_runs_of_a_series_have_counts_a_resource_and_a_delivery_of_their_own(directory, monkeypatch):
+    lines, plan = [], SimpleNamespace(once_labels=())
+    spec = SimpleNamespace(plan=plan, hidden=(), is_traced=False, profile=SimpleNamespace(name="local"))
+    second = RunDirectory(directory.path.with_name("run-01_2"))
+    second.path.mkdir()
+    second.write_run(record(name="run-01_2").to_json())
+    with receiving() as receiver, OtlpRuns(receiver_at(receiver.url), lines.append) as otlp:
+        otlp.begin(directory, spec)
+        otlp.add([sample(sample_count=0)], 0.0)  # it cannot be counted: the next run can
+        otlp.finish()
+        otlp.add([sample()], 1.0)  # of no run
+        otlp.begin(second, spec)
+        otlp.add([sample(), sample()], 0.0)
+        otlp.finish()
+    assert receiver.resource["loadtest.run"] == "tiny/run-01_2"
+    assert by_label(receiver.last["loadtest.requests"])["Pay", "load", "request"].as_int == 2
+    delivered = [RunRecord.from_json(one.read_run(), "run.json").otlp for one in (directory, second)]
+    assert [(one.export_count, one.lost_export_count) for one in delivered] == [(1, 1), (2, 0)]
+    assert [line for line in lines if "go to" in line] == [f"OTLP: metrics go to {receiver.url} every 5 s"]
+
+
 def test_a_run_that_measured_nothing_leaves_no_thread(directory):
     def threads():
         return [thread for thread in threading.enumerate() if thread.name == "otlp"]
