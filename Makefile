@@ -26,7 +26,7 @@ takes.soak := $(takes.run)
 takes.sweep := $(levels) USERS REPEAT KEYS
 takes.capacity := $(levels) FROM MOST
 takes.overload := PLAN ENV SET GOAL RATE LEVEL_DURATION MAX TARGET NOTE NEW $(followed) REPORTS
-takes.ab := A B PLAN ENV SET PROFILE USERS RATE RAMP DURATION REQUESTS MAX RESUME SURE $(followed) REPORTS
+takes.ab := A B PLAN ENV SET PROFILE USERS RATE RAMP DURATION REQUESTS MAX RESUME SURE HTML $(followed) REPORTS
 takes.tune := SET METRIC PLAN ENV USERS RATE RAMP DURATION REQUESTS REPEAT MAX RESUME $(followed) REPORTS
 takes.nightly := SUITE S3 DRY_RUN RESUME SURE HTML $(followed) REPORTS
 takes.system := PLAN ENV PORT
@@ -69,6 +69,7 @@ about.HTML := HTML=check.html              also write everything to this file
 about.report.HTML := HTML=1                     also write the report as one HTML file beside it, for mail
 about.compare.HTML := $(about.report.HTML)
 about.nightly.HTML := $(about.report.HTML)
+about.ab.HTML := $(about.report.HTML)
 about.run.PLAN := PLAN=killbill-stripe         plan plans/<PLAN>.toml (default: killbill-stripe), or the path of a JMX for a first look
 about.soak.PLAN := $(about.run.PLAN)
 about.ENV := ENV=local                    profile env/<ENV>.toml: heap sizes and settings (default: local)
@@ -360,7 +361,7 @@ ab: ## is B worse than A? runs both alternately until it is sure: REPORTS/ab/<pl
 	@$(python) scripts/ab $(call option,a,$(A)) $(call option,b,$(B)) \
 	  $(call option,plan,$(PLAN)) $(call option,env,$(ENV)) $(call option,set,$(SET)) $(call option,users,$(USERS)) $(call option,rate,$(RATE)) \
 	  $(call option,ramp,$(RAMP)) $(call option,duration,$(DURATION)) $(call option,requests,$(REQUESTS)) \
-	  $(call option,max,$(MAX)) $(if $(strip $(RESUME)),--resume) $(if $(filter-out 0,$(PROFILE)),--profile) $(sure) $(followed_options) \
+	  $(call option,max,$(MAX)) $(if $(strip $(RESUME)),--resume) $(if $(filter-out 0,$(PROFILE)),--profile) $(html) $(sure) $(followed_options) \
 	  $(call option,reports,$(REPORTS)/ab)
 
 tune: ## which settings matter? runs a designed experiment: REPORTS/tune/<plan>/tune-01.md

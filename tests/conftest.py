@@ -105,9 +105,13 @@ def home(tmp_path: Path) -> Path:
 
 @pytest.fixture(autouse=True, scope="session")
 def _no_other_runs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
-    """Give each worker its own folder of runs: runs of other tests are on, and killed, at the same time."""
+    """Give each worker its own folder of runs: runs of other tests are on, and killed, at the same time.
+
+    In a workflow of GitHub no test writes into the summary of its step.
+    """
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv(RUNS_VARIABLE, str(tmp_path_factory.mktemp("runs") / "runs"))
+        patch.delenv("GITHUB_STEP_SUMMARY", raising=False)
         yield
 
 

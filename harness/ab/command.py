@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from contextlib import ExitStack
 from dataclasses import replace
 from datetime import UTC, datetime
+from pathlib import Path
 
 from harness.ab.equal_runs import FIRST_GUESS_S, LENGTH, SLACK_S, add_folders, add_length, equal_load, update_summaries
 from harness.ab.files import AbFiles, find_unfinished, locked, reserve_ab
@@ -19,11 +20,12 @@ from harness.ab.side import ReadySide, check_sides, parse_side, ready_side, unkn
 from harness.ab.worktree import build_side, checked_out, working_copy
 from harness.base import git, toolchain, units
 from harness.base.config import is_suite
-from harness.base.errors import UsageError
+from harness.base.errors import HarnessError, UsageError
 from harness.base.guardian import Guardian
 from harness.base.interrupts import Interrupts
 from harness.base.java import jmeter_java_version
 from harness.base.log import log
+from harness.forge.step_summary import append_report
 from harness.history.catalogue import AB_FOLDER
 from harness.live.watchers import add_watchers, watcher_options
 from harness.notify.recipients import Recipients, recipients_of
@@ -73,6 +75,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     option("--max", metavar="TIME", help="time limit of all runs, such as 30m; four pairs must fit (none)")
     option("--resume", action="store_true", help="resume the last A/B test of the plan, which was interrupted")
     option("--sure", action="store_true", help="exit code 1 also for CANNOT TELL")
+    page = "also write the report as one HTML file beside it: for mail; it loads nothing"
+    option("--html", action="store_true", help=page)
     add_watchers(parser)
     add_folders(parser, REPORTS, "folder of the A/B tests and their runs (reports/ab/)")
 
@@ -104,7 +108,21 @@ def run(options: argparse.Namespace) -> int:
         with interrupts.held():
             code = AbRunner(options, record, files, sides, children).run(recipients)
             update_summaries(options.reports, REPORTS)
+            _publish(files.report, is_html=options.html)
         return code
+
+
+def _publish(report: Path, *, is_html: bool) -> None:
+    """Write the report as one HTML file if that was asked for, and append it to the step summary of a workflow."""
+    page = None
+    if is_html:
+        from harness.site.files import try_report_page  # deferred: only --html needs the site
+
+        page = try_report_page(report, log)
+    try:
+        append_report(report, page)
+    except HarnessError as error:  # the test has its verdict and its report
+        log(str(error))
 
 
 def _side(name: str, text: str, options: argparse.Namespace, guardian: Guardian) -> ReadySide:

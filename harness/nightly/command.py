@@ -164,10 +164,6 @@ def _print_plan(suite: Suite, loads: tuple[Load, ...]) -> None:
 
 def html_page(report: Path) -> Path | None:
     """Write a nightly report as one HTML file and return its path; log why and return None when that fails."""
-    from harness.site.files import write_report_page  # deferred: only --html needs the site
+    from harness.site.files import try_report_page  # deferred: only --html needs the site
 
-    try:
-        return write_report_page(report)
-    except HarnessError as error:  # the nightly run has its verdict and its report
-        log(str(error))
-        return None
+    return try_report_page(report, log)

@@ -13,6 +13,7 @@ from markupsafe import Markup
 
 from harness.base import units
 from harness.base.errors import HarnessError, UsageError
+from harness.base.log import Log
 from harness.base.paths import shown
 from harness.compare.result import RunResult
 from harness.compare.sources import read_result
@@ -214,6 +215,15 @@ def write_run_page(directory: RunDirectory, charts: Path) -> Path:
 def write_report_page(report: Path) -> Path:
     """Write a report about several runs as one HTML file beside it, with its charts, and return the file's path."""
     return _write_single(report, report.stem, report_body(_single_prose(report, frozenset())), ())
+
+
+def try_report_page(report: Path, log: Log) -> Path | None:
+    """Write a report as `write_report_page` does and return its path; log why and return None when that fails."""
+    try:
+        return write_report_page(report)
+    except HarnessError as error:  # what it reports about is complete
+        log(str(error))
+        return None
 
 
 def page_line(page: Path) -> str:

@@ -50,10 +50,24 @@ def test_sides_that_do_not_differ_are_ok_within_a_bound(ab, tmp_path):
     )
 
 
-def test_a_faster_side_is_improved(ab, tmp_path):
-    assert ab("--a=delay_ms=20", "--b=delay_ms=0") == 0
+def test_a_faster_side_is_improved_and_the_step_summary_of_a_workflow_links_the_report_as_one_file(
+    ab, tmp_path, monkeypatch, capsys
+):
+    summary = tmp_path / "summary.md"
+    about = {"STEP_SUMMARY": str(summary), "REPOSITORY": "owner/name", "RUN_ID": "12"}
+    for name, value in {**about, "SERVER_URL": "https://github.example"}.items():
+        monkeypatch.setenv(f"GITHUB_{name}", value)
+    assert ab("--a=delay_ms=20", "--b=delay_ms=0", "--html") == 0
     assert record_of(tmp_path)["verdict"] == "IMPROVED"
-    assert "IMPROVED after 4 pairs: B is better than A: average -16." in page_of(tmp_path)
+    verdict = "IMPROVED after 4 pairs: B is better than A: average -16."
+    assert verdict in page_of(tmp_path)
+    assert verdict in summary.read_text()
+    assert "(https://github.example/owner/name/actions/runs/12#artifacts): `ab-01.html` in the" in summary.read_text()
+    assert verdict in (tmp_path / "ab" / "tiny" / "ab-01.html").read_text()
+    summary.unlink()
+    summary.mkdir()
+    command._publish(tmp_path / "ab" / "tiny" / "ab-01.md", is_html=False)
+    assert "summary.md: the summary cannot be written (Is a directory); the report is complete" in capsys.readouterr().out
 
 
 def test_a_pair_that_did_not_measure_the_system_does_not_count_and_another_one_follows(ab, tmp_path):
@@ -112,9 +126,9 @@ def test_the_budget_ends_a_test_after_the_last_pair_that_fits(ab, tmp_path, monk
     assert record["headline"] == "CANNOT TELL: the budget of 6 min is used up."
 
 
-def test_profile_is_of_both_sides_and_of_the_command_that_resumes_them(ab, tmp_path):
-    assert ab(*SIDES, "--profile") == 1
-    assert {call["profile"] for call in calls(tmp_path)} == {True}
+def test_profile_and_the_receiver_of_otlp_are_those_of_both_sides(ab, tmp_path):
+    assert ab(*SIDES, "--profile", "--otlp=http://127.0.0.1:4318") == 1
+    assert {(call["profile"], call["otlp"]) for call in calls(tmp_path)} == {(True, "http://127.0.0.1:4318")}
     record = record_of(tmp_path)
     assert record["command"] == "make ab A=delay_ms=0 B=delay_ms=20 PLAN=tiny PROFILE=1"
     path = tmp_path / "ab" / "tiny" / "ab-01.json"

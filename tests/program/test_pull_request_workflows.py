@@ -50,6 +50,7 @@ def test_only_the_label_performance_starts_a_measurement_and_it_has_both_sides()
     assert "ref" not in checkout["with"]
     (step,) = steps(MEASURE, "run")
     assert (step["env"]["B"], step["env"]["PLAN"]) == ("HEAD", "lb-nginx")
+    assert step["env"]["HTML"] == "1"  # the summary of the step links it
     assert step["env"]["A"].startswith("origin/")
     budget_minutes = int(step["env"]["MAX"].removesuffix("m"))
     assert budget_minutes + 15 <= int(job["timeout-minutes"])  # both sides are built first
@@ -82,7 +83,9 @@ def test_the_artefact_has_one_name_in_both_workflows() -> None:
     assert upload["with"]["name"] == "pr-performance-${{ github.run_attempt }}"
     assert download["with"]["name"] == "pr-performance-${{ github.event.workflow_run.run_attempt }}"
     (step,) = steps(MEASURE, "run")
-    assert step["env"]["REPORTS"] == upload["with"]["path"].split()[0]
+    folder, *left_out = upload["with"]["path"].split()
+    assert step["env"]["REPORTS"] == folder
+    assert not any("html" in pattern for pattern in left_out)
 
 
 def test_only_a_member_starts_a_measurement_by_a_comment() -> None:
