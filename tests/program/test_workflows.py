@@ -34,9 +34,10 @@ plan = "tiny"
 """
 
 
-# Workflows whose commands are make targets: all but the one that starts another workflow.
+# Commands are make targets: all but those of the workflow that starts another one, and the one that installs programs.
 ASK, COMMENT = "pr-performance-ask.yml", "pr-performance-comment.yml"
-COMMANDS = [step for name in WORKFLOWS if name != ASK for step in steps(name, "run")]
+INSTALL = "bash .ci/install"
+COMMANDS = [step for name in WORKFLOWS if name != ASK for step in steps(name, "run") if step["run"] != INSTALL]
 MEASURING = [name for name in WORKFLOWS if name not in (ASK, COMMENT)]
 # What a job may do beside reading the repository. The workflows of pull requests have tests of their own.
 RIGHTS = {
@@ -80,9 +81,40 @@ def test_a_command_is_a_make_target_and_nothing_else(step):
     assert re.search(rf"^{target[1]}:.*## ", MAKEFILE, re.MULTILINE)
 
 
-def test_the_tests_are_those_of_ci_run():
-    last = (ROOT / ".ci" / "run").read_text().strip().splitlines()[-2:]
-    assert [step["run"] for step in steps("test.yml", "run")] == last
+def test_the_tests_are_those_of_ci_run_and_none_is_skipped_where_a_program_is_missing():
+    commands = [line for line in (ROOT / ".ci" / "run").read_text().splitlines() if re.match("bash|make|export", line)]
+    assert commands == [INSTALL, "export HARNESS_CI=1", "make lint", "make test"]
+    assert [step["run"] for step in steps("test.yml", "run")] == [INSTALL, "make lint", "make test"]
+    assert [job["env"] for job in jobs("test.yml")] == [{"HARNESS_CI": "1"}]
+
+
+@pytest.fixture
+def install(tmp_path):
+    """Run .ci/install where only these programs are; return the calls of apt-get, which does nothing."""
+    folder = tmp_path / "bin"
+    folder.mkdir()
+    bash = shutil.which("bash")
+
+    def run(*programs):
+        fakes = {"apt-get": f'echo "$*" >>{tmp_path}/calls', "sudo": '"$@"'} | dict.fromkeys(programs, ":")
+        for name, text in fakes.items():
+            (folder / name).write_text(f"#!{bash}\n{text}\n")
+            (folder / name).chmod(0o755)
+        done = subprocess.run(
+            [bash, ROOT / ".ci" / "install"], env={"PATH": str(folder)}, capture_output=True, text=True, check=False
+        )
+        assert done.returncode == 0, done.stderr
+        calls = tmp_path / "calls"
+        return calls.read_text().splitlines() if calls.exists() else []
+
+    return run
+
+
+def test_ci_installs_what_the_tests_look_at_and_nothing_that_is_there(install):
+    options = "install -q -y --no-install-recommends"
+    there = ["java", "mvn", "python3.11"]
+    assert install(*there) == ["update -q", f"{options} chromium prometheus xvfb x11-utils"]
+    assert len(install(*there, "google-chrome", "prometheus", "Xvfb", "xwininfo")) == 2  # the calls before
 
 
 @every_command
@@ -175,7 +207,7 @@ def copy(tmp_path_factory) -> Path:
 
 
 @pytest.mark.real
-@pytest.mark.parametrize("step", steps("test.yml", "run"), ids=lambda step: step["run"])
+@pytest.mark.parametrize("step", steps("test.yml", "run")[1:], ids=lambda step: step["run"])
 def test_a_step_of_the_tests_does_its_work_in_a_clean_copy(copy, step):
     done = run_step(step, copy, TESTS="tests/base/test_units.py")
     assert done.returncode == 0, done.stdout + done.stderr
