@@ -120,7 +120,7 @@ def _publish(report: Path, *, is_html: bool) -> None:
 
         page = try_report_page(report, log)
     try:
-        append_report(report, page)
+        append_report(report, page, os.environ)
     except HarnessError as error:  # the test has its verdict and its report
         log(str(error))
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -16,17 +15,19 @@ LIMIT_BYTES = 1024 * 1024
 _VARIABLE = "GITHUB_STEP_SUMMARY"
 
 
-def append_report(report: Path, page: Path | None, summary_file: Path | None = None) -> None:
-    """Append a report to a file, by default that of $GITHUB_STEP_SUMMARY, within the limit of the file.
+def append_report(
+    report: Path, page: Path | None, environment: Mapping[str, str], summary_file: Path | None = None
+) -> None:
+    """Append a report to a file, by default that of GITHUB_STEP_SUMMARY in `environment`, within the limit of the file.
 
     `page` is the report as one HTML file, which is linked; None without one. Without a file nothing is done.
     ServiceError when it cannot be written.
     """
-    name = os.environ.get(_VARIABLE)
+    name = environment.get(_VARIABLE)
     path = summary_file or (Path(name) if name else None)
     if path is None:
         return
-    link = artefact_line(page.name, os.environ) if page else ""
+    link = artefact_line(page.name, environment) if page else ""
     try:
         room_bytes = LIMIT_BYTES - (path.stat().st_size if path.exists() else 0) - len(link.encode())
         with path.open("a", encoding="utf-8") as stream:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from harness.base.secrecy import masked
 from harness.jtl.sample import Sample, generator_of
+from harness.metrics.causes import with_their_causes
 from harness.metrics.figures import LabelCounts
 from harness.metrics.tally import OTHER_CAUSES, LabelKey, SampleTally
 
@@ -39,7 +40,7 @@ class RunCounts:
 
     def __init__(self, once_labels: Iterable[str] = (), hidden: Sequence[str] = ()) -> None:
         self._tally = SampleTally(once_labels, with_timeline=False)
-        self._hidden = tuple(hidden)
+        self._hidden = with_their_causes(hidden)
         self._texts: dict[str, str] = {}
         self._users: dict[str, int] = {}
         self._is_ended = False

@@ -11,6 +11,7 @@ from harness.base.secrecy import masked
 from harness.jtl.sample import Sample
 from harness.live.counts import Ended, LiveCounts
 from harness.live.telemetry_tail import Use
+from harness.metrics.causes import with_their_causes
 from harness.metrics.figures import LOAD, Group
 from harness.metrics.histogram import Histogram
 from harness.metrics.metric import METRICS
@@ -59,6 +60,7 @@ class LiveState:
         self._points: list[list[float | None]] = []
         self._recent: dict[int, _Second] = {}
         self._texts: dict[str, str] = {}
+        self._hidden = with_their_causes(self.hidden)
 
     def add(self, samples: Sequence[Sample], passed_s: float) -> None:
         """Count new samples; `passed_s` is since the first of all."""
@@ -152,7 +154,7 @@ class LiveState:
         if not self.hidden:
             return text
         if text not in self._texts:
-            self._texts[text] = masked(text, self.hidden)
+            self._texts[text] = masked(text, self._hidden)
         return self._texts[text]
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 
 _LENGTH_MAX = 200
 # Ids, memory addresses, ports, times.
@@ -15,3 +16,8 @@ def cause_of(failure: str, message: str) -> tuple[str, str]:
     """Return (cause, its source text): the assertion's message, else the response's, on one line."""
     text = " ".join((failure or message).split())[:_LENGTH_MAX]
     return _ID.sub("…", text), text
+
+
+def with_their_causes(secrets: Iterable[str]) -> tuple[str, ...]:
+    """Return the secrets, and what is left of them in causes: pass-12345678 is pass-… there."""
+    return tuple(dict.fromkeys(form for secret in secrets for form in (secret, cause_of(secret, "")[0])))

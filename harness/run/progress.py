@@ -72,8 +72,7 @@ class JtlTail:
         samples, _ = self.new_samples()
         if self._path.is_file() and self._path.stat().st_ino == self._inode:
             return samples
-        opened = gzip.open(path, "rb") if path.suffix == PACKED else path.open("rb")
-        with opened as stream:
+        with gzip.open(path, "rb") if path.suffix == PACKED else path.open("rb") as stream:
             deque(islice(stream, self._line_count), maxlen=0)
             return self._taken(stream.read())[0]
 

@@ -291,7 +291,7 @@ def test_a_row_that_cannot_be_counted_ends_the_sending_and_not_the_run(followed)
     assert said(run).startswith("1 of 2 exports were not delivered: an error of the harness (ZeroDivisionError(")
 
 
-def test_runs_of_a_series_have_counts_a_resource_and_a_delivery_of_their_own(directory, monkeypatch):
+def test_runs_of_a_series_have_counts_a_resource_and_a_delivery_of_their_own(directory):
     lines, plan = [], SimpleNamespace(once_labels=())
     spec = SimpleNamespace(plan=plan, hidden=(), is_traced=False, profile=SimpleNamespace(name="local"))
     second = RunDirectory(directory.path.with_name("run-01_2"))

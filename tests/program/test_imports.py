@@ -77,7 +77,6 @@ MAY_ACT = {
     "harness.compare.sides",
     "harness.compare.sources",
     "harness.forge.api",
-    "harness.forge.step_summary",
     "harness.jtl.inputs",
     "harness.jtl.progress",
     "harness.live.metrics_collector",
