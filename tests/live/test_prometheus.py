@@ -1,10 +1,7 @@
 """A real Prometheus scrapes a run of a real JMeter: its numbers are those of the report, and the dashboard works."""
 
 import json
-import os
 import re
-import subprocess
-import sys
 import time
 from bisect import bisect_left
 from dataclasses import dataclass
@@ -16,8 +13,10 @@ from harness.base import toolchain
 from harness.base.ports import free_port
 from harness.metrics.buckets import BOUNDS_MS
 from harness.metrics.figures import LOAD
+from tests.support.commands import command
 from tests.support.local_server import serving
 from tests.support.paths import ROOT
+from tests.support.processes import interrupted_after
 from tests.support.prometheus import Prometheus, prometheus
 from tests.support.tiny import DUMMY_JMX, TINY_PLAN, TINY_PROFILE, TINY_SYSTEM, arguments_of_run, run_json
 
@@ -77,11 +76,8 @@ def scraped(tmp_path_factory, target_of_module):
         )
         arguments = arguments_of_run(folder / "home", folder, [*options, "--metrics", str(port)])
         start_s = time.time()
-        done = subprocess.run(
-            [sys.executable, str(ROOT / "scripts" / "run"), *arguments],
-            env={**os.environ, "JMETER_HOME": str(toolchain.ensure_jmeter())},
-            capture_output=True, text=True, timeout=120, check=False,
-        )  # fmt: skip
+        with interrupted_after(120):
+            done = command("scripts/run", *arguments, JMETER_HOME=str(toolchain.ensure_jmeter()))
         end_s = time.time()
         report = json.loads((folder / "reports" / "tiny" / "run-01_1.json").read_text())
         record = run_json(folder / "reports")

@@ -6,6 +6,7 @@ which these tests add to the loopback interface and remove again: that needs roo
 
 from __future__ import annotations
 
+import csv
 import http.server
 import json
 import os
@@ -19,6 +20,7 @@ import pytest
 from harness.base import toolchain
 from tests.support.load_generator import generator
 from tests.support.off_host import ALIAS, element, flag, host, jmx, request, script, text
+from tests.support.paths import FAKE_JMETER
 
 pytestmark = pytest.mark.real
 
@@ -121,8 +123,8 @@ GROOVY = {
 }
 
 
-def everything(port: int, there: str, start: str) -> str:
-    """A plan that tries to reach the foreign server, whose host is `there`, in every way that JMeter has."""
+def everything(port: int, there: str, start: str, more: str = "") -> str:
+    """A plan that tries to reach the foreign server, whose host is `there`, in every way of JMeter, and does `more`."""
     url = f"http://{ALIAS}:{port}/script"
     place = (host(there), text("HTTPSampler.port", str(port)))
     tcp = {"classname": "TCPClientImpl", "server": there, "port": str(port), "request": "GET /tcp", "timeout": "500"}
@@ -143,6 +145,7 @@ def everything(port: int, there: str, start: str) -> str:
             script("JSR223Sampler", name, code.format(url=url, host=ALIAS, port=port)) for name, code in GROOVY.items()
         )
         + element("TCPSampler", "tcp", *(text(f"TCPSampler.{name}", value) for name, value in tcp.items()))
+        + more
     )
 
 
@@ -171,11 +174,15 @@ def test_no_connection_of_any_allowed_plan_reaches_another_host(drive, foreign):
     assert "reach 127.0.0.2:1" in report
 
 
-def test_a_plan_reaches_a_host_that_plan_and_profile_allow(drive, foreign):
+def test_a_plan_reaches_a_host_that_plan_and_profile_allow_and_java_options_of_the_user_are_kept(
+    drive, foreign, monkeypatch
+):
+    monkeypatch.setitem(os.environ, "JDK_JAVA_OPTIONS", "-Dshop.answer=42")
+    answer = script("JSR223Sampler", "Answer", 'System.getProperty("shop.answer") == "42" ?: 1 / 0')
     port = foreign.server_address[1]
     allowed = f'"{ALIAS}:{port}"'
     code, output, directory = drive(
-        everything(port, ALIAS, f"http://{ALIAS}:{port}"),
+        everything(port, ALIAS, f"http://{ALIAS}:{port}", answer),
         EVERY_OPT_IN.format(hosts=allowed),
         f"allowed_targets = [{allowed}]\n",
     )
@@ -183,6 +190,8 @@ def test_a_plan_reaches_a_host_that_plan_and_profile_allow(drive, foreign):
     assert {"/", "/path", "/redirected", "/picture.png", "/script", "/s"} <= set(foreign.paths)
     assert "hosts that are not allowed" not in output
     assert code in (0, 1, 3)  # a server that does not speak the protocol fails some of the samples
+    with (directory / "samples.jtl").open(newline="") as lines:
+        assert [row["success"] for row in csv.DictReader(lines) if row["label"] == "Answer"] == ["true"], output
 
 
 def test_a_remote_load_generator_reaches_no_other_host(drive, foreign, tmp_path):
@@ -200,30 +209,13 @@ def test_a_remote_load_generator_reaches_no_other_host(drive, foreign, tmp_path)
     assert any(f"hosts that are not allowed were refused: {ALIAS}:{port} (" in reason for reason in reasons)
 
 
-def test_jmeter_without_the_agent_is_noticed(drive, tmp_path, monkeypatch):
+def test_jmeter_without_the_agent_is_noticed(run, target, tmp_path):
     """An installation whose script drops the environment: the run is INVALID, as nothing watched it."""
-    home = tmp_path / "another jmeter"
-    home.mkdir()
-    real = toolchain.ensure_jmeter()
-    for entry in real.iterdir():
-        if entry.name != "bin":
-            (home / entry.name).symlink_to(entry)
-    (home / "bin").mkdir()
-    for entry in (real / "bin").iterdir():
-        if entry.name != "jmeter":
-            (home / "bin" / entry.name).symlink_to(entry)
-    (home / "bin" / "jmeter").write_text(f'#!/bin/sh\nunset JDK_JAVA_OPTIONS\nexec "{real}/bin/jmeter" "$@"\n')
-    (home / "bin" / "jmeter").chmod(0o755)
-    monkeypatch.setattr(toolchain, "ensure_jmeter", lambda: home)
-    code, output, _ = drive(jmx(request()), "")
-    assert code == 3
-    assert "JMeter ran without the agent that watches its connections" in output
-
-
-def test_java_options_of_the_user_are_kept(drive, monkeypatch):
-    monkeypatch.setitem(os.environ, "JDK_JAVA_OPTIONS", "-Dshop.answer=42")
-    plan = jmx(request() + script("JSR223Sampler", "Answer", 'System.getProperty("shop.answer") == "42" ?: 1 / 0'))
-    _, output, directory = drive(plan, "scripts = true")
-    rows = (directory / "samples.jtl").read_text()
-    assert rows.count(",true,") == 2, output
-    assert ",false," not in rows
+    start = tmp_path / "another jmeter" / "bin" / "jmeter"
+    start.parent.mkdir(parents=True)
+    # Without its agent JMeter leaves no list of connections, and the fake one neither.
+    start.write_text(f'#!/bin/sh\nunset JDK_JAVA_OPTIONS\nexec "{FAKE_JMETER}/bin/jmeter" "$@"\n')
+    start.chmod(0o755)
+    done = run("--target", target, "--duration", "1", JMETER_HOME=str(start.parents[1]))
+    assert done.returncode == 3
+    assert "JMeter ran without the agent that watches its connections" in done.stdout

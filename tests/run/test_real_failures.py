@@ -2,6 +2,7 @@
 
 import json
 import re
+from collections import defaultdict
 from http.server import BaseHTTPRequestHandler
 
 import pytest
@@ -22,6 +23,7 @@ class Shop(BaseHTTPRequestHandler):
 
     def do_GET(self):
         self.count[0] += 1
+        self.sent[self.path].add(self.headers.get("traceparent"))
         code = 200 if self.path == "/page" else 500
         body = b"out of stock " * 100_000 if self.path == "/huge" else b"order %d failed" % self.count[0]
         self.send_response(code)
@@ -51,8 +53,8 @@ SHOP = TINY_PLAN.replace("tiny.jmx", "shop.jmx").replace('system = "tiny"\n', ""
 
 
 @pytest.fixture(scope="module")
-def failed_run(tmp_path_factory):
-    """One run in which two of three labels always fail: its directory."""
+def ran(tmp_path_factory):
+    """One run in which two of three labels always fail: its directory, and the traceparents of each path."""
     folder = tmp_path_factory.mktemp("failures")
     profile = TINY_PROFILE.replace("overrun_s = 1", "overrun_s = 30")
     for name, content in (("plans/shop.jmx", PLAN), ("plans/shop.toml", SHOP), ("env/local.toml", profile)):
@@ -60,11 +62,18 @@ def failed_run(tmp_path_factory):
         path.parent.mkdir(exist_ok=True)
         path.write_text(content)
     reports = folder / "reports"
-    with serving(Shop, count=[0]) as port:
+    sent = defaultdict(set)
+    with serving(Shop, count=[0], sent=sent) as port:
         places = ("--home", folder, "--reports", reports)
         arguments = ("--plan", "shop", "--target", f"http://127.0.0.1:{port}", "--users", "4", "--duration", "3")
         command("scripts/run", *arguments, *places, JMETER_HOME=str(toolchain.ensure_jmeter()))
-    return reports / "shop" / "run-01_1"
+    return reports / "shop" / "run-01_1", sent
+
+
+@pytest.fixture
+def failed_run(ran):
+    """The directory of the run."""
+    return ran[0]
 
 
 def test_the_first_three_failures_of_each_cause_are_stored_whatever_their_number(failed_run):
@@ -101,3 +110,10 @@ def test_a_token_that_a_response_names_is_nowhere_in_the_files(failed_run):
     assert failed_run / "failures.jsonl" in files
     assert [path.name for path in files if TOKEN.encode() in path.read_bytes()] == []
     assert not (failed_run / ".exchanges.jsonl").exists()
+
+
+def test_without_trace_no_request_carries_the_header_and_the_jtl_has_no_column(ran):
+    directory, sent = ran
+    assert [sent[path] for path in ("/page", "/order", "/huge")] == [{None}] * 3
+    assert "trace_id" not in (directory / "samples.jtl").read_text().partition("\n")[0]
+    assert "Slowest samples" not in directory.with_suffix(".md").read_text()

@@ -2,9 +2,6 @@
 
 import csv
 import json
-import os
-import subprocess
-import sys
 import time
 import tomllib
 from http.server import BaseHTTPRequestHandler
@@ -15,7 +12,7 @@ from harness.base import toolchain
 from tests.support.commands import command
 from tests.support.local_server import serving
 from tests.support.off_host import element, host, request, text
-from tests.support.paths import ROOT
+from tests.support.processes import interrupted_after
 from tests.support.tiny import TINY_PROFILE, check_short_run
 
 pytestmark = pytest.mark.real
@@ -101,10 +98,8 @@ def used(tmp_path_factory):
     with serving(Shop) as port:
         target = ("--plan", "shop", "--target", f"http://127.0.0.1:{port}", *places)
         checked = command("scripts/check", *target, JMETER_HOME=jmeter)
-        ran = subprocess.run(
-            [sys.executable, str(ROOT / "scripts/run"), *map(str, target), "--reports", str(folder / "reports")],
-            capture_output=True, text=True, check=False, env={**os.environ, "JMETER_HOME": jmeter}, timeout=120,
-        )  # fmt: skip
+        with interrupted_after(120):
+            ran = command("scripts/run", *target, "--reports", folder / "reports", JMETER_HOME=jmeter)
     return folder, init, checked, ran
 
 

@@ -35,15 +35,27 @@ def real(home, start_run):
     return start
 
 
+@pytest.fixture
+def to_the_end(home, run):
+    """Run scripts/run on the same plan to its end; return its exit code and what it prints."""
+    (home / "plans" / "tiny.jmx").write_text(DUMMY_JMX)
+    jmeter = str(toolchain.ensure_jmeter())
+
+    def ended(*arguments: str) -> tuple[int, str]:
+        done = run(*arguments, JMETER_HOME=jmeter)
+        return done.returncode, done.stdout + done.stderr
+
+    return ended
+
+
 def finish(process: subprocess.Popen[str]) -> str:
     out, err = process.communicate(timeout=120)
     return out + err
 
 
-def test_every_sample_of_jmeter_is_in_the_report_with_the_configured_columns(real, target, tmp_path):
-    process = real("--target", target, "--users", "4", "--duration", "5")
-    text = finish(process)
-    assert process.returncode == 0, text
+def test_every_sample_of_jmeter_is_in_the_report_with_the_configured_columns(to_the_end, target, tmp_path):
+    code, text = to_the_end("--target", target, "--users", "4", "--duration", "5")
+    assert code == 0, text
     directory = tmp_path / "reports" / "tiny" / "run-01_1"
     with (directory / "samples.jtl").open(newline="") as lines:
         rows = list(csv.DictReader(lines))
@@ -65,10 +77,9 @@ def test_every_sample_of_jmeter_is_in_the_report_with_the_configured_columns(rea
     assert {f"jmeter-plugins-{name}" for name in ("casutg", "cmn-jmeter", "tst", "dummy")} <= set(versions)
 
 
-def test_an_open_load_starts_as_many_users_as_its_rate_says(real, target, tmp_path):
-    process = real("--target", target, "--rate", "10", "--duration", "6")
+def test_an_open_load_starts_as_many_users_as_its_rate_says(to_the_end, target, tmp_path):
     # Each arrival runs the loop until its time is over in this plan, so users are counted, not samples.
-    text = finish(process)
+    _, text = to_the_end("--target", target, "--rate", "10", "--duration", "6")
     threads = set()
     with (tmp_path / "reports" / "tiny" / "run-01_1" / "samples.jtl").open(newline="") as lines:
         threads = {row["threadName"] for row in csv.DictReader(lines)}
@@ -89,14 +100,13 @@ def test_ctrl_c_stops_a_real_jmeter_gracefully(real, target, tmp_path, load):
     assert processes_of(tmp_path) == []
 
 
-def test_a_missing_plugin_is_refused_with_its_class_and_nothing_is_started(real, home, target, tmp_path):
+def test_a_missing_plugin_is_refused_with_its_class_and_nothing_is_started(to_the_end, home, target, tmp_path):
     plan = home / "plans" / "tiny.jmx"
     plan.write_text(DUMMY_JMX.replace("kg.apc.jmeter.samplers.DummySampler", "kg.apc.jmeter.samplers.GoneSampler"))
     toml = home / "plans" / "tiny.toml"
     toml.write_text(f"{toml.read_text()}[allow]\nother_protocols = true\n")  # nobody knows what the plugin does
-    process = real("--target", target)
-    text = finish(process)
-    assert process.returncode == 2, text
+    code, text = to_the_end("--target", target)
+    assert code == 2, text
     assert "needs the Java class kg.apc.jmeter.samplers.GoneSampler" in text
     assert not (tmp_path / "reports" / "tiny").exists()
 
@@ -116,7 +126,7 @@ def test_kill_9_of_the_harness_ends_a_real_jmeter_and_the_last_row_is_whole(real
     assert "could not be used" not in done.stdout
 
 
-def test_jmeter_runs_the_plan_with_its_secrets_and_none_is_stored_in_any_spelling(real, home, target, tmp_path):
+def test_jmeter_runs_the_plan_with_its_secrets_and_none_is_stored_in_any_spelling(to_the_end, home, target, tmp_path):
     fixed, own = "p&ss<w\"o'rd-1", "ключ & 2"
     message = "${__groovy(vars.get('fixed'))} ${__urlencode(${__P(password,)})} ${__escapeXml(${__P(password,)})}"
     variables = (
@@ -136,8 +146,7 @@ def test_jmeter_runs_the_plan_with_its_secrets_and_none_is_stored_in_any_spellin
     (home / "plans" / "tiny.jmx").write_text(text.replace(">201<", f">{code}<"))
     plan = home / "plans" / "tiny.toml"
     plan.write_text(f"{plan.read_text()}[properties]\npassword = {json.dumps(own)}\n")
-    process = real("--target", target, "--users", "1", "--duration", "2")
-    finish(process)
+    to_the_end("--target", target, "--users", "1", "--duration", "2")
     directory = tmp_path / "reports" / "tiny" / "run-01_1"
     with (directory / "samples.jtl").open(newline="") as rows:
         row = next(csv.DictReader(rows))
@@ -147,13 +156,12 @@ def test_jmeter_runs_the_plan_with_its_secrets_and_none_is_stored_in_any_spellin
 
 
 @pytest.mark.parametrize("load", [("--users", "3"), ("--rate", "30")])
-def test_a_stop_condition_ends_jmeter_gracefully_with_all_its_samples(real, home, target, tmp_path, load):
+def test_a_stop_condition_ends_jmeter_gracefully_with_all_its_samples(to_the_end, home, target, tmp_path, load):
     jmx = home / "plans" / "tiny.jmx"
     jmx.write_text(DUMMY_JMX.replace('"SUCCESFULL">true', '"SUCCESFULL">${__P(scheme,)}'))  # http: not true
     arguments = (*load, "--duration", "60", "--stop", "errors>50% for 2s", "--goal", "Pay: p90<2s")
-    process = real("--target", target, *arguments)
-    text = finish(process)
-    assert process.returncode == 1, text
+    code, text = to_the_end("--target", target, *arguments)
+    assert code == 1, text
     facts = run_json(tmp_path / "reports")
     assert facts["stopped_early"].startswith("errors above 50 % for 2 s; errors 100.00 % in the last second")
     assert (facts["exit_codes"], facts["stop_reasons"], facts["took_s"] < 30) == ({"jmeter": 0}, [], True)

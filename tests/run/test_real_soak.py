@@ -10,7 +10,10 @@ from harness.metrics.growth import GROWS, STEADY, growths
 from harness.run.directory import RunDirectory
 from harness.system.heap import heap_after_gc, read_heaps
 from harness.system.histograms import forced_ms, read_histograms
-from tests.support.tiny import arguments_of_run, start_script
+from tests.support.commands import command
+from tests.support.paths import FAKE_JMETER
+from tests.support.processes import QUICK_JAVA, interrupted_after
+from tests.support.tiny import arguments_of_run
 
 LEAK_PER_S, GARBAGE_PER_S = 4_000_000, 100_000_000
 HEAP_MB = 256
@@ -22,10 +25,10 @@ def test_a_soak_finds_the_leak_its_class_and_its_end_and_no_leak_where_there_is_
     manifest = system_toml(LEAK_PER_S, GARBAGE_PER_S, HEAP_MB)
     (home / "systems" / "tiny" / "system.toml").write_text(manifest)
     arguments = arguments_of_run(home, tmp_path, ["--soak", "--duration", str(DURATION_S)])
-    process = start_script("run", arguments, tmp_path, "works", {})
-    text, _ = process.communicate(timeout=120)
+    with interrupted_after(120):
+        done = command("scripts/run", *arguments, JMETER_HOME=str(FAKE_JMETER), **QUICK_JAVA)
     directory = RunDirectory(tmp_path / "reports" / "tiny" / "run-01_1")
-    assert directory.summary_json.is_file(), text
+    assert directory.summary_json.is_file(), done.stdout + done.stderr
 
     summary = json.loads(directory.summary_json.read_text())
     heaps = {heap["process"]: heap for heap in summary["observed"]["live_heaps"]}

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import subprocess
 from collections.abc import Callable
 from pathlib import Path
 
@@ -12,7 +11,10 @@ import pytest
 from harness.base.errors import UsageError
 from harness.cli import main
 from harness.run.request import Names, Request, resolve_request
-from tests.support.tiny import TINY_JMX, Run, Start, arguments_of_run, start_script
+from tests.support.commands import command
+from tests.support.paths import FAKE_JMETER
+from tests.support.processes import interrupted_after
+from tests.support.tiny import SWEEP, TINY_JMX, Run, arguments_of_run
 
 
 @pytest.fixture
@@ -31,13 +33,16 @@ def home(home: Path) -> Path:
 
 
 @pytest.fixture
-def start(home: Path, tmp_path: Path) -> Start:
-    """Start a command on the tiny plan; its output is captured as text."""
+def finished(home: Path, tmp_path: Path) -> Callable[..., tuple[int, str]]:
+    """Run a command on the tiny plan with the fake JMeter; return its exit code and its output."""
 
-    def started(script: str, *arguments: str) -> subprocess.Popen[str]:
-        return start_script(script, arguments_of_run(home, tmp_path, arguments), tmp_path, "works", {})
+    def to_the_end(script: str, *arguments: str) -> tuple[int, str]:
+        given = arguments_of_run(home, tmp_path, arguments)
+        with interrupted_after(120):
+            done = command(f"scripts/{script}", *given, JMETER_HOME=str(FAKE_JMETER))
+        return done.returncode, done.stdout + done.stderr
 
-    return started
+    return to_the_end
 
 
 def resolved(home: Path, text: str, target: str | None = None, properties: str | None = None) -> Request:
@@ -137,8 +142,7 @@ def test_a_run_records_what_was_set_and_its_comparison_names_the_difference(tmp_
 def test_a_sweep_sets_each_of_its_levels_and_resumes_with_what_was_set(
     tmp_path: Path, finished: Callable[..., tuple[int, str]]
 ) -> None:
-    command = ("sweep", "--users", "1,2", "--duration", "2", "--warmup", "0", "--set", "size=4")
-    code, out = finished(*command)
+    code, out = finished("sweep", *SWEEP, "--set", "size=4")
     assert code in (0, 3), out
     folder = tmp_path / "reports" / "tiny"
     assert json.loads((folder / "sweep-01.json").read_text())["given"] == {"set": "size=4"}

@@ -2,17 +2,15 @@
 
 import csv
 import json
-import os
-import subprocess
-import sys
 from collections import Counter
 from http.server import SimpleHTTPRequestHandler
 
 import pytest
 
 from harness.base import toolchain
+from tests.support.commands import command
 from tests.support.local_server import serving
-from tests.support.paths import ROOT
+from tests.support.processes import interrupted_after
 from tests.support.several import BROWSE, BUY, HEAD, SPIKE, group, sampler, several_jmx
 from tests.support.tiny import TINY_PROFILE, check_short_run
 
@@ -50,11 +48,9 @@ def ran(tmp_path_factory):
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text)
     places = ["--home", str(folder / "home"), "--reports", str(folder / "reports"), "--build", str(folder / "build")]
-    command = [sys.executable, str(ROOT / "scripts" / "run"), "--plan", "tiny", *places]
-    environment = {**os.environ, "JMETER_HOME": str(toolchain.ensure_jmeter())}
-    with serving(SimpleHTTPRequestHandler) as port:  # no sampler asks it
-        command += ["--target", f"http://127.0.0.1:{port}"]
-        done = subprocess.run(command, capture_output=True, text=True, check=False, env=environment, timeout=120)
+    with serving(SimpleHTTPRequestHandler) as port, interrupted_after(120):  # no sampler asks it
+        arguments = ("--plan", "tiny", *places, "--target", f"http://127.0.0.1:{port}")
+        done = command("scripts/run", *arguments, JMETER_HOME=str(toolchain.ensure_jmeter()))
     assert done.returncode == 0, done.stdout + done.stderr
     return folder / "reports" / "tiny" / "run-01_1"
 

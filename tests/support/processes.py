@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import os
 import select
+import signal
 import subprocess
+import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +31,17 @@ def wait_for(condition, seconds: float = 20.0):
             return value
         time.sleep(0.05)
     raise AssertionError(f"not within {seconds} s")
+
+
+@contextmanager
+def interrupted_after(seconds: float) -> Iterator[None]:
+    """Interrupt this process as Ctrl-C does when the block takes longer: for a command that runs in it."""
+    timer = threading.Timer(seconds, os.kill, (os.getpid(), signal.SIGINT))
+    timer.start()
+    try:
+        yield
+    finally:
+        timer.cancel()
 
 
 def output_until(process: subprocess.Popen[str], text: str, seconds: float = 20.0) -> str:

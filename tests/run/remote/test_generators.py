@@ -76,20 +76,41 @@ def two(keys, tmp_path_factory) -> Iterator[tuple[tuple[str, Path], ...]]:
 
 
 @pytest.fixture
-def shared(home, start_run, keys, target) -> Callable[..., subprocess.Popen]:
-    """Start scripts/run on the shared plan with the JMeter of `make setup` and these generators."""
+def shared(home, keys, target) -> Callable[..., tuple[tuple[str, ...], dict[str, str]]]:
+    """Return a function: the arguments and the environment of a run of the shared plan with these generators."""
     (home / "plans" / "tiny.jmx").write_text(SHARED_JMX)
     (home / "plans" / "data").mkdir()
     (home / "plans" / "data" / "codes.csv").write_text("code\n" + "".join(f"c{number}\n" for number in range(9999)))
     profile = home / "env" / "local.toml"
     profile.write_text(profile.read_text().replace("overrun_s = 30", "overrun_s = 90"))
 
-    def start(remotes: str, *arguments: str, **environment: str) -> subprocess.Popen:
+    def of(remotes: str, *arguments: str, **environment: str) -> tuple[tuple[str, ...], dict[str, str]]:
         variables = {"JMETER_HOME": str(toolchain.ensure_jmeter()), **environment}
-        command = ("--target", target, "--remotes", remotes, "--keys", str(keys), *arguments)
-        return start_run(*command, **variables)
+        return ("--target", target, "--remotes", remotes, "--keys", str(keys), *arguments), variables
 
-    return start
+    return of
+
+
+@pytest.fixture
+def start(shared, start_run) -> Callable[..., subprocess.Popen]:
+    """Start scripts/run on the shared plan with the JMeter of `make setup` and these generators."""
+
+    def started(remotes: str, *more: str) -> subprocess.Popen:
+        arguments, variables = shared(remotes, *more)
+        return start_run(*arguments, **variables)
+
+    return started
+
+
+@pytest.fixture
+def ended(shared, run) -> Callable[..., subprocess.CompletedProcess]:
+    """Run it to its end."""
+
+    def to_the_end(remotes: str, *more: str, **environment: str) -> subprocess.CompletedProcess:
+        arguments, variables = shared(remotes, *more, **environment)
+        return run(*arguments, **variables)
+
+    return to_the_end
 
 
 def rows_of(reports: Path) -> list[dict[str, str]]:
@@ -97,12 +118,11 @@ def rows_of(reports: Path) -> list[dict[str, str]]:
         return list(csv.DictReader(lines))
 
 
-def test_two_generators_divide_the_users_use_each_line_once_and_lose_no_sample(shared, two, tmp_path):
+def test_two_generators_divide_the_users_use_each_line_once_and_lose_no_sample(ended, two, tmp_path):
     (first, _), (second, _) = two
     # 6 s: on a busy machine the second generator begins some seconds after the first one, and all users count at once.
-    process = shared(f"{first},{second}", "--users", "5", "--loops", "120")
-    out, err = process.communicate(timeout=90)
-    assert process.returncode == 0, out + err
+    done = ended(f"{first},{second}", "--users", "5", "--loops", "120")
+    assert done.returncode == 0, done.stdout + done.stderr
     rows = rows_of(tmp_path / "reports")
     users = Counter(row["threadName"] for row in rows)
     assert set(users.values()) == {120}
@@ -128,7 +148,7 @@ def test_two_generators_divide_the_users_use_each_line_once_and_lose_no_sample(s
     assert figures(replace(merged, verdict=whole.verdict), without) == figures(whole, without)
 
 
-def test_an_unusable_generator_is_named_at_once_and_nothing_is_left(shared, two, tmp_path):
+def test_an_unusable_generator_is_named_at_once_and_nothing_is_left(ended, two, tmp_path):
     (first, _), _ = two
     other_keys = tmp_path / "other-keys"
     command = [sys.executable, str(ROOT / "scripts" / "generator-keys"), "--keys", str(other_keys)]
@@ -143,18 +163,17 @@ def test_an_unusable_generator_is_named_at_once_and_nothing_is_left(shared, two,
         (f"{first}: it does not speak SSL with the keys", first, ("--keys", str(other_keys)), {}),
         (f"{first}: it also has lib/ext/{jar.name}", first, (), {"JMETER_HOME": str(fewer)}),
     ):
-        process = shared(remotes, *arguments, **environment)
-        _, err = process.communicate(timeout=60)
-        assert f"generator {message}" in err
-        assert process.returncode == 3
-        assert len(err.strip().splitlines()) == 1
+        done = ended(remotes, *arguments, **environment)
+        assert f"generator {message}" in done.stderr
+        assert done.returncode == 3
+        assert len(done.stderr.strip().splitlines()) == 1
     assert not list((tmp_path / "reports").rglob("run-*"))
 
 
-def test_generators_stop_and_become_free_when_their_harness_is_killed(shared, two, tmp_path):
+def test_generators_stop_and_become_free_when_their_harness_is_killed(start, two, tmp_path):
     (first, log), _ = two
     before = log.read_text().count("free")
-    process = shared(first, "--users", "2", "--duration", "60")
+    process = start(first, "--users", "2", "--duration", "60")
     samples_under_way(tmp_path, 5, 150)
     process.kill()
     process.communicate()
@@ -165,14 +184,13 @@ def test_generators_stop_and_become_free_when_their_harness_is_killed(shared, tw
     wait_for(lambda: not [path for path in (tmp_path / "reports").rglob("*") if path.is_symlink()], 15)
 
 
-def test_a_stop_condition_ends_the_load_of_all_generators_and_their_failures_are_stored(shared, home, two, tmp_path):
+def test_a_stop_condition_ends_the_load_of_all_generators_and_their_failures_are_stored(ended, home, two, tmp_path):
     (first, _), (second, _) = two
     failing = SHARED_JMX.replace('"SUCCESFULL">true', '"SUCCESFULL">false')
     (home / "plans" / "tiny.jmx").write_text(failing.replace("${code}", "from ${__P(generator,)}"))
     # Throughput is watched while both users are active: on a busy machine one begins some seconds after the other.
-    process = shared(f"{first},{second}", "--users", "2", "--loops", "2000", "--stop", "throughput<900/s for 2s")
-    out, err = process.communicate(timeout=180)
-    assert process.returncode == 1, out + err
+    done = ended(f"{first},{second}", "--users", "2", "--loops", "2000", "--stop", "throughput<900/s for 2s")
+    assert done.returncode == 1, done.stdout + done.stderr
     facts = run_json(tmp_path / "reports")
     assert facts["stopped_early"].startswith("throughput below 900 req/s for 2 s; throughput ")
     assert (facts["exit_codes"], facts["stop_reasons"]) == ({"jmeter": 0}, [])
@@ -199,15 +217,15 @@ rate_per_s = 10
 """
 
 
-def test_two_generators_divide_each_of_several_loads(shared, home, two, tmp_path):
+def test_two_generators_divide_each_of_several_loads(ended, home, two, tmp_path):
     (first, _), (second, _) = two
     (home / "plans" / "tiny.jmx").write_text(several_jmx(BROWSE, SPIKE, BUY))
     (home / "plans" / "tiny.toml").write_text(SEVERAL)
-    process = shared(f"{first},{second}")
-    out, err = process.communicate(timeout=90)
+    done = ended(f"{first},{second}")
+    text = done.stdout + done.stderr
     # On a busy machine the second generator begins seconds later: users were never all active at once, or for seconds
     # none was.
-    assert process.returncode == 0 or re.search("not the requested|: no sample ended for ", out), out + err
+    assert done.returncode == 0 or re.search("not the requested|: no sample ended for ", done.stdout), text
     rows = rows_of(tmp_path / "reports")
     users = Counter(
         (row["threadName"].rpartition(" ")[0], row["threadName"]) for row in rows if "Buy" not in row["threadName"]
@@ -236,17 +254,16 @@ class Shop(BaseHTTPRequestHandler):
         pass
 
 
-def test_the_trace_ids_of_remote_requests_are_in_the_jtl_and_the_report(shared, home, two, tmp_path):
+def test_the_trace_ids_of_remote_requests_are_in_the_jtl_and_the_report(ended, home, two, tmp_path):
     (first, _), (second, _) = two
     requests = request(name="Page", path="/page") + request(name="Broken", path="/broken")
     (home / "plans" / "tiny.jmx").write_text(jmx(requests))
     seen = []
     with serving(Shop, seen=seen) as port:
         arguments = ("--target", f"http://127.0.0.1:{port}", "--users", "2", "--loops", "3", "--trace")
-        process = shared(f"{first},{second}", *arguments)
-        out, err = process.communicate(timeout=90)
+        done = ended(f"{first},{second}", *arguments)
     # Every second request fails; on a busy machine one user is done before the other begins.
-    assert process.returncode in (1, 3), out + err
+    assert done.returncode in (1, 3), done.stdout + done.stderr
     rows = rows_of(tmp_path / "reports")
     assert sorted((row["label"], row["trace_id"]) for row in rows) == sorted(
         (path.removeprefix("/").capitalize(), trace_id) for path, trace_id in seen
@@ -267,9 +284,9 @@ def server_at(address: str) -> psutil.Process:
     return server
 
 
-def test_a_run_ends_and_names_a_generator_that_hangs(shared, two, tmp_path):
+def test_a_run_ends_and_names_a_generator_that_hangs(start, two, tmp_path):
     (first, _), (second, log) = two
-    process = shared(f"{first},{second}", "--users", "2", "--duration", "60")
+    process = start(f"{first},{second}", "--users", "2", "--duration", "60")
     samples_under_way(tmp_path, 5, 150)
     server_at(second).suspend()
     try:
@@ -281,10 +298,10 @@ def test_a_run_ends_and_names_a_generator_that_hangs(shared, two, tmp_path):
     wait_for(lambda: log.read_text().rstrip().endswith("free"), 20)
 
 
-def test_a_run_ends_keeps_its_samples_and_names_a_generator_that_dies(shared, two, tmp_path):
+def test_a_run_ends_keeps_its_samples_and_names_a_generator_that_dies(start, two, tmp_path):
     # The last one of the module: it costs the second generator.
     (first, _), (second, log) = two
-    process = shared(f"{first},{second}", "--users", "2", "--duration", "60")
+    process = start(f"{first},{second}", "--users", "2", "--duration", "60")
     samples_under_way(tmp_path, 5, 150)
     server_at(second).kill()
     out, err = process.communicate(timeout=60)
