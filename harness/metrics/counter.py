@@ -23,6 +23,7 @@ from harness.metrics.causes import cause_of
 from harness.metrics.counter_process import CounterError, Frames, Program, counter
 from harness.metrics.figures import LabelCounts
 from harness.metrics.histogram import Histogram
+from harness.metrics.shared_counter import current
 from harness.metrics.tally import LabelKey, SampleTally, Scope, group_of
 from harness.metrics.timeline import SecondSeries, Source
 
@@ -30,6 +31,8 @@ from harness.metrics.timeline import SecondSeries, Source
 _READER_BYTES = 16 * 1024
 # The amount that one core counts at a time.
 _PART_BYTES = 16 * 1024 * 1024
+# A file of this many slices, or a part of so many. A window reads one or two of them again where each batch begins.
+_SLICES, _SLICES_OF_PART = 512, 32
 _TIME_BITS = 30
 _TIME_MASK = (1 << _TIME_BITS) - 1
 _LOW = (1 << 32) - 1
@@ -101,8 +104,16 @@ def _task(file: CsvFile, scope: Scope, part_bytes: int) -> str:
         str(scope.with_timeline).lower(),
         scope.batch_count or 1,
         ",".join(f"x{group.encode().hex()}" for group in scope.thread_groups) or "-",
+        _slice_bytes(file, scope, part_bytes),
     )
     return " ".join(map(str, words))
+
+
+def _slice_bytes(file: CsvFile, scope: Scope, part_bytes: int) -> int:
+    """Return the length of the slices whose counts the program keeps for a window of the file; 0 for none."""
+    if not scope.then_window or scope.window_ms or scope.thread_groups or current() is None:
+        return 0
+    return max(part_bytes // _SLICES_OF_PART, file.size_bytes // _SLICES)
 
 
 def _follow(frames: Frames, plain: _PlainReader, report: Callable[[int, int], None]) -> bytes:

@@ -48,18 +48,18 @@ def each_sample(inputs: Sequence[Input], columns: Sequence[str] | None = None) -
 def read_tally(
     inputs: Sequence[Input],
     once_labels: Sequence[str] = (),
-    window_ms: tuple[int, int] | None = None,
     columns: Sequence[str] | None = None,
-    batch_count: int = 0,
     with_timeline: bool = True,
+    then_window: bool = False,
 ) -> tuple[SampleTally, Dropped]:
     """Return the tally of one run's JTLs, one per load generator, and the dropped records.
 
-    `columns` are used for files without a header line; `batch_count` is the number of batches of the window; the tally
-    has a timeline only with `with_timeline`. Progress goes to standard error. UsageError when a file is unreadable, is
-    not a JTL, or changes while it is read.
+    `columns` are used for files without a header line; the tally has a timeline only with `with_timeline`; with
+    `then_window` a window of them is counted next. Progress goes to standard error. UsageError when a file is unreadable,
+    is not a JTL, or changes while it is read.
     """
-    return count_samples(inputs, Scope(tuple(once_labels), 0, window_ms, batch_count, with_timeline), columns)
+    scope = Scope(tuple(once_labels), with_timeline=with_timeline, then_window=then_window)
+    return count_samples(inputs, scope, columns)
 
 
 @shared_counter()
@@ -122,7 +122,8 @@ def _tally(
         if len(head) == _LARGE_BYTES:
             from harness.metrics.large_files import unpacked_tally
 
-            return unpacked_tally(file, head, given.name, scope, columns, progress)
+            # The window is counted in another copy.
+            return unpacked_tally(file, head, given.name, replace(scope, then_window=False), columns, progress)
         return plain_tally(
             parse(io.BytesIO(head), given.name, dropped := Dropped(), columns), file, scope, progress
         ), dropped

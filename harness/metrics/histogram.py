@@ -56,8 +56,9 @@ class Histogram:
         if not self.counts:
             self.counts.update(counts)
             return
-        for value_ms, count in counts.items():
-            self.add(value_ms, count)
+        own = self.counts
+        for value_ms, count in counts.items():  # a call of `add` for each would take twice as long
+            own[value_ms] = own.get(value_ms, 0) + count
 
     @property
     def count(self) -> int:

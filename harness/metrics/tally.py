@@ -107,7 +107,7 @@ class Scope:
     """Which samples of a file are counted, and how: the arguments of SampleTally.
 
     `with_timeline` is False when nobody needs the timeline: then times per interval are not counted. The samples of
-    each of the `thread_groups` are also counted apart.
+    each of the `thread_groups` are also counted apart. With `then_window`, a window of the same files is likely to be counted next.
     """
 
     once_labels: tuple[str, ...] = ()
@@ -116,6 +116,7 @@ class Scope:
     batch_count: int = 0
     with_timeline: bool = True
     thread_groups: tuple[str, ...] = ()
+    then_window: bool = False
 
     def tally(self) -> SampleTally:
         """Return an empty tally."""
@@ -129,10 +130,11 @@ class SampleTally:
     """Adds up samples; the merged tallies of all parts equal the tally of the whole.
 
     `file` is the number of the samples' file. `labels` are counted per source: the users of several load generators add
-    up. With `window_ms`, only samples that end within it (first millisecond included, last excluded) are counted. With
-    `batch_count`, samples are also counted per batch, that is, in this many equal parts of the window. Without
-    `with_timeline` the times per interval are not counted. `by_thread_group` has the tallies of single thread groups,
-    whose active users are their own.
+    up. With `window_ms`, only samples that end within it (first millisecond included, last excluded) are counted, and
+    only in `labels` and `batches`: a window has no codes, kinds of error or seconds of its own. With `batch_count`,
+    samples are also counted per batch, that is, in this many equal parts of the window. Without `with_timeline` the
+    times per interval are not counted. `by_thread_group` has the tallies of single thread groups, whose active users
+    are their own.
     """
 
     def __init__(
@@ -195,12 +197,14 @@ class SampleTally:
             counts.first_ms = start_ms
         if end_ms > counts.last_ms:
             counts.last_ms = end_ms
+        if self.first_ms is None or start_ms < self.first_ms:
+            self.first_ms = start_ms
+        if self.window_ms:
+            return key
         self.add_code((label, code, is_transaction), sample_count, error_count)
         if error_count:
             cause, example = cause_of(failure, message)
             self.add_kind((label, code, cause), error_count, start_ms, start_ms, example)
-        if self.first_ms is None or start_ms < self.first_ms:
-            self.first_ms = start_ms
         if key[0] in (LOAD, ONCE):
             second_series = self.transactions if is_transaction else self.requests
             second_series.add(end_ms, elapsed_ms, sample_count, error_count, users, source)

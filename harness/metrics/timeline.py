@@ -9,6 +9,7 @@ from typing import ClassVar, NamedTuple
 from harness.base.units import MS_PER_S
 from harness.metrics.histogram import Histogram
 from harness.metrics.metric import AVERAGE, TIME_KEYS, elapsed_metrics
+from harness.metrics.per_second import SecondCounts, SecondUsers
 from harness.metrics.window import SecondFigures
 
 # A chart has at most this many points. Longer runs, and runs with too many distinct times, have wider buckets.
@@ -50,12 +51,12 @@ class Source(NamedTuple):
 class SecondSeries:
     """Counts per second of the samples' ends: exact, and mergeable across parts and files.
 
-    `seconds` contains [samples, errors, sum of elapsed ms]; `users` the most active users by source and second;
+    `seconds` contains samples, errors and the sum of elapsed ms; `users` the most active users by source and second;
     `buckets` the counts per elapsed ms in intervals of `bucket_s` seconds, a power of two; none without `with_times`.
     """
 
-    seconds: dict[int, list[int]] = field(default_factory=dict)
-    users: dict[Source, dict[int, int]] = field(default_factory=dict)
+    seconds: SecondCounts = field(default_factory=SecondCounts)
+    users: dict[Source, SecondUsers] = field(default_factory=dict)
     bucket_s: int = 1
     buckets: dict[int, Histogram] = field(default_factory=dict)
     with_times: bool = True
@@ -65,7 +66,7 @@ class SecondSeries:
     ) -> None:
         """Count a row; `all_threads` is the number of active users of its load generator when it ended."""
         second = end_ms // MS_PER_S
-        self.add_second(second, sample_count, error_count, elapsed_ms)
+        self.seconds.add(second, sample_count, error_count, elapsed_ms)
         if self.with_times:
             self.add_time(second, elapsed_ms // sample_count, sample_count)
         if all_threads is not None:
@@ -73,21 +74,14 @@ class SecondSeries:
 
     def add_second(self, second: int, sample_count: int, error_count: int, elapsed_sum_ms: int) -> None:
         """Count samples that ended in a second."""
-        figures = self.seconds.get(second)
-        if figures is None:
-            figures = self.seconds[second] = [0, 0, 0]
-        figures[0] += sample_count
-        figures[1] += error_count
-        figures[2] += elapsed_sum_ms
+        self.seconds.add(second, sample_count, error_count, elapsed_sum_ms)
 
     def add_users(self, source: Source, second: int, users: int) -> None:
         """Record the users active in a second."""
         by_second = self.users.get(source)
         if by_second is None:
-            by_second = self.users[source] = {}
-        most = by_second.get(second)
-        if most is None or users > most:
-            by_second[second] = users
+            by_second = self.users[source] = SecondUsers()
+        by_second.raise_to(second, users)
 
     def add_time(self, second: int, elapsed_ms: int, count: int) -> None:
         """Count samples with one elapsed time that ended in a second."""
@@ -127,10 +121,8 @@ class SecondSeries:
     @property
     def span_s(self) -> tuple[int, int] | None:
         """Return the first and last second in which a sample ended; None without samples or for an impossible span."""
-        if not self.seconds:
-            return None
-        first, last = min(self.seconds), max(self.seconds)
-        return (first, last) if last - first <= SPAN_MAX_S else None
+        span_s = self.seconds.span_s
+        return span_s if span_s and span_s[1] - span_s[0] <= SPAN_MAX_S else None
 
     def active_users(self, first_s: int, last_s: int) -> list[int | None]:
         """Return the active users of each second: the last known number of each load generator, added up.
@@ -139,19 +131,21 @@ class SecondSeries:
         """
         total: list[int | None] = [None] * (last_s - first_s + 1)
         for by_second in self.users.values():
-            users = 0
-            for second in range(max(first_s, min(by_second)), min(last_s, max(by_second)) + 1):
-                users = by_second.get(second, users)
-                total[second - first_s] = (total[second - first_s] or 0) + users
+            users, (begin_s, end_s) = 0, by_second.span_s or (last_s, first_s)
+            begin_s = max(first_s, begin_s)
+            for index, known in enumerate(by_second.between(begin_s, min(last_s, end_s)), begin_s - first_s):
+                users = users if known is None else known
+                total[index] = (total[index] or 0) + users
         return total
 
     def by_second(self, first_s: int, last_s: int) -> list[SecondFigures]:
         """Return the metrics of each second from the first to the last, both included."""
         users = self.active_users(first_s, last_s)
-        figures = (self.seconds.get(second, (0, 0, 0)) for second in range(first_s, last_s + 1))
         return [
             SecondFigures(sample_count, elapsed_sum_ms, active, error_count)
-            for (sample_count, error_count, elapsed_sum_ms), active in zip(figures, users, strict=True)
+            for (sample_count, error_count, elapsed_sum_ms), active in zip(
+                self.seconds.between(first_s, last_s), users, strict=True
+            )
         ]
 
     def timeline(self) -> Timeline | None:

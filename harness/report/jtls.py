@@ -75,7 +75,9 @@ def summary_of_jtls(inputs: Sequence[Input], counting: Counting | None = None) -
 def tally_of_jtls(inputs: Sequence[Input], counting: Counting) -> tuple[SampleTally, Dropped]:
     """Return the tally of whole JTLs and the dropped records; UsageError without a sample, or as `counting` says."""
     once_labels = counting.run.once_labels if counting.run else ()
-    tally, dropped = read_tally(inputs, once_labels, columns=counting.columns, with_timeline=counting.with_timeline)
+    tally, dropped = read_tally(
+        inputs, once_labels, counting.columns, counting.with_timeline, then_window=counting.window != WHOLE
+    )
     name = _name_of(tally)
     if counting.strict and dropped.count:
         raise UsageError(

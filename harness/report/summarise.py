@@ -343,6 +343,8 @@ def shown_series(second_series: SecondSeries) -> SecondSeries | None:
     bucket_s = second_series.bucket_s
     while sample_count * bucket_s < _SAMPLES_PER_POINT * passed_s and passed_s >= _POINTS_LEAST * 2 * bucket_s:
         bucket_s *= 2
+    if bucket_s == second_series.bucket_s:
+        return second_series
     wide = SecondSeries(bucket_s=bucket_s)
     wide.merge(second_series)
     return wide

@@ -1,12 +1,15 @@
 """The counter of large JTLs against the plain reader: the same tally of whatever file, torn anywhere."""
 
+import os
 import random
+from dataclasses import replace
 from itertools import pairwise
 
 import pytest
 
 from harness.base.errors import UsageError
 from harness.metrics.counter import CsvFile, count_file
+from harness.metrics.shared_counter import shared_counter
 from harness.metrics.tally import Scope
 from tests.support.counting import COLUMNS, FEWER, HEAD, lines_of, plain, same
 
@@ -164,26 +167,53 @@ def a_file(seed):
         for first, last in pairwise((0, 4, *range(16, 145, 16)))
     ],
 )
-def test_a_randomly_damaged_file_is_counted_as_by_the_plain_reader(seeds, tmp_path, program):
+@shared_counter()
+def test_a_randomly_damaged_file_and_its_window_are_counted_as_by_the_plain_reader(seeds, tmp_path, program):
     for seed in seeds:
         data = a_file(seed)
         path = tmp_path / f"{seed}.jtl"
         path.write_bytes(data)
-        window_ms = (1_700_000_050_000, 1_700_000_200_000) if seed % 4 == 0 else None
-        groups = ((), ("Users",), ("setUp Thread Group", "Users", "absent"))[seed % 3]
-        scope = Scope(("Search",), 3, window_ms, batch_count=20 if seed % 8 == 0 else 0, thread_groups=groups)
-        try:
-            expected, expected_dropped = plain(data, scope)
-        except UsageError as error:
-            with pytest.raises(UsageError) as found:
-                count_file(CsvFile(path, len(data), "x.jtl"), program, scope, None, lambda *_: None, part_bytes=5000)
-            assert str(found.value) == str(error), seed
-            continue
-        tally, dropped = count_file(
-            CsvFile(path, len(data), "x.jtl"), program, scope, None, lambda *_: None, part_bytes=5000
+        file = CsvFile(path, len(data), "x.jtl")
+        groups = ((), (), ("Users",), ("setUp Thread Group", "Users", "absent"))[seed % 4]
+        whole = Scope(("Search",), 3, thread_groups=groups, then_window=True)
+        begin_ms = 1_700_000_000_000 + 10_000 * (seed % 9)
+        window = replace(
+            whole, window_ms=(begin_ms, begin_ms + 150_000), batch_count=(20, 20, 0)[seed % 3], with_timeline=False
         )
-        same(tally, expected)
-        assert dropped == expected_dropped, seed
+        for scope in (whole, window):
+            try:
+                expected, expected_dropped = plain(data, scope)
+            except UsageError as error:
+                with pytest.raises(UsageError) as found:
+                    count_file(file, program, scope, None, lambda *_: None, part_bytes=5000)
+                assert str(found.value) == str(error), seed
+                continue
+            tally, dropped = count_file(file, program, scope, None, lambda *_: None, part_bytes=5000)
+            same(tally, expected)
+            assert dropped == expected_dropped, seed
+
+
+def test_a_window_reads_again_only_where_it_or_a_batch_begins_or_ends(tmp_path, program):
+    rows = [
+        b"%d,%d,%s,200,T 1-1,true,10,3,1,0\n" % (1_700_000_000_000 + 10 * place, place % 97, (b"Pay", b"Buy")[place % 2])
+        for place in range(20_000)
+    ]
+    data, path = HEAD + b"".join(rows), tmp_path / "x.jtl"
+    path.write_bytes(data)
+    file, at_ns = CsvFile(path, len(data), "x.jtl"), path.stat().st_mtime_ns
+    window = Scope(window_ms=(1_700_000_030_000, 1_700_000_130_000), batch_count=4, with_timeline=False)
+    # Between the first and the second batch of 25 s, and no JTL any more: nobody may look at it again.
+    spoiled = data.replace(b"".join(rows[3500:5000]), len(b"".join(rows[3500:5000])) * b"?")
+    with shared_counter():
+        count_file(file, program, Scope(then_window=True), None, lambda *_: None, part_bytes=100_000)
+        path.write_bytes(spoiled)
+        os.utime(path, ns=(at_ns, at_ns))
+        tally, dropped = count_file(file, program, window, None, lambda *_: None, part_bytes=100_000)
+        same(tally, plain(data, window)[0])
+        assert dropped.count == 0
+        os.utime(path, ns=(at_ns, at_ns + 1_000_000_000))
+        changed, _ = count_file(file, program, window, None, lambda *_: None, part_bytes=100_000)
+        same(changed, plain(spoiled, window)[0])
 
 
 @pytest.mark.real

@@ -20,6 +20,8 @@ final class Cell {
   long connectMs;
   long firstMs = Long.MAX_VALUE;
   long lastMs = -1;
+  /** The least end. */
+  long leastEndMs = Long.MAX_VALUE;
   /** The greatest start of failed rows. */
   long lastStartMs = -1;
   // What rows of several samples have beyond one sample, one error, and whole milliseconds for each.
@@ -49,5 +51,19 @@ final class Cell {
 
   long errorCount() {
     return isFailed() ? rowCount + moreErrors : 0;
+  }
+
+  /** Adds what it counts to a row of a table of entries, except single times; `missing` are the columns that the rows lack. */
+  void addTo(Table entries, int entry, long elapsedMs, int missing) {
+    entries.add(0, entry, elapsedMs);
+    entries.add(1, entry, errorCount());
+    entries.add(2, entry, receivedBytes);
+    entries.add(3, entry, sentBytes);
+    entries.add(4, entry, latencyMs);
+    entries.add(5, entry, connectMs);
+    entries.least(6, entry, firstMs);
+    entries.greatest(7, entry, lastMs);
+    entries.least(8, entry, offset);
+    entries.union(9, entry, missing);
   }
 }

@@ -6,6 +6,8 @@ import java.io.FileOutputStream;
 import java.io.IOException;
 import java.io.InputStreamReader;
 import java.nio.charset.StandardCharsets;
+import java.util.HashMap;
+import java.util.Map;
 import java.util.concurrent.ExecutionException;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
@@ -16,8 +18,10 @@ import java.util.concurrent.Executors;
  *
  * <p>The argument is the number of threads. Standard input has a line per task: the file's name (its bytes in
  * hexadecimal), its size, the window from and to (ms since 1970), the size of a part in bytes, whether times are also
- * counted per interval (true or false), the number of batches of the window (1: no batches), and the thread groups whose
- * samples are also counted apart (each an x and its UTF-8 bytes in hexadecimal, with commas between them; - for none).
+ * counted per interval (true or false), the number of batches of the window (1: no batches), the thread groups whose
+ * samples are also counted apart (each an x and its UTF-8 bytes in hexadecimal, with commas between them; - for none), and
+ * the bytes of a slice: of each slice the counts of its labels are kept, so that a later window of the same file reads only
+ * rows where it or one of its batches begins or ends (0: a window will not follow). Of a window only labels are counted.
  * After a task, and after each stop, comes a line that says where to resume (offset, lines before it), the least and
  * greatest end (ms) of the earlier rows that others have read, and the format there (delimiter, number of columns, the
  * index of each role or -1, as in Layout).
@@ -58,9 +62,10 @@ public final class CountJtl {
     DataOutputStream out =
         new DataOutputStream(new BufferedOutputStream(new FileOutputStream(FileDescriptor.out), 1 << 16));
     ExecutorService executor = Executors.newFixedThreadPool(threads);
+    Map<String, Slices> known = new HashMap<>();
     try {
       for (String task = orders.readLine(); task != null; task = orders.readLine()) {
-        try (FileCount count = new FileCount(task, executor, threads, out)) {
+        try (FileCount count = new FileCount(task, executor, threads, out, known)) {
           String order;
           do {
             order = orders.readLine();

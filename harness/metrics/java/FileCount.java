@@ -4,12 +4,14 @@ import java.io.IOException;
 import java.nio.ByteBuffer;
 import java.nio.channels.FileChannel;
 import java.nio.charset.Charset;
+import java.nio.file.Files;
 import java.nio.file.Path;
 import java.nio.file.StandardOpenOption;
 import java.util.ArrayDeque;
 import java.util.Arrays;
 import java.util.Deque;
 import java.util.HexFormat;
+import java.util.Map;
 import java.util.concurrent.ExecutionException;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Future;
@@ -18,42 +20,62 @@ import java.util.concurrent.Future;
 final class FileCount implements Closeable {
   private static final int PART_BYTES_LEAST = 256 * 1024;
   private static final String NO_GROUPS = "-";
+  /** The slices of more files than this are not kept. */
+  private static final int FILES_MAX = 4;
 
-  private record Cut(long start, long stop, Future<Part> part) {}
+  /** A chunk of the file that a thread reads, or that is a slice of the first reading. */
+  private record Cut(long start, long stop, Future<Part> part, Slice slice) {}
 
   private final ExecutorService executor;
   private final int threads;
   private final DataOutputStream out;
   private final FileChannel file;
   private final long size;
-  private final long fromMs;
-  private final long toMs;
+  private final Samples counted;
   private int partBytes;
-  private final int batchCount;
-  private final byte[][] threadGroups;
   private final Whole whole;
+  /** Those of the file in earlier readings, by its name, size and time. */
+  private final Map<String, Slices> known;
+
+  private final String version;
+  /** Those that are made now, or in a window those of the first reading. */
+  private final Slices slices;
+
+  /** The columns as the last order gave them. */
+  private String columns;
+
   private long offset;
   private long lines;
 
-  FileCount(String task, ExecutorService executor, int threads, DataOutputStream out) throws IOException {
+  FileCount(String task, ExecutorService executor, int threads, DataOutputStream out, Map<String, Slices> known)
+      throws IOException {
     this.executor = executor;
     this.threads = threads;
     this.out = out;
+    this.known = known;
     String[] words = task.split(" ");
     // As Java decodes arguments.
     Charset ofNames = Charset.forName(System.getProperty("sun.jnu.encoding"));
-    file = FileChannel.open(Path.of(new String(HexFormat.of().parseHex(words[0]), ofNames)), StandardOpenOption.READ);
+    Path path = Path.of(new String(HexFormat.of().parseHex(words[0]), ofNames));
+    file = FileChannel.open(path, StandardOpenOption.READ);
     size = Long.parseLong(words[1]);
-    fromMs = Long.parseLong(words[2]);
-    toMs = Long.parseLong(words[3]);
+    version = words[0] + " " + size + " " + Files.getLastModifiedTime(path);
     partBytes = Integer.parseInt(words[4]);
-    batchCount = Integer.parseInt(words[6]);
-    String[] groups = words[7].equals(NO_GROUPS) ? new String[0] : words[7].split(",");
-    threadGroups = new byte[groups.length][];
+    counted =
+        new Samples(
+            Long.parseLong(words[2]), Long.parseLong(words[3]), Integer.parseInt(words[6]), names(words[7]),
+            Integer.parseInt(words[8]));
+    slices = counted.isWindow() ? known.getOrDefault(version, new Slices()) : new Slices();
+    whole = new Whole(counted, Boolean.parseBoolean(words[5]), slices);
+  }
+
+  private static byte[][] names(String word) {
+    String[] groups = word.equals(NO_GROUPS) ? new String[0] : word.split(",");
+    byte[][] names = new byte[groups.length][];
     for (int number = 0; number < groups.length; number++) {
-      threadGroups[number] = HexFormat.of().parseHex(groups[number].substring(1));
+      names[number] = HexFormat.of().parseHex(groups[number].substring(1));
     }
-    whole = new Whole(Boolean.parseBoolean(words[5]), batchCount, groups.length);
+    return names;
   }
 
   @Override
@@ -73,12 +95,15 @@ final class FileCount implements Closeable {
     return false;
   }
 
-  /** Writes the counts; returns whether they are small. */
+  /** Writes the counts, and keeps the slices; returns whether the counts are small. */
   boolean write() throws IOException {
     boolean isSmall = whole.isSmall();
     out.writeByte(isSmall ? 'D' : 'E');
     whole.write(out);
     out.flush();
+    if (counted.sliceBytes() > 0 && known.size() < FILES_MAX) {
+      known.put(version, slices);
+    }
     return isSmall;
   }
 
@@ -86,24 +111,29 @@ final class FileCount implements Closeable {
     String[] words = order.split(" ");
     offset = Long.parseLong(words[0]);
     lines = Long.parseLong(words[1]);
+    columns = String.join(" ", Arrays.asList(words).subList(4, words.length));
     int[] places = Arrays.stream(words, 6, words.length).mapToInt(Integer::parseInt).toArray();
     whole.follow(Long.parseLong(words[2]), Long.parseLong(words[3]), 0);
-    Samples samples = new Samples(fromMs, toMs, batchCount, threadGroups);
-    return new Layout((byte) Integer.parseInt(words[4]), Integer.parseInt(words[5]), places, samples);
+    return new Layout((byte) Integer.parseInt(words[4]), Integer.parseInt(words[5]), places, counted);
   }
 
   private boolean count(Layout layout) throws IOException, InterruptedException, ExecutionException {
     Deque<Cut> waiting = new ArrayDeque<>();
+    int reading = 0;
     while (offset < size) {
       long start = waiting.isEmpty() ? offset : waiting.getLast().stop;
-      while (waiting.size() <= threads && start < size) {
-        long from = start;
-        long stop = lineEnd(start + partBytes);
-        int[] halvings = whole.halvings();
-        waiting.add(new Cut(from, stop, executor.submit(() -> read(from, stop, layout, halvings))));
-        start = stop;
+      while (reading <= threads && start < size) {
+        waiting.add(cut(start, layout));
+        reading += waiting.getLast().slice == null ? 1 : 0;
+        start = waiting.getLast().stop;
       }
       Cut cut = waiting.removeFirst();
+      if (cut.slice != null) {
+        cut.slice.addTo(whole, layout);
+        progress(cut.stop, cut.slice.lineCount);
+        continue;
+      }
+      reading--;
       Part part = cut.part.get();
       take(part);
       if (part.isFull()) {
@@ -111,14 +141,30 @@ final class FileCount implements Closeable {
         partBytes = (int) Math.max(PART_BYTES_LEAST, Math.min(partBytes, part.end - cut.start));
       }
       if (part.isStuck || offset != cut.stop) {
-        waiting.forEach(later -> later.part.cancel(false));
+        waiting.stream().filter(later -> later.part != null).forEach(later -> later.part.cancel(false));
         waiting.clear();
+        reading = 0;
       }
       if (part.isStuck) {
         return false;
       }
     }
     return true;
+  }
+
+  /** Returns the next chunk: a slice whose rows need not be read again, else one that a thread begins to read. */
+  private Cut cut(long start, Layout layout) throws IOException {
+    Slice slice = counted.isWindow() ? slices.at(start, columns) : null;
+    if (slice != null && !slice.mustBeRead(layout)) {
+      return new Cut(start, slice.stop, null, slice);
+    }
+    long stop = lineEnd(start + partBytes);
+    if (counted.isWindow()) {
+      stop = Math.min(stop, slices.next(start, size));
+    }
+    long end = stop;
+    int[] halvings = whole.halvings();
+    return new Cut(start, end, executor.submit(() -> read(start, end, layout, halvings)), null);
   }
 
   private Part read(long start, long stop, Layout layout, int[] halvings) throws IOException {
@@ -137,16 +183,20 @@ final class FileCount implements Closeable {
     }
     for (Tally tally : part.tallies) {
       writeFailures(tally, part, -1);
-      for (int group = 0; group < threadGroups.length; group++) {
+      for (int group = 0; group < counted.threadGroups().length; group++) {
         Tally own = tally.groupOrNull(group);
         if (own != null) {
           writeFailures(own, part, group);
         }
       }
     }
-    whole.merge(part);
-    offset = part.end;
-    lines += part.lineCount;
+    slices.keep(whole.merge(part), columns);
+    progress(part.end, part.lineCount);
+  }
+
+  private void progress(long end, long lineCount) throws IOException {
+    offset = end;
+    lines += lineCount;
     out.writeByte('P');
     out.writeLong(offset);
     out.writeLong(whole.rowCount);
@@ -154,6 +204,9 @@ final class FileCount implements Closeable {
   }
 
   private void writeFailures(Tally tally, Part part, int group) throws IOException {
+    if (counted.isWindow()) {
+      return;
+    }
     out.writeByte('F');
     out.writeInt(group);
     tally.writeFailures(out, part);

@@ -45,6 +45,8 @@ final class Layout {
   final int batchCount;
   /** The thread groups whose samples are also counted apart. */
   final byte[][] threadGroups;
+  /** The length of a slice; 0 without slices. */
+  final int sliceBytes;
   /** The columns as steps of the quick reader; null when it cannot read them, or when thread groups are counted apart. */
   final Steps steps;
 
@@ -57,6 +59,7 @@ final class Layout {
     toMs = counted.toMs();
     batchCount = counted.batchCount();
     threadGroups = counted.threadGroups();
+    sliceBytes = counted.sliceBytes();
     steps = threadGroups.length > 0 ? null : Steps.orNull(width, places);
     start = places[START];
     elapsed = places[ELAPSED];

@@ -20,6 +20,9 @@ final class Part {
   /** A row with unexpected fields: the plain reader decides what to do with it. */
   record OddRow(long offset, long line, byte[] bytes) {}
 
+  /** Where a slice ends: the place in the file, with the lines and odd rows of the part before it. */
+  record Mark(long offset, long lines, int oddCount) {}
+
   /** The amount that is processed at once: it stays in the processor's cache between reading and counting. */
   private static final int WINDOW_BYTES = 256 * 1024;
   /** Rows are seldom longer: so they are seldom read twice, before and after more of the file is read. */
@@ -62,6 +65,10 @@ final class Part {
   final Names causes = new Names();
   final List<Tally> tallies = new ArrayList<>();
   final List<OddRow> oddRows = new ArrayList<>();
+  /** The ends of the slices so far; none without slices. */
+  final List<Mark> marks = new ArrayList<>();
+
+  private long nextMark;
   final long start;
 
   /** Where the next record begins, and the number of lines before it in the part. */
@@ -130,7 +137,11 @@ final class Part {
   void read(long stop) throws IOException {
     fill(0);
     int place = 0;
+    nextMark = layout.sliceBytes > 0 ? start + layout.sliceBytes : Long.MAX_VALUE;
     while (base + place < stop && !isStuck) {
+      if (base + place >= nextMark) {
+        beginSlice(base + place);
+      }
       if (filled - place < USUAL_BYTES && base + filled < size) {
         fill(place);
         place = 0;
@@ -158,9 +169,21 @@ final class Part {
       }
     }
     end = base + place;
+    if (layout.sliceBytes > 0) {
+      marks.add(new Mark(end, lineCount, oddRows.size()));
+    }
     data = null;
     for (Tally one : tallies) {
       one.end();
+    }
+  }
+
+  /** Counts the rows from here on in cells of the next slice: its number is their batch. */
+  private void beginSlice(long place) {
+    marks.add(new Mark(place, lineCount, oddRows.size()));
+    nextMark = marks.size() < Tally.BATCHES_MAX - 1 ? place + layout.sliceBytes : Long.MAX_VALUE;
+    if (quick != null) {
+      quick.begin(marks.size());
     }
   }
 
@@ -417,7 +440,8 @@ final class Part {
     int group = threadGroup();
     int transaction = isTransaction() ? 1 : 0;
     int kind = group << 1 | transaction;
-    count(tally, tally.cell(label, code, kind, layout.batch(endMs), cause, base + place), row[Layout.USERS]);
+    int batch = layout.sliceBytes > 0 ? marks.size() : layout.batch(endMs);
+    count(tally, tally.cell(label, code, kind, batch, cause, base + place), row[Layout.USERS]);
     int own = hasGroups ? ownThreadGroup() : -1;
     if (own >= 0) {
       Tally apart = tally.ofGroup(own);

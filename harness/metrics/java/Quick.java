@@ -228,9 +228,7 @@ final class Quick {
       return true;
     }
     if (layout.batchCount > 1 && layout.batch(endMs) != batch) {
-      batch = layout.batch(endMs);
-      anyThread.cells = new Cell[0];
-      threads.forgetCells();
+      begin(layout.batch(endMs));
     }
     int place = label.number << OUTCOME_BITS | outcome.number;
     Cell cell = thread.cellOrNull(place);
@@ -246,6 +244,13 @@ final class Quick {
     cell.connectMs += numbers[Layout.CONNECT];
     thread.tally.count(cell, startMs, endMs, elapsedMs, numbers[Layout.USERS]);
     return true;
+  }
+
+  /** Counts the next rows in cells of this batch. */
+  void begin(int number) {
+    batch = number;
+    anyThread.cells = new Cell[0];
+    threads.forgetCells();
   }
 
   private Cell newCell(Text label, Text outcome, Text thread, int place, long offset) {

@@ -21,15 +21,26 @@ final class Table {
 
   private final Join[] joins;
   private final int width;
-  private long[] keys = new long[256];
-  private int[] places = new int[512];
+  private long[] keys;
+  private int[] places;
   private long[] values;
   private int size;
 
   Table(Join... joins) {
+    this(256, joins);
+  }
+
+  private Table(int capacity, Join[] joins) {
     this.joins = joins;
     width = joins.length;
-    values = new long[width * keys.length];
+    keys = new long[capacity];
+    places = new int[2 * capacity];
+    values = new long[width * capacity];
+  }
+
+  /** Returns a table that takes little memory for a few rows. */
+  static Table small(Join... joins) {
+    return new Table(8, joins);
   }
 
   int size() {
@@ -92,25 +103,34 @@ final class Table {
   /** Adds the rows of another table, their keys renamed. */
   void merge(Table other, LongUnaryOperator rename) {
     for (int from = 0; from < other.size; from++) {
-      int to = row(rename.applyAsLong(other.keys[from]));
-      for (int column = 0; column < width; column++) {
-        long value = other.get(column, from);
-        switch (joins[column]) {
-          case SUM -> add(column, to, value);
-          case LEAST -> least(column, to, value);
-          case GREATEST -> greatest(column, to, value);
-          case UNION -> union(column, to, value);
-        }
+      merge(other, from, row(rename.applyAsLong(other.keys[from])));
+    }
+  }
+
+  /** Adds a row of another table to a row. */
+  void merge(Table other, int from, int to) {
+    for (int column = 0; column < width; column++) {
+      long value = other.get(column, from);
+      switch (joins[column]) {
+        case SUM -> add(column, to, value);
+        case LEAST -> least(column, to, value);
+        case GREATEST -> greatest(column, to, value);
+        case UNION -> union(column, to, value);
       }
     }
   }
 
-  /** Writes the number of rows, and per row the key and the columns, in order of the keys. */
-  void write(DataOutputStream out) throws IOException {
+  /** Returns all keys in order. */
+  long[] sortedKeys() {
     long[] ordered = Arrays.copyOf(keys, size);
     Arrays.sort(ordered);
+    return ordered;
+  }
+
+  /** Writes the number of rows, and per row the key and the columns, in order of the keys. */
+  void write(DataOutputStream out) throws IOException {
     out.writeInt(size);
-    for (long key : ordered) {
+    for (long key : sortedKeys()) {
       out.writeLong(key);
       int row = row(key);
       for (int column = 0; column < width; column++) {

@@ -25,13 +25,15 @@ final class Tally {
 
   // Keys of cells: kind, batch, label, code and one more than the cause.
   private static final int NAME_BITS = 15;
+  private static final int NAME_MASK = (1 << NAME_BITS) - 1;
   private static final int BATCH_BITS = 8;
+  static final int BATCHES_MAX = 1 << BATCH_BITS;
   /** Longer times, and those of cells with few rows, are in a table. */
   private static final int TIMES_MAX_MS = 16 * 1024;
   private static final int TIMES_LEAST = 64;
   private static final int FEW_ROWS = 16;
   /** All arrays of a tally have at most this many counts: many cells with few times each would fill memory with zeros. */
-  private static final int TIMES_MAX = 512 * 1024;
+  private static final int TIMES_MAX = 1024 * 1024;
   /** A part has less than a million rows: so their counts cannot overflow. */
   private static final int COUNT_MAX = 1000;
 
@@ -88,14 +90,14 @@ final class Tally {
     return groups[number];
   }
 
-  static final int ENTRY_COLUMNS = 10;
-
   /** Sums of elapsed, errors, bytes received and sent, latency, connect; first start, last end, offset; missing. */
-  static Table newEntries() {
-    return new Table(
-        Table.Join.SUM, Table.Join.SUM, Table.Join.SUM, Table.Join.SUM, Table.Join.SUM, Table.Join.SUM,
-        Table.Join.LEAST, Table.Join.GREATEST, Table.Join.LEAST, Table.Join.UNION);
-  }
+  static final Table.Join[] ENTRY_JOINS = {
+    Table.Join.SUM, Table.Join.SUM, Table.Join.SUM, Table.Join.SUM, Table.Join.SUM, Table.Join.SUM,
+    Table.Join.LEAST, Table.Join.GREATEST, Table.Join.LEAST, Table.Join.UNION
+  };
+
+  /** First start, as a column of the entries. */
+  static final int ENTRY_FIRST_MS = 6;
 
   private static Times newBucketTimes() {
     return new Times(1024, 256 * 1024);
@@ -128,6 +130,9 @@ final class Tally {
     }
     if (endMs > cell.lastMs) {
       cell.lastMs = endMs;
+    }
+    if (endMs < cell.leastEndMs) {
+      cell.leastEndMs = endMs;
     }
     if (eachMs < cell.times.length) {
       cell.times[(int) eachMs]++;
@@ -244,20 +249,24 @@ final class Tally {
 
   /** Writes each kind of failure: label, code, cause, count, first and last start. */
   void writeFailures(DataOutputStream out, Part part) throws IOException {
-    int failedCount = 0;
-    for (int number = 0; number < cellCount; number++) {
-      failedCount += cells[number].isFailed() ? 1 : 0;
-    }
-    out.writeInt(failedCount);
+    Table failures = new Table(Table.Join.SUM, Table.Join.LEAST, Table.Join.GREATEST);
     for (int number = 0; number < cellCount; number++) {
       Cell cell = cells[number];
       if (cell.isFailed()) {
-        part.labels.write(out, cell.label);
-        part.codes.write(out, cell.code);
-        part.causes.write(out, cell.cause);
-        out.writeLong(cell.errorCount());
-        out.writeLong(cell.firstMs);
-        out.writeLong(cell.lastStartMs);
+        int row = failures.row(((long) cell.label << NAME_BITS | cell.code) << NAME_BITS | cell.cause);
+        failures.add(0, row, cell.errorCount());
+        failures.least(1, row, cell.firstMs);
+        failures.greatest(2, row, cell.lastStartMs);
+      }
+    }
+    out.writeInt(failures.size());
+    for (int row = 0; row < failures.size(); row++) {
+      long key = failures.key(row);
+      part.labels.write(out, (int) (key >> 2 * NAME_BITS));
+      part.codes.write(out, (int) (key >> NAME_BITS) & NAME_MASK);
+      part.causes.write(out, (int) key & NAME_MASK);
+      for (int column = 0; column < 3; column++) {
+        out.writeLong(failures.get(column, row));
       }
     }
   }

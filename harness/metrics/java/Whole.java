@@ -22,6 +22,8 @@ final class Whole {
   long rowCount;
   private final boolean hasBuckets;
   private final int batchCount;
+  /** Whether all rows count; of a window only the labels and their times are counted, without codes and seconds. */
+  private final boolean isAll;
   private long firstMs = Long.MAX_VALUE;
   // The order of the rows without a load generator's name, as in Tally.
   private long mostEndMs = Long.MIN_VALUE / 2;
@@ -29,7 +31,7 @@ final class Whole {
   private final Names labels;
   private final Names codes;
   private final Names generators;
-  private final Table entries = Tally.newEntries();
+  private final Table entries = new Table(Tally.ENTRY_JOINS);
   private final Times times = new Times(16 * 1024, 1024 * 1024);
   private final Table answers = new Table(Table.Join.SUM, Table.Join.SUM);
   private final Table[] seconds = {Tally.newSeconds(), Tally.newSeconds()};
@@ -38,14 +40,15 @@ final class Whole {
   /** The counts of the thread groups that are counted apart. */
   private final Whole[] groups;
 
-  /** `hasBuckets`: whether times are also counted per interval; `batchCount`: the number of batches of labels. */
-  Whole(boolean hasBuckets, int batchCount, int groupCount) {
+  /** `slices` has the numbers of names: new ones, or those of the first reading of the file. */
+  Whole(Samples counted, boolean hasBuckets, Slices slices) {
     this.hasBuckets = hasBuckets;
-    this.batchCount = batchCount;
-    labels = new Names();
+    batchCount = counted.batchCount();
+    isAll = !counted.isWindow();
+    labels = slices.labels;
     codes = new Names();
-    generators = new Names();
-    groups = new Whole[groupCount];
+    generators = slices.generators;
+    groups = new Whole[counted.threadGroups().length];
     Arrays.setAll(groups, number -> new Whole(this));
   }
 
@@ -53,6 +56,7 @@ final class Whole {
   private Whole(Whole all) {
     hasBuckets = false;
     batchCount = 1;
+    isAll = all.isAll;
     labels = all.labels;
     codes = all.codes;
     generators = all.generators;
@@ -64,15 +68,34 @@ final class Whole {
     return hasBuckets ? halvings.clone() : null;
   }
 
-  /** Adds the next part, with its tally of each load generator. */
-  void merge(Part part) {
+  /** Adds the next part, with its tally of each load generator; returns its slices, if it has any. */
+  Slice[] merge(Part part) {
     int[] label = numbers(part.labels, labels);
     int[] code = numbers(part.codes, codes);
+    Slice[] slices = Slices.of(part);
     for (int number = 0; number < part.tallies.size(); number++) {
-      long generator = generators.number(part.generators, number);
-      merge(part.tallies.get(number), generator << GENERATOR_SHIFT, label, code, part.layout.missing);
+      Tally tally = part.tallies.get(number);
+      long generatorBits = (long) generators.number(part.generators, number) << GENERATOR_SHIFT;
+      merge(tally, generatorBits, label, code, part.layout.missing);
+      if (slices.length > 0) {
+        Slice.add(slices, tally, generatorBits, label, part.layout.missing);
+      }
     }
     follow(part.unnamed.leastEndMs, part.unnamed.mostEndMs, part.unnamed.backMs);
+    return slices;
+  }
+
+  /** Adds counts of labels that are all of one batch; the keys of `more` are those of entries without batches. */
+  void add(Table more, PackedTimes[] moreTimes, int batch, long rows) {
+    rowCount += rows;
+    for (int row = 0; row < more.size(); row++) {
+      long key = more.key(row);
+      long place = ((key & BELOW_GENERATOR) >> Tally.KIND_BITS) * batchCount + batch;
+      int entry = entries.row(key & ~BELOW_GENERATOR | place << Tally.KIND_BITS | key & Tally.KIND_MASK);
+      entries.merge(more, row, entry);
+      moreTimes[row].addTo(times, entry);
+      firstMs = Math.min(firstMs, more.get(Tally.ENTRY_FIRST_MS, row));
+    }
   }
 
   /** Adds the next rows, given by their least and greatest end and by how far they go back themselves. */
@@ -85,12 +108,15 @@ final class Whole {
     int[] entryOf = new int[part.cellCount];
     for (int number = 0; number < part.cellCount; number++) {
       Cell cell = part.cells[number];
-      long place = (long) label[cell.label] * batchCount + cell.batch;
+      // Without batches of the window, those of the cells are slices.
+      long place = (long) label[cell.label] * batchCount + (batchCount == 1 ? 0 : cell.batch);
       entryOf[number] = entries.row(generatorBits | place << Tally.KIND_BITS | cell.kind);
       merge(cell, entryOf[number], missing);
-      int answer = answers.row(((long) label[cell.label] << 1 | cell.kind & 1) << 32 | code[cell.code]);
-      answers.add(0, answer, cell.sampleCount());
-      answers.add(1, answer, cell.errorCount());
+      if (isAll) {
+        int answer = answers.row(((long) label[cell.label] << 1 | cell.kind & 1) << 32 | code[cell.code]);
+        answers.add(0, answer, cell.sampleCount());
+        answers.add(1, answer, cell.errorCount());
+      }
     }
     for (int row = 0; row < part.times.size(); row++) {
       long key = part.times.key(row);
@@ -99,7 +125,7 @@ final class Whole {
       times.add(entry, elapsedMs, part.times.get(0, row));
       entries.add(0, entry, elapsedMs * part.times.get(0, row));
     }
-    for (int kind = 0; kind <= Tally.LOAD_KIND_LAST; kind++) {
+    for (int kind = 0; isAll && kind <= Tally.LOAD_KIND_LAST; kind++) {
       seconds[kind].merge(part.seconds[kind], key -> generatorBits | key);
       if (hasBuckets) {
         mergeBuckets(part, kind);
@@ -124,16 +150,7 @@ final class Whole {
         times.add(entry, place, counts[place]);
       }
     }
-    entries.add(0, entry, elapsedMs);
-    entries.add(1, entry, cell.errorCount());
-    entries.add(2, entry, cell.receivedBytes);
-    entries.add(3, entry, cell.sentBytes);
-    entries.add(4, entry, cell.latencyMs);
-    entries.add(5, entry, cell.connectMs);
-    entries.least(6, entry, cell.firstMs);
-    entries.greatest(7, entry, cell.lastMs);
-    entries.least(8, entry, cell.offset);
-    entries.union(9, entry, missing);
+    cell.addTo(entries, entry, elapsedMs, missing);
   }
 
   private void mergeBuckets(Tally part, int kind) {
@@ -173,7 +190,7 @@ final class Whole {
     out.writeInt(entries.size());
     for (int row = 0; row < entries.size(); row++) {
       out.writeLong(entries.key(row));
-      for (int column = 0; column < Tally.ENTRY_COLUMNS; column++) {
+      for (int column = 0; column < Tally.ENTRY_JOINS.length; column++) {
         out.writeLong(entries.get(column, row));
       }
     }

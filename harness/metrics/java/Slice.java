@@ -1,0 +1,109 @@
+import java.util.Arrays;
+
+/**
+ * The counts of the labels of neighbouring rows, in few bytes: a window that contains all of these rows, or none, need not
+ * read them again.
+ */
+final class Slice {
+  /** What an entry takes besides its times: its key and its sums. */
+  private static final int ENTRY_BYTES = 128;
+
+  private static final int READ = -1;
+  private static final int OUTSIDE = -2;
+
+  /** Where the first row begins, and where the next slice does. */
+  final long start;
+
+  final long stop;
+  final long lineCount;
+  private final boolean hasOddRows;
+  private final Table entries = Table.small(Tally.ENTRY_JOINS);
+  private PackedTimes[] times = new PackedTimes[8];
+  private long rowCount;
+  private long leastEndMs = Long.MAX_VALUE;
+  private long mostEndMs = Long.MIN_VALUE;
+
+  /** Rows from `start` to before `stop`; the plain reader has read some of them with `hasOddRows`. */
+  Slice(long start, long stop, long lineCount, boolean hasOddRows) {
+    this.start = start;
+    this.stop = stop;
+    this.lineCount = lineCount;
+    this.hasOddRows = hasOddRows;
+  }
+
+  /** Adds the cells of a part to its slices; `generatorBits` and `label` are as in {@link Whole}. */
+  static void add(Slice[] slices, Tally tally, long generatorBits, int[] label, int missing) {
+    long[] others = tally.times.sortedKeys();
+    int next = 0;
+    for (int number = 0; number < tally.cellCount; number++) {
+      Cell cell = tally.cells[number];
+      Slice slice = slices[cell.batch];
+      int entry = slice.entries.row(generatorBits | (long) label[cell.label] << Tally.KIND_BITS | cell.kind);
+      PackedTimes times = slice.timesOf(entry);
+      long elapsedMs = cell.moreMs;
+      for (int place = 0; place < cell.times.length; place++) {
+        if (cell.times[place] != 0) {
+          times.add(place, cell.times[place]);
+          elapsedMs += (long) place * cell.times[place];
+        }
+      }
+      for (; next < others.length && others[next] >> Tally.TIME_BITS == number; next++) {
+        long eachMs = others[next] & Tally.TIME_MASK;
+        long count = tally.times.get(0, tally.times.row(others[next]));
+        times.add(eachMs, count);
+        elapsedMs += eachMs * count;
+      }
+      cell.addTo(slice.entries, entry, elapsedMs, missing);
+      slice.rowCount += cell.rowCount;
+      slice.leastEndMs = Math.min(slice.leastEndMs, cell.leastEndMs);
+      slice.mostEndMs = Math.max(slice.mostEndMs, cell.lastMs);
+    }
+  }
+
+  private PackedTimes timesOf(int entry) {
+    if (entry >= times.length) {
+      times = Arrays.copyOf(times, 2 * entry);
+    }
+    if (times[entry] == null) {
+      times[entry] = new PackedTimes();
+    }
+    return times[entry];
+  }
+
+  /** Frees what is not needed when all cells are there; returns the bytes that it takes. */
+  int close() {
+    int bytes = 0;
+    for (int entry = 0; entry < entries.size(); entry++) {
+      bytes += ENTRY_BYTES + times[entry].close();
+    }
+    return bytes;
+  }
+
+  /** Returns whether the rows must be read again for the samples of a layout: some count and others do not. */
+  boolean mustBeRead(Layout layout) {
+    return batch(layout) == READ;
+  }
+
+  /** Adds the counts of the labels, if the rows count; they must not have to be read. */
+  void addTo(Whole whole, Layout layout) {
+    int batch = batch(layout);
+    if (batch != OUTSIDE) {
+      whole.add(entries, times, batch, rowCount);
+    }
+  }
+
+  /** Returns the batch of all rows; READ if they are in several or were not all counted here, OUTSIDE if none counts. */
+  private int batch(Layout layout) {
+    if (hasOddRows) {
+      return READ;
+    }
+    if (rowCount == 0 || mostEndMs < layout.fromMs || leastEndMs >= layout.toMs) {
+      return OUTSIDE;
+    }
+    if (leastEndMs < layout.fromMs || mostEndMs >= layout.toMs) {
+      return READ;
+    }
+    int batch = layout.batch(leastEndMs);
+    return batch == layout.batch(mostEndMs) ? batch : READ;
+  }
+}
