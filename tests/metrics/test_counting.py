@@ -202,7 +202,7 @@ def test_a_window_reads_again_only_where_it_or_a_batch_begins_or_ends(tmp_path, 
     path.write_bytes(data)
     file, at_ns = CsvFile(path, len(data), "x.jtl"), path.stat().st_mtime_ns
     window = Scope(window_ms=(1_700_000_030_000, 1_700_000_130_000), batch_count=4, with_timeline=False)
-    # Between the first and the second batch of 25 s, and no JTL any more: nobody may look at it again.
+    # Of the first batch, 30 to 55 s, and no JTL any more: nobody may look at it again.
     spoiled = data.replace(b"".join(rows[3500:5000]), len(b"".join(rows[3500:5000])) * b"?")
     with shared_counter():
         count_file(file, program, Scope(then_window=True), None, lambda *_: None, part_bytes=100_000)

@@ -6,7 +6,7 @@ import java.io.FileOutputStream;
 import java.io.IOException;
 import java.io.InputStreamReader;
 import java.nio.charset.StandardCharsets;
-import java.util.HashMap;
+import java.util.LinkedHashMap;
 import java.util.Map;
 import java.util.concurrent.ExecutionException;
 import java.util.concurrent.ExecutorService;
@@ -62,7 +62,7 @@ public final class CountJtl {
     DataOutputStream out =
         new DataOutputStream(new BufferedOutputStream(new FileOutputStream(FileDescriptor.out), 1 << 16));
     ExecutorService executor = Executors.newFixedThreadPool(threads);
-    Map<String, Slices> known = new HashMap<>();
+    Map<String, Slices> known = new LinkedHashMap<>();
     try {
       for (String task = orders.readLine(); task != null; task = orders.readLine()) {
         try (FileCount count = new FileCount(task, executor, threads, out, known)) {

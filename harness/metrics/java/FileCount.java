@@ -20,8 +20,6 @@ import java.util.concurrent.Future;
 final class FileCount implements Closeable {
   private static final int PART_BYTES_LEAST = 256 * 1024;
   private static final String NO_GROUPS = "-";
-  /** The slices of more files than this are not kept. */
-  private static final int FILES_MAX = 4;
 
   /** A chunk of the file that a thread reads, or that is a slice of the first reading. */
   private record Cut(long start, long stop, Future<Part> part, Slice slice) {}
@@ -101,8 +99,8 @@ final class FileCount implements Closeable {
     out.writeByte(isSmall ? 'D' : 'E');
     whole.write(out);
     out.flush();
-    if (counted.sliceBytes() > 0 && known.size() < FILES_MAX) {
-      known.put(version, slices);
+    if (counted.sliceBytes() > 0) {
+      slices.store(known, version);
     }
     return isSmall;
   }
@@ -190,7 +188,7 @@ final class FileCount implements Closeable {
         }
       }
     }
-    slices.keep(whole.merge(part), columns);
+    whole.merge(part, columns);
     progress(part.end, part.lineCount);
   }
 

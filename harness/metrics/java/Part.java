@@ -32,6 +32,8 @@ final class Part {
   /** The plain reader treats a quote that spans more lines as torn. */
   private static final int RECORD_MAX_LINES = 10_001;
   private static final int ODD_ROWS_MAX = 20_000;
+  /** A part with more cells is not divided into more slices, to bound memory. */
+  private static final int SLICED_CELLS_MAX = 4096;
   /** A part with more error causes, labels or codes ends early, to bound memory. */
   private static final int NAMES_MAX = 20_000;
   private static final long ELAPSED_MAX_MS = 7L * 24 * 3600 * 1000;
@@ -181,7 +183,9 @@ final class Part {
   /** Counts the rows from here on in cells of the next slice: its number is their batch. */
   private void beginSlice(long place) {
     marks.add(new Mark(place, lineCount, oddRows.size()));
-    nextMark = marks.size() < Tally.BATCHES_MAX - 1 ? place + layout.sliceBytes : Long.MAX_VALUE;
+    int cellCount = tallies.stream().mapToInt(one -> one.cellCount).sum();
+    boolean isLast = marks.size() == Tally.BATCHES_MAX - 1 || cellCount > SLICED_CELLS_MAX;
+    nextMark = isLast ? Long.MAX_VALUE : place + layout.sliceBytes;
     if (quick != null) {
       quick.begin(marks.size());
     }

@@ -5,8 +5,8 @@ import java.util.Arrays;
  * read them again.
  */
 final class Slice {
-  /** What an entry takes besides its times: its key and its sums. */
-  private static final int ENTRY_BYTES = 128;
+  /** What an entry takes besides its times, at most: its key, its sums and their places. */
+  private static final int ENTRY_BYTES = 256;
 
   private static final int READ = -1;
   private static final int OUTSIDE = -2;

@@ -1,23 +1,38 @@
+import java.util.Iterator;
+import java.util.Map;
 import java.util.TreeMap;
 
-/** The slices of a file in the first reading, so that the second one, of a window, reads few rows again. */
+/** The slices of a file in the first reading, so that a second one, of a window, reads few rows again. */
 final class Slices {
   /** Slices beyond this are not kept: their rows are read again. */
-  private static final long BYTES_MAX = 24L * 1024 * 1024;
+  private static final long BYTES_MAX = 16L * 1024 * 1024;
 
   /** The names whose numbers the slices contain. */
   final Names labels = new Names();
 
   final Names generators = new Names();
   private final TreeMap<Long, Slice> byStart = new TreeMap<>();
-  /** The columns of the rows in the slices from a place on. */
+  /** The columns of each slice's rows. */
   private final TreeMap<Long, String> columns = new TreeMap<>();
 
   private long bytes;
 
-  /** Returns the empty slices of a part that has been read. */
-  static Slice[] of(Part part) {
-    Slice[] slices = new Slice[part.marks.size()];
+  /** Stores the slices of a file, and forgets those of the earliest other files when all take too much memory. */
+  void store(Map<String, Slices> known, String file) {
+    known.remove(file);
+    long left = BYTES_MAX - bytes;
+    for (Slices other : known.values()) {
+      left -= other.bytes;
+    }
+    for (Iterator<Slices> others = known.values().iterator(); left < 0 && others.hasNext(); others.remove()) {
+      left += others.next().bytes;
+    }
+    known.put(file, this);
+  }
+
+  /** Returns the empty slices of a part that has been read; none without slices, or when there is no more room. */
+  Slice[] of(Part part) {
+    Slice[] slices = new Slice[bytes < BYTES_MAX ? part.marks.size() : 0];
     long start = part.start;
     long lines = 0;
     int oddCount = 0;

@@ -20,6 +20,9 @@ final class Whole {
   private static final long BELOW_GENERATOR = (1L << GENERATOR_SHIFT) - 1;
 
   long rowCount;
+  /** Those of the file: new ones, or in a window those of the first reading; null for a thread group. */
+  private final Slices slices;
+
   private final boolean hasBuckets;
   private final int batchCount;
   /** Whether all rows count; of a window only the labels and their times are counted, without codes and seconds. */
@@ -40,11 +43,11 @@ final class Whole {
   /** The counts of the thread groups that are counted apart. */
   private final Whole[] groups;
 
-  /** `slices` has the numbers of names: new ones, or those of the first reading of the file. */
   Whole(Samples counted, boolean hasBuckets, Slices slices) {
     this.hasBuckets = hasBuckets;
     batchCount = counted.batchCount();
     isAll = !counted.isWindow();
+    this.slices = slices;
     labels = slices.labels;
     codes = new Names();
     generators = slices.generators;
@@ -57,6 +60,7 @@ final class Whole {
     hasBuckets = false;
     batchCount = 1;
     isAll = all.isAll;
+    slices = null;
     labels = all.labels;
     codes = all.codes;
     generators = all.generators;
@@ -68,21 +72,21 @@ final class Whole {
     return hasBuckets ? halvings.clone() : null;
   }
 
-  /** Adds the next part, with its tally of each load generator; returns its slices, if it has any. */
-  Slice[] merge(Part part) {
+  /** Adds the next part, with its tally of each load generator; its rows have these columns. */
+  void merge(Part part, String columns) {
     int[] label = numbers(part.labels, labels);
     int[] code = numbers(part.codes, codes);
-    Slice[] slices = Slices.of(part);
+    Slice[] own = slices.of(part);
     for (int number = 0; number < part.tallies.size(); number++) {
       Tally tally = part.tallies.get(number);
       long generatorBits = (long) generators.number(part.generators, number) << GENERATOR_SHIFT;
       merge(tally, generatorBits, label, code, part.layout.missing);
-      if (slices.length > 0) {
-        Slice.add(slices, tally, generatorBits, label, part.layout.missing);
+      if (own.length > 0) {
+        Slice.add(own, tally, generatorBits, label, part.layout.missing);
       }
     }
+    slices.keep(own, columns);
     follow(part.unnamed.leastEndMs, part.unnamed.mostEndMs, part.unnamed.backMs);
-    return slices;
   }
 
   /** Adds counts of labels that are all of one batch; the keys of `more` are those of entries without batches. */
