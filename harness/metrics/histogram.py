@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import math
 import struct
+from bisect import bisect_left
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import accumulate
 
 
 def _single_precision(value: float) -> float:
@@ -104,13 +106,7 @@ class Histogram:
 
     def quantiles_ms(self, ratios: Sequence[float]) -> list[int]:
         """Return the quantile of every ratio, in the given order, in one pass. There must be values."""
-        count = self.count
-        ranks = [max(1, math.floor(count * _single_precision(ratio) + 0.5)) for ratio in ratios]
-        found = dict.fromkeys(ranks, 0)
-        waiting = sorted(found, reverse=True)
-        seen = 0
-        for value_ms in sorted(self.counts):
-            seen += self.counts[value_ms]
-            while waiting and seen >= waiting[-1]:
-                found[waiting.pop()] = value_ms
-        return [found[rank] for rank in ranks]
+        values_ms = sorted(self.counts)
+        up_to = list(accumulate(map(self.counts.__getitem__, values_ms)))
+        ranks = (max(1, math.floor(up_to[-1] * _single_precision(ratio) + 0.5)) for ratio in ratios)
+        return [values_ms[bisect_left(up_to, rank)] for rank in ranks]
