@@ -6,15 +6,11 @@ import argparse
 import os
 from pathlib import Path
 
-from rich.console import Console
-
 from harness.base.errors import EXIT_INVALID, EXIT_OK, UsageError
 from harness.base.toolchain import ROOT, ensure_charts
 from harness.compare.sources import find_run, refuse_stored
 from harness.metrics.figures import LOAD
 from harness.report.files import write_report
-from harness.report.merge_files import merge
-from harness.report.screen import show_closing
 from harness.report.summary import RunSummary
 from harness.report.verdict import headline
 from harness.run.directory import RunDirectory
@@ -60,6 +56,11 @@ def run(options: argparse.Namespace) -> int:
 
 def _merge(options: argparse.Namespace) -> int:
     """Merge the runs, print the result and return the exit code."""
+    from rich.console import Console  # deferred, as below: the report of one run prints a line
+
+    from harness.report.merge_files import merge
+    from harness.report.screen import show_closing
+
     for name in options.run:
         refuse_stored(name)
     directory, summary = merge(options.run, options.reports.resolve(), options.into)
