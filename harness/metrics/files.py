@@ -55,8 +55,8 @@ def read_tally(
     """Return the tally of one run's JTLs, one per load generator, and the dropped records.
 
     `columns` are used for files without a header line; the tally has a timeline only with `with_timeline`; with
-    `then_window` a window of them is counted next. Progress goes to standard error. UsageError when a file is unreadable,
-    is not a JTL, or changes while it is read.
+    `then_window` a window of them is counted next. Progress goes to standard error. UsageError when a file is
+    unreadable, is not a JTL, or changes while it is read.
     """
     scope = Scope(tuple(once_labels), with_timeline=with_timeline, then_window=then_window)
     return count_samples(inputs, scope, columns)

@@ -32,7 +32,7 @@ class _PerSecond(Mapping[int, _Value]):
         return page
 
     def _widen(self, second: int) -> MutableSequence[int]:
-        """Make room for numbers of any size in a damaged file; return the new numbers of a second and its neighbours."""
+        """Make room for numbers of any size in a damaged file; return the numbers of a second and its neighbours."""
         page = self._pages[second >> _BITS] = list(self._pages[second >> _BITS])
         return page
 

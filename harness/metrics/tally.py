@@ -107,7 +107,7 @@ class Scope:
     """Which samples of a file are counted, and how: the arguments of SampleTally.
 
     `with_timeline` is False when nobody needs the timeline: then times per interval are not counted. The samples of
-    each of the `thread_groups` are also counted apart. With `then_window`, a window of the same files is likely to be counted next.
+    each of the `thread_groups` are also counted apart. With `then_window`, a window of the same files is counted next.
     """
 
     once_labels: tuple[str, ...] = ()

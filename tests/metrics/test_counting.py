@@ -195,7 +195,8 @@ def test_a_randomly_damaged_file_and_its_window_are_counted_as_by_the_plain_read
 
 def test_a_window_reads_again_only_where_it_or_a_batch_begins_or_ends(tmp_path, program):
     rows = [
-        b"%d,%d,%s,200,T 1-1,true,10,3,1,0\n" % (1_700_000_000_000 + 10 * place, place % 97, (b"Pay", b"Buy")[place % 2])
+        b"%d,%d,%s,200,T 1-1,true,10,3,1,0\n"
+        % (1_700_000_000_000 + 10 * place, place % 97, (b"Pay", b"Buy")[place % 2])
         for place in range(20_000)
     ]
     data, path = HEAD + b"".join(rows), tmp_path / "x.jtl"
