@@ -13,6 +13,7 @@ from harness.ab.report_files import write_ab_report
 from harness.base.paths import shown
 from harness.base.toolchain import ROOT
 from harness.history.catalogue import AB_FOLDER
+from harness.site.html_option import add_html_option, write_html
 
 _EPILOG = """\
 examples:
@@ -35,11 +36,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.epilog = _EPILOG
     option = parser.add_argument
     option("name", help="an A/B test such as lb-nginx/ab-01, or its .json or .md file")
-    option(
-        "--html",
-        action="store_true",
-        help="also write the report as one HTML file beside it: for mail; it loads nothing",
-    )
+    add_html_option(parser)
     option("--sure", action="store_true", help="exit code 1 also for CANNOT TELL")
     option("--reports", type=Path, default=ROOT / "reports" / AB_FOLDER, help="default: reports/ab/")
 
@@ -52,7 +49,5 @@ def run(options: argparse.Namespace) -> int:
         outcome = write_ab_report(files)
     print(f"{shown(files.report)}: {headline(outcome)}")
     if options.html:
-        from harness.site.files import page_line, write_report_page  # deferred: Markdown needs no site
-
-        print(page_line(write_report_page(files.report)))
+        write_html(files.report)
     return outcome.exit_code_if(sure=options.sure)

@@ -1,4 +1,4 @@
-"""Compares runs as `aggregate.py compare` does."""
+"""Compares runs and sweeps as `aggregate.py compare` does."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import TypeAlias
 
 from pandas import DataFrame
 
-from harness.api.frames import comparison_frame
+from harness.api.frames import comparison_frame, joined, texts
 from harness.api.run import REPORTS, Run
 from harness.base.toolchain import ROOT
 from harness.compare.compare import compare as compare_results
@@ -20,6 +20,11 @@ from harness.compare.sides import Found, plans_of, read_side, refuse_duplicates
 from harness.compare.sources import refuse_stored, result_of_jtls
 from harness.history.pin_files import runs_of_pins
 from harness.plan.plan import thresholds_of
+from harness.sweep.level_verdicts import ComparedLevels, compare_levels
+from harness.sweep.overlay import one_sided
+from harness.sweep.pairs import SweepComparison
+from harness.sweep.pairs import headline as headline_of_sweeps
+from harness.sweep.sources import are_sweeps, find_sweeps
 
 Side: TypeAlias = str | Path | Run | Sequence[str | Path | Run]
 
@@ -60,6 +65,50 @@ class ComparedRuns:
         return f"<ComparedRuns {self.headline}>"
 
 
+@dataclass(frozen=True)
+class ComparedSweeps:
+    """The comparison of a sweep with a baseline, level by level; `compared` has all of it."""
+
+    compared: ComparedLevels
+
+    @property
+    def comparison(self) -> SweepComparison:
+        """The verdict over all levels, and the differences at each."""
+        return self.compared.whole
+
+    @property
+    def verdict(self) -> str:
+        """REGRESSED, OK, CANNOT TELL or INVALID, over all levels."""
+        return self.comparison.verdict
+
+    @property
+    def headline(self) -> str:
+        """The verdict with its reason, and the range of differences of the average over the levels."""
+        return headline_of_sweeps(self.comparison)
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """The levels that only one sweep has, which are not compared, and the warnings of the runs."""
+        return (*one_sided(self.comparison), *self.comparison.caveats)
+
+    def table(self) -> DataFrame:
+        """Return a row per level, label and metric; each level has the rows of `ComparedRuns.table`.
+
+        Columns: `level` (5 users; in sweeps over a setting its name and value, delay_ms=20; a category), `users`, then
+        those of `ComparedRuns.table`. The verdict of a row is about its level alone.
+        """
+        parts = []
+        for level, comparison in self.compared.levels.items():
+            part = comparison_frame(comparison)
+            part.insert(0, "level", texts([level.text] * len(part)))
+            part.insert(1, "users", level.users)
+            parts.append(part)
+        return joined(parts)
+
+    def __repr__(self) -> str:
+        return f"<ComparedSweeps {self.headline}>"
+
+
 def compare(
     base: Side,
     new: Side,
@@ -68,20 +117,27 @@ def compare(
     thresholds: Mapping[str, float] | None = None,
     reports: str | Path = REPORTS,
     plans: str | Path = ROOT / "plans",
-) -> ComparedRuns:
-    """Return the comparison of a contender (`new`) with a baseline, each a run or several.
+) -> ComparedRuns | ComparedSweeps:
+    """Return the comparison of a contender (`new`) with a baseline, each a run or several, or a sweep.
 
     A run is a `Run`, or what `aggregate.py compare` takes: a name, a pin, a pattern, a path of a run, JTL, JSON or
-    Markdown report. With `anyway` runs that are DOUBTFUL or differ in their load are judged, too. The thresholds are
-    those of the plan in the folder `plans`, replaced by `thresholds`: ratios by metric, and `alpha`.
+    Markdown report. Two sweeps, over users or the same setting, are compared level by level. With `anyway` runs that
+    are DOUBTFUL or differ in their load are judged, too. The thresholds are those of the plan in the folder `plans`,
+    replaced by `thresholds`: ratios by metric, and `alpha`.
 
         result = compare("run-07_1", "run-07_2", thresholds={"p95": 0.2})
         print(result.headline)
         result.table().query("is_total")
 
-    UsageError for runs of different loads, the same run twice, an unknown threshold, and a name that matches nothing.
+    UsageError for runs of different loads, the same run twice, an unknown threshold, a name that matches nothing, and
+    sweeps without a common level.
     """
     sides = [list(side) if isinstance(side, Sequence) and not isinstance(side, str) else [side] for side in (base, new)]
+    if are_sweeps([one.name if isinstance(one, Run) else str(one) for side in sides for one in side]):
+        old, young = find_sweeps([str(one) for side in sides for one in side], Path(reports))
+        plan = young.sweep.record.plan if young.sweep.record else ""
+        limits = thresholds_of(Path(plans), [plan]).with_table(thresholds or {}, "thresholds")
+        return ComparedSweeps(compare_levels(old, young, limits, anyway=anyway))
     every = [str(one) for side in sides for one in side if not isinstance(one, Run)]
     before, after = ([found for one in side for found in _found(one, every, Path(reports))] for side in sides)
     refuse_duplicates(before, after)

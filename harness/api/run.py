@@ -12,6 +12,7 @@ from pandas import DataFrame
 
 from harness.api.frames import joined, label_second_frame, second_frame, table_frame, timeline_frame
 from harness.api.sample_frames import sample_frames
+from harness.api.sample_pieces import sample_pieces
 from harness.base.errors import UsageError
 from harness.base.toolchain import ROOT
 from harness.compare.sources import find_paths, read_summary, split_choice
@@ -21,7 +22,6 @@ from harness.jtl.inputs import Input, opened, resolve
 from harness.jtl.kind import TALLY
 from harness.jtl.sample import SAMPLES_NAME
 from harness.metrics.figures import PERCENTILES
-from harness.metrics.files import each_sample
 from harness.metrics.generators import short_names
 from harness.metrics.tally import SampleTally
 from harness.metrics.window import Window, parse_window
@@ -38,6 +38,8 @@ from harness.run.record import RunRecord
 
 REPORTS = ROOT / "reports"
 _CHUNK_ROWS = 100_000
+# Fewer lines are not read at a time: each reading has costs of its own.
+_LINES_LEAST = 10_000
 
 
 @dataclass(frozen=True, repr=False)
@@ -172,10 +174,11 @@ class Run:
     def _sample_frames(self, chunk_rows: int) -> Iterator[DataFrame]:
         self._refuse_tally()
         files = self._samples
-        rows = each_sample(files, self.columns)
+        line_limit = min(chunk_rows * max(1, _LINES_LEAST // chunk_rows), _CHUNK_ROWS)
+        pieces = sample_pieces(files, self.columns, line_limit)
         paths = [given.name for given in files]
         names = short_names(paths) if len(paths) > 1 else [Path(paths[0]).name]
-        return sample_frames(rows, chunk_rows, names, self._once_labels, self._origin_s)
+        return sample_frames(pieces, chunk_rows, names, self._once_labels, self._origin_s)
 
     @property
     def _once_labels(self) -> tuple[str, ...]:

@@ -3,23 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from itertools import islice
-from typing import Any
 
 import numpy
 import pandas
-from pandas import DataFrame
+from pandas import Categorical, DataFrame
 
-from harness.api.frames import texts
+from harness.api.frames import joined, texts
+from harness.api.sample_pieces import of_samples
 from harness.base.units import MS_PER_S
-from harness.jtl.sample import TRANSACTION_MESSAGE, Sample
+from harness.jtl.sample import TRANSACTION_MESSAGE
 from harness.metrics.tally import group_of
-
-_INTEGER = "int64"
 
 
 def sample_frames(
-    rows: Iterator[tuple[int, Sample]],
+    pieces: Iterator[tuple[int, DataFrame]],
     chunk_rows: int,
     names: Sequence[str],
     once_labels: Sequence[str],
@@ -27,53 +24,83 @@ def sample_frames(
 ) -> Iterator[DataFrame]:
     """Yield DataFrames of at most `chunk_rows` rows; one without rows when there is no sample.
 
-    `rows` are numbers of files, whose `names` are shown, and samples. `origin_s` is the second (since 1970) in which
+    `pieces` are numbers of files, whose `names` are shown, and samples. `origin_s` is the second (since 1970) in which
     the load began; None without a load: then seconds count from the start of the first row.
     """
     once, is_first = frozenset(once_labels), True
-    while (chunk := list(islice(rows, chunk_rows))) or is_first:
+    for parts in _chunks(pieces, chunk_rows):
         if origin_s is None:
-            origin_s = chunk[0][1].start_ms // MS_PER_S if chunk else 0
-        yield _frame([names[number] for number, _ in chunk], [sample for _, sample in chunk], once, origin_s)
+            origin_s = int(parts[0][1]["start_ms"].iloc[0]) // MS_PER_S
+        frames = [_frame(names[number], rows, once, origin_s) for number, rows in parts]
+        yield frames[0] if len(frames) == 1 else joined(frames)
         is_first = False
+    if is_first:
+        yield _frame("", of_samples(()), once, 0)
 
 
-def _frame(files: Sequence[str], samples: Sequence[Sample], once: frozenset[str], origin_s: int) -> DataFrame:
-    columns = zip(*samples, strict=True) if samples else ((),) * len(Sample._fields)
-    of: dict[str, Sequence[Any]] = dict(zip(Sample._fields, columns, strict=True))
-    start_ms, elapsed_ms = (numpy.array(of[name], dtype=_INTEGER) for name in ("start_ms", "elapsed_ms"))
-    groups = {pair: group_of(*pair, once) for pair in set(zip(of["thread_name"], of["label"], strict=True))}
-    message = texts(of["message"])
+def _chunks(pieces: Iterator[tuple[int, DataFrame]], chunk_rows: int) -> Iterator[list[tuple[int, DataFrame]]]:
+    """Yield the pieces, cut and put together to chunks of so many rows; the last one may have fewer."""
+    parts: list[tuple[int, DataFrame]] = []
+    row_count = 0
+    for number, piece in pieces:
+        rest = piece
+        while row_count + len(rest) >= chunk_rows:
+            cut = chunk_rows - row_count
+            yield [*parts, (number, rest.iloc[:cut])]
+            parts, row_count, rest = [], 0, rest.iloc[cut:]
+        if len(rest):
+            parts.append((number, rest))
+            row_count += len(rest)
+    if parts:
+        yield parts
+
+
+def _frame(file: str, rows: DataFrame, once: frozenset[str], origin_s: int) -> DataFrame:
+    start_ms, elapsed_ms = (rows[name].to_numpy() for name in ("start_ms", "elapsed_ms"))
+    label, message, thread_name = (_by_appearance(rows[name].array) for name in ("label", "message", "thread_name"))
     is_transaction = numpy.array([text.startswith(TRANSACTION_MESSAGE) for text in message.categories], dtype=bool)
     return DataFrame(
         {
-            "file": texts(files),
+            "file": _constant(file, len(rows)),
             "second": (start_ms + elapsed_ms) // MS_PER_S - origin_s,
             "start_time": pandas.DatetimeIndex(start_ms.astype("datetime64[ms]")).tz_localize("UTC"),
             "elapsed_ms": elapsed_ms,
-            "group": texts([groups[pair] for pair in zip(of["thread_name"], of["label"], strict=True)]),
-            "label": texts(of["label"]),
+            "group": _groups(thread_name, label, once),
+            "label": label,
             "is_transaction": is_transaction[message.codes],
-            "success": numpy.array(of["success"], dtype=bool),
-            "code": texts(of["code"]),
+            "success": rows["success"].to_numpy(),
+            "code": _by_appearance(rows["code"].array),
             "message": message,
-            "failure": texts(of["failure"]),
-            "thread_name": texts(of["thread_name"]),
-            "latency_ms": _integers(of["latency_ms"]),
-            "connect_ms": _integers(of["connect_ms"]),
-            "received_bytes": _integers(of["received_bytes"]),
-            "sent_bytes": _integers(of["sent_bytes"]),
-            "active_users": _integers(of["all_threads"]),
-            "sample_count": numpy.array(of["sample_count"], dtype=_INTEGER),
-            "error_count": numpy.array(of["error_count"], dtype=_INTEGER),
-            "trace_id": texts(of["trace_id"]),
+            "failure": _by_appearance(rows["failure"].array),
+            "thread_name": thread_name,
+            "latency_ms": rows["latency_ms"].array,
+            "connect_ms": rows["connect_ms"].array,
+            "received_bytes": rows["received_bytes"].array,
+            "sent_bytes": rows["sent_bytes"].array,
+            "active_users": rows["all_threads"].array,
+            "sample_count": rows["sample_count"].to_numpy(),
+            "error_count": rows["error_count"].to_numpy(),
+            "trace_id": _by_appearance(rows["trace_id"].array),
         }
     )
 
 
-def _integers(values: Sequence[int | None]) -> pandas.arrays.IntegerArray:
-    """Return integers of which some may be unknown; pandas.array takes several times as long."""
-    if None not in values:
-        return pandas.arrays.IntegerArray(numpy.array(values, dtype=_INTEGER), numpy.zeros(len(values), dtype=bool))
-    unknown = numpy.array([value is None for value in values], dtype=bool)
-    return pandas.arrays.IntegerArray(numpy.array([value or 0 for value in values], dtype=_INTEGER), unknown)
+def _constant(text: str, count: int) -> Categorical:
+    return Categorical.from_codes(
+        numpy.zeros(count, dtype="int8"), categories=pandas.Index([text] if count else [], dtype="str")
+    )
+
+
+def _by_appearance(values: Categorical) -> Categorical:
+    """Return the same texts; the categories are those that occur, in order of first appearance."""
+    codes, used = pandas.factorize(values.codes)
+    return Categorical.from_codes(codes, categories=values.categories[used])
+
+
+def _groups(thread_name: Categorical, label: Categorical, once: frozenset[str]) -> Categorical:
+    """Return the group of each sample."""
+    width = len(label.categories)
+    codes, pairs = pandas.factorize(thread_name.codes.astype("int64") * width + label.codes)
+    threads, labels = thread_name.categories.tolist(), label.categories.tolist()
+    found = texts([group_of(threads[pair // width], labels[pair % width], once) for pair in pairs.tolist()])
+    return Categorical.from_codes(found.codes[codes], categories=found.categories)

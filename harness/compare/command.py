@@ -41,13 +41,14 @@ from harness.plan.thresholds import Thresholds
 from harness.report.charts.distribution import overlaid_chart
 from harness.report.charts.gallery import Picture
 from harness.report.pages import write_page
-from harness.run.directory import SWEEP_NAME, write_whole
+from harness.run.directory import write_whole
+from harness.site.html_option import write_html
 from harness.sweep.analysis import analyse
 from harness.sweep.export import sweeps_json
 from harness.sweep.labels import of_label
 from harness.sweep.level_verdicts import compare_levels
 from harness.sweep.pairs import SweepComparison, sentence
-from harness.sweep.sources import FoundSweep, find_sweeps, printed_sweeps, write_sweeps
+from harness.sweep.sources import FoundSweep, are_sweeps, find_sweeps, printed_sweeps, write_sweeps
 
 MARKDOWN, JSON = "markdown", "json"
 _TWO_SIDES = "give a baseline and a contender: compare run-07_1 run-07_2, or --base … --new …"
@@ -65,7 +66,7 @@ examples:
   ./aggregate.py compare run-07_1 run-07_2 --save               reports/<plan>/compare-run-07_1-run-07_2.md
   ./aggregate.py compare run-07_1 run-07_2 --html               also as one HTML file, compare-run-07_1-run-07_2.html
   ./aggregate.py compare run-07_1 run-07_2 --format json | jq .verdict
-  ./aggregate.py compare folio-checkin/sweep-01 folio-checkin/sweep-02         two sweeps, level by level
+  ./aggregate.py compare folio-checkin/sweep-01 folio-checkin/sweep-02         two sweeps over users or a setting
   ./aggregate.py compare folio-workflow/sweep-01 folio-workflow/sweep-02 --label 'Check In'    one transaction of them
 
 Without --anyway, runs with another number of users, plan or duration are refused, and a DOUBTFUL run makes the verdict
@@ -116,7 +117,7 @@ def run(options: argparse.Namespace) -> int:
     if len(options.runs) == 1 and not (options.base or options.new):
         return _compare_with_pasted(options, _names(options, [options.runs])[0][0])
     base_names, new_names = _names(options, _sides(options))
-    if _are_sweeps([*base_names, *new_names]):
+    if are_sweeps([*base_names, *new_names]):
         return _compare_two_sweeps(options, [*base_names, *new_names])
     base, new = (read_side(names, options.reports) for names in (base_names, new_names))
     refuse_duplicates(base, new)
@@ -251,22 +252,7 @@ def _write(compared: Compared, options: argparse.Namespace, output: Path | None,
         write_whole(output.with_suffix(".json") if options.save else output, data)
     print(f"{rendered.terminal_text(compared.comparison, shutil.get_terminal_size().columns)}{os.path.relpath(output)}")
     if options.html:
-        _write_html(output)
-
-
-def _write_html(report: Path) -> None:
-    """Write a report as one HTML file beside it and print the file's path."""
-    from harness.site.files import page_line, write_report_page  # deferred: Markdown needs no site
-
-    print(page_line(write_report_page(report)))
-
-
-def _are_sweeps(names: Sequence[str]) -> bool:
-    """Return whether the two names are sweeps; UsageError when a sweep is mixed with anything else."""
-    sweeps = [name for name in names if SWEEP_NAME.fullmatch(Path(name).name.removesuffix(".json").removesuffix(".md"))]
-    if sweeps and (len(sweeps) != 2 or len(names) != 2):
-        raise UsageError(f"compare: {sweeps[0]} is a sweep", "compare it with one other sweep, level by level")
-    return bool(sweeps)
+        write_html(output)
 
 
 def _compare_two_sweeps(options: argparse.Namespace, names: Sequence[str]) -> int:
@@ -294,7 +280,7 @@ def _compare_two_sweeps(options: argparse.Namespace, names: Sequence[str]) -> in
         write_sweeps(found, analyses, [comparison], output, command)
         print("\n".join([*_sweep_lines(comparison), os.path.relpath(output)]))
         if options.html:
-            _write_html(output)
+            write_html(output)
     return _exit_code(comparison.verdict, sure=options.sure)
 
 
@@ -321,5 +307,5 @@ def _short_sweep_name(base: FoundSweep, new: FoundSweep) -> str:
 def _sweep_lines(comparison: SweepComparison) -> list[str]:
     keys = [metric.key for metric in times_of(Table.BRIEF)]
     lines = [sentence(comparison, figure) for figure in comparison.figures if figure.figure in keys]
-    levels = (f"{units.plural(level.users, 'user')}: {level.verdict}" for level in comparison.verdicts)
+    levels = (f"{level.key.text}: {level.verdict}" for level in comparison.verdicts)
     return [f"{comparison.verdict}: {comparison.reason}", *lines, *levels]

@@ -32,6 +32,10 @@ READ_COLUMNS = (
     *_NEEDED, "responseCode", "responseMessage", "threadName", "failureMessage", "bytes", "sentBytes", "allThreads",
     "Latency", "Connect", "SampleCount", "ErrorCount",
 )  # fmt: skip
+# Of these, the ones with whole numbers.
+WHOLE_COLUMNS = (
+    "timeStamp", "elapsed", "bytes", "sentBytes", "allThreads", "Latency", "Connect", "SampleCount", "ErrorCount",
+)  # fmt: skip
 # The formats that JMeter itself tries for jmeter.save.saveservice.timestamp_format.
 _DATE_FORMS = (
     "%Y/%m/%d %H:%M:%S.%f", "%Y/%m/%d %H:%M:%S", "%Y-%m-%d %H:%M:%S.%f", "%Y-%m-%d %H:%M:%S", "%m/%d/%y %H:%M:%S",
@@ -39,7 +43,7 @@ _DATE_FORMS = (
 _LONG_DIGITS = len(str(LONG_MAX))
 # So many numbers of a file are remembered.
 _NUMBERS_MAX = 50_000
-_TRUTHS = {"true": True, "TRUE": True, "True": True, "false": False, "FALSE": False, "False": False}
+TRUTHS = {"true": True, "TRUE": True, "True": True, "false": False, "FALSE": False, "False": False}
 # The length of a bad field in a message.
 _SHOWN_MAX = 40
 
@@ -99,7 +103,7 @@ class Layout:
             start_ms = int(start_text)
             try:
                 elapsed_ms = number_of[fields[elapsed]]
-                is_success = _TRUTHS[fields[success]]
+                is_success = TRUTHS[fields[success]]
                 sample = Sample(
                     start_ms,
                     elapsed_ms,
@@ -238,6 +242,6 @@ def _instant_ms(text: str) -> int:
 
 
 def _truth(text: str) -> bool:
-    if text not in _TRUTHS:
+    if text not in TRUTHS:
         raise ValueError(f"success {_shown(text)} is neither true nor false")
-    return _TRUTHS[text]
+    return TRUTHS[text]

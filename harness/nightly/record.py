@@ -6,12 +6,11 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from harness.base.errors import EXIT_OK, EXIT_REGRESSED
 from harness.base.git import Commits
 from harness.base.records import read
 from harness.plan.load import LoadRecord
 from harness.plan.thresholds import Thresholds
-from harness.sweep.time_left import RunTime
+from harness.sweep.time_left import RunTime, run_times
 
 FORMAT_VERSION = 1
 # States of a nightly run.
@@ -93,12 +92,8 @@ class NightlyRecord:
 
     @property
     def lengths_s(self) -> tuple[RunTime, ...]:
-        """Planned and actual seconds of the valid runs; failed runs would distort the estimate."""
-        return tuple(
-            RunTime(self.load_of(run).planned_s, run.took_s)
-            for run in self.runs
-            if run.state == ENDED and run.took_s is not None and run.exit_code in (EXIT_OK, EXIT_REGRESSED)
-        )
+        """Planned and actual seconds of the valid runs."""
+        return run_times((run, self.load_of(run).planned_s) for run in self.runs if run.state == ENDED)
 
     @property
     def settings(self) -> tuple[object, ...]:

@@ -10,6 +10,7 @@ from harness.base.toolchain import ROOT
 from harness.nightly.files import find_nightly
 from harness.nightly.render import headline
 from harness.nightly.report_files import write_nightly_report
+from harness.site.html_option import add_html_option, write_html
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -20,8 +21,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     option = parser.add_argument
     option("name", help="a nightly run such as 2026-11-21, or its .json or .md file")
-    page = "also write the report as one HTML file beside it: for mail; it loads nothing"
-    option("--html", action="store_true", help=page)
+    add_html_option(parser)
     option("--sure", action="store_true", help="exit code 3 also when a run is DOUBTFUL")
     option("--reports", type=Path, default=ROOT / "reports" / "nightly", help="default: reports/nightly/")
     option("--home", type=Path, default=ROOT, help="folder whose env/ lists the accepted changes (this one)")
@@ -33,7 +33,5 @@ def run(options: argparse.Namespace) -> int:
     result = write_nightly_report(files, options.home)
     print(f"{os.path.relpath(files.report)}: {headline(result)}")
     if options.html:
-        from harness.site.files import page_line, write_report_page  # deferred: Markdown needs no site
-
-        print(page_line(write_report_page(files.report)))
+        write_html(files.report)
     return result.exit_code_if(sure=options.sure)

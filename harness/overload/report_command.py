@@ -12,6 +12,7 @@ from harness.overload.files import find_overload
 from harness.overload.record import RUNNING
 from harness.overload.render import result_line
 from harness.overload.report_files import write_overload_report
+from harness.site.html_option import add_html_option, write_html
 
 _EPILOG = """\
 examples:
@@ -33,11 +34,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.epilog = _EPILOG
     option = parser.add_argument
     option("name", help="an overload test such as thruzero/overload-07, or its .json or .md file")
-    option(
-        "--html",
-        action="store_true",
-        help="also write the report as one HTML file beside it: for mail; it loads nothing",
-    )
+    add_html_option(parser)
     option("--reports", type=Path, default=ROOT / "reports", help="default: reports/")
 
 
@@ -52,7 +49,5 @@ def run(options: argparse.Namespace) -> int:
     for one in record.runs:
         print(f"{record.variant_names[one.variant]}: {result_line(one)}")
     if options.html:
-        from harness.site.files import page_line, write_report_page  # deferred: Markdown needs no site
-
-        print(page_line(write_report_page(files.report)))
+        write_html(files.report)
     return record.exit_code

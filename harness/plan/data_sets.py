@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from harness.plan.csv_data import KINDS
-from harness.plan.jmx import enabled_nodes, plan_tree, reads_in
+from harness.plan.csv_data import KINDS, RANDOM_KIND
+from harness.plan.jmx import Node, enabled_nodes, plan_tree, reads_in
 
 
 @dataclass(frozen=True)
@@ -39,11 +39,18 @@ def data_sets(jmx: Path) -> tuple[DataSet, ...]:
                 DataSet(
                     property_name=reads[0][0] if reads else None,
                     name=(reads[0][1] or "") if reads else name,
-                    is_used_up=node.value("recycle") == "false" and node.value("shareMode") != "shareMode.thread",
+                    is_used_up=_is_used_up(node),
                     has_head=node.value("ignoreFirstLine") == "true" or not node.value("variableNames"),
                 )
             )
     return tuple(found)
+
+
+def _is_used_up(node: Node) -> bool:
+    """Return whether a line of a data set is used once, whichever user comes."""
+    if node.kind == RANDOM_KIND:  # a property that is not set is false
+        return "true" not in (node.value("rewindOnTheEndOfList"), node.value("independentListPerThread"))
+    return node.value("recycle") == "false" and node.value("shareMode") != "shareMode.thread"
 
 
 def divided(lines: Sequence[bytes], has_head: bool, count: int) -> tuple[list[bytes], ...]:

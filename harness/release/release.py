@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
 from harness.base.errors import UsageError
 from harness.compare.comparison import Comparison
+from harness.compare.result import RunResult
 from harness.plan.thresholds import Thresholds
 from harness.release.around import Around
 from harness.release.infrastructure import Infrastructure
@@ -15,8 +16,26 @@ from harness.report.summary import RunSummary
 from harness.sweep.analysis import SweepAnalysis, analyse
 from harness.sweep.level_verdicts import ComparedLevels, compare_levels
 from harness.sweep.levels import Sweep
+from harness.sweep.pairs import SweepComparison
 from harness.sweep.record import SweepRecord
 from harness.sweep.sources import FoundSweep
+
+
+@dataclass(frozen=True)
+class ComparedUsers:
+    """Two compared sweeps over users: as ComparedLevels, by users."""
+
+    whole: SweepComparison
+    levels: Mapping[int, Comparison]
+    base: Mapping[int, Sequence[RunResult]]
+    new: Mapping[int, Sequence[RunResult]]
+
+    @classmethod
+    def of(cls, found: ComparedLevels) -> ComparedUsers:
+        """Return the comparison of two sweeps over users."""
+        levels = {key.users: comparison for key, comparison in found.levels.items()}
+        base, new = ({key.users: runs for key, runs in side.items()} for side in (found.base, found.new))
+        return cls(found.whole, levels, base, new)
 
 
 @dataclass(frozen=True)
@@ -31,7 +50,7 @@ class Release:
     base: FoundSweep
     new: FoundSweep
     names: tuple[str, str]
-    compared: ComparedLevels
+    compared: ComparedUsers
     long: RunSummary | None = None
     infrastructures: tuple[Infrastructure | None, Infrastructure | None] = (None, None)
     arounds: tuple[Around, Around] = (Around(), Around())
@@ -73,7 +92,8 @@ def release_of(
             f"release: {long.source} is a run of {long.run.plan}, the sweeps are of {plans[1]}",
             "give a run of the same plan with --long, or none",
         )
-    return Release(base, new, _names(base, new), compare_levels(base, new, thresholds, anyway=anyway), long)
+    compared = ComparedUsers.of(compare_levels(base, new, thresholds, anyway=anyway))
+    return Release(base, new, _names(base, new), compared, long)
 
 
 def record_of(found: FoundSweep) -> SweepRecord:

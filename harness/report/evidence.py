@@ -104,8 +104,14 @@ class Evidence:
 
     @property
     def holes(self) -> tuple[Gap, ...]:
-        """The gaps that no waiting explains."""
-        return tuple(gap for gap in self.gaps if not gap.is_waited)
+        """The gaps that neither waiting nor a late generator explains."""
+        return tuple(gap for gap in self.gaps if not gap.is_waited and not self.began_after(gap))
+
+    def began_after(self, gap: Gap) -> tuple[GeneratorFigures, ...]:
+        """Return the generators that began after a gap before which all others had ended; empty elsewhere."""
+        ended = [one for one in self.generators if one.last_s <= gap.from_s]
+        began = [one for one in self.generators if one not in ended and one.first_s >= gap.from_s - 1]
+        return tuple(began) if ended and len(ended) + len(began) == len(self.generators) else ()
 
     @property
     def stalls(self) -> tuple[Gap, ...]:
@@ -129,6 +135,9 @@ def false_time(evidence: Evidence) -> list[str]:
     step, holes = evidence.clock_step, evidence.holes
     if step and step.is_large:
         return [f"a clock was set by about {_signed(step.step_s)} during the run ({step.evidence}): rates are false"]
+    unloaded = [gap for gap in evidence.gaps if not gap.is_waited and evidence.began_after(gap)]
+    if sum(gap.length_s for gap in unloaded) > GAP_INVALID_RATIO * evidence.window.run_s:
+        return [_late_generators(evidence, unloaded)]
     hole_s = sum(gap.length_s for gap in holes)
     if holes and evidence.dropped.count:
         return [f"samples of about {units.duration_text(hole_s)} are missing from the JTL: {_gaps_text(holes)}"]
@@ -136,6 +145,16 @@ def false_time(evidence: Evidence) -> list[str]:
         what = f"no sample ended for {units.duration_text(hole_s)} of {units.duration_text(evidence.window.run_s)}"
         return [f"{what}, and no sample waited: rows are missing, or a clock was set"]
     return []
+
+
+def _late_generators(evidence: Evidence, gaps: Sequence[Gap]) -> str:
+    """Return which generators began only when all others had ended, and for how long there was no load."""
+    first_s = min(one.first_s for one in evidence.generators)
+    late = {one.name: one.first_s - first_s for gap in gaps for one in evidence.began_after(gap)}
+    began = [f"{name} began {units.duration_text(late_s)} after the first one" for name, late_s in late.items()]
+    length_s = sum(gap.length_s for gap in gaps)
+    times = f"{units.duration_text(length_s)} of {units.duration_text(evidence.window.run_s)}"
+    return f"generator {', '.join(began)}, when the others had ended: for {times} there was no load"
 
 
 def _signed(seconds: float) -> str:

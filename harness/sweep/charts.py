@@ -153,20 +153,21 @@ def overlay_charts(sweeps: Sequence[Sweep], analyses: Sequence[SweepAnalysis]) -
     goals = {analysis.goal for analysis in analyses}
     limits = _limits(goals.pop() if len(goals) == 1 else None)
     has_errors = any(level.figures.error_ratio for sweep in sweeps for level in sweep.levels)
+    over = LevelAxis.of([level for sweep in sweeps for level in sweep.levels])
     charts = []
     times = ((f"{one.name}.svg", one.key, f"Response time: {one.words}", "ms") for one in times_of(Table.BRIEF))
     for name, figure, title, unit in (
         ("throughput.svg", RATE, "Throughput", "successful req/s" if has_errors else "req/s"),
         *times,
     ):
-        lines = [_line(sweep.levels, figure, sweep.name) for sweep in sweeps]
+        lines = [_line(sweep.levels, figure, sweep.name, over=over) for sweep in sweeps]
         marks = Marks(goals=((f"goal: ≤ {limits[figure]:g} ms", limits[figure]),) if figure in limits else ())
-        charts.append(picture(name, title, unit, lines, marks, LevelAxis()))
+        charts.append(picture(name, title, unit, lines, marks, over))
     return tuple(one for one in charts if one)
 
 
-def _line(levels: Sequence[Level], figure: str, name: str, factor: float = 1.0) -> Line:
-    over = LevelAxis.of(levels)
+def _line(levels: Sequence[Level], figure: str, name: str, factor: float = 1.0, over: LevelAxis | None = None) -> Line:
+    over = over or LevelAxis.of(levels)
     points = tuple(
         (over.x(level), value * factor) for level in levels if (value := level.figures.of(figure)) is not None
     )

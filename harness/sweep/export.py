@@ -40,7 +40,7 @@ def sweeps_json(
         {
             "format_version": FORMAT_VERSION,
             "sweeps": [_sweep(sweep, analysis) for sweep, analysis in zip(sweeps, analyses, strict=True)],
-            "comparisons": [asdict(comparison) for comparison in comparisons],
+            "comparisons": [comparison.to_json() for comparison in comparisons],
         }
     )
 

@@ -13,23 +13,24 @@ from harness.compare.result import RunResult
 from harness.compare.sources import read_result
 from harness.plan.thresholds import Thresholds
 from harness.sweep.labels import label_of
+from harness.sweep.levels import LevelKey
 from harness.sweep.pairs import LevelVerdict, SweepComparison, compare_sweeps
 from harness.sweep.sources import FoundSweep
-from harness.sweep.text import users_text
+from harness.sweep.text import levels_text
 from harness.sweep.verdict import with_verdict
 
 
 @dataclass(frozen=True)
 class ComparedLevels:
-    """Two compared sweeps: `whole` has the verdict over all levels, `levels` the comparison of the runs by users.
+    """Two compared sweeps: `whole` has the verdict over all levels, `levels` the comparison of the runs of each.
 
-    `base` and `new` are the results of the runs by users, also of levels that only one side has.
+    `base` and `new` are the results of the runs by level, also of levels that only one side has.
     """
 
     whole: SweepComparison
-    levels: Mapping[int, Comparison]
-    base: Mapping[int, Sequence[RunResult]]
-    new: Mapping[int, Sequence[RunResult]]
+    levels: Mapping[LevelKey, Comparison]
+    base: Mapping[LevelKey, Sequence[RunResult]]
+    new: Mapping[LevelKey, Sequence[RunResult]]
 
 
 def compare_levels(base: FoundSweep, new: FoundSweep, thresholds: Thresholds, *, anyway: bool) -> ComparedLevels:
@@ -38,40 +39,42 @@ def compare_levels(base: FoundSweep, new: FoundSweep, thresholds: Thresholds, *,
     With `anyway`, runs that are DOUBTFUL or differ in load are judged, too.
     """
     comparison = compare_sweeps(base.sweep, new.sweep)
-    common = {level.users for level in base.sweep.levels} & {level.users for level in new.sweep.levels}
+    young_keys = {level.key for level in new.sweep.levels}
+    common = [level.key for level in base.sweep.levels if level.key in young_keys]
     if not common:
-        levels = " against ".join(users_text(level.users for level in one.sweep.levels) for one in (base, new))
+        levels = " against ".join(levels_text(one.sweep.levels) for one in (base, new))
         raise UsageError(
             f"{base.sweep.name} and {new.sweep.name} have no level in common ({levels})",
-            "compare sweeps over some of the same USERS",
+            "compare sweeps over some of the same values"
+            if base.sweep.is_of_setting
+            else "compare sweeps over some of the same USERS",
         )
     old, young = _results(base), _results(new)
-    levels_compared = {users: compare(old[users], young[users], thresholds, anyway) for users in sorted(common)}
+    levels_compared = {key: compare(old[key], young[key], thresholds, anyway) for key in common}
     comparison = replace(
         comparison,
-        verdicts=tuple(
-            _verdict(users, (old[users], young[users]), found, anyway) for users, found in levels_compared.items()
-        ),
+        verdicts=tuple(_verdict(key, (old[key], young[key]), found, anyway) for key, found in levels_compared.items()),
         caveats=tuple(warnings_of([run for side in (old, young) for runs in side.values() for run in runs])),
     )
     return ComparedLevels(with_verdict(comparison, thresholds), levels_compared, old, young)
 
 
 def _verdict(
-    users: int, sides: tuple[Sequence[RunResult], Sequence[RunResult]], comparison: Comparison, anyway: bool
+    level: LevelKey, sides: tuple[Sequence[RunResult], Sequence[RunResult]], comparison: Comparison, anyway: bool
 ) -> LevelVerdict:
     """Return the verdict on the runs of a level that both sweeps have."""
     is_repeated = min(map(len, sides)) > 1
     is_doubtful = not anyway and any(run.is_doubtful for side in sides for run in side)
-    return LevelVerdict(users, comparison.verdict, "; ".join(comparison.reasons), is_repeated, is_doubtful)
+    reason = "; ".join(comparison.reasons)
+    return LevelVerdict(level.users, comparison.verdict, reason, is_repeated, is_doubtful, level.setting)
 
 
-def _results(found: FoundSweep) -> dict[int, list[RunResult]]:
-    """Return the results of a sweep's runs by users, without the runs that could not be read."""
-    results: dict[int, list[RunResult]] = {}
+def _results(found: FoundSweep) -> dict[LevelKey, list[RunResult]]:
+    """Return the results of a sweep's runs by level, without the runs that could not be read."""
+    results: dict[LevelKey, list[RunResult]] = {}
     for level in found.sweep.levels:
         runs = [read_result(found.run_reports[run.name].with_suffix("")) for run in level.runs]
-        results[level.users] = [_of_label(run, found.sweep.label) for run in runs] if found.sweep.label else runs
+        results[level.key] = [_of_label(run, found.sweep.label) for run in runs] if found.sweep.label else runs
     return results
 
 

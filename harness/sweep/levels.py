@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from statistics import fmean, median
-from typing import Any
+from typing import Any, NamedTuple
 
 from harness.base.units import MS_PER_S
 from harness.cloudwatch.points import CloudMetrics
@@ -114,6 +114,23 @@ class LevelRun:
         return tuple(reason for reason in self.verdict.reasons if reason != WarningCode.TOO_FEW_SAMPLES.brief)
 
 
+class LevelKey(NamedTuple):
+    """What distinguishes the levels of a sweep: users, and the value of the swept setting, such as delay_ms=20."""
+
+    users: int
+    setting: str = ""
+
+    @property
+    def text(self) -> str:
+        """The level in a sentence: 5 users, or delay_ms=20."""
+        return level_text(self.users, self.setting)
+
+    @property
+    def value(self) -> str:
+        """Its users, or the value of the setting, as the cell of a table."""
+        return self.setting.partition("=")[2] or str(self.users)
+
+
 @dataclass(frozen=True)
 class Level:
     """The runs at one number of users or one value of a setting; without counted runs all `figures` are None."""
@@ -128,14 +145,19 @@ class Level:
         return self.runs[0].setting if self.runs else ""
 
     @property
+    def key(self) -> LevelKey:
+        """What distinguishes it from other levels."""
+        return LevelKey(self.users, self.setting)
+
+    @property
     def value(self) -> str:
         """Its users, or the value of the setting, as the cell of a table."""
-        return self.setting.partition("=")[2] or str(self.users)
+        return self.key.value
 
     @property
     def text(self) -> str:
         """The level in a sentence: 5 users, or delay_ms=20."""
-        return level_text(self.users, self.setting)
+        return self.key.text
 
     @property
     def counted(self) -> tuple[LevelRun, ...]:

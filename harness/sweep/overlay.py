@@ -12,8 +12,8 @@ from harness.report.notes import NOTES_BEGIN, NOTES_END
 from harness.report.tables import cell, one_line, table
 from harness.report.template import filled
 from harness.sweep.analysis import SweepAnalysis
-from harness.sweep.levels import Sweep
-from harness.sweep.pairs import FigureComparison, SweepComparison, sentence
+from harness.sweep.levels import Sweep, level_head, levels_of
+from harness.sweep.pairs import FigureComparison, SweepComparison, headline, sentence
 from harness.sweep.render import HEADS, PRINTS, Page, knows, set_up
 from harness.sweep.text import answer_text, findings, users_text, warnings_of
 
@@ -53,15 +53,11 @@ def several_sweeps_report(
                 "sentences": [cell(sentence(found, figure)) for figure in found.figures],
                 "table": comparison_table(found),
                 "reasons": [
-                    cell(f"{users_text([level.users])}, {level.verdict}: {level.reason}")
+                    cell(f"{level.key.text}, {level.verdict}: {level.reason}")
                     for level in found.verdicts
                     if level.reason
                 ],
-                "only": [
-                    cell(f"Only {name} has {users_text(levels)}.")
-                    for name, levels in ((found.base, found.only_base), (found.new, found.only_new))
-                    if levels
-                ],
+                "only": [cell(text) for text in one_sided(found)],
             }
             for found in comparisons
         ],
@@ -77,6 +73,21 @@ def several_sweeps_report(
     )
 
 
+def one_sided(found: SweepComparison) -> list[str]:
+    """Return the levels that only one of two sweeps has, a sentence for each of them."""
+    sides = (
+        (found.base, found.only_base, found.only_base_settings),
+        (found.new, found.only_new, found.only_new_settings),
+    )
+    named = [(name, _levels_text(users, settings)) for name, users, settings in sides]
+    return [f"Only {name} has {levels}: not compared." for name, levels in named if levels]
+
+
+def _levels_text(users: Sequence[int], settings: Sequence[str]) -> str:
+    """Return levels as text: 1 and 5 users, or delay_ms=10, delay_ms=20; empty without one."""
+    return ", ".join(settings) or (users_text(users) if users else "")
+
+
 def _warnings(sweeps: Sequence[Sweep], analyses: Sequence[SweepAnalysis]) -> list[str]:
     """Return each warning once, with the names of its sweeps."""
     about: dict[str, list[str]] = {}
@@ -90,11 +101,13 @@ def _headline(
     sweeps: Sequence[Sweep], analyses: Sequence[SweepAnalysis], comparisons: Sequence[SweepComparison]
 ) -> str:
     if len(comparisons) == 1 and comparisons[0].figures:
-        return f"{_verdict(comparisons[0])}{sentence(comparisons[0], comparisons[0].figures[0])}"
+        return headline(comparisons[0])
     parts = []
     for sweep, analysis in zip(sweeps, analyses, strict=True):
         found = analysis.answer
-        if found.users is not None:
+        if sweep.is_of_setting:
+            parts.append(f"{sweep.name}: {answer_text(sweep, analysis).rstrip('.')}")
+        elif found.users is not None:
             least = "at least " if found.is_least or found.perhaps_users is not None else ""
             parts.append(f"{sweep.name}: {least}{units.plural(found.users, 'user')} within the goal")
         elif analysis.best_users is not None:
@@ -103,11 +116,6 @@ def _headline(
         else:
             parts.append(f"{sweep.name}: throughput is unknown")
     return "; ".join(parts) + "."
-
-
-def _verdict(comparison: SweepComparison) -> str:
-    """Return the verdict over all levels with its reason; empty without a verdict."""
-    return f"{comparison.verdict}: {comparison.reason}. " if comparison.verdict else ""
 
 
 def _setup_table(sweeps: Sequence[Sweep], analyses: Sequence[SweepAnalysis]) -> str:
@@ -124,33 +132,31 @@ def _setup_table(sweeps: Sequence[Sweep], analyses: Sequence[SweepAnalysis]) -> 
 
 
 def _overlay_table(sweeps: Sequence[Sweep], figure: str) -> str:
-    levels = [{level.users: level.figures for level in sweep.levels} for sweep in sweeps]
+    figures = [{level.key: level.figures for level in sweep.levels} for sweep in sweeps]
+    levels = levels_of((level.users, level.runs[0]) for sweep in sweeps for level in sweep.levels)
     rows = [
-        [
-            str(users),
-            *(PRINTS[figure](by_users[users].of(figure)) if users in by_users else "" for by_users in levels),
-        ]
-        for users in sorted(set().union(*levels))
+        [cell(level.value), *(PRINTS[figure](one[level.key].of(figure)) if level.key in one else "" for one in figures)]
+        for level in levels
     ]
-    return table(["users", *(cell(sweep.name) for sweep in sweeps)], rows)
+    return table([cell(level_head(levels)), *(cell(sweep.name) for sweep in sweeps)], rows)
 
 
 def comparison_table(found: SweepComparison) -> str:
     """Return the table of two sweeps: both values, and the difference in % of the baseline."""
-    heads = ["users"]
+    levels = [delta.key for delta in found.figures[0].deltas] if found.figures else []
+    heads = [cell(levels[0].setting.partition("=")[0] if levels else "") or "users"]
     for figure in found.figures:
         head = HEADS[figure.figure]
         heads += [f"{cell(found.base)} {head}", f"{cell(found.new)} {head}", "delta %"]
-    verdicts = {level.users: level.verdict for level in found.verdicts}
+    verdicts = {level.key: level.verdict for level in found.verdicts}
     heads += ["verdict"] if verdicts else []
-    users = [delta.users for delta in found.figures[0].deltas] if found.figures else []
     rows = [
         [
-            str(level),
+            cell(level.value),
             *(text for figure in found.figures for text in _delta_cells(figure, index)),
             *([verdicts.get(level, "~")] if verdicts else []),
         ]
-        for index, level in enumerate(users)
+        for index, level in enumerate(levels)
     ]
     return table(heads, rows)
 

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from statistics import median
+from typing import Any
 
 from harness.compare.comparison import CANNOT_TELL, INVALID
 from harness.metrics.metric import Table, metric_of, metrics_of
-from harness.sweep.levels import Level, Sweep
+from harness.sweep.levels import Level, LevelKey, Sweep
 
 # Between single runs, a smaller difference of averages is irrelevant.
 SAME_RATIO = 0.05
@@ -20,12 +21,21 @@ COMPARED = tuple(metric for metric in metrics_of(Table.SWEEP) if not metric.is_s
 
 @dataclass(frozen=True)
 class Delta:
-    """One value of one level on both sides; `delta_ratio` is (new - base) / base, None when one of them is unknown."""
+    """One value of one level on both sides; `delta_ratio` is (new - base) / base, None when one of them is unknown.
+
+    `setting` is the value of the swept setting, such as delay_ms=20; empty in sweeps over users.
+    """
 
     users: int
     base: float | None
     new: float | None
     delta_ratio: float | None
+    setting: str = ""
+
+    @property
+    def key(self) -> LevelKey:
+        """The level."""
+        return LevelKey(self.users, self.setting)
 
 
 @dataclass(frozen=True)
@@ -48,7 +58,8 @@ class FigureComparison:
 class LevelVerdict:
     """The verdict on a level's runs with its reason; `is_repeated` when both sides have several runs.
 
-    `is_doubtful` when a run is DOUBTFUL: the level is shown, but excluded from the verdict over all levels.
+    `is_doubtful` when a run is DOUBTFUL: the level is shown, but excluded from the verdict over all levels. `setting`
+    is as in Delta.
     """
 
     users: int
@@ -56,11 +67,19 @@ class LevelVerdict:
     reason: str
     is_repeated: bool = False
     is_doubtful: bool = False
+    setting: str = ""
+
+    @property
+    def key(self) -> LevelKey:
+        """The level."""
+        return LevelKey(self.users, self.setting)
 
 
 @dataclass(frozen=True)
 class SweepComparison:
-    """All values that both sweeps have; `only_base` and `only_new` are levels of one side only.
+    """All values that both sweeps have; `only_base` and `only_new` are users of levels of one side only, of sweeps over
+    a setting `only_base_settings` and `only_new_settings` its values.
+    `is_doubtful` when a run of a common level is DOUBTFUL or INVALID.
 
     When the runs were compared, too, `verdicts` has the levels, `verdict` and `reason` are those over all levels, and
     `caveats` (the key in JSON) are the warnings of the runs.
@@ -75,19 +94,36 @@ class SweepComparison:
     verdict: str = ""
     reason: str = ""
     caveats: tuple[str, ...] = ()
+    only_base_settings: tuple[str, ...] = ()
+    only_new_settings: tuple[str, ...] = ()
+    is_doubtful: bool = False
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the comparison as JSON data; keys of a setting only where there is one."""
+        data = asdict(self)
+        levels = [*data["verdicts"], *(delta for figure in data["figures"] for delta in figure["deltas"])]
+        for level in levels:
+            if not level["setting"]:
+                del level["setting"]
+        optional = ("only_base_settings", "only_new_settings", "is_doubtful")
+        return {name: value for name, value in data.items() if value or name not in optional}
 
 
 def compare_sweeps(base: Sweep, new: Sweep) -> SweepComparison:
     """Return the differences at the common levels; they are unknown at levels with an INVALID run."""
-    old, young = ({level.users: level for level in sweep.levels} for sweep in (base, new))
-    common = sorted(old.keys() & young.keys())
-    figures = [_figure(metric.key, [(old[users], young[users]) for users in common]) for metric in COMPARED]
+    old, young = ({level.key: level for level in sweep.levels} for sweep in (base, new))
+    common = [key for key in old if key in young]
+    figures = [_figure(metric.key, [(old[key], young[key]) for key in common]) for metric in COMPARED]
+    only_base, only_new = ([key for key in one if key not in other] for one, other in ((old, young), (young, old)))
     return SweepComparison(
         base=base.name,
         new=new.name,
         figures=tuple(figure for figure in figures if figure.level_count),
-        only_base=tuple(sorted(old.keys() - young.keys())),
-        only_new=tuple(sorted(young.keys() - old.keys())),
+        only_base=tuple(key.users for key in only_base if not key.setting),
+        only_new=tuple(key.users for key in only_new if not key.setting),
+        only_base_settings=tuple(key.setting for key in only_base if key.setting),
+        only_new_settings=tuple(key.setting for key in only_new if key.setting),
+        is_doubtful=any(level.doubtful or level.invalid for key in common for level in (old[key], young[key])),
     )
 
 
@@ -105,19 +141,26 @@ def _figure(name: str, levels: Sequence[tuple[Level, Level]]) -> FigureCompariso
 
 def _delta(name: str, base: Level, new: Level) -> Delta:
     old, young = (None if level.invalid else level.figures.of(name) for level in (base, new))
-    return Delta(base.users, old, young, (young - old) / old if old and young is not None else None)
+    return Delta(base.users, old, young, (young - old) / old if old and young is not None else None, base.setting)
+
+
+def headline(comparison: SweepComparison) -> str:
+    """Return the verdict over all levels with its reason, if the runs were compared, and the range of differences."""
+    verdict = f"{comparison.verdict}: {comparison.reason}." if comparison.verdict else ""
+    measured = sentence(comparison, comparison.figures[0]) if comparison.figures else ""
+    return " ".join(text for text in (verdict, measured) if text)
 
 
 def sentence(comparison: SweepComparison, figure: FigureComparison) -> str:
     """Return the range of differences over the levels in one sentence, widened to whole percent.
 
-    Without a direction when the verdict is that none can be told.
+    Without a direction when the verdict is that none can be told, and without a verdict when a run is DOUBTFUL.
     """
     low, high, middle = figure.low_ratio, figure.high_ratio, figure.median_ratio
     assert low is not None and high is not None and middle is not None
     metric = metric_of(figure.figure)
     levels = f"{figure.level_count} level{'' if figure.level_count == 1 else 's'}"
-    if comparison.verdict in _UNKNOWN:
+    if comparison.verdict in _UNKNOWN or (comparison.is_doubtful and not comparison.verdict):
         return (
             f"The measured {metric.words} of {comparison.new} differs from that of {comparison.base} by "
             f"{low * 100:+.2f} to {high * 100:+.2f} % (over {levels}; median {middle * 100:+.2f} %); whether that is a "

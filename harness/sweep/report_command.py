@@ -15,6 +15,7 @@ from harness.base import units
 from harness.base.errors import EXIT_INVALID, EXIT_OK, UsageError
 from harness.base.toolchain import ROOT
 from harness.plan.goal import Goal, option_metrics
+from harness.site.html_option import add_html_option, write_html
 from harness.sweep.analysis import analyse
 from harness.sweep.export import sweeps_csv, sweeps_json
 from harness.sweep.labels import of_label
@@ -62,8 +63,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     label = "a transaction or request whose metrics are reported instead of TOTAL; goals are then only those given here"
     option("--label", metavar="REGEX", help=label)
     option("--format", choices=(MARKDOWN, CSV, JSON), help="print the result instead of writing a report")
-    page = "also write the report as one HTML file beside it, with its charts: for mail; it loads nothing"
-    option("--html", action="store_true", help=page)
+    add_html_option(parser)
     option("--output", type=Path, metavar="FILE.md", help="file of the report; charts are written next to it")
     option("--reports", type=Path, default=ROOT / "reports", help="default: reports/")
 
@@ -99,9 +99,7 @@ def run(options: argparse.Namespace) -> int:
             write_sweeps(found, analyses, comparisons, report, command)
         print(os.path.relpath(report))
         if options.html:
-            from harness.site.files import page_line, write_report_page  # deferred: Markdown needs no site
-
-            print(page_line(write_report_page(report)))
+            write_html(report)
         for sweep, analysis in zip(sweeps, analyses, strict=True):
             print(f"{sweep.name}: {answer_text(sweep, analysis)}")
     sys.stdout.flush()

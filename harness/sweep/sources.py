@@ -41,10 +41,18 @@ class FoundSweep:
     run_reports: Mapping[str, Path]
 
 
+def are_sweeps(names: Sequence[str]) -> bool:
+    """Return whether two names are sweeps; UsageError when a sweep is mixed with anything else."""
+    sweeps = [name for name in names if SWEEP_NAME.fullmatch(Path(name).name.removesuffix(".json").removesuffix(".md"))]
+    if sweeps and (len(sweeps) != 2 or len(names) != 2):
+        raise UsageError(f"compare: {sweeps[0]} is a sweep", "compare it with one other sweep, level by level")
+    return bool(sweeps)
+
+
 def find_sweeps(names: Sequence[str], reports_dir: Path) -> list[FoundSweep]:
     """Return the sweeps with these names, in order.
 
-    UsageError for a name without levels, and for a sweep over a setting among several.
+    UsageError for a name without levels, and for several sweeps that are not over the same setting, or over users.
 
     A name is one of:
 
@@ -63,10 +71,10 @@ def find_sweeps(names: Sequence[str], reports_dir: Path) -> list[FoundSweep]:
             several = len(sweeps) > 1
             sweeps = [_renamed(one, f"{title} {one.sweep.name}" if several else title) for one in sweeps]
         found += sweeps
-    of_setting = [one.sweep for one in found if one.sweep.is_of_setting]
-    if of_setting and len(found) > 1:
-        what = f"{of_setting[0].name} is a sweep over {of_setting[0].setting}"
-        raise UsageError(what, "give it alone, or compare its runs: make compare BASE=run-07_1 NEW=run-07_2")
+    different = next((one.sweep for one in found if one.sweep.setting != found[0].sweep.setting), None)
+    if different:
+        overs = [f"{one.name} is a sweep over {one.setting or 'users'}" for one in (found[0].sweep, different)]
+        raise UsageError(", ".join(overs), "give sweeps over the same, or one alone")
     return found
 
 

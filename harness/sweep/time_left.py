@@ -1,9 +1,12 @@
-"""Estimates the remaining time of a sweep."""
+"""Estimates the remaining time of a sweep, an A/B test, an experiment or a nightly run from the runs so far."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from typing import Protocol
+
+from harness.base.errors import EXIT_OK, EXIT_REGRESSED
 
 
 @dataclass(frozen=True)
@@ -12,6 +15,30 @@ class RunTime:
 
     planned_s: float | None
     took_s: float
+
+
+class EndedRun(Protocol):
+    """A run that ended, as records have it."""
+
+    @property
+    def took_s(self) -> float | None:
+        """How long it took; None when that is not known."""
+
+    @property
+    def exit_code(self) -> int | None:
+        """Its exit code."""
+
+
+def run_times(runs: Iterable[tuple[EndedRun, float | None]]) -> tuple[RunTime, ...]:
+    """Return planned and actual seconds of the valid ones of these runs; failed runs would distort the estimate.
+
+    Each comes with the planned duration of its load, None when it ended after loops.
+    """
+    return tuple(
+        RunTime(planned_s, run.took_s)
+        for run, planned_s in runs
+        if run.took_s is not None and run.exit_code in (EXIT_OK, EXIT_REGRESSED)
+    )
 
 
 def time_left_s(planned_s: Sequence[float | None], done: Sequence[RunTime], first_guess_s: float) -> float | None:

@@ -17,6 +17,7 @@ from harness.compare.comparison import CANNOT_TELL, INVALID, OK, REGRESSED
 from harness.metrics.distributions import student_t_quantile
 from harness.metrics.metric import Table, metrics_of
 from harness.plan.thresholds import Thresholds
+from harness.sweep.levels import LevelKey
 from harness.sweep.pairs import FigureComparison, LevelVerdict, SweepComparison
 
 # Minimum number of pairs for an interval.
@@ -38,21 +39,21 @@ def with_verdict(comparison: SweepComparison, thresholds: Thresholds) -> SweepCo
 
 def _decide(comparison: SweepComparison, thresholds: Thresholds) -> tuple[str, str]:
     levels = comparison.verdicts
-    doubtful = [level.users for level in levels if level.is_doubtful]
-    invalid = [level.users for level in levels if level.verdict == INVALID]
+    doubtful = [level.key for level in levels if level.is_doubtful]
+    invalid = [level.key for level in levels if level.verdict == INVALID]
     if invalid:
-        return INVALID, f"at {_users(invalid)}"
+        return INVALID, f"at {_listed(invalid)}"
     regressed = [level for level in levels if level.verdict == REGRESSED]
-    repeated = [level.users for level in regressed if level.is_repeated]
+    repeated = [level.key for level in regressed if level.is_repeated]
     if repeated or 2 * len(regressed) > len(levels):
-        return REGRESSED, f"at {_users(repeated or [level.users for level in regressed])}"
+        return REGRESSED, f"at {_listed(repeated or [level.key for level in regressed])}"
     ends = {figure.figure: _interval(figure, thresholds.alpha, doubtful) for figure in comparison.figures}
     known = {name: found for name, found in ends.items() if found and name in _JUDGED}
     worse = [name for name, found in known.items() if _worst_end(name, found) > thresholds.of(_JUDGED[name])]
     if worse:
         return REGRESSED, "; ".join(_text(name, known[name]) for name in worse)
     if doubtful:
-        return CANNOT_TELL, f"a run at {_users(doubtful)} is DOUBTFUL"
+        return CANNOT_TELL, f"a run at {_listed(doubtful)} is DOUBTFUL"
     fine = [name for name, found in known.items() if _bad_end(name, found) < thresholds.of(_JUDGED[name])]
     if known and not regressed and len(fine) == len(known):
         return OK, "; ".join(_text(name, found) for name, found in known.items())
@@ -61,12 +62,12 @@ def _decide(comparison: SweepComparison, thresholds: Thresholds) -> tuple[str, s
     return CANNOT_TELL, _undecided(regressed, known)
 
 
-def _interval(figure: FigureComparison, alpha: float, left_out: Container[int]) -> tuple[float, float] | None:
+def _interval(figure: FigureComparison, alpha: float, left_out: Container[LevelKey]) -> tuple[float, float] | None:
     """Return the interval of the mean change over the levels, as ratios; None with too few levels."""
     logs = [
         math.log(delta.new / delta.base)
         for delta in figure.deltas
-        if delta.base and delta.new and delta.users not in left_out
+        if delta.base and delta.new and delta.key not in left_out
     ]
     if len(logs) < _PAIRS_LEAST:
         return None
@@ -89,14 +90,18 @@ def _text(name: str, ends: tuple[float, float]) -> str:
     return f"{_JUDGED[name].words} {low} to {high} % over all levels"
 
 
-def _users(levels: Sequence[int]) -> str:
-    return ", ".join(str(users) for users in levels) + (" user" if list(levels) == [1] else " users")
+def _listed(levels: Sequence[LevelKey]) -> str:
+    """Return levels as text: 5, 10 users; delay_ms=10, 20."""
+    values = ", ".join(level.value for level in levels)
+    if levels[0].setting:
+        return f"{levels[0].setting.partition('=')[0]}={values}"
+    return values + (" user" if values == "1" else " users")
 
 
 def _undecided(regressed: Sequence[LevelVerdict], known: dict[str, tuple[float, float]]) -> str:
     if regressed:
-        users = _users([level.users for level in regressed])
-        return f"worse only at {users}: one run per level is not enough, measure again with REPEAT=5"
+        levels = _listed([level.key for level in regressed])
+        return f"worse only at {levels}: one run per level is not enough, measure again with REPEAT=5"
     if not known:
         return f"too few common levels: needs at least {units.plural(_PAIRS_LEAST, 'level')}, or REPEAT=5"
     return "; ".join(_text(name, found) for name, found in known.items())

@@ -6,12 +6,11 @@ from collections.abc import Collection, Mapping
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
-from harness.base.errors import EXIT_OK, EXIT_REGRESSED
 from harness.base.records import read
 from harness.metrics.metric import Metric, metric_of
 from harness.plan.load import LoadRecord
 from harness.plan.thresholds import Thresholds
-from harness.sweep.time_left import RunTime
+from harness.sweep.time_left import RunTime, run_times
 from harness.tune.factors import Factor
 
 FORMAT_VERSION = 1
@@ -122,12 +121,8 @@ class TuneRecord:
 
     @property
     def lengths_s(self) -> tuple[RunTime, ...]:
-        """Planned and actual seconds of the valid runs; failed runs would distort the estimate."""
-        return tuple(
-            RunTime(self.planned_s, run.took_s)
-            for run in self.runs
-            if run.state == ENDED and run.took_s is not None and run.exit_code in (EXIT_OK, EXIT_REGRESSED)
-        )
+        """Planned and actual seconds of the valid runs."""
+        return run_times((run, self.planned_s) for run in self.runs if run.state == ENDED)
 
     def steps_left(self, counted: Collection[tuple[int, int]]) -> tuple[Step, ...]:
         """Return the runs still to do, in order; `counted` are block and place of those that count."""

@@ -5,9 +5,10 @@ import json
 import pandas
 import pytest
 
-from harness.api import UsageError, compare, open_run, read_jtl
+from harness.api import ComparedSweeps, UsageError, compare, open_run, read_jtl
 from harness.cli import main
 from harness.history.pin_files import write_pins
+from tests.support.spread_runs import make_sweep
 
 NAMES = ("tiny/run-07_1", "tiny/run-07_2")
 
@@ -100,3 +101,35 @@ def test_thresholds_are_those_of_the_plan_unless_given(reports, home):
 def test_wrong_input_is_an_error(reports, base, new, options, text):
     with pytest.raises(UsageError, match=text):
         compare(base, new, reports=reports, **options)
+
+
+@pytest.mark.parametrize(
+    ("levels", "named", "reason"),
+    [
+        ((1, 2, 4), ["1 user", "2 users", "4 users"], "1, 2 users"),
+        (
+            ("delay_ms=10", "delay_ms=20", "delay_ms=40"),
+            ["delay_ms=10", "delay_ms=20", "delay_ms=40"],
+            "delay_ms=10, 20",
+        ),
+    ],
+)
+def test_two_sweeps_are_compared_level_by_level(tmp_path, levels, named, reason):
+    (tmp_path / "tiny").mkdir()
+    make_sweep(tmp_path, "07", dict.fromkeys(levels[:2], 50))
+    make_sweep(tmp_path, "08", dict.fromkeys(levels, 150))
+    result = compare("tiny/sweep-07", "tiny/sweep-08", reports=tmp_path)
+    assert result.verdict == "REGRESSED"
+    assert result.headline.startswith(f"REGRESSED: at {reason}. tiny/sweep-08 is about")
+    assert isinstance(result, ComparedSweeps)
+    table = result.table()
+    assert [*table.level.cat.categories] == named[:2]
+    assert result.warnings[0].startswith(f"Only tiny/sweep-08 has {named[2]}: not compared.")
+    of_runs = compare("tiny/run-07_2", "tiny/run-08_2", reports=tmp_path).table()
+    of_level = table[table.level == named[1]].drop(columns=["level", "users"]).reset_index(drop=True)
+    assert of_level.astype(object).fillna("").equals(of_runs.astype(object).fillna(""))
+
+
+def test_a_sweep_is_not_compared_with_a_run(reports):
+    with pytest.raises(UsageError, match="compare: tiny/sweep-07 is a sweep; compare it with one other sweep"):
+        compare("tiny/sweep-07", open_run(NAMES[0], reports), reports=reports)

@@ -1,28 +1,14 @@
 """aggregate.py compare with two sweeps, level by level."""
 
 import shutil
-from dataclasses import replace
 
 import pytest
 
 from harness.base.errors import EXIT_REGRESSED, UsageError
 from harness.report.warnings import WarningCode
-from harness.run.directory import json_text
-from harness.sweep.record import SweepRun
-from tests.support.spread_runs import make_run
-from tests.support.sweeps import SWEEP_RECORD
+from tests.support.spread_runs import make_run, make_sweep
 
 LAW = WarningCode.LITTLES_LAW.brief
-
-
-def make_sweep(reports, series, least_ms_by_users):
-    runs = []
-    for number, (users, least_ms) in enumerate(least_ms_by_users.items(), start=1):
-        make_run(reports, f"tiny/run-{series}_{number}", least_ms, users=users)
-        shutil.rmtree(reports / "tiny" / f"run-{series}_{number}")
-        runs.append(SweepRun(users, 1, f"run-{series}_{number}"))
-    record = replace(SWEEP_RECORD, name=f"sweep-{series}", users=tuple(least_ms_by_users), runs=tuple(runs))
-    (reports / "tiny" / f"sweep-{series}.json").write_text(json_text(record.to_json()), encoding="utf-8")
 
 
 @pytest.mark.real

@@ -10,13 +10,11 @@ from http.server import BaseHTTPRequestHandler
 
 import pytest
 
-from harness.base import toolchain
 from harness.base.units import plural
-from tests.support.commands import command
 from tests.support.local_server import serving
 from tests.support.off_host import element, flag, jmx, request, text
 from tests.support.otlp_receiver import attributes, receiving
-from tests.support.tiny import TINY_PLAN, TINY_PROFILE
+from tests.support.shop_runs import make_home, run_shop
 
 pytestmark = pytest.mark.real
 TRACEPARENT = re.compile("00-([0-9a-f]{32})-([0-9a-f]{16})-01")
@@ -54,22 +52,16 @@ PLAN = jmx(
     + request(name="Broken", path="/broken")
     + element("DebugSampler", "No request")
 )
-SHOP = TINY_PLAN.replace("tiny.jmx", "shop.jmx").replace('system = "tiny"\n', "") + "[allow]\nredirects = true\n"
 
 
 @pytest.fixture(scope="module")
 def traced(tmp_path_factory):
     """A traced run of three loops of one user: its directory, what the server saw, and the receiver."""
     folder = tmp_path_factory.mktemp("traced")
-    for name, content in (("plans/shop.jmx", PLAN), ("plans/shop.toml", SHOP), ("env/local.toml", TINY_PROFILE)):
-        path = folder / name
-        path.parent.mkdir(exist_ok=True)
-        path.write_text(content)
+    make_home(folder, PLAN, "[allow]\nredirects = true\n")
     seen = []
     with serving(Shop, seen=seen) as port, receiving() as receiver:
-        places = ("--home", folder, "--reports", folder / "reports", "--target", f"http://127.0.0.1:{port}")
-        arguments = ("--plan", "shop", "--users", "1", "--loops", "3", "--trace", "--otlp", receiver.url)
-        command("scripts/run", *arguments, *places, JMETER_HOME=str(toolchain.ensure_jmeter()))
+        run_shop(folder, port, "--loops", "3", "--trace", "--otlp", receiver.url)
         yield folder / "reports" / "shop" / "run-01_1", seen, receiver
 
 

@@ -12,6 +12,7 @@ from harness.report.closing import closing
 from harness.report.generators import generator_table
 from harness.report.summarise import summarise
 from harness.report.summary import Observed
+from harness.report.verdict import INVALID
 from harness.report.warnings import WarningCode
 from harness.run.telemetry import Usage
 from tests.support.factories import closed_load, failed, record, sample, tally_of
@@ -158,3 +159,31 @@ def test_local_generators_and_their_controller_are_one_bottleneck():
 )
 def test_paths_are_named_by_the_part_that_differs(paths, names):
     assert short_names(paths) == names
+
+
+def one_after_the_other(break_s, *generators):
+    """Return the summary of generators that drive for 20 s each, with a break between them."""
+    groups = [
+        samples(name, count=100, first_ms=1_000_000 + round(number * (20 + break_s) * 1000))
+        for number, name in enumerate(generators)
+    ]
+    return summary_of(*groups)
+
+
+def test_a_generator_that_begins_when_the_others_have_ended_is_the_reason_of_the_gap():
+    summary = one_after_the_other(10, *GENERATORS[:2])
+    assert summary.verdict.state == INVALID
+    assert summary.verdict.reasons == (
+        "generator 10.0.0.8:1099 began 30 s after the first one, when the others had ended: "
+        "for 10 s of 50 s there was no load",
+    )
+    codes = {warning.code for warning in summary.caveats}
+    assert WarningCode.ABSENT_GENERATOR in codes and WarningCode.GAP not in codes
+
+
+def test_rows_that_are_missing_while_a_generator_drives_are_still_missing_rows():
+    # The first drives for 20 s, both are silent for 10 s, and the second one has driven before, too.
+    parts = [samples(GENERATORS[1], 100), samples(GENERATORS[1], 100, first_ms=1_030_000)]
+    summary = summary_of(samples(GENERATORS[0], 100), *parts)
+    assert "rows are missing, or a clock was set" in summary.verdict.reasons[0]
+    assert WarningCode.GAP in {warning.code for warning in summary.caveats}

@@ -11,7 +11,7 @@ from harness.base import toolchain
 from tests.support.commands import command
 from tests.support.local_server import serving
 from tests.support.off_host import ENDS, element, jmx, request, text
-from tests.support.tiny import TINY_PLAN, TINY_PROFILE
+from tests.support.shop_runs import make_home
 
 pytestmark = pytest.mark.real
 TOKEN = "tk-4711-secret-of-the-day"
@@ -92,19 +92,11 @@ PLAN = jmx(
 )
 
 
-SHOP = TINY_PLAN.replace("tiny.jmx", "shop.jmx").replace('system = "tiny"\n', "")
-
-
 @pytest.fixture(scope="module")
 def checked(tmp_path_factory):
     """One check: what it prints, its page, and what the server got."""
     folder, asked = tmp_path_factory.mktemp("check"), []
-    for name, content in (
-        ("plans/shop.jmx", PLAN), ("plans/shop.toml", SHOP), ("env/local.toml", TINY_PROFILE),
-    ):  # fmt: skip
-        path = folder / name
-        path.parent.mkdir(exist_ok=True)
-        path.write_text(content)
+    make_home(folder, PLAN)
     page = folder / "check.html"
     with serving(Shop, asked=asked) as port:
         arguments = ("--plan", "shop", "--target", f"http://127.0.0.1:{port}", "--home", folder, "--html", page)

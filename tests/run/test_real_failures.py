@@ -12,7 +12,8 @@ from harness.run.exchanges import parse_exchanges
 from tests.support.commands import command
 from tests.support.local_server import serving
 from tests.support.off_host import element, jmx, request, text
-from tests.support.tiny import TINY_PLAN, TINY_PROFILE
+from tests.support.shop_runs import make_home
+from tests.support.tiny import TINY_PROFILE
 
 pytestmark = pytest.mark.real
 TOKEN = "tk-4711-secret-of-the-day"
@@ -49,7 +50,6 @@ PLAN = jmx(
     + request(name="Huge", path="/huge")
     + element("ConstantTimer", "Pause", text("ConstantTimer.delay", "5"))
 )
-SHOP = TINY_PLAN.replace("tiny.jmx", "shop.jmx").replace('system = "tiny"\n', "")
 
 
 @pytest.fixture(scope="module")
@@ -57,10 +57,7 @@ def ran(tmp_path_factory):
     """One run in which two of three labels always fail: its directory, and the traceparents of each path."""
     folder = tmp_path_factory.mktemp("failures")
     profile = TINY_PROFILE.replace("overrun_s = 1", "overrun_s = 30")
-    for name, content in (("plans/shop.jmx", PLAN), ("plans/shop.toml", SHOP), ("env/local.toml", profile)):
-        path = folder / name
-        path.parent.mkdir(exist_ok=True)
-        path.write_text(content)
+    make_home(folder, PLAN, profile=profile)
     reports = folder / "reports"
     sent = defaultdict(set)
     with serving(Shop, count=[0], sent=sent) as port:

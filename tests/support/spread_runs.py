@@ -1,12 +1,17 @@
-"""Runs whose response times are spread evenly, for comparisons."""
+"""Runs and sweeps whose response times are spread evenly, for comparisons."""
 
 from __future__ import annotations
 
+import shutil
+from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 
 from harness.report.files import summary_of_run
 from harness.run.directory import json_text
+from harness.sweep.record import SweepRun
 from tests.support.report_folder import START_MS, run_folder
+from tests.support.sweeps import SWEEP_RECORD
 
 # Without allThreads nobody can tell that so few samples are not those of busy users, which would be a doubt.
 _HEAD = "timeStamp,elapsed,label,responseCode,responseMessage,threadName,success,bytes,sentBytes"
@@ -33,3 +38,17 @@ def make_run(
     directory.samples.write_text("\n".join([_HEAD + ",allThreads" * is_doubtful, *rows, ""]), encoding="utf-8")
     directory.summary_json.write_text(json_text(summary_of_run(directory).to_json()), encoding="utf-8")
     directory.report.write_text("# a report\n", encoding="utf-8")
+
+
+def make_sweep(reports: Path, series: str, least_ms_of: Mapping[int | str, int]) -> None:
+    """Write a sweep with a run per level; a level is a number of users, or of 4 users a value such as delay_ms=10."""
+    runs = []
+    for number, (level, least_ms) in enumerate(least_ms_of.items(), start=1):
+        users, setting = (level, "") if isinstance(level, int) else (4, level)
+        make_run(reports, f"tiny/run-{series}_{number}", least_ms, users=users)
+        shutil.rmtree(reports / "tiny" / f"run-{series}_{number}")
+        runs.append(SweepRun(users, 1, f"run-{series}_{number}", setting))
+    users = tuple(dict.fromkeys(run.users for run in runs))
+    values = tuple(run.setting for run in runs if run.setting)
+    record = replace(SWEEP_RECORD, name=f"sweep-{series}", users=users, values=values, runs=tuple(runs))
+    (reports / "tiny" / f"sweep-{series}.json").write_text(json_text(record.to_json()), encoding="utf-8")

@@ -1,5 +1,6 @@
 """A sweep over a setting: SET is split into levels, and the report is about the values of the setting."""
 
+import json
 import re
 from dataclasses import replace
 from pathlib import Path
@@ -13,12 +14,14 @@ from harness.plan.goal import Goal
 from harness.report.verdict import DOUBTFUL, Verdict
 from harness.run.request import Names
 from harness.sweep.analysis import analyse
-from harness.sweep.charts import sweep_charts
+from harness.sweep.charts import overlay_charts, sweep_charts
 from harness.sweep.level_axis import LevelAxis
 from harness.sweep.levels import Figures, LevelRun, Sweep, levels_of
 from harness.sweep.record import Step, SweepRecord, SweepRun
 from harness.sweep.setting_findings import contrasts, setting_answer, setting_findings
+from harness.sweep.sources import find_sweeps
 from harness.sweep.swept_set import requests_of, set_of_level
+from tests.support.spread_runs import make_sweep
 from tests.support.sweep_reports import SVG, run, save_record, save_run, table_under, words, written
 from tests.support.sweeps import BROKEN, SWEEP_RECORD
 from tests.support.tiny import TINY_SYSTEM, arguments_of_run, run_json, start_script, sweep_json
@@ -200,14 +203,82 @@ def test_a_level_without_a_readable_run_is_missing(reports):
     assert "Missing: delay_ms=20. The findings cover only the other levels." in written(reports, RECORD)
 
 
-def test_exports_name_the_setting_and_several_sweeps_are_refused(reports, capsys):
+def test_exports_name_the_setting(reports, capsys):
     code, out = run(capsys, "tiny/sweep-07", "--format", "csv", "--reports", str(reports))
     assert (code, out.splitlines()[0].split(",")[:4]) == (0, ["sweep", "users", "setting", "run_count"])
     assert out.splitlines()[1].startswith("tiny/sweep-07,4,delay_ms=10,1,")
     code, out = run(capsys, "tiny/sweep-07", "--format", "json", "--reports", str(reports))
     assert '"setting": "delay_ms=40"' in out
-    with pytest.raises(UsageError, match="tiny/sweep-07 is a sweep over delay_ms; give it alone"):
-        main(["sweep", "tiny/sweep-07", "x=tiny/sweep-07", "--reports", str(reports)])
+
+
+@pytest.fixture(scope="module")
+def two(tmp_path_factory):
+    """A folder of two sweeps over delay_ms; in the second one 10 and 20 take twice as long, and 80 is new."""
+    folder = tmp_path_factory.mktemp("two")
+    (folder / "tiny").mkdir()
+    make_sweep(folder, "07", {"delay_ms=10": 50, "delay_ms=20": 50, "delay_ms=40": 50})
+    make_sweep(folder, "08", {"delay_ms=10": 150, "delay_ms=20": 150, "delay_ms=80": 250})
+    return folder
+
+
+def test_two_sweeps_over_a_setting_are_compared_value_by_value(two, capsys):
+    assert main(["compare", "tiny/sweep-07", "tiny/sweep-08", "--reports", str(two)]) == 1
+    text = capsys.readouterr().out
+    assert "**REGRESSED: at delay_ms=10, 20. tiny/sweep-08 is about 99 to 100 % slower than" in text
+    assert "- Only tiny/sweep-07 has delay_ms=40: not compared." in text
+    assert "- Only tiny/sweep-08 has delay_ms=80: not compared." in text
+    head, *rows = table_under(text, "## tiny/sweep-08 against tiny/sweep-07")
+    assert head[0] == "delay_ms"
+    assert [(row[0], row[-1]) for row in rows[:2]] == [("10", "REGRESSED"), ("20", "REGRESSED")]
+    head, *rows = table_under(text, "### average ms")
+    assert [row[:3] for row in rows[:4]] == [
+        ["10", "100", "200"],
+        ["20", "100", "200"],
+        ["40", "100", ""],
+        ["80", "", "300"],
+    ]
+
+
+def test_the_comparison_at_a_value_is_that_of_its_runs(two, capsys):
+    found = json_of(capsys, ["compare", "tiny/sweep-07", "tiny/sweep-08", "--reports", str(two), "--format", "json"])
+    (compared,) = found["comparisons"]
+    assert [(level["setting"], level["verdict"]) for level in compared["verdicts"]] == [
+        ("delay_ms=10", "REGRESSED"), ("delay_ms=20", "REGRESSED"),
+    ]  # fmt: skip
+    assert (compared["only_base_settings"], compared["only_new_settings"]) == (["delay_ms=40"], ["delay_ms=80"])
+    runs = json_of(capsys, ["compare", "tiny/run-07_2", "tiny/run-08_2", "--reports", str(two), "--format", "json"])
+    assert compared["verdicts"][1]["reason"] == "; ".join(runs["reasons"])
+
+
+def json_of(capsys, arguments):
+    main(arguments)
+    return json.loads(capsys.readouterr().out)
+
+
+def test_the_charts_of_several_sweeps_have_the_values_of_the_setting(two):
+    sweeps = [one.sweep for one in find_sweeps(["tiny/sweep-07", "tiny/sweep-08"], two)]
+    charts = overlay_charts(sweeps, [analyse(one.levels, None) for one in sweeps])
+    chart = ElementTree.fromstring(charts[0].svg)
+    assert {"delay_ms", "80"} <= set(words(chart)) and "users" not in words(chart)
+
+
+@pytest.mark.parametrize(
+    ("other", "message"),
+    [
+        (
+            SWEEP_RECORD,
+            "tiny/sweep-07 is a sweep over delay_ms, tiny/sweep-09 is a sweep over users; give sweeps over the same",
+        ),
+        (
+            replace(RECORD, values=("delay_ms=99",), runs=(SweepRun(4, 1, "run-07_1", "delay_ms=99"),)),
+            r"no level in common \(delay_ms=10, 20 and 40 against delay_ms=99\); compare sweeps over some of the same",
+        ),
+    ],
+)
+def test_sweeps_without_a_common_value_are_refused(reports, other, message):
+    save_record(reports, replace(other, name="sweep-09"))
+    with pytest.raises(UsageError, match=message):
+        main(["compare", "tiny/sweep-07", "tiny/sweep-09", "--reports", str(reports)])
 
 
 def chart_of(found):

@@ -5,8 +5,9 @@ from dataclasses import replace
 import pytest
 
 from harness.compare.comparison import CANNOT_TELL, INVALID, REGRESSED
+from harness.report.verdict import DOUBTFUL, Verdict
 from harness.sweep.levels import Figures, LevelRun, Sweep, levels_of
-from harness.sweep.pairs import compare_sweeps, sentence
+from harness.sweep.pairs import compare_sweeps, headline, sentence
 from tests.support.sweeps import BROKEN, sweep
 
 # FOLIO's check-in, average and 75 % line (ms) of two releases, and the differences it published; two rounds.
@@ -111,3 +112,13 @@ def test_no_direction_is_claimed_when_none_can_be_told(verdict):
         "whether that is a real difference cannot be told."
     )
     assert "slower than" in sentence(replace(found, verdict=REGRESSED), found.figures[0])
+
+
+def test_side_by_side_no_direction_is_claimed_of_doubtful_runs():
+    doubtful = Verdict(DOUBTFUL, ("Little's law is off",), (), ())
+    base = sweep("a", {5: Figures(average_ms=100.0)})
+    new = Sweep("b", levels_of([(5, LevelRun("y", Figures(average_ms=119.0), doubtful))]))
+    found = compare_sweeps(base, new)
+    assert headline(found).startswith("The measured average of b differs from that of a by +19.00 to +19.00 %")
+    assert "slower" not in headline(found)
+    assert "is_doubtful" not in compare_sweeps(base, base).to_json()

@@ -71,7 +71,7 @@ def test_several_sweeps_are_side_by_side_and_two_are_compared(reports, capsys):
     rows = table_under(text, "## tiny/sweep-07 against old")
     assert rows[0][:4] == ["users", "old average ms", "tiny/sweep-07 average ms", "delta %"]
     assert rows[1][:4] == ["1", "500", "400", "-20.00"]
-    assert "- Only old has 8 users." in text
+    assert "- Only old has 8 users: not compared." in text
     assert (reports / "sweeps" / "old-tiny-sweep-07" / "average.svg").is_file()
 
 

@@ -22,7 +22,8 @@ from harness.system.statements import difference, read_statements
 from tests.support.commands import command
 from tests.support.local_server import serving
 from tests.support.off_host import jmx, request
-from tests.support.tiny import TINY_PLAN, TINY_PROFILE
+from tests.support.shop_runs import make_home
+from tests.support.tiny import TINY_PROFILE
 
 BEFORE = "statement\tcount\ttotal_ms\tpage_count\nSELECT a\t10\t100.5\t40\nSELECT b\t9\t9\t9\nSELECT c\t1\t1\t1\n"
 AFTER = "statement\tcount\ttotal_ms\tpage_count\nSELECT a\t30\t150.25\t440\nSELECT b\t2\t4\t6\nSELECT c\t1\t1\t1\n"
@@ -157,16 +158,10 @@ class Shop(BaseHTTPRequestHandler):
         pass
 
 
-SHOP = TINY_PLAN.replace("tiny.jmx", "shop.jmx").replace('system = "tiny"\n', "")
-
-
 @pytest.mark.real
 def test_a_run_whose_profile_names_a_postgresql_has_its_statements_in_the_report(server, tmp_path):
     profile = f'{TINY_PROFILE}[database]\nurl = "{server}"\npassword = "SHOP_DB"\n'
-    files = ("plans/shop.jmx", jmx(request(path="/pay"))), ("plans/shop.toml", SHOP), ("env/local.toml", profile)
-    for name, content in files:
-        (tmp_path / name).parent.mkdir(exist_ok=True)
-        (tmp_path / name).write_text(content)
+    make_home(tmp_path, jmx(request(path="/pay")), profile=profile)
     with serving(Shop, database=server) as port:
         places = ("--home", tmp_path, "--reports", tmp_path / "reports", "--target", f"http://127.0.0.1:{port}")
         secret = {"JMETER_HOME": str(toolchain.ensure_jmeter()), "SHOP_DB": "topsecret"}

@@ -121,7 +121,7 @@ class Generators:
         for folder in folders:
             shutil.rmtree(folder, ignore_errors=True)
             folder.mkdir()
-        own = _distribute_data(directory.path, jmx_path, properties, folders)
+        own = distribute_data(directory.path, jmx_path, properties, folders)
         samples_go_to = f"{_address_towards(generators.far_first(self.remotes))}:0"
         hosts = ",".join((*allowed, samples_go_to))
         for number, (folder, part) in enumerate(zip(folders, parts, strict=True)):
@@ -278,7 +278,7 @@ def _address_towards(remote: Remote) -> str:
         return address
 
 
-def _distribute_data(
+def distribute_data(
     run: Path, jmx_path: Path, properties: Mapping[str, str], folders: Sequence[Path]
 ) -> dict[str, str]:
     """Write the plan's data files into each generator's folder; return the properties with their names."""

@@ -7,6 +7,7 @@ from harness.plan.data_sets import DataSet, data_sets, divided
 from harness.plan.group_load import GroupLoad, SeveralLoads, Stage
 from harness.plan.load import ClosedLoad, OpenLoad
 from harness.plan.spec import parse_target
+from harness.run.remote.drive import distribute_data
 from harness.run.remote.load import (
     Remote,
     check_reach,
@@ -134,3 +135,32 @@ def test_the_shipped_plans_consume_only_their_barcodes():
     assert barcodes.file({}) == "data/folio-barcodes.csv"
     assert barcodes.file({"barcodes_file": "/mine.csv"}) == "/mine.csv"
     assert [data.is_used_up for data in data_sets(ROOT / "plans" / "thruzero.jmx")] == [False, False]
+
+
+@pytest.mark.parametrize(
+    ("properties", "is_used_up"),
+    [
+        ({}, True),  # what is not set is false
+        ({"rewindOnTheEndOfList": "false", "independentListPerThread": "false", "randomOrder": "true"}, True),
+        ({"rewindOnTheEndOfList": "true", "independentListPerThread": "false"}, False),
+        ({"rewindOnTheEndOfList": "false", "independentListPerThread": "true"}, False),
+    ],
+)
+def test_each_generator_has_its_own_lines_of_a_random_csv_that_does_not_begin_again(tmp_path, properties, is_used_up):
+    props = "".join(f'<boolProp name="{name}">{value}</boolProp>' for name, value in properties.items())
+    jmx = tmp_path / "shop.jmx"
+    jmx.write_text(
+        '<jmeterTestPlan version="1.2"><hashTree><TestPlan testclass="TestPlan" testname="Shop"/><hashTree>'
+        '<com.blazemeter.jmeter.RandomCSVDataSetConfig testclass="com.blazemeter.jmeter.RandomCSVDataSetConfig" '
+        'testname="Customers"><stringProp name="filename">data/customers.csv</stringProp>'
+        f'<stringProp name="variableNames">customer</stringProp>{props}</com.blazemeter.jmeter.RandomCSVDataSetConfig>'
+        "<hashTree/></hashTree></hashTree></jmeterTestPlan>"
+    )
+    (data,) = data_sets(jmx)
+    assert data == DataSet(None, "data/customers.csv", is_used_up=is_used_up, has_head=False)
+    (tmp_path / "data").mkdir()
+    (tmp_path / "data" / "customers.csv").write_text("1\n2\n3\n")
+    folders = [tmp_path / "one", tmp_path / "two"]
+    distribute_data(tmp_path, jmx, {}, folders)
+    found = [(folder / "data" / "customers.csv").read_text() for folder in folders]
+    assert found == (["1\n3\n", "2\n"] if is_used_up else ["1\n2\n3\n"] * 2)
