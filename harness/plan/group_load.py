@@ -15,13 +15,15 @@ REQUEST, TRANSACTION = "request", "transaction"
 class Stage:
     """A stage of a load: it goes to its users, or new users per second, within `over_s`, and stays there for `for_s`.
 
-    Either `users` or `rate_per_s` is None.
+    Either `users` or `rate_per_s` is None. With `requests_per_s` it goes to that rate of requests, and `users`, the
+    same in all stages, send them; None without.
     """
 
     users: int | None
     rate_per_s: float | None
     over_s: float
     for_s: float
+    requests_per_s: float | None = None
 
     @property
     def level(self) -> float:
@@ -52,9 +54,19 @@ class GroupLoad:
         return self.stages[0].rate_per_s is not None
 
     @property
+    def is_shaped(self) -> bool:
+        """Whether a timer lets its users send the requests per second of its stages."""
+        return self.stages[0].requests_per_s is not None
+
+    @property
+    def fails_when_stopped(self) -> bool:
+        """Whether its running requests fail when JMeter is stopped before their load has ended."""
+        return self.is_open or self.is_shaped
+
+    @property
     def is_staged(self) -> bool:
         """Whether its users or its rate change after the ramp."""
-        return len(self.stages) > 1
+        return len(self.stages) > 1 or self.is_shaped
 
     @property
     def level(self) -> float:
@@ -113,6 +125,9 @@ class GroupLoad:
 
     def text(self) -> str:
         """Return the load as text: `20 users, ramp 10 s, 300 s in all`."""
+        if self.is_shaped:
+            steps = ", ".join(_stage_text(stage) for stage in self.stages)
+            return f"{steps}; by {units.plural(self.users or 0, 'user')}, {units.number_text(self.duration_s)} s in all"
         if self.is_staged:
             steps = ", ".join(_stage_text(stage) for stage in self.stages)
             text = f"{steps}; {units.number_text(self.duration_s)} s in all"
@@ -131,6 +146,8 @@ def length_text(duration_s: float | None, loops: int | None) -> str:
 
 
 def _level_text(stage: Stage) -> str:
+    if stage.requests_per_s is not None:
+        return f"{units.number_text(stage.requests_per_s)} requests/s"
     if stage.users is None:
         return f"{units.number_text(stage.rate_per_s or 0.0)} new users/s"
     return units.plural(stage.users, "user")
@@ -163,6 +180,11 @@ class SeveralLoads:
     def has_open(self) -> bool:
         """Whether the users of one of the loads arrive at a rate."""
         return any(load.is_open for load in self.driven)
+
+    @property
+    def fails_when_stopped(self) -> bool:
+        """Whether running requests of one of the loads fail when JMeter is stopped before the end."""
+        return any(load.fails_when_stopped for load in self.driven)
 
     @property
     def is_staged(self) -> bool:

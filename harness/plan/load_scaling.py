@@ -10,6 +10,8 @@ from harness.base import units
 from harness.base.errors import UsageError
 from harness.plan.group_load import GroupLoad, SeveralLoads, Stage
 
+# The Throughput Shaping Timer lets at least so many requests pass in each second.
+REQUESTS_LEAST_PER_S = 1
 # When only DURATION is given, the ramp takes at most this part (a quarter) of it.
 SHARE_OF_RAMP = 4
 
@@ -52,15 +54,29 @@ def with_users(loads: Sequence[GroupLoad], users: int) -> tuple[GroupLoad, ...]:
         what = f"USERS={users} is less than the {len(closed)} loads with users, so one would have none"
         raise UsageError(what, "give more users, or set the users of a load to 0 in the plan")
     parts = iter(shares([load.users or 0 for load in closed], users))
-    return tuple(_scaled_users(load, next(parts)) if load.users else load for load in loads)
+    scaled = tuple(_scaled_users(load, next(parts)) if load.users else load for load in loads)
+    check_requests(scaled, f"USERS={users}")
+    return scaled
 
 
 def _scaled_users(load: GroupLoad, users: int) -> GroupLoad:
     def scaled(stage: Stage) -> Stage:
         wanted = (stage.users or 0) * users / load.level
-        return replace(stage, users=max(1, math.floor(wanted + 0.5)) if stage.users else 0)
+        scaled_users = max(1, math.floor(wanted + 0.5)) if stage.users else 0
+        if stage.requests_per_s is None:
+            return replace(stage, users=scaled_users)
+        return replace(stage, users=scaled_users, requests_per_s=round(stage.requests_per_s * users / load.level, 6))
 
     return replace(load, stages=tuple(map(scaled, load.stages)))
+
+
+def check_requests(loads: Sequence[GroupLoad], option: str) -> None:
+    """Raise a UsageError for a load with a stage of fewer requests per second than the timer can keep to."""
+    for load in loads:
+        rates = [stage.requests_per_s for stage in load.stages if stage.requests_per_s is not None]
+        if rates and min(rates) < REQUESTS_LEAST_PER_S:
+            what = f"{option}: the load {load.group} has a stage of {units.number_text(round(min(rates), 3))} requests/s"
+            raise UsageError(what, "give more users: a timer lets at least one request pass in each second")
 
 
 def with_rate(loads: Sequence[GroupLoad], rate_per_s: float) -> tuple[GroupLoad, ...]:
@@ -121,10 +137,11 @@ def until_steady(loads: Sequence[GroupLoad], most_s: float) -> tuple[GroupLoad, 
 
 
 def check_graceful(loads: Sequence[GroupLoad], option: str) -> None:
-    """Raise a UsageError for an open load: the harness cannot end it before its time without failing its requests."""
+    """Raise a UsageError for a load that the harness cannot end before its time without failing its requests."""
     for load in SeveralLoads(tuple(loads)).driven:
-        if load.is_open:
-            what = f"{option}: JMeter cannot end the open load {load.group} gracefully"
+        if load.fails_when_stopped:
+            kind = "open load" if load.is_open else "load"
+            what = f"{option}: JMeter cannot end the {kind} {load.group} gracefully"
             raise UsageError(what, "give a time, such as DURATION=5m")
 
 

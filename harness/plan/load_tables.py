@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from harness.base import units
@@ -12,6 +13,7 @@ from harness.plan.goal import Goal
 from harness.plan.goal_input import parse_goal, read_goal
 from harness.plan.group_load import REQUEST, TRANSACTION, GroupLoad, Stage
 from harness.plan.load import DURATION_MAX_S, RATE_MAX_PER_S, USERS_MAX
+from harness.plan.load_scaling import REQUESTS_LEAST_PER_S
 
 _NUMBER = (int, float)
 _KEYS: Mapping[str, type | tuple[type, ...]] = {
@@ -29,11 +31,14 @@ _TIME = (int, float, str)
 _STAGE_KEYS: Mapping[str, type | tuple[type, ...]] = {
     "users": int,
     "rate_per_s": _NUMBER,
+    "requests_per_s": _NUMBER,
     "over": _TIME,
     "for": _TIME,
 }
 _SIZES = ("users", "rate_per_s", "stages")
+_STAGE_SIZES = ("users", "rate_per_s", "requests_per_s")
 _EXAMPLE = 'stages = [{users = 10, for = "1m"}, {users = 50, over = "30s", for = "2m"}]'
+_SHAPED_EXAMPLE = 'users = 50 and stages = [{requests_per_s = 10, for = "1m"}, {requests_per_s = 90, over = "30s"}]'
 # JMeter names threads after their group, and these words in a name mark the threads of setUp and tearDown.
 _SIDE_WORDS = ("setUp", "tearDown")
 
@@ -88,6 +93,8 @@ def _longest_s(tables: Sequence[Any], where: str) -> float:
 
 
 def _load(table: Mapping[str, Any], where: str, longest_s: float) -> GroupLoad:
+    if _is_shaped(table):
+        return _shaped_load(table, where)
     if sum(key in table for key in _SIZES) != 1:
         raise UsageError(f"{where}: needs one of {', '.join(_SIZES)}", "give users, or rate_per_s for an open load")
     within(table.get("think_time_s", 0), 0, DURATION_MAX_S, where, "think_time_s")
@@ -106,6 +113,24 @@ def _load(table: Mapping[str, Any], where: str, longest_s: float) -> GroupLoad:
     return GroupLoad(table["group"], (_stage(table, ramp_s, duration_s - ramp_s, where),), think_time_s, per)
 
 
+def _is_shaped(table: Mapping[str, Any]) -> bool:
+    """Return whether the stages of a load are requests per second, which its users send."""
+    stages = table.get("stages", ())
+    return any(isinstance(stage, dict) and "requests_per_s" in stage for stage in stages)
+
+
+def _shaped_load(table: Mapping[str, Any], where: str) -> GroupLoad:
+    allowed = {"group", "users", "stages", "goal"}
+    if wrong := sorted(table.keys() - allowed):
+        what = f"{where}: has stages of requests_per_s and {' and '.join(wrong)}"
+        raise UsageError(what, f"leave it out, a timer sets the pauses: {_SHAPED_EXAMPLE}")
+    if "users" not in table:
+        raise UsageError(f"{where}: stages of requests_per_s need users, who send them", f"write {_SHAPED_EXAMPLE}")
+    within(table["users"], 1, USERS_MAX, where, "users")
+    stages = tuple(replace(stage, users=table["users"]) for stage in _stages(table["stages"], where))
+    return GroupLoad(table["group"], stages, is_paced=True)
+
+
 def think_time_per(table: Mapping[str, Any], where: str) -> str | None:
     """Return what a pause of [load] or [[load]] belongs to: `transaction`, or None for a request."""
     per = table.get("think_time_per", REQUEST)
@@ -118,6 +143,9 @@ def _stage(table: Mapping[str, Any], over_s: float, for_s: float, where: str) ->
     if "users" in table:
         within(table["users"], 0, USERS_MAX, where, "users")
         return Stage(table["users"], None, over_s, for_s)
+    if "requests_per_s" in table:
+        within(table["requests_per_s"], REQUESTS_LEAST_PER_S, RATE_MAX_PER_S, where, "requests_per_s")
+        return Stage(None, None, over_s, for_s, float(table["requests_per_s"]))
     within(table["rate_per_s"], 0, RATE_MAX_PER_S, where, "rate_per_s")
     return Stage(None, float(table["rate_per_s"]), over_s, for_s)
 
@@ -130,16 +158,17 @@ def _stages(tables: Sequence[Any], where: str) -> tuple[Stage, ...]:
         if not isinstance(table, dict):
             raise UsageError(f"{at}: {table!r}", f"write {_EXAMPLE}")
         check_keys(table, _STAGE_KEYS, at)
-        if ("users" in table) == ("rate_per_s" in table):
-            raise UsageError(f"{at}: needs users or rate_per_s, not both", f"write {_EXAMPLE}")
+        if sum(key in table for key in _STAGE_SIZES) != 1:
+            raise UsageError(f"{at}: needs one of {', '.join(_STAGE_SIZES)}", f"write {_EXAMPLE}")
         over_s, for_s = (_seconds(table.get(key, 0), f"{at}: {key}") for key in ("over", "for"))
         if not over_s + for_s:
             raise UsageError(f"{at}: takes no time", f"write {_EXAMPLE}")
         stages.append(_stage(table, over_s, for_s, at))
     if not stages:
         raise UsageError(f"{where}: stages is empty", f"write {_EXAMPLE}")
-    if len({stage.users is None for stage in stages}) > 1:
-        raise UsageError(f"{where}: some stages have users, some a rate", "give all of them users, or all rate_per_s")
+    if len({(stage.users is None, stage.rate_per_s is None) for stage in stages}) > 1:
+        todo = f"give all of them the same one of {', '.join(_STAGE_SIZES)}"
+        raise UsageError(f"{where}: some stages have users, some a rate", todo)
     within(sum(stage.over_s + stage.for_s for stage in stages), 1, DURATION_MAX_S, where, "length of the stages")
     return tuple(stages)
 

@@ -232,10 +232,11 @@ def _load(given: dict[str, Any] | list[Any], plan: str, jmx_path: Path) -> PlanL
     if isinstance(given, list):
         jmx = f"{jmx_path.parent.name}/{jmx_path.name}"
         loads = parse_loads(given, f"{plan} [[load]]", load_groups(jmx_path), jmx)
-        loads = tuple(replace(load, is_paced=load.group in paced or None) for load in loads)
+        loads = tuple(replace(load, is_paced=load.is_paced or load.group in paced or None) for load in loads)
         duration_s = SeveralLoads(loads).duration_s
         # The think times are written into the thread groups.
-        return PlanLoad(total_users(loads) or 0, 0.0, duration_s, think_time_s=0.0, loads=loads, is_paced=bool(paced))
+        is_paced = bool(paced) or any(load.is_shaped for load in loads)
+        return PlanLoad(total_users(loads) or 0, 0.0, duration_s, think_time_s=0.0, loads=loads, is_paced=is_paced)
     table, where = given, f"{plan} [load]"
     check_keys(table, _LOAD_KEYS, where)
     if ("duration_s" in table) == ("loops" in table):

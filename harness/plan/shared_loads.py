@@ -9,6 +9,7 @@ from xml.etree import ElementTree  # types only
 
 from harness.base.errors import UsageError
 from harness.plan.group_load import GroupLoad, Stage
+from harness.plan.load_scaling import check_requests
 from harness.plan.thread_groups import ROWS, Row, add_row, tree_with_loads, written
 
 _PROPERTY = "part_"
@@ -33,16 +34,21 @@ def parts(loads: Sequence[GroupLoad], count: int) -> tuple[tuple[GroupLoad, ...]
         if 0 < (load.users or 0) < count:
             what = f"the load {load.group} has {load.users} of the users, less than the {count} generators"
             raise UsageError(f"REMOTES: {what}", "give more USERS, or fewer REMOTES")
-    return tuple(
+    found = tuple(
         tuple(replace(load, stages=tuple(_part(stage, number, count) for stage in load.stages)) for load in loads)
         for number in range(count)
     )
+    check_requests(found[-1], "REMOTES")  # no other part is smaller
+    return found
 
 
 def _part(stage: Stage, number: int, count: int) -> Stage:
     if stage.users is None:
         return replace(stage, rate_per_s=(stage.rate_per_s or 0.0) / count)
-    return replace(stage, users=stage.users // count + (number < stage.users % count))
+    users = stage.users // count + (number < stage.users % count)
+    if stage.requests_per_s is None:
+        return replace(stage, users=users)
+    return replace(stage, users=users, requests_per_s=stage.requests_per_s * users / stage.users)
 
 
 def shared_plan(jmx: Path, loads: Sequence[GroupLoad], count: int) -> SharedPlan:

@@ -12,6 +12,7 @@ from harness.base import units
 from harness.base.errors import UsageError
 from harness.plan.group_load import GroupLoad, Stage
 from harness.plan.jmx import LOAD_GROUP, SIDE_GROUPS, parse, plan_tree
+from harness.plan.shaping import shaping_rows
 
 LOOPS, LOOPS_ENDLESS = "LoopController.loops", "-1"
 # After the last arrival JMeter waits exactly this long, then aborts the requests still in progress.
@@ -23,6 +24,8 @@ AFTER_SETUP = "pause(${__jexl3(${__time(,)} - ${__P(TESTSTART.MS,${__time(,)})})
 # The property of the Ultimate Thread Group with its rows.
 ROWS = "ultimatethreadgroupdata"
 _ULTIMATE = "kg.apc.jmeter.threads.UltimateThreadGroup"
+_CONCURRENCY = "com.blazemeter.jmeter.threads.concurrency.ConcurrencyThreadGroup"
+_SHAPING_TIMER = "kg.apc.jmeter.timers.VariableThroughputTimer"
 _KEPT = ("TestPlan.comments", "ThreadGroup.on_sample_error", "ThreadGroup.same_user_on_next_iteration")
 _THINK_TIME = re.compile(r"\$\{__P\(think_time_ms(?:,[^(){}]*)?\)\}")
 
@@ -88,9 +91,10 @@ def with_loads(jmx: Path, loads: Sequence[GroupLoad]) -> bytes:
 def tree_with_loads(jmx: Path, loads: Sequence[GroupLoad]) -> ElementTree.ElementTree[ElementTree.Element]:
     """Return the tree of the plan whose thread groups have these loads.
 
-    A closed load becomes a Thread Group, or with stages the Ultimate Thread Group of jmeter-plugins; an open load
-    becomes the Open Model Thread Group. A load of 0 users disables its group. Elements in a group that read the
-    property think_time_ms have the load's think time; if there is none, a Constant Timer is added.
+    A closed load becomes a Thread Group, or with stages the Ultimate Thread Group of jmeter-plugins, and with stages of
+    requests per second its Concurrency Thread Group with a Throughput Shaping Timer; an open load becomes the Open
+    Model Thread Group. A load of 0 users disables its group. Elements in a group that read the property think_time_ms
+    have the load's think time; if there is none, a Constant Timer is added.
     """
     tree = parse(jmx)
     for prop in tree.getroot().iterfind("hashTree/TestPlan/boolProp[@name='TestPlan.serialize_threadgroups']"):
@@ -104,12 +108,16 @@ def tree_with_loads(jmx: Path, loads: Sequence[GroupLoad]) -> ElementTree.Elemen
             continue
         if load.is_open:
             _drive_open(group, schedule(load.stages))
+        elif load.is_shaped:
+            _drive_shaped(group, load)
         elif load.is_staged:
             _drive_staged(group, load.stages)
         else:
             _drive_closed(group, load)
         if children is not None:
             _set_think_time(children, load, variables)
+            if load.is_shaped:
+                _add_shaping_timer(children, load.stages)
     return tree
 
 
@@ -209,6 +217,33 @@ def add_row(table: ElementTree.Element, row: Row) -> None:
     line = ElementTree.SubElement(table, "collectionProp", name=f"row {len(table)}")
     for name, value in row._asdict().items():
         add_string(line, name, str(value))
+
+
+def _drive_shaped(group: ElementTree.Element, load: GroupLoad) -> None:
+    _renew(group, _CONCURRENCY, f"{_CONCURRENCY}Gui")
+    ElementTree.SubElement(
+        group,
+        "elementProp",
+        name="ThreadGroup.main_controller",
+        elementType="com.blazemeter.jmeter.control.VirtualUserController",
+    )
+    values = {"TargetLevel": load.users, "RampUp": 0, "Steps": "", "Hold": round(load.duration_s)}
+    for name, value in {**values, "LogFilename": "", "Iterations": "", "Unit": "S"}.items():
+        add_string(group, name, str(value))
+
+
+def _add_shaping_timer(children: ElementTree.Element, stages: Sequence[Stage]) -> None:
+    """Add the timer that lets all requests of a group wait for their turn."""
+    timer = ElementTree.Element(
+        _SHAPING_TIMER, guiclass=f"{_SHAPING_TIMER}Gui", testclass=_SHAPING_TIMER, testname="Requests per second"
+    )
+    table = ElementTree.SubElement(timer, "collectionProp", name="load_profile")
+    for row in shaping_rows(stages):
+        line = ElementTree.SubElement(table, "collectionProp", name=f"row {len(table)}")
+        for name, value in row._asdict().items():
+            add_string(line, name, units.number_text(value))
+    children.insert(0, timer)
+    children.insert(1, ElementTree.Element("hashTree"))
 
 
 def _drive_open(group: ElementTree.Element, text: str) -> None:

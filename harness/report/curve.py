@@ -1,4 +1,4 @@
-"""Compares the users of a load with stages with those that its plan asks for, second by second."""
+"""Compares the users, or the requests, of a load with stages with those that its plan asks for."""
 
 from __future__ import annotations
 
@@ -11,9 +11,14 @@ from typing import TypeVar
 from harness.base import units
 from harness.metrics.tally import SampleTally
 from harness.plan.group_load import GroupLoad
+from harness.plan.shaping import second_rates
 
 # A chart has at most this many points.
 _POINTS_MOST = 600
+# An interval has so many requests on average: one at its border, which ends later than it began, is 1 % of it or less.
+_REQUESTS_LEAST = 100
+# Beyond this the load is not the one that was asked for.
+_CLOSE_RATIO = 0.05
 _JUST_BEFORE_S = 0.001
 _ROUNDING = 1e-6
 _T = TypeVar("_T")
@@ -38,13 +43,60 @@ class UserCurve:
         return f"Users: {percent} % from the curve of its stages (mean difference per second ÷ mean of the curve)."
 
 
+@dataclass(frozen=True)
+class RequestCurve:
+    """The requests per second in each `bucket_s` seconds from `start_s` (s since 1970) on: asked for, and delivered.
+
+    `deviation_ratio` is the mean difference of both per interval, divided by the mean of the requests asked for.
+    """
+
+    start_s: int
+    bucket_s: int
+    asked: tuple[float, ...]
+    delivered: tuple[float, ...]
+    deviation_ratio: float
+
+    def text(self) -> str:
+        """Return one line for the report."""
+        percent, each = units.percent_text(self.deviation_ratio), f"{self.bucket_s} s"
+        text = f"Requests: {percent} % from the curve of its stages (mean difference per {each} ÷ mean of the curve)."
+        if self.deviation_ratio <= _CLOSE_RATIO:
+            return text
+        return f"{text} The users were too few for the curve, or the responses too slow: give more users."
+
+
+def request_curve(load: GroupLoad, tally: SampleTally) -> RequestCurve | None:
+    """Return the curve of a load whose stages are requests per second; None for other loads, and without samples.
+
+    Each request counts in the second of its end. The timer begins its schedule with the second of the first request.
+    """
+    span_ms = tally.span_ms()
+    if not load.is_shaped or span_ms is None or tally.second_series.span_s is None:
+        return None
+    asked, start_s = second_rates(load.stages), span_ms[0] // units.MS_PER_S
+    seconds = tally.second_series.by_second(start_s, start_s + len(asked) - 1)
+    delivered = [second.sample_count for second in seconds]
+    bucket_s = max(math.ceil(_REQUESTS_LEAST * len(asked) / sum(asked)), math.ceil(len(asked) / _POINTS_MOST))
+    pairs = list(zip(_buckets(asked, bucket_s), _buckets(delivered, bucket_s), strict=True))
+    differences = [abs(sum(wanted) - sum(real)) for wanted, real in pairs]
+    return RequestCurve(
+        start_s=start_s,
+        bucket_s=bucket_s,
+        asked=tuple(round(sum(wanted) / len(wanted), 3) for wanted, _ in pairs),
+        delivered=tuple(round(sum(real) / len(real), 3) for _, real in pairs),
+        deviation_ratio=round(sum(differences) / sum(asked), 5),
+    )
+
+
 def user_curve(load: GroupLoad, tally: SampleTally) -> UserCurve | None:
-    """Return the curve of a closed load with stages; None for other loads, and without users in the samples.
+    """Return the curve of a closed load with stages of users; None for other loads, and without users in the samples.
 
     Where users pause before a request, a load begins one think time before its first sample; where they pause after
     it, with it. The samples do not tell which, so the begin is the one from which the users deviate less.
     """
-    if load.is_open or not load.is_staged or tally.span_ms() is None or tally.second_series.span_s is None:
+    if load.is_open or load.is_shaped or not load.is_staged:
+        return None
+    if tally.span_ms() is None or tally.second_series.span_s is None:
         return None
     if not tally.second_series.users:
         return None

@@ -11,7 +11,7 @@ from harness.metrics.figures import LOAD, Group
 from harness.metrics.littles_law import LittlesLaw, littles_law
 from harness.metrics.tally import SampleTally
 from harness.plan.group_load import GroupLoad
-from harness.report.curve import UserCurve, user_curve
+from harness.report.curve import RequestCurve, UserCurve, request_curve, user_curve
 
 # A stage of the most users that is shorter may end before a sample of each user has.
 _PEAK_LEAST_S = 10.0
@@ -39,7 +39,7 @@ class LoadFigures:
     `group` has its labels and its TOTAL in the window, None without a sample in it; `whole` those of the whole run,
     None without a sample or if the window excludes nothing. `users_most` are the most users that were active at once,
     None if not known. `error_ratio` covers the whole run, None without a sample. `curve` is that of a closed load with
-    stages.
+    stages of users, `request_curve` that of one with stages of requests per second.
     """
 
     name: str
@@ -49,13 +49,21 @@ class LoadFigures:
     error_ratio: float | None
     littles_law: LittlesLaw | None
     curve: UserCurve | None = None
+    request_curve: RequestCurve | None = None
+
+    @property
+    def curve_text(self) -> str:
+        """How far the load was from the curve that its stages ask for; empty without one."""
+        curve = self.curve or self.request_curve
+        return curve.text() if curve else ""
 
     def to_json(self) -> dict[str, Any]:
         """Return plain data."""
         law = asdict(self.littles_law) if self.littles_law else None
         group, whole = (one.to_json() if one else None for one in (self.group, self.whole))
-        curve = asdict(self.curve) if self.curve else None
-        return {**vars(self), "group": group, "whole": whole, "littles_law": law, "curve": curve}
+        users, requests = (asdict(curve) if curve else None for curve in (self.curve, self.request_curve))
+        parts = {"group": group, "whole": whole, "littles_law": law, "curve": users, "request_curve": requests}
+        return {**vars(self), **parts}
 
 
 def load_figures(
@@ -80,6 +88,7 @@ def load_figures(
                 error_ratio=whole.total.error_ratio if whole else None,
                 littles_law=_law(tally, span_ms, pause_s(tally.load, group)) if is_known else None,
                 curve=user_curve(tally.load, tally.whole),
+                request_curve=request_curve(tally.load, tally.whole),
             )
         )
     return tuple(found)

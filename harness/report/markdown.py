@@ -131,8 +131,8 @@ def _tables_of_loads(summary: RunSummary, goal: Goal | None) -> list[tuple[str, 
             continue
         columns = [*_load_columns(one.group), *_goal_columns(goal, one.group)]
         tables = [(f"{title_of(part)} of {name}", group_table(part, columns)) for part in parts_of(one.group)]
-        if one.curve:
-            tables[0] = (tables[0][0], f"{tables[0][1]}\n\n{one.curve.text()}")
+        if one.curve_text:
+            tables[0] = (tables[0][0], f"{tables[0][1]}\n\n{one.curve_text}")
         found += tables
     return found
 

@@ -45,10 +45,11 @@ def stop_word(load: Load) -> str:
     """Return the command that ends JMeter gracefully when it is sent to its UDP port.
 
     Shutdown lets running samples finish. The Open Model Thread Group ignores it (5.6.3) but obeys StopTestNow, which
-    makes running samples fail. tearDown runs after both.
+    makes running samples fail; users of a Throughput Shaping Timer would wait for their turn first. tearDown runs after
+    both.
     """
-    is_open = load.has_open if isinstance(load, SeveralLoads) else isinstance(load, OpenLoad)
-    return STOP_NOW if is_open else STOP_GRACEFULLY
+    is_now = load.fails_when_stopped if isinstance(load, SeveralLoads) else isinstance(load, OpenLoad)
+    return STOP_NOW if is_now else STOP_GRACEFULLY
 
 
 def jmeter_arguments(

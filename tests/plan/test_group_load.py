@@ -57,6 +57,29 @@ def test_a_load_has_users_stages_or_a_rate_and_lasts_as_long_as_the_longest(plan
     assert loads["Buy"].stages == (Stage(None, 5.0, 0, 300),)
 
 
+SHAPED = SEVERAL.replace(
+    'stages = [{users = 10, for = "1m"}, {users = 50, over = "30s", for = "2m"}, {users = 10, over = 10}]',
+    'users = 50\nstages = [{requests_per_s = 4, for = "1m"}, {requests_per_s = 40, over = "30s", for = "2m"}]',
+)
+
+
+def test_stages_of_requests_scale_with_their_users_and_end_by_time(plans: Path) -> None:
+    load = loads_of(plans, SHAPED)["Night batch"]
+    assert load.stages == (Stage(50, None, 0, 60, 4.0), Stage(50, None, 30, 120, 40.0))
+    assert (load.users, load.is_paced, load.is_open, load.is_staged) == (50, True, False, True)
+    assert load.text() == "4 requests/s for 60 s, 40 requests/s over 30 s for 120 s; by 50 users, 210 s in all"
+    half = loads_of(plans, SHAPED, users="35", duration="75")["Night batch"]
+    assert half.stages == (Stage(25, None, 0, 15, 2.0), Stage(25, None, 8, 30, 20.0))
+    only = SHAPED.partition('[[load]]\ngroup = "Buy"')[0] + '[[load]]\ngroup = "Buy"\nusers = 0\n'
+    for arguments, message in (
+        ({"requests": "9"}, "REQUESTS=9: JMeter cannot end the load Night batch gracefully"),
+        ({"loops": "3"}, "LOOPS=3: the load Night batch has stages"),
+        ({"users": "7"}, "USERS=7: the load Night batch has a stage of 0.4 requests/s; give more users"),
+    ):
+        with pytest.raises(UsageError, match=message):
+            loads_of(plans, only, **arguments)
+
+
 def test_the_record_sums_the_loads_up(plans: Path) -> None:
     loads = SeveralLoads(tuple(loads_of(plans).values()))
     record = load_record(loads, PlanLoad(70, 0.0, 300.0, 0.0))
@@ -272,13 +295,21 @@ def two(first: str, second: str = 'group = "Buy"\nusers = 1\nduration_s = 9', th
         (two('group = "Browse"\nuser = 1'), "plans/tiny.toml [[load]]: unknown key user; did you mean users?"),
         (two('group = "Browse"\nstages = []'), "plans/tiny.toml [[load]] Browse: stages is empty; write stages = ["),
         (two('group = "Browse"\nstages = [{users = 1}]'), "plans/tiny.toml [[load]] Browse stage 1: takes no time"),
-        (two('group = "Browse"\nstages = [{for = 1}]'), "plans/tiny.toml [[load]] Browse stage 1: needs users or rate"),
+        (two('group = "Browse"\nstages = [{for = 1}]'), "plans/tiny.toml [[load]] Browse stage 1: needs one of us"),
         (two('group = "Browse"\nstages = [{users = 1, for = "x"}]'),
          "plans/tiny.toml [[load]] Browse stage 1: for=x: not a duration"),
         (two('group = "Browse"\nstages = [{users = 1, for = 9}, {rate_per_s = 1, for = 9}]'),
          "plans/tiny.toml [[load]] Browse: some stages have users, some a rate"),
         (two('group = "Browse"\nduration_s = 9\nstages = [{users = 1, for = 9}]'),
          "plans/tiny.toml [[load]] Browse: has stages and duration_s"),
+        (two('group = "Browse"\nstages = [{requests_per_s = 5, for = 9}]'),
+         "plans/tiny.toml [[load]] Browse: stages of requests_per_s need users, who send them; write users = 50 and"),
+        (two('group = "Browse"\nusers = 9\nthink_time_s = 1\nstages = [{requests_per_s = 5, for = 9}]'),
+         "plans/tiny.toml [[load]] Browse: has stages of requests_per_s and think_time_s; leave it out, a timer sets"),
+        (two('group = "Browse"\nusers = 9\nstages = [{requests_per_s = 5, for = 9}, {users = 1, for = 9}]'),
+         "plans/tiny.toml [[load]] Browse: some stages have users, some a rate; give all of them the sam"),
+        (two('group = "Browse"\nusers = 9\nstages = [{requests_per_s = 0.5, for = 9}]'),
+         "plans/tiny.toml [[load]] Browse stage 1: requests_per_s = 0.5"),
         ('[[load]]\ngroup = "Browse"\nusers = 1\nduration_s = 9\n',
          "plans/tiny.toml [[load]]: Night batch, Buy: no load drives this thread group of plans/tiny.jmx; add"),
     ],

@@ -89,6 +89,21 @@ def test_stages_become_an_ultimate_thread_group(tmp_path: Path) -> None:
     assert rows == [["10", "0", "0", "240", "0"], ["40", "60", "30", "120", "10"]]
 
 
+def test_stages_of_requests_become_a_concurrency_thread_group_with_a_shaping_timer(tmp_path: Path) -> None:
+    stages = (Stage(30, None, 0, 60, 5.0), Stage(30, None, 10, 20, 25.0))
+    root = written(tmp_path, [SPIKE], GroupLoad("Night batch", stages, is_paced=True))
+    assert root.find(".//com.blazemeter.jmeter.threads.concurrency.ConcurrencyThreadGroup") is not None
+    assert [text(root, name) for name in ("TargetLevel", "RampUp", "Hold", "Unit")] == ["30", "0", "90", "S"]
+    table = root.find(".//kg.apc.jmeter.timers.VariableThroughputTimer/collectionProp[@name='load_profile']")
+    assert table is not None
+    rows = [[cell.text for cell in row] for row in table]
+    # From the middle of the first second to that of the last one before a change of slope; half a request less.
+    assert rows == [
+        ["4.5", "4.5", "59"], ["4.5", "5.5", "1"], ["5.5", "23.5", "9"], ["23.5", "24.5", "1"], ["24.5", "24.5", "19"],
+        ["24.5", "24.5", "3600"],
+    ]  # fmt: skip
+
+
 def test_other_kinds_of_thread_groups_are_replaced_too(tmp_path: Path) -> None:
     kind = "com.blazemeter.jmeter.threads.concurrency.ConcurrencyThreadGroup"
     concurrency = group("Browse", "", kind, '<stringProp name="TargetLevel">99</stringProp>')

@@ -2,6 +2,7 @@
 
 import pytest
 
+from harness.plan.group_load import Stage
 from harness.plan.lint import lint
 from harness.plan.load import LoadArguments, SeveralLoads, parse_load, resolve_load
 from harness.plan.plan import Plan, load_plan
@@ -9,13 +10,18 @@ from harness.run.preflight import check_request
 from harness.run.request import Names, resolve_request
 from tests.support.paths import ROOT
 
-# Each plan with the one whose traffic it has, and its most users.
+# Each plan with the one whose traffic it has, and its most users, or requests per second.
 DAYS = {
     "killbill-day": ("killbill-stripe", 40),
     "lb-day": ("lb-mixed", 200),
     "thruzero-day": ("thruzero", 20),
     "folio-day": ("folio-checkin", 20),
 }
+SHAPED = {"killbill-day", "lb-day"}
+
+
+def level_of(stage: Stage) -> float:
+    return stage.requests_per_s or stage.users or 0
 
 
 def traffic(plan: Plan) -> tuple[object, ...]:
@@ -32,14 +38,15 @@ def test_every_system_has_a_plan_with_a_day() -> None:
 
 
 @pytest.mark.parametrize("name", DAYS)
-def test_a_day_is_the_traffic_of_another_plan_with_users_in_stages(name: str) -> None:
+def test_a_day_is_the_traffic_of_another_plan_in_stages(name: str) -> None:
     base, most = DAYS[name]
     request = resolve_request(Names(name, "local"), ROOT, ROOT / "build")
     assert traffic(request.plan) == traffic(load_plan(ROOT / "plans", base))
     load = resolve_load(parse_load(LoadArguments()), request.plan.load)
     assert isinstance(load, SeveralLoads)
     day = load.loads[0]
-    levels = [stage.users for stage in day.stages]
+    levels = [level_of(stage) for stage in day.stages]
+    assert day.is_shaped == (name in SHAPED)
     assert (max(levels), levels[0]) == (most, levels[-1])
     assert {one.duration_s for one in load.loads} == {day.duration_s}
     assert 300 <= day.duration_s <= 330

@@ -9,7 +9,7 @@ import pytest
 from harness.metrics.tally import SampleTally, Scope
 from harness.plan.group_load import GroupLoad, Stage
 from harness.report.charts.gallery import gallery
-from harness.report.curve import user_curve
+from harness.report.curve import request_curve, user_curve
 from harness.report.markdown import report
 from tests.report.test_loads import summary_of
 from tests.support.factories import sample
@@ -99,6 +99,56 @@ def test_the_report_has_the_line_and_the_chart() -> None:
     text = report(summary, charts, "", "run-01_1")
     assert "Users: 0.00 % from the curve of its stages (mean difference per second ÷ mean of the curve)." in text
     assert "users-1.svg" in text
+
+
+SHAPED = GroupLoad("Browse", (Stage(9, None, 0, 10, 20.0), Stage(9, None, 10, 20, 60.0)), is_paced=True)
+# 10 s of 20, in the ramp those in the middle of each second, 20 s of 60.
+ASKED = [20] * 10 + [22, 26, 30, 34, 38, 42, 46, 50, 54, 58] + [60] * 20
+
+
+def sent(counts: list[int]) -> SampleTally:
+    """Return the samples of a load that ends so many requests in each second, from 1000 s on."""
+    tally = Scope().tally()
+    for second, count in enumerate(counts):
+        for number in range(count):
+            start_ms = (1000 + second) * 1000 + number * 1000 // count
+            tally.add(sample(label="Page", elapsed_ms=1, start_ms=start_ms, thread_name="Browse 1-1", all_threads=9))
+    return tally
+
+
+def test_requests_as_asked_for_do_not_deviate() -> None:
+    curve = request_curve(SHAPED, sent(ASKED))
+    assert curve
+    # 45 requests per second on average: 3 s have 100 or more.
+    assert (curve.start_s, curve.bucket_s, len(curve.asked), curve.deviation_ratio) == (1000, 3, 14, 0)
+    assert curve.asked[:5] == curve.delivered[:5] == (20, 20, 20, 22.667, 34)
+    assert user_curve(SHAPED, sent(ASKED)) is None
+    assert request_curve(STEPS, sent(ASKED)) is None
+    line = "Requests: 0.00 % from the curve of its stages (mean difference per 3 s ÷ mean of the curve)."
+    assert curve.text() == line
+
+
+def test_requests_that_were_not_sent_deviate_in_both_directions() -> None:
+    # 50 of 60 in the last 20 seconds, and 6 more than 20 in the first 9: 200 + 54 of 1800.
+    curve = request_curve(SHAPED, sent([26] * 9 + ASKED[9:20] + [50] * 20))
+    assert curve and curve.deviation_ratio == pytest.approx(254 / 1800, abs=0.00001)
+    assert curve.text().endswith("The users were too few for the curve, or the responses too slow: give more users.")
+    assert max(curve.delivered[-6:]) == 50
+
+
+def test_the_report_of_requests_has_the_line_and_the_chart() -> None:
+    samples = [
+        sample(
+            label="Page", elapsed_ms=1, start_ms=(1000 + second) * 1000 + number, thread_name="Browse 1-1",
+            all_threads=9, group_threads=9,
+        )
+        for second, count in enumerate(ASKED)
+        for number in range(count)
+    ]  # fmt: skip
+    summary = summary_of(samples, SHAPED)
+    charts = gallery(summary)
+    assert "requests-1.svg" in [picture.name for picture in charts.pictures]
+    assert "Requests: 0.00 % from the curve of its stages" in report(summary, charts, "", "run-01_1")
 
 
 def test_the_level_at_an_instant_follows_the_stages() -> None:

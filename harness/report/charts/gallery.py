@@ -17,6 +17,7 @@ from harness.report.charts.memory_response import memory_response_chart
 from harness.report.charts.over_time import (
     Band,
     Series,
+    asked_requests_chart,
     asked_users_chart,
     cpu_chart,
     error_chart,
@@ -33,7 +34,7 @@ from harness.system.heap import HeapSeries
 
 # Names of all charts of a run: a chart of an earlier report that the new report lacks is deleted.
 FILE_NAME = re.compile(
-    rf"(response-time|response-memory|throughput|errors|users(-\d+)?|distribution|cpu|memory|heap(-\d+)?|{'|'.join(CHART_NAMES)})\.svg"
+    rf"(response-time|response-memory|throughput|errors|users(-\d+)?|requests-\d+|distribution|cpu|memory|heap(-\d+)?|{'|'.join(CHART_NAMES)})\.svg"
 )
 _MARKS = (("median", "50"), ("p90", "90"), ("p95", "95"), ("p99", "99"))
 _SVG = "{http://www.w3.org/2000/svg}"
@@ -137,14 +138,17 @@ class _Frame:
         return tuple(pictures)
 
     def curves(self, loads: Sequence[LoadFigures]) -> tuple[Picture, ...]:
-        """Return a chart of each load with stages: the users asked for, and those delivered."""
+        """Return a chart of each load with stages: the users or the requests asked for, and those delivered."""
         found = []
         for number, load in enumerate(loads, 1):
-            if curve := load.curve:
-                first_s = curve.start_s - self.origin_s + curve.bucket_s / 2
-                xs = [first_s + curve.bucket_s * index for index in range(len(curve.asked))]
-                chart = asked_users_chart(load.name, xs, curve.asked, curve.delivered, self.band, self.run_s)
-                found.append(Picture(f"users-{number}.svg", chart))
+            curve = load.curve or load.request_curve
+            if curve is None:
+                continue
+            first_s = curve.start_s - self.origin_s + curve.bucket_s / 2
+            xs = [first_s + curve.bucket_s * index for index in range(len(curve.asked))]
+            name, chart = ("users", asked_users_chart) if load.curve else ("requests", asked_requests_chart)
+            svg = chart(load.name, xs, curve.asked, curve.delivered, self.band, self.run_s)
+            found.append(Picture(f"{name}-{number}.svg", svg))
         return tuple(found)
 
     def machine(self, series: Sequence[UsageSeries]) -> tuple[Picture, ...]:

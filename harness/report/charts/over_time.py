@@ -97,6 +97,14 @@ def asked_users_chart(
     return line_chart(f"Users of {load}", "active", lines, band=band, end_s=end_s)
 
 
+def asked_requests_chart(
+    load: str, xs: Sequence[float], asked: Values, delivered: Values, band: Band | None = None, end_s: float = 0.0
+) -> str:
+    """Return the chart of the requests per second of a load with stages, and of those that the plan asks for."""
+    lines = [_series("delivered", xs, delivered), _series("asked for", xs, asked)]
+    return line_chart(f"Requests of {load}", "requests/s", lines, band=band, end_s=end_s)
+
+
 def error_chart(
     xs: Sequence[float],
     error_counts: Sequence[int],
