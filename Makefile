@@ -16,7 +16,7 @@ python := scripts/python
 length := PLAN ENV RAMP DURATION LOOPS REQUESTS TARGET PORT NOTE REPORTS
 goal := GOAL P90 AVERAGE ERRORS
 followed := LIVE METRICS OTLP
-levels := $(length) $(goal) STOP SET PROFILE LEVEL_DURATION LEVEL_REQUESTS FRESH WARMUP RESUME NEW S3 REMOTES $(followed) SURE
+levels := $(length) $(goal) STOP SET PROFILE JFR LEVEL_DURATION LEVEL_REQUESTS FRESH WARMUP RESUME NEW S3 REMOTES $(followed) SURE
 takes.setup := ALL
 takes.init := PLAN JMX FIX FORCE
 takes.check := PLAN ENV TARGET PORT PROPERTIES LIMIT HTML
@@ -335,7 +335,7 @@ sweep_options = $(call option,plan,$(PLAN)) $(call option,env,$(ENV)) $(call opt
   $(call option,port,$(PORT)) $(call option,goal,$(GOAL)) $(call option,p90,$(P90)) $(call option,average,$(AVERAGE)) \
   $(call option,errors,$(ERRORS)) $(call option,stop,$(STOP)) $(call option,set,$(SET)) \
   $(call option,warmup,$(WARMUP)) $(call option,resume,$(RESUME)) \
-  $(if $(filter-out 0,$(PROFILE)),--profile) \
+  $(if $(filter-out 0,$(PROFILE)),--profile) $(call option,jfr,$(JFR)) \
   $(if $(filter-out 0,$(FRESH)),--fresh) $(if $(filter 1,$(NEW)),--new) $(call option,note,$(NOTE)) \
   $(followed_options) $(sure) $(call option,reports,$(REPORTS))
 

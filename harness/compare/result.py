@@ -16,6 +16,7 @@ from harness.report.warnings import RunWarning
 from harness.run.record import RunRecord
 from harness.run.telemetry import Usage
 from harness.system.heap import HeapUse
+from harness.system.recording import RecordedUse
 from harness.system.profile import ProcessProfile
 from harness.system.statements import DatabaseUse
 
@@ -100,6 +101,7 @@ class RunResult:
     profiles: tuple[ProcessProfile, ...] = ()
     databases: tuple[DatabaseUse, ...] = ()
     heap_uses: tuple[HeapUse, ...] = ()
+    recorded: tuple[RecordedUse, ...] = ()
     errors: tuple[ErrorKind, ...] = ()
 
     @property
@@ -137,6 +139,7 @@ class RunResult:
             profiles=summary.observed.profiles,
             databases=summary.observed.databases,
             heap_uses=summary.observed.heap_uses,
+            recorded=summary.observed.recorded,
             errors=summary.errors,
         )
 

@@ -17,6 +17,8 @@ from harness.report.files import write_report
 from harness.report.heap import heap_table, recorded_table
 from harness.run.directory import RunDirectory
 from harness.run.recording import attach, process_of
+from harness.sweep.files import sweeps_with
+from harness.sweep.sources import write_sweep_report
 from harness.system.heap import heap_uses
 from harness.system.jfr import read_recording
 from harness.system.recording import RecordedEvent, recorded_uses
@@ -56,8 +58,12 @@ def run(options: argparse.Namespace) -> int:
     process = process_of(Path(f"{options.name}.jfr") if options.name else recording)
     if options.run:
         paths = find_paths(in_plan([options.run], options.plan), options.reports)
-        for directory in (RunDirectory(path.resolve()) for path in paths):
+        directories = [RunDirectory(path.resolve()) for path in paths]
+        for directory in directories:
             _attach(directory, recording, process)
+        for files in sweeps_with(directories):
+            write_sweep_report(files.record)
+            print(os.path.relpath(files.report))
         return EXIT_OK
     with tempfile.TemporaryDirectory(prefix="recording-") as folder:
         events, why = read_recording(recording.resolve(), {}, Path(folder))

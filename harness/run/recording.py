@@ -42,10 +42,23 @@ def attach(directory: RunDirectory, recording: Path, process: str, environment: 
 
     run.json gets the reason, too. `environment` is for `jfr`. Clocks of both machines are compared as they are.
     """
-    record = RunRecord.from_json(directory.read_run() or {}, str(directory.run_json))
-    events, why = read_recording(recording.resolve(), environment, directory.path)
+    return attach_to([directory], recording, process, environment)[0]
+
+
+def attach_to(
+    directories: Sequence[RunDirectory], recording: Path, process: str, environment: Mapping[str, str]
+) -> list[str]:
+    """Add to each run its part of a recording, which is read once; return what `attach` does of each."""
+    events, why = read_recording(recording.resolve(), environment, directories[0].path)
     if recording.is_file() and not recording.stat().st_size:
         why = f"{recording.name} is empty: its JVM has not written it yet (jcmd PID JFR.dump filename=…)"
+    return [_attach_events(directory, recording, process, events, why) for directory in directories]
+
+
+def _attach_events(
+    directory: RunDirectory, recording: Path, process: str, events: Sequence[RecordedEvent], why: str
+) -> str:
+    record = RunRecord.from_json(directory.read_run() or {}, str(directory.run_json))
     first_ms, last_ms = _epoch_ms(record.started_at), _epoch_ms(record.ended_at) if record.ended_at else None
     within = [one for one in events if first_ms <= one.time_ms and (last_ms is None or one.time_ms <= last_ms)]
     if events and not within:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Sequence
+from pathlib import Path
 
 from harness.base import git, toolchain, units
 from harness.base.errors import UsageError
@@ -44,6 +45,8 @@ def add_sweep_options(parser: argparse.ArgumentParser) -> None:
     option("--fresh", action="store_true", help="restart the system before each level, each time with a warm-up")
     option("--resume", help="resume this unfinished sweep with its settings: sweep-07, 07 or <plan>/sweep-07")
     option("--new", action="store_true", help="start a new sweep, although one with these settings is unfinished")
+    jfr = "with --target: the flight recording of its JVM, read after the last level: heap, pauses and CPU per level"
+    option("--jfr", type=Path, metavar="FILE.jfr", help=jfr)
     add_sure(parser)
     add_folders(parser)
 

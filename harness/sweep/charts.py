@@ -19,7 +19,7 @@ from harness.sweep.level_axis import LevelAxis
 from harness.sweep.levels import Level, Sweep
 
 # The chart files that a report may have.
-FILE_NAME = re.compile(r"(throughput|response-time|average|p[\d.]+|errors|cpu|memory|heap(-\d+)?)\.svg")
+FILE_NAME = re.compile(r"(throughput|response-time|average|p[\d.]+|errors|(jvm-)?cpu|memory|heap(-\d+)?)\.svg")
 RATE, ERRORS = "success_rate_per_s", "error_ratio"
 # Markers distinguish lines without colour.
 _MARKERS = (

@@ -34,6 +34,7 @@ examples:
   scripts/sweep --plan killbill-stripe --users 10,25,50 --repeat 3 --fresh --duration 5m
   scripts/sweep --plan killbill-stripe --resume sweep-07         (after Ctrl-C or a crash; or repeat the command)
   scripts/sweep --plan killbill-stripe --users 1,5,10 --target http://127.0.0.1:8080
+  scripts/sweep --plan lb-gwlb --users 50,100 --target http://127.0.0.1:8290 --jfr balancer.jfr  (heap, CPU)
   scripts/sweep --plan lb-nginx --users 50 --set "delay_ms=10,20,40"     (the levels are values of a setting)
   scripts/sweep --plan killbill-stripe --users 5,50,500 --goal 'p95<1500, errors<1%' --stop 'errors>50% for 10s'
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import shlex
 import shutil
 import tempfile
 import time
@@ -41,6 +42,7 @@ from harness.run.context import RunContext, ready_jmeter, warn_of, with_generato
 from harness.run.directory import RunDirectory
 from harness.run.other_runs import OtherRuns
 from harness.run.preflight import check_request, log_warnings
+from harness.run.recording import attach_to, check_recording, process_of
 from harness.run.record import FINISHED as RUN_FINISHED
 from harness.run.request import Names, Request
 from harness.sweep.files import SweepFiles, find_sweep, find_unfinished, reserve_sweep
@@ -114,6 +116,7 @@ def run_sweep(options: argparse.Namespace, kind: SweepKind, follow: Follow) -> i
         request = next(iter(requests.values()))
         most_users = kind.most_users_of(record)
         for one in requests.values():
+            check_recording(options.jfr, one)
             for users in (most_users.levels, most_users.warm_up):
                 check_request(one, level_load(one, record, users))
         schedule = kind.schedule_of(record, request)
@@ -141,6 +144,8 @@ def run_sweep(options: argparse.Namespace, kind: SweepKind, follow: Follow) -> i
         sweep = _Sweep(record, requests, files, context, schedule, watchers)
         failure = sweep.run(folder, most_users.warm_up)
         sweep.fetch_metrics()
+        if options.jfr:
+            sweep.attach(options.jfr)
         with interrupts.held():
             code = sweep.close(sure=options.sure, after_report=kind.after_report)
         if failure:
@@ -194,6 +199,20 @@ class _Sweep:
         record, spec = self._record, next(iter(self._requests.values())).profile.cloudwatch
         if spec and record.runs:
             metrics_after(record.id, spec, [self._files.run(run.run) for run in record.runs], self._context.log)
+
+    def attach(self, recording: Path) -> None:
+        """Add to each run its part of the flight recording of a JVM elsewhere, and write its report again."""
+        record, directories = self._record, [self._files.run(run.run) for run in self._record.runs]
+        if not directories:
+            return
+        with self._context.interrupts.held():
+            whys = attach_to(directories, recording, process_of(recording), self._context.guardian.environment)
+            for directory in directories:
+                write_report(directory)
+        if why := next(filter(None, whys), ""):
+            runs = f"{record.plan}/run-{record.series}_*"
+            words = [shown(toolchain.ROOT / "aggregate.py"), "heap", shown(recording), "--run", runs]
+            self._context.log(f"JFR={shown(recording)}: {why}; attach it later: {shlex.join(words)}")
 
     def close(self, *, sure: bool, after_report: Callable[[Path, Log], object]) -> int | None:
         """Write the report, log the result and return the exit code; None when no run was started.

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import re
 from collections.abc import Sequence
 from pathlib import Path
 
 from harness.base.config import did_you_mean
 from harness.base.errors import UsageError
-from harness.run.directory import SWEEP_NAME, next_series, read_json, read_object, reserve_folder
+from harness.run.directory import SWEEP_NAME, RunDirectory, next_series, read_json, read_object, reserve_folder
 from harness.run.recorded import PlanFolder, recorded_in
 from harness.sweep.record import FORMAT_VERSION, RUNNING, SweepRecord
 
@@ -68,6 +69,18 @@ def find_sweep(reports_dir: Path, plan: str, text: str) -> SweepFiles:
         f"{did_you_mean(text, names)}there are: {', '.join(names)}" if names else "there is none yet: leave RESUME out"
     )
     raise UsageError(f"RESUME={text}: no sweep of {plan}", todo)
+
+
+def sweeps_with(runs: Sequence[RunDirectory]) -> list[SweepFiles]:
+    """Return the sweeps that have one of these runs; unreadable ones are left out."""
+    found = []
+    for folder in dict.fromkeys(run.path.parent for run in runs):
+        names = {run.name for run in runs if run.path.parent == folder}
+        for files in _sweeps(folder):
+            with contextlib.suppress(UsageError):
+                if names & {run.run for run in files.read().runs}:
+                    found.append(files)
+    return found
 
 
 def _sweeps(folder: Path) -> list[SweepFiles]:

@@ -25,6 +25,7 @@ from harness.run.telemetry import GENERATOR, NOT_SYSTEM, Usage
 from harness.sweep.record import SweepRecord, level_text
 from harness.system.heap import HeapUse
 from harness.system.profile import ProcessProfile
+from harness.system.recording import RecordedUse
 
 
 @dataclass(frozen=True)
@@ -105,6 +106,7 @@ class LevelRun:
     profiles: tuple[ProcessProfile, ...] = ()
     setting: str = ""
     heap_uses: tuple[HeapUse, ...] = ()
+    recorded: tuple[RecordedUse, ...] = ()
 
     @property
     def doubtful_reasons(self) -> tuple[str, ...]:
@@ -258,6 +260,7 @@ def level_run(result: RunResult) -> LevelRun:
         labels=result.labels,
         profiles=result.profiles,
         heap_uses=result.heap_uses,
+        recorded=result.recorded,
     )
 
 

@@ -12,6 +12,10 @@ from harness.run.telemetry import Usage, process_title
 from harness.sweep.growth import SUSPECT_RATIO, Growth, growth_per_run, memory_of_runs
 from harness.sweep.levels import Level, Sweep, level_head
 from harness.system.heap import HeapUse
+from harness.system.recording import RecordedUse
+
+# After the process, and the mean and range of the used heap.
+_AFTER_GC = 3
 
 
 @dataclass(frozen=True)
@@ -59,8 +63,8 @@ def heap_table(levels: Sequence[Level]) -> str:
         uses = [use for run in level.counted for use in run.heap_uses if use.used_bytes_mean is not None]
         for process in dict.fromkeys(use.process for use in uses):
             rows.append([cell(level.value), *_heap_row([use for use in uses if use.process == process])])
-    heads = [level_head(levels), "process", "used MB", "range", "committed MB", "range", "reserved MB", "points"]
-    return table(heads, rows, text_columns=2) if rows else ""
+    sizes = ["used MB", "range", "after GC MB", "committed MB", "range", "reserved MB", "points"]
+    return table([level_head(levels), "process", *sizes], rows, text_columns=2) if rows else ""
 
 
 def _heap_row(uses: Sequence[HeapUse]) -> list[str]:
@@ -69,8 +73,39 @@ def _heap_row(uses: Sequence[HeapUse]) -> list[str]:
     for size in ("used", "committed"):
         means, lows, highs = ([getattr(use, f"{size}_bytes_{end}") for use in uses] for end in ("mean", "min", "max"))
         cells += [units.mb_text(median(means)), f"{units.mb_text(min(lows))}-{units.mb_text(max(highs))}"]
+    after = [use.after_gc_bytes_mean for use in uses if use.after_gc_bytes_mean is not None]
+    cells.insert(_AFTER_GC, units.mb_text(median(after)) if after else "")
     reserved = [use.reserved_bytes_mean for use in uses if use.reserved_bytes_mean is not None]
     return [*cells, units.mb_text(median(reserved)), str(sum(use.point_count for use in uses))]
+
+
+def recorded_table(levels: Sequence[Level]) -> str:
+    """Return the table of collections, pauses and CPU per level and attached recording; empty without one.
+
+    Collections and pauses are those of all runs of a level, CPU is the median of their means.
+    """
+    rows = []
+    for level in levels:
+        uses = [use for run in level.counted for use in run.recorded]
+        for process in dict.fromkeys(use.process for use in uses):
+            rows.append([cell(level.value), *_recorded_row([use for use in uses if use.process == process])])
+    heads = ["collections", "pauses ms", "longest ms", "% of time", "JVM CPU %", "machine CPU %"]
+    return table([level_head(levels), "process", *heads], rows, text_columns=2) if rows else ""
+
+
+def _recorded_row(uses: Sequence[RecordedUse]) -> list[str]:
+    """Return the cells of one recording at one level."""
+    pause_ms, length_s = sum(use.pause_ms for use in uses), sum(use.length_s for use in uses)
+    jvm = [use.jvm_cpu_ratio_mean for use in uses if use.jvm_cpu_ratio_mean is not None]
+    machine = [use.machine_cpu_ratio_mean for use in uses if use.machine_cpu_ratio_mean is not None]
+    return [
+        cell(uses[0].process),
+        str(sum(use.collection_count for use in uses)),
+        units.average_text(pause_ms),
+        units.average_text(max(use.longest_ms for use in uses)),
+        units.percent_text(pause_ms / units.MS_PER_S / length_s if length_s else None),
+        *(units.percent_text(median(ratios) if ratios else None, 1) for ratios in (jvm, machine)),
+    ]
 
 
 def growth_section(sweep: Sweep) -> GrowthSection | None:

@@ -21,7 +21,7 @@ from harness.sweep.analysis import SweepAnalysis, outcome
 from harness.sweep.cloudwatch import cloud_level_tables, cloud_title
 from harness.sweep.labels import transactions_of
 from harness.sweep.levels import Figures, Level, LevelRun, Sweep, level_head, levels_of
-from harness.sweep.processes import growth_note, growth_section, heap_table, process_table
+from harness.sweep.processes import growth_note, growth_section, heap_table, process_table, recorded_table
 from harness.sweep.profiles import profile_table
 from harness.sweep.record import CAPACITY
 from harness.sweep.terminal import goal_text
@@ -54,7 +54,7 @@ COLUMNS: tuple[tuple[str, str, _Print], ...] = (
 _OF_TOTAL = ("slowest_label_ms", "cycle_ms", "generator_cpu_cores", "system_cpu_cores")
 _RANGED = tuple(metric.key for metric in columns_of_runs(Table.BRIEF))
 # The charts that belong to sections of their own.
-_PROCESS_CHARTS, _HEAP_CHART = ("cpu.svg", "memory.svg"), "heap"
+_PROCESS_CHARTS, _JVM_CHARTS = ("cpu.svg", "memory.svg"), ("heap", "jvm-cpu")
 HEADS = {figure: head for head, figure, _ in COLUMNS}
 PRINTS = {figure: show for _, figure, show in COLUMNS}
 
@@ -98,7 +98,8 @@ def sweep_report(
         process_table=process_table(sweep.levels),
         process_images=[image(one, page.folder) for one in page.pictures if one.name in _PROCESS_CHARTS],
         heap_table=heap_table(sweep.levels),
-        heap_images=[image(one, page.folder) for one in page.pictures if one.name.startswith(_HEAP_CHART)],
+        recorded_table=recorded_table(sweep.levels),
+        heap_images=[image(one, page.folder) for one in page.pictures if one.name.startswith(_JVM_CHARTS)],
         profile_table=profile_table(sweep.levels),
         cloud_tables=cloud_level_tables(sweep.levels),
         cloud_title=cloud_title(sweep.levels),
@@ -113,7 +114,7 @@ def sweep_report(
 
 
 def _is_of_processes(picture: Picture) -> bool:
-    return picture.name in _PROCESS_CHARTS or picture.name.startswith(_HEAP_CHART)
+    return picture.name in _PROCESS_CHARTS or picture.name.startswith(_JVM_CHARTS)
 
 
 def set_up(sweep: Sweep, analysis: SweepAnalysis) -> list[tuple[str, str]]:

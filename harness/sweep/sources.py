@@ -25,7 +25,7 @@ from harness.sweep.pairs import SweepComparison
 from harness.sweep.published import parse_csv, parse_markdown
 from harness.sweep.record import FORMAT_VERSION, SWEEP, SweepRecord
 from harness.sweep.render import Page, sweep_report
-from harness.sweep.usage_charts import heap_charts, usage_charts
+from harness.sweep.usage_charts import heap_charts, recorded_charts, usage_charts
 
 _NUMBERED = re.compile(r"(.+)#(\d+)")
 _SUFFIXES = (".json", ".md")
@@ -246,7 +246,8 @@ def printed_sweeps(
 def _pictures(sweeps: Sequence[FoundSweep], analyses: Sequence[SweepAnalysis]) -> tuple[Picture, ...]:
     if len(sweeps) == 1:
         sweep = sweeps[0].sweep
-        return (*sweep_charts(sweep, analyses[0]), *usage_charts(sweep.levels), *heap_charts(sweep.levels))
+        of_jvms = (*heap_charts(sweep.levels), *recorded_charts(sweep.levels))
+        return (*sweep_charts(sweep, analyses[0]), *usage_charts(sweep.levels), *of_jvms)
     return overlay_charts([found.sweep for found in sweeps], analyses)
 
 

@@ -32,14 +32,33 @@ def usage_charts(levels: Sequence[Level]) -> tuple[Picture, ...]:
 
 
 def heap_charts(levels: Sequence[Level]) -> tuple[Picture, ...]:
-    """Return a chart of the heap of each JVM: used, committed and reserved, as in `usage_charts`."""
+    """Return a chart of the heap of each JVM: used, after collections, committed and reserved, as in `usage_charts`."""
     processes = _names(use.process for level in levels for run in level.counted for use in run.heap_uses)
     charts = []
     for number, process in enumerate(processes, start=1):
-        lines = [_line(levels, size, _heap_mb(process, size)) for size in ("used", "committed", "reserved")]
+        sizes = {"used": "used", "after GC": "after_gc", "committed": "committed", "reserved": "reserved"}
+        lines = [_line(levels, title, _heap_mb(process, size)) for title, size in sizes.items()]
+        lines = [line for line in lines if line.points]
         name = f"heap-{number}.svg" if len(processes) > 1 else "heap.svg"
         charts.append(picture(name, f"JVM heap of {process}", "MB", lines, Marks(), LevelAxis.of(levels)))
     return tuple(chart for chart in charts if chart)
+
+
+def recorded_charts(levels: Sequence[Level]) -> tuple[Picture, ...]:
+    """Return the chart of the CPU of recorded JVMs elsewhere, as in `usage_charts`; nothing without a recording."""
+    processes = _names(use.process for level in levels for run in level.counted for use in run.recorded)
+    lines = [_line(levels, process, _recorded_percent(process)) for process in processes]
+    chart = picture("jvm-cpu.svg", "CPU of recorded JVMs", "% of all CPUs", lines, Marks(), LevelAxis.of(levels))
+    return (chart,) if chart else ()
+
+
+def _recorded_percent(process: str) -> _ValueOf:
+    def found(run: LevelRun) -> float | None:
+        ratios = (use.jvm_cpu_ratio_mean for use in run.recorded if use.process == process)
+        ratio = next(ratios, None)
+        return None if ratio is None else 100 * ratio
+
+    return found
 
 
 def _names(processes: Iterator[str]) -> list[str]:

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from itertools import pairwise
+from statistics import fmean
 
 from harness.base.units import MS_PER_S
 from harness.metrics.downsampling import SERIES_POINTS_MOST
@@ -47,7 +48,10 @@ Heaps = Mapping[str, tuple[HeapPoint, ...]]
 
 @dataclass(frozen=True)
 class HeapUse:
-    """The heap of one process during an interval; the sizes are None without a garbage collection in it."""
+    """The heap of one process during an interval; the sizes are None without a garbage collection in it.
+
+    `after_gc_bytes_mean` is the mean of the bytes in use after collections; None when the file does not tell them.
+    """
 
     process: str
     point_count: int
@@ -60,6 +64,7 @@ class HeapUse:
     reserved_bytes_mean: int | None
     reserved_bytes_min: int | None
     reserved_bytes_max: int | None
+    after_gc_bytes_mean: int | None = None
 
 
 @dataclass(frozen=True)
@@ -200,7 +205,8 @@ def _use(process: str, points: Sequence[HeapPoint]) -> HeapUse:
     used = _mean_min_max(points, lambda point: point.used_bytes)
     committed = _mean_min_max(points, lambda point: point.committed_bytes)
     reserved = _mean_min_max(points, lambda point: point.reserved_bytes)
-    return HeapUse(process, len(points), *used, *committed, *reserved)
+    after = [point.used_bytes for point in points if point.is_after_gc]
+    return HeapUse(process, len(points), *used, *committed, *reserved, round(fmean(after)) if after else None)
 
 
 def _mean_min_max(

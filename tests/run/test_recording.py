@@ -8,7 +8,7 @@ import pytest
 
 from harness.base.errors import UsageError
 from harness.cli import main
-from harness.run.recording import attach, process_of
+from harness.run.recording import attach, attach_to, process_of
 from harness.system.recording import CPU, RecordedEvent
 from tests.support.paths import FAKE_JMETER
 from tests.support.report_folder import run_folder
@@ -67,3 +67,20 @@ def test_a_recording_of_a_part_of_the_run_is_known_in_part(tmp_path: Path, monke
     monkeypatch.setattr("harness.run.recording.read_recording", lambda *_: (whole, ""))
     assert attach(directory, tmp_path / "shop.jfr", "shop", {}) == ""
     assert directory.read_run()["heap_unknown"] == []
+
+
+def test_each_run_of_a_sweep_gets_its_part_of_a_recording_that_is_read_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    directories = [
+        run_folder(tmp_path, f"tiny/run-07_{number}", started_at=f"1970-01-01T00:0{number}:00Z", took_s=30.0)
+        for number in (1, 2, 3)
+    ]
+    events = tuple(RecordedEvent(second * 1000, CPU, jvm_cpu_ratio=0.1, machine_cpu_ratio=0.2) for second in range(151))
+    reads = []
+    monkeypatch.setattr("harness.run.recording.read_recording", lambda *_: (reads.append(1) or events, ""))
+    first, second, third = attach_to(directories, tmp_path / "shop.jfr", "shop", {})
+    assert (first, second, len(reads)) == ("", "", 1)
+    assert third.startswith("not known: shop.jfr has events from 1970-01-01 00:00:00 to 1970-01-01 00:02:30 UTC")
+    assert [one.recording.is_file() for one in directories] == [True, True, False]
+    assert directories[1].recording.read_text().splitlines()[1].startswith("120000,shop,cpu,")

@@ -221,8 +221,10 @@ def test_a_search_finds_the_most_users_within_the_goal_and_shows_its_steps(finis
     # An answer takes 10 ms per user: 25 ms are kept with two users, and missed with three. Which steps lead there is
     # tested without a machine in test_capacity: where other processes use this one's cores, every level is in doubt.
     command = ("capacity", "--p90", "25", "--duration", "1", "--warmup", "0", "--target", target)
-    code, out = finished(*command, mode="queueing")
+    code, out = finished(*command, "--jfr", str(tmp_path / "shop.jfr"), mode="queueing")
     assert code == 0, out
+    assert "the recording shop.jfr is missing; attach it later: " in " ".join(out.split())
+    assert run_json(tmp_path / "reports")["heap_unknown"] == [["shop", "not known: the recording shop.jfr is missing"]]
     steps = [line.split(" | ") for line in out.splitlines() if "| run-01_" in line]
     assert [int(step[1]) for step in steps] == [users for users, _, _ in measured(tmp_path)]
     assert {step[-1] for step in steps} <= {"yes |", "no |", "cannot tell |"}
@@ -237,6 +239,7 @@ def test_a_search_finds_the_most_users_within_the_goal_and_shows_its_steps(finis
 
 BAD = [
     ((), "USERS is missing; give the levels: USERS=1,5,10,25,50"),
+    (("--users", "5", "--jfr", "shop.jfr"), "JFR=shop.jfr: the harness starts the system, and reads its own"),
     (("--users", "5,5"), "USERS=5,5: 5 is listed twice; give REPEAT=2"),
     (("--users", "5,5,0,abc"), "USERS=5,5,0,abc: 5 is listed twice"),
     (("--users", "1,0"), "USERS=0: not a whole number from 1"),

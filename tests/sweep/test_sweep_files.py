@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from harness.base.errors import UsageError
-from harness.run.directory import reserve
-from harness.sweep.files import SweepFiles, find_sweep, find_unfinished, reserve_sweep
+from harness.run.directory import RunDirectory, reserve
+from harness.sweep.files import SweepFiles, find_sweep, find_unfinished, reserve_sweep, sweeps_with
 from harness.sweep.record import FINISHED
 from harness.sweep.time_left import RunTime, time_left_s
 from harness.system.heap import read_heaps
@@ -167,6 +167,12 @@ def test_a_recording_that_cannot_be_written_is_reported(tmp_path, monkeypatch):
         ("shop", "not known: this Java has no jcmd, which writes the recording of a running JVM"),
     )
     assert list(tmp_path.iterdir()) == []
+
+
+def test_the_sweeps_of_runs_are_found(reports):
+    runs = [RunDirectory(reports / "tiny" / name) for name in ("run-07_2", "run-07_3", "run-99_1")]
+    assert [files.name for files in sweeps_with(runs)] == ["sweep-07"]
+    assert sweeps_with(runs[2:]) == []
 
 
 @pytest.mark.real

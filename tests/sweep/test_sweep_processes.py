@@ -12,10 +12,11 @@ from harness.sweep.analysis import analyse
 from harness.sweep.charts import FILE_NAME
 from harness.sweep.growth import RunMemory, memory_of_runs
 from harness.sweep.levels import Figures, LevelRun, Sweep, levels_of
-from harness.sweep.processes import growth_section, heap_table, process_table
+from harness.sweep.processes import growth_section, heap_table, process_table, recorded_table
 from harness.sweep.render import Page, sweep_report
-from harness.sweep.usage_charts import heap_charts, usage_charts
+from harness.sweep.usage_charts import heap_charts, recorded_charts, usage_charts
 from harness.system.heap import HeapUse
+from harness.system.recording import RecordedUse
 from tests.support.factories import record
 from tests.support.sweep_reports import SVG, words
 from tests.support.sweeps import BROKEN
@@ -104,7 +105,7 @@ def heap(process: str, used_mb: int | None) -> HeapUse:
     if used_mb is None:
         return HeapUse(process, 0, *[None] * 9)
     used, committed = ([(size + part) * MB for part in (0, -5, 5)] for size in (used_mb, used_mb + 100))
-    return HeapUse(process, 6, *used, *committed, *[1024 * MB] * 3)
+    return HeapUse(process, 6, *used, *committed, *[1024 * MB] * 3, (used_mb - 50) * MB)
 
 
 def with_heap(number: int, used_mb: int | None, **changes: object) -> LevelRun:
@@ -128,12 +129,46 @@ def test_the_heap_has_a_chart_per_jvm_and_a_table():
     [picture] = heap_charts(levels)
     assert picture.name == "heap.svg"
     found = ElementTree.fromstring(picture.svg)
-    assert {"used", "committed", "reserved"} <= set(words(found))
+    assert {"used", "after GC", "committed", "reserved"} <= set(words(found))
     assert "used: least 200, most 400 at 8 users" in found.findtext(f"{SVG}desc")
     assert heap_table(levels).splitlines()[2:] == [
-        "| 1 | shop | 200 | 195-205 | 300 | 295-305 | 1024 | 6 |",
-        "| 8 | shop | 400 | 295-505 | 500 | 395-605 | 1024 | 12 |",
+        "| 1 | shop | 200 | 195-205 | 150 | 300 | 295-305 | 1024 | 6 |",
+        "| 8 | shop | 400 | 295-505 | 350 | 500 | 395-605 | 1024 | 12 |",
     ]
+
+
+def test_a_heap_of_an_older_version_has_no_line_after_collections():
+    old = replace(run(1, 100), heap_uses=(replace(heap("shop", 200), after_gc_bytes_mean=None),))
+    levels = sweep((1, old)).levels
+    assert "after GC" not in words(chart(heap_charts(levels), "heap.svg"))
+    assert heap_table(levels).splitlines()[2] == "| 1 | shop | 200 | 195-205 |  | 300 | 295-305 | 1024 | 6 |"
+
+
+def recorded(pause_ms: float, cpu_ratio: float | None) -> RecordedUse:
+    """A recorded JVM whose machine is twice as busy, with 4 collections in 50 s."""
+    machine = None if cpu_ratio is None else 2 * cpu_ratio
+    return RecordedUse("gateway", 50.0, 4, pause_ms, pause_ms / 2, None, None, None, cpu_ratio, cpu_ratio, machine)
+
+
+def test_a_recorded_jvm_elsewhere_has_a_row_per_level_and_a_chart_of_its_cpu():
+    runs = (recorded(100, 0.1), recorded(200, 0.2), recorded(400, 0.4))
+    levels = sweep(*((users, replace(run(turn, 100), recorded=(use,))) for turn, (users, use) in
+                     enumerate(zip((1, 8, 8), runs, strict=True)))).levels  # fmt: skip
+    rows = recorded_table(levels).splitlines()
+    heads = "users | process | collections | pauses ms | longest ms | % of time | JVM CPU % | machine CPU %"
+    assert rows[0] == f"| {heads} |"
+    assert rows[2:] == [
+        "| 1 | gateway | 4 | 100 | 50.0 | 0.20 | 10.0 | 20.0 |",
+        "| 8 | gateway | 8 | 600 | 200 | 0.60 | 30.0 | 60.0 |",
+    ]
+    [picture] = recorded_charts(levels)
+    assert FILE_NAME.fullmatch(picture.name)
+    assert "gateway: least 10, most 30 at 8 users" in chart((picture,), "jvm-cpu.svg").findtext(f"{SVG}desc")
+    both = Sweep("tiny/sweep-07", levels)
+    text = sweep_report(both, analyse(levels, None), Page((picture,), "", "sweep-07", "make"), {})
+    assert text.index("## JVM heap") < text.index("| 8 | gateway |") < text.index("jvm-cpu.svg")
+    assert recorded_table(sweep((1, run(1, 100))).levels) == ""
+    assert recorded_charts(sweep((1, replace(run(1, 100), recorded=(recorded(1, None),)))).levels) == ()
 
 
 def test_several_jvms_have_numbered_charts():
