@@ -63,7 +63,7 @@ _PARTS = {
     "api": ("api", "time and memory of the Python interface: tables, seconds, samples in chunks"),
     "profile": ("profile", "profiled runs next to runs that are not profiled"),
     "verdicts": ("verdicts", "every plan that starts a system, ten times: how many runs are VALID (hours)"),
-    "soak": ("soak", "a soak of a JVM that leaks 20 MB/min and one that does not: what is reported (12 min)"),
+    "soak": ("soak", "a soak of a JVM that leaks 20 MB/min and one that does not: what is reported (4 min)"),
     "push": ("push", "upload of a JTL file to S3, next to a plain copy to the same server"),
 }
 
