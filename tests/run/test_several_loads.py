@@ -1,4 +1,4 @@
-"""A plan with several loads in a real JMeter: closed, staged and open side by side, after a slow setUp."""
+"""A plan with several loads in a real JMeter: closed, staged, shaped and open side by side, after a slow setUp."""
 
 import csv
 import json
@@ -31,16 +31,22 @@ stages = [{{users = 2, for = 1}}, {{users = 6, over = 1, for = 1}}, {{users = 2,
 [[load]]
 group = "Buy"
 rate_per_s = 10
+
+[[load]]
+group = "Steps"
+users = 4
+stages = [{{requests_per_s = 20, for = 2}}, {{requests_per_s = 40, over = 1, for = 2}}]
 """
+STEPS = group("Steps", sampler("Step", 10))
 
 
 @pytest.fixture(scope="module")
 def ran(tmp_path_factory):
-    """Return the run directory of one run of all three loads."""
+    """Return the run directory of one run of all four loads."""
     folder = tmp_path_factory.mktemp("several")
     setup = group("setUp", sampler("Log in", SETUP_MS), "SetupThreadGroup")
     for name, text in (
-        ("plans/tiny.jmx", several_jmx(setup, BROWSE, SPIKE, BUY)),
+        ("plans/tiny.jmx", several_jmx(setup, BROWSE, SPIKE, BUY, STEPS)),
         ("plans/tiny.toml", PLAN),
         ("env/local.toml", TINY_PROFILE.replace("overrun_s = 1", "overrun_s = 60")),
     ):
@@ -93,7 +99,7 @@ def test_the_report_has_a_table_per_load_and_one_total(ran, rows):
     summary = json.loads(ran.with_suffix(".json").read_text())
     check_short_run(summary["verdict"])
     loads = {load["name"]: load for load in summary["loads"]}
-    assert list(loads) == ["Browse", "Night batch", "Buy"]
+    assert list(loads) == ["Browse", "Night batch", "Buy", "Steps"]
     for name, load in loads.items():
         counts = Counter(row["label"] for row in of_group(rows, name))
         assert {label["label"]: label["sample_count"] for label in load["group"]["labels"]} == counts
@@ -106,16 +112,34 @@ def test_the_report_has_a_table_per_load_and_one_total(ran, rows):
     assert all(f"\n### Load of {name}\n" in text for name in loads)
     assert "- load of Night batch: 2 users for 1 s, 6 users over 1 s for 1 s, 2 users for 2 s; 5 s in all\n" in text
     main = text.partition("\n### Load\n")[2].partition("\nPercentiles")[0]
-    assert [line.split(" | ")[0] for line in main.split("\n")[3:7]] == ["| Browse", "| Night batch", "| Buy", "| TOTAL"]
+    names = ["| Browse", "| Night batch", "| Buy", "| Steps", "| TOTAL"]
+    assert [line.split(" | ")[0] for line in main.split("\n")[3:8]] == names
+
+
+def test_users_of_a_shaping_timer_send_the_requests_of_their_stages(ran, rows):
+    starts = sorted(int(row["timeStamp"]) for row in of_group(rows, "Steps"))
+    per_second = Counter(start_ms // 1000 - starts[0] // 1000 for start_ms in starts)
+    # The schedule begins with the second of the first request, of which little may be left.
+    assert [per_second[second] for second in range(1, 5)] == pytest.approx([20, 30, 40, 40], abs=6)
+    # The load may end up to a second after the schedule, at its last rate; then each user who waits sends one more.
+    assert sum(per_second.values()) <= 150 + 40 + 6 + 4
+    load = json.loads(ran.with_suffix(".json").read_text())["loads"][3]
+    assert load["users_most"] == 4
+    curve = load["request_curve"]
+    assert (curve["bucket_s"], curve["asked"]) == (4, [27.5, 40.0])
+    assert curve["deviation_ratio"] < 0.2
+    text = ran.with_suffix(".md").read_text()
+    assert "20 requests/s for 2 s, 40 requests/s over 1 s for 2 s; by 4 users, 5 s in all\n" in text
+    assert "(mean difference per 4 s ÷ mean of the curve)" in text
 
 
 def test_run_json_says_what_each_load_was(ran):
     load = json.loads((ran / "run.json").read_text())["load"]
-    assert (load["model"], load["users"], load["rate_per_s"], load["duration_s"]) == ("mixed", 9, 10.0, 5.0)
-    assert [one["group"] for one in load["loads"]] == ["Browse", "Night batch", "Buy"]
+    assert (load["model"], load["users"], load["rate_per_s"], load["duration_s"]) == ("mixed", 13, 10.0, 5.0)
+    assert [one["group"] for one in load["loads"]] == ["Browse", "Night batch", "Buy", "Steps"]
     assert load["loads"][0] == {
         "group": "Browse",
-        "stages": [{"users": 3, "rate_per_s": None, "over_s": 0.0, "for_s": 5.0}],
+        "stages": [{"users": 3, "rate_per_s": None, "over_s": 0.0, "for_s": 5.0, "requests_per_s": None}],
         "think_time_s": 0.06,
         "think_time_per": None,
         "loops": None,
