@@ -141,12 +141,7 @@ def _aims(found: Sequence[Mapping[str, Any]], live_heaps: Sequence[Any], leak_mb
     is_silent = sound is not None and sound["verdict"] != GROWS
     yield Aim(f"heap after GC of {SOUND}", sound["verdict"] if sound else "not known", "steady", is_silent)
     for process, is_wanted in ((LEAKY, True), (SOUND, False)):
-        classes = [
-            one["class_name"]
-            for heap in live_heaps
-            if heap["process"] == process
-            for one in heap["classes"]
-        ]
+        classes = [one["class_name"] for heap in live_heaps if heap["process"] == process for one in heap["classes"]]
         is_named = LEAKED_CLASS in classes
         wanted = "named" if is_wanted else "not named"
         yield Aim(f"{LEAKED_CLASS} of {process}", "named" if is_named else "not named", wanted, is_named == is_wanted)

@@ -16,8 +16,8 @@ from harness.report.warnings import RunWarning
 from harness.run.record import RunRecord
 from harness.run.telemetry import Usage
 from harness.system.heap import HeapUse
-from harness.system.recording import RecordedUse
 from harness.system.profile import ProcessProfile
+from harness.system.recording import RecordedUse
 from harness.system.statements import DatabaseUse
 
 RUN, JTL, MARKDOWN = "run", "JTL", "Markdown"

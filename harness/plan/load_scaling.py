@@ -11,7 +11,7 @@ from harness.base.errors import UsageError
 from harness.plan.group_load import GroupLoad, SeveralLoads, Stage
 
 # The Throughput Shaping Timer lets at least so many requests pass in each second.
-REQUESTS_LEAST_PER_S = 1
+REQUESTS_LEAST_PER_S = 1.0
 # When only DURATION is given, the ramp takes at most this part (a quarter) of it.
 SHARE_OF_RAMP = 4
 
@@ -54,9 +54,7 @@ def with_users(loads: Sequence[GroupLoad], users: int) -> tuple[GroupLoad, ...]:
         what = f"USERS={users} is less than the {len(closed)} loads with users, so one would have none"
         raise UsageError(what, "give more users, or set the users of a load to 0 in the plan")
     parts = iter(shares([load.users or 0 for load in closed], users))
-    scaled = tuple(_scaled_users(load, next(parts)) if load.users else load for load in loads)
-    check_requests(scaled, f"USERS={users}")
-    return scaled
+    return tuple(_scaled_users(load, next(parts)) if load.users else load for load in loads)
 
 
 def _scaled_users(load: GroupLoad, users: int) -> GroupLoad:
@@ -65,18 +63,10 @@ def _scaled_users(load: GroupLoad, users: int) -> GroupLoad:
         scaled_users = max(1, math.floor(wanted + 0.5)) if stage.users else 0
         if stage.requests_per_s is None:
             return replace(stage, users=scaled_users)
-        return replace(stage, users=scaled_users, requests_per_s=round(stage.requests_per_s * users / load.level, 6))
+        rate_per_s = max(REQUESTS_LEAST_PER_S, round(stage.requests_per_s * users / load.level, 6))
+        return replace(stage, users=scaled_users, requests_per_s=rate_per_s)
 
     return replace(load, stages=tuple(map(scaled, load.stages)))
-
-
-def check_requests(loads: Sequence[GroupLoad], option: str) -> None:
-    """Raise a UsageError for a load with a stage of fewer requests per second than the timer can keep to."""
-    for load in loads:
-        rates = [stage.requests_per_s for stage in load.stages if stage.requests_per_s is not None]
-        if rates and min(rates) < REQUESTS_LEAST_PER_S:
-            what = f"{option}: the load {load.group} has a stage of {units.number_text(round(min(rates), 3))} requests/s"
-            raise UsageError(what, "give more users: a timer lets at least one request pass in each second")
 
 
 def with_rate(loads: Sequence[GroupLoad], rate_per_s: float) -> tuple[GroupLoad, ...]:

@@ -9,7 +9,7 @@ from xml.etree import ElementTree  # types only
 
 from harness.base.errors import UsageError
 from harness.plan.group_load import GroupLoad, Stage
-from harness.plan.load_scaling import check_requests
+from harness.plan.load_scaling import REQUESTS_LEAST_PER_S
 from harness.plan.thread_groups import ROWS, Row, add_row, tree_with_loads, written
 
 _PROPERTY = "part_"
@@ -38,7 +38,11 @@ def parts(loads: Sequence[GroupLoad], count: int) -> tuple[tuple[GroupLoad, ...]
         tuple(replace(load, stages=tuple(_part(stage, number, count) for stage in load.stages)) for load in loads)
         for number in range(count)
     )
-    check_requests(found[-1], "REMOTES")  # no other part is smaller
+    for load in found[-1]:  # no other part is smaller
+        least = min((stage.requests_per_s or REQUESTS_LEAST_PER_S for stage in load.stages))
+        if least < REQUESTS_LEAST_PER_S:
+            what = f"REMOTES: the load {load.group} has a stage of {least:.3g} requests/s for each of {count} generators"
+            raise UsageError(what, "give more USERS, or fewer REMOTES: a timer lets at least one pass in each second")
     return found
 
 

@@ -42,8 +42,8 @@ from harness.run.context import RunContext, ready_jmeter, warn_of, with_generato
 from harness.run.directory import RunDirectory
 from harness.run.other_runs import OtherRuns
 from harness.run.preflight import check_request, log_warnings
-from harness.run.recording import attach_to, check_recording, process_of
 from harness.run.record import FINISHED as RUN_FINISHED
+from harness.run.recording import attach_to, check_recording, process_of
 from harness.run.request import Names, Request
 from harness.sweep.files import SweepFiles, find_sweep, find_unfinished, reserve_sweep
 from harness.sweep.level_runner import Levels, level_load

@@ -70,11 +70,12 @@ def test_stages_of_requests_scale_with_their_users_and_end_by_time(plans: Path) 
     assert load.text() == "4 requests/s for 60 s, 40 requests/s over 30 s for 120 s; by 50 users, 210 s in all"
     half = loads_of(plans, SHAPED, users="35", duration="75")["Night batch"]
     assert half.stages == (Stage(25, None, 0, 15, 2.0), Stage(25, None, 8, 30, 20.0))
+    few = loads_of(plans, SHAPED, users="7")["Night batch"]
+    assert [stage.requests_per_s for stage in few.stages] == [1.0, 4.0]  # the timer's least, and a tenth
     only = SHAPED.partition('[[load]]\ngroup = "Buy"')[0] + '[[load]]\ngroup = "Buy"\nusers = 0\n'
     for arguments, message in (
         ({"requests": "9"}, "REQUESTS=9: JMeter cannot end the load Night batch gracefully"),
         ({"loops": "3"}, "LOOPS=3: the load Night batch has stages"),
-        ({"users": "7"}, "USERS=7: the load Night batch has a stage of 0.4 requests/s; give more users"),
     ):
         with pytest.raises(UsageError, match=message):
             loads_of(plans, only, **arguments)

@@ -158,7 +158,7 @@ def test_a_recorded_jvm_elsewhere_has_a_row_per_level_and_a_chart_of_its_cpu():
     heads = "users | process | collections | pauses ms | longest ms | % of time | JVM CPU % | machine CPU %"
     assert rows[0] == f"| {heads} |"
     assert rows[2:] == [
-        "| 1 | gateway | 4 | 100 | 50.0 | 0.20 | 10.0 | 20.0 |",
+        "| 1 | gateway | 4 | 100 | 50 | 0.20 | 10.0 | 20.0 |",
         "| 8 | gateway | 8 | 600 | 200 | 0.60 | 30.0 | 60.0 |",
     ]
     [picture] = recorded_charts(levels)
