@@ -59,6 +59,11 @@ class GroupLoad:
         return self.stages[0].requests_per_s is not None
 
     @property
+    def thread_names(self) -> str:
+        """The names of its threads up to their numbers: a Concurrency Thread Group (2.10) adds a word to its own."""
+        return f"{self.group}-ThreadStarter" if self.is_shaped else self.group
+
+    @property
     def fails_when_stopped(self) -> bool:
         """Whether its running requests fail when JMeter is stopped before their load has ended."""
         return self.is_open or self.is_shaped

@@ -39,9 +39,11 @@ def parts(loads: Sequence[GroupLoad], count: int) -> tuple[tuple[GroupLoad, ...]
         for number in range(count)
     )
     for load in found[-1]:  # no other part is smaller
-        least = min((stage.requests_per_s or REQUESTS_LEAST_PER_S for stage in load.stages))
+        least = min(stage.requests_per_s or REQUESTS_LEAST_PER_S for stage in load.stages)
         if least < REQUESTS_LEAST_PER_S:
-            what = f"REMOTES: the load {load.group} has a stage of {least:.3g} requests/s for each of {count} generators"
+            what = (
+                f"REMOTES: the load {load.group} has a stage of {least:.3g} requests/s for each of {count} generators"
+            )
             raise UsageError(what, "give more USERS, or fewer REMOTES: a timer lets at least one pass in each second")
     return found
 

@@ -60,7 +60,7 @@ def summary_of_run(directory: RunDirectory) -> RunSummary:
     parts = _parts(directory, run)
     inputs = [Input(run.id if name == run.id else f"{run.id} {name}", path) for name, path in parts]
     loads = run.load.loads or ()
-    scope = Scope(run.once_labels, thread_groups=tuple(load.group for load in loads), then_window=True)
+    scope = Scope(run.once_labels, thread_groups=tuple(load.thread_names for load in loads), then_window=True)
     tally, dropped = count_samples(inputs, scope)
     window = window_of(tally, STEADY_WINDOW, run)
     counted = counted_tally(inputs, tally, window, scope)

@@ -28,8 +28,8 @@ class LoadTally:
     @classmethod
     def of(cls, load: GroupLoad, whole: SampleTally, counted: SampleTally | None) -> LoadTally:
         """Return the samples of a load among those of all loads."""
-        own = counted.by_thread_group[load.group] if counted else None
-        return cls(load, whole.by_thread_group[load.group], own)
+        own = counted.by_thread_group[load.thread_names] if counted else None
+        return cls(load, whole.by_thread_group[load.thread_names], own)
 
 
 @dataclass(frozen=True)

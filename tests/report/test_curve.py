@@ -139,7 +139,7 @@ def test_requests_that_were_not_sent_deviate_in_both_directions() -> None:
 def test_the_report_of_requests_has_the_line_and_the_chart() -> None:
     samples = [
         sample(
-            label="Page", elapsed_ms=1, start_ms=(1000 + second) * 1000 + number, thread_name="Browse 1-1",
+            label="Page", elapsed_ms=1, start_ms=(1000 + second) * 1000 + number, thread_name="Browse-ThreadStarter 1-1",
             all_threads=9, group_threads=9,
         )
         for second, count in enumerate(ASKED)

@@ -53,7 +53,7 @@ def browsing(users: int = 2) -> list[Sample]:
 
 def summary_of(samples: Iterable[Sample], *loads: GroupLoad, goals: Mapping[str, Goal] | None = None) -> RunSummary:
     listed = sorted(samples, key=lambda one: one.end_ms)
-    whole = Scope(thread_groups=tuple(load.group for load in loads)).tally()
+    whole = Scope(thread_groups=tuple(load.thread_names for load in loads)).tally()
     for one in listed:
         whole.add(one)
     tallies = [LoadTally.of(load, whole, None) for load in loads]

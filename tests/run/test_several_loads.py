@@ -37,6 +37,8 @@ group = "Steps"
 users = 4
 stages = [{{requests_per_s = 20, for = 2}}, {{requests_per_s = 40, over = 1, for = 2}}]
 """
+# The Concurrency Thread Group adds a word to the names of its threads.
+THREADS = {"Steps": "Steps-ThreadStarter"}
 STEPS = group("Steps", sampler("Step", 10))
 
 
@@ -101,7 +103,7 @@ def test_the_report_has_a_table_per_load_and_one_total(ran, rows):
     loads = {load["name"]: load for load in summary["loads"]}
     assert list(loads) == ["Browse", "Night batch", "Buy", "Steps"]
     for name, load in loads.items():
-        counts = Counter(row["label"] for row in of_group(rows, name))
+        counts = Counter(row["label"] for row in of_group(rows, THREADS.get(name, name)))
         assert {label["label"]: label["sample_count"] for label in load["group"]["labels"]} == counts
         assert load["error_ratio"] == 0
     assert [loads[name]["users_most"] for name in ("Browse", "Night batch")] == [3, 6]
@@ -117,7 +119,7 @@ def test_the_report_has_a_table_per_load_and_one_total(ran, rows):
 
 
 def test_users_of_a_shaping_timer_send_the_requests_of_their_stages(ran, rows):
-    starts = sorted(int(row["timeStamp"]) for row in of_group(rows, "Steps"))
+    starts = sorted(int(row["timeStamp"]) for row in of_group(rows, THREADS["Steps"]))
     per_second = Counter(start_ms // 1000 - starts[0] // 1000 for start_ms in starts)
     # The schedule begins with the second of the first request, of which little may be left.
     assert [per_second[second] for second in range(1, 5)] == pytest.approx([20, 30, 40, 40], abs=6)
