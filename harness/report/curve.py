@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import accumulate
+from itertools import accumulate, pairwise
 from typing import TypeVar
 
 from harness.base import units
@@ -68,14 +68,17 @@ class RequestCurve:
 def request_curve(load: GroupLoad, tally: SampleTally) -> RequestCurve | None:
     """Return the curve of a load whose stages are requests per second; None for other loads, and without samples.
 
-    Each request counts in the second of its end. The timer begins its schedule with the second of the first request.
+    The timer begins its schedule with the second of the first request. Each request counts in the second of its end, so
+    the curve is asked for one mean response time later.
     """
     span_ms = tally.span_ms()
     if not load.is_shaped or span_ms is None or tally.second_series.span_s is None:
         return None
-    asked, start_s = second_rates(load.stages), span_ms[0] // units.MS_PER_S
-    seconds = tally.second_series.by_second(start_s, start_s + len(asked) - 1)
+    rates, start_s = second_rates(load.stages), span_ms[0] // units.MS_PER_S
+    seconds = tally.second_series.by_second(start_s, start_s + len(rates) - 1)
     delivered = [second.sample_count for second in seconds]
+    elapsed_s = sum(second.elapsed_sum_ms for second in seconds) / units.MS_PER_S / max(1, sum(delivered))
+    asked = _later(rates, elapsed_s)
     bucket_s = max(math.ceil(_REQUESTS_LEAST * len(asked) / sum(asked)), math.ceil(len(asked) / _POINTS_MOST))
     pairs = list(zip(_buckets(asked, bucket_s), _buckets(delivered, bucket_s), strict=True))
     differences = [abs(sum(wanted) - sum(real)) for wanted, real in pairs]
@@ -86,6 +89,14 @@ def request_curve(load: GroupLoad, tally: SampleTally) -> RequestCurve | None:
         delivered=tuple(round(sum(real) / len(real), 3) for _, real in pairs),
         deviation_ratio=round(sum(differences) / sum(asked), 5),
     )
+
+
+def _later(rates: Sequence[float], by_s: float) -> list[float]:
+    """Return rates per second as they are so many seconds later; 0 before the first one."""
+    whole_s = math.floor(by_s)
+    part = by_s - whole_s
+    padded = [0.0] * (whole_s + 1) + list(rates)
+    return [part * before + (1 - part) * rate for before, rate in pairwise(padded)][: len(rates)]
 
 
 def user_curve(load: GroupLoad, tally: SampleTally) -> UserCurve | None:

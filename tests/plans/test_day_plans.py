@@ -17,7 +17,7 @@ DAYS = {
     "thruzero-day": ("thruzero", 20),
     "folio-day": ("folio-checkin", 20),
 }
-SHAPED = {"killbill-day", "lb-day"}
+SHAPED = {"lb-day"}
 
 
 def level_of(stage: Stage) -> float:

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import pytest
 
+from harness.jtl.sample import Sample
 from harness.metrics.tally import SampleTally, Scope
 from harness.plan.group_load import GroupLoad, Stage
 from harness.report.charts.gallery import gallery
@@ -106,14 +107,29 @@ SHAPED = GroupLoad("Browse", (Stage(9, None, 0, 10, 20.0), Stage(9, None, 10, 20
 ASKED = [20] * 10 + [22, 26, 30, 34, 38, 42, 46, 50, 54, 58] + [60] * 20
 
 
-def sent(counts: list[int]) -> SampleTally:
+def sent(counts: list[int], elapsed_ms: int = 0) -> SampleTally:
     """Return the samples of a load that ends so many requests in each second, from 1000 s on."""
     tally = Scope().tally()
     for second, count in enumerate(counts):
         for number in range(count):
             start_ms = (1000 + second) * 1000 + number * 1000 // count
-            tally.add(sample(label="Page", elapsed_ms=1, start_ms=start_ms, thread_name="Browse 1-1", all_threads=9))
+            tally.add(one_page(start_ms, elapsed_ms))
     return tally
+
+
+def one_page(start_ms: int, elapsed_ms: int) -> Sample:
+    return sample(
+        label="Page", elapsed_ms=elapsed_ms, start_ms=start_ms, thread_name="Browse 1-1", all_threads=9
+    )  # fmt: skip
+
+
+def test_slow_responses_do_not_count_as_late_requests() -> None:
+    # A quarter of each second's requests end in the next one: in the ramp that is one of the 4 more per second.
+    curve = request_curve(SHAPED, sent(ASKED, elapsed_ms=250))
+    assert curve and curve.deviation_ratio < 0.002
+    assert curve.asked[0] == pytest.approx((15 + 20 + 20) / 3, abs=0.01)
+    late = request_curve(SHAPED, sent(ASKED, elapsed_ms=2500))
+    assert late and late.deviation_ratio < 0.002
 
 
 def test_requests_as_asked_for_do_not_deviate() -> None:
@@ -139,7 +155,8 @@ def test_requests_that_were_not_sent_deviate_in_both_directions() -> None:
 def test_the_report_of_requests_has_the_line_and_the_chart() -> None:
     samples = [
         sample(
-            label="Page", elapsed_ms=1, start_ms=(1000 + second) * 1000 + number, thread_name="Browse-ThreadStarter 1-1",
+            label="Page", elapsed_ms=1, start_ms=(1000 + second) * 1000 + number,
+            thread_name="Browse-ThreadStarter 1-1",
             all_threads=9, group_threads=9,
         )
         for second, count in enumerate(ASKED)
