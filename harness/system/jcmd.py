@@ -16,6 +16,8 @@ from harness.base.java import java_context
 
 # A recording of hours takes a second; a JVM that is stopped or swapped out never answers.
 _DEADLINE_S = 20.0
+# Options of a tool of the JDK that ends soon: one collector thread, and no code that is compiled well.
+SHORT_JVM = ("-J-XX:+UseSerialGC", "-J-XX:TieredStopAtLevel=1")
 # What a profile records, and what it records without async-profiler besides.
 SETTINGS = Path(__file__).with_name("profile.jfc")
 METHOD_SETTINGS = Path(__file__).with_name("methods.jfc")
@@ -101,7 +103,7 @@ def ask(jcmd: Path, pid: int, words: Sequence[str], path: Path, environment: Map
     """Send a command to a JVM and return its answer; `path` is the file that it is about."""
     printed = path.with_name(f".{path.name}.jcmd")
     try:
-        launch = child.Launch("jcmd", (str(jcmd), str(pid), *words), path.parent, environment, printed)
+        launch = child.Launch("jcmd", (str(jcmd), *SHORT_JVM, str(pid), *words), path.parent, environment, printed)
         process = child.start(launch)
         code: int | None = None
         try:

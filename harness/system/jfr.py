@@ -125,7 +125,7 @@ def _read(recording: Path, reading: _Reading[_T]) -> tuple[list[_T], str]:
 
 def _printed(jfr: Path, recording: Path, reading: _Reading[_T]) -> tuple[list[_T], str]:
     printed, events = reading.printed, ",".join(reading.events)
-    command = (str(jfr), "print", "--json", "--events", events, str(recording))
+    command = (str(jfr), "-J-XX:+UseSerialGC", "print", "--json", "--events", events, str(recording))
     process = child.start(child.Launch("jfr", command, printed.parent, reading.environment, printed))
     try:
         code: int | None = None

@@ -18,6 +18,8 @@ from typing import Any, ClassVar
 
 import pytest
 
+from harness.base.errors import UsageError
+from harness.cli import main
 from harness.plan.lint import lint
 from harness.plan.load import LoadArguments, parse_load, resolve_load
 from harness.plan.plan import load_plan
@@ -214,11 +216,13 @@ def test_a_refused_log_in_ends_the_run_before_the_load(okapi: FakeOkapi, tmp_pat
     assert "the plan says: the log-in gave no token" in ended.done.stdout
 
 
-@pytest.mark.real
-def test_without_its_secrets_nothing_is_started(tmp_path: Path) -> None:
-    ended = run(tmp_path, "--target", "http://127.0.0.1:9", FOLIO_TENANT="", FOLIO_USERNAME="", FOLIO_PASSWORD="")
-    assert ended.done.returncode == 2
-    assert "the plan needs FOLIO_TENANT, FOLIO_USERNAME, FOLIO_PASSWORD" in ended.done.stderr
+def test_without_its_secrets_nothing_is_started(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in SECRETS:
+        monkeypatch.setenv(name, "")
+    arguments = ["--plan=folio-checkin", f"--reports={tmp_path}", "--target=http://127.0.0.1:9"]
+    with pytest.raises(UsageError, match="the plan needs FOLIO_TENANT, FOLIO_USERNAME, FOLIO_PASSWORD"):
+        main(arguments, "scripts/run")
+    assert list(tmp_path.iterdir()) == []
 
 
 @pytest.mark.real

@@ -1,34 +1,47 @@
-"""The main job as the README gives it: make, the real JMeter, the real KillBill with its Stripe plugin."""
+"""The main job as the README gives it: make, the real JMeter, the real KillBill with its Stripe plugin and H2."""
 
 import json
 import os
 import subprocess
-from pathlib import Path
 
 import pytest
 
+from tests.support.killbill_client import STORED, KillBill
+from tests.support.killbill_instance import codes_of, run_command
 from tests.support.paths import ROOT
-from tests.support.processes import QUICK_JAVA, processes_of
+from tests.support.processes import QUICK_JAVA, processes_of, wait_for
 from tests.support.tiny import check_short_run
 
 pytestmark = pytest.mark.real
 
 
-def make_run(reports: Path, *variables: str, **environment: str) -> str:
-    command = ["make", "-C", str(ROOT), "--no-print-directory", "run", f"REPORTS={reports}", *variables]
-    everything = {**os.environ, **environment}
-    done = subprocess.run(command, env=everything, capture_output=True, text=True, check=False, timeout=400)
-    assert done.returncode == 0, done.stdout + done.stderr
-    return done.stdout
-
-
-def codes_of(summary: dict, label: str) -> dict[str, int]:
-    return {code["code"]: code["sample_count"] for code in summary["codes"] if code["label"] == label}
+def check_stored(port: str) -> None:
+    """Fail unless the KillBill on a port stores a payment that is sent to it."""
+    killbill = KillBill(f"http://127.0.0.1:{port}")
+    payment = killbill.pay_through()
+    assert killbill.amounts_of(payment) == STORED
+    steps = [("AUTHORIZE", "SUCCESS"), ("CAPTURE", "SUCCESS"), ("REFUND", "SUCCESS")]
+    assert killbill.transactions_of(payment) == steps
 
 
 def test_one_command_writes_a_trustworthy_report(tmp_path):
-    text = make_run(tmp_path, "PLAN=killbill-stripe", "USERS=4", "DURATION=40", **QUICK_JAVA)
     directory = tmp_path / "killbill-stripe" / "run-01_1"
+    samples = directory / "samples.jtl"
+
+    def is_paid() -> bool:
+        return samples.is_file() and "Capture Payment" in samples.read_text()
+
+    errors = tmp_path / "errors.txt"
+    with errors.open("w") as file, subprocess.Popen(
+        run_command(tmp_path, "PLAN=killbill-stripe", "USERS=4", "DURATION=40"),
+        env={**os.environ, **QUICK_JAVA}, stdout=subprocess.PIPE, stderr=file, text=True,
+    ) as make:  # fmt: skip
+        wait_for(lambda: make.poll() is not None or is_paid(), 300)
+        is_up = make.poll() is None
+        if is_up:
+            check_stored(json.loads((directory / "run.json").read_text())["properties"]["port"])
+        text, _ = make.communicate(timeout=200)
+    assert (is_up, make.returncode) == (True, 0), text + errors.read_text()
     summary = json.loads(directory.with_suffix(".json").read_text())
     check_short_run(summary["verdict"])
     assert f"killbill-stripe/run-01_1: {summary['verdict']['state']}" in text
@@ -58,19 +71,3 @@ def test_one_command_writes_a_trustworthy_report(tmp_path):
     assert str(tmp_path) not in report
     assert str(ROOT) not in report
     assert processes_of(tmp_path) == []
-
-
-def test_the_litle_variant_on_the_smallest_size_reports_what_replaces_litle(tmp_path):
-    # Loops: on a slow machine one core may need longer for a first payment than a short load lasts.
-    make_run(tmp_path, "PLAN=killbill-litle", "USERS=2", "LOOPS=1", "ENV=t2.small", **QUICK_JAVA)
-    directory = tmp_path / "killbill-litle" / "run-01_1"
-    summary = json.loads(directory.with_suffix(".json").read_text())
-    assert set(codes_of(summary, "Litle Payment Method")) == {"201"}
-    assert set(codes_of(summary, "Purchase Payment")) == {"201"}
-    assert summary["run"]["properties"]["method.plugin"] == "__EXTERNAL_PAYMENT__"
-    report = directory.with_suffix(".md").read_text()
-    assert "Litle's place is taken by KillBill's built-in external payment" in report
-    assert summary["run"]["system_settings"]["cpus"] == 1
-    # One core is all that KillBill may use, however many the machine has.
-    (killbill,) = [usage for usage in summary["observed"]["usages"] if usage["process"] == "killbill"]
-    assert killbill["cpu_cores_max"] < 1.2

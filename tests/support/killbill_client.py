@@ -22,6 +22,8 @@ class Answer:
 
 # The first call of a plugin opens its connections: without a free core this takes longer than KillBill waits.
 _PLUGIN_TIMEOUT, _TRIES = 504, 3
+# What `pay_through` leaves of a payment.
+STORED = {"authAmount": 50, "capturedAmount": 20, "refundedAmount": 5}
 
 
 class KillBill:
@@ -71,6 +73,25 @@ class KillBill:
         """Return the answer to a new payment of the account, such as an AUTHORIZE of 50 dollars."""
         body = {"transactionType": kind, "amount": amount, "currency": "USD"}
         return self.call("POST", f"/accounts/{account}/payments", body)
+
+    def pay_through(self) -> str:
+        """Authorise 50, capture 20, refund 5; return the payment's id."""
+        payment = self.pay(self.account(), "AUTHORIZE", 50)
+        assert payment.status == 201
+        assert self.call("POST", f"/payments/{payment.id}", {"amount": 20, "currency": "USD"}).status == 201
+        assert self.call("POST", f"/payments/{payment.id}/refunds", {"amount": 5, "currency": "USD"}).status == 201
+        return payment.id
+
+    def amounts_of(self, payment: str) -> dict[str, float]:
+        """Return the amounts that are stored of a payment; those that are 0 are left out."""
+        body = self.call("GET", f"/payments/{payment}").body
+        names = ("authAmount", "capturedAmount", "purchasedAmount", "refundedAmount")
+        return {name: body[name] for name in names if body[name]}
+
+    def transactions_of(self, payment: str) -> list[tuple[str, str]]:
+        """Return type and status of each step of a payment."""
+        body = self.call("GET", f"/payments/{payment}").body
+        return [(step["transactionType"], step["status"]) for step in body["transactions"]]
 
 
 def _answer(status: int, body: bytes, location: str) -> Answer:

@@ -1,6 +1,6 @@
-"""KillBills of the tests: one that the test's process starts, and one of a process without the rights of root.
+"""KillBills of the tests: one that a process without the rights of root starts, and those of `make run`.
 
-The gateway of both can be changed while they run, by rendering the stand-in's mappings with other settings, as the
+The gateway of the first can be changed while it runs, by rendering the stand-in's mappings with other settings, as the
 supervisor does at a start, and letting the stand-in read them again.
 """
 
@@ -97,14 +97,21 @@ def free_ports() -> dict[str, int]:
     return ports
 
 
-def started(settings: dict[str, Any], logs: Path, ports: dict[str, int]) -> Supervisor:
-    """Return the supervisor of a KillBill that is ready."""
-    supervisor = Supervisor(
-        MANIFEST, MANIFEST.resolve_settings(settings), build_dir=BUILD, log_dir=logs, fixed_ports=ports
-    )
-    supervisor.prepare()
-    supervisor.start()
-    return supervisor
+def run_command(reports: Path, *variables: str) -> list[str]:
+    """Return the command of a run as the README has it."""
+    return ["make", "-C", str(ROOT), "--no-print-directory", "run", f"REPORTS={reports}", *variables]
+
+
+def make_run(reports: Path, *variables: str, **environment: str) -> None:
+    """Run a plan with `make run`; the test fails when that does."""
+    command, everything = run_command(reports, *variables), {**os.environ, **environment}
+    done = subprocess.run(command, env=everything, capture_output=True, text=True, check=False, timeout=400)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def codes_of(summary: Mapping[str, Any], label: str) -> dict[str, int]:
+    """Return how many samples of a label had each response code."""
+    return {code["code"]: code["sample_count"] for code in summary["codes"] if code["label"] == label}
 
 
 class Started(NamedTuple):

@@ -1,7 +1,8 @@
 """The real KillBill with its Stripe stand-in: what it stores, what it answers to each gateway, and its databases.
 
-Most tests share one KillBill and change its gateway. The others share what a second one, with MariaDB and without the
-rights of root, left when it was stopped.
+All tests share one KillBill, with MariaDB and without the rights of root. Most of them change its gateway. `beside` is
+what a run with a KillBill of its own on the same database left. The last tests are about what the shared one left when
+it was stopped. tests/program/test_end_to_end.py has a KillBill with H2.
 """
 
 from __future__ import annotations
@@ -10,7 +11,6 @@ import json
 import os
 import re
 import shutil
-import socket
 import subprocess
 import tempfile
 import time
@@ -18,6 +18,7 @@ import urllib.request
 from collections import Counter
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -31,25 +32,60 @@ from harness.system.jfr import write_heap
 from harness.system.own_metrics import values_of
 from harness.system.supervisor import Supervisor
 from harness.system.system import render
-from tests.support.killbill_client import KillBill
+from tests.support.killbill_client import STORED, KillBill
 from tests.support.killbill_instance import (
     BUILD,
     FAST,
     MANIFEST,
     Instance,
+    Started,
+    codes_of,
     free_ports,
-    started,
+    make_run,
     started_without_root,
 )
+from tests.support.processes import QUICK_JAVA, processes_of
 
 pytestmark = pytest.mark.real
 
 
+class Shared(NamedTuple):
+    """The shared KillBill. It was started with a failing gateway, which its first three payments met.
+
+    `statuses` are of those; the first `log_bytes` of its log have all that it wrote about them. `payment` came after.
+    """
+
+    instance: Instance
+    said: Started
+    logs: Path
+    stack: ExitStack
+    statuses: list[int]
+    log_bytes: int
+    payment: str
+
+
 @pytest.fixture(scope="module")
-def instance(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Instance]:
+def shared() -> Iterator[Shared]:
+    folder = Path(tempfile.mkdtemp(prefix="lt-without-root-")).resolve()
     ports = free_ports()
-    with started(FAST, tmp_path_factory.mktemp("logs"), ports) as supervisor:
-        yield Instance(supervisor.target_url, supervisor.processes, ports)
+    settings = {**FAST, "database": "mariadb", "gateway": "failing"}
+    try:
+        with ExitStack() as stack:
+            said = stack.enter_context(started_without_root(settings, folder, ports))
+            instance = Instance(said.target_url, said.processes, ports)
+            account = instance.client.account()
+            statuses = [instance.client.pay(account, "PURCHASE", 10).status for _ in range(3)]
+            instance.set_gateway()
+            payment = instance.client.pay_through()
+            log_bytes = (folder / "logs" / "killbill.log").stat().st_size
+            yield Shared(instance, said, folder / "logs", stack, statuses, log_bytes, payment)
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+@pytest.fixture(scope="module")
+def instance(shared: Shared) -> Instance:
+    return shared.instance
 
 
 @pytest.fixture
@@ -59,49 +95,29 @@ def killbill(instance: Instance) -> KillBill:
     return instance.client
 
 
-def amounts_of(killbill: KillBill, payment: str) -> dict[str, float]:
-    body = killbill.call("GET", f"/payments/{payment}").body
-    names = ("authAmount", "capturedAmount", "purchasedAmount", "refundedAmount")
-    return {name: body[name] for name in names if body[name]}
-
-
-def transactions_of(killbill: KillBill, payment: str) -> list[tuple[str, str]]:
-    body = killbill.call("GET", f"/payments/{payment}").body
-    return [(step["transactionType"], step["status"]) for step in body["transactions"]]
-
-
 def last_status_of(killbill: KillBill, account: str) -> str:
     (payment,) = killbill.call("GET", f"/accounts/{account}/payments").body
     return str(payment["transactions"][-1]["status"])
 
 
-def pay_through(killbill: KillBill) -> str:
-    """Authorise 50, capture 20, refund 5; return the payment's id."""
-    payment = killbill.pay(killbill.account(), "AUTHORIZE", 50)
-    assert payment.status == 201
-    assert killbill.call("POST", f"/payments/{payment.id}", {"amount": 20, "currency": "USD"}).status == 201
-    assert killbill.call("POST", f"/payments/{payment.id}/refunds", {"amount": 5, "currency": "USD"}).status == 201
-    return payment.id
-
-
 def test_killbill_stores_what_was_sent(killbill: KillBill) -> None:
-    payment = pay_through(killbill)
-    assert amounts_of(killbill, payment) == {"authAmount": 50, "capturedAmount": 20, "refundedAmount": 5}
+    payment = killbill.pay_through()
+    assert killbill.amounts_of(payment) == STORED
     steps = [("AUTHORIZE", "SUCCESS"), ("CAPTURE", "SUCCESS"), ("REFUND", "SUCCESS")]
-    assert transactions_of(killbill, payment) == steps
+    assert killbill.transactions_of(payment) == steps
 
 
 def test_a_purchase_is_stored_as_purchased(killbill: KillBill) -> None:
     payment = killbill.pay(killbill.account(), "PURCHASE", 10)
     assert payment.status == 201
-    assert amounts_of(killbill, payment.id) == {"purchasedAmount": 10}
+    assert killbill.amounts_of(payment.id) == {"purchasedAmount": 10}
 
 
 def test_a_voided_authorisation_has_no_amount_left(killbill: KillBill) -> None:
     payment = killbill.pay(killbill.account(), "AUTHORIZE", 30)
     assert killbill.call("DELETE", f"/payments/{payment.id}", {}).status == 204
-    assert amounts_of(killbill, payment.id) == {}
-    assert transactions_of(killbill, payment.id) == [("AUTHORIZE", "SUCCESS"), ("VOID", "SUCCESS")]
+    assert killbill.amounts_of(payment.id) == {}
+    assert killbill.transactions_of(payment.id) == [("AUTHORIZE", "SUCCESS"), ("VOID", "SUCCESS")]
 
 
 def test_a_declined_card_is_402_and_is_stored_as_a_failure(killbill: KillBill) -> None:
@@ -217,7 +233,7 @@ def test_the_metrics_of_the_manifest_are_those_of_the_running_killbill(killbill:
         return dict(zip([metric.name for metric in source.metrics], values, strict=True))
 
     before = published()
-    pay_through(killbill)
+    killbill.pay_through()
     after = published()
     assert [name for name, value in after.items() if value is None] == []
     grown = {metric.name: after[metric.name] - before[metric.name] for metric in source.metrics if metric.is_total}
@@ -228,80 +244,67 @@ def test_the_metrics_of_the_manifest_are_those_of_the_running_killbill(killbill:
     assert after["main pool: open connections"] > 0
 
 
-class Stopped(NamedTuple):
-    """What a KillBill with MariaDB left that ran beside the shared one, with a failing gateway first, and was stopped.
+class Beside(NamedTuple):
+    """A run that has ended: it started a second KillBill, with the address of the shared one's MariaDB."""
 
-    A process without the rights of root started it. `kept` is what another KillBill, with the address of that MariaDB,
-    found of a payment.
-    """
-
-    other_target_url: str
-    user_ids: dict[str, int]
-    statuses: list[int]
-    shared_answered: bool
-    stored: dict[str, float]
-    kept: dict[str, float]
-    facts: tuple[dict[str, str], dict[str, str]]
-    processes: tuple[list[str], list[str]]
-    logs: Path
-    recordings: dict[str, Path]
-    exception_logs: list[str]
+    summary: dict[str, Any]
+    report: str
+    processes: list[psutil.Process]
 
 
 @pytest.fixture(scope="module")
-def stopped(instance: Instance, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stopped]:
-    folder = Path(tempfile.mkdtemp(prefix="lt-without-root-")).resolve()
-    try:
-        yield ran_beside(instance, folder, tmp_path_factory.mktemp("given"))
-    finally:
-        shutil.rmtree(folder, ignore_errors=True)
+def beside(instance: Instance, tmp_path_factory: pytest.TempPathFactory) -> Beside:
+    """The Litle variant on the smallest size."""
+    folder = tmp_path_factory.mktemp("reports")
+    url = f"jdbc:mysql://127.0.0.1:{instance.ports['mariadb']}/killbill"
+    # Loops: on a slow machine one core may need longer for a first payment than a short load lasts.
+    variables = ("PLAN=killbill-litle", "USERS=2", "LOOPS=1", "ENV=t2.small", f"SET=database_url={url}")
+    make_run(folder, *variables, **QUICK_JAVA)
+    directory = folder / "killbill-litle" / "run-01_1"
+    summary = json.loads(directory.with_suffix(".json").read_text())
+    return Beside(summary, directory.with_suffix(".md").read_text(), processes_of(folder))
 
 
-def ran_beside(instance: Instance, folder: Path, logs_of_given: Path) -> Stopped:
-    ports = free_ports()
-    settings = {**FAST, "database": "mariadb", "gateway": "failing"}
-    with started_without_root(settings, folder, ports) as other:
-        failing = Instance(other.target_url, other.processes, ports)
-        client = failing.client
-        account = client.account()
-        statuses = [client.pay(account, "PURCHASE", 10).status for _ in range(3)]
-        with socket.create_connection(("127.0.0.1", instance.ports["http"]), timeout=5) as connection:
-            answered = bool(connection.getpeername())
-        failing.set_gateway()
-        payment = pay_through(client)
-        given = {
-            "database_url": f"jdbc:mysql://127.0.0.1:{ports['mariadb']}/killbill",
-            "database_user": "killbill",
-            "database_password": "killbill",
-        }
-        with started({**FAST, **given}, logs_of_given, {}) as second:
-            kept = amounts_of(KillBill(second.target_url, client.tenant), payment)
-            return Stopped(
-                other.target_url,
-                {name: psutil.Process(pid).uids().real for name, pid in other.processes.items()},
-                statuses,
-                answered,
-                amounts_of(client, payment),
-                kept,
-                (other.facts, dict(second.facts)),
-                (list(other.processes), list(second.processes)),
-                folder / "logs",
-                {name: Path(path) for name, path in other.recordings.items()},
-                other.exception_logs,
-            )
+def test_the_litle_variant_on_the_smallest_size_reports_what_replaces_litle(beside: Beside) -> None:
+    summary = beside.summary
+    assert set(codes_of(summary, "Litle Payment Method")) == {"201"}
+    assert set(codes_of(summary, "Purchase Payment")) == {"201"}
+    assert summary["run"]["properties"]["method.plugin"] == "__EXTERNAL_PAYMENT__"
+    assert "Litle's place is taken by KillBill's built-in external payment" in beside.report
+    assert summary["run"]["system_settings"]["cpus"] == 1
+    # One core is all that KillBill may use, however many the machine has.
+    (used,) = [usage for usage in summary["observed"]["usages"] if usage["process"] == "killbill"]
+    assert used["cpu_cores_max"] < 1.2
 
 
-def test_mariadb_stores_the_same_and_a_given_database_url_is_not_cleared(stopped: Stopped) -> None:
-    assert stopped.stored == stopped.kept == {"authAmount": 50, "capturedAmount": 20, "refundedAmount": 5}
-    first, second = stopped.facts
+def test_a_given_database_url_is_used_and_not_cleared(shared: Shared, beside: Beside) -> None:
+    killbill = shared.instance.client
+    assert killbill.amounts_of(shared.payment) == STORED
+    # The second KillBill stored the tenant of its run, and the shared one finds it.
+    found = killbill.call("GET", "/tenants?apiKey=bob")
+    assert (found.status, found.body["apiKey"]) == (200, "bob")
+    first, second = shared.said.facts, dict(beside.summary["run"]["system_facts"])
     assert first["database"] == "MariaDB 11.4.5 on the same machine"
-    assert "killbill" not in second["database"]
-    assert stopped.processes == (["stripe", "mariadb", "killbill"], ["stripe", "killbill"])
+    assert second["database"] == "given by database_url"
+    assert list(shared.said.processes) == ["stripe", "mariadb", "killbill"]
+    used = {usage["process"] for usage in beside.summary["observed"]["usages"]}
+    assert used & {"stripe", "mariadb", "killbill"} == {"stripe", "killbill"}
 
 
-def test_mariadb_runs_without_root(stopped: Stopped) -> None:
-    assert list(stopped.user_ids) == ["stripe", "mariadb", "killbill"]
-    assert 0 not in stopped.user_ids.values()
+def test_two_instances_run_side_by_side(killbill: KillBill, shared: Shared, beside: Beside) -> None:
+    assert beside.summary["run"]["properties"]["port"] != str(shared.instance.ports["http"])
+    assert beside.processes == []  # the second one is stopped, and the first one takes payments
+    assert killbill.amounts_of(killbill.pay_through()) == STORED
+
+
+def test_a_gateway_that_fails_from_the_start_fails_the_first_payments(shared: Shared) -> None:
+    assert shared.statuses == [400] * 3
+
+
+def test_mariadb_runs_without_root(shared: Shared) -> None:
+    user_ids = {name: psutil.Process(pid).uids().real for name, pid in shared.said.processes.items()}
+    assert list(user_ids) == ["stripe", "mariadb", "killbill"]
+    assert 0 not in user_ids.values()
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can start it as root")
@@ -315,10 +318,19 @@ def test_mariadb_starts_as_root_too(tmp_path: Path) -> None:
         assert psutil.Process(supervisor.processes["mariadb"]).uids().real == 0
 
 
-def test_two_instances_run_side_by_side(instance: Instance, stopped: Stopped) -> None:
-    assert stopped.other_target_url != instance.target_url
-    assert stopped.statuses == [400] * 3
-    assert stopped.shared_answered
+class Stopped(NamedTuple):
+    """What the shared KillBill left when it was stopped. The tests that need it running come before."""
+
+    logs: Path
+    recordings: dict[str, Path]
+    exception_logs: list[str]
+
+
+@pytest.fixture(scope="module")
+def stopped(shared: Shared) -> Stopped:
+    shared.stack.close()
+    recordings = {name: Path(path) for name, path in shared.said.recordings.items()}
+    return Stopped(shared.logs, recordings, shared.said.exception_logs)
 
 
 def test_a_stopped_killbill_has_recorded_its_heap(stopped: Stopped, tmp_path: Path) -> None:
@@ -344,10 +356,10 @@ def test_the_recorder_records_the_heap_and_nothing_else(stopped: Stopped) -> Non
     assert stopped.recordings["killbill"].stat().st_size < 1_000_000
 
 
-def test_the_exceptions_of_a_failing_gateway_are_counted_in_killbills_log(stopped: Stopped) -> None:
+def test_the_exceptions_of_a_failing_gateway_are_counted_in_killbills_log(shared: Shared, stopped: Stopped) -> None:
     assert stopped.exception_logs == ["killbill.log"]
-    with (stopped.logs / "killbill.log").open() as lines:
-        counts = count_exceptions(lines, "killbill.log")
+    first = (stopped.logs / "killbill.log").read_bytes()[: shared.log_bytes].decode(errors="replace")
+    counts = count_exceptions(first.splitlines(keepends=True), "killbill.log")
     payments = [kind for kind in counts if "Error connecting to Stripe" in kind.example]
     assert sum(kind.count for kind in payments) == 3  # one trace for each payment that failed
     assert {kind.class_name.rpartition(".")[2] for kind in payments} == {"MappableException"}

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 from xml.etree import ElementTree
 
@@ -21,7 +21,7 @@ import pytest
 from harness.base.errors import UsageError
 from harness.system.agent import agent_library
 from harness.system.manifest import load_manifest
-from harness.system.profile import profiles, read_events
+from harness.system.profile import ProcessProfile, profiles, read_events
 from harness.system.profile_files import Profiler
 from harness.system.supervisor import Supervisor
 from tests.support.paths import ROOT
@@ -62,16 +62,65 @@ def started(logs: Path, **settings: Any) -> Iterator[tuple[Supervisor, Client]]:
         client.connection.close()
 
 
-@pytest.mark.parametrize("balancer", BALANCERS)
-def test_each_back_end_gets_requests_in_turn_and_nothing_is_left(balancer: str, tmp_path: Path) -> None:
-    with started(tmp_path, balancer=balancer) as (system, client):
+class Behind(NamedTuple):
+    """What the back-ends behind a balancer answered and counted. The system is stopped, and its processes were `pids`.
+
+    `page` is status and body of one more request, `shown` what a profile of the back-ends shows of 1,600 further ones.
+    """
+
+    turns: list[int]
+    counts: dict[str, Any]
+    pids: list[int]
+    facts: dict[str, str]
+    page: tuple[int, bytes]
+    shown: ProcessProfile | None
+
+
+def behind(balancer: str, logs: Path, *, is_profiled: bool = False) -> Behind:
+    with started(logs, balancer=balancer) as (system, client):
         client.ask("/stats/reset", "POST")
         turns = [int(client.ask("/stocks")[2]) for _ in range(50)]
         counts = client.counts()
-        pids = list(system.processes.values())
-        facts = dict(system.facts)
-    first = turns[0]
-    assert turns == [(first - 1 + place) % 5 + 1 for place in range(50)]
+        page = client.ask("/")[:2]
+        shown = profile_of_many(system, logs) if is_profiled else None
+        return Behind(turns, counts, list(system.processes.values()), dict(system.facts), page, shown)
+
+
+def profile_of_many(system: Supervisor, folder: Path) -> ProcessProfile:
+    """Ask 1,600 times on four connections; return what the back-ends did meanwhile."""
+
+    def ask_often(_: int) -> set[int]:
+        client = Client(system.target_url)
+        found = {client.ask("/")[0] for _ in range(400)}
+        client.connection.close()
+        return found
+
+    with Profiler({"backends": system.processes["backends"]}, folder, {}, agent=agent_library()) as profiler:
+        begin_ms = time.time_ns() // 1_000_000
+        with ThreadPoolExecutor(4) as pool:
+            statuses = set().union(*pool.map(ask_often, range(4)))
+        end_ms = time.time_ns() // 1_000_000
+    assert statuses == {200}
+    profiler.write(folder / "profile.tsv.gz")
+    assert profiler.unknown == []
+    with gzip.open(folder / "profile.tsv.gz", "rt", encoding="utf-8") as lines:
+        (profile,) = profiles(read_events(lines), begin_ms, end_ms)
+    return profile
+
+
+@pytest.fixture(scope="module")
+def nginx(tmp_path_factory: pytest.TempPathFactory) -> Behind:
+    return behind("nginx", tmp_path_factory.mktemp("nginx"), is_profiled=True)
+
+
+@pytest.mark.parametrize("balancer", BALANCERS)
+def test_each_back_end_gets_requests_in_turn_and_nothing_is_left(
+    balancer: str, tmp_path: Path, request: pytest.FixtureRequest
+) -> None:
+    found = request.getfixturevalue("nginx") if balancer == "nginx" else behind(balancer, tmp_path)
+    first = found.turns[0]
+    assert found.turns == [(first - 1 + place) % 5 + 1 for place in range(50)]
+    counts = found.counts
     assert (counts["requests"], counts["most_apart"], counts["total"]) == ([10] * 5, 0, 50)
     assert counts["shares"] == "10 (20.0 %), 10 (20.0 %), 10 (20.0 %), 10 (20.0 %), 10 (20.0 %)"
     if balancer == "nginx-seed":
@@ -79,30 +128,14 @@ def test_each_back_end_gets_requests_in_turn_and_nothing_is_left(balancer: str, 
         assert counts["connection_total"] == 51
     else:
         assert counts["connection_total"] <= 5
-    assert len(pids) == 2
-    assert not any(psutil.pid_exists(pid) for pid in pids)
-    assert ("nginx/" in facts.get("nginx", "")) == balancer.startswith("nginx")
+    assert len(found.pids) == 2
+    assert not any(psutil.pid_exists(pid) for pid in found.pids)
+    assert ("nginx/" in found.facts.get("nginx", "")) == balancer.startswith("nginx")
 
 
-def test_the_profile_of_healthy_back_ends_names_no_lock_and_no_exception_of_theirs(tmp_path: Path) -> None:
-    with started(tmp_path, balancer="nginx") as (system, _):
-
-        def ask_often(_: int) -> set[int]:
-            client = Client(system.target_url)
-            found = {client.ask("/")[0] for _ in range(400)}
-            client.connection.close()
-            return found
-
-        with Profiler({"backends": system.processes["backends"]}, tmp_path, {}, agent=agent_library()) as profiler:
-            begin_ms = time.time_ns() // 1_000_000
-            with ThreadPoolExecutor(4) as pool:
-                statuses = set().union(*pool.map(ask_often, range(4)))
-            end_ms = time.time_ns() // 1_000_000
-        assert statuses == {200}
-    profiler.write(tmp_path / "profile.tsv.gz")
-    assert profiler.unknown == []
-    with gzip.open(tmp_path / "profile.tsv.gz", "rt", encoding="utf-8") as lines:
-        (profile,) = profiles(read_events(lines), begin_ms, end_ms)
+def test_the_profile_of_healthy_back_ends_names_no_lock_and_no_exception_of_theirs(nginx: Behind) -> None:
+    profile = nginx.shown
+    assert profile is not None
     assert profile.sample_count > 0  # it was recorded
     assert profile.safepoints is not None
     own = tuple(f"{path.stem}." for path in (MANIFEST.folder / "java").glob("*.java"))
@@ -113,29 +146,31 @@ def test_the_profile_of_healthy_back_ends_names_no_lock_and_no_exception_of_thei
     assert profile.wait_ms / 1000 < profile.length_s / 2
 
 
-def test_without_a_balancer_the_first_back_end_answers_with_fifteen_quotes(tmp_path: Path) -> None:
-    with started(tmp_path, balancer="direct") as (system, client):
-        status, body, backend = client.ask("/")
-        assert (status, len(body), backend) == (200, 987, "1")
-        quotes = ElementTree.fromstring(body)
-        assert (quotes.tag, len(quotes)) == ("quotes", 15)
-        assert quotes[0].attrib == {"name": "LT000", "last": "010.00", "diff": "-0.52", "vol": "00100"}
-        assert client.counts()["requests"] == [1, 0, 0, 0, 0]
-        assert list(system.processes) == ["backends"]
+def test_an_answer_has_fifteen_quotes(nginx: Behind) -> None:
+    status, body = nginx.page
+    assert (status, len(body)) == (200, 987)
+    quotes = ElementTree.fromstring(body)
+    assert (quotes.tag, len(quotes)) == ("quotes", 15)
+    assert quotes[0].attrib == {"name": "LT000", "last": "010.00", "diff": "-0.52", "vol": "00100"}
 
 
-def test_delay_size_and_status_are_those_of_the_settings(tmp_path: Path) -> None:
+def test_without_a_balancer_the_first_back_end_answers_with_the_delay_size_and_status_of_the_settings(
+    tmp_path: Path,
+) -> None:
     settings = {"balancer": "direct", "delay_ms": 100, "body_bytes": 100_000, "status": 503}
-    with started(tmp_path, **settings) as (_, client):
+    with started(tmp_path, **settings) as (system, client):
         client.connection.connect()
         client.connection.sock.settimeout(0.05)
         with pytest.raises(TimeoutError):
             client.ask("/")
         client.connection.close()
-        status, body, _ = client.ask("/")
-        assert (status, len(body)) == (503, 100_000)
+        client.ask("/stats/reset", "POST")
+        status, body, backend = client.ask("/")
+        assert (status, len(body), backend) == (503, 100_000, "1")
         assert body.endswith(b"</quotes>\n")
         assert client.ask("/stats")[0] == 200
+        assert client.counts()["requests"] == [1, 0, 0, 0, 0]
+        assert list(system.processes) == ["backends"]
 
 
 @pytest.mark.skipif(shutil.which("haproxy") is not None, reason="haproxy is on PATH")

@@ -42,16 +42,19 @@ class Answer(NamedTuple):
     body: Any
 
 
-def system(logs: Path) -> Supervisor:
-    return Supervisor(MANIFEST, MANIFEST.resolve_settings(SETTINGS), build_dir=ROOT / "build", log_dir=logs)
+@pytest.fixture(scope="module")
+def supervisor(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Supervisor]:
+    settings = MANIFEST.resolve_settings(SETTINGS)
+    logs = tmp_path_factory.mktemp("logs")
+    with Supervisor(MANIFEST, settings, build_dir=ROOT / "build", log_dir=logs) as supervisor:
+        supervisor.prepare()
+        supervisor.start()
+        yield supervisor
 
 
 @pytest.fixture(scope="module")
-def okapi(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    with system(tmp_path_factory.mktemp("logs")) as supervisor:
-        supervisor.prepare()
-        supervisor.start()
-        yield supervisor.target_url
+def okapi(supervisor: Supervisor) -> str:
+    return supervisor.target_url
 
 
 def post(url: str, body: object, headers: dict[str, str]) -> Answer:
@@ -247,15 +250,14 @@ def test_ten_check_ins_are_processed_at_a_time(okapi: str, token: dict[str, str]
     assert ends_s[19] < 3 * SERVICE_S
 
 
-def test_the_stand_in_listens_only_on_loopback_and_leaves_nothing(tmp_path: Path) -> None:
-    with system(tmp_path) as supervisor:
-        supervisor.prepare()
-        supervisor.start()
-        (process,) = [psutil.Process(pid) for pid in supervisor.processes.values()]
-        work = Path(process.cwd())
-        listening = [each.laddr.ip for each in process.net_connections(kind="tcp") if each.status == psutil.CONN_LISTEN]
-        assert {ip.removeprefix("::ffff:") for ip in listening} == {"127.0.0.1"}
-        assert dict(supervisor.facts)["requests at a time"] == "10, the others wait in line"
-        assert work.is_dir()
+def test_the_stand_in_listens_only_on_loopback_and_leaves_nothing(supervisor: Supervisor) -> None:
+    """The last test of the file: it stops the stand-in."""
+    (process,) = [psutil.Process(pid) for pid in supervisor.processes.values()]
+    work = Path(process.cwd())
+    listening = [each.laddr.ip for each in process.net_connections(kind="tcp") if each.status == psutil.CONN_LISTEN]
+    assert {ip.removeprefix("::ffff:") for ip in listening} == {"127.0.0.1"}
+    assert dict(supervisor.facts)["requests at a time"] == "10, the others wait in line"
+    assert work.is_dir()
+    supervisor.stop()
     assert not process.is_running()
     assert not work.exists()
