@@ -26,20 +26,28 @@ def java_context() -> Mapping[str, str]:
 
     A manifest that needs no Java then still works; one that does fails with the name of the missing value.
     """
-    found = shutil.which(java_path())
-    if found is None:
+    java = _installed(java_path())
+    if java is None:
         return {}
+    version = _version_in_release_file(java) or "of unknown version"
+    return {"java": str(java), "java_bin": str(java.parent), "java_version": version}
+
+
+def _installed(java: str) -> Path | None:
+    """Return the program that a path or a name on PATH leads to; None without one."""
+    found = shutil.which(java)
     # /usr/bin/java is a chain of links into the JDK. The JDK's other tools may not be on PATH.
-    java = Path(os.path.realpath(found))
-    return {"java": str(java), "java_bin": str(java.parent), "java_version": _version(java.parent.parent)}
+    return Path(os.path.realpath(found)) if found else None
 
 
-def _version(home: Path) -> str:
+def _version_in_release_file(java: Path) -> str:
+    """Return the version that the `release` file of a Java contains; empty without one."""
     try:
-        match = re.search(r'^JAVA_VERSION="(.+)"$', (home / "release").read_text(encoding="utf-8"), re.MULTILINE)
+        text = (java.parent.parent / "release").read_text(encoding="utf-8")
     except OSError:
-        match = None
-    return match[1] if match else "of unknown version"
+        return ""
+    match = re.search(r'^JAVA_VERSION="(.+)"$', text, re.MULTILINE)
+    return match[1] if match else ""
 
 
 def java_version() -> str:
@@ -87,8 +95,13 @@ def jmeter_environment() -> dict[str, str]:
 
 
 def _checked_java(java: str, todo: str) -> tuple[int, str]:
-    """Return the release and the version of a Java; UsageError when it is missing or too old."""
-    text = version_output([java, "-version"], "Java", todo)
+    """Return the release and the version of a Java; UsageError when it is missing or too old.
+
+    A JDK has its version in a file. Only a Java without one is started, because that takes as long as many imports.
+    """
+    installed = _installed(java)
+    known = _version_in_release_file(installed) if installed else ""
+    text = f'version "{known}"' if known else version_output([java, "-version"], "Java", todo)
     match = re.search(r'version "(\d+)([^"]*)"', text)
     if match is None or int(match[1]) < JAVA_LEAST:
         found = match[1] + match[2] if match else text.splitlines()[0]

@@ -32,6 +32,18 @@ def test_jmeter_runs_on_a_java_from_17_to_25(monkeypatch, tmp_path, version):
     assert jmeter_java_version() == version
 
 
+def test_the_version_is_that_of_the_release_file_and_no_java_is_started(monkeypatch, tmp_path):
+    jdk = fake_jdk(tmp_path, "17.0.15")
+    (jdk / "release").write_text('IMPLEMENTOR="Debian"\nJAVA_RUNTIME_VERSION="21.0.8+9"\nJAVA_VERSION="21.0.8"\n')
+    monkeypatch.setenv("JAVA_HOME", str(jdk))
+    assert jmeter_java_version() == "21.0.8"
+    (jdk / "release").write_text('JAVA_VERSION="16.0.2"\n')
+    with pytest.raises(UsageError, match=r"Java 16\.0\.2 is too old"):
+        java_version()
+    (jdk / "release").write_text('IMPLEMENTOR="nobody"\n')
+    assert java_version() == "17.0.15"
+
+
 def test_an_unsupported_java_is_refused_with_reason_and_remedy(monkeypatch, tmp_path):
     monkeypatch.setenv("JAVA_HOME", str(fake_jdk(tmp_path, "26")))
     with pytest.raises(UsageError) as refused:

@@ -321,13 +321,13 @@ class TestSideBySide:
         assert outcome("exit 0").problem.startswith("FAILED: its output cannot be read")
 
 
-BENCH = [ROOT / "scripts" / "bench", "aggregate", "--rows", "20000", "--repeat", "1"]
+BENCH = [ROOT / "scripts" / "bench", "aggregate", "--repeat", "1", "--rows"]
 
 
 @pytest.mark.real
 def test_the_bench_measures_our_reader_beside_pandas_and_the_csv_module():
     done = subprocess.run(
-        [*BENCH, "--without", "polars,polars-figures,duckdb,jmeter-g"],
+        [*BENCH, "20000", "--without", "polars,polars-figures,duckdb,jmeter-g"],
         capture_output=True,
         text=True,
         check=False,
@@ -345,7 +345,7 @@ def test_a_bench_that_is_stopped_leaves_no_process(tmp_path, number):
     pids = tmp_path / "pids"
     home = fake_jmeter(tmp_path / "home", f"sleep 987 & echo $! $$ > {pids}.new; mv {pids}.new {pids}; wait")
     environment = {**os.environ, "JMETER_HOME": str(home)}
-    command = [*BENCH, "--without", "report,polars,polars-figures,duckdb,pandas,csv"]
+    command = [*BENCH, "10000", "--without", "report,polars,polars-figures,duckdb,pandas,csv"]
     with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env=environment) as process:
         wait_for(pids.exists, seconds=60)
         readers = [psutil.Process(int(pid)) for pid in pids.read_text().split()]
