@@ -52,20 +52,20 @@ def test_requests_as_observations_call_a_queue_different_from_itself(utilisation
 @pytest.mark.real
 @pytest.mark.parametrize("utilisation", [0.5, 0.8, 0.9])
 def test_batches_of_single_runs_rarely_call_a_queue_different_from_itself(utilisation):
-    rates = queue_rates(np.random.default_rng(4), utilisation, 0.0, 1, 120)
+    rates = queue_rates(np.random.default_rng(4), utilisation, 0.0, 1, 80)
     # 0.052 is what the average of a queue at 90 % has; nothing else comes near.
-    assert all(rates.below_alpha[metric] <= above_by_chance(0.052, 120) for metric in compared_metrics())
-    assert rates.regressed <= above_by_chance(0.02, 120)
+    assert all(rates.below_alpha[metric] <= above_by_chance(0.052, 80) for metric in compared_metrics())
+    assert rates.regressed <= above_by_chance(0.02, 80)
 
 
 @pytest.mark.real
 @pytest.mark.parametrize("runs", [5, 8, 10])
 def test_groups_of_runs_call_no_more_than_one_in_twenty_different(runs):
-    rates = queue_rates(np.random.default_rng(5), 0.8, 0.03, runs, 80)
+    rates = queue_rates(np.random.default_rng(5), 0.8, 0.03, runs, 60)
     # The exact levels at 5, 8 and 10 runs are 0.032, 0.050 and 0.043.
     level = {5: 8 / 252, 8: 0.0499, 10: 0.0433}[runs]
-    assert all(rates.below_alpha[metric] <= above_by_chance(level, 80) for metric in compared_metrics())
-    assert rates.regressed <= above_by_chance(0.02, 80)
+    assert all(rates.below_alpha[metric] <= above_by_chance(level, 60) for metric in compared_metrics())
+    assert rates.regressed <= above_by_chance(0.02, 60)
 
 
 @pytest.mark.real
@@ -74,8 +74,8 @@ def test_groups_of_runs_call_no_more_than_one_in_twenty_different(runs):
     [(0.03, 0.05, 5, 0.52), (0.03, 0.05, 10, 0.91), (0.05, 0.10, 5, 0.69), (0.05, 0.10, 8, 0.95)],
 )
 def test_groups_of_runs_see_a_change_as_often_as_they_should(noise_cv, shift_ratio, runs, power):
-    rates = group_rates(np.random.default_rng(6), noise_cv, shift_ratio, runs, 600)
-    assert rates.below_alpha[AVERAGE] == pytest.approx(power, abs=3.1 * math.sqrt(power * (1 - power) / 600) + 0.005)
+    rates = group_rates(np.random.default_rng(6), noise_cv, shift_ratio, runs, 400)
+    assert rates.below_alpha[AVERAGE] == pytest.approx(power, abs=3.1 * math.sqrt(power * (1 - power) / 400) + 0.005)
 
 
 @pytest.mark.real
