@@ -15,8 +15,6 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-import psutil
-
 from harness.base.errors import StartError, UsageError
 from harness.base.secrecy import AWS_VARIABLES
 
@@ -130,6 +128,8 @@ def tail_of(*logs: Path) -> str:
 
 
 def _has_ended(pid: int) -> bool:
+    import psutil  # deferred: whoever only starts a process need not load it
+
     try:
         return bool(psutil.Process(pid).status() == psutil.STATUS_ZOMBIE)
     except psutil.NoSuchProcess:

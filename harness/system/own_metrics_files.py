@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-import http.client
 import json
 import threading
 import time
-import urllib.request
 from collections.abc import Mapping
+from functools import cache
 from pathlib import Path
 from types import TracebackType
+from typing import TYPE_CHECKING
 
 from harness.system.own_metrics import OwnMetrics, answer_line, head_line, read_own_metrics, values_of
 from harness.system.system import MetricsSource
+
+if TYPE_CHECKING:
+    import urllib.request
 
 _PERIOD_S = 1.0
 _PERIOD_MOST_S = 5.0
@@ -23,14 +26,18 @@ _BYTES_MOST = 20_000_000
 _PREFIX = "own-metrics-"
 
 
-class _NoRedirect(urllib.request.HTTPRedirectHandler):
-    """Follows no redirect: it may lead to a host that the run must not reach."""
+@cache
+def _directly() -> urllib.request.OpenerDirector:
+    """Return what opens an address without a proxy."""
+    import urllib.request  # deferred, as below: a report reads stored answers and asks nobody
 
-    def redirect_request(self, *_: object) -> None:
-        """Refuse it."""
+    class NoRedirect(urllib.request.HTTPRedirectHandler):
+        """Follows no redirect: it may lead to a host that the run must not reach."""
 
+        def redirect_request(self, *_: object) -> None:
+            """Refuse it."""
 
-_DIRECTLY = urllib.request.build_opener(urllib.request.ProxyHandler({}), _NoRedirect)
+    return urllib.request.build_opener(urllib.request.ProxyHandler({}), NoRedirect)
 
 
 class OwnMetricsWriter:
@@ -96,10 +103,12 @@ def answering(sources: Mapping[str, MetricsSource]) -> dict[str, MetricsSource]:
 
 def _ask(source: MetricsSource) -> tuple[list[float | None] | None, str]:
     """Return the values of the metrics at this moment; without an answer None, and why."""
+    from http.client import HTTPException
+
     try:
-        with _DIRECTLY.open(source.url, timeout=_TIMEOUT_S) as answer:
+        with _directly().open(source.url, timeout=_TIMEOUT_S) as answer:
             document = json.loads(answer.read(_BYTES_MOST))
-    except (OSError, http.client.HTTPException) as error:
+    except (OSError, HTTPException) as error:
         return None, f"{source.url}: {getattr(error, 'reason', None) or error or type(error).__name__}"
     except (ValueError, RecursionError):
         return None, f"{source.url} does not answer with JSON"

@@ -57,7 +57,7 @@ final class FileCount implements Closeable {
     Path path = Path.of(new String(HexFormat.of().parseHex(words[0]), ofNames));
     file = FileChannel.open(path, StandardOpenOption.READ);
     size = Long.parseLong(words[1]);
-    version = words[0] + " " + size + " " + Files.getLastModifiedTime(path);
+    version = String.join(" ", words[0], words[1], Files.getLastModifiedTime(path).toString());
     partBytes = Integer.parseInt(words[4]);
     counted =
         new Samples(
@@ -110,7 +110,10 @@ final class FileCount implements Closeable {
     offset = Long.parseLong(words[0]);
     lines = Long.parseLong(words[1]);
     columns = String.join(" ", Arrays.asList(words).subList(4, words.length));
-    int[] places = Arrays.stream(words, 6, words.length).mapToInt(Integer::parseInt).toArray();
+    int[] places = new int[words.length - 6]; // without a stream or a lambda, which the program would have to load
+    for (int role = 0; role < places.length; role++) {
+      places[role] = Integer.parseInt(words[6 + role]);
+    }
     whole.follow(Long.parseLong(words[2]), Long.parseLong(words[3]), 0);
     return new Layout((byte) Integer.parseInt(words[4]), Integer.parseInt(words[5]), places, counted);
   }
@@ -139,7 +142,11 @@ final class FileCount implements Closeable {
         partBytes = (int) Math.max(PART_BYTES_LEAST, Math.min(partBytes, part.end - cut.start));
       }
       if (part.isStuck || offset != cut.stop) {
-        waiting.stream().filter(later -> later.part != null).forEach(later -> later.part.cancel(false));
+        for (Cut later : waiting) {
+          if (later.part != null) {
+            later.part.cancel(false);
+          }
+        }
         waiting.clear();
         reading = 0;
       }

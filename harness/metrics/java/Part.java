@@ -183,7 +183,10 @@ final class Part {
   /** Counts the rows from here on in cells of the next slice: its number is their batch. */
   private void beginSlice(long place) {
     marks.add(new Mark(place, lineCount, oddRows.size()));
-    int cellCount = tallies.stream().mapToInt(one -> one.cellCount).sum();
+    int cellCount = 0;
+    for (Tally one : tallies) {
+      cellCount += one.cellCount;
+    }
     boolean isLast = marks.size() == Tally.BATCHES_MAX - 1 || cellCount > SLICED_CELLS_MAX;
     nextMark = isLast ? Long.MAX_VALUE : place + layout.sliceBytes;
     if (quick != null) {

@@ -10,8 +10,8 @@ import re
 import unicodedata
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from html import escape  # that of xml.sax.saxutils loads all of urllib
 from itertools import pairwise
-from xml.sax.saxutils import escape
 
 from harness.report.charts.axes import Axis
 
@@ -60,7 +60,7 @@ _FORBIDDEN = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]"
 
 def plain(words: str) -> str:
     """Return text for XML: one line, escaped, characters that XML forbids replaced."""
-    return escape(" ".join(_FORBIDDEN.sub("\ufffd", words).split()))
+    return escape(" ".join(_FORBIDDEN.sub("\ufffd", words).split()), quote=False)
 
 
 def text_width(words: str) -> float:
