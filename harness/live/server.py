@@ -147,6 +147,7 @@ class _Handler(BaseHTTPRequestHandler):
         self.send_header("Content-Type", "text/event-stream")
         self.send_header("Cache-Control", "no-store")
         self.end_headers()
+        self.wfile.write(b"retry: 1000\n\n")  # a browser that lost the connection tries again after so many ms
         seen = -1
         with live.changed:
             live.viewer_count += 1
