@@ -1,21 +1,75 @@
-"""The browser of the tests of the live page."""
+"""The browser of the tests of the live page, and a connection that can be cut."""
 
-from contextlib import contextmanager
+import contextlib
+import socket
+import socketserver
+import threading
+from urllib.parse import urlsplit
 
 import pytest
 
 from tests.support.browser import browser
 
-__all__ = ["browser", "opened"]
+__all__ = ["browser", "cable", "opened"]
 
 
-@contextmanager
-def viewers(browser):
-    """Give what opens the page of an address; it fails on any error and on any request to another address."""
+class Cable(socketserver.ThreadingTCPServer):
+    """A proxy of a browser, which passes everything on unless it is cut: then no connection goes on or begins."""
+
+    daemon_threads = True
+
+    def __init__(self):
+        super().__init__(("127.0.0.1", 0), Passing)
+        self.is_cut = False
+        self.connections = []
+        threading.Thread(target=self.serve_forever, args=(0.02,), daemon=True).start()
+
+    @property
+    def address(self):
+        return f"http://127.0.0.1:{self.server_address[1]}"
+
+    def cut(self):
+        self.is_cut = True
+        for connection in self.connections:
+            with contextlib.suppress(OSError):  # it has ended
+                connection.shutdown(socket.SHUT_RDWR)
+
+    def handle_error(self, request, client_address):
+        """Print nothing: a cut connection is no error."""
+
+
+class Passing(socketserver.StreamRequestHandler):
+    """A connection with one request without a body, which names the address in full."""
+
+    def handle(self):
+        head = b""
+        while not self.server.is_cut and (line := self.rfile.readline()):
+            head += line
+            if line == b"\r\n":
+                address = urlsplit(head.split()[1].decode())
+                with socket.create_connection((address.hostname, address.port)) as server:
+                    self.server.connections += [self.request, server]
+                    server.sendall(head)
+                    while data := server.recv(65_536):
+                        self.request.sendall(data)
+                return
+
+
+@pytest.fixture(scope="module")
+def cable():
+    with Cable() as opened:
+        yield opened
+        opened.shutdown()
+
+
+@pytest.fixture(scope="module")
+def opened(browser):
+    """Open the page of an address, by a proxy if there is one; it fails on any error and any request elsewhere."""
     wrong, contexts = [], []
 
-    def page_of(url):
-        context = browser.new_context(viewport={"width": 1300, "height": 900})
+    def page_of(url, proxy=None):
+        way = {"proxy": {"server": proxy}} if proxy else {}
+        context = browser.new_context(viewport={"width": 1300, "height": 900}, **way)
         contexts.append(context)
         page = context.new_page()
         page.on("pageerror", lambda error: wrong.append(str(error)))
@@ -27,10 +81,3 @@ def viewers(browser):
     for context in contexts:
         context.close()
     assert wrong == []
-
-
-@pytest.fixture(scope="module")
-def opened(browser):
-    """Open the live page of an address."""
-    with viewers(browser) as page_of:
-        yield page_of
