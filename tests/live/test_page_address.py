@@ -108,3 +108,8 @@ def test_the_printed_address_is_one_that_the_page_answers():
 def test_another_token_is_not_let_in(token):
     assert not EVERYWHERE.lets_in(token)
     assert EVERYWHERE.lets_in(TOKEN)
+
+
+def test_a_wrong_address_is_refused_and_nothing_is_started(refused):
+    assert "--live=99999: not a whole number from 1024 to 65535" in refused("--live", "99999")
+    assert "LIVE_TOKEN: shorter than 16 characters" in refused("--live", "0.0.0.0:8090", LIVE_TOKEN="short")
