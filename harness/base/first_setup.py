@@ -14,7 +14,9 @@ from contextlib import suppress
 from pathlib import Path
 
 from harness.base import setup_step, toolchain
+from harness.base.class_data import ensure_class_data
 from harness.base.errors import HarnessError, StartError, UsageError
+from harness.base.java import jmeter_java_version
 from harness.base.python_packages import (
     VENV,
     check_python,
@@ -114,8 +116,8 @@ def _thread(target: Callable[..., None], *arguments: object) -> threading.Thread
 def _build_jmeter() -> None:
     # The counter for large JTLs is not needed before the first report of one.
     with suppress(HarnessError, OSError):
-        toolchain.ensure_jmeter()
-        toolchain.ensure_agent()
+        home, agent = toolchain.ensure_jmeter(), toolchain.ensure_agent()
+        ensure_class_data(home, agent, jmeter_java_version())
 
 
 def _prepare_system(python: Path, system: Sequence[str]) -> None:

@@ -12,6 +12,7 @@ from pathlib import Path
 from rich.console import Console
 
 from harness.base import toolchain, units
+from harness.base.class_data import ensure_class_data
 from harness.base.errors import StartError, UsageError
 from harness.base.guardian import Guardian
 from harness.base.interrupts import Interrupts
@@ -73,7 +74,9 @@ def ready_jmeter(request: Request, reports: Path) -> JMeterHome:
         check_target(request.target)
     elif request.port:
         check_port("http", request.port)
-    return JMeterHome(home, java, toolchain.ensure_agent(), plugins)
+    agent = toolchain.ensure_agent()
+    ensure_class_data(home, agent, java)
+    return JMeterHome(home, java, agent, plugins)
 
 
 def warn_of(others: Sequence[OtherRun], log: Log) -> None:

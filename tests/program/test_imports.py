@@ -58,6 +58,7 @@ CLOCKS = {("datetime", "now"), ("datetime", "today"), ("date", "today")}
 MAY_ACT = {
     "harness.ab.runner",
     "harness.ab.worktree",
+    "harness.base.class_data",
     "harness.base.first_setup",
     "harness.base.folder_lock",
     "harness.base.git",

@@ -42,10 +42,10 @@ def start(tmp_path_factory):
             "log",
         ]
         command += ["-q", toolchain.ROOT / "jmeter" / "jmeter.properties", "-Jduration_s=30", f"-Jusers={USERS}"]
-        options = f"{QUICK_JAVA['JDK_JAVA_OPTIONS']} {agent}"
+        options = f"{QUICK_JAVA['JDK_JAVA_OPTIONS']} {agent} -Xlog:class+load:file=classes.log"
         process = subprocess.Popen(
-            [*command, *(f"-J{one}" for one in properties)], cwd=folder, stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL, env={**os.environ, "HEAP": "-Xmx256m", "JDK_JAVA_OPTIONS": options},
+            [*command, *(f"-J{one}" for one in properties)], cwd=folder, stdout=(folder / "out").open("w"),
+            stderr=subprocess.STDOUT, env={**os.environ, "HEAP": "-Xmx256m", "JDK_JAVA_OPTIONS": options},
         )  # fmt: skip
         return process, folder / "samples.jtl"
 
@@ -66,14 +66,29 @@ def without_times(rows):
     return header, Counter(tuple(row[index] for index in told) for row in rows[1:])
 
 
-def test_collected_rows_are_those_of_a_jmeter_that_writes_each_at_once(start):
+@pytest.fixture(scope="module")
+def both(start):
+    """The JTLs of a run as ours and of one that writes each row at once, without the agent."""
     ours, plain = start(LOOPS), start(LOOPS, AT_ONCE, with_agent=False)
     for process, _ in (ours, plain):
         assert process.wait(timeout=60) == 0
-    header, found = without_times(rows_of(ours[1]))
-    assert (header, found) == without_times(rows_of(plain[1]))
+    return ours[1], plain[1]
+
+
+def test_collected_rows_are_those_of_a_jmeter_that_writes_each_at_once(both):
+    ours, plain = both
+    header, found = without_times(rows_of(ours))
+    assert (header, found) == without_times(rows_of(plain))
     assert found.total() == LOOPS * USERS
-    assert all(len(row) == len(header) for row in rows_of(ours[1]))
+    assert all(len(row) == len(header) for row in rows_of(ours))
+
+
+def test_jmeter_starts_with_the_stored_class_data_with_and_without_the_agent(both):
+    loaded = [samples.with_name("classes.log").read_text() for samples in both]
+    for text in loaded:
+        assert " org.apache.jmeter.JMeter source: shared objects file (top)" in text
+        assert text.count("shared objects file (top)") > 1000
+    assert [samples.with_name("out").read_text().count("[warning]") for samples in both] == [0, 0]
 
 
 def test_kill_9_of_jmeter_loses_at_most_a_second_of_rows(start):

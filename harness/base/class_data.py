@@ -1,0 +1,100 @@
+"""Stores the data of JMeter's classes as Java has them in memory (class-data sharing), so that JMeter starts faster.
+
+Java shares only the data of classes on the application class path. So JMeter starts with a jar whose manifest names all
+its jars: JMeter's own class loader then finds every class in its parent. `jmeter/bin/jmeter` uses the jar and the data.
+Java ignores data that are not those of its version and of these jars.
+
+This module runs before .venv exists: standard library only.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import tempfile
+from collections.abc import Sequence
+from contextlib import suppress
+from pathlib import Path
+
+from harness.base import setup_step
+from harness.base.errors import HarnessError, StartError
+from harness.base.java import jmeter_environment, jmeter_java_path
+from harness.base.once import has_stamp, lock, stamp_of
+from harness.base.toolchain import BUILD, ROOT
+
+_NAME = "class-data"
+_PLAN = ROOT / "jmeter" / f"{_NAME}.jmx"
+_JAR, _DATA, _STAMP = "start.jar", "classes.jsa", ".stamp"
+_FOLDERS = ("lib", "lib/ext", "lib/junit")  # the order of JMeter's own class loader
+_LINE_LENGTH = 70  # a line of a manifest has at most 72 bytes
+
+
+def ensure_class_data(home: Path, agent: Path, java_version: str) -> None:
+    """Store the data of the classes of build/jmeter, for this version of Java and runs with this agent.
+
+    No effect on another JMeter home, or where nothing can be written: JMeter also starts without the data.
+    """
+    if home.resolve() != (BUILD / "jmeter").resolve():
+        return
+    with suppress(OSError, HarnessError):
+        jars = [home / "bin" / "ApacheJMeter.jar"]
+        jars += [jar for folder in _FOLDERS for jar in sorted((home / folder).glob("*.jar"))]
+        stamp = _stamp(home, agent, jars, java_version)
+        if has_stamp(home / _NAME / _STAMP, stamp):
+            return
+        with lock(BUILD / f"{_NAME}.lock", "JMeter's class data", setup_step.log):
+            if not has_stamp(home / _NAME / _STAMP, stamp):
+                _store(home, agent, jars)
+                (home / _NAME / _STAMP).write_text(stamp)
+
+
+def start_jar(jars: Sequence[str]) -> bytes:
+    """Return a jar that starts JMeter with these jars, whose paths are relative to it."""
+    import io  # here, because every start would wait for them
+    import zipfile
+
+    text = f"Class-Path: {' '.join(jars)}"
+    lines = [text[:_LINE_LENGTH]]
+    lines += [f" {text[at : at + _LINE_LENGTH - 1]}" for at in range(_LINE_LENGTH, len(text), _LINE_LENGTH - 1)]
+    manifest = ["Manifest-Version: 1.0", "Main-Class: org.apache.jmeter.NewDriver", *lines, "", ""]
+    file = io.BytesIO()
+    with zipfile.ZipFile(file, "w") as jar:
+        jar.writestr("META-INF/MANIFEST.MF", "\r\n".join(manifest))
+    return file.getvalue()
+
+
+def _stamp(home: Path, agent: Path, jars: Sequence[Path], java_version: str) -> str:
+    """Return the stamp of everything on which the data depend."""
+    java = os.path.realpath(shutil.which(jmeter_java_path()) or "")
+    files = [f"{jar} {jar.stat().st_size} {int(jar.stat().st_mtime)}" for jar in (*jars, agent)]
+    return stamp_of([_PLAN, home / "bin" / "jmeter"], java, java_version, *files)
+
+
+def _store(home: Path, agent: Path, jars: Sequence[Path]) -> None:
+    """Write the jar and the data; neither where Java stores no data. The reason is then in the log."""
+    folder = home / _NAME
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir()
+    (folder / _JAR).write_bytes(start_jar([os.path.relpath(jar, folder) for jar in jars]))
+    try:
+        _run_and_store(home, agent, folder / _DATA)
+    except StartError as error:
+        (folder / _JAR).unlink()
+        setup_step.log(f"JMeter's class data: {error.what}; JMeter starts without them")
+
+
+def _run_and_store(home: Path, agent: Path, data: Path) -> None:
+    """Run a plan that uses what most plans use; Java stores the classes that it loaded. StartError if it cannot."""
+    draft = data.with_suffix(".new")
+    # The agent's jar is on the boot class path of a run, which must be that of the data.
+    options = f'"-XX:ArchiveClassesAtExit={draft}" "-Xbootclasspath/a:{agent}"'
+    variables = {"HEAP": "-Xmx512m", "JVM_ARGS": "", "JDK_JAVA_OPTIONS": options, **jmeter_environment()}
+    command = ["env", *(f"{name}={value}" for name, value in variables.items())]
+    command += [str(home / "bin" / "jmeter"), "-n", "-t", str(_PLAN), "-l", "samples.jtl", "-j", "jmeter.log"]
+    command += ["-q", str(ROOT / "jmeter" / "jmeter.properties")]
+    log_file = BUILD / f"{_NAME}.log"
+    with tempfile.TemporaryDirectory() as folder, setup_step.step("JMeter's class data", log_file) as step:
+        setup_step.run(command, step, Path(folder), f"see build/{log_file.name}")
+        if not draft.is_file():
+            raise StartError("Java stored none", f"see build/{log_file.name}")
+        draft.rename(data)

@@ -1,0 +1,71 @@
+"""How JMeter's start script uses stored class data, and the jar that starts it; see also test_real_rows."""
+
+import io
+import shutil
+import subprocess
+import zipfile
+
+import pytest
+
+from harness.base.class_data import ensure_class_data, start_jar
+from tests.support.paths import ROOT
+
+
+@pytest.fixture
+def started(tmp_path):
+    """Return the arguments that the start script of a JMeter home gives to Java, with the home as HOME."""
+    home, java = tmp_path / "a home", tmp_path / "jdk" / "bin" / "java"
+    for folder in (home / "bin", home / "class-data", java.parent):
+        folder.mkdir(parents=True)
+    shutil.copy(ROOT / "jmeter" / "bin" / "jmeter", home / "bin")
+    java.write_text("#!/bin/sh\nprintf '%s\\n' \"$@\"\n")
+    java.chmod(0o755)
+
+    def arguments(*given, stored=("start.jar", "classes.jsa")):
+        for name in ("start.jar", "classes.jsa"):
+            (home / "class-data" / name).unlink(missing_ok=True)
+        for name in stored:
+            (home / "class-data" / name).touch()
+        variables = {"PATH": "/usr/bin:/bin", "JAVA_HOME": str(java.parents[1])}
+        done = subprocess.run(
+            [home / "bin" / "jmeter", *given], capture_output=True, text=True, check=True, env=variables
+        )
+        return done.stdout.replace(str(home), "HOME").splitlines()
+
+    return arguments
+
+
+def test_a_load_starts_with_the_data_and_its_arguments_stay_as_they_are(started):
+    found = started("-n", "-t", "two words.jmx", "-Jusers=2")
+    assert found[-6:] == ["-jar", "HOME/class-data/start.jar", "-n", "-t", "two words.jmx", "-Jusers=2"]
+    assert "-XX:SharedArchiveFile=HOME/class-data/classes.jsa" in found
+
+
+@pytest.mark.parametrize(
+    ("given", "stored"),
+    [
+        (("-t", "plan.jmx"), ("start.jar", "classes.jsa")),  # the window
+        (("-n", "-Jsearch_paths=/plugins"), ("start.jar", "classes.jsa")),
+        (("-n", "-Juser.classpath=/driver.jar"), ("start.jar", "classes.jsa")),
+        (("-n", "-Jplugin_dependency_paths=/plugins"), ("start.jar", "classes.jsa")),
+        (("-n", "-t", "plan.jmx"), ()),
+    ],
+)
+def test_without_data_or_with_jars_of_the_plan_jmeter_starts_as_ever(started, given, stored):
+    found = started(*given, stored=stored)
+    assert found[-len(given) - 2 :] == ["-jar", "HOME/bin/ApacheJMeter.jar", *given]
+    assert not [word for word in found if word.startswith("-XX:SharedArchiveFile")]
+
+
+def test_the_manifest_names_every_jar_in_lines_of_at_most_72_bytes():
+    jars = ["../bin/ApacheJMeter.jar", *(f"../lib/a-library-{number}.jar" for number in range(150))]
+    with zipfile.ZipFile(io.BytesIO(start_jar(jars))) as jar:
+        text = jar.read("META-INF/MANIFEST.MF").decode()
+    assert max(len(line) for line in text.split("\r\n")) <= 70
+    assert f"\r\nClass-Path: {' '.join(jars)}\r\n" in text.replace("\r\n ", "")
+    assert text.endswith("\r\n")
+
+
+def test_another_jmeter_home_is_left_as_it_is(tmp_path):
+    ensure_class_data(tmp_path, tmp_path / "agent.jar", "17.0.15")
+    assert list(tmp_path.iterdir()) == []
