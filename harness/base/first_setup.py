@@ -95,8 +95,8 @@ def set_up_all() -> None:
     toolchain.ensure_flame_graphs()
     toolchain.ensure_charts()
     with setup_step.step("the systems of all plans", BUILD / "system.log") as step:
-        for plan in plans_with_a_system(ROOT / "plans"):
-            setup_step.run([str(python), str(_SYSTEM), "--prepare-only", f"--plan={plan}"], step, ROOT, "see its log")
+        plans = plans_with_a_system(ROOT / "plans")
+        setup_step.run([str(python), str(_SYSTEM), "--prepare-only", "--plan", *plans], step, ROOT, "see its log")
 
 
 def plans_with_a_system(folder: Path) -> list[str]:

@@ -7,7 +7,7 @@ import time
 from pathlib import Path
 
 from harness.base import toolchain
-from harness.base.errors import EXIT_OK, StartError
+from harness.base.errors import EXIT_OK, StartError, UsageError
 from harness.base.interrupts import Interrupts
 from harness.base.java import java_version
 from harness.plan.plan import load_plan
@@ -31,10 +31,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.description = "Start a plan's system, print its address, and keep it running until Ctrl-C."
     parser.epilog = _EPILOG
     option = parser.add_argument
-    option("--plan", default="killbill-stripe", help="plan whose system to start (killbill-stripe)")
+    plan = "plan whose system to start (killbill-stripe); with --prepare-only also several"
+    option("--plan", nargs="+", default=["killbill-stripe"], metavar="PLAN", help=plan)
     option("--env", default="local", help="profile env/<ENV>.toml (local)")
     option("--port", help="port of the system (a free one)")
-    option("--prepare-only", action="store_true", help="download what the system needs, and end without starting it")
+    option("--prepare-only", action="store_true", help="download what the systems need, and end without starting one")
     option("--logs", type=Path, default=toolchain.BUILD / "system-logs", help="folder of its logs (build/system-logs)")
     add_home(parser)
 
@@ -42,28 +43,40 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> int:
     """Keep the system running until a signal and return 0; StartError when it does not start, or a process dies.
 
-    With --prepare-only it is not started.
+    With --prepare-only no system is started.
     """
-    plan = load_plan(options.home / "plans", options.plan)
+    first, *others = options.plan
+    if others and not options.prepare_only:
+        raise UsageError(f"--plan {' '.join(options.plan)}: only one system can be started", "give one plan")
+    java_version()
+    with Interrupts() as interrupts:
+        for name in others:
+            with _system_of(name, options) as system:
+                system.prepare()
+        with _system_of(first, options) as system:
+            system.prepare()
+            if options.prepare_only:
+                return EXIT_OK
+            return _keep_up(system, interrupts, options.logs)
+
+
+def _system_of(plan_name: str, options: argparse.Namespace) -> Supervisor:
+    plan = load_plan(options.home / "plans", plan_name)
     profile = load_profile(options.home / "env", options.env)
     manifest, settings = configured_system(options.home, plan, profile)
     ports = {"http": parse_port(options.port)} if options.port else {}
-    java_version()
-    with (
-        Interrupts() as interrupts,
-        Supervisor(manifest, settings, build_dir=toolchain.BUILD, log_dir=options.logs, fixed_ports=ports) as system,
-    ):
-        system.prepare()
-        if options.prepare_only:
-            return EXIT_OK
-        system.start()
-        for name, value in system.facts:
-            print(f"- {name}: {value}")
-        print(f"{manifest.title} listens at {system.target_url}; Ctrl-C stops it", flush=True)
-        with interrupts.held():
-            while not interrupts.count:
-                for name, code, tail in system.check():
-                    raise StartError(f"{name} died with exit code {code}", f"see {options.logs}", tail)
-                time.sleep(_PERIOD_S)
-            system.stop()
+    return Supervisor(manifest, settings, build_dir=toolchain.BUILD, log_dir=options.logs, fixed_ports=ports)
+
+
+def _keep_up(system: Supervisor, interrupts: Interrupts, logs: Path) -> int:
+    system.start()
+    for name, value in system.facts:
+        print(f"- {name}: {value}")
+    print(f"{system.manifest.title} listens at {system.target_url}; Ctrl-C stops it", flush=True)
+    with interrupts.held():
+        while not interrupts.count:
+            for name, code, tail in system.check():
+                raise StartError(f"{name} died with exit code {code}", f"see {logs}", tail)
+            time.sleep(_PERIOD_S)
+        system.stop()
     return EXIT_OK

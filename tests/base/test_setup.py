@@ -8,9 +8,11 @@ import sys
 
 import pytest
 
+from harness.base.errors import UsageError
 from harness.base.first_setup import system_arguments
 from harness.base.python_packages import is_installed, small_packages
 from harness.base.setup_step import downloaded_bytes
+from harness.cli import main
 from tests.support.paths import ROOT
 from tests.support.processes import wait_for
 
@@ -196,3 +198,8 @@ def test_the_first_zst_file_installs_zstandard_with_a_progress_line(clone, tmp_p
         done = subprocess.run(command, cwd=tmp_path, env=variables, capture_output=True, text=True, check=False)
         assert done.stdout == "really\n", done.stderr
         assert done.stderr.startswith(said) and bool(done.stderr) == bool(said)
+
+
+def test_several_plans_are_for_preparing_only():
+    with pytest.raises(UsageError, match="--plan lb-nginx lb-jvm: only one system can be started; give one plan"):
+        main(["--plan", "lb-nginx", "lb-jvm"], "scripts/system")

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from harness.base.toolchain import ensure_jmeter
+from harness.base.toolchain import BUILD, ensure_jmeter
 from harness.plan.lint import lint
 from harness.run.request import Names, resolve_request
 from tests.support.paths import ROOT
@@ -25,6 +25,8 @@ FILE = re.compile(r"^### `([^`\n]+)`\n((?:(?!#|```)[^\n]*\n)*)```\w+\n(.*?)^```$
 FILES = {match[1]: match[3] for match in FILE.finditer(PAGE)}
 COMMANDS = re.findall(r"^```sh\n(.*?)^```$", PAGE, re.MULTILINE | re.DOTALL)
 MADE = (".venv", "build", "reports", "__pycache__", ".pytest_cache", ".ruff_cache", ".mypy_cache", ".hypothesis")
+# What every run needs is compiled already.
+BUILT = ("connections", "counter")
 
 
 def write_files(home: Path) -> None:
@@ -61,6 +63,9 @@ def test_the_page_adds_a_system_that_runs_and_passes_the_tests_unchanged(tmp_pat
     home = tmp_path / "home"
     shutil.copytree(ROOT, home, ignore=shutil.ignore_patterns(".git", *MADE))
     (home / ".venv").symlink_to(sys.prefix)
+    (home / "build").mkdir()
+    for name in BUILT:
+        (home / "build" / name).symlink_to(BUILD / name)
     before = contents(home)
     write_files(home)
     ours = ("MAKE", "MFLAGS", "PYTEST_")  # of the make and the pytest that this test may run in

@@ -1,5 +1,6 @@
 """The workflows of GitHub: what they may do, and that the command of every step does what it is there for."""
 
+import os
 import re
 import shutil
 import subprocess
@@ -221,7 +222,8 @@ def test_the_nightly_leaves_its_page_and_its_summary_in_a_clean_copy(copy, tmp_p
         (copy / name).write_text(text)
     (step,) = steps("nightly.yml", "run")
     summary = tmp_path / "summary.md"
-    done = run_step(step, copy, SUITE="suite.toml", GITHUB_STEP_SUMMARY=str(summary))
+    given = {"SUITE": "suite.toml", "GITHUB_STEP_SUMMARY": str(summary), "GC_ALGO": os.environ["GC_ALGO"]}
+    done = run_step(step, copy, **given)
     assert done.returncode == 0, done.stdout + done.stderr
     (page,) = (copy / "reports" / "nightly").glob("????-??-??.md")
     assert "tiny" in page.read_text()

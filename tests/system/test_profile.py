@@ -305,19 +305,31 @@ def test_the_profile_says_what_sampled_its_methods_and_threads(profiled):
     assert waits["Hot.fetch"].thread_count == pytest.approx(3, abs=0.3)
 
 
-@pytest.mark.real
-def test_a_jvm_that_refuses_agents_is_profiled_by_jfr_and_says_why(tmp_path):
-    no_library = tmp_path / "no.so"
+@pytest.fixture(scope="module")
+def refused_and_dead(tmp_path_factory):
+    """Two profiles of one JVM: in the first it refuses async-profiler, and in the second it dies; and their files."""
+    paths = [tmp_path_factory.mktemp(name) / "profile.tsv.gz" for name in ("refused", "dead")]
     with subprocess.Popen(java_command("Hot", HOT, "-Xmx64m"), stdout=subprocess.PIPE) as jvm:
         try:
             assert jvm.stdout.readline() == b"ready\n"
-            with Profiler({"shop": jvm.pid}, tmp_path, {}, agent=no_library) as profiler:
+            folder = paths[0].parent
+            with Profiler({"shop": jvm.pid}, folder, {}, agent=folder / "no.so") as refused:
                 time.sleep(1)  # events are sampled in real time
+            with Profiler({"shop": jvm.pid}, paths[1].parent, {}) as dead:
+                jvm.kill()
+                wait_for(lambda: jvm.poll() is not None)
         finally:
             jvm.kill()
-    profiler.write(tmp_path / "profile.tsv.gz")
+    for profiler, path in zip((refused, dead), paths, strict=True):
+        profiler.write(path)
+    return (refused, paths[0]), (dead, paths[1])
+
+
+@pytest.mark.real
+def test_a_jvm_that_refuses_agents_is_profiled_by_jfr_and_says_why(refused_and_dead):
+    (profiler, path), _ = refused_and_dead
     assert profiler.unknown == []
-    with gzip.open(tmp_path / "profile.tsv.gz", "rt") as lines:
+    with gzip.open(path, "rt") as lines:
         shop = read_events(lines)["shop"]
     assert shop.recorder == "JFR"
     assert shop.no_agent.startswith("the JVM did not load async-profiler (")
@@ -325,12 +337,7 @@ def test_a_jvm_that_refuses_agents_is_profiled_by_jfr_and_says_why(tmp_path):
 
 
 @pytest.mark.real
-def test_a_jvm_that_dies_during_the_load_is_named(tmp_path):
-    with subprocess.Popen(java_command("Hot", HOT, "-Xmx64m"), stdout=subprocess.PIPE) as jvm:
-        assert jvm.stdout.readline() == b"ready\n"
-        with Profiler({"shop": jvm.pid}, tmp_path, {}) as profiler:
-            jvm.kill()
-            wait_for(lambda: jvm.poll() is not None)
-    profiler.write(tmp_path / "profile.tsv.gz")
+def test_a_jvm_that_dies_during_the_load_is_named(refused_and_dead):
+    _, (profiler, path) = refused_and_dead
     assert profiler.unknown == [("shop", "the JVM did not write profile-shop.jfr (jcmd ended with code 1)")]
-    assert not (tmp_path / "profile.tsv.gz").exists()
+    assert not path.exists()
