@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 import boto3
 import pytest
@@ -18,22 +19,28 @@ def server() -> Iterator[str]:
         yield address
 
 
+@pytest.fixture(scope="session")
+def beside(server: str) -> Any:
+    """A client of the server itself, past the proxy."""
+    keys = {name.lower(): ENVIRONMENT[name] for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY")}
+    return boto3.client("s3", endpoint_url=server, region_name="us-east-1", **keys)
+
+
 @pytest.fixture
-def proxy(server: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[Proxy]:
+def proxy(server: str, beside: Any, monkeypatch: pytest.MonkeyPatch) -> Iterator[Proxy]:
     """A proxy before a server with the empty bucket `kept`; tests and what they start know no other."""
     for name, value in ENVIRONMENT.items():
         monkeypatch.setenv(name, value)
-    client = boto3.client("s3", endpoint_url=server, region_name="us-east-1")
-    client.create_bucket(Bucket="kept")
+    beside.create_bucket(Bucket="kept")
     proxy = Proxy(server)
     monkeypatch.setenv("AWS_ENDPOINT_URL", proxy.address)
     yield proxy
     proxy.close()
-    for found in client.list_objects_v2(Bucket="kept").get("Contents", ()):
-        client.delete_object(Bucket="kept", Key=found["Key"])
-    for found in client.list_multipart_uploads(Bucket="kept").get("Uploads", ()):
-        client.abort_multipart_upload(Bucket="kept", Key=found["Key"], UploadId=found["UploadId"])
-    client.delete_bucket(Bucket="kept")
+    for found in beside.list_objects_v2(Bucket="kept").get("Contents", ()):
+        beside.delete_object(Bucket="kept", Key=found["Key"])
+    for found in beside.list_multipart_uploads(Bucket="kept").get("Uploads", ()):
+        beside.abort_multipart_upload(Bucket="kept", Key=found["Key"], UploadId=found["UploadId"])
+    beside.delete_bucket(Bucket="kept")
 
 
 @pytest.fixture
