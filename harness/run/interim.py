@@ -30,7 +30,7 @@ ShowInterim = Callable[[InterimFigures], None]
 
 
 class Interim:
-    """Adds up the samples of a load until AFTER_S, and then calls `show` once."""
+    """Adds up the samples of a load until AFTER_S and until one of the load itself, and then calls `show` once."""
 
     def __init__(self, show: ShowInterim, once_labels: Iterable[str] = ()) -> None:
         self._show = show
@@ -48,8 +48,8 @@ class Interim:
         self._row_count += row_count
         if passed_s >= AFTER_S:
             groups = self._tally.groups()
-            self._tally = None
-            if any(group.name == LOAD for group in groups):
+            if any(group.name == LOAD for group in groups):  # not while a slow system has answered no request of it
+                self._tally = None
                 self._show(InterimFigures(groups, passed_s, self._read_count / self._row_count))
 
 

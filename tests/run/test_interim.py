@@ -42,6 +42,17 @@ def test_without_a_sample_of_the_load_nothing_is_shown():
     assert shown_after(30, thread_name="setUp Thread Group 1-1") == []
 
 
+def test_a_load_whose_first_answer_comes_later_has_its_table_then():
+    found = []
+    interim = interim_of(found.append, 100.0, ())
+    interim.add(second(20, thread_name="setUp Thread Group 1-1"), 10, 20.0)
+    interim.add([], 0, 21.0)
+    interim.add(second(22), 10, 22.0)
+    interim.add(second(23), 10, 23.0)
+    (figures,) = found
+    assert figures.passed_s == 22.0
+
+
 @pytest.mark.parametrize(("duration_s", "is_printed"), [(39.0, False), (LOAD_LEAST_S, True), (None, True)])
 def test_a_short_load_has_no_interim_table(duration_s, is_printed):
     assert (interim_of(print, duration_s, ()) is not None) == is_printed
