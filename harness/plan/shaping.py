@@ -12,7 +12,8 @@ from harness.plan.group_load import Stage
 # before them, because it would abort requests.
 _TAIL_S = 3600
 # Within a second the timer lets requests pass until their number is not below its rate: it rounds up, and lets one pass
-# whatever the rate. With half a request less it rounds to the nearest number.
+# whatever the rate. With half a request less a ramp is rounded to the nearest number. A constant rate is rounded here:
+# at a rate of exactly n, the last of n requests has the most time until the second ends.
 _ROUNDING = 0.5
 _LEAST_PER_S = 0.5
 _MIDDLE_S = 0.5
@@ -42,7 +43,7 @@ def shaping_rows(stages: Sequence[Stage]) -> tuple[ShapingRow, ...]:
     at_s = 0
     for begin, slope, length_s in _pieces(stages):
         for second in dict.fromkeys((0, length_s - 1)):
-            rate = begin + slope * (second + _MIDDLE_S) - _ROUNDING
+            rate = begin + slope * (second + _MIDDLE_S) - _ROUNDING if slope else round(begin)
             points.append((at_s + second, round(max(rate, _LEAST_PER_S), 3)))
         at_s += length_s
     rows = [ShapingRow(one, other, till_s - from_s) for (from_s, one), (till_s, other) in pairwise(points)]

@@ -62,7 +62,7 @@ def test_requests_are_divided_as_their_users(jmx: Path) -> None:
     with pytest.raises(UsageError, match=r"REMOTES: the load Browse has a stage of 0\.4 requests/s for each of 2 gen"):
         parts([replace(load, stages=(Stage(5, None, 0, 3, 1.0),))], 2)
     plan = shared_plan(jmx, (load, *LOADS[1:]), 2)
-    assert [of_generator(plan, number).count('"to_per_s">29.5<') for number in range(2)] == [3, 0]
+    assert [of_generator(plan, number).count('"to_per_s">30<') for number in range(2)] == [3, 0]
 
 
 def test_a_load_with_fewer_users_than_generators_is_refused(jmx: Path) -> None:
