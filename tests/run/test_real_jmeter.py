@@ -173,10 +173,12 @@ def test_a_stop_condition_ends_jmeter_gracefully_with_all_its_samples(to_the_end
 
 def test_the_rows_of_a_soak_are_packed_while_it_lasts_and_counted_exactly(real, home, target, tmp_path):
     plan = home / "plans" / "tiny.jmx"
-    plan.write_text(DUMMY_JMX.replace('"RESPONSE_TIME">50<', '"RESPONSE_TIME">1<'))
+    # Long rows: a step is full after the first second, and is packed three seconds later.
+    jmx = DUMMY_JMX.replace('"RESPONSE_TIME">50<', '"RESPONSE_TIME">1<')
+    plan.write_text(jmx.replace('"RESPONSE_MESSAGE">', f'"RESPONSE_MESSAGE">{"Created " * 60}'))
     profile = home / "env" / "local.toml"
     profile.write_text(profile.read_text().replace("min_free_mb = 1", "min_free_mb = 1\npack_mb = 1"))
-    process = real("--target", target, "--soak", "--users", "8", "--duration", "6")
+    process = real("--target", target, "--soak", "--users", "4", "--duration", "8")
     directory = RunDirectory(tmp_path / "reports" / "tiny" / "run-01_1")
     wait_for((directory.path / "samples.jtl.packed").is_file, 60)
     text = finish(process)
