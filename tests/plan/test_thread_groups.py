@@ -97,7 +97,7 @@ def test_stages_of_requests_become_a_concurrency_thread_group_with_a_shaping_tim
     table = root.find(".//kg.apc.jmeter.timers.VariableThroughputTimer/collectionProp[@name='load_profile']")
     assert table is not None
     rows = [[cell.text for cell in row] for row in table]
-    # From the middle of the first second to that of the last one before a change of slope; in a ramp half a request less.
+    # From the middle of the first second to that of the last before a change of slope; a ramp has half a request less.
     assert rows == [
         ["5", "5", "59"], ["5", "5.5", "1"], ["5.5", "23.5", "9"], ["23.5", "25", "1"], ["25", "25", "19"],
         ["25", "25", "3600"],
