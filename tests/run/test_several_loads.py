@@ -128,7 +128,8 @@ def test_users_of_a_shaping_timer_send_the_requests_of_their_stages(ran, rows):
     load = json.loads(ran.with_suffix(".json").read_text())["loads"][3]
     assert load["users_most"] == 4
     curve = load["request_curve"]
-    assert (curve["bucket_s"], curve["asked"]) == (4, [27.5, 40.0])
+    # A request counts when it ends: the curve is later by the mean response time, here up to 0.1 s.
+    assert (curve["bucket_s"], curve["asked"]) == (4, pytest.approx([27.5, 40.0], abs=1))
     assert curve["deviation_ratio"] < 0.2
     text = ran.with_suffix(".md").read_text()
     assert "20 requests/s for 2 s, 40 requests/s over 1 s for 2 s; by 4 users, 5 s in all\n" in text
