@@ -30,11 +30,23 @@ _LINE_LENGTH = 70  # a line of a manifest has at most 72 bytes
 
 
 def ensure_class_data(home: Path, agent: Path, java_version: str) -> None:
+    """Store the data of the classes of JMeter, unless this is its first start: they cost more than they save once.
+
+    Where nothing can be written there are none: JMeter also starts without them.
+    """
+    if not _is_ours(home) or (home / _NAME).is_dir():
+        store_class_data(home, agent, java_version)
+    else:
+        with suppress(OSError):
+            (home / _NAME).mkdir()
+
+
+def store_class_data(home: Path, agent: Path, java_version: str) -> None:
     """Store the data of the classes of build/jmeter, for this version of Java and runs with this agent.
 
-    No effect on another JMeter home, or where nothing can be written: JMeter also starts without the data.
+    No effect on another JMeter home, and where nothing can be written.
     """
-    if home.resolve() != (BUILD / "jmeter").resolve():
+    if not _is_ours(home):
         return
     with suppress(OSError, HarnessError):
         jars = [home / "bin" / "ApacheJMeter.jar"]
@@ -61,6 +73,10 @@ def start_jar(jars: Sequence[str]) -> bytes:
     with zipfile.ZipFile(file, "w") as jar:
         jar.writestr("META-INF/MANIFEST.MF", "\r\n".join(manifest))
     return file.getvalue()
+
+
+def _is_ours(home: Path) -> bool:
+    return home.resolve() == (BUILD / "jmeter").resolve()
 
 
 def _stamp(home: Path, agent: Path, jars: Sequence[Path], java_version: str) -> str:

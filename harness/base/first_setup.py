@@ -14,7 +14,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from harness.base import setup_step, toolchain
-from harness.base.class_data import ensure_class_data
+from harness.base.class_data import store_class_data
 from harness.base.errors import HarnessError, StartError, UsageError
 from harness.base.java import jmeter_java_version
 from harness.base.python_packages import (
@@ -90,7 +90,9 @@ def set_up_all() -> None:
     """
     python = set_up()
     ensure_optional_packages()
-    toolchain.ensure_generators(toolchain.ensure_jmeter())
+    home = toolchain.ensure_jmeter()
+    toolchain.ensure_generators(home)
+    store_class_data(home, toolchain.ensure_agent(), jmeter_java_version())
     toolchain.ensure_profile_reader()
     toolchain.ensure_flame_graphs()
     toolchain.ensure_charts()
@@ -116,8 +118,8 @@ def _thread(target: Callable[..., None], *arguments: object) -> threading.Thread
 def _build_jmeter() -> None:
     # The counter for large JTLs is not needed before the first report of one.
     with suppress(HarnessError, OSError):
-        home, agent = toolchain.ensure_jmeter(), toolchain.ensure_agent()
-        ensure_class_data(home, agent, jmeter_java_version())
+        toolchain.ensure_jmeter()
+        toolchain.ensure_agent()
 
 
 def _prepare_system(python: Path, system: Sequence[str]) -> None:
