@@ -17,7 +17,9 @@ from hypothesis import settings
 
 from harness import entry
 from harness.base import toolchain
+from harness.base.class_data import store_class_data
 from harness.base.guardian import RUNS_VARIABLE
+from harness.base.java import jmeter_java_version
 from tests.support.commands import command
 from tests.support.paths import FAKE_JMETER, ROOT
 from tests.support.processes import QUICK_JVM, interrupted_after
@@ -132,8 +134,10 @@ def _quick_starts() -> Iterator[None]:
 @pytest.fixture(autouse=True, scope="session")
 def _set_up() -> None:
     """Compile what a run needs before the first test: the messages of the one-time set-up belong to no test."""
-    toolchain.ensure_agent()
+    agent = toolchain.ensure_agent()
     toolchain.ensure_counter()
+    if (toolchain.BUILD / "jmeter").is_dir():
+        store_class_data(toolchain.ensure_jmeter(), agent, jmeter_java_version())
 
 
 @pytest.fixture

@@ -75,7 +75,8 @@ def ready_jmeter(request: Request, reports: Path) -> JMeterHome:
     elif request.port:
         check_port("http", request.port)
     agent = toolchain.ensure_agent()
-    ensure_class_data(home, agent, java)
+    if not request.remotes:  # load generators start without them
+        ensure_class_data(home, agent, java)
     return JMeterHome(home, java, agent, plugins)
 
 

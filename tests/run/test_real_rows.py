@@ -10,8 +10,6 @@ from collections import Counter
 import pytest
 
 from harness.base import toolchain
-from harness.base.class_data import store_class_data
-from harness.base.java import jmeter_java_version
 from harness.run.connections import agent_argument
 from harness.run.exchanges import STORE_FAILURES
 from tests.support.processes import QUICK_JAVA, wait_for
@@ -71,7 +69,6 @@ def without_times(rows):
 @pytest.fixture(scope="module")
 def both(start):
     """The JTLs of a run as ours and of one that writes each row at once, without the agent."""
-    store_class_data(toolchain.ensure_jmeter(), toolchain.ensure_agent(), jmeter_java_version())
     ours, plain = start(LOOPS), start(LOOPS, AT_ONCE, with_agent=False)
     for process, _ in (ours, plain):
         assert process.wait(timeout=60) == 0
