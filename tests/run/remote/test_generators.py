@@ -285,7 +285,7 @@ def server_at(address: str) -> psutil.Process:
 
 
 def test_a_run_ends_and_names_a_generator_that_hangs(start, two, tmp_path):
-    (first, _), (second, log) = two
+    (first, first_log), (second, log) = two
     process = start(f"{first},{second}", "--users", "2", "--duration", "60")
     samples_under_way(tmp_path, 5, 150)
     server_at(second).suspend()
@@ -295,7 +295,7 @@ def test_a_run_ends_and_names_a_generator_that_hangs(start, two, tmp_path):
         server_at(second).resume()
     assert process.returncode == 3, out + err
     assert f"INVALID: generator {second} was lost: it does not answer" in out
-    wait_for(lambda: log.read_text().rstrip().endswith("free"), 20)
+    wait_for(lambda: all(one.read_text().rstrip().endswith("free") for one in (first_log, log)), 20)
 
 
 def test_a_run_ends_keeps_its_samples_and_names_a_generator_that_dies(start, two, tmp_path):
