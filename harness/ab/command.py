@@ -35,6 +35,7 @@ from harness.run.directory import check_space
 from harness.run.preflight import check_request
 from harness.run.request import Names
 from harness.run.target import check_target
+from harness.site.html_option import add_html_option
 
 REPORTS = toolchain.ROOT / "reports" / AB_FOLDER
 _RUNS_LEAST = 2 * PAIRS_LEAST + 1
@@ -75,8 +76,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     option("--max", metavar="TIME", help="time limit of all runs, such as 30m; four pairs must fit (none)")
     option("--resume", action="store_true", help="resume the last A/B test of the plan, which was interrupted")
     option("--sure", action="store_true", help="exit code 1 also for CANNOT TELL")
-    page = "also write the report as one HTML file beside it: for mail; it loads nothing"
-    option("--html", action="store_true", help=page)
+    add_html_option(parser)
     add_watchers(parser)
     add_folders(parser, REPORTS, "folder of the A/B tests and their runs (reports/ab/)")
 
