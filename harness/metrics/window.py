@@ -36,6 +36,8 @@ if TYPE_CHECKING:
 ALL, STEADY, GIVEN = "all", "steady", "given"
 BATCH_S = 5
 BATCHES_NEEDED = 10
+# A shorter interval between ramp-up and tail is not called steady.
+STEADY_LEAST_S = BATCHES_NEEDED * BATCH_S
 # Fewer batches are not enough for an average and its spread.
 _BATCHES_LEFT = 5
 # A number of users counts as a level when it lasts at least three seconds.
@@ -229,7 +231,7 @@ def _with_stall(seconds: Sequence[SecondFigures], to_s: int) -> int:
 
 
 def _too_short(length_s: int) -> str:
-    return f"{max(0, length_s)} s between ramp-up and tail are too short; it takes {BATCHES_NEEDED * BATCH_S} s"
+    return f"{max(0, length_s)} s between ramp-up and tail are too short; it takes {STEADY_LEAST_S} s"
 
 
 def _average_ms(batch: Sequence[SecondFigures]) -> float | None:

@@ -11,9 +11,10 @@ from harness.base.errors import EXIT_OK, UsageError
 from harness.compare.result import RunResult
 from harness.history.summary_files import update_summary
 from harness.live.watchers import add_watchers, watcher_options
+from harness.metrics.window import STEADY_LEAST_S
 from harness.plan.goal import Goal
 from harness.plan.goal_input import goal_names, resolve_goal
-from harness.plan.load import USERS_MAX
+from harness.plan.load import USERS_MAX, LoadRecord, load_record
 from harness.run.arguments import goal_arguments
 from harness.run.request import Request
 from harness.sweep.arguments import SETTINGS, add_sweep_options, new_record, sweep_command
@@ -38,7 +39,7 @@ The search doubles the users until a level misses the goal, then halves the inte
 It then repeats both ends of the interval; when two runs disagree, a third one decides. A level is undecided when the
 95 % confidence interval of a time contains the goal, or a run is DOUBTFUL. An undecided level runs up to
 {unsure_runs} times; after that the search continues below it, and the result says so. Undecided first levels are
-decided by a higher level within the goal. Each step is an ordinary run of
+decided by a higher level within the goal; two that stay undecided end a search without such a level. Each step is an ordinary run of
 the series, at most {most_runs} in total. The report is sweep-<series>.md.
 
 exit codes: 0 success, also when the result is CANNOT TELL; 2 wrong use, nothing was measured; 3 a run is INVALID for
@@ -106,6 +107,7 @@ class _Search:
         self._first, self._most = _bounds(record)
         self._least = _least(request)
         self._goal = request.plan.goal
+        self._request = request
 
     def next_step(self, progress: Progress) -> Step | None:
         """Return the step that narrows or confirms the bracket."""
@@ -130,7 +132,8 @@ class _Search:
         high = f"{found.missed_users} {'not sure' if found.is_unsure else 'missed'}" if found.missed_users else ""
         known = "; ".join(part for part in (low, high) if part) or goal_text(self._goal)
         again = f" again (run {step.repeat})" if step.repeat > 1 else ""
-        return f"{record.id}: step {len(record.runs) + 1}, {units.plural(step.users, 'user')}{again} ({known})"
+        advice = "" if record.runs else _advice(load_record(level_load(self._request, record, self._most)))
+        return f"{advice}{record.id}: step {len(record.runs) + 1}, {units.plural(step.users, 'user')}{again} ({known})"
 
     def is_broken(self, result: RunResult) -> bool:
         """Return whether a run has no samples; a run with errors only is a level above the limit."""
@@ -143,6 +146,17 @@ class _Search:
         found = capacity(probes, self._first, self._most, unsure, self._least)
         text = capacity_text(found, self._goal, unsure.get(found.missed_users or 0, ""))
         return f"{steps_table(probes, progress.results, unsure)}\n\n{progress.record.id}: {text}"
+
+
+def _advice(load: LoadRecord) -> str:
+    """Return a line about levels that are too short to be steady, empty for other levels."""
+    least_s = load.ramp_s + STEADY_LEAST_S
+    if load.duration_s is None or load.duration_s >= least_s:
+        return ""
+    return (
+        f"note: levels of {units.duration_text(load.duration_s)} are too short to be steady, so each will be DOUBTFUL and "
+        f"decide nothing; it takes {units.duration_text(least_s)} (LEVEL_DURATION)\n"
+    )
 
 
 def _probes(progress: Progress) -> list[Probe]:

@@ -2,7 +2,8 @@
 
 The search doubles the users until a level misses. It then halves the bracket until it is as narrow as
 `PRECISION_RATIO`, and repeats both its ends, because a single run may be an outlier. When two runs of a level disagree,
-a third run decides. An undecided level runs up to `UNSURE_RUNS` times; then the search continues below it.
+a third run decides. An undecided level runs up to `UNSURE_RUNS` times; then the search continues below it. It ends when
+a second level stays undecided after that and none is decidedly within the goal: fewer users decide nothing then.
 
 Few users make few samples, so the first levels are often undecided. While no level is decided and each run met the
 goal, the search doubles: a level that is decidedly within the goal decides those below it.
@@ -18,6 +19,8 @@ PRECISION_RATIO = 0.05
 CONFIRMING_RUNS = 2
 # Maximum runs of a level that stays undecided.
 UNSURE_RUNS = 3
+# So many undecided levels after all their runs, and none within the goal, end the search.
+_HOPELESS_LEVELS = 2
 MOST_RUNS = 40
 
 
@@ -103,6 +106,12 @@ class _Levels:
         good = [users for users in found if self._lead(users) > 0]
         return max(good) if good and not low else min(found, default=None)
 
+    def is_hopeless(self) -> bool:
+        """Return whether several levels stayed undecided after all their runs, and none is within the goal."""
+        low, _ = self.bracket()
+        tried = [users for users in self.unsure if self.run_count(users) >= UNSURE_RUNS]
+        return not low and len(tried) >= _HOPELESS_LEVELS
+
     def _is_undecided(self, users: int) -> bool:
         if users in self.unsure:
             return self.run_count(users) < UNSURE_RUNS
@@ -125,6 +134,8 @@ class _Levels:
 
 
 def _next(levels: _Levels, first: int, most: int, least: int) -> int | None:
+    if levels.is_hopeless():
+        return None
     tried = levels.all_unsure_but_good()
     if tried is not None and tried < most:
         return min(2 * tried, most)

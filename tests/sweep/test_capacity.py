@@ -11,8 +11,9 @@ from hypothesis import strategies as st
 
 from harness.metrics.histogram import Histogram
 from harness.plan.goal import Goal
+from harness.plan.load import LoadRecord
 from harness.report.verdict import VALID, Verdict
-from harness.sweep.capacity_command import _Search
+from harness.sweep.capacity_command import _advice, _Search
 from harness.sweep.driver import Progress
 from harness.sweep.record import CAPACITY, Step, SweepRun
 from harness.sweep.search import MOST_RUNS, Capacity, Probe, capacity, next_users
@@ -122,6 +123,24 @@ def test_undecided_levels_below_a_miss_are_measured_again_from_the_greatest_on()
     assert next_users(outcomes("1+ 2+ 4- 2+ 2+ 1+ 1+"), 1, 400, {1, 2}) is None
     found = capacity(outcomes("1+ 2+ 4- 2+"), 1, 400, {1})
     assert (found.users, found.missed_users, found.is_settled) == (2, 4, False)
+
+
+def test_a_search_ends_when_a_second_level_stays_undecided_and_none_is_within_the_goal():
+    doubling = "1+ 2+ 4+ 8+ 16+"
+    undecided = {1, 2, 4, 8, 16}
+    assert next_users(outcomes(f"{doubling} 16+ 16+"), 1, 16, undecided) == 8
+    assert next_users(outcomes(f"{doubling} 16+ 16+ 8+ 8+"), 1, 16, undecided) is None
+    # A level within the goal keeps the search going.
+    assert next_users(outcomes(f"{doubling} 16+ 16+ 8+ 8+"), 1, 16, undecided - {4}) is not None
+
+
+def test_levels_that_are_too_short_to_be_steady_are_named_before_the_first():
+    load = LoadRecord("closed", 400, None, ramp_s=8.0, duration_s=20.0, loops=None, think_time_s=0.0)
+    assert _advice(load) == (
+        "note: levels of 20 s are too short to be steady, so each will be DOUBTFUL and decide nothing; it takes 58 s "
+        "(LEVEL_DURATION)\n"
+    )
+    assert _advice(replace(load, duration_s=58.0)) == ""
 
 
 def test_an_undecided_level_at_the_maximum_is_measured_again():
