@@ -61,7 +61,7 @@ def judge(levels: Sequence[LevelResult]) -> Verdict:
     if rest.good_count < REST_GOOD_LEAST_RATIO * rest.sample_count:
         share = _percent(rest.good_count / rest.sample_count)
         what = f"overloaded at {_percent(rest.offered_ratio)} % already: only {share} % of the requests were good"
-        return Verdict(CANNOT_TELL, f"{what}; the capacity is lower than assumed")
+        return Verdict(CANNOT_TELL, f"{what}; the capacity is lower than assumed: give a smaller RATE")
     kept, low, high = ratio_interval(last.goodput, peak.goodput)
     text = (
         f"at {_percent(last.offered_ratio)} % load the goodput is {_percent(kept)} % of its peak of "
@@ -72,8 +72,8 @@ def judge(levels: Sequence[LevelResult]) -> Verdict:
     if state == GRACEFUL and last.started_per_s < OVERLOAD_LEAST_RATIO * peak.goodput.value:
         started = units.rate_text(last.started_per_s)
         state = CANNOT_TELL
-        text = f"no overload: at {_percent(last.offered_ratio)} % only {started} requests/s started, "
-        text += f"and {units.rate_text(peak.goodput.value)}/s were answered within the goal"
+        text = f"too little overload: at {_percent(last.offered_ratio)} % only {started} requests/s started, "
+        text += f"and {units.rate_text(peak.goodput.value)}/s were answered within the goal: give a greater RATE"
     elif state == CANNOT_TELL:
         text += f", which includes {_percent(KEPT_LEAST_RATIO)} %; measure longer levels"
     return Verdict(state, text, kept, low, high, peak)

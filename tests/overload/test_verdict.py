@@ -114,13 +114,13 @@ def test_the_interval_of_a_goodput_is_within_what_was_requested():
 def test_a_system_that_serves_everything_was_not_overloaded():
     verdict = judge(levels_with((10, 15, 20, 25, 30, 40), seed=1))
     assert verdict.state == CANNOT_TELL
-    assert verdict.reason.startswith("no overload: at 200 % only 40.00 requests/s started")
+    assert verdict.reason.startswith("too little overload: at 200 % only 40.00 requests/s started")
 
 
 def test_users_who_wait_for_their_answers_and_request_less_are_no_overload():
     levels = levels_with(_FLAT, seed=2)
     last = replace(levels[-1], sample_count=round(20.5 * 30))
-    assert judge((*levels[:-1], last)).reason.startswith("no overload")
+    assert judge((*levels[:-1], last)).reason.startswith("too little overload")
 
 
 def test_the_goodput_of_a_busy_server_scatters_less_than_the_arrivals():
