@@ -14,9 +14,12 @@ from harness.metrics.figures import LOAD
 from harness.metrics.tally import group_of
 from harness.report.tables import cell, table
 from harness.run.telemetry import HOST, UsageSeries
+from harness.system.meanwhile import longest_lock, most_frequent_wait, within
 from harness.system.profile import Events, lock_wait_ms, pause_ms
 
 SLOWEST_MOST = 20
+# Texts that only some runs have.
+_TITLES = {"trace_id": "trace id", "lock": "lock most waited for", "wait": "where most threads waited"}
 
 
 @dataclass(frozen=True)
@@ -25,7 +28,8 @@ class SlowSample:
 
     `at_s` is its start since the start of the load. `pause_ms` are the pauses of all garbage collections, `wait_ms` the
     lock waits of all threads; both are None without a profile. `host_cores` is the CPU that all processes used on
-    average, None if not known. `trace_id` is empty unless the run was traced.
+    average, None if not known. `trace_id` is empty unless the run was traced. `lock` is the one that threads waited for
+    longest, `wait` the place where most threads with work waited; both are empty without such a wait.
     """
 
     at_s: float
@@ -37,6 +41,8 @@ class SlowSample:
     wait_ms: float | None
     host_cores: float | None
     trace_id: str = ""
+    lock: str = ""
+    wait: str = ""
 
 
 def slowest_samples(
@@ -55,16 +61,18 @@ def slowest_samples(
 
 
 def explained(
-    samples: Iterable[Sample], events: Mapping[str, Events] | None, series: Iterable[UsageSeries], origin_s: int
+    samples: Sequence[Sample], events: Mapping[str, Events] | None, series: Iterable[UsageSeries], origin_s: int
 ) -> tuple[SlowSample, ...]:
     """Return the samples with what the system did from the second of their start to the second of their end.
 
     `events` are those of the profiled processes; None without a profile.
     """
     host = next((one for one in series if one.process == HOST), None)
+    if events is not None:
+        events = within(events, {second for sample in samples for second in _seconds(sample)})
     found = []
     for sample in samples:
-        seconds = range(sample.start_ms // MS_PER_S, sample.end_ms // MS_PER_S + 1)
+        seconds = _seconds(sample)
         found.append(
             SlowSample(
                 at_s=round(sample.start_ms / MS_PER_S - origin_s, 1),
@@ -76,9 +84,16 @@ def explained(
                 wait_ms=None if events is None else lock_wait_ms(events.values(), seconds),
                 host_cores=_cores(host, seconds, origin_s) if host else None,
                 trace_id=sample.trace_id,
+                lock="" if events is None else longest_lock(events, seconds),
+                wait="" if events is None else most_frequent_wait(events, seconds),
             )
         )
     return tuple(found)
+
+
+def _seconds(sample: Sample) -> range:
+    """Return the seconds (since 1970) from a sample's start to its end, both included."""
+    return range(sample.start_ms // MS_PER_S, sample.end_ms // MS_PER_S + 1)
 
 
 def _cores(host: UsageSeries, seconds: range, origin_s: int) -> float | None:
@@ -90,13 +105,13 @@ def _cores(host: UsageSeries, seconds: range, origin_s: int) -> float | None:
 
 def slowest_table(samples: Sequence[SlowSample]) -> str:
     """Return the Markdown table of the slowest samples; it has no columns for what is known of none of them."""
-    is_traced = any(sample.trace_id for sample in samples)
     is_profiled = any(sample.pause_ms is not None for sample in samples)
-    texts = ("label", "thread", "code", *(["trace id"] if is_traced else []))
+    known = [name for name in _TITLES if any(getattr(sample, name) for sample in samples)]
+    texts = ("label", "thread", "code", *(_TITLES[name] for name in known))
     during = ("GC pauses ms", "lock waits ms") if is_profiled else ()
     rows = []
     for sample in samples:
-        row = [sample.label, sample.thread_name, sample.code, *([sample.trace_id] if is_traced else [])]
+        row = [sample.label, sample.thread_name, sample.code, *(getattr(sample, name) for name in known)]
         row = [*map(cell, row), f"{sample.at_s:.1f}", str(sample.elapsed_ms)]
         if is_profiled:
             row += [units.average_text(sample.pause_ms), units.average_text(sample.wait_ms)]
@@ -108,5 +123,5 @@ def slowest_table(samples: Sequence[SlowSample]) -> str:
 def slowest_note(samples: Sequence[SlowSample]) -> str:
     """Return which seconds the columns of what happened meanwhile cover."""
     is_profiled = any(sample.pause_ms is not None for sample in samples)
-    what = "GC pauses, lock waits of all threads and CPU are those" if is_profiled else "The CPU is that"
+    what = "GC pauses, waits of all threads and CPU are those" if is_profiled else "The CPU is that"
     return f"{what} of the whole seconds from the sample's start to its end."

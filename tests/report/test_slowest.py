@@ -11,6 +11,13 @@ E\tgc\t1001\t-1\tG1New\tG1\t1\t30000000\t30000000
 E\tgc\t1009\t-1\tG1New\tG1\t1\t90000000\t90000000
 S\t0\tshop.Page.show
 E\tlock\t1002\t0\tshop.Till\t\t4\t800000000\t400000000
+E\tlock\t1002\t0\tshop.Bank\t\t1\t7000000\t7000000
+E\tlock\t1003\t0\tshop.Bank\t\t1\t9000000000\t9000000000
+S\t1\tsun.nio.ch.Net.poll;shop.Stock.read
+S\t2\tjava.lang.Object.wait;shop.Mail.await
+E\tthread\t1000\t1\thttp-*\twait\t20\t2000000000\t0
+E\tthread\t1002\t1\thttp-*\twait\t40\t4000000000\t0
+E\tthread\t1002\t2\thttp-*\tidle\t90\t9000000000\t0
 """
 
 
@@ -35,8 +42,21 @@ def test_a_slow_sample_has_what_happened_from_its_start_to_its_end():
     host = UsageSeries("host", (1.0, 2.0, 3.0, 9.0), (1.0, 2.0, 1.5, 0.1), (1, 1, 1, 1))
     (found,) = explained([slow], read_events(EVENTS.splitlines()), [host], 1_000)
     # From second 1000 to second 1002: telemetry of the ends of these seconds, 1 to 3 s after the start of the load.
-    assert found == SlowSample(0.9, 1_800, "Pay", "Users 1-3", "201", 30.0, 800.0, 1.5)
-    assert "| Pay | Users 1-3 | 201 | 0.9 | 1800 | 30 | 800 | 150 |" in slowest_table([found])
+    lock, wait = "shop.Till at shop.Page.show", "shop.Stock.read in sun.nio.ch.Net.poll: 2.0 threads"
+    assert found == SlowSample(0.9, 1_800, "Pay", "Users 1-3", "201", 30.0, 807.0, 1.5, "", lock, wait)
+    table = slowest_table([found])
+    assert "| label | thread | code | lock most waited for | where most threads waited | start s | ms |" in table
+    assert f"| Pay | Users 1-3 | 201 | {lock} | {wait} | 0.9 | 1800 | 30 | 807 | 150 |" in table
+
+
+def test_of_several_processes_the_one_that_waited_is_named_and_hardly_any_wait_is_not():
+    others = "P\tbank\nS\t0\tjava.lang.Thread.sleep;bank.Gate.open\nE\tthread\t1002\t0\tx-*\twait\t1\t{}\t0\n"
+    slow = sample("Pay", 1_800, 1_000_900)
+    (found,) = explained([slow], read_events((EVENTS + others.format(9_000_000_000)).splitlines()), [], 1_000)
+    assert found.lock == "shop: shop.Till at shop.Page.show"
+    assert found.wait == "bank: bank.Gate.open in java.lang.Thread.sleep: 3.0 threads"
+    (found,) = explained([slow], read_events(others.format(200_000_000).splitlines()), [], 1_000)
+    assert (found.lock, found.wait) == ("", "")
 
 
 def test_without_telemetry_the_cpu_is_not_known():
