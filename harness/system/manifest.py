@@ -181,8 +181,13 @@ def _process(table: Table, where: str) -> ProcessSpec:
 
 
 def _statements(table: Table, where: str) -> StatementCommands:
-    check_keys(table, {"reset": list, "read": list}, where)
-    return StatementCommands(_words(table, "reset", where), _words(table, "read", where, required=True))
+    check_keys(table, {"name": str, "when": str, "reset": list, "read": list}, where)
+    return StatementCommands(
+        _words(table, "reset", where),
+        _words(table, "read", where, required=True),
+        name=_log_name(table.get("name", ""), f"{where}: name"),
+        when=table.get("when", ""),
+    )
 
 
 def _metrics(table: Table, where: str) -> MetricsSource:

@@ -113,16 +113,16 @@ class Supervisor:
 
     @property
     def statement_commands(self) -> Mapping[str, StatementCommands]:
-        """Return the commands that reset and print the statements of each started database, by process."""
+        """Return the commands that reset and print the statements of each started database, by its name."""
         given = {running.spec.name: running.spec.statements for running in self._running}
         return MappingProxyType(
             {
-                process: StatementCommands(
+                found.name or process: StatementCommands(
                     render_argv(found.reset, self._context, f"{process}.statements"),
                     render_argv(found.read, self._context, f"{process}.statements"),
                 )
                 for process, found in given.items()
-                if found
+                if found and self._applies(found.when, f"{process}.statements")
             }
         )
 

@@ -68,12 +68,15 @@ class Ready:
 class StatementCommands:
     """The commands that make a database forget its statements, and print them, with further environment variables.
 
-    Without `reset` a run prints them before and after the load, and takes the difference.
+    Without `reset` a run prints them before and after the load, and takes the difference. `name` is that of a database
+    inside a process; "" for a process that is the database. There are none where `when` does not apply.
     """
 
     reset: tuple[str, ...]
     read: tuple[str, ...]
     environment: Mapping[str, str] = field(default_factory=dict, repr=False)
+    name: str = ""
+    when: str = ""
 
 
 @dataclass(frozen=True)

@@ -89,6 +89,17 @@ def test_recordings_and_logs_with_exceptions_are_those_of_the_started_processes(
         system.start()
         assert dict(system.recordings) == {"web": tmp_path / "logs" / "good.jfr"}
         assert system.exception_logs == ("web.log", "catalina.log")
+        # A database inside the process has a name of its own.
+        port = system.target_url.rstrip("/").rpartition(":")[2]
+        assert {name: one.read for name, one in system.statement_commands.items()} == {
+            "store": ("print-statements", port)
+        }
+
+
+def test_a_process_without_its_database_is_not_asked_for_statements(make: Start) -> None:
+    with make(cpus=1) as system:
+        system.start()
+        assert dict(system.statement_commands) == {}
 
 
 def process_work(system: Supervisor) -> str:

@@ -15,6 +15,10 @@ import org.apache.catalina.startup.Bootstrap;
 public final class LoopbackTomcat {
     public static void main(String[] arguments) throws IOException {
         RMISocketFactory.setSocketFactory(new LoopbackSockets());
+        Integer statementsPort = Integer.getInteger("statements.port");
+        if (statementsPort != null) {
+            H2Statements.listen(statementsPort);
+        }
         Bootstrap.main(arguments);
     }
 

@@ -1,0 +1,31 @@
+"""Ask KillBill's JVM for the statements of the H2 inside it.
+
+    python statements.py PORT reset|read
+
+H2Statements.java answers. The table of `read` goes to standard output; with code 1 the last line has the reason.
+"""
+
+from __future__ import annotations
+
+import socket
+import sys
+
+_DEADLINE_S = 30.0
+_ERROR = "error: "
+
+
+def main(port: int, order: str) -> int:
+    """Print the answer to an order; return the exit code."""
+    try:
+        with socket.create_connection(("127.0.0.1", port), timeout=_DEADLINE_S) as connection:
+            connection.sendall(f"{order}\n".encode())
+            with connection.makefile(encoding="utf-8", errors="replace") as answer:
+                text = answer.read()
+    except OSError as error:
+        text = f"{_ERROR}{error.strerror or error}\n"
+    print(text or f"{_ERROR}no answer", end="")
+    return int(not text or text.startswith(_ERROR))
+
+
+if __name__ == "__main__":
+    sys.exit(main(int(sys.argv[1]), sys.argv[2]))
