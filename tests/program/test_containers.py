@@ -8,6 +8,7 @@ import subprocess
 from functools import cache
 from typing import Any
 
+import jsonschema
 import pytest
 import yaml
 
@@ -139,6 +140,30 @@ def documents() -> list[dict[str, Any]]:
 
 def pods() -> list[dict[str, Any]]:
     return [one["spec"]["template"]["spec"] for one in documents() if "template" in one["spec"]]
+
+
+SCHEMAS = json.loads((ROOT / "tests" / "data" / "kubernetes-1.37.json").read_text())
+KINDS = {
+    ("v1", "Service"): "core.v1.Service",
+    ("apps/v1", "StatefulSet"): "apps.v1.StatefulSet",
+    ("v1", "PersistentVolumeClaim"): "core.v1.PersistentVolumeClaim",
+    ("batch/v1", "Job"): "batch.v1.Job",
+}
+
+
+def problems(document: dict[str, Any]) -> list[str]:
+    """Return what the API of Kubernetes would refuse: unknown and missing keys, wrong types."""
+    kind = KINDS[document["apiVersion"], document["kind"]]
+    validator = jsonschema.Draft202012Validator({**SCHEMAS, "$ref": f"#/$defs/io.k8s.api.{kind}"})
+    return [error.message for error in validator.iter_errors(document)]
+
+
+def test_the_manifests_are_valid_in_the_api_of_kubernetes_and_a_misspelt_key_is_not() -> None:
+    assert [problem for one in documents() for problem in problems(one)] == []
+    (job,) = [one for one in documents() if one["kind"] == "Job"]
+    container = job["spec"]["template"]["spec"]["containers"][0]
+    container["resource"] = container.pop("resources")
+    assert len(problems(job)) == 1
 
 
 def test_every_pod_is_an_ordinary_user_with_a_read_only_root_and_limits() -> None:
