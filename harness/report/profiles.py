@@ -87,7 +87,19 @@ def database_text(used: DatabaseUse, request_count: int) -> str:
     ]
     told = [(title, cells) for title, cells in columns if any(cells)]
     rows = zip(*(cells for _, cells in told), strict=True)
-    return f"### {cell(used.process)}\n\n{text}\n\n{table([title for title, _ in told], rows)}"
+    statements = f"### {cell(used.process)}\n\n{text}\n\n{table([title for title, _ in told], rows)}"
+    return "\n\n".join(filter(None, [statements, _database_waits(used)]))
+
+
+def _database_waits(used: DatabaseUse) -> str:
+    if not used.waits:
+        return ""
+    rows = [
+        [cell(wait.name), str(wait.count), average_text(wait.total_ms), average_text(wait.total_ms / wait.count)]
+        for wait in used.waits
+    ]
+    text = "What its threads waited for in the whole load, the longest in all first:"
+    return f"{text}\n\n{table(('wait', 'count', 'all ms', 'mean ms'), rows)}"
 
 
 def _each(total: int | None, count: int) -> str:

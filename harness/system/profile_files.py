@@ -5,8 +5,8 @@ from __future__ import annotations
 import contextlib
 import gzip
 import subprocess
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from harness.base import process as child
@@ -16,7 +16,7 @@ from harness.base.java import java_path
 from harness.system.agent import WALL_INTERVAL_MS, start_agents, stop_agents
 from harness.system.jcmd import is_jvm, start_profiles, stop_profiles
 from harness.system.profile import ProcessProfile
-from harness.system.statements import DatabaseUse, difference, read_statements
+from harness.system.statements import DatabaseUse, DatabaseWait, difference, read_statements, read_waits
 from harness.system.system import StatementCommands
 
 # A recording of ten minutes takes some seconds to read.
@@ -60,10 +60,12 @@ class Profiler:
         self.unknown += start_profiles(self.pids, self.no_agent, self.folder, self.environment)
         for process, commands in self.databases.items():
             if commands.reset:
-                self._ask(process, commands, commands.reset, self._before(process))
-                self._before(process).unlink(missing_ok=True)
-            else:
-                self._ask(process, commands, commands.read, self._before(process))
+                printed = _before(self.folder / statements_name(process))
+                self._ask(process, commands, commands.reset, printed)
+                printed.unlink(missing_ok=True)
+            for path, argv, is_difference in self._tables(process, commands):
+                if is_difference:
+                    self._ask(process, commands, argv, _before(path))
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -74,17 +76,21 @@ class Profiler:
         recordings = {process: self.recording(process) for process in self.pids if process in started}
         self.unknown += stop_profiles(self.pids, recordings, self.environment)
         for process, commands in self.databases.items():
-            if process not in dict(self.unknown):
-                self._ask(process, commands, commands.read, self.folder / statements_name(process))
-                if not commands.reset:
-                    self._subtract(process)
+            for path, argv, is_difference in self._tables(process, commands):
+                if process not in dict(self.unknown):
+                    self._ask(process, commands, argv, path)
+                if is_difference:
+                    self._subtract(process, path)
 
-    def _before(self, process: str) -> Path:
-        return self.folder / f".statements-{process}.before"
+    def _tables(self, process: str, commands: StatementCommands) -> Iterator[tuple[Path, tuple[str, ...], bool]]:
+        """Yield the tables of a database: file, command, and whether its difference over the load counts."""
+        yield self.folder / statements_name(process), commands.read, not commands.reset
+        if commands.waits:
+            yield self.folder / waits_name(process), commands.waits, True
 
-    def _subtract(self, process: str) -> None:
-        """Replace the table at the end of the load by its difference from the one at the beginning."""
-        before, after = self._before(process), self.folder / statements_name(process)
+    def _subtract(self, process: str, after: Path) -> None:
+        """Replace a table at the end of the load by its difference from the one at the beginning."""
+        before = _before(after)
         if process not in dict(self.unknown):
             texts = (path.read_text(encoding="utf-8", errors="replace").splitlines() for path in (before, after))
             try:
@@ -156,14 +162,31 @@ def statements_name(process: str) -> str:
     return f"statements-{process}.tsv"
 
 
+def waits_name(process: str) -> str:
+    """Return the name of the file with the waits of a database."""
+    return f"waits-{process}.tsv"
+
+
+def _before(path: Path) -> Path:
+    """Return where a table of a database is from the beginning of the load to its end."""
+    return path.with_name(f".{path.name}.before")
+
+
 def databases(folder: Path) -> tuple[DatabaseUse, ...]:
     """Return the use of each database whose statements are in a folder; a file that is no such table is left out."""
     found = []
     for path in sorted(folder.glob(statements_name("*"))):
         process = path.stem.removeprefix("statements-")
         with contextlib.suppress(ValueError, OSError), path.open(encoding="utf-8", errors="replace") as lines:
-            found.append(read_statements(process, lines))
+            used = read_statements(process, lines)
+            found.append(replace(used, waits=_waits(folder / waits_name(process))))
     return tuple(found)
+
+
+def _waits(path: Path) -> tuple[DatabaseWait, ...]:
+    with contextlib.suppress(ValueError, OSError), path.open(encoding="utf-8", errors="replace") as lines:
+        return read_waits(lines)
+    return ()
 
 
 def flame_graphs(folder: Path, profile: ProcessProfile) -> tuple[str, ...]:

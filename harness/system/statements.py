@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from harness.base import units
 
-STATEMENTS_MOST = 10
+STATEMENTS_MOST = WAITS_MOST = 10
 # Of a longer statement the beginning and the end are shown.
 _CHARACTERS_MOST = 300
 _NEEDED = ("statement", "count", "total_ms")
@@ -42,13 +42,35 @@ class StatementUse:
 
 
 @dataclass(frozen=True)
+class DatabaseWait:
+    """What threads of the database waited for, such as row locks or a file: how often, and how long in all."""
+
+    name: str
+    count: int
+    total_ms: float
+
+
+@dataclass(frozen=True)
 class DatabaseUse:
-    """The statements that took most time, at most STATEMENTS_MOST; count and time are those of all statements."""
+    """The statements that took most time, at most STATEMENTS_MOST; count and time are those of all statements.
+
+    `waits` are the longest in all, at most WAITS_MOST; empty for a database that does not tell them.
+    """
 
     process: str
     count: int
     total_ms: float
     statements: tuple[StatementUse, ...]
+    waits: tuple[DatabaseWait, ...] = ()
+
+
+def read_waits(lines: Iterable[str]) -> tuple[DatabaseWait, ...]:
+    """Return the waits of a database from the output of its command; ValueError when it is not such a table."""
+    found = (
+        DatabaseWait(row["statement"], int(row["count"]), round(float(row["total_ms"]), 1)) for row in _rows(lines)
+    )
+    waited = sorted((wait for wait in found if wait.count), key=lambda wait: (-wait.total_ms, wait.name))
+    return tuple(waited[:WAITS_MOST])
 
 
 def read_statements(process: str, lines: Iterable[str]) -> DatabaseUse:

@@ -68,8 +68,9 @@ class Ready:
 class StatementCommands:
     """The commands that make a database forget its statements, and print them, with further environment variables.
 
-    Without `reset` a run prints them before and after the load, and takes the difference. `name` is that of a database
-    inside a process; "" for a process that is the database. There are none where `when` does not apply.
+    Without `reset` a run prints them before and after the load, and takes the difference; so it does with `waits`, the
+    command that prints what threads of the database waited for. `name` is that of a database inside a process; "" for a
+    process that is the database. There are none where `when` does not apply.
     """
 
     reset: tuple[str, ...]
@@ -77,6 +78,7 @@ class StatementCommands:
     environment: Mapping[str, str] = field(default_factory=dict, repr=False)
     name: str = ""
     when: str = ""
+    waits: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)

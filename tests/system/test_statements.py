@@ -6,7 +6,7 @@ import pytest
 
 from harness.report.profiles import database_text
 from harness.system.profile_files import Profiler, databases
-from harness.system.statements import DatabaseUse, StatementUse, read_statements
+from harness.system.statements import DatabaseUse, DatabaseWait, StatementUse, read_statements
 from harness.system.system import StatementCommands
 
 PRINTED = """\
@@ -66,6 +66,26 @@ def test_the_commands_of_a_database_run_before_and_after_the_load(tmp_path):
     assert profiler.unknown == []
     assert [use.statement for use in databases(folder)[0].statements] == ["B", "A"]
     assert [path.name for path in folder.iterdir()] == ["statements-till.tsv"]
+
+
+WAITS = "statement\tcount\ttotal_ms\nrow locks\t{}\t{}\nlog file\t{}\t1.5\ntables\t5\t70\n"
+
+
+def test_the_waits_of_a_database_are_those_of_the_load_and_the_longest_comes_first(tmp_path):
+    store, folder = tmp_path / "store", tmp_path / "system"
+    folder.mkdir()
+    store.write_text(WAITS.format(10, 400, 0))
+    waits = (sys.executable, "-c", f"print(open({str(store)!r}).read(), end='')")
+    quiet = (sys.executable, "-c", f"print({PRINTED!r}, end='')")
+    with Profiler({}, folder, {}, {"till": StatementCommands(quiet, quiet, waits=waits)}) as profiler:
+        store.write_text(WAITS.format(12, 900, 3))
+    assert profiler.unknown == []
+    (found,) = databases(folder)
+    # What was waited for before the load, or not at all during it, does not count.
+    assert found.waits == (DatabaseWait("row locks", 2, 500.0), DatabaseWait("log file", 3, 0.0))
+    assert "waited for in the whole load" in database_text(found, 3)
+    assert "| row locks | 2 | 500 | 250 |\n| log file | 3 | 0.00 | 0.00 |" in database_text(found, 3)
+    assert sorted(path.name for path in folder.iterdir()) == ["statements-till.tsv", "waits-till.tsv"]
 
 
 def test_a_command_that_fails_is_named_and_leaves_no_table(tmp_path):
