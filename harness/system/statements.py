@@ -111,6 +111,9 @@ def _rows(lines: Iterable[str]) -> list[dict[str, str]]:
     missing = [name for name in _NEEDED if name not in head]
     if missing:
         raise ValueError(f"its first line has no column {missing[0]}")
+    short = next((row for row in rows if len(row) < len(head)), None)
+    if short:
+        raise ValueError(f"a line has too few columns: {short[0][:40]}")
     return [dict(zip(head, row, strict=False)) for row in rows[1:]]
 
 

@@ -23,8 +23,10 @@ def main(port: int, order: str) -> int:
                 text = answer.read()
     except OSError as error:
         text = f"{_ERROR}{error.strerror or error}\n"
-    print(text or f"{_ERROR}no answer", end="")
-    return int(not text or text.startswith(_ERROR))
+    if not text.endswith("\n"):
+        text += f"\n{_ERROR}the answer ends early\n"
+    print(text, end="")
+    return int(text.splitlines()[-1].startswith(_ERROR))
 
 
 if __name__ == "__main__":

@@ -48,6 +48,11 @@ def test_another_output_is_no_table_of_statements(text):
         read_statements("till", text.splitlines())
 
 
+def test_a_table_that_ends_within_a_line_is_none():
+    with pytest.raises(ValueError, match="a line has too few columns: SELECT 1"):
+        read_statements("till", [*PRINTED.splitlines(), "SELECT 1\t4"])
+
+
 def test_the_report_has_executions_per_sample_and_rows_per_execution():
     text = database_text(read_statements("till", PRINTED.splitlines()), 3)
     assert "Statements: 6 in the whole load, 2.0 per sample of the load; together 82 ms." in text

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import socket
 import subprocess
 import sys
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -126,6 +128,24 @@ def test_a_killbill_that_does_not_answer_is_named_with_the_reason(tmp_path: Path
         pass
     ((name, why),) = profiler.unknown
     assert (name, why) == ("h2", "its statements cannot be read (code 1: error: Connection refused)")
+
+
+def test_half_a_table_of_a_killbill_that_dies_is_no_table(tmp_path: Path) -> None:
+    def answer_half() -> None:
+        for text in ("reset\n", "statement\tcount\ttotal_ms\nSELECT 1\t4"):
+            client, _ = server.accept()
+            with client:
+                client.recv(100)
+                client.sendall(text.encode())
+
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        thread = threading.Thread(target=answer_half)
+        thread.start()
+        with Profiler({}, tmp_path, {}, {"h2": commands(str(server.getsockname()[1]))}) as profiler:
+            pass
+        thread.join()
+    why = "its statements cannot be read (code 1: error: the answer ends early)"
+    assert (profiler.unknown, list(tmp_path.iterdir())) == ([("h2", why)], [])
 
 
 def test_only_a_killbill_with_h2_is_asked() -> None:
