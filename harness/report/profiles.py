@@ -12,6 +12,10 @@ from harness.report.tables import cell, table
 from harness.system.profile import JFR, SAMPLES_LEAST, ProcessProfile
 from harness.system.statements import DatabaseUse
 
+# Reading fewer rows without an index is what a database does with small tables.
+_ROWS_LEAST = 100
+_END_CHARACTERS = 60
+
 
 def profile_text(profile: ProcessProfile, folder: str) -> str:
     """Return the Markdown of one process; a part without events is one sentence or is left out.
@@ -88,7 +92,32 @@ def database_text(used: DatabaseUse, request_count: int) -> str:
     told = [(title, cells) for title, cells in columns if any(cells)]
     rows = zip(*(cells for _, cells in told), strict=True)
     statements = f"### {cell(used.process)}\n\n{text}\n\n{table([title for title, _ in told], rows)}"
-    return "\n\n".join(filter(None, [statements, _database_waits(used)]))
+    return "\n\n".join(filter(None, [statements, _without_index(used), _database_waits(used)]))
+
+
+def _without_index(used: DatabaseUse) -> str:
+    """Return the sentence that names the statements that read whole tables, unless these are known to be small."""
+    found = [
+        use
+        for use in used.statements
+        if use.count_without_index
+        and 2 * use.count_without_index >= use.count
+        and (use.rows_examined is None or use.rows_examined >= _ROWS_LEAST * use.count)
+    ]
+    if not found:
+        return ""
+    texts = []
+    for use in found:
+        rows = "" if use.rows_examined is None else f", {_each(use.rows_examined, use.count)} rows each"
+        texts.append(f"{cell(_ends(use.statement))} ({use.count_without_index} of {use.count} executions{rows})")
+    return f"Read without an index: {'; '.join(texts)}."
+
+
+def _ends(statement: str) -> str:
+    """Return beginning and end of a statement: these have its kind, and its tables and conditions."""
+    if len(statement) <= 2 * _END_CHARACTERS:
+        return statement
+    return f"{statement[:_END_CHARACTERS]} … {statement[-_END_CHARACTERS:]}"
 
 
 def _database_waits(used: DatabaseUse) -> str:

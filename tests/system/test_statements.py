@@ -60,6 +60,24 @@ def test_the_report_has_executions_per_sample_and_rows_per_execution():
     assert database_text(DatabaseUse("till", 0, 0.0, ()), 3) == "### till\n\nStatements: none."
 
 
+def test_statements_that_read_large_tables_without_an_index_are_named():
+    long = f"SELECT {', '.join(f'column_{number}' for number in range(20))} FROM payments WHERE account = ?"
+    rows = [
+        f"{long}\t10\t9\t4\t16580\t9",
+        "SELECT * FROM roles\t10\t8\t4\t30\t10",  # a small table
+        "SELECT * FROM cards WHERE id = ?\t10\t7\t4\t2000\t4",  # mostly with an index
+    ]
+    head = PRINTED.splitlines()[0].removesuffix("\tlock_ms")
+    text = database_text(read_statements("till", [head, *rows]), 3)
+    line = text.partition("Read without an index: ")[2]
+    assert line.startswith("SELECT column_0, column_1, ")
+    assert line.endswith("FROM payments WHERE account = ? (9 of 10 executions, 1658.0 rows each).")
+    # What H2 does not know is no reason to leave a statement out.
+    text = database_text(read_statements("h2", [head, "SELECT * FROM roles\t10\t8\t4\t\t10"]), 3)
+    assert text.endswith("Read without an index: SELECT \\* FROM roles (10 of 10 executions).")
+    assert "Read without an index" not in database_text(read_statements("till", PRINTED.splitlines()[:2]), 3)
+
+
 def test_the_commands_of_a_database_run_before_and_after_the_load(tmp_path):
     store = tmp_path / "store"
     reset = (sys.executable, "-c", f"open({str(store)!r}, 'w').write('statement\\tcount\\ttotal_ms\\nA\\t1\\t2\\n')")
