@@ -229,6 +229,8 @@ export NEWLINE := $(newline)
 quote = '$(subst $(newline),'"$$NEWLINE"',$(subst ','\'',$(1)))'
 # $(call option,users,$(USERS)) is --users='50', or nothing when the value is empty.
 option = $(if $(strip $(2)),--$(1)=$(call quote,$(2)))
+# $(call flag,name,value) is --name, unless the value is empty or says no.
+flag = $(if $(filter-out 0 no off false,$(2)),--$(1))
 # $(call path,-dash) is './-dash', which is not taken for an option.
 path = $(call quote,$(if $(filter -%,$(firstword $(1))),./)$(1))
 # $(call quoted,run-07_1 run-08_*) is 'run-07_1' 'run-08_*'.
@@ -250,9 +252,9 @@ $(error $(wrong): no such variable; $(near)make help VERB lists them; nothing wa
 endif
 
 # --html, unless HTML is empty or 0.
-html = $(if $(filter-out 0,$(HTML)),--html)
+html = $(call flag,html,$(HTML))
 # --sure, unless SURE is empty or 0.
-sure = $(if $(filter-out 0,$(SURE)),--sure)
+sure = $(call flag,sure,$(SURE))
 
 # Compile once and not in every worker, whatever the environment says, and keep the tree clean.
 pytest = PYTHONDONTWRITEBYTECODE= PYTHONPYCACHEPREFIX=$(CURDIR)/build/pycache .venv/bin/python -m pytest
@@ -295,7 +297,7 @@ help: ## list the targets
 
 init: ## make a plan of your JMX (or a small new plan) and offer the fixes that a run needs
 	@$(if $(call given,PLAN),$(python) scripts/init $(call option,plan,$(PLAN)) $(call option,jmx,$(JMX)) \
-	  $(if $(filter-out 0,$(FIX)),--fix) $(if $(filter-out 0,$(FORCE)),--force),echo 'give PLAN=shop JMX=path/to/shop.jmx' >&2; exit 2)
+	  $(call flag,fix,$(FIX)) $(call flag,force,$(FORCE)),echo 'give PLAN=shop JMX=path/to/shop.jmx' >&2; exit 2)
 
 check: ## lint a plan, run it once with one user, and print each request with its response
 	@$(python) scripts/check $(call option,plan,$(PLAN)) $(call option,env,$(ENV)) $(call option,target,$(TARGET)) \
@@ -318,7 +320,7 @@ run_options = $(call option,plan,$(PLAN)) $(call option,env,$(ENV)) $(call optio
   $(call option,p90,$(P90)) $(call option,average,$(AVERAGE)) $(call option,errors,$(ERRORS)) \
   $(call option,stop,$(STOP)) $(call option,properties,$(PROPERTIES)) $(call option,set,$(SET)) \
   $(call option,note,$(NOTE)) $(call option,s3,$(S3)) $(call option,remotes,$(REMOTES)) $(call option,keys,$(KEYS)) \
-  $(call option,jfr,$(JFR)) $(if $(filter-out 0,$(PROFILE)),--profile) $(if $(filter-out 0,$(TRACE)),--trace) \
+  $(call option,jfr,$(JFR)) $(call flag,profile,$(PROFILE)) $(call flag,trace,$(TRACE)) \
   $(followed_options) $(sure) \
   $(call option,reports,$(REPORTS))
 
@@ -335,8 +337,8 @@ sweep_options = $(call option,plan,$(PLAN)) $(call option,env,$(ENV)) $(call opt
   $(call option,port,$(PORT)) $(call option,goal,$(GOAL)) $(call option,p90,$(P90)) $(call option,average,$(AVERAGE)) \
   $(call option,errors,$(ERRORS)) $(call option,stop,$(STOP)) $(call option,set,$(SET)) \
   $(call option,warmup,$(WARMUP)) $(call option,resume,$(RESUME)) \
-  $(if $(filter-out 0,$(PROFILE)),--profile) $(call option,jfr,$(JFR)) \
-  $(if $(filter-out 0,$(FRESH)),--fresh) $(if $(filter 1,$(NEW)),--new) $(call option,note,$(NOTE)) \
+  $(call flag,profile,$(PROFILE)) $(call option,jfr,$(JFR)) \
+  $(call flag,fresh,$(FRESH)) $(if $(filter 1,$(NEW)),--new) $(call option,note,$(NOTE)) \
   $(followed_options) $(sure) $(call option,reports,$(REPORTS))
 
 # $(call refused,S3,why,recipe) is the recipe, or an error when that variable has a value, which would be ignored.
@@ -361,14 +363,14 @@ ab: ## is B worse than A? runs both alternately until it is sure: REPORTS/ab/<pl
 	@$(python) scripts/ab $(call option,a,$(A)) $(call option,b,$(B)) \
 	  $(call option,plan,$(PLAN)) $(call option,env,$(ENV)) $(call option,set,$(SET)) $(call option,users,$(USERS)) $(call option,rate,$(RATE)) \
 	  $(call option,ramp,$(RAMP)) $(call option,duration,$(DURATION)) $(call option,requests,$(REQUESTS)) \
-	  $(call option,max,$(MAX)) $(if $(strip $(RESUME)),--resume) $(if $(filter-out 0,$(PROFILE)),--profile) $(html) $(sure) $(followed_options) \
+	  $(call option,max,$(MAX)) $(call flag,resume,$(RESUME)) $(call flag,profile,$(PROFILE)) $(html) $(sure) $(followed_options) \
 	  $(call option,reports,$(REPORTS)/ab)
 
 tune: ## which settings matter? runs a designed experiment: REPORTS/tune/<plan>/tune-01.md
 	@$(python) scripts/tune $(call option,set,$(SET)) $(call option,metric,$(METRIC)) \
 	  $(call option,plan,$(PLAN)) $(call option,env,$(ENV)) $(call option,users,$(USERS)) $(call option,rate,$(RATE)) \
 	  $(call option,ramp,$(RAMP)) $(call option,duration,$(DURATION)) $(call option,requests,$(REQUESTS)) \
-	  $(call option,repeat,$(REPEAT)) $(call option,max,$(MAX)) $(if $(strip $(RESUME)),--resume) $(followed_options) \
+	  $(call option,repeat,$(REPEAT)) $(call option,max,$(MAX)) $(call flag,resume,$(RESUME)) $(followed_options) \
 	  $(call option,reports,$(REPORTS)/tune)
 
 system: ## start the system of PLAN and keep it running until Ctrl-C
@@ -400,13 +402,13 @@ compare: ## is NEW slower than BASE? writes REPORTS/<plan>/compare-<BASE>-<NEW>.
 	@$(if $(and $(strip $(BASE)),$(strip $(NEW))),$(python) aggregate.py compare --save $(call option,reports,$(REPORTS)) \
 	  --base $(call quoted,$(BASE)) --new $(call quoted,$(NEW)) $(call option,label,$(LABEL)) \
 	  $(foreach one,$(THRESHOLD),$(call option,threshold,$(one))) $(call option,plan,$(call given,PLAN)) \
-	  $(if $(strip $(ANYWAY)),--anyway) $(html) $(sure),echo \
+	  $(call flag,anyway,$(ANYWAY)) $(html) $(sure),echo \
 	  'give BASE=killbill-stripe/run-07_1 NEW=killbill-stripe/run-07_2' >&2; exit 2)
 
 release: ## the page of a release: sweep NEW against sweep BASE, as Markdown, HTML and for Confluence
 	@$(if $(and $(strip $(BASE)),$(strip $(NEW))),$(python) aggregate.py release $(call option,base,$(BASE)) \
 	  $(call option,new,$(NEW)) $(call option,long,$(LONG)) $(call option,template,$(TEMPLATE)) \
-	  $(if $(strip $(ANYWAY)),--anyway) $(call option,reports,$(REPORTS)),echo \
+	  $(call flag,anyway,$(ANYWAY)) $(call option,reports,$(REPORTS)),echo \
 	  'give BASE=folio-checkin/sweep-01 NEW=folio-checkin/sweep-02' >&2; exit 2)
 
 pin: ## compare every later run with RUN (AS=baseline), list the pins, or REMOVE one
@@ -430,13 +432,13 @@ site: ## write all reports as a static HTML site; open build/site/index.html
 comment: ## write RESULT of make ab into pull request PR: one comment, and the status of commit SHA
 	@$(if $(strip $(PR)),$(python) aggregate.py comment $(if $(strip $(RESULT)),$(call path,$(RESULT))) \
 	  $(call option,repo,$(REPO)) $(call option,pr,$(PR)) $(call option,sha,$(SHA)) $(call option,link,$(LINK)) \
-	  $(call option,context,$(CONTEXT)) $(if $(filter-out 0,$(DRY_RUN)),--dry-run),echo 'give PR=12' >&2; exit 2)
+	  $(call option,context,$(CONTEXT)) $(call flag,dry-run,$(DRY_RUN)),echo 'give PR=12' >&2; exit 2)
 
 ##@ Nightly
 
 nightly: ## run the loads of SUITE and compare them with earlier nightly runs: REPORTS/nightly/<date>.md
 	@$(python) scripts/nightly $(call option,suite,$(SUITE)) $(call option,s3,$(S3)) \
-	  $(if $(filter-out 0,$(DRY_RUN)),--dry-run) $(if $(strip $(RESUME)),--resume) $(html) $(sure) $(followed_options) \
+	  $(call flag,dry-run,$(DRY_RUN)) $(call flag,resume,$(RESUME)) $(html) $(sure) $(followed_options) \
 	  $(call option,reports,$(REPORTS)/nightly)
 
 accept: ## record an intended change of PLAN since the nightly run of SINCE, with a REASON
@@ -447,7 +449,7 @@ accept: ## record an intended change of PLAN since the nightly run of SINCE, wit
 
 notify: ## send a test message to [notify] of SUITE or ENV, or the message about RUN again
 	@$(python) aggregate.py notify $(if $(strip $(RUN)),$(call path,$(RUN))) $(call option,suite,$(SUITE)) \
-	  $(call option,env,$(call given,ENV)) $(if $(filter-out 0,$(DRY_RUN)),--dry-run) $(call option,reports,$(REPORTS))
+	  $(call option,env,$(call given,ENV)) $(call flag,dry-run,$(DRY_RUN)) $(call option,reports,$(REPORTS))
 
 ##@ Storage
 
@@ -455,11 +457,11 @@ stored = $(call quoted,$(RUN)) $(if $(strip $(S3)),$(call path,$(S3))) $(call op
 chosen = $(call option,plan,$(call given,PLAN)) $(call option,since,$(SINCE)) $(call option,last,$(LAST))
 
 push: ## upload RUN, or all runs, to S3=s3://bucket/prefix
-	@$(python) aggregate.py push $(if $(strip $(RUN)),,all) $(stored) $(if $(strip $(REPLACE)),--replace) \
+	@$(python) aggregate.py push $(if $(strip $(RUN)),,all) $(stored) $(call flag,replace,$(REPLACE)) \
 	  $(call option,reports,$(REPORTS))
 
 pull: ## download runs from S3=s3://bucket/prefix into REPORTS
-	@$(python) aggregate.py pull $(stored) $(chosen) $(if $(strip $(FIGURES_ONLY)),--figures-only) \
+	@$(python) aggregate.py pull $(stored) $(chosen) $(call flag,figures-only,$(FIGURES_ONLY)) \
 	  $(call option,reports,$(REPORTS))
 
 ls: ## list the runs in S3=s3://bucket/prefix
@@ -468,7 +470,7 @@ ls: ## list the runs in S3=s3://bucket/prefix
 ##@ Development
 
 setup: ## build .venv and the JMeter home; every other target does it when needed
-	@$(python) scripts/setup $(if $(filter-out 0,$(ALL)),--all)
+	@$(python) scripts/setup $(call flag,all,$(ALL))
 
 # pytest returns 5 for "no tests": correct when TESTS names files without tests of this kind, never for all tests.
 or_none = || { [ $$? = 5 ] && [ $(call quote,$(TESTS)) != tests ]; }

@@ -60,6 +60,24 @@ def test_sure_is_passed_to_every_measuring_command(target, variables):
         assert "--sure" not in make("-n", target, *variables, not_sure).stdout
 
 
+@pytest.mark.parametrize(
+    ("words", "flag"),
+    [
+        (("push", "REPLACE={}", "RUN=run-01_1"), "--replace"),
+        (("pull", "FIGURES_ONLY={}"), "--figures-only"),
+        (("compare", "ANYWAY={}", "BASE=a", "NEW=b"), "--anyway"),
+        (("ab", "RESUME={}", "A=a", "B=b"), "--resume"),
+        (("run", "PROFILE={}"), "--profile"),
+    ],
+)
+def test_a_switch_that_says_no_is_off(words, flag):
+    def line(value):
+        return make("-n", *(word.format(value) for word in words)).stdout
+
+    assert f" {flag} " in line("1")
+    assert [value for value in ("", "0", "no", "off", "false") if flag in line(value)] == []
+
+
 def test_make_passes_every_variable_with_its_quotes():
     line = make("-n", "run", "USERS=5", "TARGET=http://127.0.0.1:8080", "NOTE=it's $5 now").stdout
     assert "--users='5'" in line
