@@ -5,7 +5,9 @@ from __future__ import annotations
 import json
 import re
 import subprocess
+import sys
 from functools import cache
+from pathlib import Path
 from typing import Any
 
 import jsonschema
@@ -32,6 +34,15 @@ def steps() -> tuple[tuple[str, str], ...]:
 
 def arguments(instruction: str) -> list[str]:
     return [rest for word, rest in steps() if word == instruction]
+
+
+def test_hadolint_has_no_finding(tmp_path: Path) -> None:
+    hadolint = Path(sys.executable).with_name("hadolint")
+    found = subprocess.run([hadolint, ROOT / "Containerfile"], capture_output=True, text=True, check=False)
+    assert (found.returncode, found.stdout + found.stderr) == (0, "")
+    careless = tmp_path / "Containerfile"
+    careless.write_text("FROM debian:latest\n")
+    assert subprocess.run([hadolint, careless], capture_output=True, check=False).returncode == 1
 
 
 def test_every_stage_begins_with_a_pinned_image_or_an_earlier_stage() -> None:
