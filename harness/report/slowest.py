@@ -14,12 +14,12 @@ from harness.metrics.figures import LOAD
 from harness.metrics.tally import group_of
 from harness.report.tables import cell, table
 from harness.run.telemetry import HOST, UsageSeries
-from harness.system.meanwhile import longest_lock, most_frequent_wait, within
+from harness.system.meanwhile import longest_lock, unusual_wait, usual_waits, within
 from harness.system.profile import Events, lock_wait_ms, pause_ms
 
 SLOWEST_MOST = 20
 # Texts that only some runs have.
-_TITLES = {"trace_id": "trace id", "lock": "lock most waited for", "wait": "where most threads waited"}
+_TITLES = {"trace_id": "trace id", "lock": "lock most waited for", "wait": "where more threads waited than usual"}
 
 
 @dataclass(frozen=True)
@@ -29,7 +29,7 @@ class SlowSample:
     `at_s` is its start since the start of the load. `pause_ms` are the pauses of all garbage collections, `wait_ms` the
     lock waits of all threads; both are None without a profile. `host_cores` is the CPU that all processes used on
     average, None if not known. `trace_id` is empty unless the run was traced. `lock` is the one that threads waited for
-    longest, `wait` the place where most threads with work waited; both are empty without such a wait.
+    longest, `wait` the place where more threads with work waited than usual; both are empty without such a wait.
     """
 
     at_s: float
@@ -68,7 +68,9 @@ def explained(
     `events` are those of the profiled processes; None without a profile.
     """
     host = next((one for one in series if one.process == HOST), None)
+    usual: Mapping[str, float] = {}
     if events is not None:
+        usual = usual_waits(events)
         events = within(events, {second for sample in samples for second in _seconds(sample)})
     found = []
     for sample in samples:
@@ -85,7 +87,7 @@ def explained(
                 host_cores=_cores(host, seconds, origin_s) if host else None,
                 trace_id=sample.trace_id,
                 lock="" if events is None else longest_lock(events, seconds),
-                wait="" if events is None else most_frequent_wait(events, seconds),
+                wait="" if events is None else unusual_wait(events, seconds, usual),
             )
         )
     return tuple(found)

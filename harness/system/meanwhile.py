@@ -1,8 +1,8 @@
-"""What the JVMs of a system waited for most in some seconds: a lock, and a place where threads with work were."""
+"""What the JVMs of a system waited for in some seconds: a lock most of all, and a place more than usual."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import replace
 
 from harness.system.profile import Events, own_frame
@@ -25,14 +25,34 @@ def within(events: Mapping[str, Events], seconds: Collection[int]) -> Mapping[st
 
 def longest_lock(events: Mapping[str, Events], seconds: range) -> str:
     """Return the lock for which threads waited longest in all, and the method that waited; "" without a wait."""
-    return _largest(_lock_waits(events, seconds))[0]
+    totals = _sums(_lock_waits(events, seconds))
+    return min(totals, key=lambda name: (-totals[name], name), default="")
 
 
-def most_frequent_wait(events: Mapping[str, Events], seconds: range) -> str:
-    """Return the place where most threads with work waited, and how many on average; "" when hardly any did."""
-    name, total_ns = _largest(_thread_waits(events, seconds))
-    thread_count = total_ns / _NS_PER_S / len(seconds)
-    return f"{name}: {thread_count:.1f} threads" if thread_count >= _THREADS_LEAST else ""
+def usual_waits(events: Mapping[str, Events]) -> Mapping[str, float]:
+    """Return how many threads with work waited at each place on average, from the first recorded second to the last."""
+    seconds = [row.second for found in events.values() for row in found.rows.get("thread", ())]
+    if not seconds:
+        return {}
+    return _thread_counts(events, range(min(seconds), max(seconds) + 1))
+
+
+def unusual_wait(events: Mapping[str, Events], seconds: range, usual: Mapping[str, float]) -> str:
+    """Return the place at which most threads with work waited beyond the usual number; "" when hardly any did.
+
+    Threads that always wait at the same place explain no slow sample.
+    """
+    more = {name: count - usual.get(name, 0.0) for name, count in _thread_counts(events, seconds).items()}
+    name, excess = min(more.items(), key=lambda item: (-item[1], item[0]), default=("", 0.0))
+    if excess < _THREADS_LEAST:
+        return ""
+    before = usual.get(name, 0.0)
+    return f"{name}: {excess + before:.1f} threads, usually {before:.1f}"
+
+
+def _thread_counts(events: Mapping[str, Events], seconds: range) -> dict[str, float]:
+    counts = _sums(_thread_waits(events, seconds))
+    return {name: total_ns / _NS_PER_S / len(seconds) for name, total_ns in counts.items()}
 
 
 def _lock_waits(events: Mapping[str, Events], seconds: range) -> Iterator[tuple[str, int]]:
@@ -53,9 +73,8 @@ def _named(events: Mapping[str, Events], process: str, text: str) -> str:
     return f"{process}: {text}" if len(events) > 1 else text
 
 
-def _largest(values: Iterator[tuple[str, int]]) -> tuple[str, int]:
-    """Return the name with the largest sum, and the sum; ("", 0) without values."""
+def _sums(values: Iterable[tuple[str, int]]) -> dict[str, int]:
     sums: dict[str, int] = {}
     for name, value in values:
         sums[name] = sums.get(name, 0) + value
-    return min(sums.items(), key=lambda item: (-item[1], item[0]), default=("", 0))
+    return sums
