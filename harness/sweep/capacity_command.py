@@ -39,8 +39,8 @@ The search doubles the users until a level misses the goal, then halves the inte
 It then repeats both ends of the interval; when two runs disagree, a third one decides. A level is undecided when the
 95 % confidence interval of a time contains the goal, or a run is DOUBTFUL. An undecided level runs up to
 {unsure_runs} times; after that the search continues below it, and the result says so. Undecided first levels are
-decided by a higher level within the goal; two that stay undecided end a search without such a level. Each step is an ordinary run of
-the series, at most {most_runs} in total. The report is sweep-<series>.md.
+decided by a higher level within the goal; two that stay undecided end a search without such a level. Each step is an
+ordinary run of the series, at most {most_runs} in total. The report is sweep-<series>.md.
 
 exit codes: 0 success, also when the result is CANNOT TELL; 2 wrong use, nothing was measured; 3 a run is INVALID for
 another reason than the goal, with --sure also DOUBTFUL; 130 interrupted.
@@ -154,8 +154,8 @@ def _advice(load: LoadRecord) -> str:
     if load.duration_s is None or load.duration_s >= least_s:
         return ""
     return (
-        f"note: levels of {units.duration_text(load.duration_s)} are too short to be steady, so each will be DOUBTFUL and "
-        f"decide nothing; it takes {units.duration_text(least_s)} (LEVEL_DURATION)\n"
+        f"note: levels of {units.duration_text(load.duration_s)} are too short to be steady, so each will be DOUBTFUL "
+        f"and decide nothing; it takes {units.duration_text(least_s)} (LEVEL_DURATION)\n"
     )
 
 
