@@ -132,8 +132,12 @@ class _Search:
         high = f"{found.missed_users} {'not sure' if found.is_unsure else 'missed'}" if found.missed_users else ""
         known = "; ".join(part for part in (low, high) if part) or goal_text(self._goal)
         again = f" again (run {step.repeat})" if step.repeat > 1 else ""
-        advice = "" if record.runs else _advice(load_record(level_load(self._request, record, self._most)))
+        advice = "" if record.runs else _advice(self._load(record))
         return f"{advice}{record.id}: step {len(record.runs) + 1}, {units.plural(step.users, 'user')}{again} ({known})"
+
+    def _load(self, record: SweepRecord) -> LoadRecord:
+        """Return the load of the largest level."""
+        return load_record(level_load(self._request, record, self._most), self._request.plan.load)
 
     def is_broken(self, result: RunResult) -> bool:
         """Return whether a run has no samples; a run with errors only is a level above the limit."""
