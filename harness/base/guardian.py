@@ -15,7 +15,6 @@ import contextlib
 import json
 import os
 import re
-import secrets
 import shutil
 import signal
 import subprocess
@@ -48,12 +47,22 @@ _ENDED = "ended"
 
 
 class Guardian:
-    """Ends all processes started with its `environment` when it is closed or when the harness dies."""
+    """Ends all processes started with its `environment` when it is closed or when the harness dies.
+
+    Its process starts when the environment is first read or the first instruction is sent: a command that is refused
+    needs none.
+    """
 
     def __init__(self, owner_id: str | None = None) -> None:
-        self.owner_id = owner_id or f"{os.getpid()}-{_start_of(os.getpid())}-{secrets.token_hex(8)}"
+        self.owner_id = owner_id or f"{os.getpid()}-{_start_of(os.getpid())}-{os.urandom(8).hex()}"
         self._sent = b""
-        self._begin()
+        self._process: subprocess.Popen[bytes] | None = None
+        self._write_end = -1
+        self._is_closed = False
+
+    def _begin_once(self) -> None:
+        if self._process is None and not self._is_closed:
+            self._begin()
 
     def _begin(self) -> None:
         read_end, self._write_end = os.pipe()  # only the guardian inherits the read end
@@ -74,6 +83,7 @@ class Guardian:
     @property
     def environment(self) -> Mapping[str, str]:
         """Return the variables to add to a child's environment so that the guardian ends it."""
+        self._begin_once()
         return {OWNER_VARIABLE: self.owner_id}
 
     def remove_at_end(self, path: Path) -> None:
@@ -92,17 +102,19 @@ class Guardian:
         self._send(_MASKED, folder)
 
     def _send(self, command: str, what: Path | int, *values: str) -> None:
+        self._begin_once()
         message = json.dumps([command, str(what), *values]).encode() + b"\0"
         self._sent += message
         try:
             os.write(self._write_end, message)
         except BrokenPipeError:
-            self._process.wait()
+            if self._process:
+                self._process.wait()
             self.keep_up()
 
     def keep_up(self) -> None:
         """Start another guardian with the same instructions if this one died."""
-        code = self._process.poll()
+        code = self._process.poll() if self._process else None
         if code is None:
             return
         print(f"the guardian process ended (exit code {code}); starting another one", file=sys.stderr, flush=True)
@@ -112,7 +124,8 @@ class Guardian:
 
     def close(self) -> None:
         """End the owner's remaining processes and the guardian itself. Calling it again has no effect."""
-        if self._write_end < 0:
+        self._is_closed = True
+        if self._process is None or self._write_end < 0:
             return
         self.keep_up()
         os.close(self._write_end)

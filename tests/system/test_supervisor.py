@@ -316,7 +316,9 @@ def only_process_of(owner: str) -> psutil.Process:
     return owned_processes(owner)[0]
 
 
-@pytest.mark.parametrize("mode", ["good", pytest.param("stubborn", marks=pytest.mark.real), "scattering"])
+@pytest.mark.parametrize(
+    "mode", ["good", *(pytest.param(one, marks=pytest.mark.real) for one in ("stubborn", "scattering"))]
+)
 def test_kill_9_of_the_harness_leaves_no_process_and_no_work_folder(
     harness: Callable[[str], tuple[subprocess.Popen[str], str]], mode: str
 ) -> None:
@@ -352,6 +354,24 @@ def test_ctrl_c_while_the_system_starts_stops_everything(
     assert "KeyboardInterrupt" in errors
     assert not owned_processes(owner)
     assert not work.exists()
+
+
+def test_a_guardian_starts_with_its_first_instruction_and_not_again(tmp_path: Path) -> None:
+    def started() -> int:
+        return len(psutil.Process().children()) - before
+
+    before = len(psutil.Process().children())
+    (tmp_path / "left").touch()
+    with Guardian() as guardian:
+        guardian.keep_up()
+        assert started() == 0
+        guardian.remove_at_end(tmp_path / "left")
+        assert started() == 1
+        assert guardian.environment
+        assert started() == 1
+    assert (started(), list(tmp_path.iterdir())) == (0, [])
+    assert guardian.environment
+    assert started() == 0
 
 
 def test_a_guardian_ends_every_process_with_its_environment() -> None:
