@@ -37,22 +37,25 @@ IsKept = Callable[[bytes, int, int], bool]
 
 @dataclass(frozen=True)
 class _Finder:
-    """Finds one line of a secret. `plain` is slow: call `may_hold` first."""
+    """Finds one line of a secret. Its expression is slow, and takes some 10 ms to compile: call `may_hold` first.
 
+    `cores` are the letters of its base64.
+    """
+
+    line: str
     anchor: bytes
-    plain: re.Pattern[bytes]
-    base64: tuple[tuple[bytes, re.Pattern[bytes]], ...]
+    cores: tuple[tuple[bytes, str], ...]
 
     def may_hold(self, data: bytes | mmap) -> bool:
         """Return False for data without any spelling of the line: every unescaped spelling contains the anchor."""
-        return data.find(self.anchor) >= 0 or any(data.find(anchor) >= 0 for anchor, _ in self.base64)
+        return data.find(self.anchor) >= 0 or any(data.find(anchor) >= 0 for anchor, _ in self.cores)
 
     def replaced(self, data: bytes, mask: Mask, is_kept: IsKept) -> bytes:
         """Return the data with every spelling of the line masked."""
-        data = _replaced(self.plain, data, mask, is_kept, 0)
-        for anchor, expression in self.base64:
+        data = _replaced(_expression(self.line), data, mask, is_kept, 0)
+        for anchor, core in self.cores:
             if anchor in data:
-                data = _replaced(expression, data, mask, is_kept, 1)
+                data = _replaced(_in_base64(core), data, mask, is_kept, 1)
         return data
 
 
@@ -100,6 +103,12 @@ def _replaced(expression: re.Pattern[bytes], data: bytes, mask: Mask, is_kept: I
 
 @functools.cache
 def _finder(line: str) -> _Finder:
+    cores = [_base64_core(data, offset) for data in dict.fromkeys(_encoded(line)) for offset in _OFFSETS]
+    return _Finder(line, _anchor(line), tuple((_anchor(core), core) for core in cores))
+
+
+@functools.cache
+def _expression(line: str) -> re.Pattern[bytes]:
     # A log in another encoding contains ? for missing characters. The rest must be enough to recognise the line.
     is_ascii_enough = sum(character.isascii() for character in line) >= LEAST_LENGTH
     first, *others = (_of_character(character, is_ascii_enough) for character in line)
@@ -107,15 +116,14 @@ def _finder(line: str) -> _Finder:
     if is_number:
         first = tuple(rb"%s(?<![0-9]%s)(?<![0-9][.]%s)" % (one, one, one) if one.isdigit() else one for one in first)
     text = _sequence(first, others) + (b"(?![0-9]|[.][0-9])" if is_number else b"")
-    in_base64 = []
-    for data in dict.fromkeys(_encoded(line)):
-        for offset in _OFFSETS:
-            core = _base64_core(data, offset)
-            letters = [_of_base64(letter) for letter in core]
-            # The last letter contains bits of the following text.
-            expression = re.compile(_sequence(letters[0], letters[1:]) + rb"[A-Za-z0-9+/_-]?=?=?")
-            in_base64.append((_anchor(core), expression))
-    return _Finder(_anchor(line), re.compile(text), tuple(in_base64))
+    return re.compile(text)
+
+
+@functools.cache
+def _in_base64(core: str) -> re.Pattern[bytes]:
+    letters = [_of_base64(letter) for letter in core]
+    # The last letter contains bits of the following text.
+    return re.compile(_sequence(letters[0], letters[1:]) + rb"[A-Za-z0-9+/_-]?=?=?")
 
 
 def _anchor(text: str) -> bytes:
