@@ -18,7 +18,7 @@ from harness.live.scrapers import Scraper, seen_count, wait_s
 
 # A client that sends nothing ends after so long.
 _TIMEOUT_S = 10
-_POLL_S = 0.2
+_POLL_S = 0.05
 # Prometheus and what scrapes as it does send it; a person with a browser or curl is not waited for.
 _OF_SCRAPER = "X-Prometheus-Scrape-Timeout-Seconds"
 _LOCAL_HOSTS = ("127.0.0.1", "localhost", "[::1]")

@@ -19,6 +19,8 @@ from harness.live.page_address import LiveAddress
 # A viewer that is gone is noticed at the latest after so long.
 _BEAT_S = 5.0
 _END_S = 2.0
+# How long the end of a run waits at most for the thread of the server.
+_POLL_S = 0.05
 # Makes a message for a viewer from the number of the points that it has; `from` is the number of its first point.
 MessageOf = Callable[[int], Mapping[str, Any]]
 
@@ -40,7 +42,7 @@ class LiveServer:
         self.version = 0
         self.is_ended = False
         self._server = _Server(self)
-        self._thread = threading.Thread(target=self._server.serve_forever, name="live", daemon=True)
+        self._thread = threading.Thread(target=self._server.serve_forever, args=(_POLL_S,), name="live", daemon=True)
         self._thread.start()
 
     @property
