@@ -161,7 +161,8 @@ def functions_in(node: Node) -> Iterator[tuple[str, list[str]]]:
     """Yield (name, parameters) of each function in the texts of an element."""
     for element in node.element.iter():
         for text in (element.text or "", *element.attrib.values()):
-            yield from _functions(text)
+            if "${" in text:
+                yield from _functions(text)
 
 
 def _functions(text: str) -> Iterator[tuple[str, list[str]]]:
