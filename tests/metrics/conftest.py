@@ -1,12 +1,22 @@
 """The counter of large JTLs."""
 
+from collections.abc import Iterator
+
 import pytest
 
 from harness.base.java import java_context
 from harness.base.toolchain import ensure_counter
 from harness.metrics.counter_process import Program
+from harness.metrics.shared_counter import shared_counter
 
 
 @pytest.fixture(scope="session")
 def program() -> Program:
     return Program(java_context()["java"], ensure_counter())
+
+
+@pytest.fixture(scope="module")
+def one_process() -> Iterator[None]:
+    """Let the tests of a module share the counter's process: its start takes longer than most of them."""
+    with shared_counter():
+        yield

@@ -9,7 +9,6 @@ import pytest
 
 from harness.base.errors import UsageError
 from harness.metrics.counter import CsvFile, count_file
-from harness.metrics.shared_counter import shared_counter
 from harness.metrics.tally import Scope
 from tests.support.counting import COLUMNS, FEWER, HEAD, lines_of, plain, same
 
@@ -63,6 +62,8 @@ BAD_NUMBERS = (
     b"1.0",
 )  # fmt: skip
 TEARS = ("cut", "quote", "header", "other header", "nul", "mark", "blank", "latin", "number", "field", "crlf", "swap")
+
+pytestmark = pytest.mark.usefixtures("one_process")
 
 
 def quoted(text, delimiter):
@@ -167,7 +168,6 @@ def a_file(seed):
         for first, last in pairwise((0, 4, *range(16, 145, 16)))
     ],
 )
-@shared_counter()
 def test_a_randomly_damaged_file_and_its_window_are_counted_as_by_the_plain_reader(seeds, tmp_path, program):
     for seed in seeds:
         data = a_file(seed)
@@ -205,16 +205,15 @@ def test_a_window_reads_again_only_where_it_or_a_batch_begins_or_ends(tmp_path, 
     window = Scope(window_ms=(1_700_000_030_000, 1_700_000_130_000), batch_count=4, with_timeline=False)
     # Of the first batch, 30 to 55 s, and no JTL any more: nobody may look at it again.
     spoiled = data.replace(b"".join(rows[3500:5000]), len(b"".join(rows[3500:5000])) * b"?")
-    with shared_counter():
-        count_file(file, program, Scope(then_window=True), None, lambda *_: None, part_bytes=100_000)
-        path.write_bytes(spoiled)
-        os.utime(path, ns=(at_ns, at_ns))
-        tally, dropped = count_file(file, program, window, None, lambda *_: None, part_bytes=100_000)
-        same(tally, plain(data, window)[0])
-        assert dropped.count == 0
-        os.utime(path, ns=(at_ns, at_ns + 1_000_000_000))
-        changed, _ = count_file(file, program, window, None, lambda *_: None, part_bytes=100_000)
-        same(changed, plain(spoiled, window)[0])
+    count_file(file, program, Scope(then_window=True), None, lambda *_: None, part_bytes=100_000)
+    path.write_bytes(spoiled)
+    os.utime(path, ns=(at_ns, at_ns))
+    tally, dropped = count_file(file, program, window, None, lambda *_: None, part_bytes=100_000)
+    same(tally, plain(data, window)[0])
+    assert dropped.count == 0
+    os.utime(path, ns=(at_ns, at_ns + 1_000_000_000))
+    changed, _ = count_file(file, program, window, None, lambda *_: None, part_bytes=100_000)
+    same(changed, plain(spoiled, window)[0])
 
 
 @pytest.mark.real

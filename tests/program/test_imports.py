@@ -1,6 +1,7 @@
 """The packages in their order, and the modules that may act: read from the source of the package."""
 
 import ast
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -167,19 +168,34 @@ def sources() -> dict[str, Source]:
 
 
 def source_of(path: Path) -> Source:
+    text = path.read_text(encoding="utf-8")
+    module = ast.parse(text)
     found = set()
-    reads_clock = False
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+    for node in statements_in(module):
         if isinstance(node, ast.Import):
             found |= {alias.name for alias in node.names}
         elif isinstance(node, ast.ImportFrom) and node.module:
             for alias in node.names:
                 name = f"{node.module}.{alias.name}"
                 found.add(name if is_module(name) else node.module)
-        elif isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name | ast.Attribute):
+    return Source(frozenset(found), any(f".{name}" in text for _, name in CLOCKS) and reads_clock(module))
+
+
+def statements_in(node: ast.AST) -> Iterator[ast.AST]:
+    """Yield all statements below a node: they are in statements, and never in the many expressions."""
+    for child in ast.iter_child_nodes(node):
+        if isinstance(child, ast.stmt | ast.excepthandler | ast.match_case):
+            yield child
+            yield from statements_in(child)
+
+
+def reads_clock(module: ast.Module) -> bool:
+    for node in ast.walk(module):
+        if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name | ast.Attribute):
             owner = node.value.id if isinstance(node.value, ast.Name) else node.value.attr
-            reads_clock |= (owner, node.attr) in CLOCKS
-    return Source(frozenset(found), reads_clock)
+            if (owner, node.attr) in CLOCKS:
+                return True
+    return False
 
 
 def package_of(module: str) -> str | None:
