@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import contextlib
+import gc
 import http.server
 import importlib
 import os
 import subprocess
 import sys
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from pathlib import Path
 
 import pytest
@@ -65,20 +66,29 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     items.sort(key=lambda item: rank.get(item.path, len(rank)))
 
 
-def pytest_collection(session: pytest.Session) -> None:
+@pytest.hookimpl(wrapper=True)
+def pytest_collection(session: pytest.Session) -> Generator[None, object, object]:
+    """Collect without looking for garbage, which takes a quarter of the time: what is imported is none."""
+    gc.disable()
+    try:
+        import_all(session)
+        return (yield)
+    finally:
+        gc.freeze()
+        gc.set_threshold(20_000, 20, 20)  # tests leave few cycles behind
+        gc.enable()
+
+
+def import_all(session: pytest.Session) -> None:
     """Import all modules of tests, each worker from another one on.
 
     In a fresh clone nothing is compiled. So each worker compiles another part, and not all of them everything.
     """
     worker, count = os.environ.get("PYTEST_XDIST_WORKER"), int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1"))
     tests = Path(__file__).parent
-    if (
-        not worker
-        or session.config.option.markexpr
-        or [Path(name).resolve() for name in session.config.args] != [tests]
-    ):
+    if not worker or [Path(name).resolve() for name in session.config.args] != [tests]:
         return
-    paths = sorted(tests.rglob("test_*.py"))
+    paths = sorted(path for path in tests.rglob("test_*.py") if not _is_left_out(path, session.config))
     first = len(paths) * int(worker.removeprefix("gw")) // count
     for path in paths[first:] + paths[:first]:
         with contextlib.suppress(Exception, pytest.skip.Exception):  # the collection reports it
@@ -87,8 +97,13 @@ def pytest_collection(session: pytest.Session) -> None:
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
     """Import no module whose tests are all `real` where these are left out: boto3 and others take long to load."""
-    is_left_out = config.option.markexpr == "not real" and collection_path.suffix == ".py"
-    return (is_left_out and "\npytestmark = pytest.mark.real\n" in collection_path.read_text()) or None
+    return _is_left_out(collection_path, config) or None
+
+
+def _is_left_out(path: Path, config: pytest.Config) -> bool:
+    if config.option.markexpr != "not real" or path.suffix != ".py":
+        return False
+    return "\npytestmark = pytest.mark.real\n" in path.read_text()
 
 
 @pytest.fixture
@@ -132,11 +147,11 @@ def _quick_starts() -> Iterator[None]:
 
 
 @pytest.fixture(autouse=True, scope="session")
-def _set_up() -> None:
+def _set_up(pytestconfig: pytest.Config) -> None:
     """Compile what a run needs before the first test: the messages of the one-time set-up belong to no test."""
     agent = toolchain.ensure_agent()
     toolchain.ensure_counter()
-    if (toolchain.BUILD / "jmeter").is_dir():
+    if (toolchain.BUILD / "jmeter").is_dir() and pytestconfig.option.markexpr != "not real":
         store_class_data(toolchain.ensure_jmeter(), agent, jmeter_java_version())
 
 

@@ -8,7 +8,6 @@ import subprocess
 from datetime import date, timedelta
 from pathlib import Path
 
-import boto3
 import psutil
 import pytest
 from junitparser import JUnitXml
@@ -321,6 +320,8 @@ def test_a_slower_nightly_run_warns_and_the_next_one_fails(finished, home, tmp_p
 
 @pytest.mark.real
 def test_a_nightly_run_downloads_earlier_metrics_uploads_its_runs_and_survives_a_lost_storage(finished, tmp_path):
+    import boto3  # deferred: it takes long to load
+
     asked = ("--s3", "s3://kept/load")
     with moto_server() as address:
         access = {**ENVIRONMENT, "AWS_ENDPOINT_URL": address}

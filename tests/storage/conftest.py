@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-import boto3
 import pytest
 
 from harness.storage.s3 import Storage, open_storage
@@ -22,6 +21,8 @@ def server() -> Iterator[str]:
 @pytest.fixture(scope="session")
 def beside(server: str) -> Any:
     """A client of the server itself, past the proxy."""
+    import boto3  # deferred: it takes long to load
+
     keys = {name.lower(): ENVIRONMENT[name] for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY")}
     return boto3.client("s3", endpoint_url=server, region_name="us-east-1", **keys)
 

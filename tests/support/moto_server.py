@@ -14,8 +14,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from unittest import mock
 
-import botocore.session
-
 # Keys that moto takes as it takes any; nothing of the machine's own settings reaches a test.
 ENVIRONMENT = {
     "AWS_ACCESS_KEY_ID": "testing",
@@ -32,6 +30,8 @@ def moto_server() -> Iterator[str]:
 
     Meanwhile all sessions of boto3 share what they load: reading its models is half of the time that a client takes.
     """
+    import botocore.session  # deferred: the keys alone need no boto3, which takes long to load
+
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
