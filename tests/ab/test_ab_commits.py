@@ -1,6 +1,5 @@
 """Commits as sides of scripts/ab: built once, refused when their traffic differs."""
 
-import sys
 from pathlib import Path
 
 import pytest
@@ -14,14 +13,14 @@ from tests.support.fake_runs import calls
 def repository(home):
     """The home as a repository whose first commit is tagged v1; its profile builds a commit with a command."""
     profile = home / "env" / "local.toml"
-    building = "import pathlib; pathlib.Path('built').write_text('yes')"
-    profile.write_text(f'build = ["{sys.executable}", "-c", "{building}"]\n{profile.read_text()}')
+    profile.write_text(f'build = ["sh", "-c", "printf yes > built"]\n{profile.read_text()}')
     git(home, "init", "-q")
     commit(home, "First")
     git(home, "tag", "v1")
     return home
 
 
+@pytest.mark.real
 def test_a_commit_is_run_with_its_own_files_and_built_once(ab, repository, tmp_path):
     system = repository / "systems" / "tiny" / "system.toml"
     system.write_text(system.read_text().replace("A file server", "Another file server"))
@@ -42,6 +41,7 @@ def test_a_commit_is_run_with_its_own_files_and_built_once(ab, repository, tmp_p
     assert not (a / "built").exists()  # it is not built again
 
 
+@pytest.mark.real
 def test_the_working_copy_is_the_last_commit_unless_it_has_changes(ab, repository, tmp_path):
     with pytest.raises(UsageError, match="A=HEAD and B=local are the same"):
         ab("--a=HEAD", "--b=local")
@@ -60,6 +60,7 @@ def test_commits_with_different_plans_are_refused(ab, repository, tmp_path):
     assert calls(tmp_path) == []
 
 
+@pytest.mark.real
 def test_commits_with_different_test_data_are_refused(ab, repository, tmp_path):
     jmx = repository / "plans" / "tiny.jmx"
     element = (
@@ -98,6 +99,7 @@ def test_a_commit_without_the_plan_or_the_profile_is_refused_in_one_line(ab, rep
     assert calls(tmp_path) == []
 
 
+@pytest.mark.real
 def test_a_branch_that_moved_is_another_side_and_is_not_resumed(ab, repository, tmp_path):
     assert ab("--a=v1", "--b=HEAD delay_ms=20") == 1
     record = tmp_path / "ab" / "tiny" / "ab-01.json"
@@ -117,7 +119,7 @@ def test_a_branch_that_moved_is_another_side_and_is_not_resumed(ab, repository, 
 @pytest.mark.parametrize(
     ("old", "new", "message"),
     [
-        ("write_text('yes')", "write_text('yes', 'no', 'x', 1, 2)", r"B=HEAD does not build: .* ended with code 1"),
+        ("printf yes", "exit 1; printf yes", r"B=HEAD does not build: .* ended with code 1"),
         ('["', '["/nowhere/', r"B=HEAD does not build: .* cannot start /nowhere/"),
     ],
 )

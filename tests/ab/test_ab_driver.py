@@ -50,6 +50,7 @@ def test_sides_that_do_not_differ_are_ok_within_a_bound(ab, tmp_path):
     )
 
 
+@pytest.mark.real
 def test_a_faster_side_is_improved_and_the_step_summary_of_a_workflow_links_the_report_as_one_file(
     ab, tmp_path, monkeypatch, capsys
 ):
@@ -70,6 +71,7 @@ def test_a_faster_side_is_improved_and_the_step_summary_of_a_workflow_links_the_
     assert "summary.md: the summary cannot be written (Is a directory); the report is" in capsys.readouterr().out
 
 
+@pytest.mark.real
 def test_a_pair_that_did_not_measure_the_system_does_not_count_and_another_one_follows(ab, tmp_path):
     assert ab(*SIDES, behaviour={"3": "doubt"}) == 1
     record = record_of(tmp_path)
@@ -93,6 +95,7 @@ def test_a_side_that_does_not_run_ends_the_test(ab, tmp_path, behaviour, headlin
     assert len(calls(tmp_path)) == max(map(int, behaviour)) + ("4" in behaviour)
 
 
+@pytest.mark.real
 def test_an_interrupted_test_writes_its_report_and_is_resumed_with_a_new_pair(ab, tmp_path, capsys):
     def interrupt():
         wait_for(lambda: (tmp_path / "fakes" / "waits").exists())
@@ -126,6 +129,7 @@ def test_the_budget_ends_a_test_after_the_last_pair_that_fits(ab, tmp_path, monk
     assert record["headline"] == "CANNOT TELL: the budget of 6 min is used up."
 
 
+@pytest.mark.real
 def test_profile_and_the_receiver_of_otlp_are_those_of_both_sides(ab, tmp_path):
     assert ab(*SIDES, "--profile", "--otlp=http://127.0.0.1:4318") == 1
     assert {(call["profile"], call["otlp"]) for call in calls(tmp_path)} == {(True, "http://127.0.0.1:4318")}

@@ -63,6 +63,7 @@ def test_a_test_whose_run_was_deleted_keeps_its_report_and_is_not_resumed(ab, tm
     assert page_of(tmp_path) == before
 
 
+@pytest.mark.real
 def test_a_run_that_left_nothing_is_rendered_again_with_its_problem(ab, tmp_path):
     assert ab(*SIDES, behaviour={"3": "fail", "4": "fail"}) == 3
     before = page_of(tmp_path)
@@ -95,6 +96,7 @@ def test_an_unknown_name_lists_the_tests(tmp_path):
         again(tmp_path, "ab-01")
 
 
+@pytest.mark.real
 def test_a_test_is_in_the_summary_of_all_reports_and_in_that_of_its_runs(ab, tmp_path):
     (tmp_path / SUMMARY_NAME).touch()
     assert ab(*SIDES) == 1

@@ -30,6 +30,7 @@ def test_the_interval_is_that_of_students_t_at_the_level_of_the_look():
     assert found.low_ratio == pytest.approx(math.exp(0.02 - 6.60 * error) - 1, rel=0.05)
 
 
+@pytest.mark.real
 def test_the_p_value_is_that_of_the_paired_t_test_of_scipy():
     from scipy.stats import ttest_1samp
 

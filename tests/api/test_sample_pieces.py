@@ -93,6 +93,7 @@ LINES = st.one_of(ROWS, ROWS, CHANGED, SHORT, st.sampled_from([HEADER, *OTHER_HE
     st.integers(0, 3),
     st.integers(1, 9),
 )
+@pytest.mark.real
 def test_both_readers_return_the_same_rows_or_the_same_error(header, lines, newline, torn_bytes, line_limit):
     text = newline.join([*([header] if header else []), *lines]) + newline
     data = text.encode("utf-8", errors="surrogateescape")[: -torn_bytes or None]
@@ -133,6 +134,7 @@ def test_only_the_lines_that_are_not_ordinary_are_read_one_by_one(monkeypatch):
     assert sum(read) <= 4
 
 
+@pytest.mark.real
 def test_packed_files_and_chunks_have_the_same_rows(tmp_path):
     lines = [ROW.format(n=n) for n in range(40)]
     lines[7] = lines[7].replace("true,", 'false,"no\nmore"')

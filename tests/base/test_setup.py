@@ -186,6 +186,7 @@ def test_an_environment_with_all_pinned_versions_needs_no_installation(tmp_path)
     assert not is_installed(wanted, tmp_path)
 
 
+@pytest.mark.real
 def test_the_first_zst_file_installs_zstandard_with_a_progress_line(clone, tmp_path):
     clone(uv=ZSTD_UV).communicate(timeout=30)
     code = (

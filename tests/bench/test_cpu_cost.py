@@ -8,6 +8,8 @@ import pytest
 
 from bench.cpu_cost import cpu_cost
 
+pytestmark = pytest.mark.real
+
 
 def test_the_interval_is_that_of_a_paired_t_test_of_the_logarithms() -> None:
     from scipy import stats  # here, because each worker that collects the tests would load it

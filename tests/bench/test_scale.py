@@ -74,6 +74,7 @@ def test_time_stamps_are_moved_and_nothing_else():
     assert moved(lines, 0) is lines
 
 
+@pytest.mark.real
 def test_files_of_many_labels_and_many_seconds_contain_what_they_say(tmp_path):
     labels = many_labels(tmp_path / "labels.jtl", 30, 4)
     assert counted(labels.path) == truth_of(labels)

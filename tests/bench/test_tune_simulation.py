@@ -12,6 +12,7 @@ def test_of_experiments_without_an_effect_one_in_twenty_reports_one(drift):
     assert found.false <= 20 / 200
 
 
+@pytest.mark.real
 def test_two_rounds_of_eight_combinations_find_an_effect_of_10_percent():
     found = simulated(Scene((2, 2, 2), main=-0.10), 100, seed=1)
     assert found.main >= 0.90

@@ -100,6 +100,13 @@ GROWING_SHAPES = {
 }  # fmt: skip
 
 
+def shapes(found, quick):
+    """Return the parameters of a simulation: `make test-fast` simulates one shape."""
+    return pytest.mark.parametrize(
+        "name", [name if name == quick else pytest.param(name, marks=pytest.mark.real) for name in found]
+    )
+
+
 def claimed_ratio(shape, neighbour_count=0):
     """Return the share of simulated series that are said to grow, each in a run with so many steady ones."""
     found = 0
@@ -111,16 +118,17 @@ def claimed_ratio(shape, neighbour_count=0):
     return found / COUNT
 
 
-@pytest.mark.parametrize("name", STEADY_SHAPES)
+@shapes(STEADY_SHAPES, "warm-up, a tenth")
 def test_what_does_not_leak_is_seldom_said_to_grow(name):
     assert claimed_ratio(STEADY_SHAPES[name]) <= FALSE_MOST
 
 
-@pytest.mark.parametrize("name", GROWING_SHAPES)
+@shapes(GROWING_SHAPES, "line of small steps")
 def test_a_leak_is_found_among_the_other_resources_of_a_run(name):
     assert claimed_ratio(GROWING_SHAPES[name], neighbour_count=3) >= 0.9
 
 
+@pytest.mark.real
 def test_of_runs_with_many_resources_few_claim_any_growth():
     claimed = 0
     for seed in range(COUNT // 4):

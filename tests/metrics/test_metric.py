@@ -60,19 +60,23 @@ def outputs(tmp_path_factory):
 
 
 @pytest.mark.parametrize("part", SHOWN)
+@pytest.mark.real
 def test_one_entry_in_the_list_adds_a_metric_everywhere(outputs, part):
     assert SHOWN[part] in outputs[part]
 
 
 @pytest.mark.parametrize("part", SHOWN_OF_RECEIVED)
+@pytest.mark.real
 def test_a_metric_that_is_no_response_time_is_shown_too(outputs, part):
     assert SHOWN_OF_RECEIVED[part] in outputs[part]
 
 
+@pytest.mark.real
 def test_every_output_is_checked(outputs):
     assert outputs.keys() == SHOWN.keys()
 
 
+@pytest.mark.real
 def test_the_json_of_a_run_with_an_added_goal_is_valid_against_the_schema(outputs):
     jsonschema.Draft202012Validator(json.loads(outputs["schema"])).validate(json.loads(outputs["run JSON"]))
 

@@ -66,6 +66,7 @@ def chat(monkeypatch: pytest.MonkeyPatch) -> Iterator[Chat]:
         yield server
 
 
+@pytest.mark.real
 def test_a_nightly_run_reports_a_failure_and_that_it_is_over_and_not_that_all_is_well(nightly, chat, tmp_path, capsys):
     assert nightly(behaviour={"1": "fail"}) == 3
     (text,) = chat.texts
@@ -85,6 +86,7 @@ def test_a_nightly_run_reports_a_failure_and_that_it_is_over_and_not_that_all_is
     assert list((tmp_path / "reports" / "nightly").glob("20*-3.md"))
 
 
+@pytest.mark.real
 def test_a_message_that_is_not_delivered_changes_no_verdict_and_the_report_says_so(
     nightly, monkeypatch, tmp_path, capsys
 ):
@@ -116,6 +118,7 @@ def test_a_wrong_table_is_refused_before_anything_starts(nightly, tmp_path):
     assert not (tmp_path / "reports").exists()
 
 
+@pytest.mark.real
 def test_an_ab_test_reports_what_is_worse_and_its_message_can_be_sent_again(call, chat, home, tmp_path, capsys):
     profile = home / "env" / "local.toml"
     profile.write_text(f'{profile.read_text()}{NOTIFY}link = "https://perf.example/{{report}}.html"\n')

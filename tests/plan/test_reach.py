@@ -290,7 +290,13 @@ def test_a_request_without_host_port_or_scheme_needs_the_defaults_of_the_target(
     assert "uses http, not https" in told
 
 
-@pytest.mark.parametrize("name", sorted(path.stem for path in (ROOT / "plans").glob("*.toml")))
+@pytest.mark.parametrize(
+    "name",
+    [
+        name if name == "lb-nginx" else pytest.param(name, marks=pytest.mark.real)
+        for name in sorted(path.stem for path in (ROOT / "plans").glob("*.toml"))
+    ],
+)
 def test_every_plan_of_the_project_may_run(name, monkeypatch):
     for secret in ("FOLIO_TENANT", "FOLIO_USERNAME", "FOLIO_PASSWORD"):
         monkeypatch.setenv(secret, "opensesame")

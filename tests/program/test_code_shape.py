@@ -3,6 +3,8 @@
 import ast
 from collections.abc import Iterator
 
+import pytest
+
 from tests.conftest import LONGEST
 from tests.support.paths import ROOT
 
@@ -25,6 +27,7 @@ def functions_in(node: ast.AST) -> Iterator[ast.FunctionDef | ast.AsyncFunctionD
             yield from functions_in(child)
 
 
+@pytest.mark.real
 def test_no_function_is_long_or_takes_many_parameters():
     found = set()
     for path in [*(ROOT / "harness").rglob("*.py"), *(ROOT / "bench").rglob("*.py")]:

@@ -195,6 +195,7 @@ def test_every_pod_is_an_ordinary_user_with_a_read_only_root_and_limits() -> Non
             assert {mount["name"] for mount in container["volumeMounts"]} <= volumes
 
 
+@pytest.mark.real
 def test_the_controller_names_every_generator_and_the_commands_exist() -> None:
     (service,) = [one for one in documents() if one["kind"] == "Service"]
     (generators,) = [one for one in documents() if one["kind"] == "StatefulSet"]

@@ -215,6 +215,7 @@ def test_a_program_that_another_python_starts_has_the_packages_of_venv(tmp_path)
     assert "| Pay | 1 |" in done.stdout, done.stderr
 
 
+@pytest.mark.real
 def test_where_python_may_not_write_bytecode_it_is_kept_in_build_and_not_in_the_checkout(tmp_path):
     for name in ("harness", "aggregate.py", "requirements.txt"):
         copy = shutil.copytree if (ROOT / name).is_dir() else shutil.copy

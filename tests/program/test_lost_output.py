@@ -32,6 +32,7 @@ def test_a_table_into_a_closed_pipe_ends_quietly(table_command):
     assert process.wait(timeout=30) == 0
 
 
+@pytest.mark.real
 def test_no_further_table_is_computed_after_the_pipe_is_closed(table_command, tmp_path):
     big = tmp_path / "later.fifo"
     os.mkfifo(big)  # nobody writes: whoever reads it waits for ever
@@ -48,6 +49,7 @@ def test_a_table_that_cannot_be_written_is_an_error_in_one_line(table_command):
     assert done.stderr == "aggregate.py: not all of the output could be written (No space left on device)\n"
 
 
+@pytest.mark.real
 def test_help_that_cannot_be_written_is_an_error():
     with Path("/dev/full").open("w") as full:
         done = subprocess.run([ROOT / "scripts" / "run", "--help"], stdout=full, stderr=subprocess.PIPE, check=False)

@@ -161,7 +161,9 @@ def help_of(*words: str) -> str:
     ).stdout  # fmt: skip
 
 
-@pytest.mark.parametrize("target", TAKES)
+@pytest.mark.parametrize(
+    "target", [target if target == QUICK else pytest.param(target, marks=pytest.mark.real) for target in TAKES]
+)
 def test_help_of_a_target_explains_each_of_its_variables_and_starts_nothing(target):
     text = help_of("help", target)
     assert (

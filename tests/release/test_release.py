@@ -110,6 +110,7 @@ def test_a_set_up_that_differs_is_in_the_appendix_and_a_recommendation(shop):
     assert "The set-up differs (profile" in section(shop[1], "Recommendations")
 
 
+@pytest.mark.real
 def test_notes_survive_and_the_same_sweeps_give_the_same_bytes(shop):
     page = shop[0] / "release-sweep-01-sweep-02.md"
     before = page.read_text()
@@ -131,6 +132,7 @@ def calm(tmp_path_factory):
     return (reports / "tiny" / "release-sweep-01-sweep-02.md").read_text()
 
 
+@pytest.mark.real
 def test_without_a_change_nothing_is_slower_and_nothing_is_recommended_for_it(calm):
     verdicts = {row[at] for row in rows_of(calm, "Labels")[1:] for at in (5, 9)}
     assert verdicts <= {"OK", "CANNOT TELL"}
@@ -206,6 +208,7 @@ def test_the_page_is_in_the_summary_of_all_runs(shop):
     assert "[tiny/release-sweep-01-sweep-02]" in summary or "(tiny/release-sweep-01-sweep-02.md)" in summary
 
 
+@pytest.mark.real
 def test_what_grows_in_the_long_run_is_named_and_leads_to_a_recommendation(shop, tmp_path):
     leak = {
         "process": "shop", "resource": "heap_after_gc_bytes", "point_count": 60, "first": 1e8, "last": 2e8,
@@ -247,6 +250,7 @@ def test_slopes_and_forecast_of_the_long_run_are_on_the_page_and_a_recommendatio
     assert "| shop | heap after GC, MB | 100 | 110 | 4.1 | 3.2 to 5 | **grows** | 1200 | 11 days (9-14) |" in long
 
 
+@pytest.mark.real
 def test_a_long_run_without_slopes_says_why(shop, tmp_path):
     reports = tmp_path / "reports"
     shutil.copytree(shop[0].parent, reports)

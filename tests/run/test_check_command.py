@@ -69,6 +69,7 @@ def test_a_page_that_cannot_be_written_is_refused_before_anything_starts(check, 
     assert "not a file in an existing folder" in done.stderr
 
 
+@pytest.mark.real
 def test_a_pass_that_does_not_end_shows_its_requests_and_names_the_one_that_it_waited_for(check, target, tmp_path):
     page = tmp_path / "check.html"
     # JMeter must have asked for Slow by then, on a busy machine as well.
@@ -84,6 +85,7 @@ def test_a_pass_that_does_not_end_shows_its_requests_and_names_the_one_that_it_w
     assert "the pass did not end within 4 s: Slow (Users 1-1) had not ended" in page.read_text()
 
 
+@pytest.mark.real
 def test_a_pass_that_is_interrupted_shows_its_requests(home, target, tmp_path):
     (home / "plans" / "tiny.jmx").write_text(jmx(request(name="Page") + request(name="Slow")))
     places = ("--home", str(home), "--build", str(tmp_path / "build"))

@@ -217,9 +217,8 @@ def test_a_jmeter_that_hangs_is_stopped_and_the_run_is_invalid(run, home, target
     assert processes_of(tmp_path) == []
 
 
-@pytest.mark.parametrize(
-    "number", [signal.SIGINT, *(pytest.param(one, marks=pytest.mark.real) for one in (signal.SIGTERM, signal.SIGHUP))]
-)
+@pytest.mark.real
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 def test_an_interrupt_keeps_the_samples_and_marks_the_report(start_run, target, tmp_path, number):
     process = start_run("--target", target, "--duration", "60")
     samples_under_way(tmp_path)
@@ -302,8 +301,9 @@ def test_a_system_that_never_gets_ready_shows_its_log_and_ends_with_3(run, home,
     assert f"before the system was ready; see {os.path.relpath(kept)}\n" in done.stderr
 
 
+@pytest.mark.real
 def test_properties_of_the_command_line_are_in_run_json_and_in_the_report(run, tmp_path):
-    done = run("--properties", "httpclient4.retrycount=1 api_token=hunter2hunter2")
+    done = run("--duration", "1", "--properties", "httpclient4.retrycount=1 api_token=hunter2hunter2")
     assert done.returncode == 0, done.stdout + done.stderr
     facts = run_json(tmp_path / "reports")
     assert facts["properties"]["httpclient4.retrycount"] == "1"
@@ -311,7 +311,7 @@ def test_properties_of_the_command_line_are_in_run_json_and_in_the_report(run, t
         "•••",
         ["httpclient4.retrycount", "api_token"],
     )
-    assert facts["command"] == "make run PLAN=tiny PROPERTIES='httpclient4.retrycount=1 api_token=•••'"
+    assert facts["command"] == "make run PLAN=tiny DURATION=1 PROPERTIES='httpclient4.retrycount=1 api_token=•••'"
     assert "- PROPERTIES: httpclient4.retrycount=1, api_token=•••\n" in report(tmp_path / "reports")
     kept = [path for path in (tmp_path / "reports").rglob("*") if path.is_file()]
     assert [path for path in kept if b"hunter2hunter2" in path.read_bytes()] == []

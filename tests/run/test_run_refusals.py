@@ -78,6 +78,7 @@ def test_a_port_in_use_is_refused_and_nothing_is_left(refused):
         assert port in refused("--port", port)
 
 
+@pytest.mark.real
 def test_more_users_than_open_files_are_refused_with_the_command_that_raises_the_limit(home, tmp_path):
     command = f"ulimit -n 1200; exec {sys.executable} {ROOT}/scripts/run --plan tiny --home {home} --users 500"
     done = subprocess.run(

@@ -123,9 +123,10 @@ def test_each_command_refuses_an_unknown_name_before_anything_starts(home: Path,
     assert not (tmp_path / "reports").exists()
 
 
+@pytest.mark.real
 def test_a_run_records_what_was_set_and_its_comparison_names_the_difference(tmp_path: Path, run: Run) -> None:
     for size in (3, 4):
-        done = run("--set", f"size={size} amount=25", "--duration", "2")
+        done = run("--set", f"size={size} amount=25", "--duration", "1")
         assert done.returncode in (0, 1), done.stdout + done.stderr
     folder = tmp_path / "reports" / "tiny"
     record = json.loads((folder / "run-01_2" / "run.json").read_text())
@@ -133,12 +134,13 @@ def test_a_run_records_what_was_set_and_its_comparison_names_the_difference(tmp_
     assert (record["system_settings"]["size"], record["properties"]["amount"]) == (4, "25")
     report = (folder / "run-01_2.md").read_text()
     assert "- SET: tiny.size=4, amount=25\n" in report
-    assert "make run PLAN=tiny DURATION=2 SET='size=4 amount=25'" in report
+    assert "make run PLAN=tiny DURATION=1 SET='size=4 amount=25'" in report
     assert "- PROPERTIES" not in report
     assert "| tiny: size | 3 | 4 |" in report  # what it was compared with: run-01_1
     assert "| local, tiny.size=4, amount=25 |" in (tmp_path / "reports" / "SUMMARY.md").read_text()
 
 
+@pytest.mark.real
 def test_a_sweep_sets_each_of_its_levels_and_resumes_with_what_was_set(
     home: Path, tmp_path: Path, finished: Callable[..., tuple[int, str]]
 ) -> None:

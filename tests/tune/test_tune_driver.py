@@ -129,6 +129,7 @@ def check_rendered_again(tmp_path: Path) -> None:
         again(tmp_path, "tiny/tune-01")
 
 
+@pytest.mark.real
 def test_the_metric_decides_what_is_better(tune, tmp_path):
     assert tune("--metric=throughput", settings="delay_ms=20,0,40") == 0
     record = record_of(tmp_path)
@@ -141,6 +142,7 @@ def test_the_metric_decides_what_is_better(tune, tmp_path):
     assert "## Pairs" not in page
 
 
+@pytest.mark.real
 def test_the_rest_of_an_interrupted_block_becomes_a_block_of_its_own_with_a_baseline(tune, tmp_path, capsys):
     def interrupt():
         wait_for(lambda: (tmp_path / "fakes" / "waits").exists())
@@ -171,6 +173,7 @@ def test_the_rest_of_an_interrupted_block_becomes_a_block_of_its_own_with_a_base
         tune("--resume")
 
 
+@pytest.mark.real
 def test_a_run_that_did_not_measure_the_system_does_not_count_and_is_repeated(tune, tmp_path):
     assert tune(behaviour={"3": "doubt"}) == 0
     record = record_of(tmp_path)
@@ -199,6 +202,7 @@ def test_a_combination_that_does_not_run_ends_the_experiment(tune, tmp_path, beh
     assert again(tmp_path, "tiny/tune-01") == 3
 
 
+@pytest.mark.real
 def test_an_experiment_that_failed_is_resumed(tune, tmp_path, capsys):
     assert tune(behaviour={"3": "fail", "4": "fail"}) == 3
     assert " PLAN=tiny RESUME=1\n" in capsys.readouterr().out
@@ -208,6 +212,7 @@ def test_an_experiment_that_failed_is_resumed(tune, tmp_path, capsys):
     assert [bool(run["problem"]) for run in record["runs"]][:6] == [False, False, True, True, True, False]
 
 
+@pytest.mark.real
 def test_the_budget_ends_an_experiment_before_a_run_that_does_not_fit(tune, tmp_path, monkeypatch, capsys):
     monkeypatch.setattr(runner, "FIRST_GUESS_S", 1000.0)  # as if it took longer than it should
     assert tune("--max=6m") == 0
