@@ -2,7 +2,8 @@
 
 Java shares only the data of classes on the application class path. So JMeter starts with a jar whose manifest names all
 its jars: JMeter's own class loader then finds every class in its parent. `jmeter/bin/jmeter` uses the jar and the data.
-Java ignores data that are not those of its version and of these jars.
+Java ignores data that are not those of its version and of these jars. A checkout that links to JMeter in another one
+uses the data there.
 
 This module runs before .venv exists: standard library only.
 """
@@ -27,6 +28,9 @@ _PLAN = ROOT / "jmeter" / f"{_NAME}.jmx"
 _JAR, _DATA, _STAMP = "start.jar", "classes.jsa", ".stamp"
 _FOLDERS = ("lib", "lib/ext", "lib/junit")  # the order of JMeter's own class loader
 _LINE_LENGTH = 70  # a line of a manifest has at most 72 bytes
+# Java 17 may crash while it stores the class of a lambda whose own class cannot be stored
+# (https://github.com/openjdk/jdk/pull/6205, which it lacks). With this property it stores none of them.
+_NO_LAMBDAS = "-Djdk.internal.lambda.disableEagerInitialization=true"
 
 
 def ensure_class_data(home: Path, agent: Path, java_version: str) -> None:
@@ -48,13 +52,14 @@ def store_class_data(home: Path, agent: Path, java_version: str) -> None:
     """
     if not _is_ours(home):
         return
+    home, agent = home.resolve(), agent.resolve()  # the paths that the start script and Java see
     with suppress(OSError, HarnessError):
         jars = [home / "bin" / "ApacheJMeter.jar"]
         jars += [jar for folder in _FOLDERS for jar in sorted((home / folder).glob("*.jar"))]
         stamp = _stamp(home, agent, jars, java_version)
         if has_stamp(home / _NAME / _STAMP, stamp):
             return
-        with lock(BUILD / f"{_NAME}.lock", "JMeter's class data", setup_step.log):
+        with lock(home.with_name(f"{_NAME}.lock"), "JMeter's class data", setup_step.log):
             if not has_stamp(home / _NAME / _STAMP, stamp):
                 _store(home, agent, jars)
                 (home / _NAME / _STAMP).write_text(stamp)
@@ -83,27 +88,38 @@ def _stamp(home: Path, agent: Path, jars: Sequence[Path], java_version: str) -> 
     """Return the stamp of everything on which the data depend."""
     java = os.path.realpath(shutil.which(jmeter_java_path()) or "")
     files = [f"{jar} {jar.stat().st_size} {int(jar.stat().st_mtime)}" for jar in (*jars, agent)]
-    return stamp_of([_PLAN, home / "bin" / "jmeter"], java, java_version, *files)
+    return stamp_of([_PLAN, home / "bin" / "jmeter"], _NO_LAMBDAS, java, java_version, *files)
 
 
 def _store(home: Path, agent: Path, jars: Sequence[Path]) -> None:
     """Write the jar and the data; neither where Java stores no data. The reason is then in the log."""
     folder = home / _NAME
-    shutil.rmtree(folder, ignore_errors=True)
-    folder.mkdir()
-    (folder / _JAR).write_bytes(start_jar([os.path.relpath(jar, folder) for jar in jars]))
+    folder.mkdir(exist_ok=True)
+    for name in (_STAMP, _DATA):
+        (folder / name).unlink(missing_ok=True)
+    draft = (folder / _JAR).with_suffix(".new")
+    draft.write_bytes(start_jar([os.path.relpath(jar, folder) for jar in jars]))
+    draft.replace(folder / _JAR)  # a JMeter of another harness may be about to open the jar: there is always one
     try:
-        _run_and_store(home, agent, folder / _DATA)
+        try:
+            _run_and_store(home, agent, folder / _DATA)
+        except StartError as error:
+            setup_step.log(f"JMeter's class data: {error.what}; storing them without lambdas")
+            _run_and_store(home, agent, folder / _DATA, _NO_LAMBDAS)
     except StartError as error:
         (folder / _JAR).unlink()
         setup_step.log(f"JMeter's class data: {error.what}; JMeter starts without them")
 
 
-def _run_and_store(home: Path, agent: Path, data: Path) -> None:
-    """Run a plan that uses what most plans use; Java stores the classes that it loaded. StartError if it cannot."""
+def _run_and_store(home: Path, agent: Path, data: Path, *more: str) -> None:
+    """Run a plan that uses what most plans use, with `more` options; Java stores the classes that it loaded.
+
+    StartError if it cannot.
+    """
     draft = data.with_suffix(".new")
+    draft.unlink(missing_ok=True)
     # The agent's jar is on the boot class path of a run, which must be that of the data.
-    options = f'"-XX:ArchiveClassesAtExit={draft}" "-Xbootclasspath/a:{agent}"'
+    options = " ".join([f'"-XX:ArchiveClassesAtExit={draft}" "-Xbootclasspath/a:{agent}"', *more])
     # The load is a moment: the quick compiler does, and any collector can use the data.
     quick = {"HEAP": "-Xmx512m", "GC_ALGO": "-XX:+UseSerialGC -XX:TieredStopAtLevel=1", "JVM_ARGS": ""}
     variables = {**quick, "JDK_JAVA_OPTIONS": options, **jmeter_environment()}

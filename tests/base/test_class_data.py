@@ -82,3 +82,46 @@ def test_the_first_start_stores_nothing_and_the_second_one_does(tmp_path, monkey
     assert stored == []
     ensure_class_data(home, tmp_path / "agent.jar", "17.0.15")
     assert stored == [(home, tmp_path / "agent.jar", "17.0.15")]
+
+
+JAVA = """#!/bin/sh
+case "$JDK_JAVA_OPTIONS" in
+*disableEagerInitialization=true*) ;;
+*) echo "SIGSEGV"; exit 134 ;;
+esac
+data=${JDK_JAVA_OPTIONS#*ArchiveClassesAtExit=}
+echo "without lambdas" >"${data%%\\"*}"
+"""
+
+
+@pytest.fixture
+def linked(tmp_path, monkeypatch):
+    """Return a function that stores the data of a checkout; `other` has a link to the JMeter of `one`."""
+    home, agent = tmp_path / "one" / "jmeter", tmp_path / "agent.jar"
+    (home / "bin").mkdir(parents=True)
+    (tmp_path / "other").mkdir()
+    (tmp_path / "other" / "jmeter").symlink_to(home)
+    for path in (agent, home / "bin" / "ApacheJMeter.jar"):
+        path.touch()
+    (home / "bin" / "jmeter").write_text(JAVA)
+    (home / "bin" / "jmeter").chmod(0o755)
+
+    def store(checkout):
+        monkeypatch.setattr(class_data, "BUILD", tmp_path / checkout)
+        store_class_data(tmp_path / checkout / "jmeter", agent, "17.0.15")
+        return home / "class-data"
+
+    return store
+
+
+def test_where_java_crashes_over_a_lambda_the_data_are_stored_without_lambdas(linked, capsys):
+    folder = linked("one")
+    assert (folder / "classes.jsa").read_text() == "without lambdas\n"
+    assert sorted(path.name for path in folder.iterdir()) == [".stamp", "classes.jsa", "start.jar"]
+    assert "ended with exit code 134; storing them without lambdas\n" in capsys.readouterr().err
+
+
+def test_a_checkout_with_a_link_to_the_jmeter_of_another_one_uses_its_data(linked, tmp_path):
+    stored = (linked("one") / "classes.jsa").stat()
+    assert (linked("other") / "classes.jsa").stat() == stored
+    assert not (tmp_path / "other" / "class-data.log").exists()
