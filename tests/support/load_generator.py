@@ -7,7 +7,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 from harness.base.ports import free_port
@@ -18,6 +18,23 @@ from tests.support.processes import QUICK_JVM, wait_for
 @contextmanager
 def generator(keys: Path, log: Path) -> Iterator[tuple[str, Path]]:
     """Start a generator; yield its address and the log with what it says."""
+    with generators(keys, log) as (only,):
+        yield only
+
+
+@contextmanager
+def generators(keys: Path, *logs: Path) -> Iterator[tuple[tuple[str, Path], ...]]:
+    """Start a generator for each log, all at once; yield their addresses, each with its log."""
+    with ExitStack() as stack:
+        started = [stack.enter_context(_started(keys, log)) for log in logs]
+        for (_, log), process in started:
+            wait_for(lambda log=log, one=process: "listens at" in log.read_text() or one.poll() is not None, 60)
+            assert process.poll() is None, log.read_text()
+        yield tuple(one for one, _ in started)
+
+
+@contextmanager
+def _started(keys: Path, log: Path) -> Iterator[tuple[tuple[str, Path], subprocess.Popen[bytes]]]:
     port = free_port()
     command = [sys.executable, str(ROOT / "scripts" / "generator"), "--port", str(port), "--keys", str(keys)]
     environment = {**os.environ, "JDK_JAVA_OPTIONS": f"{QUICK_JVM} -XX:+UseSerialGC"}
@@ -26,9 +43,7 @@ def generator(keys: Path, log: Path) -> Iterator[tuple[str, Path]]:
             command, stdout=out, stderr=subprocess.STDOUT, start_new_session=True, env=environment
         )
     try:
-        wait_for(lambda: "listens at" in log.read_text() or process.poll() is not None, 60)
-        assert process.poll() is None, log.read_text()
-        yield f"127.0.0.1:{port}", log
+        yield (f"127.0.0.1:{port}", log), process
     finally:
         process.send_signal(signal.SIGINT)
         assert process.wait(timeout=20) in (0, 3)  # 3: a test killed it

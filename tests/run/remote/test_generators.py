@@ -4,10 +4,9 @@ import csv
 import json
 import re
 import subprocess
-import sys
+import time
 from collections import Counter
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack
 from dataclasses import replace
 from http.server import BaseHTTPRequestHandler
 from pathlib import Path
@@ -22,14 +21,14 @@ from harness.report.merge_files import merge
 from harness.report.warnings import WarningCode
 from harness.run.directory import RunDirectory
 from harness.run.exchanges import parse_exchanges
-from tests.support.load_generator import generator
+from tests.support.commands import command
+from tests.support.load_generator import generators
 from tests.support.local_server import serving
 from tests.support.merges import figures, split
 from tests.support.off_host import jmx, request
-from tests.support.paths import ROOT
-from tests.support.processes import processes_of, wait_for
+from tests.support.processes import QUICK_JAVA, processes_of, wait_for
 from tests.support.several import BROWSE, BUY, HEAD, SPIKE, several_jmx
-from tests.support.tiny import DUMMY_JMX, report, run_json, samples_under_way
+from tests.support.tiny import DUMMY_JMX, report, run_json
 
 pytestmark = pytest.mark.real
 
@@ -61,18 +60,22 @@ SHARED_JMX = (
 )
 
 
+def new_keys(folder: Path) -> Path:
+    """Create the keys of generators in a new folder and return it."""
+    assert command("scripts/generator-keys", "--keys", folder).returncode == 0
+    return folder
+
+
 @pytest.fixture(scope="module")
 def keys(tmp_path_factory) -> Path:
-    folder = tmp_path_factory.mktemp("keys") / "generator-keys"
-    subprocess.run([sys.executable, str(ROOT / "scripts" / "generator-keys"), "--keys", str(folder)], check=True)
-    return folder
+    return new_keys(tmp_path_factory.mktemp("keys") / "generator-keys")
 
 
 @pytest.fixture(scope="module")
 def two(keys, tmp_path_factory) -> Iterator[tuple[tuple[str, Path], ...]]:
     logs = tmp_path_factory.mktemp("logs")
-    with ExitStack() as stack:
-        yield tuple(stack.enter_context(generator(keys, logs / name)) for name in ("first", "second"))
+    with generators(keys, logs / "first", logs / "second") as both:
+        yield both
 
 
 @pytest.fixture
@@ -85,7 +88,7 @@ def shared(home, keys, target) -> Callable[..., tuple[tuple[str, ...], dict[str,
     profile.write_text(profile.read_text().replace("overrun_s = 30", "overrun_s = 90"))
 
     def of(remotes: str, *arguments: str, **environment: str) -> tuple[tuple[str, ...], dict[str, str]]:
-        variables = {"JMETER_HOME": str(toolchain.ensure_jmeter()), **environment}
+        variables = {"JMETER_HOME": str(toolchain.ensure_jmeter()), **QUICK_JAVA, **environment}
         return ("--target", target, "--remotes", remotes, "--keys", str(keys), *arguments), variables
 
     return of
@@ -111,6 +114,17 @@ def ended(shared, run) -> Callable[..., subprocess.CompletedProcess]:
         return run(*arguments, **variables)
 
     return to_the_end
+
+
+def loaded(process: subprocess.Popen, tmp_path: Path) -> None:
+    """Wait until the run of a process has samples; fail at once with what it said when it ends without them."""
+    samples = tmp_path / "reports" / "tiny" / "run-01_1" / "samples.jtl"
+
+    def has_rows() -> bool:
+        return samples.is_file() and samples.read_text().count("\n") > 5
+
+    wait_for(lambda: has_rows() or process.poll() is not None, 150)
+    assert process.poll() is None, process.communicate()
 
 
 def rows_of(reports: Path) -> list[dict[str, str]]:
@@ -150,9 +164,7 @@ def test_two_generators_divide_the_users_use_each_line_once_and_lose_no_sample(e
 
 def test_an_unusable_generator_is_named_at_once_and_nothing_is_left(ended, two, tmp_path):
     (first, _), _ = two
-    other_keys = tmp_path / "other-keys"
-    command = [sys.executable, str(ROOT / "scripts" / "generator-keys"), "--keys", str(other_keys)]
-    subprocess.run(command, check=True)
+    other_keys = new_keys(tmp_path / "other-keys")
     fewer = tmp_path / "jmeter"
     subprocess.run(["cp", "-as", f"{toolchain.ensure_jmeter()}/", str(fewer)], check=True)
     (jar,) = fewer.glob("lib/ext/jmeter-plugins-tst-*.jar")  # the plan does not need it
@@ -174,7 +186,7 @@ def test_generators_stop_and_become_free_when_their_harness_is_killed(start, two
     (first, log), _ = two
     before = log.read_text().count("free")
     process = start(first, "--users", "2", "--duration", "60")
-    samples_under_way(tmp_path, 5, 150)
+    loaded(process, tmp_path)
     process.kill()
     process.communicate()
     wait_for(lambda: log.read_text().count("free") > before, 20)
@@ -184,23 +196,63 @@ def test_generators_stop_and_become_free_when_their_harness_is_killed(start, two
     wait_for(lambda: not [path for path in (tmp_path / "reports").rglob("*") if path.is_symlink()], 15)
 
 
-def test_a_stop_condition_ends_the_load_of_all_generators_and_their_failures_are_stored(ended, home, two, tmp_path):
+class Shop(BaseHTTPRequestHandler):
+    """Answers after 50 ms with a message that names the generator, and records the path and the traceparent header.
+
+    /broken fails.
+    """
+
+    def do_GET(self):
+        if self.path != "/":  # the harness asks whether the target answers
+            self.seen.append((self.path, self.headers["traceparent"].split("-")[1]))
+            time.sleep(0.05)
+        self.send_response(500 if self.path.startswith("/broken/") else 200, f"from {self.path[-1]}")
+        self.send_header("Content-Length", "0")
+        self.end_headers()
+
+    def log_message(self, *_):
+        pass
+
+
+@pytest.fixture
+def stopped(ended, home, two) -> tuple[subprocess.CompletedProcess, list[tuple[str, str]]]:
+    """A traced run of both generators that a stop condition ended, and what the server saw: every second one fails."""
     (first, _), (second, _) = two
-    failing = SHARED_JMX.replace('"SUCCESFULL">true', '"SUCCESFULL">false')
-    (home / "plans" / "tiny.jmx").write_text(failing.replace("${code}", "from ${__P(generator,)}"))
-    # Throughput is watched while both users are active: on a busy machine one begins some seconds after the other.
-    done = ended(f"{first},{second}", "--users", "2", "--loops", "2000", "--stop", "throughput<900/s for 2s")
+    requests = [request(name=name, path=f"/{name.lower()}/${{__P(generator,)}}") for name in ("Page", "Broken")]
+    (home / "plans" / "tiny.jmx").write_text(jmx("".join(requests)))
+    seen = []
+    with serving(Shop, seen=seen) as port:
+        arguments = ("--target", f"http://127.0.0.1:{port}", "--users", "2", "--loops", "2000", "--trace")
+        # Throughput is watched while both users are active: on a busy machine one begins seconds after the other.
+        return ended(f"{first},{second}", *arguments, "--stop", "throughput<900/s for 2s"), seen
+
+
+def test_a_stop_condition_ends_the_load_of_all_generators_and_their_failures_are_stored_and_traced(
+    stopped, two, tmp_path
+):
+    done, seen = stopped
     assert done.returncode == 1, done.stdout + done.stderr
     facts = run_json(tmp_path / "reports")
     assert facts["stopped_early"].startswith("throughput below 900 req/s for 2 s; throughput ")
     assert (facts["exit_codes"], facts["stop_reasons"]) == ({"jmeter": 0}, [])
     rows = rows_of(tmp_path / "reports")
     assert {row["responseMessage"] for row in rows} == {"from 1", "from 2"}
+    assert {row["threadName"].partition("-Users")[0] for row in rows} == {name for name, _ in two}
     assert len(rows) < 4000
     directory = tmp_path / "reports" / "tiny" / "run-01_1"
     stored = parse_exchanges((directory / "failures.jsonl").read_text())
     assert Counter(one.message for one in stored) == {"from 1": 3, "from 2": 3}
     assert not [path.name for path in directory.iterdir() if path.name.startswith(".exchanges")]
+    # The trace ids of all requests are in the JTL, those of stored failures in the report.
+    assert sorted((row["label"], row["trace_id"]) for row in rows) == sorted(
+        (path.split("/")[1].capitalize(), trace_id) for path, trace_id in seen
+    )
+    assert len({trace_id for _, trace_id in seen}) == len(rows)
+    in_report = json.loads((tmp_path / "reports" / "tiny" / "run-01_1.json").read_text())["stored_failures"]
+    for number, one in enumerate(sorted(in_report, key=lambda one: one["cause"]), start=1):
+        assert one["trace_ids"]
+        assert set(one["trace_ids"]) <= {trace_id for path, trace_id in seen if path == f"/broken/{number}"}
+    assert len(in_report) == 2
 
 
 SEVERAL = f"""{HEAD}
@@ -240,41 +292,6 @@ def test_two_generators_divide_each_of_several_loads(ended, home, two, tmp_path)
     assert f"{first} with 5 users and 5 new users/s" in report(tmp_path / "reports")
 
 
-class Shop(BaseHTTPRequestHandler):
-    """Records the path and the traceparent header of each request; /broken fails."""
-
-    def do_GET(self):
-        if self.path != "/":  # the harness asks whether the target answers
-            self.seen.append((self.path, self.headers["traceparent"].split("-")[1]))
-        self.send_response(500 if self.path == "/broken" else 200)
-        self.send_header("Content-Length", "0")
-        self.end_headers()
-
-    def log_message(self, *_):
-        pass
-
-
-def test_the_trace_ids_of_remote_requests_are_in_the_jtl_and_the_report(ended, home, two, tmp_path):
-    (first, _), (second, _) = two
-    requests = request(name="Page", path="/page") + request(name="Broken", path="/broken")
-    (home / "plans" / "tiny.jmx").write_text(jmx(requests))
-    seen = []
-    with serving(Shop, seen=seen) as port:
-        arguments = ("--target", f"http://127.0.0.1:{port}", "--users", "2", "--loops", "3", "--trace")
-        done = ended(f"{first},{second}", *arguments)
-    # Every second request fails; on a busy machine one user is done before the other begins.
-    assert done.returncode in (1, 3), done.stdout + done.stderr
-    rows = rows_of(tmp_path / "reports")
-    assert sorted((row["label"], row["trace_id"]) for row in rows) == sorted(
-        (path.removeprefix("/").capitalize(), trace_id) for path, trace_id in seen
-    )
-    assert len({trace_id for _, trace_id in seen}) == 12
-    assert {row["threadName"].partition("-Users")[0] for row in rows} == {first, second}
-    (stored,) = json.loads((tmp_path / "reports" / "tiny" / "run-01_1.json").read_text())["stored_failures"]
-    assert stored["trace_ids"]
-    assert set(stored["trace_ids"]) <= {trace_id for path, trace_id in seen if path == "/broken"}
-
-
 def server_at(address: str) -> psutil.Process:
     port = address.partition(":")[2]
     (server,) = [
@@ -287,7 +304,7 @@ def server_at(address: str) -> psutil.Process:
 def test_a_run_ends_and_names_a_generator_that_hangs(start, two, tmp_path):
     (first, first_log), (second, log) = two
     process = start(f"{first},{second}", "--users", "2", "--duration", "60")
-    samples_under_way(tmp_path, 5, 150)
+    loaded(process, tmp_path)
     server_at(second).suspend()
     try:
         out, err = process.communicate(timeout=40)
@@ -302,7 +319,7 @@ def test_a_run_ends_keeps_its_samples_and_names_a_generator_that_dies(start, two
     # The last one of the module: it costs the second generator.
     (first, _), (second, log) = two
     process = start(f"{first},{second}", "--users", "2", "--duration", "60")
-    samples_under_way(tmp_path, 5, 150)
+    loaded(process, tmp_path)
     server_at(second).kill()
     out, err = process.communicate(timeout=60)
     assert process.returncode == 3, out + err
