@@ -15,6 +15,7 @@ import pytest
 from harness.base.toolchain import BUILD, ensure_jmeter
 from harness.plan.lint import lint
 from harness.run.request import Names, resolve_request
+from tests.support.bytecode import share_bytecode
 from tests.support.paths import ROOT
 from tests.support.processes import processes_of
 from tests.support.tiny import check_short_run
@@ -70,7 +71,7 @@ def test_the_page_adds_a_system_that_runs_and_passes_the_tests_unchanged(tmp_pat
     write_files(home)
     ours = ("MAKE", "MFLAGS", "PYTEST_")  # of the make and the pytest that this test may run in
     environment = {name: value for name, value in os.environ.items() if not name.startswith(ours)}
-    environment["JMETER_HOME"] = str(ensure_jmeter())
+    environment |= {"JMETER_HOME": str(ensure_jmeter()), **share_bytecode(home)}
     for command in COMMANDS:
         done = subprocess.run(
             ["sh", "-ec", command], cwd=home, env=environment, capture_output=True, text=True, check=False, timeout=300

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.bytecode import share_bytecode
 from tests.support.paths import ROOT
 from tests.support.tiny import TINY_SYSTEM
 from tests.support.workflows import WORKFLOWS, jobs, load, run_step, steps
@@ -204,13 +205,14 @@ def copy(tmp_path_factory) -> Path:
     for name in (".venv", ".mypy_cache", ".ruff_cache", *built):
         if (ROOT / name).exists():
             (folder / name).symlink_to(ROOT / name)
+    share_bytecode(folder)
     return folder
 
 
 @pytest.mark.real
 @pytest.mark.parametrize("step", steps("test.yml", "run")[1:], ids=lambda step: step["run"])
 def test_a_step_of_the_tests_does_its_work_in_a_clean_copy(copy, step):
-    done = run_step(step, copy, TESTS="tests/base/test_units.py")
+    done = run_step(step, copy, TESTS="tests/base/test_units.py", PYTHONPYCACHEPREFIX=str(copy / "build" / "pycache"))
     assert done.returncode == 0, done.stdout + done.stderr
     assert {"make lint": "All checks passed!", "make test": " passed"}[step["run"]] in done.stdout
 
@@ -223,6 +225,7 @@ def test_the_nightly_leaves_its_page_and_its_summary_in_a_clean_copy(copy, tmp_p
     (step,) = steps("nightly.yml", "run")
     summary = tmp_path / "summary.md"
     given = {"SUITE": "suite.toml", "GITHUB_STEP_SUMMARY": str(summary), "GC_ALGO": os.environ["GC_ALGO"]}
+    given["PYTHONPYCACHEPREFIX"] = str(copy / "build" / "pycache")
     done = run_step(step, copy, **given)
     assert done.returncode == 0, done.stdout + done.stderr
     (page,) = (copy / "reports" / "nightly").glob("????-??-??.md")
