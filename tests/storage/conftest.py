@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import urllib.request
 from collections.abc import Iterator
 from typing import Any
 
@@ -37,11 +38,7 @@ def proxy(server: str, beside: Any, monkeypatch: pytest.MonkeyPatch) -> Iterator
     monkeypatch.setenv("AWS_ENDPOINT_URL", proxy.address)
     yield proxy
     proxy.close()
-    for found in beside.list_objects_v2(Bucket="kept").get("Contents", ()):
-        beside.delete_object(Bucket="kept", Key=found["Key"])
-    for found in beside.list_multipart_uploads(Bucket="kept").get("Uploads", ()):
-        beside.abort_multipart_upload(Bucket="kept", Key=found["Key"], UploadId=found["UploadId"])
-    beside.delete_bucket(Bucket="kept")
+    urllib.request.urlopen(urllib.request.Request(f"{server}/moto-api/reset", method="POST"), timeout=10).close()
 
 
 @pytest.fixture

@@ -173,34 +173,39 @@ def test_a_pull_verifies_files_and_continues_with_the_other_runs(storage, tmp_pa
     assert [name for name in names if "run-07_2" not in name] == ["run-07_1", "run-07_1.json", "run-07_1.md"]
 
 
-@pytest.mark.parametrize(
-    "manifest",
-    ["", "{", "[" * 100_000, '{"files": 1e999}', "files: []", "names that lead out", "a size that is a text"],
-    ids=range(7),
-)
-def test_one_bad_manifest_is_named_and_the_other_runs_are_pulled(storage, tmp_path, capsys, manifest):
+def bad_manifests(good: dict) -> dict[str, str]:
+    """Return the texts of manifests that are none, by what is wrong with them; `good` is the right one."""
+    first, *others = good["files"]
+    return {
+        "empty": "",
+        "cut": "{",
+        "deep": "[" * 100_000,
+        "no number": '{"files": 1e999}',
+        "no files": json.dumps({**good, "files": []}),
+        "names that lead out": json.dumps({**good, "files": [*good["files"], {**first, "name": "../../x"}]}),
+        "a size that is a text": json.dumps({**good, "files": [*others, {**first, "sha256": 5}]}),
+    }
+
+
+def test_one_bad_manifest_is_named_and_the_other_runs_are_pulled(storage, tmp_path, capsys):
     push(a_run(tmp_path / "here"), storage, said)
     push(a_run(tmp_path / "here", "run-07_2-1a2b3c4d"), storage, said)
     client, target = boto3.client("s3"), {"Bucket": "kept", "Key": f"{FOLDER}/manifest.json"}
     good = json.loads(client.get_object(**target)["Body"].read())
-    first, *others = good["files"]
-    changed = {
-        "files: []": {**good, "files": []},
-        "names that lead out": {**good, "files": [*good["files"], {**first, "name": "../../x"}]},
-        "a size that is a text": {**good, "files": [*others, {**first, "sha256": 5}]},
-    }
-    client.put_object(**target, Body=json.dumps(changed[manifest]) if manifest in changed else manifest)
-    capsys.readouterr()
-    code = main(
-        ["pull", storage.location.url, "--endpoint-url", storage.endpoint_url, "--reports", str(tmp_path / "there")]
-    )
-    out, err = capsys.readouterr()
-    assert code == EXIT_INVALID
-    assert f"s3://kept/{FOLDER}: not the manifest of that run" in err.replace("/manifest.json", "")
-    assert len(err.strip().splitlines()) == 1
-    assert "1 run pulled, 0 already present" in out
-    assert (tmp_path / "there" / "tiny" / "run-07_2.md").is_file()
-    assert not (tmp_path / "there" / "tiny" / "run-07_1").exists()
+    for what, manifest in bad_manifests(good).items():
+        client.put_object(**target, Body=manifest)
+        capsys.readouterr()
+        there = tmp_path / what
+        code = main(
+            ["pull", storage.location.url, "--endpoint-url", storage.endpoint_url, "--reports", str(there)],
+        )
+        out, err = capsys.readouterr()
+        assert code == EXIT_INVALID, what
+        assert f"s3://kept/{FOLDER}: not the manifest of that run" in err.replace("/manifest.json", ""), what
+        assert len(err.strip().splitlines()) == 1
+        assert "1 run pulled, 0 already present" in out
+        assert (there / "tiny" / "run-07_2.md").is_file()
+        assert not (there / "tiny" / "run-07_1").exists()
 
 
 def test_samples_removed_by_a_lifecycle_rule_are_reported_and_the_metrics_can_be_pulled(storage, tmp_path, capsys):
