@@ -16,6 +16,7 @@ from pathlib import Path
 import pytest
 
 from harness.base import toolchain
+from harness.base.guardian import RUNS_VARIABLE
 from harness.base.interrupts import Interrupts
 from harness.run.telemetry_writer import TelemetryWriter
 from tests.support.paths import ROOT
@@ -46,6 +47,18 @@ def in_terminal(environment) -> Iterator[Callable[..., "Terminal"]]:
         terminal.process.kill()
         terminal.process.wait()
         terminal.close()
+
+
+@pytest.fixture
+def apart(environment, tmp_path) -> Callable[..., tuple[Path, dict[str, str]]]:
+    """Return a function: a folder, and an environment in which a command does not see those that last beside it."""
+
+    def of(name: str, **more: str) -> tuple[Path, dict[str, str]]:
+        folder = tmp_path / name
+        folder.mkdir()
+        return folder, {**environment, RUNS_VARIABLE: str(folder / "runs"), **more}
+
+    return of
 
 
 class Terminal:
@@ -128,50 +141,55 @@ def test_a_sweep_whose_terminal_is_closed_writes_its_report_and_can_be_resumed(
 
 
 @pytest.mark.real
-@pytest.mark.parametrize("script", ["sweep", "capacity"])
-def test_with_hup_ignored_a_sweep_continues_without_its_terminal(in_terminal, command, tmp_path, script):
-    levels = SWEEP if script == "sweep" else ("--most", "2", "--duration", "2", "--warmup", "0")
-    terminal = in_terminal(command(script, *levels), ignore_hup=True)
-    samples_under_way(tmp_path)
-    terminal.close()
-    assert terminal.process.wait(timeout=60) == 0
-    assert sweep_json(tmp_path)["state"] == "finished"
-    assert (tmp_path / "reports" / "tiny" / "sweep-01.md").is_file()
+def test_with_hup_ignored_sweep_and_capacity_continue_without_their_terminals(in_terminal, command, apart):
+    search = ("--most", "2", "--duration", "2", "--warmup", "0")
+    started = {}
+    for script, levels in (("sweep", SWEEP), ("capacity", search)):
+        folder, environment = apart(script)
+        argv = command(script, *levels, "--reports", str(folder / "reports"))
+        started[folder] = in_terminal(argv, ignore_hup=True, **environment)
+    for folder, terminal in started.items():
+        samples_under_way(folder)
+        terminal.close()
+    for folder, terminal in started.items():
+        assert terminal.process.wait(timeout=60) == 0, folder
+        assert sweep_json(folder)["state"] == "finished"
+        assert (folder / "reports" / "tiny" / "sweep-01.md").is_file()
 
 
 @pytest.mark.real
-@pytest.mark.parametrize(
-    ("mode", "code", "verdict"),
-    [("works", 0, "Goals met"), ("all-failed", 3, "**INVALID")],
-)
-def test_a_closed_pipe_changes_neither_the_run_nor_its_exit_code(command, environment, tmp_path, mode, code, verdict):
-    process = subprocess.Popen(
-        command("run", "--duration", "2"),
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        env={**environment, "FAKE_JMETER": mode},
-        text=True,
-    )
-    assert process.stdout.readline()
-    process.stdout.close()  # as `| head -1` does
-    assert process.stderr.read() == ""
-    assert process.wait(timeout=30) == code
-    assert verdict in report(tmp_path / "reports")
+def test_a_closed_pipe_changes_neither_the_run_nor_its_exit_code(command, apart):
+    started = {}
+    for mode, *expected in (("works", 0, "Goals met"), ("all-failed", 3, "**INVALID")):
+        folder, environment = apart(mode, FAKE_JMETER=mode)
+        argv = command("run", "--duration", "2", "--reports", str(folder / "reports"))
+        process = subprocess.Popen(argv, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=environment, text=True)
+        started[folder] = process, expected
+    for process, _ in started.values():
+        assert process.stdout.readline()
+        process.stdout.close()  # as `| head -1` does
+    for folder, (process, (code, verdict)) in started.items():
+        assert process.stderr.read() == ""
+        assert process.wait(timeout=30) == code
+        assert verdict in report(folder / "reports")
 
 
 @pytest.mark.real
-@pytest.mark.parametrize("closed", ["<&- >&- 2>&-", "<&-", ">&-", "2>&-"])
-def test_a_run_works_with_closed_standard_descriptors(command, environment, target, tmp_path, closed):
-    argv = command("run", "--target", target, "--duration", "1")
-    done = subprocess.run(
-        ["sh", "-c", f'exec "$@" {closed}', "sh", *argv],
-        env=environment, capture_output=True, text=True, check=False, timeout=60,
-    )  # fmt: skip
-    assert done.returncode == 0, done.stdout + done.stderr
-    assert is_whole(tmp_path)
-    assert "Traceback" not in done.stderr
-    files = [path for path in (tmp_path / "reports").rglob("*") if path.is_file()]
-    assert [path for path in files if b"closed model, 2 users, ramp" in path.read_bytes()[:200]] == []
+def test_a_run_works_with_closed_standard_descriptors(command, apart, target):
+    started = {}
+    for number, closed in enumerate(("<&- >&- 2>&-", "<&-", ">&-", "2>&-")):
+        folder, environment = apart(str(number))
+        argv = command("run", "--target", target, "--duration", "1", "--reports", str(folder / "reports"))
+        shell = ["sh", "-c", f'exec "$@" {closed}', "sh", *argv]
+        process = subprocess.Popen(shell, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        started[closed] = folder, process
+    for closed, (folder, process) in started.items():
+        out, err = process.communicate(timeout=60)
+        assert process.returncode == 0, closed + out + err
+        assert is_whole(folder), closed
+        assert "Traceback" not in err
+        files = [path for path in (folder / "reports").rglob("*") if path.is_file()]
+        assert [path for path in files if b"closed model, 2 users, ramp" in path.read_bytes()[:200]] == []
 
 
 @pytest.mark.real
@@ -187,28 +205,29 @@ def test_a_full_disk_at_standard_output_is_one_line_and_keeps_the_exit_code(comm
 
 
 @pytest.mark.real
-@pytest.mark.parametrize("way", ["reader", "terminal"])
-def test_a_nightly_without_standard_output_writes_report_and_junit_file(in_terminal, home, environment, tmp_path, way):
+def test_a_nightly_without_standard_output_writes_report_and_junit_file(in_terminal, home, apart):
     (home / "env" / "nightly.toml").write_text(SUITE)
-    nights = tmp_path / "reports" / "nightly"
     argv = [sys.executable, str(ROOT / "scripts" / "nightly"), "--suite", str(home / "env" / "nightly.toml")]
-    argv += ["--home", str(home), "--reports", str(nights), "--build", str(tmp_path / "build")]
-    if way == "reader":
-        process = subprocess.Popen(argv, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
-        process.stdout.readline()
-        process.stdout.close()
-        expected = 0, 3  # 3 where the machine was so busy that the run is DOUBTFUL
-    else:
-        terminal = in_terminal(argv)
-        (samples,) = wait_for(lambda: list((nights / "tiny").glob("run-*_1/samples.jtl")), 60)
-        wait_for(lambda: samples.read_text().count("\n") > 3)
-        terminal.close()
-        process, expected = terminal.process, (130,)
-    assert process.wait(timeout=90) in expected
-    (page,) = nights.glob("20*.md")
-    assert "run-" in page.read_text()
-    assert len(list(nights.glob("20*.xml"))) == 1
-    assert processes_of(tmp_path) == []
+    (unread, environment), (unseen, of_terminal) = apart("reader"), apart("terminal")
+
+    def night(folder: Path) -> list[str]:
+        places = {"home": home, "reports": folder / "reports" / "nightly", "build": folder / "build"}
+        return [*argv, *(word for name, path in places.items() for word in (f"--{name}", str(path)))]
+
+    process = subprocess.Popen(night(unread), env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+    terminal = in_terminal(night(unseen), **of_terminal)
+    process.stdout.readline()
+    process.stdout.close()
+    (samples,) = wait_for(lambda: list((unseen / "reports" / "nightly" / "tiny").glob("run-*_1/samples.jtl")), 60)
+    wait_for(lambda: samples.read_text().count("\n") > 3)
+    terminal.close()
+    assert terminal.process.wait(timeout=90) == 130
+    assert process.wait(timeout=90) in (0, 3)  # 3 where the machine was so busy that the run is DOUBTFUL
+    for folder in (unread, unseen):
+        (page,) = (folder / "reports" / "nightly").glob("20*.md")
+        assert "run-" in page.read_text()
+        assert len(list(page.parent.glob("20*.xml"))) == 1
+        assert processes_of(folder) == []
 
 
 def test_telemetry_on_a_full_disk_has_no_traceback(capfd):
@@ -287,24 +306,22 @@ def test_a_report_into_an_unwritable_folder_is_a_one_line_error(run, target, tmp
 
 
 @pytest.mark.real
-@pytest.mark.parametrize("way", ["head", "terminal"])
-def test_a_real_run_survives_its_reader_and_its_terminal(
-    in_terminal, command, environment, home, target, tmp_path, way
-):
+def test_a_real_run_survives_its_reader_and_its_terminal(in_terminal, command, apart, home, target):
     (home / "plans" / "tiny.jmx").write_text(DUMMY_JMX)
-    environment["JMETER_HOME"] = str(toolchain.ensure_jmeter())
-    argv = command("run", "--target", target, "--duration", "15")
-    if way == "head":
-        line = " ".join(f"'{word}'" for word in argv)
-        done = subprocess.run(
-            ["bash", "-c", f"set -o pipefail; {line} | head -1"], env=environment, capture_output=True, check=False
-        )
-        assert (done.returncode, done.stderr) == (0, b"")
-        assert is_whole(tmp_path)
-    else:
-        terminal = in_terminal(argv, JMETER_HOME=environment["JMETER_HOME"])
-        samples_under_way(tmp_path, seconds=60)
-        terminal.close()
-        assert terminal.process.wait(timeout=60) == 130
-        assert "INTERRUPTED" in report(tmp_path / "reports")
-    assert run_json(tmp_path / "reports")["exit_codes"] == {"jmeter": 0}
+    jmeter = str(toolchain.ensure_jmeter())
+    (unread, environment), (unseen, of_terminal) = (apart(name, JMETER_HOME=jmeter) for name in ("head", "terminal"))
+    argv = command("run", "--target", target, "--duration")
+    # After ten seconds a line of progress meets the closed pipe.
+    line = " ".join(f"'{word}'" for word in (*argv, "12", "--reports", str(unread / "reports")))
+    pipe = ["bash", "-c", f"set -o pipefail; {line} | head -1"]
+    head = subprocess.Popen(pipe, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    terminal = in_terminal([*argv, "60", "--reports", str(unseen / "reports")], **of_terminal)
+    samples_under_way(unseen, seconds=60)
+    terminal.close()
+    assert terminal.process.wait(timeout=60) == 130
+    assert "INTERRUPTED" in report(unseen / "reports")
+    _, err = head.communicate(timeout=120)
+    assert (head.returncode, err) == (0, b"")
+    assert is_whole(unread)
+    for folder in (unread, unseen):
+        assert run_json(folder / "reports")["exit_codes"] == {"jmeter": 0}
