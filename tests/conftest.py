@@ -24,7 +24,7 @@ from harness.base.java import jmeter_java_version
 from tests.support.commands import command
 from tests.support.paths import FAKE_JMETER, ROOT
 from tests.support.processes import QUICK_JVM, interrupted_after
-from tests.support.tiny import TINY_JMX, TINY_PLAN, TINY_PROFILE, TINY_SYSTEM, Run, Start, arguments_of_run
+from tests.support.tiny import Run, Start, arguments_of_run, tiny_home
 
 # The files that take longest. `make test` begins with them, so that no worker is alone with one at the end. Those that
 # start a KillBill do not begin together.
@@ -109,16 +109,7 @@ def _is_left_out(path: Path, config: pytest.Config) -> bool:
 @pytest.fixture
 def home(tmp_path: Path) -> Path:
     """A folder with the tiny plan, profile and system."""
-    for name, text in (
-        ("plans/tiny.jmx", TINY_JMX),
-        ("plans/tiny.toml", TINY_PLAN),
-        ("env/local.toml", TINY_PROFILE),
-        ("systems/tiny/system.toml", TINY_SYSTEM),
-    ):
-        path = tmp_path / "home" / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(text)
-    return tmp_path / "home"
+    return tiny_home(tmp_path)
 
 
 @pytest.fixture(autouse=True, scope="session")
@@ -198,18 +189,6 @@ def refused(
         return capsys.readouterr().err
 
     return stderr_of
-
-
-@pytest.fixture
-def finished(start: Start) -> Callable[..., tuple[int, str]]:
-    """Run what a module's `start` starts to its end; return its exit code and its output."""
-
-    def to_the_end(*arguments: str, **options: str) -> tuple[int, str]:
-        process = start(*arguments, **options)
-        out, _ = process.communicate(timeout=120)
-        return process.returncode, out
-
-    return to_the_end
 
 
 class _Quiet(http.server.SimpleHTTPRequestHandler):

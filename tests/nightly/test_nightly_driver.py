@@ -3,8 +3,8 @@
 import json
 import re
 import shutil
-import signal
 import subprocess
+from collections.abc import Sequence
 from datetime import date, timedelta
 from pathlib import Path
 
@@ -17,9 +17,9 @@ from harness.cli import main
 from tests.support.commands import command
 from tests.support.moto_server import ENVIRONMENT, moto_server
 from tests.support.off_host import ALIAS, host, jmx, request
-from tests.support.processes import processes_of, wait_for
+from tests.support.processes import meanwhile, press_ctrl_c, processes_of, wait_for
 from tests.support.several import TWO_LOADS, group, several_jmx
-from tests.support.tiny import TINY_PLAN, start_script
+from tests.support.tiny import TINY_PLAN, finish_script, start_script
 
 SUITE = """format_version = 1
 title = "Nights"
@@ -37,12 +37,24 @@ def start(home, tmp_path):
     """Start scripts/nightly on a suite; output is captured as text."""
 
     def started(*arguments: str, suite: str = SUITE, mode: str = "works", **environment: str) -> subprocess.Popen[str]:
-        (home / "env" / "nightly.toml").write_text(suite)
-        command = ["--suite", str(home / "env" / "nightly.toml"), "--home", str(home)]
-        command += ["--reports", str(nights(tmp_path)), "--build", str(tmp_path / "build"), *arguments]
-        return start_script("nightly", command, tmp_path, mode, environment)
+        return start_script("nightly", of_suite(home, tmp_path, suite, arguments), tmp_path, mode, environment)
 
     return started
+
+
+@pytest.fixture
+def finished(home, tmp_path):
+    """Run scripts/nightly on a suite to its end in this process; return its exit code and its output."""
+
+    def to_the_end(*arguments: str, suite: str = SUITE, mode: str = "works", **environment: str) -> tuple[int, str]:
+        return finish_script("nightly", of_suite(home, tmp_path, suite, arguments), tmp_path, mode, environment)
+
+    return to_the_end
+
+
+def of_suite(home: Path, tmp_path: Path, suite: str, more: Sequence[str]) -> list[str]:
+    """Write the suite; return the arguments of scripts/nightly on it."""
+    return [*arguments(home, tmp_path, suite), f"--build={tmp_path / 'build'}", *more]
 
 
 def nights(tmp_path: Path) -> Path:
@@ -193,15 +205,18 @@ def test_a_nightly_run_continues_after_failed_runs_and_reports_all(finished, hom
 
 
 @pytest.mark.real
-def test_an_interrupted_nightly_run_writes_its_report_and_can_be_resumed(start, finished, home, tmp_path):
+def test_an_interrupted_nightly_run_writes_its_report_and_can_be_resumed(finished, home, tmp_path):
     suite = SUITE.replace("duration = 2", "duration = 4")
     mine = home / "env" / "mine.toml"
     mine.write_text(suite)
-    process = start("--suite", str(mine))
-    under_way(tmp_path, 1)
-    process.send_signal(signal.SIGINT)
-    out, _ = process.communicate(timeout=60)
-    assert process.returncode == 130, out
+
+    def interrupt():
+        under_way(tmp_path, 1)
+        press_ctrl_c()
+
+    with meanwhile(interrupt):
+        code, out = finished("--suite", str(mine))
+    assert code == 130, out
     assert "**INTERRUPTED, so far INVALID: 1 of 1 run NOT RUN" in page_of(tmp_path)
     (report,) = (nights(tmp_path) / "tiny").glob("run-*.md")
     assert "INTERRUPTED" in report.read_text()
@@ -238,13 +253,15 @@ def test_kill_9_of_a_nightly_run_leaves_no_process_and_loses_nothing(start, fini
 
 
 @pytest.mark.real
-def test_a_killed_run_is_reported_by_the_nightly(start, tmp_path):
-    process = start(suite=SUITE.replace("duration = 2", "duration = 8"))
-    under_way(tmp_path, 1)
-    (child,) = [one for one in psutil.Process(process.pid).children() if "scripts/run" in " ".join(one.cmdline())]
-    child.kill()
-    out, _ = process.communicate(timeout=60)
-    assert process.returncode == 3, out
+def test_a_killed_run_is_reported_by_the_nightly(finished, tmp_path):
+    def kill():
+        under_way(tmp_path, 1)
+        (child,) = [one for one in psutil.Process().children() if "scripts/run" in " ".join(one.cmdline())]
+        child.kill()
+
+    with meanwhile(kill):
+        code, out = finished(suite=SUITE.replace("duration = 2", "duration = 8"))
+    assert code == 3, out
     assert "scripts/run ended with code -9: it wrote no result" in page_of(tmp_path)
     assert [run["run"].rpartition("_")[2] for run in record_of(tmp_path)["runs"]] == ["1"]
     assert list(nights(tmp_path).glob("20*/*.result.json")) == []

@@ -1,8 +1,6 @@
 """scripts/overload as a user calls it, with a fake JMeter at the edge."""
 
 import json
-import signal
-import subprocess
 from dataclasses import replace
 from pathlib import Path
 
@@ -27,11 +25,11 @@ from harness.run.request import Names, resolve_request
 from harness.sweep.record import CAPACITY, SweepRun
 from tests.support.overloads import RECORD
 from tests.support.paths import FAKE_JMETER
-from tests.support.processes import processes_of, wait_for
+from tests.support.processes import meanwhile, press_ctrl_c, processes_of, wait_for
 from tests.support.several import TWO_LOADS, group, several_jmx
 from tests.support.sweep_reports import save_record, save_run
 from tests.support.sweeps import SWEEP_RECORD
-from tests.support.tiny import TINY_JMX, arguments_of_run, run_json, start_script
+from tests.support.tiny import TINY_JMX, arguments_of_run, finish_script, run_json
 
 _WITH_LOOPS = TINY_JMX.replace(
     '<boolProp name="ThreadGroup.scheduler">true</boolProp>',
@@ -45,18 +43,13 @@ _SET = ("--set", "queue.most=10,1000000", "--rate", "20", "--duration", "10")
 
 
 @pytest.fixture
-def start(home, tmp_path):
-    """Start scripts/overload on the tiny plan."""
+def finished(home, tmp_path):
+    """Run scripts/overload on the tiny plan to its end in this process; return its exit code and its output."""
 
-    def started(*arguments: str, mode: str = "queues") -> subprocess.Popen[str]:
-        return start_script("overload", arguments_of_run(home, tmp_path, arguments), tmp_path, mode, {})
+    def to_the_end(*arguments: str, mode: str = "queues") -> tuple[int, str]:
+        return finish_script("overload", arguments_of_run(home, tmp_path, arguments), tmp_path, mode, {})
 
-    return started
-
-
-def finished(process: subprocess.Popen[str]) -> tuple[int, str]:
-    out, _ = process.communicate(timeout=90)
-    return process.returncode, out
+    return to_the_end
 
 
 def record_of(tmp_path: Path, name: str = "overload-01") -> dict:
@@ -102,12 +95,13 @@ def test_a_variant_is_measured_with_a_system_of_its_own_and_its_report_is_writte
 
 
 @pytest.mark.real
-def test_an_interrupted_test_is_resumed_by_the_same_command_and_invalid_runs_are_no_result(start, tmp_path):
-    process = start(*_SET, mode="works")
-    samples = tmp_path / "reports" / "tiny" / "run-01_1" / "samples.jtl"
-    wait_for(samples.is_file, 60)
-    process.send_signal(signal.SIGINT)
-    code, out = finished(process)
+def test_an_interrupted_test_is_resumed_by_the_same_command_and_invalid_runs_are_no_result(finished, tmp_path):
+    def interrupt():
+        wait_for((tmp_path / "reports" / "tiny" / "run-01_1" / "samples.jtl").is_file, 60)
+        press_ctrl_c()
+
+    with meanwhile(interrupt):
+        code, out = finished(*_SET, mode="works")
     assert code == 130, out
     assert "the same command resumes it: make overload PLAN=tiny SET=queue.most=10,1000000 RATE=20" in out
     assert record_of(tmp_path)["broken_off"] == [
@@ -116,7 +110,7 @@ def test_an_interrupted_test_is_resumed_by_the_same_command_and_invalid_runs_are
     assert "2 of 2 variants not measured yet" in (tmp_path / "reports" / "tiny" / "overload-01.md").read_text()
     assert nothing_is_left(tmp_path)
 
-    code, out = finished(start(*_SET))
+    code, out = finished(*_SET)
     assert code == 3, out
     assert "tiny/overload-01: resumed after 0 variants" in out
     assert "variant 2 of 2, queue.most=1000000; about 2 min 50 s left" in out
@@ -129,10 +123,10 @@ def test_an_interrupted_test_is_resumed_by_the_same_command_and_invalid_runs_are
 
 
 @pytest.mark.real
-def test_the_rate_follows_from_the_last_capacity_search_and_the_requests_of_one_user(start, home, tmp_path):
+def test_the_rate_follows_from_the_last_capacity_search_and_the_requests_of_one_user(finished, home, tmp_path):
     searched(tmp_path / "reports", set_words="queue.most=10")
     (home / "plans" / "tiny.jmx").write_text(_WITH_LOOPS)
-    code, out = finished(start("--set", "queue.most=10", "--duration", "10"))
+    code, out = finished("--set", "queue.most=10", "--duration", "10")
     assert code == 3, out  # 120 s of samples at once
     record = record_of(tmp_path, "overload-08")
     # Two users who wait 800 ms for each answer: 2.5 requests per second; the fake's one user makes one request.

@@ -9,6 +9,7 @@ import subprocess
 import threading
 import time
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -36,12 +37,26 @@ def wait_for(condition, seconds: float = 20.0):
 @contextmanager
 def interrupted_after(seconds: float) -> Iterator[None]:
     """Interrupt this process as Ctrl-C does when the block takes longer: for a command that runs in it."""
-    timer = threading.Timer(seconds, os.kill, (os.getpid(), signal.SIGINT))
+    timer = threading.Timer(seconds, press_ctrl_c)
     timer.start()
     try:
         yield
     finally:
         timer.cancel()
+
+
+@contextmanager
+def meanwhile(act: Callable[[], object]) -> Iterator[None]:
+    """Call `act` in a thread while the block runs a command in this process; what `act` raises fails the test."""
+    with ThreadPoolExecutor(1) as pool:
+        acting = pool.submit(act)
+        yield
+        acting.result()
+
+
+def press_ctrl_c() -> None:
+    """Interrupt this process as Ctrl-C does: a command that runs in it."""
+    os.kill(os.getpid(), signal.SIGINT)
 
 
 def output_until(process: subprocess.Popen[str], text: str, seconds: float = 20.0) -> str:

@@ -6,14 +6,17 @@ import json
 import os
 import subprocess
 import sys
+import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 from harness.report.verdict import DOUBTFUL, VALID
 from harness.report.warnings import WarningCode
+from tests.support.commands import command
 from tests.support.paths import FAKE_JMETER, ROOT
-from tests.support.processes import wait_for
+from tests.support.processes import interrupted_after, wait_for
 
 TINY_JMX = """<?xml version="1.0" encoding="UTF-8"?>
 <jmeterTestPlan version="1.2" properties="5.0" jmeter="5.6.3">
@@ -125,6 +128,20 @@ def check_short_run(verdict: Mapping[str, Any]) -> None:
     assert set(verdict["reasons"]) <= REASONS_OF_SHORT_RUNS
 
 
+def tiny_home(folder: Path) -> Path:
+    """Return a new folder `home` with the tiny plan, profile and system."""
+    for name, text in (
+        ("plans/tiny.jmx", TINY_JMX),
+        ("plans/tiny.toml", TINY_PLAN),
+        ("env/local.toml", TINY_PROFILE),
+        ("systems/tiny/system.toml", TINY_SYSTEM),
+    ):
+        path = folder / "home" / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+    return folder / "home"
+
+
 def arguments_of_run(home: Path, tmp_path: Path, arguments: Sequence[str]) -> list[str]:
     """Return the arguments of a run of the tiny plan."""
     places = ["--home", str(home), "--reports", str(tmp_path / "reports"), "--build", str(tmp_path / "build")]
@@ -135,16 +152,33 @@ def start_script(
     script: str, arguments: Sequence[str], tmp_path: Path, mode: str, environment: Mapping[str, str]
 ) -> subprocess.Popen[str]:
     """Start a script with the fake JMeter and a TMPDIR of its own; both streams come as one text."""
-    (tmp_path / "tmp").mkdir(exist_ok=True)
-    variables = {"JMETER_HOME": str(FAKE_JMETER), "FAKE_JMETER": mode, "TMPDIR": str(tmp_path / "tmp")}
     return subprocess.Popen(
         [sys.executable, str(ROOT / "scripts" / script), *arguments],
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,
-        env={**os.environ, **variables, **environment},
+        env={**os.environ, **_variables(tmp_path, mode), **environment},
         start_new_session=True,
     )
+
+
+def finish_script(
+    script: str, arguments: Sequence[str], tmp_path: Path, mode: str, environment: Mapping[str, str]
+) -> tuple[int, str]:
+    """Run what `start_script` starts to its end as a part of this process; return its exit code and its output.
+
+    That is quicker. Its runs are processes of their own, as ever, where they are children of the script.
+    """
+    variables = {**_variables(tmp_path, mode), **environment}
+    with mock.patch.object(tempfile, "tempdir", variables["TMPDIR"]), interrupted_after(120):
+        done = command(f"scripts/{script}", *arguments, **variables)
+    return done.returncode, done.stdout + done.stderr
+
+
+def _variables(tmp_path: Path, mode: str) -> dict[str, str]:
+    """Return the environment of a script with the fake JMeter and a TMPDIR of its own."""
+    (tmp_path / "tmp").mkdir(exist_ok=True)
+    return {"JMETER_HOME": str(FAKE_JMETER), "FAKE_JMETER": mode, "TMPDIR": str(tmp_path / "tmp")}
 
 
 def run_json(reports: Path, name: str = "run-01_1") -> dict:

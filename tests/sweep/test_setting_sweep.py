@@ -24,7 +24,7 @@ from harness.sweep.swept_set import requests_of, set_of_level
 from tests.support.spread_runs import make_sweep
 from tests.support.sweep_reports import SVG, run, save_record, save_run, table_under, words, written
 from tests.support.sweeps import BROKEN, SWEEP_RECORD
-from tests.support.tiny import TINY_SYSTEM, arguments_of_run, run_json, start_script, sweep_json
+from tests.support.tiny import TINY_SYSTEM, run_json, sweep_json
 
 SETTINGS = 'delay_ms = 0\nkind = "plain"\nwords = []\n'
 VALUES = ("delay_ms=10", "delay_ms=20", "delay_ms=40")
@@ -55,16 +55,6 @@ def reports(tmp_path, monkeypatch):
         save_run(tmp_path / "reports" / "tiny", f"run-07_{number}", 4, elapsed_ms, system_settings=settings)
     save_record(tmp_path / "reports", RECORD)
     return tmp_path / "reports"
-
-
-@pytest.fixture
-def start(home, tmp_path):
-    """Start a command on the tiny plan with the fake JMeter."""
-
-    def started(script: str, *arguments: str):
-        return start_script(script, arguments_of_run(home, tmp_path, arguments), tmp_path, "works", {})
-
-    return started
 
 
 def split(home: Path, tmp_path: Path, text: str, *, is_split: bool = True):
