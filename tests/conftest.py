@@ -34,7 +34,6 @@ LONGEST = (
     "nightly/test_nightly_driver.py",
     "run/test_survival.py",
     "sweep/test_sweep_driver.py",
-    "program/test_end_to_end.py",
     "systems/test_thruzero_system.py",
     "metrics/test_steadiness.py",
     "storage/test_s3.py",

@@ -94,6 +94,14 @@ class KillBill:
         return [(step["transactionType"], step["status"]) for step in body["transactions"]]
 
 
+def check_stored(killbill: KillBill) -> None:
+    """Fail unless this KillBill stores a payment that is sent to it."""
+    payment = killbill.pay_through()
+    assert killbill.amounts_of(payment) == STORED
+    steps = [("AUTHORIZE", "SUCCESS"), ("CAPTURE", "SUCCESS"), ("REFUND", "SUCCESS")]
+    assert killbill.transactions_of(payment) == steps
+
+
 def _answer(status: int, body: bytes, location: str) -> Answer:
     try:
         parsed = json.loads(body)

@@ -1,4 +1,4 @@
-"""KillBills of the tests: one that a process without the rights of root starts, and those of `make run`.
+"""KillBills of the tests: one that a process without the rights of root starts, and the one of `make run`.
 
 The gateway of the first can be changed while it runs, by rendering the stand-in's mappings with other settings, as the
 supervisor does at a start, and letting the stand-in read them again.
@@ -27,9 +27,9 @@ from harness.base.ports import free_port
 from harness.system.manifest import load_manifest
 from harness.system.supervisor import Supervisor
 from harness.system.system import render
-from tests.support.killbill_client import KillBill
+from tests.support.killbill_client import KillBill, check_stored
 from tests.support.paths import ROOT
-from tests.support.processes import QUICK_JVM
+from tests.support.processes import QUICK_JAVA, processes_of, wait_for
 
 MANIFEST = load_manifest(ROOT / "systems" / "killbill")
 BUILD = ROOT / "build"
@@ -38,8 +38,6 @@ FAST = {
     "plugin_threads": 20,
     "plugin_timeout_s": 5,
     "shiro_hash_iterations": 1,
-    # A start is most of what a test asks of a KillBill: code that is compiled well does not pay.
-    "jvm_options": QUICK_JVM.split(),
 }
 NOBODY = 65534
 
@@ -97,16 +95,37 @@ def free_ports() -> dict[str, int]:
     return ports
 
 
-def run_command(reports: Path, *variables: str) -> list[str]:
-    """Return the command of a run as the README has it."""
-    return ["make", "-C", str(ROOT), "--no-print-directory", "run", f"REPORTS={reports}", *variables]
+class Job(NamedTuple):
+    """The main job of the README, which has ended; `port` was that of its KillBill, `processes` are left of it."""
+
+    output: str
+    directory: Path
+    summary: dict[str, Any]
+    port: str
+    processes: list[psutil.Process]
 
 
-def make_run(reports: Path, *variables: str, **environment: str) -> None:
-    """Run a plan with `make run`; the test fails when that does."""
-    command, everything = run_command(reports, *variables), {**os.environ, **environment}
-    done = subprocess.run(command, env=everything, capture_output=True, text=True, check=False, timeout=400)
-    assert done.returncode == 0, done.stdout + done.stderr
+def main_job(reports: Path) -> Job:
+    """Run `make run` as the README has it, and meanwhile send a payment of ours to its KillBill."""
+    directory, errors = reports / "killbill-stripe" / "run-01_1", reports / "errors.txt"
+    samples, port = directory / "samples.jtl", ""
+    command = ["make", "-C", str(ROOT), "--no-print-directory", "run", f"REPORTS={reports}"]
+
+    def is_paid() -> bool:
+        return samples.is_file() and "Capture Payment" in samples.read_text()
+
+    with errors.open("w") as file, subprocess.Popen(
+        [*command, "PLAN=killbill-stripe", "USERS=4", "DURATION=40"],
+        env={**os.environ, **QUICK_JAVA}, stdout=subprocess.PIPE, stderr=file, text=True,
+    ) as make:  # fmt: skip
+        wait_for(lambda: make.poll() is not None or is_paid(), 300)
+        is_up = make.poll() is None
+        if is_up:
+            port = json.loads((directory / "run.json").read_text())["properties"]["port"]
+            check_stored(KillBill(f"http://127.0.0.1:{port}"))
+        text, _ = make.communicate(timeout=200)
+    assert (is_up, make.returncode) == (True, 0), text + errors.read_text()
+    return Job(text, directory, json.loads(directory.with_suffix(".json").read_text()), port, processes_of(reports))
 
 
 def codes_of(summary: Mapping[str, Any], label: str) -> dict[str, int]:
@@ -168,9 +187,11 @@ def started_without_root(settings: dict[str, Any], folder: Path, ports: dict[str
         subprocess.run(["chown", "-R", f"{user}:{user}", str(folder)], check=True)
     argv = [sys.executable, "-c", WITHOUT_ROOT, folder / "killbill", folder, folder / "logs", user]
     argv += [json.dumps(settings), json.dumps(ports)]
+    # A start is most of what a test asks of a KillBill: code that is compiled well does not pay.
     process = subprocess.Popen(
-        [str(word) for word in argv], cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
-    )
+        [str(word) for word in argv],
+        cwd=ROOT, env={**os.environ, **QUICK_JAVA}, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
+    )  # fmt: skip
     assert process.stdout
     try:
         said = process.stdout.readline()

@@ -1,8 +1,8 @@
 """The real KillBill with its Stripe stand-in: what it stores, what it answers to each gateway, and its databases.
 
-All tests share one KillBill, with MariaDB and without the rights of root. Most of them change its gateway. `beside` is
-what a run with a KillBill of its own on the same database left. The last tests are about what the shared one left when
-it was stopped. tests/program/test_end_to_end.py has a KillBill with H2.
+All tests share one KillBill of the smallest size, with MariaDB and without the rights of root. Most of them change its
+gateway. `job` is what the main job of the README left: a run with a KillBill of its own, with H2. The last tests are
+about what the shared one left when it was stopped.
 """
 
 from __future__ import annotations
@@ -26,27 +26,37 @@ from typing import Any, NamedTuple
 import psutil
 import pytest
 
+from harness.plan.plan import load_plan
+from harness.plan.spec import load_profile
 from harness.system.exceptions import count_exceptions
 from harness.system.heap import heap_uses, read_heaps
 from harness.system.jfr import write_heap
 from harness.system.own_metrics import values_of
 from harness.system.supervisor import Supervisor
 from harness.system.system import render
-from tests.support.killbill_client import STORED, KillBill
+from tests.support.commands import command
+from tests.support.killbill_client import STORED, KillBill, check_stored
 from tests.support.killbill_instance import (
     BUILD,
     FAST,
     MANIFEST,
     Instance,
+    Job,
     Started,
     codes_of,
     free_ports,
-    make_run,
+    main_job,
     started_without_root,
 )
-from tests.support.processes import QUICK_JAVA, processes_of
+from tests.support.paths import ROOT
+from tests.support.processes import interrupted_after
+from tests.support.tiny import check_short_run
 
 pytestmark = pytest.mark.real
+
+# Those of the shared KillBill. It has all cores: on one, its first payments take longer than KillBill waits for them.
+SMALLEST = load_profile(ROOT / "env", "t2.small").system_settings["killbill"]
+SETTINGS = {**SMALLEST, **FAST, "cpus": 0, "database": "mariadb"}
 
 
 class Shared(NamedTuple):
@@ -68,7 +78,7 @@ class Shared(NamedTuple):
 def shared() -> Iterator[Shared]:
     folder = Path(tempfile.mkdtemp(prefix="lt-without-root-")).resolve()
     ports = free_ports()
-    settings = {**FAST, "database": "mariadb", "gateway": "failing"}
+    settings = {**SETTINGS, "gateway": "failing"}
     try:
         with ExitStack() as stack:
             said = stack.enter_context(started_without_root(settings, folder, ports))
@@ -101,10 +111,7 @@ def last_status_of(killbill: KillBill, account: str) -> str:
 
 
 def test_killbill_stores_what_was_sent(killbill: KillBill) -> None:
-    payment = killbill.pay_through()
-    assert killbill.amounts_of(payment) == STORED
-    steps = [("AUTHORIZE", "SUCCESS"), ("CAPTURE", "SUCCESS"), ("REFUND", "SUCCESS")]
-    assert killbill.transactions_of(payment) == steps
+    check_stored(killbill)
 
 
 def test_a_purchase_is_stored_as_purchased(killbill: KillBill) -> None:
@@ -219,8 +226,8 @@ def test_the_published_plugin_is_unchanged_on_disk() -> None:
 def test_the_pools_of_the_profile_are_those_of_the_running_killbill(instance: Instance) -> None:
     with urllib.request.urlopen(f"{instance.target_url}/1.0/metrics", timeout=10) as answer:
         gauges = json.load(answer)["gauges"]
-    assert gauges["main.pool.MaxConnections"]["value"] == MANIFEST.settings["dao_max_active"]
-    assert gauges["osgi.pool.MaxConnections"]["value"] == MANIFEST.settings["osgi_dao_max_active"]
+    assert gauges["main.pool.MaxConnections"]["value"] == SETTINGS["dao_max_active"]
+    assert gauges["osgi.pool.MaxConnections"]["value"] == SETTINGS["osgi_dao_max_active"]
 
 
 def test_the_metrics_of_the_manifest_are_those_of_the_running_killbill(killbill: KillBill, instance: Instance) -> None:
@@ -240,61 +247,100 @@ def test_the_metrics_of_the_manifest_are_those_of_the_running_killbill(killbill:
     # An account, its method, an authorisation, a capture and a refund; the last may be counted after its answer.
     assert 4 <= grown["responses 201"] <= 5
     assert grown["responses 500"] == grown["exceptions thrown to Tomcat"] == 0
-    assert 50 * 1024**2 < after["Metaspace in use"] < MANIFEST.settings["max_metaspace_mb"] * 1024**2
+    assert 50 * 1024**2 < after["Metaspace in use"] < SETTINGS["max_metaspace_mb"] * 1024**2
     assert after["main pool: open connections"] > 0
 
 
-class Beside(NamedTuple):
-    """A run that has ended: it started a second KillBill, with the address of the shared one's MariaDB."""
-
-    summary: dict[str, Any]
-    report: str
-    processes: list[psutil.Process]
-
-
-@pytest.fixture(scope="module")
-def beside(instance: Instance, tmp_path_factory: pytest.TempPathFactory) -> Beside:
-    """The Litle variant on the smallest size."""
-    folder = tmp_path_factory.mktemp("reports")
-    url = f"jdbc:mysql://127.0.0.1:{instance.ports['mariadb']}/killbill"
-    # Loops: on a slow machine one core may need longer for a first payment than a short load lasts.
-    variables = ("PLAN=killbill-litle", "USERS=2", "LOOPS=1", "ENV=t2.small", f"SET=database_url={url}")
-    make_run(folder, *variables, **QUICK_JAVA)
-    directory = folder / "killbill-litle" / "run-01_1"
-    summary = json.loads(directory.with_suffix(".json").read_text())
-    return Beside(summary, directory.with_suffix(".md").read_text(), processes_of(folder))
-
-
-def test_the_litle_variant_on_the_smallest_size_reports_what_replaces_litle(beside: Beside) -> None:
-    summary = beside.summary
+def test_the_litle_variant_pays_with_what_replaces_litle(instance: Instance, tmp_path: Path) -> None:
+    plan = load_plan(ROOT / "plans", "killbill-litle")
+    assert plan.embedded_note.startswith("Litle's place is taken by KillBill's built-in external payment")
+    # A run with a target does not have the properties of a KillBill that the harness starts.
+    given = " ".join(f"{name}={value}" for name, value in plan.embedded_properties.items())
+    places = (f"--target={instance.target_url}", f"--reports={tmp_path}")
+    load = ("--users=2", "--loops=1", f"--properties={given}")
+    with interrupted_after(300):
+        done = command("scripts/run", "--plan=killbill-litle", *load, *places)
+    assert done.returncode == 0, done.stdout + done.stderr
+    summary = json.loads((tmp_path / "killbill-litle" / "run-01_1.json").read_text())
     assert set(codes_of(summary, "Litle Payment Method")) == {"201"}
     assert set(codes_of(summary, "Purchase Payment")) == {"201"}
     assert summary["run"]["properties"]["method.plugin"] == "__EXTERNAL_PAYMENT__"
-    assert "Litle's place is taken by KillBill's built-in external payment" in beside.report
-    assert summary["run"]["system_settings"]["cpus"] == 1
-    # One core is all that KillBill may use, however many the machine has.
-    (used,) = [usage for usage in summary["observed"]["usages"] if usage["process"] == "killbill"]
-    assert used["cpu_cores_max"] < 1.2
 
 
-def test_a_given_database_url_is_used_and_not_cleared(shared: Shared, beside: Beside) -> None:
-    killbill = shared.instance.client
-    assert killbill.amounts_of(shared.payment) == STORED
-    # The second KillBill stored the tenant of its run, and the shared one finds it.
-    found = killbill.call("GET", "/tenants?apiKey=bob")
-    assert (found.status, found.body["apiKey"]) == (200, "bob")
-    first, second = shared.said.facts, dict(beside.summary["run"]["system_facts"])
-    assert first["database"] == "MariaDB 11.4.5 on the same machine"
-    assert second["database"] == "given by database_url"
+def properties_of(killbill: int, build: Path) -> str:
+    """Return what the KillBill with this process id reads at its start, without the names of its folders."""
+    work = Path(psutil.Process(killbill).cwd())
+    return (work / "killbill.properties").read_text().replace(str(work), "").replace(str(build.resolve()), "")
+
+
+def test_a_given_database_url_is_used_and_not_cleared(shared: Shared, tmp_path: Path) -> None:
+    """In the place of a second KillBill is a process that waits: the other one shows what its properties do."""
+    (killbill,) = (one for one in MANIFEST.processes if one.name == "killbill")
+    waiting = replace(killbill, argv=("sleep", "100"), ready=None)
+    others = tuple(one for one in MANIFEST.processes if one.name == "mariadb")
+    url = f"jdbc:mysql://127.0.0.1:{shared.instance.ports['mariadb']}/killbill"
+    settings = MANIFEST.resolve_settings({**SETTINGS, "cpus": SMALLEST["cpus"], "database_url": url})
+    with Supervisor(
+        replace(MANIFEST, processes=(*others, waiting)), settings, build_dir=BUILD, log_dir=tmp_path
+    ) as supervisor:
+        supervisor.start()
+        assert list(supervisor.processes) == ["killbill"]
+        process = supervisor.processes["killbill"]
+        other = properties_of(shared.instance.processes["killbill"], shared.logs.parent)
+        assert properties_of(process, BUILD) == other
+        assert len(os.sched_getaffinity(process)) == SMALLEST["cpus"] == 1
+        assert dict(supervisor.facts)["database"] == "given by database_url"
+    assert shared.said.facts["database"] == "MariaDB 11.4.5 on the same machine"
     assert list(shared.said.processes) == ["stripe", "mariadb", "killbill"]
-    used = {usage["process"] for usage in beside.summary["observed"]["usages"]}
-    assert used & {"stripe", "mariadb", "killbill"} == {"stripe", "killbill"}
+    # It looked for the tables, and left what is in them.
+    assert [path.name for path in tmp_path.glob("tables*.log")] == ["tables-unless.log"]
+    assert shared.instance.client.amounts_of(shared.payment) == STORED
 
 
-def test_two_instances_run_side_by_side(killbill: KillBill, shared: Shared, beside: Beside) -> None:
-    assert beside.summary["run"]["properties"]["port"] != str(shared.instance.ports["http"])
-    assert beside.processes == []  # the second one is stopped, and the first one takes payments
-    assert killbill.amounts_of(killbill.pay_through()) == STORED
+@pytest.fixture(scope="module")
+def job(shared: Shared, tmp_path_factory: pytest.TempPathFactory) -> Job:  # noqa: ARG001 - it is beside that one
+    """The main job of the README, with a KillBill of its own, which is stopped again."""
+    return main_job(tmp_path_factory.mktemp("reports"))
+
+
+def test_one_command_writes_a_trustworthy_report(job: Job) -> None:
+    summary, directory = job.summary, job.directory
+    check_short_run(summary["verdict"])
+    assert f"killbill-stripe/run-01_1: {summary['verdict']['state']}" in job.output
+    groups = {group["name"]: {label["label"]: label for label in group["labels"]} for group in summary["groups"]}
+    assert set(groups["load"]) == {"Authorize Payment", "Capture Payment", "Purchase Payment"}
+    once = groups["once"]
+    assert set(once) == {"Create Account", "Visit Account", "Stripe (Default) Payment Method"}
+    assert {label["sample_count"] for label in once.values()} == {4}
+    # A captured or purchased payment is a 201 and nothing else; the machine may be slow, but it may not fail.
+    for label in groups["load"]:
+        assert set(codes_of(summary, label)) == {"201"}
+    # A window of some seconds: a request in flight at its beginning counts whole, one at its end not at all.
+    law = summary["littles_law"]
+    at_the_ends = max(label["average_ms"] for label in groups["load"].values()) / 1000 / law["over_s"]
+    assert law["ratio"] == pytest.approx(1.0, abs=0.1 + at_the_ends)
+    # A virtual machine may have been denied CPU time, which is a line of its own.
+    used = {usage["process"] for usage in summary["observed"]["usages"]} - {"stolen"}
+    assert used == {"jmeter", "harness", "host", "killbill", "stripe"}
+    for name in ("threads-before.txt", "threads-after.txt", "metrics-before.json", "metrics-after.json"):
+        assert (directory / name).stat().st_size > 1000
+    figures = dict(summary["run"]["dump_figures"])
+    assert int(figures["live threads in KillBill after the load"]) > 20
+
+
+def test_the_report_of_the_one_command_is_complete_and_names_no_folder(job: Job) -> None:
+    report = job.directory.with_suffix(".md").read_text()
+    for heading in ("Set-up", "Results", "Response codes", "CPU and memory", "Warnings", "Notes"):
+        assert f"\n## {heading}\n" in report
+    assert "Stripe's place is taken by a stand-in" in report
+    assert str(job.directory.parents[1]) not in report
+    assert str(ROOT) not in report
+
+
+def test_two_instances_run_side_by_side(killbill: KillBill, shared: Shared, job: Job) -> None:
+    assert job.port != str(shared.instance.ports["http"])
+    assert job.processes == []  # the second one is stopped, and the first one takes payments
+    check_stored(killbill)
 
 
 def test_a_gateway_that_fails_from_the_start_fails_the_first_payments(shared: Shared) -> None:
@@ -339,7 +385,7 @@ def test_a_stopped_killbill_has_recorded_its_heap(stopped: Stopped, tmp_path: Pa
     (use,) = heap_uses(read_heaps((tmp_path / "heap.csv").read_text().splitlines()), 0, 2**63)
     assert use.process == "killbill"
     assert use.point_count >= 2
-    low, high = MANIFEST.settings["heap_min_mb"] * 1024**2, MANIFEST.settings["heap_max_mb"] * 1024**2
+    low, high = SETTINGS["heap_min_mb"] * 1024**2, SETTINGS["heap_max_mb"] * 1024**2
     assert 0 < use.used_bytes_min < use.used_bytes_max <= use.committed_bytes_max <= high
     assert use.committed_bytes_min >= low
     assert (use.reserved_bytes_min, use.reserved_bytes_max) == (high, high)
