@@ -3,10 +3,8 @@
 import csv
 import gzip
 import json
-import os
-import signal
 import subprocess
-import sys
+from pathlib import Path
 from xml.etree import ElementTree
 from xml.sax.saxutils import escape
 
@@ -15,10 +13,10 @@ import pytest
 from harness.base import toolchain
 from harness.report.files import write_report
 from harness.run.directory import RunDirectory
-from tests.support.paths import ROOT
-from tests.support.processes import processes_of, wait_for
+from tests.support.commands import command
+from tests.support.processes import interrupted_after, meanwhile, press_ctrl_c, processes_of, wait_for
 from tests.support.secret_spellings import assert_no_secret
-from tests.support.tiny import DUMMY_JMX, report, run_json, samples_under_way
+from tests.support.tiny import DUMMY_JMX, arguments_of_run, report, run_json, samples_under_way, tiny_home
 
 pytestmark = pytest.mark.real
 
@@ -48,52 +46,88 @@ def to_the_end(home, run):
     return ended
 
 
-def finish(process: subprocess.Popen[str]) -> str:
-    out, err = process.communicate(timeout=120)
-    return out + err
+_FIXED, _OWN = "p&ss<w\"o'rd-1", "ключ & 2"
+_MESSAGE = "${__groovy(vars.get('fixed'))} ${__urlencode(${__P(password,)})} ${__escapeXml(${__P(password,)})}"
+_VARIABLES = (
+    '<Arguments guiclass="ArgumentsPanel" testclass="Arguments" testname="Variables">'
+    '<collectionProp name="Arguments.arguments"><elementProp name="fixed" elementType="Argument">'
+    f'<stringProp name="Argument.name">fixed</stringProp><stringProp name="Argument.value">{escape(_FIXED)}'
+    "</stringProp></elementProp>"
+    '<elementProp name="db_password" elementType="Argument">'
+    '<stringProp name="Argument.name">db_password</stringProp>'
+    f'<stringProp name="Argument.value">{escape(_FIXED)}</stringProp></elementProp>'
+    "</collectionProp></Arguments><hashTree/>"
+)
 
 
-def test_every_sample_of_jmeter_is_in_the_report_with_the_configured_columns(to_the_end, target, tmp_path):
-    code, text = to_the_end("--target", target, "--users", "4", "--duration", "5")
-    assert code == 0, text
-    directory = tmp_path / "reports" / "tiny" / "run-01_1"
-    with (directory / "samples.jtl").open(newline="") as lines:
-        rows = list(csv.DictReader(lines))
+@pytest.fixture(scope="module")
+def reports(tmp_path_factory):
+    """The reports of a run of four users, whose plan contains secrets and writes them into each sample."""
+    folder = tmp_path_factory.mktemp("secrets")
+    home = tiny_home(folder)
+    jmx = DUMMY_JMX.replace("Created, &quot;quoted&quot;", _MESSAGE)
+    jmx = jmx.replace(">201<", ">${__groovy(vars.get('fixed').length())}<")
+    (home / "plans" / "tiny.jmx").write_text(jmx.replace("<ThreadGroup ", f"{_VARIABLES}<ThreadGroup "))
+    plan = home / "plans" / "tiny.toml"
+    plan.write_text(f"{plan.read_text()}[properties]\npassword = {json.dumps(_OWN)}\n")
+    # Groovy takes seconds for its first answer.
+    arguments = arguments_of_run(home, folder, ("--users", "4", "--duration", "8"))
+    with interrupted_after(180):
+        done = command("scripts/run", *arguments, JMETER_HOME=str(toolchain.ensure_jmeter()))
+    assert done.returncode == 0, done.stdout + done.stderr
+    return folder / "reports"
+
+
+def rows_of(directory: Path) -> list[dict[str, str]]:
+    with (directory / "samples.jtl").open(newline="") as rows:
+        return list(csv.DictReader(rows))
+
+
+def test_every_sample_of_jmeter_is_in_the_report_with_the_configured_columns(reports):
+    directory = reports / "tiny" / "run-01_1"
+    rows = rows_of(directory)
     assert list(rows[0]) == [
         "timeStamp", "elapsed", "label", "responseCode", "responseMessage", "threadName", "success", "failureMessage",
         "bytes", "sentBytes", "grpThreads", "allThreads", "Latency", "Connect",
     ]  # fmt: skip
     assert not [path.name for path in directory.iterdir() if "failures" in path.name or "exchanges" in path.name]
     summary = json.loads(directory.with_suffix(".json").read_text())
-    total = summary["groups"][0]["total"]
+    total = (summary["whole"] or summary["groups"][0])["total"]
     elapsed = sorted(int(row["elapsed"]) for row in rows)
     assert total["sample_count"] == len(rows) > 200
     assert total["average_ms"] == pytest.approx(sum(elapsed) / len(elapsed))
     assert (total["min_ms"], total["max_ms"]) == (elapsed[0], elapsed[-1])
     assert 50 <= total["percentiles_ms"]["50"] <= 60  # the dummy sampler waits for 50 ms
     assert summary["littles_law"]["peak_users"] == 4
-    versions = run_json(tmp_path / "reports")["versions"]
+    versions = run_json(reports)["versions"]
     assert versions["jmeter"] == "5.6.3"
     assert {f"jmeter-plugins-{name}" for name in ("casutg", "cmn-jmeter", "tst", "dummy")} <= set(versions)
 
 
+def test_jmeter_runs_the_plan_with_its_secrets_and_none_is_stored_in_any_spelling(reports):
+    row, *_ = rows_of(reports / "tiny" / "run-01_1")
+    assert (row["responseCode"], row["responseMessage"]) == (str(len(_FIXED)), "••• ••• •••")
+    assert_no_secret(reports, [_FIXED, _OWN])
+    ElementTree.parse(reports / "tiny" / "run-01_1" / "effective.jmx")
+
+
 def test_an_open_load_starts_as_many_users_as_its_rate_says(to_the_end, target, tmp_path):
     # Each arrival runs the loop until its time is over in this plan, so users are counted, not samples.
-    _, text = to_the_end("--target", target, "--rate", "10", "--duration", "6")
-    threads = set()
-    with (tmp_path / "reports" / "tiny" / "run-01_1" / "samples.jtl").open(newline="") as lines:
-        threads = {row["threadName"] for row in csv.DictReader(lines)}
-    assert len(threads) == 60, text
-    assert "OpenModelThreadGroup" in (tmp_path / "reports" / "tiny" / "run-01_1" / "effective.jmx").read_text()
+    _, text = to_the_end("--target", target, "--rate", "5", "--duration", "4")
+    directory = tmp_path / "reports" / "tiny" / "run-01_1"
+    assert len({row["threadName"] for row in rows_of(directory)}) == 20, text
+    assert "OpenModelThreadGroup" in (directory / "effective.jmx").read_text()
 
 
 @pytest.mark.parametrize("load", [("--users", "3"), ("--rate", "5")], ids=["closed", "open"])
-def test_ctrl_c_stops_a_real_jmeter_gracefully(real, target, tmp_path, load):
-    process = real("--target", target, *load, "--duration", "60")
-    samples_under_way(tmp_path, 20, 40)
-    process.send_signal(signal.SIGINT)
-    text = finish(process)
-    assert process.returncode == 130, text
+def test_ctrl_c_stops_a_real_jmeter_gracefully(to_the_end, target, tmp_path, load):
+    def interrupt():
+        samples_under_way(tmp_path, 20, 40)
+        press_ctrl_c()
+
+    with meanwhile(interrupt):
+        code, text = to_the_end("--target", target, *load, "--duration", "60")
+    assert code == 130, text
     assert "**INTERRUPTED: stopped by hand" in report(tmp_path / "reports")
     # 1 is JMeter's own word after StopTestNow when users are in the middle of a sample; a signal would be negative.
     assert run_json(tmp_path / "reports")["exit_codes"]["jmeter"] in ((0,) if load[0] == "--users" else (0, 1))
@@ -117,42 +151,10 @@ def test_kill_9_of_the_harness_ends_a_real_jmeter_and_the_last_row_is_whole(real
     process.kill()
     process.communicate()
     wait_for(lambda: not processes_of(tmp_path), 20)
-    done = subprocess.run(
-        [sys.executable, str(ROOT / "aggregate.py"), "table", str(samples)],
-        capture_output=True, text=True, check=False, env=dict(os.environ),
-    )  # fmt: skip
+    done = command("aggregate.py", "table", samples)
     assert done.returncode == 0
     assert "| Pay |" in done.stdout
     assert "could not be used" not in done.stdout
-
-
-def test_jmeter_runs_the_plan_with_its_secrets_and_none_is_stored_in_any_spelling(to_the_end, home, target, tmp_path):
-    fixed, own = "p&ss<w\"o'rd-1", "ключ & 2"
-    message = "${__groovy(vars.get('fixed'))} ${__urlencode(${__P(password,)})} ${__escapeXml(${__P(password,)})}"
-    variables = (
-        '<Arguments guiclass="ArgumentsPanel" testclass="Arguments" testname="Variables">'
-        '<collectionProp name="Arguments.arguments"><elementProp name="fixed" elementType="Argument">'
-        f'<stringProp name="Argument.name">fixed</stringProp><stringProp name="Argument.value">{escape(fixed)}'
-        "</stringProp></elementProp>"
-        '<elementProp name="db_password" elementType="Argument">'
-        '<stringProp name="Argument.name">db_password</stringProp>'
-        f'<stringProp name="Argument.value">{escape(fixed)}</stringProp></elementProp>'
-        "</collectionProp></Arguments><hashTree/>"
-    )
-    text = DUMMY_JMX.replace("Created, &quot;quoted&quot;", message).replace(
-        "<ThreadGroup ", f"{variables}<ThreadGroup "
-    )
-    code = "${__groovy(vars.get('fixed').length())}"
-    (home / "plans" / "tiny.jmx").write_text(text.replace(">201<", f">{code}<"))
-    plan = home / "plans" / "tiny.toml"
-    plan.write_text(f"{plan.read_text()}[properties]\npassword = {json.dumps(own)}\n")
-    to_the_end("--target", target, "--users", "1", "--duration", "2")
-    directory = tmp_path / "reports" / "tiny" / "run-01_1"
-    with (directory / "samples.jtl").open(newline="") as rows:
-        row = next(csv.DictReader(rows))
-    assert (row["responseCode"], row["responseMessage"]) == (str(len(fixed)), "••• ••• •••")
-    assert_no_secret(tmp_path / "reports", [fixed, own])
-    ElementTree.parse(directory / "effective.jmx")
 
 
 @pytest.mark.parametrize("load", [("--users", "3"), ("--rate", "30")])
@@ -171,18 +173,17 @@ def test_a_stop_condition_ends_jmeter_gracefully_with_all_its_samples(to_the_end
     assert processes_of(tmp_path) == []
 
 
-def test_the_rows_of_a_soak_are_packed_while_it_lasts_and_counted_exactly(real, home, target, tmp_path):
+def test_the_rows_of_a_soak_are_packed_while_it_lasts_and_counted_exactly(to_the_end, home, target, tmp_path):
     plan = home / "plans" / "tiny.jmx"
     # Long rows: a step is full after the first second, and is packed three seconds later.
     jmx = DUMMY_JMX.replace('"RESPONSE_TIME">50<', '"RESPONSE_TIME">1<')
     plan.write_text(jmx.replace('"RESPONSE_MESSAGE">', f'"RESPONSE_MESSAGE">{"Created " * 60}'))
     profile = home / "env" / "local.toml"
     profile.write_text(profile.read_text().replace("min_free_mb = 1", "min_free_mb = 1\npack_mb = 1"))
-    process = real("--target", target, "--soak", "--users", "4", "--duration", "8")
     directory = RunDirectory(tmp_path / "reports" / "tiny" / "run-01_1")
-    wait_for((directory.path / "samples.jtl.packed").is_file, 60)
-    text = finish(process)
-    assert process.returncode == 0, text
+    with meanwhile(lambda: wait_for((directory.path / "samples.jtl.packed").is_file, 60)):
+        code, text = to_the_end("--target", target, "--soak", "--users", "4", "--duration", "8")
+    assert code == 0, text
     assert not (directory.path / "samples.jtl").exists()
     with gzip.open(directory.samples, "rt", newline="") as lines:
         rows = list(csv.DictReader(lines))
