@@ -31,7 +31,7 @@ from harness.system.profile import ProcessProfile, profiles, read_events
 from harness.system.profile_files import Profiler
 from harness.system.supervisor import Supervisor
 from tests.support.paths import ROOT
-from tests.support.processes import QUICK_JVM
+from tests.support.processes import QUICK_JAVA
 
 pytestmark = pytest.mark.real
 
@@ -92,9 +92,16 @@ class Browser:
         return answers
 
 
+@pytest.fixture(autouse=True, scope="module")
+def _quick_java() -> Iterator[None]:
+    """Starts are most of what the tests ask of Java: code that is compiled well does not pay."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("JDK_JAVA_OPTIONS", QUICK_JAVA["JDK_JAVA_OPTIONS"])
+        yield
+
+
 def started(settings: dict[str, Any], logs: Path) -> Supervisor:
-    # Starts are most of what the tests ask of a site: code that is compiled well does not pay.
-    resolved = MANIFEST.resolve_settings({"jvm_options": QUICK_JVM.split(), **settings})
+    resolved = MANIFEST.resolve_settings(settings)
     supervisor = Supervisor(MANIFEST, resolved, build_dir=ROOT / "build", log_dir=logs)
     supervisor.prepare()
     supervisor.start()
