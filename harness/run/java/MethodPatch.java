@@ -7,10 +7,14 @@ import java.io.IOException;
 /**
  * Inserts a call of a static method at the start of some methods of a class file.
  *
- * The called method takes one parameter of the patched method, and optionally the int after it. This class reads only the
- * necessary parts of the class file format (JVMS 4), since no library reads the class files of every Java version.
+ * The called method takes one parameter of the patched method, and optionally the int after it, or the object whose method
+ * it is. This class reads only the necessary parts of the class file format (JVMS 4), since no library reads the class
+ * files of every Java version.
  */
 final class MethodPatch {
+    /** As `parameter`: the object whose method it is. */
+    static final String THIS = "this";
+
     /** The length of the call in bytes: a multiple of four, so that the padding of switch tables stays valid. */
     private static final int CALL = 8;
 
@@ -128,6 +132,9 @@ final class MethodPatch {
 
     /** Returns the local variable of the parameter; -1 when the method has no such parameter. */
     private int slot(String descriptor, boolean isStatic) {
+        if (parameter.equals(THIS)) {
+            return isStatic ? -1 : 0;
+        }
         int slot = isStatic ? 0 : 1;
         int at = 1;
         while (descriptor.charAt(at) != ')') {

@@ -1,0 +1,86 @@
+import java.lang.instrument.ClassFileTransformer;
+import java.lang.instrument.Instrumentation;
+import java.lang.ref.WeakReference;
+import java.security.ProtectionDomain;
+import java.util.List;
+import java.util.stream.Stream;
+
+/**
+ * Wakes a user who waits in a Throughput Shaping Timer every {@link #PERIOD_MS}.
+ *
+ * The timer (jmeter-plugins-tst 2.5) lets a user sleep for (users who wait ÷ requests per second) seconds, and after each
+ * request it wakes the one who has slept longest, mostly too early: that user sleeps as long again. A turn that nobody is
+ * awake to take until its second ends is lost: of 2 requests per second with 20 users who wait, a third. Whoever is woken
+ * here asks the timer again, and it alone decides who may pass. So the timer's rates stay its own.
+ */
+public final class TimerTurns {
+    private static final long PERIOD_MS = 10;
+    private static final String TIMER = "kg/apc/jmeter/timers/VariableThroughputTimer";
+    private static volatile List<WeakReference<Object>> timers = List.of();
+    private static Thread waker;
+
+    private TimerTurns() {}
+
+    /** Patches the timer when it is loaded. */
+    static void install(Instrumentation instrumentation) {
+        MethodPatch patch =
+                new MethodPatch("delay", MethodPatch.THIS, false, "TimerTurns", "see", "Ljava/lang/Object;");
+        instrumentation.addTransformer(new ClassFileTransformer() {
+            @Override
+            public byte[] transform(ClassLoader loader, String name, Class<?> seen, ProtectionDomain domain, byte[] classFile) {
+                if (!TIMER.equals(name)) {
+                    return null;
+                }
+                try {
+                    byte[] patched = patch.patched(classFile);
+                    if (patch.patchedCount() > 0) {
+                        return patched;
+                    }
+                } catch (RuntimeException | Error error) {
+                    System.err.println(error);
+                }
+                System.err.println("a Throughput Shaping Timer may send too few requests: this version cannot be patched");
+                return null;
+            }
+        });
+    }
+
+    /** Called by the patched method each time that a user asks a timer. */
+    public static void see(Object timer) {
+        for (WeakReference<Object> known : timers) {
+            if (known.get() == timer) {
+                return;
+            }
+        }
+        add(timer);
+    }
+
+    private static synchronized void add(Object timer) {
+        // By identity: JMeter's elements are equal when their properties are.
+        Stream<Object> others = timers.stream().map(WeakReference::get).filter(one -> one != null && one != timer);
+        timers = Stream.concat(others, Stream.of(timer)).map(WeakReference::new).toList();
+        if (waker == null) {
+            waker = new Thread(TimerTurns::wake, "wakes users of timers");
+            waker.setDaemon(true);
+            waker.start();
+        }
+    }
+
+    private static void wake() {
+        while (true) {
+            try {
+                Thread.sleep(PERIOD_MS);
+            } catch (InterruptedException error) {
+                return;
+            }
+            for (WeakReference<Object> known : timers) {
+                Object timer = known.get();
+                if (timer != null) {
+                    synchronized (timer) {
+                        timer.notify();
+                    }
+                }
+            }
+        }
+    }
+}
