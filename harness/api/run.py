@@ -15,7 +15,7 @@ from harness.api.sample_frames import sample_frames
 from harness.api.sample_pieces import sample_pieces
 from harness.base.errors import UsageError
 from harness.base.toolchain import ROOT
-from harness.compare.sources import find_paths, read_summary, split_choice
+from harness.compare.sources import read_summary
 from harness.export.files import seconds_of
 from harness.history.pin_files import runs_of_pins
 from harness.jtl.inputs import Input, opened, resolve
@@ -34,6 +34,7 @@ from harness.report.summary import RunSummary
 from harness.report.verdict import Verdict
 from harness.report.warnings import RunWarning
 from harness.run.directory import RUN_NAME, RunDirectory
+from harness.run.names import find_paths, split_choice
 from harness.run.record import RunRecord
 
 REPORTS = ROOT / "reports"

@@ -11,10 +11,10 @@ from pathlib import Path
 from harness.base.errors import EXIT_OK
 from harness.base.toolchain import ROOT
 from harness.cloudwatch.sources import table_names
-from harness.compare.sources import find_paths, in_plan
 from harness.plan.spec import load_profile
 from harness.report.cloudwatch import NothingToFetchError, add_cloudwatch
 from harness.run.directory import SWEEP_NAME, RunDirectory
+from harness.run.names import find_paths, in_plan
 
 _EPILOG = """\
 examples:

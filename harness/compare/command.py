@@ -32,7 +32,7 @@ from harness.compare.sides import (
     short_names,
     with_labels,
 )
-from harness.compare.sources import in_plan, pasted_tables
+from harness.compare.sources import pasted_tables
 from harness.history.pin_files import runs_of_pins
 from harness.metrics.histogram import Histogram
 from harness.metrics.metric import Table, compared_metrics, times_of
@@ -42,6 +42,7 @@ from harness.report.charts.distribution import overlaid_chart
 from harness.report.charts.gallery import Picture
 from harness.report.pages import write_page
 from harness.run.directory import write_whole
+from harness.run.names import in_plan
 from harness.site.html_option import write_html
 from harness.sweep.analysis import analyse
 from harness.sweep.export import sweeps_json

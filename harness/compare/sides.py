@@ -10,9 +10,10 @@ from pathlib import Path
 from harness.base.errors import UsageError
 from harness.compare.render import Side
 from harness.compare.result import RunResult
-from harness.compare.sources import find_paths, read_result
+from harness.compare.sources import read_result
 from harness.report.selection import parse_pattern
 from harness.run.directory import RUN_NAME, RunDirectory
+from harness.run.names import find_paths
 
 
 @dataclass(frozen=True)

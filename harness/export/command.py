@@ -10,9 +10,9 @@ from harness.base import units
 from harness.base.errors import EXIT_OK
 from harness.base.python_packages import ensure_pyarrow
 from harness.base.toolchain import ROOT
-from harness.compare.sources import find_run
 from harness.export.files import CSV, FORMATS, OPENMETRICS, PARQUET, read_seconds, record_of, write
 from harness.run.directory import RunDirectory
+from harness.run.names import find_run
 
 _EPILOG = """\
 examples:

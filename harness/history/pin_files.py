@@ -7,9 +7,9 @@ from pathlib import Path
 
 from harness.base.config import did_you_mean, load_toml
 from harness.base.errors import UsageError
-from harness.compare.sources import find_paths, is_there
 from harness.history.pins import FILE_NAME, is_name, parse_pins, pins_text
 from harness.run.directory import write_whole
+from harness.run.names import find_paths, is_there
 
 
 def read_pins(folder: Path) -> dict[str, str]:

@@ -70,7 +70,7 @@ def _pinned(name: str, folder: Path, pins: Mapping[str, str]) -> Reference:
 
 
 def _given(base: str, reports: Path, plan: str, pins: Mapping[str, str]) -> Reference:
-    from harness.compare.sources import find_paths, in_plan
+    from harness.run.names import find_paths, in_plan
 
     try:
         paths = find_paths(in_plan([base], plan), reports)
@@ -87,7 +87,8 @@ def _given(base: str, reports: Path, plan: str, pins: Mapping[str, str]) -> Refe
 def _check(base: str, path: Path, plan: str, load: LoadRecord) -> None:
     """Raise UsageError unless BASE can be read, and has the plan and the load of the run that is to start."""
     from harness.compare.comparable import unlike_request
-    from harness.compare.sources import is_there, read_result
+    from harness.compare.sources import read_result
+    from harness.run.names import is_there
 
     if not is_there(path):
         raise UsageError(f"--base {base}: {path.parent.name}/{path.name} does not exist", "pin another run: make pin")
@@ -110,7 +111,8 @@ def compared_with(
 
 def _compared(reference: Reference, new: RunResult, thresholds: Thresholds, reports: Path) -> ComparedRun:
     from harness.compare.reference import compared_run
-    from harness.compare.sources import is_there, read_result
+    from harness.compare.sources import read_result
+    from harness.run.names import is_there
 
     path, role = reference.path, reference.role
     failed = ComparedRun("/".join(path.resolve().parts[-2:]), role)

@@ -82,6 +82,8 @@ def count_file(
             process.order(_task(file, scope, part_bytes))
             while True:
                 process.order(plain.order())
+                if shared := current():
+                    shared.work_meanwhile()
                 end = _follow(process.frames, plain, report)
                 if end == _DONE:
                     return _whole(process.frames, plain), plain.dropped

@@ -14,7 +14,6 @@ from harness.base.log import Log
 from harness.cloudwatch.infrastructure import read_infrastructure
 from harness.cloudwatch.points import CloudMetrics, read_cloudwatch
 from harness.cloudwatch.sources import source_of
-from harness.compare.sources import find_paths
 from harness.release.around import PUBLISHED_S, Around, Interval, intervals_of
 from harness.release.confluence import storage_format
 from harness.release.infrastructure import FILE_NAME, Infrastructure
@@ -27,6 +26,7 @@ from harness.report.files import summary_of_run
 from harness.report.pages import write_page
 from harness.report.summary import FORMAT_VERSION, RunSummary
 from harness.run.directory import RUN_NAME, RunDirectory, json_text, read_json, write_whole
+from harness.run.names import find_paths
 from harness.site.files import write_report_page
 from harness.sweep.charts import FILE_NAME as CHART_NAME
 from harness.sweep.charts import overlay_charts

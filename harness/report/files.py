@@ -6,17 +6,15 @@ import contextlib
 import gzip
 from collections.abc import Mapping
 from dataclasses import replace
-from pathlib import Path
 
 from harness.base import units
 from harness.base.errors import HarnessError, UsageError
 from harness.cloudwatch.points import CloudMetrics, read_cloudwatch
-from harness.jtl.inputs import Input
 from harness.jtl.sample import Dropped
-from harness.metrics.files import count_samples, read_samples
+from harness.metrics.files import read_samples
 from harness.metrics.growth import ResourceSeries, growths
 from harness.metrics.shared_counter import shared_counter
-from harness.metrics.tally import SampleTally, Scope
+from harness.metrics.tally import SampleTally
 from harness.metrics.window import Window, parse_window
 from harness.report.charts.files import write_pictures
 from harness.report.charts.gallery import FILE_NAME, gallery
@@ -32,6 +30,7 @@ from harness.report.slowest import explained, slowest_samples
 from harness.report.summarise import SummaryOptions, origin_of, summarise, window_of, window_span_ms
 from harness.report.summary import FORMAT_VERSION as SUMMARY_VERSION
 from harness.report.summary import Observed, RunSummary
+from harness.run.counted import CountedRun, count_run, jtls_of
 from harness.run.directory import RunDirectory, json_text, read_json, write_whole
 from harness.run.exchanges import Exchange, parse_exchanges
 from harness.run.record import RunRecord
@@ -48,34 +47,30 @@ STEADY_WINDOW = parse_window("steady")
 
 
 @shared_counter()
-def summary_of_run(directory: RunDirectory) -> RunSummary:
-    """Return the summary of a run: from its samples, or from its JSON without samples."""
-    data = directory.read_run()
-    if data is None or not directory.samples.is_file():
+def summary_of_run(directory: RunDirectory, counted: CountedRun | None = None) -> RunSummary:
+    """Return the summary of a run: from its samples, or from its JSON without samples.
+
+    With `counted` its samples have been counted.
+    """
+    counted = counted or count_run(directory)
+    if counted is None:
         if directory.summary_json.is_file():
             return RunSummary.from_json(read_json(directory.summary_json, SUMMARY_VERSION), str(directory.summary_json))
-        if data is None:
-            raise UsageError(f"{directory.path}: not a run: no run.json, and no JSON beside it", "name a run's folder")
-    run = RunRecord.from_json(data, str(directory.run_json))
-    parts = _parts(directory, run)
-    inputs = [Input(run.id if name == run.id else f"{run.id} {name}", path) for name, path in parts]
-    loads = run.load.loads or ()
-    scope = Scope(run.once_labels, thread_groups=tuple(load.thread_names for load in loads), then_window=True)
-    tally, dropped = count_samples(inputs, scope)
+        raise UsageError(f"{directory.path}: not a run: no run.json, and no JSON beside it", "name a run's folder")
+    run, tally, inputs = counted.run, counted.tally, counted.inputs
     window = window_of(tally, STEADY_WINDOW, run)
-    counted = counted_tally(inputs, tally, window, scope)
+    in_window = counted_tally(inputs, tally, window, counted.scope)
     observed = _observed(directory, run, _run_ms(tally), window_span_ms(tally, window))
     cloudwatch = observed_cloudwatch(directory, origin_of(tally), window)
     observed = replace(observed, cloudwatch=cloudwatch, growths=with_cloud(observed.growths, cloudwatch, window, run))
-    tallies = [LoadTally.of(load, tally, counted) for load in loads]
     options = SummaryOptions(
         window,
-        counted,
-        file_names=[name for name, _ in parts],
-        loads=tallies,
+        in_window,
+        file_names=[name for name, _ in counted.jtls],
+        loads=[LoadTally.of(load, tally, in_window) for load in run.load.loads or ()],
         silences=silences_of(inputs, tally, run.once_labels),
     )
-    summary = summarise(tally, dropped, run.id, run, observed, options)
+    summary = summarise(tally, counted.dropped, run.id, run, observed, options)
     return replace(summary, stored_failures=stored_failures(stored_exchanges(directory)), compared=_compared(directory))
 
 
@@ -89,17 +84,6 @@ def stored_exchanges(directory: RunDirectory) -> tuple[Exchange, ...]:
     """Return the failed requests that the run stored, with their responses."""
     path = directory.failures
     return parse_exchanges(path.read_text(encoding="utf-8", errors="replace")) if path.is_file() else ()
-
-
-def _parts(directory: RunDirectory, run: RunRecord) -> list[tuple[str, Path]]:
-    """Return the run's JTLs that have samples, each with the name of its writer: the generators of a merged run."""
-    names = [generator.name for generator in run.generators] if run.is_merged else [run.id]
-    files = directory.all_samples
-    if files and len(files) < len(names):
-        what = f"{directory.path}: the samples of only {len(files)} of {len(names)} generators exist"
-        raise UsageError(what, "merge their runs again, or pull the run with all its files")
-    # A JMeter that cannot start leaves an empty file.
-    return [(name, path) for name, path in zip(names, files, strict=False) if path.stat().st_size]
 
 
 def _run_ms(tally: SampleTally) -> tuple[int, int] | None:
@@ -164,7 +148,7 @@ def _with_profile(
 
     Without `events`, as of a run that was only traced, the slowest samples alone are added.
     """
-    samples = (sample for _, path in _parts(directory, run) for sample in read_samples(path, Dropped()))
+    samples = (sample for _, path in jtls_of(directory, run) for sample in read_samples(path, Dropped()))
     slowest = slowest_samples(samples, run.once_labels, window_ms)
     return replace(
         found,
@@ -197,9 +181,12 @@ def _exceptions(directory: RunDirectory, run: RunRecord) -> Observed:
     return Observed(exceptions=kinds, exception_kinds_left_out=left_out, missing_logs=tuple(missing))
 
 
-def write_report(directory: RunDirectory) -> RunSummary:
-    """Write the run's JSON, charts and Markdown and return the summary; the same samples give the same bytes."""
-    summary = _with_flame_graphs(directory, summary_of_run(directory))
+def write_report(directory: RunDirectory, counted: CountedRun | None = None) -> RunSummary:
+    """Write the run's JSON, charts and Markdown and return the summary; the same samples give the same bytes.
+
+    With `counted` its samples have been counted.
+    """
+    summary = _with_flame_graphs(directory, summary_of_run(directory, counted))
     write_summary(directory, summary)
     return summary
 

@@ -12,10 +12,10 @@ from harness.base.errors import EXIT_OK, UsageError
 from harness.base.paths import shown
 from harness.base.toolchain import ROOT
 from harness.base.units import MS_PER_S, duration_text
-from harness.compare.sources import find_paths, in_plan
 from harness.report.files import write_report
 from harness.report.heap import heap_table, recorded_table
 from harness.run.directory import RunDirectory
+from harness.run.names import find_paths, in_plan
 from harness.run.recording import attach, process_of
 from harness.sweep.files import sweeps_with
 from harness.sweep.sources import write_sweep_report

@@ -11,7 +11,6 @@ from harness.base.config import did_you_mean
 from harness.base.errors import EXIT_OK, UsageError
 from harness.base.toolchain import ROOT
 from harness.base.units import MS_PER_S
-from harness.compare.sources import find_run
 from harness.jtl.sample import Dropped
 from harness.metrics.figures import LOAD
 from harness.metrics.files import read_samples
@@ -22,6 +21,7 @@ from harness.report.slices import differences, differences_text, seconds_of
 from harness.report.slowest import slowest_table
 from harness.report.summary import FORMAT_VERSION, RunSummary
 from harness.run.directory import RunDirectory, read_json
+from harness.run.names import find_run
 from harness.system.profile import read_events
 
 _EPILOG = """\

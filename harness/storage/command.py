@@ -12,12 +12,12 @@ from harness.base import units
 from harness.base.errors import EXIT_INTERRUPTED, EXIT_INVALID, EXIT_OK, EXIT_USAGE, UsageError
 from harness.base.s3_address import SCHEME
 from harness.base.toolchain import ROOT
-from harness.compare.sources import find_paths
 from harness.history.files import read_catalogue
 from harness.history.summary_files import update_summary
 from harness.plan.spec import load_profile
 from harness.report.tables import table
 from harness.run.directory import RunDirectory
+from harness.run.names import find_paths
 from harness.storage.arguments import add_endpoint, endpoint_of
 from harness.storage.layout import ManifestError, RunKey, StoredRun, Wanted
 from harness.storage.s3 import DifferentError, Storage, open_storage, pull_runs, push, runs_there

@@ -10,13 +10,14 @@ from pathlib import Path
 
 from harness.base.config import did_you_mean
 from harness.base.errors import HarnessError, UsageError
-from harness.compare.sources import find_paths, read_result
+from harness.compare.sources import read_result
 from harness.plan.goal import Goal
 from harness.report.charts.files import write_pictures
 from harness.report.charts.gallery import Picture
 from harness.report.notes import notes_of
 from harness.report.pages import write_page
 from harness.run.directory import SWEEP_NAME, read_json
+from harness.run.names import find_paths
 from harness.sweep.analysis import SweepAnalysis, analyse
 from harness.sweep.charts import FILE_NAME, overlay_charts, sweep_charts
 from harness.sweep.levels import LevelRun, Sweep, level_run, levels_of

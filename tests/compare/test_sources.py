@@ -10,11 +10,12 @@ import pytest
 
 from harness.base.errors import UsageError
 from harness.cli import main
-from harness.compare.sources import find_paths, in_plan, read_result
+from harness.compare.sources import read_result
 from harness.jtl.sample import Dropped
 from harness.report.summarise import summarise
 from harness.report.summary import FORMAT_VERSION
 from harness.run.directory import json_text
+from harness.run.names import find_paths, in_plan
 from harness.run.record import RUNNING
 from tests.support.factories import record, tally_of, two_users
 from tests.support.report_folder import add_run

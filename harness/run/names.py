@@ -1,0 +1,129 @@
+"""Finds the runs and files that arguments name, without reading them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+from harness.base.config import did_you_mean
+from harness.base.errors import UsageError
+from harness.base.s3_address import SCHEME
+from harness.run.directory import RUN_NAME
+
+_SUFFIXES = (".json", ".md")
+_GLOB_CHARACTERS = frozenset("*?[")
+_NAMES_SHOWN = 10
+_CHOICE = re.compile(r"(.+\.md)([#:].+)")
+
+
+def find_paths(names: Iterable[str], reports_dir: Path) -> list[Path]:
+    """Return the paths of the named results: a run's folder, even if only its report exists, or a file.
+
+    A name is a path of a run's folder, of its .json or .md, or of a JTL or Markdown file, also with the choice of a
+    table (`split_choice`); or a run in `reports_dir`, such as killbill-stripe/run-07_1, or run-07_1 when only one plan
+    has it; or a pattern of either. Raise UsageError when a name matches nothing, or runs of several plans.
+    """
+    return [path for name in names for path in _found(name, reports_dir)]
+
+
+def find_run(name: str, plan: str | None, reports_dir: Path, only_one: str = "name one") -> Path:
+    """Return the absolute path of the only run that a name stands for; `only_one` tells a user who named several."""
+    path, *others = find_paths(in_plan([name], plan), reports_dir)
+    if others:
+        raise UsageError(f"{name}: {1 + len(others)} runs", only_one)
+    return path.resolve()
+
+
+def in_plan(names: Iterable[str], plan: str | None) -> list[str]:
+    """Return the names, with `plan/` in front of bare run names that are not existing paths."""
+    return [f"{plan}/{name}" if plan and "/" not in name and not is_there(Path(name)) else name for name in names]
+
+
+def split_choice(path: Path) -> tuple[Path, str]:
+    """Return a Markdown file and the choice of a table in its name: old.md#2, old.md:72 or old.md#Reference run.
+
+    The choice keeps its first character. It is empty for other names, and for a file that has such a name.
+    """
+    match = _CHOICE.fullmatch(path.name)
+    return (path.with_name(match[1]), match[2]) if match and not path.exists() else (path, "")
+
+
+def is_there(path: Path) -> bool:
+    """Return whether a path is a file, a folder, or a run of which only the JSON or the report exists."""
+    is_beside = any(path.with_name(path.name + suffix).is_file() for suffix in _SUFFIXES if path.name)
+    return is_beside or split_choice(path)[0].exists()
+
+
+def is_run(path: Path) -> bool:
+    """Return whether a path is the folder of a run, by its name or its content."""
+    return bool(RUN_NAME.fullmatch(path.name)) or (path / "run.json").is_file()
+
+
+def refuse_stored(name: str) -> None:
+    """Raise UsageError for a run in S3: only `table` reads from S3."""
+    if name.startswith(SCHEME):
+        url = name.partition("/runs/")[0]
+        raise UsageError(f"{name}: is in S3", f"pull it first: ./aggregate.py pull {url}")
+
+
+def _found(name: str, reports_dir: Path) -> list[Path]:
+    refuse_stored(name)
+    path = Path(name)
+    if is_there(path):
+        return [_run_or_file(path)]
+    # make and reports print paths relative to the reports folder or to its parent.
+    bases = [reports_dir, reports_dir.parent]
+    if _GLOB_CHARACTERS & set(name):
+        matches = _matches(Path(), name) or next((found for base in bases if (found := _matches(base, name))), [])
+        return matches or _of_one_plan(_matches(reports_dir, f"*/{name}"), name, reports_dir)
+    for base in bases:
+        if is_there(base / name):
+            return [_run_or_file(base / name)]
+    plans = sorted(path for path in reports_dir.glob("*") if path.is_dir())
+    return _of_one_plan([_run_or_file(plan / name) for plan in plans if is_there(plan / name)], name, reports_dir)
+
+
+def _run_or_file(path: Path) -> Path:
+    """Return the folder of the run that a path belongs to; otherwise the path itself."""
+    folder = path.with_suffix("") if path.suffix in _SUFFIXES else path
+    return folder if RUN_NAME.fullmatch(folder.name) or (path.is_dir() and (path / "run.json").is_file()) else path
+
+
+def _matches(base: Path, pattern: str) -> list[Path]:
+    """Return the matches of a pattern in a folder: files and runs, each run once, sorted by number."""
+    if Path(pattern).is_absolute():
+        base, pattern = Path(Path(pattern).anchor), str(Path(pattern).relative_to(Path(pattern).anchor))
+    patterns = [pattern, *(pattern + suffix for suffix in _SUFFIXES)]  # runs from git have reports but no folder
+    try:
+        paths = [path for one in patterns for path in base.glob(one) if not path.name.startswith(".")]
+    except ValueError as error:
+        raise UsageError(f"{pattern}: not a pattern ({error})", "give one such as run-07_*") from None
+    found = {_run_or_file(path) for path in paths}
+    return sorted((path for path in found if is_run(path) or path.is_file()), key=_order)
+
+
+def _of_one_plan(paths: Sequence[Path], name: str, reports_dir: Path) -> list[Path]:
+    plans = sorted({path.parent.name for path in paths})
+    if not plans:
+        raise _unknown(name, reports_dir)
+    if len(plans) > 1:
+        raise UsageError(
+            f"{name}: {len(plans)} plans have it",
+            f"choose one: {', '.join(f'{p}/{name}' for p in plans)}, or pass --plan",
+        )
+    return list(paths)
+
+
+def _unknown(name: str, reports_dir: Path) -> UsageError:
+    runs = sorted({_run_or_file(path) for path in reports_dir.glob("*/run-*")}, key=_order)
+    ids = [f"{path.parent.name}/{path.name}" for path in runs if is_run(path)]
+    names = ids if "/" in name else [path.name for path in runs]
+    dots = "…, " if len(ids) > _NAMES_SHOWN else ""
+    known = f"there are: {dots}{', '.join(ids[-_NAMES_SHOWN:])}" if ids else "there are no runs yet"
+    return UsageError(f"{name}: neither a file nor a run in {reports_dir.name}/", f"{did_you_mean(name, names)}{known}")
+
+
+def _order(path: Path) -> tuple[str, int, int, str]:
+    match = RUN_NAME.fullmatch(path.name)
+    return path.parent.name, int(match[1]) if match else 0, int(match[2]) if match else 0, path.name
