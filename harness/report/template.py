@@ -17,13 +17,6 @@ def filled(package: str, name: str, **values: object) -> str:
 @cache
 def _templates(package: str) -> jinja2.Environment:
     """Return the templates of a package; each is compiled once, at its first use."""
-    import jinja2  # deferred: tables and JSON need no templates and must start quickly
+    from harness.base.templates import templates  # deferred: tables and JSON need no templates and must start quickly
 
-    return jinja2.Environment(
-        loader=jinja2.PackageLoader(package, "templates"),
-        undefined=jinja2.StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        keep_trailing_newline=True,
-        autoescape=False,  # Markdown, not HTML: `cell` escapes
-    )
+    return templates(package, is_html=False)  # Markdown: `cell` escapes

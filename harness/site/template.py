@@ -3,9 +3,14 @@
 from __future__ import annotations
 
 from functools import cache
+from typing import TYPE_CHECKING
 
-import jinja2
 from markupsafe import Markup
+
+from harness.base.templates import templates
+
+if TYPE_CHECKING:
+    import jinja2
 
 
 def filled(name: str, **values: object) -> Markup:
@@ -15,11 +20,4 @@ def filled(name: str, **values: object) -> Markup:
 
 @cache
 def _templates() -> jinja2.Environment:
-    return jinja2.Environment(
-        loader=jinja2.PackageLoader("harness.site", "templates"),
-        undefined=jinja2.StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        keep_trailing_newline=True,
-        autoescape=True,
-    )
+    return templates("harness.site", is_html=True)
