@@ -32,7 +32,8 @@ def counted(path, data, program, scope):
 def test_one_process_counts_all_files_and_windows(tmp_path, program, started):
     files = (HEAD + lines_of(4000), HEAD + lines_of(3000, "Buy"))
     scopes = (Scope(), Scope(window_ms=(100, 2900), batch_count=20, with_timeline=False), Scope(thread_groups=("T",)))
-    with shared_counter():
+    work = []
+    with shared_counter(meanwhile=lambda: work.append([one.is_running for one in started])):
         for data in files:
             for scope in scopes:
                 with shared_counter():
@@ -42,6 +43,7 @@ def test_one_process_counts_all_files_and_windows(tmp_path, program, started):
                 assert tally.requests.seconds == expected.requests.seconds
         assert len(started) == 1
         assert started[0].is_running
+        assert work == [[True]]  # once, while it counted the first file
     assert not started[0].is_running
 
 

@@ -57,6 +57,14 @@ def test_a_table_imports_no_package_that_it_does_not_need(tmp_path):
     assert loaded & {"harness", "pandas", "numpy", "scipy", "boto3", "jinja2", "rich", "markdown_it"} == {"harness"}
 
 
+def test_a_report_can_count_samples_before_what_writes_it_is_loaded():
+    code = "import sys, harness.report.command; print('harness.run.counted' in sys.modules, *sys.modules)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=ROOT)
+    counts, *loaded = done.stdout.split()
+    assert counts == "True"
+    assert not {"harness.report.files", "harness.report.summary", "harness.compare.result", "jinja2"} & {*loaded}
+
+
 def test_the_version_is_that_of_the_project(capsys):
     with pytest.raises(SystemExit) as ended:
         cli.main(["--version"])
