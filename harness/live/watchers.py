@@ -8,6 +8,7 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from harness.base.errors import UsageError
 from harness.base.guardian import Guardian
 from harness.base.interrupts import Interrupts
 from harness.base.log import log
@@ -20,6 +21,7 @@ from harness.run.child import Children
 
 if TYPE_CHECKING:
     from harness.live.metrics_endpoint import MetricsEndpoint
+    from harness.live.otlp.delivery import NothingSent
     from harness.live.otlp.receiver import Receiver
     from harness.live.otlp.watcher import OtlpRuns
     from harness.live.view import LiveView
@@ -45,13 +47,15 @@ def add_watchers(parser: argparse.ArgumentParser) -> None:
 class WatcherOptions:
     """The watchers that were asked for; `live_address` is None without a live page, whose button ends `stops`.
 
-    `metrics_address` is None without metrics for Prometheus, `receiver` without those by OTLP.
+    `metrics_address` is None without metrics for Prometheus, `receiver` without those by OTLP. `receiver_problem` says
+    why there is none although one was asked for.
     """
 
     live_address: LiveAddress | None
     metrics_address: Address | None
     receiver: Receiver | None
     stops: str
+    receiver_problem: str = ""
 
     @contextmanager
     def open(self, interrupts: Interrupts) -> Iterator[Watchers]:
@@ -61,6 +65,8 @@ class WatcherOptions:
             members: list[Watcher] = [*displays]
             if self.receiver is not None:
                 members.append(stack.enter_context(_otlp_runs(self.receiver)))
+            if self.receiver_problem:
+                members.append(_nothing_sent(self.receiver_problem))
             yield Watchers(tuple(members), tuple(displays))
 
     @contextmanager
@@ -95,10 +101,16 @@ class WatcherOptions:
 def watcher_options(options: argparse.Namespace, stops: str = "the load") -> WatcherOptions:
     """Return the watchers that the command line asks for; the button of the page ends what `stops` names.
 
-    UsageError for a value that cannot be.
+    UsageError for an address of page or metrics that cannot be. A receiver that cannot be is named in one line, and the
+    runs go on: they do not depend on it.
     """
+    live = parse_page_address(options.live)
     metrics = parse_address(options.metrics, "--metrics", METRICS_PORT)
-    return WatcherOptions(parse_page_address(options.live), metrics, _receiver(options.otlp), stops)
+    try:
+        return WatcherOptions(live, metrics, _receiver(options.otlp), stops)
+    except UsageError as error:
+        log(f"warning: {error}; nothing is sent, the run goes on")
+        return WatcherOptions(live, metrics, None, stops, error.what)
 
 
 def _live_view(address: LiveAddress, stops: str, interrupts: Interrupts) -> LiveView:
@@ -119,6 +131,12 @@ def _receiver(address: str | None) -> Receiver | None:
     from harness.live.otlp.receiver import receiver_at  # deferred: only --otlp needs HTTP
 
     return receiver_at(address)
+
+
+def _nothing_sent(problem: str) -> NothingSent:
+    from harness.live.otlp.delivery import NothingSent  # deferred, like the receiver in whose place it stands
+
+    return NothingSent(problem, log)
 
 
 def _otlp_runs(receiver: Receiver) -> OtlpRuns:

@@ -75,6 +75,8 @@ def _auto_text(found: AutoEndRecord) -> str:
 
 def _delivery_text(found: DeliveryRecord) -> str:
     """Return what a receiver of OpenTelemetry data did not get, or that it got everything."""
+    if found.problem and not found.export_count:
+        return f"nothing was sent: {found.problem}"
     counts = [
         (found.lost_export_count, found.export_count, "export"),
         (found.lost_span_count, found.span_count, "span"),

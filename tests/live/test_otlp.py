@@ -3,17 +3,20 @@
 import json
 import threading
 import time
+from argparse import Namespace
 from dataclasses import replace
 from types import SimpleNamespace
 
 import pytest
 
 from harness.base.errors import UsageError
+from harness.base.interrupts import Interrupts
 from harness.base.ports import free_port
 from harness.live.otlp.receiver import HEADERS_VARIABLE, receiver_at
 from harness.live.otlp.sender import WAITING_MOST
 from harness.live.otlp.spans import SPANS_PER_S
 from harness.live.otlp.watcher import OtlpRuns
+from harness.live.watchers import watcher_options
 from harness.metrics.exponential import bucket_index
 from harness.report.setup import setup_lines
 from harness.run.directory import RunDirectory
@@ -353,11 +356,19 @@ def test_wrong_headers_are_refused_without_their_values(monkeypatch, text):
         ("http://127.0.0.1:99999", "OTLP=http://127.0.0.1:99999: not an address"),
     ],
 )
-def test_a_malformed_address_is_one_line_and_nothing_is_started(refused, address, line):
-    text = refused("--otlp", address)
+def test_a_malformed_address_is_one_line_and_the_run_goes_on(directory, capsys, address, line):
+    options = watcher_options(Namespace(live=None, metrics=None, otlp=address))
+    text = capsys.readouterr().out
     assert line in text
+    assert text.endswith("; nothing is sent, the run goes on\n")
     assert len(text.splitlines()) == 1
-    assert SECRET not in text
+    with Interrupts() as interrupts, options.open(interrupts) as watchers:
+        watchers.begin(directory, SimpleNamespace())
+        watchers.add([sample()], 1.0)
+        watchers.finish()
+    told = said(RunRecord.from_json(directory.read_run(), "run.json"))
+    assert told.startswith(f"nothing was sent: {line.partition(';')[0]}")
+    assert SECRET not in text + told
 
 
 def test_a_path_of_the_address_stays_before_that_of_the_signal(followed):

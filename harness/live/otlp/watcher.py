@@ -11,11 +11,11 @@ from types import TracebackType
 from opentelemetry.sdk.resources import OTELResourceDetector
 
 from harness.base import git
-from harness.base.errors import HarnessError
 from harness.base.log import Log
 from harness.base.toolchain import ROOT
 from harness.base.units import number_text
 from harness.jtl.sample import Sample
+from harness.live.otlp.delivery import record_delivery
 from harness.live.otlp.messages import Export, Messages
 from harness.live.otlp.receiver import Receiver
 from harness.live.otlp.sender import Sender
@@ -25,7 +25,6 @@ from harness.live.telemetry_tail import TelemetryTail
 from harness.plan.spec import RunSpec
 from harness.report.summary import RunSummary
 from harness.run.directory import RunDirectory
-from harness.run.record import RunRecord
 
 PERIOD_S = 5.0
 
@@ -77,12 +76,7 @@ class OtlpRuns:
             self._counts.end()
             last = None if self._is_broken else self._export()
         delivery = replace(sender.finish(last), left_out_count=self._spans.left_out_count)
-        try:
-            where = str(self._directory.run_json)
-            record = RunRecord.from_json(self._directory.read_run() or {}, where)
-            self._directory.write_run(replace(record, otlp=delivery).to_json())
-        except HarnessError as error:
-            self._log(f"OTLP: the report does not say what was delivered: {error}")
+        record_delivery(self._directory, delivery, self._log)
 
     def end(self, summary: RunSummary, report: str) -> None:
         """Send nothing more: the verdict is no metric."""
