@@ -35,6 +35,7 @@ def test_the_row_has_what_was_planted_and_what_was_found():
     assert run(45.2, None).warning == ""
 
 
+@pytest.mark.real
 def test_a_process_is_stopped_for_its_share_and_runs_again_afterwards():
     with subprocess.Popen([sys.executable, "-c", "import time; time.sleep(60)"]) as child:
         try:

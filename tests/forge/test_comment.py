@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from harness.base import http_client
 from tests.support.commands import command
 from tests.support.forge_server import (
     BOT,
@@ -256,8 +257,9 @@ def test_a_token_in_an_error_of_the_server_is_masked(comment: Comment, report: P
 
 
 def test_a_server_that_fails_after_it_stored_the_comment_has_one_comment(
-    comment: Comment, report: Path, forge: Forge
+    comment: Comment, report: Path, forge: Forge, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(http_client, "_WAITS_S", (0.01, 0.01, 0.01))
     forge.answers = [Answer("GET", 502), Answer("POST /graphql", 500), Answer("POST /repos", 502, stores=True)]
     done = comment(report)
     assert done.returncode == 0, done.stderr
@@ -265,6 +267,7 @@ def test_a_server_that_fails_after_it_stored_the_comment_has_one_comment(
     assert len(forge.comments) == 1
 
 
+@pytest.mark.real
 def test_a_short_rate_limit_is_waited_for(comment: Comment, report: Path, forge: Forge) -> None:
     forge.answers = [
         Answer("GET", 403, '{"message": "You have exceeded a secondary rate limit"}', {"Retry-After": "1"})

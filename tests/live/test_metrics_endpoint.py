@@ -144,6 +144,7 @@ def scraped_twice(endpoint, directory, spec):
         endpoint.metrics(**SCRAPER)
 
 
+@pytest.mark.real
 def test_the_run_waits_for_a_scraper_that_has_not_got_the_final_counts(directory, spec):
     endpoint = Endpoint()
     with endpoint.served:
