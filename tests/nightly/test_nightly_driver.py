@@ -30,6 +30,7 @@ plan = "tiny"
 users = 4
 duration = 2
 """
+SHORT = SUITE.replace("duration = 2", "duration = 1")
 
 
 @pytest.fixture
@@ -46,7 +47,7 @@ def start(home, tmp_path):
 def finished(home, tmp_path):
     """Run scripts/nightly on a suite to its end in this process; return its exit code and its output."""
 
-    def to_the_end(*arguments: str, suite: str = SUITE, mode: str = "works", **environment: str) -> tuple[int, str]:
+    def to_the_end(*arguments: str, suite: str = SHORT, mode: str = "works", **environment: str) -> tuple[int, str]:
         return finish_script("nightly", of_suite(home, tmp_path, suite, arguments), tmp_path, mode, environment)
 
     return to_the_end
@@ -235,7 +236,7 @@ def test_an_interrupted_nightly_run_writes_its_report_and_can_be_resumed(finishe
 
 @pytest.mark.real
 def test_kill_9_of_a_nightly_run_leaves_no_process_and_loses_nothing(start, finished, tmp_path):
-    suite = SUITE.replace("duration = 2", "duration = 3\nrepeats = 2")
+    suite = SUITE.replace("duration = 2", "duration = 2\nrepeats = 2")
     process = start(suite=suite)
     under_way(tmp_path, 2)
     process.kill()
@@ -283,7 +284,7 @@ def test_a_run_that_takes_too_long_is_stopped_and_reported(finished, home, tmp_p
 
 
 def believed(folder):
-    """Make runs of two seconds VALID: they are DOUBTFUL, and what is doubtful is not judged."""
+    """Make runs of a second VALID: they are DOUBTFUL, and what is doubtful is not judged."""
     for path in folder.glob("*/run-*.json"):
         data = json.loads(path.read_text())
         assert data["verdict"]["state"] in ("VALID", "DOUBTFUL"), data["verdict"]

@@ -53,7 +53,7 @@ def nothing_is_left(tmp_path: Path) -> bool:
 def test_a_sweep_stopped_in_its_second_level_resumes_there(finished, home, tmp_path):
     """The rest is measured with the real JMeter."""
     (home / "plans" / "tiny.jmx").write_text(DUMMY_JMX)
-    command = ("sweep", "--users", "1,2", "--duration", "3", "--warmup", "2", "--note", "before the fix")
+    command = ("sweep", "--users", "1,2", "--duration", "2", "--warmup", "1", "--note", "before the fix")
 
     def interrupt():
         under_way(tmp_path, "run-01_2")
@@ -62,7 +62,7 @@ def test_a_sweep_stopped_in_its_second_level_resumes_there(finished, home, tmp_p
     with meanwhile(interrupt):
         code, out = finished(*command)
     assert code == 130, out
-    assert "warm-up, not counted: closed model, 2 users, ramp 0 s, 2 s in all" in out
+    assert "warm-up, not counted: closed model, 2 users, ramp 0 s, 1 s in all" in out
     assert "make sweep PLAN=tiny RESUME=01" in out
     assert measured(tmp_path) == [(1, 1, "run-01_1")]
     assert sweep_json(tmp_path)["broken_off"] == [{"users": 2, "repeat": 1, "run": "run-01_2"}]
@@ -80,8 +80,8 @@ def test_a_sweep_stopped_in_its_second_level_resumes_there(finished, home, tmp_p
     assert sweep_json(tmp_path)["state"] == "finished"
     assert len(list(reports.glob("run-*.md"))) == 3  # the warm-ups left none
     last = run_json(tmp_path / "reports", "run-01_3")
-    assert (last["load"]["users"], last["command"]) == (2, "make run PLAN=tiny USERS=2 DURATION=3")
-    assert ["warm-up", "2 s before the first level of the sweep"] in last["system_facts"]
+    assert (last["load"]["users"], last["command"]) == (2, "make run PLAN=tiny USERS=2 DURATION=2")
+    assert ["warm-up", "1 s before the first level of the sweep"] in last["system_facts"]
     assert last["kept_up"] is True
     assert (reports / "run-01_3" / "system" / "web.log").read_text() == ""  # its start was before the run
     assert last["note"] == "before the fix\n\nA level of [sweep-01](sweep-01.md)."
@@ -137,7 +137,7 @@ def test_a_goal_and_stop_conditions_of_the_command_line_are_those_of_each_level(
 def test_the_levels_of_a_plan_with_several_loads_scale_all_of_them(finished, home, tmp_path):
     (home / "plans" / "tiny.jmx").write_text(several_jmx(group("Browse", ""), group("Buy", "")))
     (home / "plans" / "tiny.toml").write_text(TWO_LOADS + 'goal = "p90<500"\n')
-    code, out = finished("sweep", "--users", "3,9", "--duration", "2", "--warmup", "1")
+    code, out = finished("sweep", "--users", "3,9", "--duration", "1", "--warmup", "1")
     assert code == 0, out
     reports = tmp_path / "reports"
     for name, users in (("run-01_1", [2, 1]), ("run-01_2", [6, 3])):
@@ -222,7 +222,7 @@ def test_repeats_are_measured_in_rounds_and_a_fresh_system_is_started_for_each(f
 def test_a_search_finds_the_most_users_within_the_goal_and_shows_its_steps(finished, target, tmp_path):
     # An answer takes 10 ms per user: 25 ms are kept with two users, and missed with three. Which steps lead there is
     # tested without a machine in test_capacity: where other processes use this one's cores, every level is in doubt.
-    command = ("capacity", "--p90", "25", "--duration", "1", "--warmup", "0", "--target", target)
+    command = ("capacity", "--p90", "25", "--from", "2", "--duration", "1", "--warmup", "0", "--target", target)
     code, out = finished(*command, "--jfr", str(tmp_path / "shop.jfr"), mode="queueing")
     assert code == 0, out
     assert "the recording shop.jfr is missing; attach it later: " in " ".join(out.split())
