@@ -4,6 +4,9 @@ import json
 import re
 
 import jsonschema
+from grafana_foundation_sdk.cog.encoder import JSONEncoder
+from grafana_foundation_sdk.cog.plugins import register_default_plugins
+from grafana_foundation_sdk.models.dashboard import Dashboard
 
 from harness.metrics import instruments
 from harness.metrics.instruments import Instrument
@@ -11,6 +14,7 @@ from tests.support.paths import ROOT
 
 TEXT = (ROOT / "docs" / "grafana" / "load-test.json").read_text(encoding="utf-8")
 DASHBOARD = json.loads(TEXT)
+_ABSENT = object()
 _SOURCE = {
     "type": "object",
     "required": ["type", "uid"],
@@ -60,6 +64,27 @@ SCHEMA = {
 
 def test_the_dashboard_has_the_fields_that_grafana_needs():
     jsonschema.validate(DASHBOARD, SCHEMA)
+
+
+def test_grafana_has_every_field_of_the_dashboard():
+    """Grafana's own types, generated from its schemas, read all of it: what they do not know they lose."""
+    register_default_plugins()
+    read = json.loads(JSONEncoder().encode(Dashboard.from_json(DASHBOARD)))
+    assert list(_lost(DASHBOARD, read)) == []
+    misspelt = DASHBOARD | {"schemaVersions": 39}
+    assert list(_lost(misspelt, json.loads(JSONEncoder().encode(Dashboard.from_json(misspelt))))) == [".schemaVersions"]
+
+
+def _lost(whole, read, path=""):
+    """Yield the paths of the values that `read` does not have, or has otherwise."""
+    if isinstance(whole, dict) and isinstance(read, dict):
+        for name, value in whole.items():
+            yield from _lost(value, read.get(name, _ABSENT), f"{path}.{name}")
+    elif isinstance(whole, list) and isinstance(read, list) and len(whole) == len(read):
+        for index, pair in enumerate(zip(whole, read, strict=True)):
+            yield from _lost(*pair, f"{path}[{index}]")
+    elif whole != read:
+        yield path
 
 
 def test_panels_have_ids_of_their_own_and_do_not_overlap():
