@@ -142,7 +142,7 @@ def test_a_sweep_whose_terminal_is_closed_writes_its_report_and_can_be_resumed(
 
 @pytest.mark.real
 def test_with_hup_ignored_sweep_and_capacity_continue_without_their_terminals(in_terminal, command, apart):
-    search = ("--most", "2", "--duration", "2", "--warmup", "0")
+    search = ("--most", "2", "--duration", "1", "--warmup", "0")
     started = {}
     for script, levels in (("sweep", SWEEP), ("capacity", search)):
         folder, environment = apart(script)
