@@ -24,7 +24,7 @@ def guardian_of(pid: int, besides: int = 0) -> psutil.Process:
 
 @pytest.mark.real
 def test_a_guardian_that_dies_is_replaced_and_the_run_continues(start_run, tmp_path):
-    process = start_run("--duration", "5")  # with a system
+    process = start_run("--duration", "3")  # with a system
     samples_under_way(tmp_path)
     guardian_of(process.pid).kill()
     out, err = process.communicate(timeout=60)

@@ -208,7 +208,9 @@ def test_a_killed_jmeter_makes_the_run_invalid_and_its_torn_row_is_counted(run, 
 
 
 @pytest.mark.real
-def test_a_jmeter_that_hangs_is_stopped_and_the_run_is_invalid(run, home, target, tmp_path):
+def test_a_jmeter_that_hangs_is_stopped_and_the_run_is_invalid(run, home, target, tmp_path, monkeypatch):
+    monkeypatch.setattr(drive, "_BRIEF_S", 1.0)
+    monkeypatch.setattr(drive, "_TERM_S", 0.5)
     profile = home / "env" / "local.toml"
     profile.write_text(profile.read_text().replace("overrun_s = 30", "overrun_s = 1"))
     done = run("--target", target, "--duration", "1", mode="hangs")
