@@ -155,6 +155,7 @@ root, build, logs, user = Path(sys.argv[1]), Path(sys.argv[2]), Path(sys.argv[3]
 manifest, ports = load_manifest(root), json.loads(sys.argv[6])
 settings = manifest.resolve_settings(json.loads(sys.argv[5]))
 with Guardian() as guardian:
+    guardian.environment  # starts its process, which the other user may not be able to start
     if user != os.geteuid():
         os.setgroups([])
         os.setgid(user)
