@@ -115,7 +115,7 @@ def main_job(reports: Path) -> Job:
         return samples.is_file() and "Capture Payment" in samples.read_text()
 
     with errors.open("w") as file, subprocess.Popen(
-        [*command, "PLAN=killbill-stripe", "USERS=4", "DURATION=40"],
+        [*command, "PLAN=killbill-stripe", "USERS=4", "DURATION=30"],
         env={**os.environ, **QUICK_JAVA}, stdout=subprocess.PIPE, stderr=file, text=True,
     ) as make:  # fmt: skip
         wait_for(lambda: make.poll() is not None or is_paid(), 300)
