@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
+from botocore.retries.standard import ExponentialBackoff
 
 from harness.storage.s3 import Storage, open_storage
 from tests.support.fault_proxy import Proxy
@@ -30,7 +31,11 @@ def beside(server: str) -> Any:
 
 @pytest.fixture
 def proxy(server: str, beside: Any, monkeypatch: pytest.MonkeyPatch) -> Iterator[Proxy]:
-    """A proxy before a server with the empty bucket `kept`; tests and what they start know no other."""
+    """A proxy before a server with the empty bucket `kept`; tests and what they start know no other.
+
+    boto3 does not wait before it tries again in a test.
+    """
+    monkeypatch.setattr(ExponentialBackoff, "delay_amount", lambda *_: 0.01)
     for name, value in ENVIRONMENT.items():
         monkeypatch.setenv(name, value)
     beside.create_bucket(Bucket="kept")
