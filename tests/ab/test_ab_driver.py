@@ -40,6 +40,7 @@ def test_a_side_that_is_slower_is_found_in_pairs_that_alternate(ab, tmp_path, ca
     assert str(tmp_path) not in page
 
 
+@pytest.mark.real
 def test_sides_that_do_not_differ_are_ok_within_a_bound(ab, tmp_path):
     # The setting of B changes nothing that this stand-in would measure.
     assert ab("--a=delay_ms=0", "--b=python=python3.11") == 0

@@ -115,6 +115,7 @@ def test_a_download_that_fails_is_one_line_with_the_end_of_its_log(clone):
     assert errors == [what, "no route"]
 
 
+@pytest.mark.real
 def test_packages_that_fail_end_the_other_downloads(clone, tmp_path):
     # Neither uv nor pip can make an environment of a file.
     (tmp_path / ".venv").touch()

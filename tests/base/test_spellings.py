@@ -85,6 +85,7 @@ def test_a_file_without_a_secret_is_not_written_again(tmp_path):
 
 @settings(max_examples=6, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.lists(SECRETS, min_size=1, max_size=3, unique=True))
+@pytest.mark.real
 def test_files_with_random_secrets_can_still_be_read_after_masking(tmp_path, secrets):
     texts = [text for secret in secrets for text in every_spelling(secret).values()]
     write_files(tmp_path, texts)

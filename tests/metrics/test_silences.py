@@ -61,6 +61,7 @@ def independent(seed, users):
     return sorted(everything, key=lambda one: one.end_ms)
 
 
+@pytest.mark.real
 def test_pauses_that_coincide_now_and_then_are_not_gaps():
     without_this, with_this = 0, []
     for seed in range(6):

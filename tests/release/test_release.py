@@ -235,6 +235,7 @@ def test_what_grows_in_the_long_run_is_named_and_leads_to_a_recommendation(shop,
     assert "Find what keeps growing" not in text["steady"]
 
 
+@pytest.mark.real
 def test_slopes_and_forecast_of_the_long_run_are_on_the_page_and_a_recommendation(shop, tmp_path):
     reports = tmp_path / "reports"
     shutil.copytree(shop[0].parent, reports)

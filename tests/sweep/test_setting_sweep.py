@@ -211,6 +211,7 @@ def two(tmp_path_factory):
     return folder
 
 
+@pytest.mark.real
 def test_two_sweeps_over_a_setting_are_compared_value_by_value(two, capsys):
     assert main(["compare", "tiny/sweep-07", "tiny/sweep-08", "--reports", str(two)]) == 1
     text = capsys.readouterr().out

@@ -194,6 +194,7 @@ def test_an_unknown_port_is_refused(make: Start) -> None:
 
 
 @pytest.mark.skipif(not hasattr(os, "sched_setaffinity"), reason="this system cannot pin")
+@pytest.mark.real
 def test_a_system_is_limited_to_the_cpus_of_its_profile_and_the_harness_is_not(make: Start) -> None:
     ours = os.sched_getaffinity(0)
     with make(cpus=1) as system:
