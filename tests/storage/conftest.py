@@ -7,7 +7,6 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from botocore.retries.standard import ExponentialBackoff
 
 from harness.storage.s3 import Storage, open_storage
 from tests.support.fault_proxy import Proxy
@@ -35,7 +34,7 @@ def proxy(server: str, beside: Any, monkeypatch: pytest.MonkeyPatch) -> Iterator
 
     boto3 does not wait before it tries again in a test.
     """
-    monkeypatch.setattr(ExponentialBackoff, "delay_amount", lambda *_: 0.01)
+    monkeypatch.setattr("botocore.retries.standard.ExponentialBackoff.delay_amount", lambda *_: 0.01)
     for name, value in ENVIRONMENT.items():
         monkeypatch.setenv(name, value)
     beside.create_bucket(Bucket="kept")
