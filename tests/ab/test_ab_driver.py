@@ -19,6 +19,7 @@ from tests.support.paths import FAKE_JMETER, ROOT
 from tests.support.processes import processes_of, wait_for
 
 
+@pytest.mark.real
 def test_a_side_that_is_slower_is_found_in_pairs_that_alternate(ab, tmp_path, capsys):
     assert ab(*SIDES) == 1
     out = capsys.readouterr().out

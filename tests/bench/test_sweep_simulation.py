@@ -35,6 +35,7 @@ def test_the_p_value_of_two_values_is_half_of_the_chi_squares():
     assert fall_p_value([0.0, 1.0], [1, 1], 0.1) == 1.0
 
 
+@pytest.mark.real
 @pytest.mark.parametrize("users", [THIRTEEN, SEVEN], ids=["13 levels", "7 levels"])
 @pytest.mark.parametrize("queue", QUEUES.values(), ids=QUEUES)
 def test_a_queue_whose_throughput_never_falls_has_no_reported_peak_or_cliff(queue, users):
@@ -53,6 +54,7 @@ def test_at_most_1_of_100_sweeps_over_a_queue_reports_a_peak_or_cliff(queue, use
     assert found.knee_held >= 0.9
 
 
+@pytest.mark.real
 @pytest.mark.parametrize("users", [THIRTEEN, SEVEN], ids=["13 levels", "7 levels"])
 @pytest.mark.parametrize("law", LAWS.values(), ids=LAWS)
 def test_an_existing_peak_is_found_and_its_interval_contains_it(law, users):

@@ -8,7 +8,8 @@ _RUNS = 40
 _DRIFTS = [name for name in CASES if name.startswith(("drift", "stairs", "fast at first"))]
 
 
-@pytest.mark.parametrize("memory", [pytest.param(0.3, marks=pytest.mark.real), 0.8])
+@pytest.mark.real
+@pytest.mark.parametrize("memory", [0.3, 0.8])
 @pytest.mark.parametrize("name", _DRIFTS)
 def test_a_drift_of_a_short_run_is_not_called_throttled(name, memory):
     assert false_alarm_ratio(CASES[name], _RUNS, 100, memory) == 0

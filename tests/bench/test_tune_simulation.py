@@ -5,6 +5,7 @@ import pytest
 from bench.tune import Scene, simulated
 
 
+@pytest.mark.real
 @pytest.mark.parametrize("drift", [0.0, 0.02])
 def test_of_experiments_without_an_effect_one_in_twenty_reports_one(drift):
     found = simulated(Scene((2, 2, 2), drift=drift), 200, seed=1)

@@ -57,6 +57,7 @@ def again(tmp_path: Path, name: str) -> int:
     return main(["tune", name, f"--reports={tmp_path / 'tune'}"])
 
 
+@pytest.mark.real
 def test_a_setting_with_an_effect_is_found_and_one_without_is_not(tune, tmp_path, capsys):
     (tmp_path / SUMMARY_NAME).touch()
     assert tune() == 0
