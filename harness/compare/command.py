@@ -117,7 +117,12 @@ def run(options: argparse.Namespace) -> int:
         options.save = options.save or options.output is None
     if len(options.runs) == 1 and not (options.base or options.new):
         return _compare_with_pasted(options, _names(options, [options.runs])[0][0])
-    base_names, new_names = _names(options, _sides(options))
+    return _compare_sides(options, _sides(options))
+
+
+def _compare_sides(options: argparse.Namespace, sides: Sequence[list[str]]) -> int:
+    """Print or write the comparison of a baseline and a contender, given by the names of their runs."""
+    base_names, new_names = _names(options, sides)
     if are_sweeps([*base_names, *new_names]):
         return _compare_two_sweeps(options, [*base_names, *new_names])
     base, new = (read_side(names, options.reports) for names in (base_names, new_names))
@@ -152,7 +157,7 @@ def _compare_with_pasted(options: argparse.Namespace, name: str) -> int:
     own, others = addresses[0], addresses[1:]
     if len(others) > 1 and (options.output or options.save or options.format == JSON):
         raise UsageError(f"compare: {name} has tables of {len(others)} other runs", f"name one: {others[0]} {own}")
-    return max(run(argparse.Namespace(**{**vars(options), "runs": [other, own]})) for other in others)
+    return max(_compare_sides(options, [[other], [own]]) for other in others)
 
 
 def _names(options: argparse.Namespace, sides: Sequence[list[str]]) -> list[list[str]]:
