@@ -71,7 +71,7 @@ def by_importance(warnings: Iterable[RunWarning]) -> list[RunWarning]:
     )
 
 
-def doubts(summary: RunSummary) -> list[RunWarning]:
+def key_warnings(summary: RunSummary) -> list[RunWarning]:
     """Return the warnings that concern the verdict, the window or a key column, the most important first."""
     load = summary.group(LOAD)
     parts = _KEY_PARTS | {Part.TAIL} if load and is_tail(_P95, load.total.sample_count) else _KEY_PARTS

@@ -25,7 +25,7 @@ from harness.report.generators import generator_table
 from harness.report.goals import GoalResult, is_beyond
 from harness.report.growth import growth_notes, growth_table
 from harness.report.heap import heap_table, recorded_table
-from harness.report.key_figures import KEY_COLUMNS, doubts, first_error, is_tail, key_rows, left_out_text
+from harness.report.key_figures import KEY_COLUMNS, first_error, is_tail, key_rows, key_warnings, left_out_text
 from harness.report.live_heaps import live_heap_text
 from harness.report.loads import rows_by_load
 from harness.report.machine import machine_table
@@ -286,7 +286,7 @@ def report(summary: RunSummary, charts: Gallery, notes: str, folder: str) -> str
         key_tables=[(title_of(part).lower(), group_table(part, KEY_COLUMNS)) for part in key_rows(summary)],
         labels_left_out=left_out_text(summary),
         first_error=cell(first_error(summary)),
-        doubts=[cell(warning.text) for warning in doubts(summary)],
+        key_warnings=[cell(warning.text) for warning in key_warnings(summary)],
         setup=_setup_lines(summary, footnotes),
         change_line=_change_line(summary),
         thirds_line=summary.thirds.text if summary.thirds else "",
