@@ -46,66 +46,12 @@ def test_values_that_never_vary_change_when_they_do():
 
 def test_otava_finds_the_same():
     # What Apache Otava 0.8.0 says of these values: analyze --output json -P 0.001 -M 0.05 (scripts/check-otava).
-    values = [
-        100,
-        104,
-        104,
-        98,
-        99,
-        98,
-        102,
-        100,
-        102,
-        94,
-        105,
-        100,
-        102,
-        100,
-        99,
-        101,
-        102,
-        99,
-        111,
-        114,
-        109,
-        107,
-        113,
-        110,
-        106,
-        109,
-        110,
-        108,
-        107,
-        112,
-        115,
-        111,
-        94,
-        97,
-        98,
-        95,
-        98,
-        99,
-        95,
-        94,
-        97,
-        97,
-        99,
-        92,
-        94,
-        94,
-        91,
-        96,
-        98,
-        94,
-        100,
-        98,
-        105,
-        104,
-        106,
-        99,
-        105,
-        105,
-    ]
+    texts = (
+        "100 104 104 98 99 98 102 100 102 94 105 100 102 100 99 101 102 99 111 114 "
+        "109 107 113 110 106 109 110 108 107 112 115 111 94 97 98 95 98 99 95 94 "
+        "97 97 99 92 94 94 91 96 98 94 100 98 105 104 106 99 105 105"
+    )
+    values = [int(text) for text in texts.split()]
     found = [(change.index, round(change.before, 6), round(change.after, 6)) for change in change_points(values)]
     assert found == [(18, 100.5, 110.142857), (32, 110.142857, 96.0), (52, 96.0, 104.0)]
 
