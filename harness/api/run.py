@@ -50,7 +50,7 @@ class Run:
     `name` is plan and run, or the names of the files. `directory` is None for bare JTLs, and `files` are their paths.
     `columns` are those of files without a header line. `stored` is the JSON of the run.
 
-    Everything is read when it is first used, and the results of `summary` and of the counts per second are kept.
+    Everything is read when it is first used, and the results of `summary` and of the counts per second are cached.
     A sample belongs to the second in which it ended; second 0 is the one in which the load began.
     """
 

@@ -26,7 +26,7 @@ class Location:
         return f"{SCHEME}{self.bucket}/{self.prefix}".rstrip("/")
 
     def key(self, path: str) -> str:
-        """Return the key of what lies at a path below it."""
+        """Return the key of the file at a path below it."""
         return f"{self.prefix}/{path}" if self.prefix else path
 
 

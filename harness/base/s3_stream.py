@@ -20,7 +20,7 @@ CHUNK_BYTES = 1024 * 1024
 
 
 def chunks(stream: IO[bytes]) -> Iterator[bytes]:
-    """Yield what a stream holds, a MB at a time."""
+    """Yield the bytes of a stream, a MB at a time."""
     while data := stream.read(CHUNK_BYTES):
         yield data
 

@@ -134,7 +134,7 @@ def _receiver(address: str | None) -> Receiver | None:
 
 
 def _nothing_sent(problem: str) -> NothingSent:
-    from harness.live.otlp.delivery import NothingSent  # deferred, like the receiver in whose place it stands
+    from harness.live.otlp.delivery import NothingSent  # deferred, like the receiver that it replaces
 
     return NothingSent(problem, log)
 

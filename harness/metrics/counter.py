@@ -1,8 +1,8 @@
 """Counts a large CSV JTL with a Java program on several cores; the Python reader parses the irregular parts.
 
-The program in harness/metrics/java stops at a record that only the plain (Python) reader can parse, and is then told
-where to resume. It passes on rows with unusual fields one by one. So the result equals that of the plain reader for any
-file.
+The program in harness/metrics/java stops at a record that only the plain (Python) reader can parse, and then gets
+the position where it resumes. It passes on rows with unusual fields one by one. So the result equals that of the plain
+reader for any file.
 """
 
 from __future__ import annotations

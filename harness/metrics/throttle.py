@@ -48,7 +48,7 @@ _FALL_LASTS_RATIO, _AROUND_RATIO = 0.07, 0.20
 # and stairs of short runs are called throttled.
 _DRIFT_LASTS_RATIO, _LEAD_VARIANCES = 0.20, 36.0
 _CONSTANT_RATIO = 1.15
-# The parts of the constant stretch differ from its average by at most this share, and by chance.
+# The parts of the constant interval differ from its average by at most this share, and by chance.
 _PARTS, _PART_RATIO, _CHANCE = 5, 0.25, 3.0
 _STEADY_USERS_RATIO, _STEADY_SECONDS_RATIO = 0.05, 0.95
 # A throttled system answers late, so some requests time out. Where most fail, throughput says nothing about work.
@@ -64,7 +64,7 @@ class Throttle:
     """A fall of the throughput at `at_s`, to a rate that is constant from `constant_s` on; it began at `began_s`.
 
     These are seconds after the load began. Rates are samples per second, times average response times: of the full load
-    before the fall, and of the constant stretch. `user_count` is None when users are not driven.
+    before the fall, and of the constant interval. `user_count` is None when users are not driven.
     """
 
     at_s: int

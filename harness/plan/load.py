@@ -119,7 +119,7 @@ class LoadRecord:
 
 @dataclass(frozen=True)
 class LoadArguments:
-    """The load as the command line gives it: texts, None where nothing was said."""
+    """The load as the command line gives it: texts, None where nothing was given."""
 
     users: str | None = None
     ramp: str | None = None

@@ -42,7 +42,7 @@ def target_properties(target: Target) -> dict[str, str]:
 def load_properties(load: Load) -> dict[str, str]:
     """Return the -J properties of the load; a duration of 0 means that only the loops end the run."""
     if isinstance(load, OpenLoad):
-        return {}  # the schedule stands in effective.jmx
+        return {}  # the schedule is in effective.jmx
     return {
         "users": str(load.users or 0),
         "ramp_s": units.number_text(load.ramp_s),

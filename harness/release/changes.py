@@ -1,4 +1,4 @@
-"""Builds the tables of response times: both releases, the change, and whether it can be told from noise."""
+"""Builds the tables of response times: both releases, the change, and whether it can be distinguished from noise."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ def _cells(metric: MetricComparison | None) -> list[str]:
 
 
 def reasons(levels: Mapping[int, Comparison]) -> list[str]:
-    """Return why changes in the tables cannot be told, each reason once with its metrics and users."""
+    """Return why changes in the tables are undecided, each reason once with its metrics and users."""
     found: dict[str, dict[str, dict[int, None]]] = {}
     for users, comparison in levels.items():
         total = [comparison.total] if comparison.total else []

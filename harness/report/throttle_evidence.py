@@ -19,7 +19,7 @@ _FAILED_NAMED_RATIO = 0.01
 def throttled(evidence: Evidence) -> Iterator[Values]:
     """Yield from when on the throughput was a constant fraction, and what the response times did.
 
-    A window that ends before the fall has the figures of a machine at full speed: nothing is said of it.
+    A window that ends before the fall has the figures of a machine at full speed: it gets no warning.
     """
     if evidence.throttle and evidence.throttle.began_s < evidence.window.to_s:
         yield throttle_values(evidence.throttle, evidence.cloudwatch)

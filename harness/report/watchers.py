@@ -1,4 +1,4 @@
-"""What follows the runs of a command while they last, such as a live page: each watcher is told the same."""
+"""What follows the runs of a command while they last, such as a live page: each watcher gets the same calls."""
 
 from __future__ import annotations
 

@@ -30,7 +30,7 @@ from harness.system.jfr import write_heap
 from harness.system.log_part import copy_new_lines, log_ends
 from harness.system.supervisor import Supervisor
 
-# Is told the directory and the spec of a run that starts.
+# Gets the directory and the spec of a run that starts.
 Began = Callable[[RunDirectory, RunSpec], None]
 
 

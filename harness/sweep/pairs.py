@@ -154,7 +154,7 @@ def headline(comparison: SweepComparison) -> str:
 def sentence(comparison: SweepComparison, figure: FigureComparison) -> str:
     """Return the range of differences over the levels in one sentence, widened to whole percent.
 
-    Without a direction when the verdict is that none can be told, and without a verdict when a run is DOUBTFUL.
+    Without a direction when the verdict is CANNOT TELL, and without a verdict when a run is DOUBTFUL.
     """
     low, high, middle = figure.low_ratio, figure.high_ratio, figure.median_ratio
     assert low is not None and high is not None and middle is not None

@@ -36,7 +36,7 @@ _PRIMITIVES = {
 class Histogram:
     """The live objects of one JVM at one moment of a load: (instances, bytes) per class.
 
-    `time_ms` is the instant (epoch ms) at which it was asked for; the JVM stood still for at most `took_ms`.
+    `time_ms` is the instant (epoch ms) at which it was asked for; the JVM was paused for at most `took_ms`.
     """
 
     moment: str
@@ -48,7 +48,7 @@ class Histogram:
 
 @dataclass(frozen=True)
 class HeapMoment:
-    """The live objects of a JVM at a moment, `at_s` seconds after the load began; it stood still for `took_ms`."""
+    """The live objects of a JVM at a moment, `at_s` seconds after the load began; it was paused for `took_ms`."""
 
     moment: str
     at_s: float

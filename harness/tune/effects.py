@@ -17,7 +17,7 @@ from harness.tune.factors import Factor
 from harness.tune.model import Fit, Vector, main_contrast, pair_contrast
 
 FOUND, NO_EFFECT, CANNOT_TELL = "FOUND", "NO EFFECT", "CANNOT TELL"
-# Beyond this difference of logarithms a change is not told more exactly.
+# Beyond this difference of logarithms a change is not printed more exactly.
 _DIFFERENCE_MOST = 20.0
 # Differences below it are rounding.
 _ROUNDING = 1e-9

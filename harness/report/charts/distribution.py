@@ -161,7 +161,7 @@ def _logarithmic(pairs: Sequence[tuple[int, int]]) -> _Scale:
 
 
 def _bars(pairs: Sequence[tuple[int, int]], scale: _Scale, total: int) -> list[tuple[float, float, float]]:
-    """Return (from ms, to ms, % of samples per bar of the scale's width) of the bars that hold samples."""
+    """Return (from ms, to ms, % of samples per bar of the scale's width) of the bars that contain samples."""
     held = [0] * (len(scale.edges_ms) - 1)
     for value_ms, count in pairs:
         held[bisect_right(scale.edges_ms, value_ms) - 1] += count
