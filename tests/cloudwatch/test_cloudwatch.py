@@ -188,7 +188,7 @@ HEAD = "time_s,period_s,kind,resource,metric,statistic,value,status"
 
 
 def test_periods_completely_within_the_window_are_counted():
-    # The load began at 6030: its minutes begin at -30, 30, 90, 150, 210. Of 30 to 200 s two whole ones lie in it.
+    # The load began at 6030: its minutes begin at -30, 30, 90, 150, 210. Of 30 to 200 s two whole ones are in it.
     lines = [
         HEAD,
         *rows("average", ("0.9", "0.1", "0.3", "0.8", "0.7")),
@@ -200,7 +200,7 @@ def test_periods_completely_within_the_window_are_counted():
     metric = found.metrics[0]
     assert (metric.mean, metric.minimum, metric.maximum) == (0.2, 0.05, 0.6)
     assert (metric.period_count, metric.point_count, metric.missing_last_count) == (2, 2, 0)
-    # The middles of the minutes that lie within the 210 s of the run.
+    # The middles of the minutes that are within the 210 s of the run.
     assert list(zip(metric.seconds, metric.averages, strict=True)) == [
         (0.0, 0.9), (60.0, 0.1), (120.0, 0.3), (180.0, 0.8),
     ]  # fmt: skip

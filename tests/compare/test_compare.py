@@ -31,7 +31,7 @@ def test_five_runs_that_are_all_slower_by_a_fifth_have_regressed():
     assert one.delta_ratio == pytest.approx(0.2)
     assert one.p_value == one.adjusted_p_value == pytest.approx(2 / 252)
     # The third from each end of 25 ratios: after 99 / 101 and 99 / 100.5 comes 99.5 / 101, before 101 / 99 and
-    # 100.5 / 99 stands 101 / 99.5.
+    # 100.5 / 99 is 101 / 99.5.
     assert one.low_ratio == pytest.approx(1.2 * 99.5 / 101 - 1)
     assert one.high_ratio == pytest.approx(1.2 * 101 / 99.5 - 1)
     assert found.reasons[0].startswith("TOTAL: average +20.00 %, median +20.00 %")

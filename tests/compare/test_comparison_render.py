@@ -53,7 +53,7 @@ def compared(total=None, labels=(), **changes):
 
 
 def section(text, title):
-    """Return what stands below a heading."""
+    """Return the text below a heading."""
     after = text.split(f"\n## {title}\n", 1)[1]
     return after.split("\n## ", 1)[0]
 

@@ -14,7 +14,7 @@ HEAD = "since,plan,users,env,label,metric,reason"
 
 @pytest.fixture
 def accept(tmp_path):
-    """Return `accept` on a file and a folder of nights of its own."""
+    """Return `accept` on a file and a folder of nightly runs of its own."""
     (tmp_path / "nightly").mkdir()
 
     def call(*arguments):

@@ -144,7 +144,7 @@ def test_cpu_time_and_memory_of_processes_are_those_of_the_telemetry(followed, d
     assert {name: point.as_int for (name,), point in by_label(memory).items()} == {"jmeter": 3000, "web": 4000}
 
 
-def test_the_resource_tells_the_run_and_the_environment_may_change_it(followed, monkeypatch):
+def test_the_resource_names_the_run_and_the_environment_may_change_it(followed, monkeypatch):
     with receiving() as receiver:
         followed(receiver.url)
     about = receiver.resource

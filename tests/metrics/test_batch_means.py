@@ -91,6 +91,6 @@ def test_a_relative_change_is_a_difference_of_logarithms():
 
 
 def test_a_huge_error_of_a_ratio_gives_a_finite_interval():
-    # Errors of many times the figure, as a percentile has that stands before a wide gap.
+    # Errors of many times the figure, as a percentile has that is before a wide gap.
     found = log_change(Estimate(10.0, 30_000.0, 2.0, 10), Estimate(10.0, 30_000.0, 2.0, 10)).as_ratio()
     assert (found.low, found.high) == (pytest.approx(-1.0), pytest.approx(math.exp(20.0), rel=1e-6))

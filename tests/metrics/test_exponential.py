@@ -1,4 +1,4 @@
-"""Exponential buckets: every value is in the bucket whose bounds it lies between, and none is lost."""
+"""Exponential buckets: every value is between the bounds of its bucket, and none is lost."""
 
 import math
 from fractions import Fraction

@@ -39,7 +39,7 @@ def queue(seed, length_s, utilisation, served_per_s):
 
 
 def brute_force_mser(means):
-    """Return the cut by the formula as it stands in the papers, for means without gaps."""
+    """Return the cut by the formula of the papers, for means without gaps."""
     statistics = []
     for cut in range(len(means) // 2 + 1):
         left = numpy.array(means[cut:])

@@ -194,7 +194,7 @@ def test_at_a_high_rate_two_empty_seconds_are_a_gap_and_one_is_not():
 
 
 def stalled(stall_s=5, length_s=30, users=10, elapsed_ms=10):
-    """Return a run of 10 users at 10 ms whose system stands still from second 15 on."""
+    """Return a run of 10 users at 10 ms whose system answers nothing from second 15 on."""
     before = [
         sample(elapsed_ms=elapsed_ms, start_ms=START_MS + turn * elapsed_ms, all_threads=users)
         for turn in range(15_000 // elapsed_ms)

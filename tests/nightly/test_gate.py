@@ -1,4 +1,4 @@
-"""The nightly's gate: tonight against the nights before."""
+"""The gate of the nightly: the newest nightly run against those before."""
 
 from dataclasses import replace
 from xml.etree import ElementTree
@@ -33,7 +33,7 @@ from harness.report.verdict import INVALID, VALID, Verdict
 from harness.run.record import HostRecord
 from tests.support.factories import closed_load, record
 
-# A night's average is one of these ms: the median is 100, half of them are 2 ms off or more.
+# The average of a nightly run is one of these ms: the median is 100, half of them are 2 ms off or more.
 NOISE = (100, 102, 98, 101, 99, 103, 97)
 AVERAGE = GateRules(metrics=(metric_of("average"),))
 
@@ -54,7 +54,7 @@ def figures(label, average_ms, samples=10_000, error_ratio=0.0, rate_per_s=50.0,
 
 
 def run(day, average_ms=100.0, number=1, state=VALID, labels=("Pay",), total=None, **changes):
-    """Return the entry of a run in the night of that day of November."""
+    """Return the entry of a run in the nightly run of that day of November."""
     series = 261100 + day
     name = f"run-{series}_{number}"
     one = replace(record(), name=name, started_at=f"2026-11-{day:02}T01:0{number}:00Z", **changes)
@@ -73,7 +73,7 @@ def run(day, average_ms=100.0, number=1, state=VALID, labels=("Pay",), total=Non
 
 
 def steady(count=14):
-    """Return runs of as many nights in which nothing changed, from the first of November on."""
+    """Return runs of as many nightly runs in which nothing changed, from the first of November on."""
     return [run(day, NOISE[day % len(NOISE)]) for day in range(1, count + 1)]
 
 

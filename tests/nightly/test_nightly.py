@@ -1,4 +1,4 @@
-"""What a night came to, and its page, JUnit XML and summary: pure functions of its record and of the runs."""
+"""The result of a nightly run, its report, JUnit XML and step summary: pure functions of its record and of the runs."""
 
 import json
 import re

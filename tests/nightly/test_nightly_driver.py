@@ -63,7 +63,7 @@ def nights(tmp_path: Path) -> Path:
 
 
 def record_of(tmp_path: Path) -> dict:
-    """Return the record of the only night."""
+    """Return the record of the only nightly run."""
     (path,) = nights(tmp_path).glob("*.json")
     return json.loads(path.read_text())
 
@@ -198,7 +198,7 @@ def test_a_nightly_run_continues_after_failed_runs_and_reports_all(finished, hom
     assert (found.errors, found.failures) == (1, 2)  # the run that missed its goal, and the goal
     assert summary.read_text().startswith("before\n# Nights ")
     assert "GOAL MISSED" in summary.read_text()
-    # The same bytes again, out of what is kept.
+    # The same bytes again, out of what is stored.
     before = {path: path.read_bytes() for path in nights(tmp_path).glob("20*.*") if path.is_file()}
     assert rendered(nights(tmp_path), home, record_of(tmp_path)["name"])[0] == 1
     assert {path: path.read_bytes() for path in before} == before
@@ -293,7 +293,7 @@ def believed(folder):
 
 
 def rendered(folder, home, name):
-    """Return exit code and output of rendering a night's page again."""
+    """Return exit code and output of rendering a nightly report again."""
     done = command("aggregate.py", "nightly", name, "--reports", folder, "--home", home)
     return done.returncode, done.stdout + done.stderr
 
@@ -315,7 +315,7 @@ def test_a_slower_nightly_run_warns_and_the_next_one_fails(finished, home, tmp_p
     assert code == 0, out
     assert "WARNED: 1 metric worse for the first time" in out
     as_of(nights(tmp_path), today, today - timedelta(days=1))
-    code, out = finished(mode="queueing")  # judged with the run of the first night of this date
+    code, out = finished(mode="queueing")  # judged with the run of the first nightly run of this date
     assert code == 1, out
     assert "REGRESSED: 1 metric worse than earlier nightly runs; 1 of 1 run DOUBTFUL." in out
     page = (nights(tmp_path) / f"{today}-2.md").read_text()
@@ -329,7 +329,7 @@ def test_a_slower_nightly_run_warns_and_the_next_one_fails(finished, home, tmp_p
     reports_of_runs = [path.read_text() for path in nights(tmp_path).glob("tiny/run-*.md")]
     assert len(reports_of_runs) == 2
     assert not any("Compared with" in text for text in reports_of_runs)  # the gate is the judge
-    # The folder of the nights is a folder of reports, and the one above it does not take it for a plan.
+    # The folder of the nightly runs is a folder of reports, and the one above it does not take it for a plan.
     for reports in (nights(tmp_path), nights(tmp_path).parent):
         assert command("aggregate.py", "summary", reports).returncode == 0
     assert "nightly" not in (nights(tmp_path).parent / "SUMMARY.md").read_text()
@@ -374,7 +374,7 @@ def as_of(reports: Path, day: date, other: date) -> None:
 
 
 def forget(reports: Path, day: date) -> None:
-    """Remove a day's night with its runs."""
+    """Remove the nightly run of a day with its runs."""
     for path in (*reports.glob(f"{day}*"), *(reports / "tiny").glob(f"run-{day:%y%m%d}*")):
         shutil.rmtree(path) if path.is_dir() else path.unlink()
 

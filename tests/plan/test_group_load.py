@@ -322,7 +322,7 @@ def test_a_load_that_makes_no_sense_is_refused_with_one_line(plans: Path, text: 
     assert "\n" not in str(error.value)
 
 
-def test_a_thread_group_whose_samples_could_not_be_told_apart_is_refused(plans: Path) -> None:
+def test_a_thread_group_whose_samples_could_not_be_distinguished_is_refused(plans: Path) -> None:
     (plans / "tiny.jmx").write_text(several_jmx(BROWSE, BROWSE))
     with pytest.raises(UsageError, match="2 thread groups of plans/tiny"):
         loads_of(plans, '[[load]]\ngroup = "Browse"\nusers = 1\nduration_s = 9\n')

@@ -45,7 +45,7 @@ VARIABLES = """
 
 
 def sampler(label: str, below: str = CODE_ASSERTION, domain: str = "", path: str = "/") -> str:
-    """An HTTP sampler with what stands below it."""
+    """An HTTP sampler with the elements below it."""
     return f"""
     <HTTPSamplerProxy testname="{label}">
       <stringProp name="HTTPSampler.domain">{domain}</stringProp>
@@ -328,6 +328,6 @@ def test_the_open_model_needs_one_load_group(save: Save) -> None:
 
 
 @pytest.mark.parametrize("name", sorted(path.stem for path in (ROOT / "plans").glob("*.toml")))
-def test_every_shipped_plan_passes_the_linter(name: str) -> None:
+def test_every_included_plan_passes_the_linter(name: str) -> None:
     shipped = load_plan(ROOT / "plans", name)
     assert lint(shipped.jmx_path, has_loads=bool(shipped.load.loads)) == ()

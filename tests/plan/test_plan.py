@@ -30,7 +30,7 @@ duration_s = 100
 
 @pytest.fixture
 def plans(tmp_path: Path) -> Path:
-    """A folder with the plan shop.toml, its shape, and another plan."""
+    """A folder with the plan shop.toml, its JMX, and another plan."""
     folder = tmp_path / "plans"
     folder.mkdir()
     (folder / "shop.jmx").write_text(SHAPE, encoding="utf-8")
@@ -119,7 +119,7 @@ def test_broken_toml_names_file_and_line(plans: Path) -> None:
         load_plan(add(plans, "[goal\n"), "shop")
 
 
-def test_a_missing_shape_is_named(plans: Path) -> None:
+def test_a_missing_jmx_is_named(plans: Path) -> None:
     (plans / "shop.jmx").unlink()
     with pytest.raises(UsageError, match=r"^plans/shop\.jmx: there is no such file"):
         load_plan(plans, "shop")
@@ -204,7 +204,7 @@ def test_the_ramp_is_part_of_the_duration(plans: Path, load: OpenLoad, text: str
 
 
 @pytest.mark.parametrize("name", sorted(path.stem for path in (ROOT / "plans").glob("*.toml")))
-def test_every_shipped_plan_can_be_loaded_and_has_a_goal(name: str) -> None:
+def test_every_included_plan_can_be_loaded_and_has_a_goal(name: str) -> None:
     assert load_plan(ROOT / "plans", name).goal != Goal()
 
 

@@ -143,7 +143,7 @@ class Run:
     folder: Path
 
     def labels(self, **columns: str) -> Counter[str]:
-        """How often each label stands in the samples of the load whose columns have these values."""
+        """How often each label is in the samples of the load whose columns have these values."""
         return Counter(
             sample["label"]
             for sample in self.samples

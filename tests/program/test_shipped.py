@@ -1,4 +1,4 @@
-"""All that lies in plans/, env/ and systems/ fits together. What is added there is checked without a line here."""
+"""All files in plans/, env/ and systems/ fit together. What is added there is checked without a line here."""
 
 from __future__ import annotations
 

@@ -191,7 +191,7 @@ def test_the_history_is_saved_where_it_is_restored():
 
 @pytest.fixture(scope="module")
 def copy(tmp_path_factory) -> Path:
-    """A copy of the project as it stands, as a checkout would be; only what was built once is that of here."""
+    """A copy of the project as it is, like a checkout; only what was built once is that of here."""
     folder = tmp_path_factory.mktemp("checkout")
     listed = ["git", "-C", str(ROOT), "ls-files", "-z", "--cached", "--others", "--exclude-standard"]
     for name in subprocess.run(listed, capture_output=True, text=True, check=True).stdout.split("\0"):

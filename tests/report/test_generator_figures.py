@@ -1,4 +1,4 @@
-"""What each of several generators did, and the doubts about one that is unlike the others."""
+"""What each of several generators did, and the warnings about one that differs from the others."""
 
 import io
 

@@ -1,4 +1,4 @@
-"""The whole report of a run directory, made of literal files: what stands in it, and that it is the same every time."""
+"""The whole report of a run directory, made of literal files: what it contains, and that it is the same every time."""
 
 import re
 import shutil
@@ -129,7 +129,7 @@ def first_screen(text):
     ][:40]
 
 
-def test_the_first_screen_has_verdict_goals_figures_and_doubts_in_words(text):
+def test_the_first_screen_has_verdict_goals_metrics_and_warnings(text):
     screen = first_screen(text)
     plain = " ".join(part.strip() for part in screen)
     assert re.search(r"\*\*DOUBTFUL: .*the load generator used nearly all of the CPU.* Goals met: 2 of 2\.\*\*", plain)

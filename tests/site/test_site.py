@@ -138,7 +138,7 @@ def test_charts_can_be_zoomed_and_moved_with_the_keyboard_alone(page, site):
     becomes(ranges.first.inner_text, "")
 
 
-def test_two_runs_chosen_in_the_list_stand_side_by_side_with_their_change(page, site):
+def test_two_runs_chosen_in_the_list_are_side_by_side_with_their_change(page, site):
     page.goto(f"{site}/index.html")
     page.get_by_label("shop/run-07_2 for side by side").check()
     page.get_by_label("evil/run-01_1 for side by side").check()

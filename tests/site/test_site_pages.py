@@ -64,7 +64,7 @@ def test_a_chart_alone_is_a_block():
 
 def test_bars_contain_all_samples_and_areas_are_proportional_on_a_logarithmic_axis():
     edges, heights = bars_of({1: 5, 100: 3, 101: 2})
-    # 1 ms stands in the bar from 0.5 to 1.5 ms, which is ln(3) / ln(1.1) = 11.53 bars wide and as much lower
+    # 1 ms is in the bar from 0.5 to 1.5 ms, which is ln(3) / ln(1.1) = 11.53 bars wide and as much lower
     assert edges[0] == 0.5
     assert heights[0] == pytest.approx(50 / 11.5267, rel=1e-4)
     assert heights[-1] == 0

@@ -1,4 +1,4 @@
-"""Nights for tests, with everything that does not matter filled in."""
+"""Nightly runs for tests, with everything that does not matter filled in."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def load(**changes: Any) -> Load:
 
 
 def ended(number: int = 1, **changes: Any) -> LoadRun:
-    """Return a run that came to its end: the first load, run-261121_1."""
+    """Return a run that finished: the first load, run-261121_1."""
     values: dict[str, Any] = {
         "load": 0, "turn": 1, "state": ENDED, "run": f"run-261121_{number}", "exit_code": 0, "took_s": 112.4,
     }  # fmt: skip
@@ -32,7 +32,7 @@ def ended(number: int = 1, **changes: Any) -> LoadRun:
 
 
 def night(*runs: LoadRun, **changes: Any) -> NightlyRecord:
-    """Return the night of 2026-11-21 with these runs; all of them came to an end."""
+    """Return the nightly run of 2026-11-21 with these runs; all of them finished."""
     values: dict[str, Any] = {
         "format_version": FORMAT_VERSION, "name": "2026-11-21", "series": "261121", "title": "Nightly",
         "command": "make nightly", "budget_s": 5400.0, "metrics": ("average",), "labels": ("TOTAL",),
@@ -54,5 +54,5 @@ def entry(date: str = "261121", number: int = 1, average_ms: float = 100.0, **ch
 
 
 def entries(*average_ms: float) -> list[Entry]:
-    """Return a run for each of the nights up to 2026-11-21, with that average."""
+    """Return a run for each of the nightly runs up to 2026-11-21, with that average."""
     return [entry(f"2611{22 - len(average_ms) + place:02d}", 1, value) for place, value in enumerate(average_ms)]

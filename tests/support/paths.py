@@ -9,7 +9,7 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
 FAKE_JMETER = ROOT / "tests" / "support" / "fakes" / "jmeter"
-# The suite of the nightly stands beside the profiles.
+# The suite of the nightly is beside the profiles.
 PROFILES = sorted(path for path in (ROOT / "env").glob("*.toml") if path.stem != "nightly")
 
 

@@ -13,7 +13,7 @@ from harness.sweep.record import SweepRun
 from tests.support.report_folder import START_MS, run_folder
 from tests.support.sweeps import SWEEP_RECORD
 
-# Without allThreads nobody can tell that so few samples are not those of busy users, which would be a doubt.
+# Without allThreads nobody knows that so few samples are not those of busy users, which would be a warning.
 _HEAD = "timeStamp,elapsed,label,responseCode,responseMessage,threadName,success,bytes,sentBytes"
 
 

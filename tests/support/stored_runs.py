@@ -22,7 +22,7 @@ LARGE = random.Random(1).randbytes(17 * 1024 * 1024)
 
 
 def a_run(reports: Path, run_id: str = RUN_ID, **changes: object) -> RunDirectory:
-    """Write a run with everything that goes along and some that does not, and its report."""
+    """Write a run with every file that is uploaded and some that are not, and its report."""
     values = {"properties": {"run_id": run_id}, "exception_logs": ("web.log",), **changes}
     directory = add_run(reports, f"tiny/{run_id.rpartition('-')[0]}", **values)
     directory.system_logs.mkdir()

@@ -190,7 +190,7 @@ def report(reports: Path, name: str = "run-01_1") -> str:
 
 
 def is_whole(tmp_path: Path) -> bool:
-    """Whether the run came to its end and was judged: on a busy machine it may be DOUBTFUL."""
+    """Whether the run finished and was judged: on a busy machine it may be DOUBTFUL."""
     return run_json(tmp_path / "reports")["state"] == "finished" and "Goals met" in report(tmp_path / "reports")
 
 

@@ -33,7 +33,7 @@ def test_memory_of_more_users_is_not_growth():
 
 
 def test_growth_between_rounds_is_separated_from_that_of_users():
-    # Two runs lie between the same levels of two rounds: 20 MB are 10 per run.
+    # Two runs are between the same levels of two rounds: 20 MB are 10 per run.
     (growth,) = growth_per_run(runs(100, 150, 120, 170, users=(1, 8, 1, 8)))
     assert growth.per_run_bytes / MB == pytest.approx(10)
     assert growth.is_suspect

@@ -27,7 +27,7 @@ def test_a_csv_of_levels_may_lack_columns_and_cells():
     assert figures(sweep) == {1: Figures(rate_per_s=5.6, percentiles_ms={"90": 210.5}), 10: Figures(rate_per_s=31.4)}
 
 
-def test_a_csv_may_hold_several_sweeps_and_repeats():
+def test_a_csv_may_contain_several_sweeps_and_repeats():
     text = "sweep,users,average_ms\nnginx,500,47\ndirect,500,11\nnginx,500,49\n"
     nginx, direct = parse_csv(text, "lb.csv")
     assert (nginx.name, direct.name) == ("nginx", "direct")

@@ -122,7 +122,7 @@ def test_levels_are_sorted_by_numbers_and_texts_stay_in_order():
     assert [level.value for level in found] == ["Z", "G1"]
 
 
-def test_levels_that_differ_by_more_than_repeats_are_told_apart():
+def test_levels_that_differ_by_more_than_repeats_are_distinguished():
     # The means of the logarithms differ by ln 2. Within the levels each value is ln(1.1) / 2 from its mean, so the
     # standard error is 0.0674 with two degrees of freedom, and Student's t 4.303.
     rate, average = contrasts(levels({"delay_ms=10": (100, 110), "delay_ms=20": (200, 220)}))
@@ -134,13 +134,13 @@ def test_levels_that_differ_by_more_than_repeats_are_told_apart():
     )
 
 
-def test_levels_within_the_scatter_of_repeats_are_not_told_apart():
+def test_levels_within_the_scatter_of_repeats_are_not_distinguished():
     found = levels({"delay_ms=10": (100, 110), "delay_ms=20": (105, 112)})
     assert setting_findings(found, None)["throughput"].startswith("CANNOT TELL the levels apart: 105.00 req/s")
     assert not contrasts(found)[0].is_certain
 
 
-def test_the_extremes_of_many_levels_are_not_told_apart_like_two_chosen_ones():
+def test_the_extremes_of_many_levels_are_not_distinguished_like_two_chosen_ones():
     # Two of 20 levels are 12 % apart, and runs of a level 6 %: 2.8 standard errors, of 190 pairs no surprise.
     rates = {f"threads={number}": (97.0, 103.0) for number in range(2, 20)}
     chosen = {"threads=1": (91.0, 97.0), "threads=99": (103.0, 109.0)}

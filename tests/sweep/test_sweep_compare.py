@@ -103,7 +103,7 @@ def test_an_invalid_level_has_no_difference():
 
 
 @pytest.mark.parametrize("verdict", [CANNOT_TELL, INVALID])
-def test_no_direction_is_claimed_when_none_can_be_told(verdict):
+def test_no_direction_is_claimed_when_the_verdict_is_cannot_tell(verdict):
     found = replace(compare_sweeps(*sides(SECOND)), verdict=verdict, reason="a run at 5 users is DOUBTFUL")
     # 10.95 and 16.10 are the published extremes; the median is the mean of 11.04 and 12.93.
     text = sentence(found, found.figures[0])

@@ -221,7 +221,7 @@ def test_repeats_are_measured_in_rounds_and_a_fresh_system_is_started_for_each(f
 @pytest.mark.real
 def test_a_search_finds_the_most_users_within_the_goal_and_shows_its_steps(finished, target, tmp_path):
     # An answer takes 10 ms per user: 25 ms are kept with two users, and missed with three. Which steps lead there is
-    # tested without a machine in test_capacity: where other processes use this one's cores, every level is in doubt.
+    # tested without a machine in test_capacity: where other processes use this one's cores, every level is DOUBTFUL.
     command = ("capacity", "--p90", "25", "--from", "2", "--duration", "1", "--warmup", "0", "--target", target)
     code, out = finished(*command, "--jfr", str(tmp_path / "shop.jfr"), mode="queueing")
     assert code == 0, out

@@ -153,7 +153,7 @@ def test_every_page_of_the_plan_exists_with_its_own_text(browser: Browser) -> No
     assert len(answers) == 22
     assert {answer.status for answer in answers.values()} == {200}
     assert all(answer.text.rstrip().endswith("</html>") for answer in answers.values())
-    # A text that stood on another page as well would take that page for this one.
+    # A text that is also on another page would take that page for this one.
     for page in PAGES:
         assert [name for name, answer in answers.items() if page["text"] in answer.text] == [page["page"]]
         assert f" nodes of {page['page']}</footer>" in answers[page["page"]].text

@@ -98,7 +98,7 @@ def test_intervals_are_those_of_student_t_at_a_level_divided_by_their_number():
     assert effects[0].high_ratio == pytest.approx(math.expm1(value + 3.479 * error), abs=1e-4)
 
 
-def test_a_setting_without_effect_is_told_from_one_that_cannot_be_told():
+def test_a_setting_without_effect_is_distinguished_from_an_undecided_one():
     quiet = effects_of(TWO, fit(TWO, noisy(-0.3, 0.01)), 0.1, 0.05)
     assert [one.verdict for one in quiet[:3]] == [FOUND, NO_EFFECT, NO_EFFECT]
     loud = effects_of(TWO, fit(TWO, noisy(-0.3, 0.3)), 0.1, 0.05)

@@ -128,7 +128,7 @@ def test_consumed_data_lines_are_distributed_in_turn_with_the_header_in_each_fil
     assert divided(lines[1:], False, 2) == ([b"1\n", b"3\n"], [b"2\n"])
 
 
-def test_the_shipped_plans_consume_only_their_barcodes():
+def test_the_included_plans_consume_only_their_barcodes():
     barcodes, service_points = data_sets(ROOT / "plans" / "folio-checkin.jmx")
     assert barcodes == DataSet("barcodes_file", "data/folio-barcodes.csv", is_used_up=True, has_head=True)
     assert service_points.is_used_up is False
