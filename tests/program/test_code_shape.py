@@ -1,6 +1,7 @@
 """Functions stay short, and take few parameters; lists of files are complete: read from the source."""
 
 import ast
+import re
 from collections.abc import Iterator
 
 import pytest
@@ -10,6 +11,7 @@ from tests.support.paths import ROOT
 
 LINES_MOST = 60
 PARAMETERS_MOST = 6
+STEPS_MOST = 9
 
 
 def parameters_of(function: ast.FunctionDef | ast.AsyncFunctionDef) -> list[str]:
@@ -41,3 +43,27 @@ def test_no_function_is_long_or_takes_many_parameters():
 
 def test_the_files_with_which_make_test_begins_exist():
     assert [name for name in LONGEST if not (ROOT / "tests" / name).is_file()] == []
+
+
+def walked_paths() -> list[list[str]]:
+    """Return the steps of each path that docs/architecture.md walks."""
+    page = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
+    paths = page.partition("## Three walked paths\n")[2].partition("\n## ")[0].split("\n### ")[1:]
+    return [[line for line in path.splitlines() if re.match(r"\d+\. ", line)] for path in paths]
+
+
+def test_the_three_walked_paths_have_at_most_nine_steps():
+    counts = [len(steps) for steps in walked_paths()]
+    assert len(counts) == 3
+    assert all(0 < count <= STEPS_MOST for count in counts)
+
+
+def test_every_function_of_the_walked_paths_exists():
+    text = "\n".join(step for steps in walked_paths() for step in steps)
+    named = re.findall(r"`([a-z_/]+\.py)`: `([A-Za-z_.]+)`", text)
+    assert named
+    for module, function in named:
+        source = (ROOT / "harness" / module).read_text(encoding="utf-8")
+        kinds = ("class", "def") if "." in function else ("def",)
+        for kind, name in zip(kinds, function.split("."), strict=True):
+            assert re.search(rf"^ *{kind} {name}\b", source, re.MULTILINE), f"{module}: {function}"
