@@ -20,6 +20,7 @@ CAUSES_MOST = 3
 # A smaller growth is not named, nor is one within this many standard errors of counted samples.
 _GROWTH_LEAST = 0.10
 _ERRORS_LEAST = 3.0
+_UNITS = ("ms", "KB", "")
 
 
 @dataclass(frozen=True)
@@ -55,15 +56,19 @@ class _Costs:
 
 
 def causes(base: Sequence[RunResult], new: Sequence[RunResult]) -> tuple[Cause, ...]:
-    """Return what grew most per kind and process, at most CAUSES_MOST each; nothing unless both sides have profiles."""
+    """Return what grew most per kind and process, at most CAUSES_MOST each; nothing unless both sides have profiles.
+
+    Times come first, then memory, then counts; within these the largest growth per request.
+    """
     sides = [[_costs_of(run) for run in side if run.profiles or run.databases] for side in (base, new)]
     if not all(sides):
         return ()
     mixed = _differently_sampled([*base, *new])
     keys = dict.fromkeys(key for run in sides[1] for key in run if not (key[0] == "method" and key[1] in mixed))
-    return tuple(
+    found = [
         cause for key in keys for cause in _grown(key, *([run[key] for run in side if key in run] for side in sides))
-    )
+    ]
+    return tuple(sorted(found, key=lambda cause: (_UNITS.index(cause.unit), cause.base - cause.new)))
 
 
 def _differently_sampled(runs: Iterable[RunResult]) -> set[str]:

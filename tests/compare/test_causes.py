@@ -82,7 +82,7 @@ def test_an_allocation_of_a_few_large_samples_is_not_named(sample_count, is_name
     assert [one.kind for one in found] == ["allocation"] * is_named
 
 
-def test_allocations_pauses_and_statements_are_causes():
+def test_statements_pauses_and_allocations_are_causes_times_first_and_the_largest_growth_first():
     made = Allocation("[B", "shop.Page.show", 1024 * 100_000)
     grown = replace(
         PROFILE, allocated_bytes=made.bytes_estimated, allocations=(made,), collections=Collections(40, 900.0, 50.0)
@@ -93,9 +93,9 @@ def test_allocations_pauses_and_statements_are_causes():
     )
     found = causes([run(databases=(before,))], [run(grown, databases=(after,))])
     assert [(cause.kind, cause.name, round(cause.base, 3), round(cause.new, 3), cause.unit) for cause in found] == [
-        ("allocation", "[B at shop.Page.show", 0.0, 10.0, "KB"),
-        ("garbage collection", "pauses of garbage collections", 0.01, 0.09, "ms"),
         ("statement", "SELECT ?", 1.0, 5.0, "ms"),
+        ("garbage collection", "pauses of garbage collections", 0.01, 0.09, "ms"),
+        ("allocation", "[B at shop.Page.show", 0.0, 10.0, "KB"),
     ]
 
 
