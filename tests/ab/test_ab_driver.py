@@ -204,7 +204,10 @@ def test_two_commits_are_built_run_and_judged_by_the_whole_program(home, tmp_pat
         capsys.readouterr().out
     )
     record = record_of(tmp_path)
-    assert [run["exit_code"] for run in record["runs"]] == [0] * 9
+    # A warm-up and the four pairs that count. On a busy machine a pair may not count, and another one follows it.
+    assert {run["exit_code"] for run in record["runs"]} == {0}
+    assert len(record["runs"]) >= 9
+    assert len(record["runs"]) % 2 == 1
     trees = [tmp_path / "build" / "ab" / record[side]["commit"][:12] / "tree" for side in ("a", "b")]
     assert [(tree / "built").read_text() for tree in trees] == ["built\n"] * 2
     assert not (tiny / "answer_ms").exists()
