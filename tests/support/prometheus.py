@@ -88,7 +88,8 @@ def prometheus(folder: Path, target: str) -> Iterator[Prometheus]:
         )  # fmt: skip
         try:
             served = Prometheus(port)
-            wait_for(served.is_ready)
+            # It begins to scrape seconds after it is ready, and a short run could be over by then.
+            wait_for(lambda: served.is_ready() and served.query("up"))
             yield served
         finally:
             process.terminate()
