@@ -3,6 +3,9 @@ import java.io.ByteArrayOutputStream;
 import java.io.DataInputStream;
 import java.io.DataOutputStream;
 import java.io.IOException;
+import java.lang.instrument.ClassFileTransformer;
+import java.lang.instrument.Instrumentation;
+import java.security.ProtectionDomain;
 
 /**
  * Inserts a call of a static method at the start of some methods of a class file.
@@ -44,6 +47,28 @@ final class MethodPatch {
         this.withInt = withInt;
         this.callee = callee;
         this.called = called;
+    }
+
+    /** Patches a class when it is loaded; where that is not possible, prints `consequence` and leaves it as it is. */
+    void install(Instrumentation instrumentation, String className, String consequence) {
+        instrumentation.addTransformer(new ClassFileTransformer() {
+            @Override
+            public byte[] transform(ClassLoader loader, String name, Class<?> seen, ProtectionDomain domain, byte[] classFile) {
+                if (!className.equals(name)) {
+                    return null;
+                }
+                try {
+                    byte[] patched = patched(classFile);
+                    if (patchedCount > 0) {
+                        return patched;
+                    }
+                } catch (RuntimeException | Error error) {
+                    System.err.println(error);
+                }
+                System.err.println(consequence);
+                return null;
+            }
+        });
     }
 
     /** Returns the number of patched methods. */

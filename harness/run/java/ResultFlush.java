@@ -1,7 +1,5 @@
 import java.io.PrintWriter;
-import java.lang.instrument.ClassFileTransformer;
 import java.lang.instrument.Instrumentation;
-import java.security.ProtectionDomain;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.atomic.AtomicBoolean;
@@ -25,24 +23,10 @@ public final class ResultFlush {
     /** Patches JMeter's writer of rows when it is loaded. */
     static void install(Instrumentation instrumentation) {
         MethodPatch patch = new MethodPatch("saveSampleResult", "Ljava/io/PrintWriter;", false, "ResultFlush", "see");
-        instrumentation.addTransformer(new ClassFileTransformer() {
-            @Override
-            public byte[] transform(ClassLoader loader, String name, Class<?> seen, ProtectionDomain domain, byte[] classFile) {
-                if (!SERVICE.equals(name)) {
-                    return null;
-                }
-                try {
-                    byte[] patched = patch.patched(classFile);
-                    if (patch.patchedCount() > 0) {
-                        return patched;
-                    }
-                } catch (RuntimeException | Error error) {
-                    System.err.println(error);
-                }
-                System.err.println("results are not flushed regularly: the CSV writer of this JMeter cannot be patched");
-                return null;
-            }
-        });
+        patch.install(
+                instrumentation,
+                SERVICE,
+                "results are not flushed regularly: the CSV writer of this JMeter cannot be patched");
     }
 
     /** Called by the patched method for each row. */

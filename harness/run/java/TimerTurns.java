@@ -1,7 +1,5 @@
-import java.lang.instrument.ClassFileTransformer;
 import java.lang.instrument.Instrumentation;
 import java.lang.ref.WeakReference;
-import java.security.ProtectionDomain;
 import java.util.List;
 import java.util.stream.Stream;
 
@@ -25,24 +23,10 @@ public final class TimerTurns {
     static void install(Instrumentation instrumentation) {
         MethodPatch patch =
                 new MethodPatch("delay", MethodPatch.THIS, false, "TimerTurns", "see", "Ljava/lang/Object;");
-        instrumentation.addTransformer(new ClassFileTransformer() {
-            @Override
-            public byte[] transform(ClassLoader loader, String name, Class<?> seen, ProtectionDomain domain, byte[] classFile) {
-                if (!TIMER.equals(name)) {
-                    return null;
-                }
-                try {
-                    byte[] patched = patch.patched(classFile);
-                    if (patch.patchedCount() > 0) {
-                        return patched;
-                    }
-                } catch (RuntimeException | Error error) {
-                    System.err.println(error);
-                }
-                System.err.println("a Throughput Shaping Timer may send too few requests: this version cannot be patched");
-                return null;
-            }
-        });
+        patch.install(
+                instrumentation,
+                TIMER,
+                "a Throughput Shaping Timer may send too few requests: this version cannot be patched");
     }
 
     /** Called by the patched method each time that a user asks a timer. */
