@@ -191,7 +191,7 @@ class Run:
 
     @cached_property
     def _tally(self) -> SampleTally:
-        return tally_of_jtls(self._samples, Counting(columns=self.columns, run=self.record))[0]
+        return tally_of_jtls(self._samples, Counting(columns=self.columns, run=self.record))
 
     @cached_property
     def _samples(self) -> tuple[Input, ...]:

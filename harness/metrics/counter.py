@@ -17,7 +17,7 @@ from typing import IO
 
 from harness.jtl.csv import Records, RowReader
 from harness.jtl.layout import READ_COLUMNS, Layout
-from harness.jtl.sample import Dropped, thread_group_of
+from harness.jtl.sample import thread_group_of
 from harness.metrics.batches import BatchCounts
 from harness.metrics.causes import cause_of
 from harness.metrics.counter_process import CounterError, Frames, Program, counter
@@ -69,8 +69,8 @@ def count_file(
     columns: Sequence[str] | None,
     report: Callable[[int, int], None],
     part_bytes: int = _PART_BYTES,
-) -> tuple[SampleTally, Dropped]:
-    """Return the tally of a CSV JTL, and its dropped records.
+) -> SampleTally:
+    """Return the tally of a CSV JTL.
 
     `part_bytes` is the amount that one core counts at a time; `report` receives the bytes and rows read so far.
     UsageError when the file is not a CSV JTL; CounterError when the program fails.
@@ -86,10 +86,10 @@ def count_file(
                     shared.work_meanwhile()
                 end = _follow(process.frames, plain, report)
                 if end == _DONE:
-                    return _whole(process.frames, plain), plain.dropped
+                    return _whole(process.frames, plain)
                 if end == _DONE_AND_ENDS:
                     counts = process.rest()  # frees its memory before ours fills up
-                    return _whole(Frames(io.BytesIO(counts)), plain), plain.dropped
+                    return _whole(Frames(io.BytesIO(counts)), plain)
         except (EOFError, BrokenPipeError):
             raise CounterError(process.why_ended()) from None
 
@@ -147,7 +147,6 @@ class _PlainReader:
 
     def __init__(self, path: Path, size: int, name: str, scope: Scope, columns: Sequence[str] | None) -> None:
         self.tally = scope.tally()
-        self.dropped = Dropped()
         self.first: dict[str | None, dict[LabelKey, int]] = {group: {} for group in (None, *scope.thread_groups)}
         self.row_count = 0
         self.back_ms = 0
@@ -180,8 +179,8 @@ class _PlainReader:
         with self._path.open("rb") as stream:
             stream.seek(offset)
             lines = _Lines(stream, self._size - offset)
-            rows = RowReader(self._name, self.dropped, self._layout)
-            records = Records(iter(lines), self.dropped, rows, self._delimiter, line_count)
+            rows = RowReader(self._name, self.tally.dropped, self._layout)
+            records = Records(iter(lines), self.tally.dropped, rows, self._delimiter, line_count)
             used = 0
             while rows.layout is None or used < _READER_BYTES:
                 record = records.next()
@@ -195,8 +194,8 @@ class _PlainReader:
 
     def take(self, offset: int, line: int, row: bytes) -> None:
         """Read a single row that begins `line` lines after the first."""
-        rows = RowReader(self._name, self.dropped, self._layout)
-        record = Records(iter(io.BytesIO(row)), self.dropped, rows, self._delimiter, line).next()
+        rows = RowReader(self._name, self.tally.dropped, self._layout)
+        record = Records(iter(io.BytesIO(row)), self.tally.dropped, rows, self._delimiter, line).next()
         if record:
             self._add(rows, offset, *record)
 

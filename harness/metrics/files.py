@@ -51,8 +51,8 @@ def read_tally(
     columns: Sequence[str] | None = None,
     with_timeline: bool = True,
     then_window: bool = False,
-) -> tuple[SampleTally, Dropped]:
-    """Return the tally of one run's JTLs, one per load generator, and the dropped records.
+) -> SampleTally:
+    """Return the tally of one run's JTLs, one per load generator.
 
     `columns` are used for files without a header line; the tally has a timeline only with `with_timeline`; with
     `then_window` a window of them is counted next. Progress goes to standard error. UsageError when a file is
@@ -63,32 +63,30 @@ def read_tally(
 
 
 @shared_counter()
-def count_samples(
-    inputs: Sequence[Input], scope: Scope, columns: Sequence[str] | None = None
-) -> tuple[SampleTally, Dropped]:
-    """Return the tally of the samples in `scope` and the dropped records, as `read_tally`; each file has its number.
+def count_samples(inputs: Sequence[Input], scope: Scope, columns: Sequence[str] | None = None) -> SampleTally:
+    """Return the tally of the samples in `scope`, as `read_tally`; each file has its number.
 
     UsageError for the same samples in two tally files.
     """
-    whole, dropped = None, Dropped()
+    whole = None
     number, seen = 0, dict[str, str]()
     for given in inputs:
         with opened(given) as file, ReadingProgress(file.size_bytes, given.name) as progress:
-            tally, left_out = _tally(file, given, replace(scope, file=number), columns, progress)
+            tally = _tally(file, given, replace(scope, file=number), columns, progress)
+            dropped = tally.dropped
             if file.truncated:
-                left_out.note(0, file.truncated)
+                dropped.note(0, file.truncated)
             file.check_unchanged()
         tally.names = tally.names or {number: given.name}
         _refuse_twice(tally, given, seen)
         if len(inputs) > 1 and len(tally.names) == 1:  # a tally of several files has named them
-            left_out.first = [(line, f"{reason} ({tally.names[number]})") for line, reason in left_out.first]
+            dropped.first = [(line, f"{reason} ({tally.names[number]})") for line, reason in dropped.first]
         number += len(tally.names)
         if whole is None:
             whole = tally
         else:
             whole.merge(tally)
-        dropped.merge(left_out, 0)
-    return whole or scope.tally(), dropped
+    return whole or scope.tally()
 
 
 def _refuse_twice(tally: SampleTally, given: Input, seen: dict[str, str]) -> None:
@@ -105,7 +103,7 @@ def _refuse_twice(tally: SampleTally, given: Input, seen: dict[str, str]) -> Non
 
 def _tally(
     file: Opened, given: Input, scope: Scope, columns: Sequence[str] | None, progress: ReadingProgress
-) -> tuple[SampleTally, Dropped]:
+) -> SampleTally:
     if file.kind == TALLY:
         return _stored_tally(file, given.name, scope)
     if file.kind == "csv" and file.is_plain and given.path and (file.size_bytes or 0) >= _LARGE_BYTES:
@@ -115,8 +113,9 @@ def _tally(
 
         text = CsvFile(given.path, file.size_bytes or 0, given.name)
         counted = counted_tally(file, text, scope, columns, progress, progress.update)
-        if counted:
+        if counted is not None:
             return counted
+    tally = scope.tally()
     if file.kind == "csv" and not file.is_plain:
         head = file.stream.read(_LARGE_BYTES)
         if len(head) == _LARGE_BYTES:
@@ -124,14 +123,14 @@ def _tally(
 
             # The window is counted in another copy.
             return unpacked_tally(file, head, given.name, replace(scope, then_window=False), columns, progress)
-        return plain_tally(
-            parse(io.BytesIO(head), given.name, dropped := Dropped(), columns), file, scope, progress
-        ), dropped
-    dropped = Dropped()
-    return plain_tally(_samples(file, given.name, dropped, columns), file, scope, progress), dropped
+        samples = parse(io.BytesIO(head), given.name, tally.dropped, columns)
+    else:
+        samples = _samples(file, given.name, tally.dropped, columns)
+    add_samples(tally, samples, file, progress)
+    return tally
 
 
-def _stored_tally(file: Opened, name: str, scope: Scope) -> tuple[SampleTally, Dropped]:
+def _stored_tally(file: Opened, name: str, scope: Scope) -> SampleTally:
     """Return the content of a tally file. UsageError when it is damaged, or when a window is wanted."""
     if scope.window_ms or scope.with_timeline:
         raise UsageError(
@@ -159,11 +158,9 @@ def _samples(file: Opened, name: str, dropped: Dropped, columns: Sequence[str] |
     return parse(file.stream, name, dropped, columns)
 
 
-def plain_tally(samples: Iterable[Sample], file: Opened, scope: Scope, progress: ReadingProgress) -> SampleTally:
-    """Return the tally of samples, added one by one."""
-    tally = scope.tally()
+def add_samples(tally: SampleTally, samples: Iterable[Sample], file: Opened, progress: ReadingProgress) -> None:
+    """Add the samples of a file to a tally, one by one."""
     for number, sample in enumerate(samples, 1):
         tally.add(sample)
         if number % _ROWS_PER_LOOK == 0:
             progress.update(file.position(), number)
-    return tally

@@ -18,10 +18,9 @@ from harness.base.toolchain import ensure_counter
 from harness.jtl.csv import parse
 from harness.jtl.inputs import Input, Opened, raw
 from harness.jtl.progress import ReadingProgress
-from harness.jtl.sample import Dropped
 from harness.metrics.counter import CsvFile, count_file
 from harness.metrics.counter_process import CounterError, Program
-from harness.metrics.files import plain_tally
+from harness.metrics.files import add_samples
 from harness.metrics.tally import SampleTally, Scope
 
 _COPY_BYTES = 1024 * 1024
@@ -49,7 +48,7 @@ def counted_tally(
     columns: Sequence[str] | None,
     progress: ReadingProgress,
     report: Callable[[int, int], None],
-) -> tuple[SampleTally, Dropped] | None:
+) -> SampleTally | None:
     """Return the tally of a large CSV file from the counter; None when the plain reader must read it.
 
     `text` is the file with its text, which may be a decompressed copy of `file`.
@@ -69,7 +68,7 @@ def counted_tally(
 
 def unpacked_tally(
     file: Opened, head: bytes, name: str, scope: Scope, columns: Sequence[str] | None, progress: ReadingProgress
-) -> tuple[SampleTally, Dropped]:
+) -> SampleTally:
     """Return the tally of a large compressed file or pipe, decompressed into a temporary file."""
     with tempfile.NamedTemporaryFile(prefix="jtl-") as copy:
         with _room_for(name):
@@ -80,10 +79,12 @@ def unpacked_tally(
 
         text = CsvFile(Path(copy.name), copy.tell(), name)
         counted = counted_tally(file, text, scope, columns, progress, report)
-        if counted:
+        if counted is not None:
             return counted
         copy.seek(0)
-        return plain_tally(parse(copy, name, dropped := Dropped(), columns), file, scope, progress), dropped
+        tally = scope.tally()
+        add_samples(tally, parse(copy, name, tally.dropped, columns), file, progress)
+        return tally
 
 
 def _classes() -> Path | None:

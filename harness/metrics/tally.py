@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from harness.base.units import MS_PER_S
-from harness.jtl.sample import TRANSACTION_MESSAGE, Sample, generator_of, thread_group_of
+from harness.jtl.sample import TRANSACTION_MESSAGE, Dropped, Sample, generator_of, thread_group_of
 from harness.metrics.batches import BatchCounts, Batches, merge_batches
 from harness.metrics.causes import cause_of
 from harness.metrics.figures import (
@@ -134,7 +134,7 @@ class SampleTally:
     only in `labels` and `batches`: a window has no codes, kinds of error or seconds of its own. With `batch_count`,
     samples are also counted per batch, that is, in this many equal parts of the window. Without `with_timeline` the
     times per interval are not counted. `by_thread_group` has the tallies of single thread groups, whose active users
-    are their own.
+    are their own. `dropped` are the records that the reader of the samples could not use.
     """
 
     def __init__(
@@ -146,6 +146,7 @@ class SampleTally:
         with_timeline: bool = True,
     ) -> None:
         self.by_thread_group: dict[str, SampleTally] = {}
+        self.dropped = Dropped()
         self.once = frozenset(once_labels)
         self.file = file
         self.window_ms = window_ms
@@ -295,6 +296,7 @@ class SampleTally:
         self.transactions.merge(other.transactions)
         for group, own in other.by_thread_group.items():
             self.by_thread_group[group].merge(own)
+        self.dropped.merge(other.dropped, 0)
         self.names.update(other.names)
         self.stored += other.stored
 

@@ -129,7 +129,7 @@ class _Content:
     silences: Silences | None
 
 
-def to_bytes(tally: SampleTally, dropped: Dropped, silences: Silences | None) -> bytes:
+def to_bytes(tally: SampleTally, silences: Silences | None) -> bytes:
     """Return the tally file of JTLs with samples; `silences` are those of the users, where a gap may be a pause."""
     labels = (
         (*key, *source, _runs(counts.histogram), *list(vars(counts).values())[1:])
@@ -147,7 +147,7 @@ def to_bytes(tally: SampleTally, dropped: Dropped, silences: Silences | None) ->
         "errors": _columns(_Errors, ((*key, *vars(kind).values()) for key, kind in tally.kinds.items())),
         "requests": _series(tally.requests),
         "transactions": _series(tally.transactions),
-        "dropped": vars(dropped),
+        "dropped": vars(tally.dropped),
         "silences": silences and silences.to_json(),
     }
     text = json.dumps(data, separators=(",", ":")).encode()
@@ -181,8 +181,8 @@ def _runs(histogram: Histogram) -> str:
     return " ".join(words)
 
 
-def from_bytes(text: bytes, name: str, first_file: int) -> tuple[SampleTally, Dropped]:
-    """Return the tally and the dropped records in the unpacked text of a tally file, its files from `first_file` on.
+def from_bytes(text: bytes, name: str, first_file: int) -> SampleTally:
+    """Return the tally in the unpacked text of a tally file, its files from `first_file` on.
 
     UsageError when it is damaged, or of another version; `name` is what messages call the file.
     """
@@ -195,9 +195,7 @@ def from_bytes(text: bytes, name: str, first_file: int) -> tuple[SampleTally, Dr
                 "write it again with this version: ./aggregate.py tally",
             )
         content = build(_Content, data)
-        left_out = content.dropped
-        dropped = Dropped(_whole(left_out.count, "dropped"), list(left_out.first), list(left_out.header_lines))
-        return _Reader(content, first_file).tally(), dropped
+        return _Reader(content, first_file).tally()
     except ValueError as error:
         raise UsageError(
             f"{name}: a damaged tally ({str(error)[:200]})", "copy it again, or write it again: ./aggregate.py tally"
@@ -229,7 +227,8 @@ class _Reader:
 
     def tally(self) -> SampleTally:
         """Return the tally."""
-        content, tally = self._content, self._tally
+        content, tally, dropped = self._content, self._tally, self._content.dropped
+        tally.dropped = Dropped(_whole(dropped.count, "dropped"), list(dropped.first), list(dropped.header_lines))
         tally.note_start(_whole(content.first_ms, "first_ms", START_MAX_MS))
         for number, (name, back_ms) in enumerate(zip(content.files, content.back_ms, strict=True), self._first_file):
             tally.names[number] = name

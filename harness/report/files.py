@@ -70,7 +70,7 @@ def summary_of_run(directory: RunDirectory, counted: CountedRun | None = None) -
         loads=[LoadTally.of(load, tally, in_window) for load in run.load.loads or ()],
         silences=silences_of(inputs, tally, run.once_labels),
     )
-    summary = summarise(tally, counted.dropped, run.id, run, observed, options)
+    summary = summarise(tally, run.id, run, observed, options)
     return replace(summary, stored_failures=stored_failures(stored_exchanges(directory)), compared=_compared(directory))
 
 

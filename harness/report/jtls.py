@@ -10,7 +10,6 @@ from pathlib import Path
 from harness.base import units
 from harness.base.errors import UsageError
 from harness.jtl.inputs import Input
-from harness.jtl.sample import Dropped
 from harness.metrics.batches import batch_count_of
 from harness.metrics.figures import PERCENTILES
 from harness.metrics.files import count_samples, each_sample, read_tally
@@ -72,13 +71,13 @@ def summary_of_jtls(inputs: Sequence[Input], counting: Counting | None = None) -
         return _summary_of_jtls(readable, counting)
 
 
-def tally_of_jtls(inputs: Sequence[Input], counting: Counting) -> tuple[SampleTally, Dropped]:
-    """Return the tally of whole JTLs and the dropped records; UsageError without a sample, or as `counting` says."""
+def tally_of_jtls(inputs: Sequence[Input], counting: Counting) -> SampleTally:
+    """Return the tally of whole JTLs; UsageError without a sample, or as `counting` says."""
     once_labels = counting.run.once_labels if counting.run else ()
-    tally, dropped = read_tally(
+    tally = read_tally(
         inputs, once_labels, counting.columns, counting.with_timeline, then_window=counting.window != WHOLE
     )
-    name = _name_of(tally)
+    name, dropped = _name_of(tally), tally.dropped
     if counting.strict and dropped.count:
         raise UsageError(
             f"{name}: {units.plural(dropped.count, 'record')} cannot be used ({dropped.first_text})",
@@ -87,7 +86,7 @@ def tally_of_jtls(inputs: Sequence[Input], counting: Counting) -> tuple[SampleTa
     if tally.first_ms is None:
         why = f" ({units.plural(dropped.count, 'record')} dropped: {dropped.first_text})" if dropped.count else ""
         raise UsageError(f"{name}: no samples{why}", "name a JTL with samples")
-    return tally, dropped
+    return tally
 
 
 def _name_of(tally: SampleTally) -> str:
@@ -96,7 +95,7 @@ def _name_of(tally: SampleTally) -> str:
 
 def _summary_of_jtls(inputs: Sequence[Input], counting: Counting) -> RunSummary:
     once_labels = counting.run.once_labels if counting.run else ()
-    tally, dropped = tally_of_jtls(inputs, counting)
+    tally = tally_of_jtls(inputs, counting)
     name = _name_of(tally)
     window = window_of(tally, counting.window, counting.run)
     scope = Scope(tuple(once_labels))
@@ -110,7 +109,7 @@ def _summary_of_jtls(inputs: Sequence[Input], counting: Counting) -> RunSummary:
         file_names=short_names(list(tally.names.values())),
         silences=silences_of(inputs, tally, once_labels, counting.columns),
     )
-    return summarise(tally, dropped, name, options=options)
+    return summarise(tally, name, options=options)
 
 
 def counted_tally(
@@ -127,7 +126,7 @@ def counted_tally(
         return None
     batch_count = batch_count_of(window.length_s) if with_batches else 0
     scope = replace(scope, window_ms=span_ms, batch_count=batch_count, with_timeline=False)
-    return count_samples(inputs, scope, columns)[0]
+    return count_samples(inputs, scope, columns)
 
 
 def silences_of(

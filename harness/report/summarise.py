@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from harness.base.units import MS_PER_S
-from harness.jtl.sample import TRANSACTION_MESSAGE, Dropped
+from harness.jtl.sample import TRANSACTION_MESSAGE
 from harness.metrics.coordinated_omission import CorrectedTimes, corrected_times
 from harness.metrics.figures import LOAD, PERCENTILES, ErrorKind, Group, driven_labels
 from harness.metrics.gaps import Gap, find_gaps
@@ -106,7 +106,6 @@ def window_span_ms(tally: SampleTally, window: Window) -> tuple[int, int] | None
 
 def summarise(
     tally: SampleTally,
-    dropped: Dropped,
     source: str,
     run: RunRecord | None = None,
     observed: Observed | None = None,
@@ -116,7 +115,7 @@ def summarise(
     observed, options = observed or Observed(), options or SummaryOptions()
     window = options.window or window_of(tally, parse_window("all"), run)
     groups = _groups(tally, window, options)
-    evidence = _evidence(tally, dropped, run, observed, window, groups)
+    evidence = _evidence(tally, run, observed, window, groups)
     evidence = replace(
         evidence,
         gaps=gaps_of(tally, options.silences),
@@ -141,8 +140,8 @@ def summarise(
         littles_law=evidence.law,
         observed=observed,
         caveats=warnings,
-        dropped_count=dropped.count,
-        dropped_first=tuple(dropped.first),
+        dropped_count=tally.dropped.count,
+        dropped_first=tuple(tally.dropped.first),
         generators=evidence.generators,
         gaps=evidence.gaps,
         throttle=evidence.throttle,
@@ -189,7 +188,7 @@ def _loads(tally: SampleTally, window: Window, options: SummaryOptions) -> tuple
 
 
 def _evidence(
-    tally: SampleTally, dropped: Dropped, run: RunRecord | None, observed: Observed, window: Window, groups: _Groups
+    tally: SampleTally, run: RunRecord | None, observed: Observed, window: Window, groups: _Groups
 ) -> Evidence:
     """Return the evidence for warnings, without that of load generators."""
     driven = driven_labels((*groups.shown, *([groups.whole] if groups.whole else [])))
@@ -204,7 +203,7 @@ def _evidence(
         pause_s=pause_s,
         loads=groups.loads,
         usages=observed.usages,
-        dropped=dropped,
+        dropped=tally.dropped,
         window=window,
         warm_up_ms=_warm_up_ms(tally, window),
         is_span_known=tally.span_ms() is None or tally.second_series.span_s is not None,

@@ -53,9 +53,9 @@ def run(options: argparse.Namespace) -> int:
     inputs = resolve(options.input, endpoint_of(options))
     columns = tuple(name.strip() for name in options.columns.split(",")) if options.columns is not None else None
     counting = Counting(columns=columns, strict=options.strict, run=run_of(inputs), with_timeline=False)
-    tally, dropped = tally_of_jtls(inputs, counting)
+    tally = tally_of_jtls(inputs, counting)
     once_labels = counting.run.once_labels if counting.run else ()
-    content = to_bytes(tally, dropped, silences_of(inputs, tally, once_labels, columns))
+    content = to_bytes(tally, silences_of(inputs, tally, once_labels, columns))
     draft = path.with_name(f".{path.name}.part")
     with writing_into(path.absolute().parent):
         draft.write_bytes(content)

@@ -11,7 +11,6 @@ import pytest
 from harness.base.errors import UsageError
 from harness.cli import main
 from harness.compare.sources import read_result
-from harness.jtl.sample import Dropped
 from harness.report.summarise import summarise
 from harness.report.summary import FORMAT_VERSION
 from harness.run.directory import json_text
@@ -33,7 +32,7 @@ def find_results(names, reports):
 
 def summary(name="run-07_1", plan="tiny", elapsed_ms=1000):
     run = record(name=name, plan=plan)
-    return summarise(tally_of(two_users(elapsed_ms=elapsed_ms)), Dropped(), run.id, run)
+    return summarise(tally_of(two_users(elapsed_ms=elapsed_ms)), run.id, run)
 
 
 def save(reports: Path, plan: str, name: str, elapsed_ms=1000) -> Path:

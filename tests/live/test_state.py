@@ -2,7 +2,6 @@
 
 import pytest
 
-from harness.jtl.sample import Dropped
 from harness.live.state import LiveState, Use
 from harness.metrics.figures import LOAD
 from harness.plan.goal import Goal
@@ -61,7 +60,7 @@ def test_the_totals_are_those_of_the_report_of_the_same_samples():
     for second in range(0, len(samples), 100):
         one.add(samples[second : second + 100], float(second))
     now = one.now()
-    summary = summarise(tally_of(samples), Dropped(), "x", None)
+    summary = summarise(tally_of(samples), "x", None)
     load = summary.whole or summary.group(LOAD)
     total = dict(zip(["label", *now["heads"]], now["labels"][-1], strict=True))
     assert total["label"] == "TOTAL"

@@ -44,12 +44,9 @@ def test_rare_rows_are_counted_as_by_the_plain_reader(name, tmp_path, program):
     path = tmp_path / "odd.jtl"
     data = ODD[name]()
     path.write_bytes(data)
-    expected, expected_dropped = plain(data, Scope())
-    tally, dropped = count_file(
-        CsvFile(path, len(data), "x.jtl"), program, Scope(), None, lambda *_: None, part_bytes=50_000
-    )
-    same(tally, expected)
-    assert dropped == expected_dropped
+    file = CsvFile(path, len(data), "x.jtl")
+    tally = count_file(file, program, Scope(), None, lambda *_: None, part_bytes=50_000)
+    same(tally, plain(data, Scope()))
 
 
 @pytest.mark.real
@@ -143,12 +140,9 @@ def alike(changes, line_end="\n"):
 
 def assert_counted_as_by_the_plain_reader(data, path, program, part_bytes=30_000):
     path.write_bytes(data)
-    expected, expected_dropped = plain(data, Scope())
-    tally, dropped = count_file(
-        CsvFile(path, len(data), "x.jtl"), program, Scope(), None, lambda *_: None, part_bytes=part_bytes
-    )
-    same(tally, expected)
-    assert dropped == expected_dropped
+    file = CsvFile(path, len(data), "x.jtl")
+    tally = count_file(file, program, Scope(), None, lambda *_: None, part_bytes=part_bytes)
+    same(tally, plain(data, Scope()))
 
 
 def test_a_delimiter_that_was_overwritten_is_no_delimiter(tmp_path, program):

@@ -26,7 +26,7 @@ def started(monkeypatch):
 
 def counted(path, data, program, scope):
     path.write_bytes(data)
-    return count_file(CsvFile(path, len(data), "x.jtl"), program, scope, None, lambda *_: None, part_bytes=50_000)[0]
+    return count_file(CsvFile(path, len(data), "x.jtl"), program, scope, None, lambda *_: None, part_bytes=50_000)
 
 
 def test_one_process_counts_all_files_and_windows(tmp_path, program, started):
@@ -38,7 +38,7 @@ def test_one_process_counts_all_files_and_windows(tmp_path, program, started):
             for scope in scopes:
                 with shared_counter():
                     tally = counted(tmp_path / "Größe 1.jtl", data, program, scope)
-                expected = plain(data, scope)[0]
+                expected = plain(data, scope)
                 assert (tally.labels, tally.batches, tally.codes) == (expected.labels, expected.batches, expected.codes)
                 assert tally.requests.seconds == expected.requests.seconds
         assert len(started) == 1
@@ -54,10 +54,10 @@ def test_a_process_with_large_counts_is_not_kept(tmp_path, program, started):
     with shared_counter():
         counted(tmp_path / "long.jtl", long, program, Scope(with_timeline=False))
         assert not started[0].is_running
-        same(counted(tmp_path / "many.jtl", many, program, Scope()), plain(many, Scope())[0])
+        same(counted(tmp_path / "many.jtl", many, program, Scope()), plain(many, Scope()))
         assert not started[1].is_running
         few = HEAD + lines_of(3000)
-        same(counted(tmp_path / "few.jtl", few, program, Scope()), plain(few, Scope())[0])
+        same(counted(tmp_path / "few.jtl", few, program, Scope()), plain(few, Scope()))
     assert [one.is_running for one in started] == [False, False, False]
 
 
@@ -68,7 +68,7 @@ def test_after_a_failure_the_next_file_has_a_new_process(tmp_path, program, star
         path.write_bytes(data)
         with pytest.raises(CounterError, match="the file has changed"):
             count_file(CsvFile(path, len(data) + 1_000_000, "x.jtl"), program, Scope(), None, lambda *_: None)
-        same(counted(path, data, program, Scope()), plain(data, Scope())[0])
+        same(counted(path, data, program, Scope()), plain(data, Scope()))
     assert [one.is_running for one in started] == [False, False]
 
 

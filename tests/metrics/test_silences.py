@@ -5,7 +5,6 @@ import random
 import pytest
 
 from harness.jtl.inputs import resolve
-from harness.jtl.sample import Dropped
 from harness.metrics.silences import Silences
 from harness.report.jtls import summary_of_jtls
 from harness.report.summarise import SummaryOptions, summarise
@@ -48,7 +47,7 @@ def gaps(samples, with_silences=True):
     for one in samples:
         silences.add(one)
     options = SummaryOptions(silences=silences if with_silences else None)
-    return [(gap.from_s, gap.to_s) for gap in summarise(tally_of(samples), Dropped(), "x.jtl", options=options).gaps]
+    return [(gap.from_s, gap.to_s) for gap in summarise(tally_of(samples), "x.jtl", options=options).gaps]
 
 
 def independent(seed, users):

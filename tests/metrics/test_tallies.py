@@ -54,8 +54,8 @@ def test_users_and_samples_of_two_generators_add_up(tmp_path):
 def test_with_several_files_a_dropped_row_names_its_file(tmp_path):
     first = write(tmp_path / "a.jtl", row())
     second = write(tmp_path / "b.jtl", row(), "torn")
-    _, dropped = read_tally(resolve([str(first), str(second)]))
-    assert dropped.first == [(3, f"1 fields where the header has 9 ({second})")]
+    tally = read_tally(resolve([str(first), str(second)]))
+    assert tally.dropped.first == [(3, f"1 fields where the header has 9 ({second})")]
 
 
 def test_strict_turns_a_dropped_row_into_an_error_that_names_its_line(tmp_path):
@@ -75,30 +75,30 @@ def test_given_columns_read_a_file_without_a_header(tmp_path):
 def test_a_large_file_gives_the_same_result_in_any_compression(packed, tmp_path, monkeypatch):
     monkeypatch.setattr(tallies, "_LARGE_BYTES", 1000)  # so that a file of some rows goes the way of a large one
     path = write(tmp_path / "a.jtl", *seconds(60), "torn", *seconds(60, first_s=1_700_000_060))
-    plain, _ = read_tally([Input("a", path)])
+    plain = read_tally([Input("a", path)])
     path.write_bytes(packed(path.read_bytes()))
-    tally, dropped = read_tally([Input("a", path)])
+    tally = read_tally([Input("a", path)])
     assert tally.labels == plain.labels
     assert tally.requests == plain.requests
-    assert dropped.first == [(62, "1 fields where the header has 9")]
+    assert tally.dropped.first == [(62, "1 fields where the header has 9")]
 
 
 def test_without_a_jdk_the_plain_reader_is_used(tmp_path, monkeypatch):
     path = write(tmp_path / "a.jtl", *seconds(60))
-    counted, _ = read_tally([Input("a", path)])
+    counted = read_tally([Input("a", path)])
     monkeypatch.setattr(tallies, "_LARGE_BYTES", 1000)
     monkeypatch.setenv("JAVA_HOME", str(tmp_path / "none"))
-    tally, _ = read_tally([Input("a", path)])
+    tally = read_tally([Input("a", path)])
     assert (tally.labels, tally.requests) == (counted.labels, counted.requests)
 
 
 def test_without_a_writable_build_folder_the_plain_reader_is_used(tmp_path, monkeypatch, capsys):
     path = write(tmp_path / "a.jtl", *seconds(60))
-    counted, _ = read_tally([Input("a", path)])
+    counted = read_tally([Input("a", path)])
     monkeypatch.setattr(tallies, "_LARGE_BYTES", 1000)
     (tmp_path / "build").write_text("a file: nothing can be put into it")
     monkeypatch.setattr(toolchain, "BUILD", tmp_path / "build")
-    tally, _ = read_tally([Input("a", path)])
+    tally = read_tally([Input("a", path)])
     assert (tally.labels, tally.requests) == (counted.labels, counted.requests)
     assert "without the counter for large JTLs, which takes longer: " in capsys.readouterr().err
 
@@ -106,7 +106,7 @@ def test_without_a_writable_build_folder_the_plain_reader_is_used(tmp_path, monk
 def test_when_the_counter_fails_the_plain_reader_takes_over_and_says_why(tmp_path, monkeypatch, capsys):
     ensure_counter()  # while there is a JDK still: classes that are not there would be another reason
     path = write(tmp_path / "a.jtl", *seconds(60), "torn")
-    expected, _ = read_tally([Input("a", path)])
+    expected = read_tally([Input("a", path)])
     monkeypatch.setattr(tallies, "_LARGE_BYTES", 1000)
     monkeypatch.setenv("JAVA_HOME", str(tmp_path))
     java = tmp_path / "bin" / "java"
@@ -115,9 +115,9 @@ def test_when_the_counter_fails_the_plain_reader_takes_over_and_says_why(tmp_pat
     java.chmod(0o755)
     for name, data in (("a.jtl", path.read_bytes()), ("a.jtl.gz", gzip.compress(path.read_bytes()))):
         (tmp_path / name).write_bytes(data)
-        tally, dropped = read_tally([Input(name, tmp_path / name)])
+        tally = read_tally([Input(name, tmp_path / name)])
         assert (tally.labels, tally.requests) == (expected.labels, expected.requests)
-        assert dropped.first == [(62, "1 fields where the header has 9")]
+        assert tally.dropped.first == [(62, "1 fields where the header has 9")]
         assert "too little memory for so many labels" in capsys.readouterr().err
 
 
@@ -146,9 +146,9 @@ def test_a_truncated_archive_counts_up_to_its_end_and_warns(tmp_path):
     path = tmp_path / "a.jtl.gz"
     data = gzip.compress("\n".join([HEADER, *seconds(3000)]).encode())
     path.write_bytes(data[: len(data) // 2])
-    tally, dropped = read_tally([Input("a", path)])
+    tally = read_tally([Input("a", path)])
     assert 100 < sum(label.sample_count for group in tally.groups() for label in group.labels) < 3000
-    assert any(line == 0 and "gzip" in reason for line, reason in dropped.first)
+    assert any(line == 0 and "gzip" in reason for line, reason in tally.dropped.first)
 
 
 def test_a_window_of_standard_input_needs_no_second_pipe(tmp_path):

@@ -46,9 +46,9 @@ def a_run(took_s, users=10, **changes):
 
 
 def summary_of(samples, run=None, dropped=None):
-    tally = tally_of(samples)
+    tally = tally_of(samples, dropped=dropped)
     window = window_of(tally, STEADY, run) if run else None
-    return summarise(tally, dropped or Dropped(), "tiny/run-01_1", run, options=SummaryOptions(window=window))
+    return summarise(tally, "tiny/run-01_1", run, options=SummaryOptions(window=window))
 
 
 def codes(summary):
@@ -284,7 +284,7 @@ def test_the_thirds_of_the_window_match_values_worked_out_by_hand():
     samples = even(30, 10, 100, -0.05) + even(30, 15, 70, 29.95) + even(30, 20, 50, 59.95)
     tally = tally_of(samples)
     window = window_of(tally, parse_window("1..91"), None)
-    summary = summarise(tally, Dropped(), "x.jtl", options=SummaryOptions(window=window))
+    summary = summarise(tally, "x.jtl", options=SummaryOptions(window=window))
     assert summary.thirds.text == ("First third of the window: 100 ms, 10.0 req/s; last third: 50 ms, 20.0 req/s.")
 
 

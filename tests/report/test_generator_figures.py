@@ -35,7 +35,7 @@ def samples(generator, count=300, elapsed_ms=100, first_ms=1_000_000, every_ms=2
 
 def summary_of(*groups, observed=None, **changes):
     tally = tally_of([one for group in groups for one in group])
-    return summarise(tally, Dropped(), "x", record(**changes), observed)
+    return summarise(tally, "x", record(**changes), observed)
 
 
 def codes_of(summary):

@@ -5,7 +5,7 @@ import json
 import jsonschema
 import pytest
 
-from harness.jtl.sample import TRANSACTION_MESSAGE, Dropped
+from harness.jtl.sample import TRANSACTION_MESSAGE
 from harness.metrics.window import Window
 from harness.plan.goal import Goal, GoalRule
 from harness.report.goals import GoalResult
@@ -30,7 +30,7 @@ SAMPLES = [
 def summary_of(*rules: GoalRule, samples=SAMPLES, options=None, **limits) -> RunSummary:
     run = record(goal=Goal(*rules, **limits), load=ONE_USER)
     in_order = sorted(samples, key=lambda one: one.end_ms)
-    return summarise(tally_of(in_order), Dropped(), "tiny/run-01_1", run, options=options)
+    return summarise(tally_of(in_order), "tiny/run-01_1", run, options=options)
 
 
 def result_of(rule: GoalRule) -> GoalResult:
@@ -96,11 +96,11 @@ def test_thirty_percent_of_errors_miss_the_default_goal_which_is_named():
     samples = [sample(start_ms=1_000_000 + 100 * n) if n % 10 > 2 else failed(start_ms=1_000_000 + 100 * n)
                for n in range(1000)]  # fmt: skip
     run = record(goal=Goal().with_default_errors(), load=ONE_USER)
-    verdict = summarise(tally_of(samples), Dropped(), "x", run).verdict
+    verdict = summarise(tally_of(samples), "x", run).verdict
     assert verdict.goals_missed == ("errors 30.00 %, goal 1.00 % (the default)",)
     assert verdict.exit_code == 1
     lifted = record(goal=Goal(error_ratio=1.0).with_default_errors(), load=ONE_USER)
-    assert summarise(tally_of(samples), Dropped(), "x", lifted).verdict.exit_code == 0
+    assert summarise(tally_of(samples), "x", lifted).verdict.exit_code == 0
 
 
 def test_the_table_has_a_row_for_each_goal_in_their_order():
@@ -145,7 +145,7 @@ def test_a_run_that_a_stop_condition_ended_is_doubtful_missed_a_goal_and_ends_wi
     run = record(
         goal=Goal(error_ratio=0.01), load=closed_load(users=50), stopped_early="errors above 50 % for 10 s; why"
     )
-    verdict = summarise(tally_of(samples), Dropped(), "x", run).verdict
+    verdict = summarise(tally_of(samples), "x", run).verdict
     assert (verdict.state, verdict.exit_code) == ("DOUBTFUL", 1)
     assert verdict.reasons[0] == "stopped early: errors above 50 % for 10 s; why"
     assert verdict.goals_missed == ("a run without a stop", "errors 100.00 %, goal 1.00 %")

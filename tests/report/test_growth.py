@@ -10,7 +10,6 @@ import pytest
 
 from harness.cloudwatch.points import CloudMetric, CloudMetrics, read_cloudwatch
 from harness.cloudwatch.queries import AVERAGE
-from harness.jtl.sample import Dropped
 from harness.metrics.growth import CANNOT_TELL, GROWS, HEAP, MEMORY_RATIO, RSS, STEADY, THREADS, Growth
 from harness.metrics.window import Window
 from harness.report.charts.gallery import gallery
@@ -85,9 +84,7 @@ def summary_with(*growths, **observed) -> RunSummary:
         for second in range(1800)
     ]
     options = SummaryOptions()
-    return summarise(
-        tally_of(samples), Dropped(), "tiny/run-01_1", record(), Observed(growths=growths, **observed), options
-    )
+    return summarise(tally_of(samples), "tiny/run-01_1", record(), Observed(growths=growths, **observed), options)
 
 
 def test_what_grows_is_a_warning_and_what_is_steady_is_none():

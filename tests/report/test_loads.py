@@ -9,7 +9,7 @@ from dataclasses import replace
 from harness.compare.comparable import mismatches
 from harness.compare.markdown_report import parse_report
 from harness.compare.result import RunResult
-from harness.jtl.sample import Dropped, Sample, thread_group_of
+from harness.jtl.sample import Sample, thread_group_of
 from harness.metrics.tally import Scope
 from harness.metrics.window import parse_window
 from harness.plan.goal import Goal
@@ -58,7 +58,7 @@ def summary_of(samples: Iterable[Sample], *loads: GroupLoad, goals: Mapping[str,
         whole.add(one)
     tallies = [LoadTally.of(load, whole, None) for load in loads]
     run = record(load=load_record(SeveralLoads(loads), PLAN), goal=Goal(), load_goals=goals or {})
-    return summarise(tally_of(listed), Dropped(), run.id, run, options=SummaryOptions(loads=tallies))
+    return summarise(tally_of(listed), run.id, run, options=SummaryOptions(loads=tallies))
 
 
 def test_each_load_has_its_labels_users_and_law() -> None:

@@ -4,7 +4,6 @@ from random import Random
 
 import pytest
 
-from harness.jtl.sample import Dropped
 from harness.metrics.window import SecondFigures, WindowSpec, find_window
 from harness.report.lost_cpu import find_lost_cpu
 from harness.report.summarise import SummaryOptions, summarise, window_of
@@ -116,9 +115,7 @@ def warning_of(*found):
             samples.append(sample(start_ms=end_ms - average_ms, elapsed_ms=average_ms, all_threads=10))
     run, tally = record(load=closed_load(users=10, duration_s=RUN_S)), tally_of(samples)
     window = window_of(tally, WindowSpec("steady"), run)
-    summary = summarise(
-        tally, Dropped(), "tiny/run-01_1", run, Observed(usage_series=found), SummaryOptions(window, tally)
-    )
+    summary = summarise(tally, "tiny/run-01_1", run, Observed(usage_series=found), SummaryOptions(window, tally))
     return {warning.code: warning.text for warning in summary.caveats}["not-steady"]
 
 

@@ -1,7 +1,6 @@
 import re
 from dataclasses import replace
 
-from harness.jtl.sample import Dropped
 from harness.report.charts.gallery import gallery
 from harness.report.failures import failures_page
 from harness.report.markdown import report as rendered
@@ -13,7 +12,7 @@ from tests.support.factories import closed_load, failed, record, sample, tally_o
 
 
 def summary_of(samples, run=None):
-    return summarise(tally_of(samples, run.once_labels if run else ()), Dropped(), "tiny/run-01_1", run)
+    return summarise(tally_of(samples, run.once_labels if run else ()), "tiny/run-01_1", run)
 
 
 def report(summary, notes):

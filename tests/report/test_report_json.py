@@ -23,20 +23,19 @@ def summaries():
     dropped = Dropped()
     dropped.note(7, "torn record")
     return {
-        "a bare JTL of one sample": summarise(tally_of([sample()]), Dropped(), "samples.jtl"),
+        "a bare JTL of one sample": summarise(tally_of([sample()]), "samples.jtl"),
         "columns that are not there": summarise(
-            tally_of([sample(sent_bytes=None, all_threads=None, latency_ms=None)]), dropped, "samples.jtl"
+            tally_of([sample(sent_bytes=None, all_threads=None, latency_ms=None)], dropped=dropped), "samples.jtl"
         ),
-        "no sample at all": summarise(tally_of([]), Dropped(), "tiny/run-01_1", record()),
-        "setUp alone": summarise(tally_of([failed(thread_name="setUp 1-1")]), Dropped(), "tiny/run-01_1", record()),
+        "no sample at all": summarise(tally_of([]), "tiny/run-01_1", record()),
+        "setUp alone": summarise(tally_of([failed(thread_name="setUp 1-1")]), "tiny/run-01_1", record()),
         "open load": summarise(
             tally_of([sample(), failed()]),
-            Dropped(),
             "tiny/run-01_1",
             record(load=closed_load(users=None, model="open", rate_per_s=2.0), target="http://shop", git_commit=None),
         ),
         "percentiles that were asked for": summarise(
-            tally_of([sample()]), Dropped(), "samples.jtl", options=SummaryOptions(percentiles=("50", "90", "99.99"))
+            tally_of([sample()]), "samples.jtl", options=SummaryOptions(percentiles=("50", "90", "99.99"))
         ),
     }
 

@@ -12,7 +12,7 @@ from tests.support.factories import failed, record, sample, tally_of
 
 
 def summary_of(samples, run=None, dropped=None):
-    return summarise(tally_of(samples, run.once_labels if run else ()), dropped or Dropped(), "tiny/run-01_1", run)
+    return summarise(tally_of(samples, run.once_labels if run else (), dropped), "tiny/run-01_1", run)
 
 
 def test_metrics_of_a_label_are_those_worked_out_by_hand():
@@ -95,7 +95,7 @@ def in_window(samples, from_s, to_s, run_s):
     for one in samples:
         counted.add(one)
     window = Window("given", from_s, to_s, to_s - from_s, run_s)
-    return summarise(tally_of(samples), Dropped(), "samples.jtl", options=SummaryOptions(window, counted))
+    return summarise(tally_of(samples), "samples.jtl", options=SummaryOptions(window, counted))
 
 
 def test_rates_in_a_window_use_its_length_however_early_its_samples_began():

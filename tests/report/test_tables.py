@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from harness.base.errors import UsageError
-from harness.jtl.sample import TRANSACTION_MESSAGE, Dropped
+from harness.jtl.sample import TRANSACTION_MESSAGE
 from harness.metrics.figures import LOAD, SETUP
 from harness.metrics.tally import SampleTally
 from harness.metrics.window import Window
@@ -29,7 +29,7 @@ TWO = (
 
 
 def summary_of(samples, **options):
-    return summarise(tally_of(samples), Dropped(), "tiny.jtl", options=SummaryOptions(**options))
+    return summarise(tally_of(samples), "tiny.jtl", options=SummaryOptions(**options))
 
 
 def view_of(samples, **selection):

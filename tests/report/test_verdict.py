@@ -1,6 +1,5 @@
 import pytest
 
-from harness.jtl.sample import Dropped
 from harness.plan.goal import Goal
 from harness.report.summarise import summarise
 from harness.report.verdict import headline
@@ -9,7 +8,7 @@ from tests.support.factories import closed_load, failed, record, sample, tally_o
 
 
 def summary_of(samples, run=None):
-    return summarise(tally_of(samples, run.once_labels if run else ()), Dropped(), "tiny/run-01_1", run)
+    return summarise(tally_of(samples, run.once_labels if run else ()), "tiny/run-01_1", run)
 
 
 def test_a_clean_run_within_its_goal_is_valid_and_ends_with_0():

@@ -164,11 +164,11 @@ def test_metrics_are_those_of_the_plain_rows(jtl, tmp_path):
     for step in (lambda: None, lambda: next(sides)()):  # while the run lasts, and after its end
         step()
         plain.write_bytes(text)
-        expected, dropped = read_tally(resolve([str(plain)]))
-        packed, packed_dropped = read_tally(resolve([str(jtl.parent)]))
+        expected = read_tally(resolve([str(plain)]))
+        packed = read_tally(resolve([str(jtl.parent)]))
         assert packed.groups() == expected.groups()
         assert packed.error_kinds() == expected.error_kinds()
-        assert (packed_dropped.count, packed_dropped.first) == (dropped.count, dropped.first)
+        assert (packed.dropped.count, packed.dropped.first) == (expected.dropped.count, expected.dropped.first)
     assert expected is not None and expected.groups()[0].total.sample_count == 130
 
 

@@ -3,7 +3,6 @@
 import io
 
 from harness.jtl.csv import parse
-from harness.jtl.sample import Dropped
 
 COLUMNS = (
     "timeStamp,elapsed,label,responseCode,responseMessage,threadName,dataType,success,failureMessage,bytes,"
@@ -18,10 +17,10 @@ def lines_of(count, label="Pay"):
 
 
 def plain(data, scope):
-    tally, dropped = scope.tally(), Dropped()
-    for sample in parse(io.BytesIO(data), "x.jtl", dropped):
+    tally = scope.tally()
+    for sample in parse(io.BytesIO(data), "x.jtl", tally.dropped):
         tally.add(sample)
-    return tally, dropped
+    return tally
 
 
 def same(tally, other):
@@ -30,6 +29,7 @@ def same(tally, other):
     assert (tally.codes, tally.kinds, tally.first_ms) == (other.codes, other.kinds, other.first_ms)
     assert (tally.requests, tally.transactions) == (other.requests, other.transactions)
     assert tally.batches == other.batches
+    assert tally.dropped == other.dropped
     assert list(tally.by_thread_group) == list(other.by_thread_group)
     for group, own in tally.by_thread_group.items():
         same(own, other.by_thread_group[group])

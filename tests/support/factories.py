@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from datetime import datetime, timedelta
 from typing import Any
 
-from harness.jtl.sample import Sample
+from harness.jtl.sample import Dropped, Sample
 from harness.metrics.tally import SampleTally
 from harness.plan.goal import Goal
 from harness.plan.load import CLOSED, LoadRecord
@@ -94,9 +94,10 @@ def two_users(count: int = 50, elapsed_ms: int = 1000) -> list[Sample]:
     ]
 
 
-def tally_of(samples: Iterable[Sample], once_labels: Sequence[str] = ()) -> SampleTally:
+def tally_of(samples: Iterable[Sample], once_labels: Sequence[str] = (), dropped: Dropped | None = None) -> SampleTally:
     """Return the tally of all samples."""
     tally = SampleTally(once_labels)
+    tally.dropped = dropped or Dropped()
     for one in samples:
         tally.add(one)
     return tally

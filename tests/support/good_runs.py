@@ -6,7 +6,7 @@ import heapq
 import math
 from random import Random
 
-from harness.jtl.sample import Dropped, Sample
+from harness.jtl.sample import Sample
 from harness.metrics.tally import SampleTally
 from harness.metrics.window import parse_window
 from harness.report.summarise import SummaryOptions, summarise, window_of, window_span_ms
@@ -43,9 +43,7 @@ def good_run(random: Random, autocorrelation: float = AUTOCORRELATION) -> RunSum
     counted = SampleTally(window_ms=window_span_ms(tally, window))
     for one in samples:
         counted.add(one)
-    return summarise(
-        tally, Dropped(), "tiny/run-01_1", run, options=SummaryOptions(window, counted, with_timeline=False)
-    )
+    return summarise(tally, "tiny/run-01_1", run, options=SummaryOptions(window, counted, with_timeline=False))
 
 
 def _samples(

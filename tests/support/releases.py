@@ -8,7 +8,7 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
-from harness.jtl.sample import Dropped, Sample
+from harness.jtl.sample import Sample
 from harness.metrics.batches import batch_count_of
 from harness.metrics.tally import SampleTally
 from harness.metrics.window import parse_window
@@ -57,7 +57,7 @@ def _save_run(folder: Path, name: str, samples: Sequence[Sample], observed: Obse
     counted = SampleTally(window_ms=window_span_ms(tally, window), batch_count=batch_count_of(window.length_s))
     for one in samples:
         counted.add(one)
-    summary = summarise(tally, Dropped(), run.id, run, observed, SummaryOptions(window, counted, with_timeline=False))
+    summary = summarise(tally, run.id, run, observed, SummaryOptions(window, counted, with_timeline=False))
     folder.mkdir(parents=True, exist_ok=True)
     (folder / f"{name}.json").write_text(json_text(summary.to_json()))
     (folder / f"{name}.md").write_text("# a run\n")

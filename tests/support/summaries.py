@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-from harness.jtl.sample import Dropped
 from harness.report.summarise import SummaryOptions, summarise
 from harness.report.summary import Observed
 from tests.support.factories import tally_of
 
 
 def summary_of(samples, run=None, usage=(), dropped=None, **options):
-    tally = tally_of(samples, run.once_labels if run else ())
-    return summarise(
-        tally, dropped or Dropped(), "tiny/run-01_1", run, Observed(usages=tuple(usage)), SummaryOptions(**options)
-    )
+    tally = tally_of(samples, run.once_labels if run else (), dropped)
+    return summarise(tally, "tiny/run-01_1", run, Observed(usages=tuple(usage)), SummaryOptions(**options))
 
 
 def warnings_of(*arguments, **options):

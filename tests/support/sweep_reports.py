@@ -5,7 +5,6 @@ from typing import Any
 from xml.etree import ElementTree
 
 from harness.cli import main
-from harness.jtl.sample import Dropped
 from harness.plan.goal import Goal
 from harness.report.summarise import summarise
 from harness.run.directory import json_text
@@ -35,7 +34,7 @@ def save_run(folder: Path, name: str, users: int, elapsed_ms: int, is_broken: bo
     ]
     run = record(name=name, load=closed_load(users), goal=GOAL, **changes)
     folder.mkdir(parents=True, exist_ok=True)
-    (folder / f"{name}.json").write_text(json_text(summarise(tally_of(samples), Dropped(), run.id, run).to_json()))
+    (folder / f"{name}.json").write_text(json_text(summarise(tally_of(samples), run.id, run).to_json()))
     (folder / f"{name}.md").write_text("# a run\n")
 
 

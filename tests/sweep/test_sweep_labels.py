@@ -7,7 +7,7 @@ import pytest
 
 from harness.base.errors import UsageError
 from harness.cli import main
-from harness.jtl.sample import TRANSACTION_MESSAGE, Dropped
+from harness.jtl.sample import TRANSACTION_MESSAGE
 from harness.report.summarise import summarise
 from harness.run.directory import json_text
 from harness.sweep.labels import of_label
@@ -36,7 +36,7 @@ def save(folder, name, users, *, find_ms=100, pay_ms=300, rounds=40):
             ]
     run = record(name=name, load=closed_load(users), goal=GOAL)
     folder.mkdir(parents=True, exist_ok=True)
-    (folder / f"{name}.json").write_text(json_text(summarise(tally_of(samples), Dropped(), run.id, run).to_json()))
+    (folder / f"{name}.json").write_text(json_text(summarise(tally_of(samples), run.id, run).to_json()))
 
 
 @pytest.fixture

@@ -3,7 +3,6 @@
 from dataclasses import replace
 
 from bench.simulated_sweeps import QUEUES, THIRTEEN
-from harness.jtl.sample import Dropped
 from harness.report.notes import NOTES_END, notes_of
 from harness.report.summarise import summarise
 from harness.report.verdict import DOUBTFUL, VALID, Verdict
@@ -103,7 +102,7 @@ def test_where_littles_law_is_off_users_divided_by_throughput_is_a_column(report
     # 40 answers of 10 ms, one a second: two users who were somewhere else for the rest of two seconds each.
     starved = [sample(elapsed_ms=10, start_ms=1_000_000 + 1000 * turn, all_threads=2) for turn in range(40)]
     run = record(name="run-07_2", load=closed_load(2), goal=GOAL)
-    summary = summarise(tally_of(starved), Dropped(), run.id, run)
+    summary = summarise(tally_of(starved), run.id, run)
     (reports / "tiny" / "run-07_2.json").write_text(json_text(summary.to_json()))
     head, *rows = table_under(written(reports), "## Levels")
     place = head.index("users ÷ req/s ms")
@@ -120,7 +119,7 @@ def test_a_level_with_a_slow_generator_is_named_in_the_answer(reports):
         for name, elapsed_ms in generators
     ]
     run = record(name="run-07_2", load=closed_load(2), goal=GOAL)
-    summary = summarise(tally_of(samples), Dropped(), run.id, run)
+    summary = summarise(tally_of(samples), run.id, run)
     (reports / "tiny" / "run-07_2.json").write_text(json_text(summary.to_json()))
     text = written(reports)
     (line,) = (line for line in text.splitlines() if line.startswith("- DOUBTFUL at 2 users: "))
