@@ -13,7 +13,7 @@ from harness.ab.rule import BETTER, LOOKS, PAIRS_LEAST, PAIRS_MOST, judge, verdi
 from harness.base import units
 from harness.base.errors import EXIT_INTERRUPTED, EXIT_INVALID, EXIT_OK, EXIT_REGRESSED
 from harness.compare.causes import Cause, causes
-from harness.compare.comparison import CANNOT_TELL, IMPROVED, INVALID, OK, REGRESSED, MetricComparison
+from harness.compare.outcome import CANNOT_TELL, IMPROVED, INVALID, OK, REGRESSED, MetricComparison
 from harness.compare.result import RunResult
 from harness.report.tables import one_line
 

@@ -10,11 +10,11 @@ from harness.ab.pairs import Pair, series_of
 from harness.ab.record import WARM_UP, A, AbRecord, B, Side
 from harness.ab.rule import LOOKS, Series, level_of
 from harness.base import units
-from harness.compare.comparable import profiling_warnings, warnings_of
-from harness.compare.comparison import LabelComparison
+from harness.compare.outcome import LabelComparison
 from harness.compare.render import Footnotes, cause_table, metric_table
 from harness.compare.result import LabelResult, RunResult
 from harness.compare.setup_diff import Difference, setup_differences
+from harness.compare.warnings import profiling_warnings, warnings_of
 from harness.metrics.figures import TOTAL
 from harness.metrics.metric import Metric, Table, metrics_of
 from harness.plan.thresholds import Thresholds

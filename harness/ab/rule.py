@@ -14,7 +14,7 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from harness.compare.comparison import CANNOT_TELL, IMPROVED, NOTHING, OK, REGRESSED, RUNS, MetricComparison
+from harness.compare.outcome import CANNOT_TELL, IMPROVED, NOTHING, OK, REGRESSED, RUNS, MetricComparison
 from harness.metrics.distributions import student_t_below, student_t_quantile
 from harness.metrics.metric import Metric
 from harness.plan.thresholds import Thresholds

@@ -11,7 +11,7 @@ The figures are those of the reports: the interface calculates none of its own. 
 whose text says what is wrong and what to do. docs/python.md describes every column.
 """
 
-from harness.api.comparing import ComparedRuns, ComparedSweeps, compare
+from harness.api.comparisons import ComparedRuns, ComparedSweeps, compare
 from harness.api.run import Run, open_run, read_jtl
 from harness.base.errors import HarnessError, UsageError
 

@@ -10,7 +10,7 @@ import pandas
 from pandas import DataFrame
 
 from harness.base.errors import UsageError
-from harness.compare.comparison import Comparison
+from harness.compare.outcome import Comparison
 from harness.export.rows import SECOND_COLUMNS, Value, second_rows
 from harness.metrics.figures import LOAD, PERCENTILES, TOTAL, LabelFigures
 from harness.metrics.histogram import Histogram

@@ -9,7 +9,7 @@ from urllib.parse import quote
 
 from harness.base import units
 from harness.compare.causes import Cause
-from harness.compare.comparison import (
+from harness.compare.outcome import (
     CANNOT_TELL,
     IMPROVED,
     OK,

@@ -12,8 +12,8 @@ from harness.base.http_client import retried
 from harness.base.log import log
 from harness.base.paths import shown
 from harness.forge import github, gitlab
-from harness.forge.comparison import Subject, comment_text, status_of, stick
-from harness.forge.files import read_comparison
+from harness.forge.comment import Subject, comment_text, status_of, stick
+from harness.forge.files import read_report
 from harness.forge.forge import Forge
 
 _SHA = re.compile(r"[0-9a-f]{40}(?:[0-9a-f]{24})?")
@@ -55,20 +55,20 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> int:
     """Write the comment and the status, or print them, and return the exit code."""
     subject = _subject(options)
-    comparison = read_comparison(options.report)
-    if subject.sha and comparison.report and not comparison.verdict:
+    report = read_report(options.report)
+    if subject.sha and report.markdown and not report.verdict:
         beside = shown(options.report.with_suffix(".json"))
         raise UsageError(f"{beside} is missing: the status is unknown", "leave --sha out to write the comment alone")
-    status = status_of(comparison, subject)
+    status = status_of(report, subject)
     if options.dry_run:
         if subject.sha:
             print(f"status {status.context} of {subject.sha}: {status.state.value}, {status.text}")
-        print(comment_text(comparison, subject, "", github.GitHub.comment_limit), end="")
+        print(comment_text(report, subject, "", github.GitHub.comment_limit), end="")
         return EXIT_OK
     try:
         forge = _forge(options.repo)
         found = retried(lambda: forge.find(options.pr), log)
-        body = comment_text(comparison, subject, found.sha, forge.comment_limit)
+        body = comment_text(report, subject, found.sha, forge.comment_limit)
         log(f"comment: {stick(forge, found, subject.context, body, log)}")
         if subject.sha:
             retried(lambda: forge.set_status(subject.sha, status), log)

@@ -7,20 +7,20 @@ from typing import Any
 
 from harness.base import strict_json
 from harness.base.errors import UsageError
-from harness.forge.comparison import Comparison
+from harness.forge.comment import ComparisonReport
 
 # A pull request from elsewhere can put anything into its artefact.
 _MOST_BYTES = 1024 * 1024
 
 
-def read_comparison(path: Path | None) -> Comparison:
-    """Return the result of a comparison.
+def read_report(path: Path | None) -> ComparisonReport:
+    """Return the report of a comparison.
 
     `path` is a report, or a folder that contains one; without a path, or in a folder without a report, the comparison
     ended without a result. In a folder, links are not followed.
     """
     if path is None:
-        return Comparison()
+        return ComparisonReport()
     if not path.is_dir():
         return _result(path)
     files = [one for one in sorted(path.rglob("ab-*.json")) if one.is_file() and not one.is_symlink()]
@@ -28,23 +28,23 @@ def read_comparison(path: Path | None) -> Comparison:
         names = ", ".join(one.relative_to(path).as_posix() for one in files)
         raise UsageError(f"{path} has several results: {names}", "name the report of one of them")
     if not files:
-        return Comparison()
+        return ComparisonReport()
     report = files[0].with_suffix(".md")
     if report.is_symlink():
         raise UsageError(f"{report}: a link, not a report", "run the comparison again")
     return _result(report)
 
 
-def _result(report: Path) -> Comparison:
+def _result(report: Path) -> ComparisonReport:
     text = _read(report).decode("utf-8", errors="replace")
     beside = report.with_suffix(".json")
     if not beside.exists():
-        return Comparison(text)
+        return ComparisonReport(text)
     try:
         data = strict_json.parse_object(_read(beside))
     except ValueError as error:
         raise UsageError(f"{beside}: not the result of a comparison ({error})", "run it again") from None
-    return Comparison(text, _text(data, "verdict", beside), _text(data, "headline", beside))
+    return ComparisonReport(text, _text(data, "verdict", beside), _text(data, "headline", beside))
 
 
 def _text(data: dict[str, Any], key: str, path: Path) -> str:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from harness.compare.comparable import invalid_reasons, mismatches
 from harness.compare.conditions import Conditions
+from harness.compare.preconditions import invalid_reasons, mismatches
 from harness.history.catalogue import Entry, runs_of
 
 

@@ -13,7 +13,7 @@ from harness.history.catalogue import Entry
 from harness.history.pin_files import read_pins
 from harness.plan.load import LoadRecord
 from harness.plan.thresholds import Thresholds
-from harness.report.compared import ComparedRun
+from harness.report.stored_comparisons import ComparedRun
 from harness.run.directory import RUN_NAME, SWEEP_NAME
 
 # What compares is imported late: every run would wait for it before its load, and many have no reference.
@@ -86,7 +86,7 @@ def _given(base: str, reports: Path, plan: str, pins: Mapping[str, str]) -> Refe
 
 def _check(base: str, path: Path, plan: str, load: LoadRecord) -> None:
     """Raise UsageError unless BASE can be read, and has the plan and the load of the run that is to start."""
-    from harness.compare.comparable import unlike_request
+    from harness.compare.preconditions import unlike_request
     from harness.compare.sources import read_result
     from harness.run.names import is_there
 

@@ -16,7 +16,7 @@ from markdown_it import MarkdownIt
 from markdown_it.token import Token
 from markupsafe import Markup
 
-from harness.compare.comparison import CANNOT_TELL, INVALID, OK, REGRESSED
+from harness.compare.outcome import CANNOT_TELL, INVALID, OK, REGRESSED
 from harness.release.changes import BETTER
 from harness.report.verdict import DOUBTFUL, INTERRUPTED, VALID
 

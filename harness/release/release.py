@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from harness.base.errors import UsageError
-from harness.compare.comparison import Comparison
+from harness.compare.outcome import Comparison
 from harness.compare.result import RunResult
 from harness.plan.thresholds import Thresholds
 from harness.release.around import Around

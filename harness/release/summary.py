@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from harness.base import units
 from harness.compare.causes import Cause, causes
-from harness.compare.comparison import CANNOT_TELL, INVALID, REGRESSED, Comparison, LabelComparison
+from harness.compare.outcome import CANNOT_TELL, INVALID, REGRESSED, Comparison, LabelComparison
 from harness.compare.result import RunResult
 from harness.compare.setup_diff import Difference, setup_differences
 from harness.metrics.growth import GROWS

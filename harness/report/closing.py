@@ -8,8 +8,8 @@ from dataclasses import dataclass, replace
 from harness.base import units
 from harness.metrics.generators import GeneratorFigures
 from harness.metrics.window import describe
-from harness.report.compared import CANNOT_TELL, OK, REGRESSED
 from harness.report.key_figures import KEY_COLUMNS, by_importance, first_error, key_rows, left_out_text
+from harness.report.stored_comparisons import CANNOT_TELL, OK, REGRESSED
 from harness.report.summary import RunSummary
 from harness.report.tables import Rows, one_line
 from harness.report.terminal import GAP, LABEL_LEAST, ScreenTable, screen_table

@@ -371,5 +371,5 @@ def closed_model(evidence: Evidence) -> Iterator[Values]:
 
 
 def comparisons_only(_evidence: Evidence) -> Iterator[Values]:
-    """Yield nothing: such a warning is not about one run; harness/compare/comparable.py finds it."""
+    """Yield nothing: such a warning is not about one run; harness/compare/warnings.py finds it."""
     yield from ()

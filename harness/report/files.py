@@ -18,8 +18,6 @@ from harness.metrics.tally import SampleTally
 from harness.metrics.window import Window, parse_window
 from harness.report.charts.files import write_pictures
 from harness.report.charts.gallery import FILE_NAME, gallery
-from harness.report.compared import FORMAT_VERSION as COMPARED_VERSION
-from harness.report.compared import ComparedRun, from_json, to_json
 from harness.report.failures import failures_page, stored_failures
 from harness.report.growth import is_constant, with_cloud
 from harness.report.jtls import counted_tally, silences_of
@@ -27,6 +25,8 @@ from harness.report.loads import LoadTally
 from harness.report.markdown import report
 from harness.report.pages import write_page
 from harness.report.slowest import explained, slowest_samples
+from harness.report.stored_comparisons import FORMAT_VERSION as COMPARED_VERSION
+from harness.report.stored_comparisons import ComparedRun, from_json, to_json
 from harness.report.summarise import SummaryOptions, origin_of, summarise, window_of, window_span_ms
 from harness.report.summary import FORMAT_VERSION as SUMMARY_VERSION
 from harness.report.summary import Observed, RunSummary

@@ -17,8 +17,6 @@ from harness.plan.load import CLOSED
 from harness.report.charts.cloudwatch import cloud_notes, cloud_table
 from harness.report.charts.gallery import Gallery, Picture
 from harness.report.columns import COUNT, DEFAULT, ERROR_RATIO, Column, columns_of
-from harness.report.compared_section import parts as compared_parts
-from harness.report.compared_section import problem_lines
 from harness.report.failures import anchor
 from harness.report.footnotes import Footnotes
 from harness.report.generators import generator_table
@@ -33,6 +31,8 @@ from harness.report.notes import NOTES_BEGIN, NOTES_END
 from harness.report.own_metrics import own_metrics_text
 from harness.report.parts import Part
 from harness.report.profiles import database_text, profile_text, request_count
+from harness.report.reference_section import parts as compared_parts
+from harness.report.reference_section import problem_lines
 from harness.report.selection import change_text
 from harness.report.setup import load_text, setup_lines
 from harness.report.slowest import slowest_note, slowest_table

@@ -25,8 +25,8 @@ from harness.run.telemetry import MachineFigure, Usage, UsageSeries
 if TYPE_CHECKING:  # imported late, see `late_types`
     from harness.cloudwatch.points import CloudMetrics
     from harness.metrics.growth import Growth
-    from harness.report.compared import ComparedRun
     from harness.report.slowest import SlowSample
+    from harness.report.stored_comparisons import ComparedRun
     from harness.system.exceptions import ExceptionCount
     from harness.system.heap import HeapSeries, HeapUse
     from harness.system.histograms import LiveHeap
@@ -42,8 +42,8 @@ def late_types() -> dict[str, type]:
     """Return the types of fields that only reading JSON needs: to import them takes longer than a small table."""
     from harness.cloudwatch.points import CloudMetrics
     from harness.metrics.growth import Growth
-    from harness.report.compared import ComparedRun
     from harness.report.slowest import SlowSample
+    from harness.report.stored_comparisons import ComparedRun
     from harness.system.exceptions import ExceptionCount
     from harness.system.heap import HeapSeries, HeapUse
     from harness.system.histograms import LiveHeap

@@ -30,10 +30,10 @@ from harness.plan.properties import properties_text
 from harness.plan.spec import RunSpec
 from harness.plan.stop import parse_stop
 from harness.report.cloudwatch import metrics_after
-from harness.report.compared import ComparedRun
 from harness.report.files import add_comparisons, write_report
 from harness.report.screen import show_closing, show_interim
 from harness.report.setup import load_text
+from harness.report.stored_comparisons import ComparedRun
 from harness.report.summary import RunSummary
 from harness.run.arguments import (
     SOAK_DURATION,

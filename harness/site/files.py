@@ -26,9 +26,9 @@ from harness.report.markdown import report
 from harness.report.summary import FORMAT_VERSION, RunSummary
 from harness.run.directory import RunDirectory, read_object, write_whole
 from harness.site.body import chart_script, report_body, run_body
-from harness.site.comparison import RUNS_BEFORE, judged
 from harness.site.pages import ASSETS, Page, Site, data_path, run_data
 from harness.site.series import ChartData, chart_data_of
+from harness.site.side_by_side import RUNS_BEFORE, comparison_json
 from harness.site.single import LIMIT_BYTES, single_page, single_prose, smaller
 from harness.system.profile_files import FLAME_GRAPHS
 
@@ -120,7 +120,7 @@ def _against(
     found = {}
     for identity, other in before:
         try:
-            found[identity] = [judged(other, result, thresholds), judged(result, other, thresholds)]
+            found[identity] = [comparison_json(other, result, thresholds), comparison_json(result, other, thresholds)]
         except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError):
             continue  # a hand-written JSON may have values that cannot be compared
     return found

@@ -6,11 +6,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from harness.base.errors import UsageError
-from harness.compare.comparable import warnings_of
-from harness.compare.compare import compare
-from harness.compare.comparison import Comparison
+from harness.compare.outcome import Comparison
 from harness.compare.result import RunResult
 from harness.compare.sources import read_result
+from harness.compare.verdict import compare
+from harness.compare.warnings import warnings_of
 from harness.plan.thresholds import Thresholds
 from harness.sweep.labels import label_of
 from harness.sweep.levels import LevelKey

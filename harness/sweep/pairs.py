@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass
 from statistics import median
 from typing import Any
 
-from harness.compare.comparison import CANNOT_TELL, INVALID
+from harness.compare.outcome import CANNOT_TELL, INVALID
 from harness.metrics.metric import Table, metric_of, metrics_of
 from harness.sweep.levels import Level, LevelKey, Sweep
 

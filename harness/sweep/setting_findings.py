@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from statistics import fmean
 
-from harness.compare.comparison import CANNOT_TELL
+from harness.compare.outcome import CANNOT_TELL
 from harness.metrics.distributions import student_t_quantile
 from harness.metrics.metric import THROUGHPUT, Metric, Table, times_of
 from harness.metrics.shift import CONFIDENCE

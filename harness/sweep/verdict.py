@@ -13,7 +13,7 @@ from dataclasses import replace
 from statistics import fmean, stdev
 
 from harness.base import units
-from harness.compare.comparison import CANNOT_TELL, INVALID, OK, REGRESSED
+from harness.compare.outcome import CANNOT_TELL, INVALID, OK, REGRESSED
 from harness.metrics.distributions import student_t_quantile
 from harness.metrics.metric import Table, metrics_of
 from harness.plan.thresholds import Thresholds

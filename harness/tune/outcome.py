@@ -8,8 +8,8 @@ from dataclasses import dataclass
 
 from harness.ab.pairs import problem_of
 from harness.base.errors import EXIT_INTERRUPTED, EXIT_INVALID, EXIT_OK
-from harness.compare.comparison import INVALID
 from harness.compare.findings import CLOCK_STEP_MS
+from harness.compare.outcome import INVALID
 from harness.compare.result import RunResult
 from harness.metrics.metric import Metric
 from harness.tune.best import Best, best_of

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from urllib.parse import quote
 
 from harness.base import units
-from harness.compare.comparable import warnings_of
+from harness.compare.warnings import warnings_of
 from harness.metrics.metric import ERRORS, Metric, Table, metrics_of
 from harness.report.charts.gallery import Picture
 from harness.report.notes import NOTES_BEGIN, NOTES_END

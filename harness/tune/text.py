@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from harness.base import units
-from harness.compare.comparison import INVALID
+from harness.compare.outcome import INVALID
 from harness.report.tables import one_line
 from harness.tune.best import Best
 from harness.tune.effects import CANNOT_TELL, FOUND, NO_EFFECT, Effect, is_better

@@ -3,7 +3,7 @@
 import pytest
 
 from bench.ab import Scene, simulated
-from harness.compare.comparison import REGRESSED
+from harness.compare.outcome import REGRESSED
 
 SEEDS = (1, 2)
 

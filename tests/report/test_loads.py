@@ -6,8 +6,8 @@ import json
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
-from harness.compare.comparable import mismatches
 from harness.compare.markdown_report import parse_report
+from harness.compare.preconditions import mismatches
 from harness.compare.result import RunResult
 from harness.jtl.sample import Sample, thread_group_of
 from harness.metrics.tally import Scope

@@ -3,7 +3,7 @@
 import re
 from dataclasses import replace
 
-from harness.compare.comparison import (
+from harness.compare.outcome import (
     BATCHES,
     CANNOT_TELL,
     IMPROVED,

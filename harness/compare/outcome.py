@@ -1,4 +1,4 @@
-"""The result of a comparison: verdicts per metric, per label, and overall."""
+"""The outcome of a comparison: the verdicts on each metric, on each label, and overall."""
 
 from __future__ import annotations
 
@@ -6,9 +6,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from harness.metrics.metric import Metric
-from harness.report import compared
+from harness.report import stored_comparisons
 
-REGRESSED, OK, CANNOT_TELL, INVALID = compared.REGRESSED, compared.OK, compared.CANNOT_TELL, "INVALID"
+REGRESSED, OK, CANNOT_TELL = stored_comparisons.REGRESSED, stored_comparisons.OK, stored_comparisons.CANNOT_TELL
+INVALID = "INVALID"
 # What counts as one observation.
 RUNS, BATCHES, NOTHING = "runs", "batches", ""
 # The reason of an OK whose whole interval is better than the threshold.

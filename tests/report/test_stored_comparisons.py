@@ -8,9 +8,9 @@ import pytest
 from harness.base.errors import UsageError
 from harness.compare.markdown_report import parse_report
 from harness.report.charts.gallery import gallery
-from harness.report.compared import ComparedLabel, ComparedRun, SettingChange, from_json, to_json
 from harness.report.files import add_comparisons, summary_of_run, write_report
 from harness.report.markdown import report
+from harness.report.stored_comparisons import ComparedLabel, ComparedRun, SettingChange, from_json, to_json
 from harness.report.summary import RunSummary
 from harness.run.directory import json_text
 from tests.support.factories import record, two_users

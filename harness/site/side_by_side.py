@@ -1,21 +1,21 @@
-"""The result of `aggregate.py compare` for two runs, for the page that shows them side by side."""
+"""Compares two runs for the page that shows them side by side."""
 
 from __future__ import annotations
 
 from typing import Any
 
 from harness.base.errors import UsageError
-from harness.compare.compare import compare
-from harness.compare.comparison import REGRESSED, LabelComparison
+from harness.compare.outcome import REGRESSED, LabelComparison
 from harness.compare.render import headline, is_better
 from harness.compare.result import RunResult
+from harness.compare.verdict import compare
 from harness.plan.thresholds import Thresholds
 
 # How many earlier runs a run is compared with: comparing all pairs grows with the square of the runs.
 RUNS_BEFORE = 5
 
 
-def judged(base: RunResult, new: RunResult, thresholds: Thresholds) -> dict[str, Any]:
+def comparison_json(base: RunResult, new: RunResult, thresholds: Thresholds) -> dict[str, Any]:
     """Return headline, warnings and, by label and metric, what became worse or better."""
     try:
         found = compare([base], [new], thresholds)

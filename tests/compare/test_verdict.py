@@ -5,14 +5,14 @@ from random import Random
 
 import pytest
 
-from harness.compare.compare import compare
-from harness.compare.comparison import (
+from harness.compare.outcome import (
     CANNOT_TELL,
     IMPROVED,
     INVALID,
     OK,
     REGRESSED,
 )
+from harness.compare.verdict import compare
 from harness.metrics.histogram import Histogram
 from harness.metrics.metric import AVERAGE, ERRORS, THROUGHPUT, metric_of
 from harness.plan.goal import Goal

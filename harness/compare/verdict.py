@@ -1,4 +1,4 @@
-"""Compare two runs, or two groups of runs: judge every metric of every label, then everything together.
+"""Decide the verdict on two runs, or two groups of runs: on every metric of every label, then overall.
 
 A metric has REGRESSED when its adjusted p-value is below alpha and its whole interval is worse than the threshold. It
 is OK when no part of the interval is worse than the threshold. Otherwise the verdict is CANNOT TELL.
@@ -13,8 +13,8 @@ from dataclasses import replace
 from harness.base import units
 from harness.base.errors import UsageError
 from harness.compare import planning
-from harness.compare.comparable import check_sides, comparison_warnings, doubtful_reasons, invalid_reasons, mismatches
-from harness.compare.comparison import (
+from harness.compare.findings import CLOCK_STEP_MS, Finding, figures_of, find, label_names, sample_count
+from harness.compare.outcome import (
     CANNOT_TELL,
     IMPROVED,
     INVALID,
@@ -25,8 +25,9 @@ from harness.compare.comparison import (
     LabelComparison,
     MetricComparison,
 )
-from harness.compare.findings import CLOCK_STEP_MS, Finding, figures_of, find, label_names, sample_count
+from harness.compare.preconditions import check_sides, doubtful_reasons, invalid_reasons, mismatches
 from harness.compare.result import RunResult
+from harness.compare.warnings import comparison_warnings
 from harness.metrics import ranks
 from harness.metrics.figures import TOTAL
 from harness.metrics.metric import Metric, compared_metrics
@@ -34,8 +35,6 @@ from harness.metrics.shift import Shift
 from harness.plan.thresholds import Thresholds
 
 _LABELS_NAMED = 5
-# A smaller share of other requests changes TOTAL by less than any threshold.
-_OTHER_LABELS_MOST = 0.01
 # A detectable change above 100 % carries no information, so it is not reported.
 _LEAST_RATIO_MOST = 1.0
 # Why metrics are shown but not judged. Errors of an invalid run are judged: they may be the reason it is invalid.
@@ -81,37 +80,9 @@ def compare(
         labels=tuple(labels),
         only_base=tuple(label for label in base_labels if label not in new_labels),
         only_new=tuple(label for label in new_labels if label not in base_labels),
-        caveats=(
-            *known,
-            *_of_labels(base, new, base_labels, new_labels),
-            *comparison_warnings(base, new, thresholds.alpha),
-        ),
+        caveats=(*known, *comparison_warnings(base, new, thresholds.alpha)),
         further_runs=further_runs,
     )
-
-
-def _of_labels(
-    base: Sequence[RunResult], new: Sequence[RunResult], base_labels: Sequence[str], new_labels: Sequence[str]
-) -> list[str]:
-    """Return a warning when more than 1 % of TOTAL are requests that only one side has."""
-    shares = [
-        _share_of_labels(side, [label for label in labels if label not in others])
-        for side, labels, others in ((base, base_labels, new_labels), (new, new_labels, base_labels))
-    ]
-    if max(shares) <= _OTHER_LABELS_MOST:
-        return []
-    before, after = (units.percent_text(share) for share in shares)
-    return [
-        f"TOTAL contains different requests: labels of one side only are {before} % of the baseline's samples and "
-        f"{after} % of the contender's. Part of its change comes from the mix; compare label by label."
-    ]
-
-
-def _share_of_labels(side: Sequence[RunResult], labels: Sequence[str]) -> float:
-    """Return the share (0-1) of labels in the samples of TOTAL, which has no transactions; 0 when unknown."""
-    all_count = sample_count(figures_of(side, TOTAL))
-    counted = [one for label in labels for one in figures_of(side, label) if not one.is_transaction]
-    return (sample_count(counted) or 0) / all_count if all_count else 0.0
 
 
 def _judged(

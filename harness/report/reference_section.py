@@ -8,7 +8,7 @@ from urllib.parse import quote
 
 from harness.base import units
 from harness.metrics.metric import Metric, metric_of
-from harness.report.compared import REGRESSED, ComparedLabel, ComparedRun
+from harness.report.stored_comparisons import REGRESSED, ComparedLabel, ComparedRun
 from harness.report.tables import cell, table
 
 

@@ -1,4 +1,4 @@
-"""Turns the result of a comparison into the sticky comment and the status of a commit."""
+"""Turns the report of a comparison into the sticky comment and the status of a commit."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ _CONTROL = re.compile(r"[\x00-\x1f\x7f]+")
 
 
 @dataclass(frozen=True)
-class Comparison:
-    """The result of a comparison: its report in Markdown, its verdict, and one sentence.
+class ComparisonReport:
+    """The report of a comparison: its Markdown, its verdict, and its headline of one sentence.
 
-    Report and verdict are empty when the comparison ended without them.
+    All are empty when the comparison ended without a result.
     """
 
-    report: str = ""
+    markdown: str = ""
     verdict: str = ""
     headline: str = ""
 
@@ -46,14 +46,14 @@ class Subject:
     link: str = ""
 
 
-def status_of(comparison: Comparison, subject: Subject) -> Status:
+def status_of(report: ComparisonReport, subject: Subject) -> Status:
     """Return the status of the commit.
 
     CANNOT TELL is a success whose text says so: a noisy machine must not block a pull request. A comparison that was
     interrupted is an error, and so is everything that is no verdict.
     """
-    verdict = comparison.verdict or "ABORTED"
-    headline = comparison.headline or "no result"
+    verdict = report.verdict or "ABORTED"
+    headline = report.headline or "no result"
     is_ended = not headline.startswith(_INTERRUPTED)
     state = _STATES.get(verdict, State.ERROR) if is_ended else State.ERROR
     text = f"{verdict}: {headline}" if is_ended and not headline.startswith(verdict) else headline
@@ -65,7 +65,7 @@ def marker_of(context: str) -> str:
     return f"<!-- load-test-harness: {context} -->"
 
 
-def comment_text(comparison: Comparison, subject: Subject, newest_sha: str, limit: int) -> str:
+def comment_text(report: ComparisonReport, subject: Subject, newest_sha: str, limit: int) -> str:
     """Return the text of the sticky comment, of at most `limit` characters.
 
     `newest_sha` is the newest commit of the pull request: the text says when that is not the one that was measured.
@@ -73,9 +73,9 @@ def comment_text(comparison: Comparison, subject: Subject, newest_sha: str, limi
     head = f"{marker_of(subject.context)}\n"
     foot = _foot(subject, newest_sha)
     rest = f"[the report]({subject.link})" if subject.link else "the report"
-    report = comparison.report or f"**{status_of(comparison, subject).text}**\n"
+    markdown = report.markdown or f"**{status_of(report, subject).text}**\n"
     # In this order: what is left out must not leave a mention or a command behind.
-    body = _ACTIVE.sub(lambda match: _quiet(match[0]), without_files(report))
+    body = _ACTIVE.sub(lambda match: _quiet(match[0]), without_files(markdown))
     return f"{head}{cut(body, limit - len(head) - len(foot), rest)}{foot}"
 
 

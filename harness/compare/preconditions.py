@@ -1,0 +1,115 @@
+"""Check whether two sides may be compared and judged: the same plan and load, no invalid or DOUBTFUL run."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, replace
+
+from harness.base import units
+from harness.base.errors import UsageError
+from harness.compare.result import MARKDOWN, RunResult
+from harness.plan.goal import Goal
+from harness.plan.load import LoadRecord
+from harness.report.goals import MOSTLY_ERRORS_RATIO
+from harness.report.verdict import DOUBTFUL, INTERRUPTED
+from harness.run.record import FINISHED, RunRecord
+
+# A message lists at most this many runs; most comparisons have fewer.
+_NAMED = 10
+
+
+def check_sides(base: Sequence[RunResult], new: Sequence[RunResult]) -> None:
+    """Raise UsageError when a side is empty or a run is given twice."""
+    for side, name in ((base, "baseline"), (new, "contender")):
+        if not side:
+            raise UsageError(f"the {name} has no runs", "name one run or more on each side")
+    seen: set[tuple[str, str]] = set()
+    for result in (*base, *new):
+        if result.run:
+            key = result.run.id, result.run.started_at
+            if key in seen:
+                raise UsageError(f"{result.run.id} is named twice", "name each run once, on one of the sides")
+            seen.add(key)
+
+
+def mismatches(base: Sequence[RunResult], new: Sequence[RunResult]) -> list[str]:
+    """Return the differences between the runs that make their metrics incomparable, as text."""
+    found = []
+    records = [result.run for result in (*base, *new) if result.run]
+    sides = [[_must_be_alike(run.plan, run.load) for result in side if (run := result.run)] for side in (base, new)]
+    if all(sides):
+        found += _unlike(*sides)
+    found += [f"{record.id} is still running, or was killed" for record in records if record.state != FINISHED]
+    found += [
+        f"{result.name} was interrupted"
+        for result in (*base, *new)
+        if result.verdict and result.verdict.state == INTERRUPTED
+    ]
+    kinds = {result.window.kind for result in (*base, *new) if result.window}
+    if len(kinds) > 1:
+        found.append(f"window: {' and '.join(sorted(kinds))}")
+    return found
+
+
+def unlike_request(base: RunRecord, plan: str, load: LoadRecord) -> list[str]:
+    """Return the differences between a run and a requested one that make their metrics incomparable, as text."""
+    return _unlike([_must_be_alike(base.plan, base.load)], [_must_be_alike(plan, load)])
+
+
+def _unlike(base: Sequence[Mapping[str, str]], new: Sequence[Mapping[str, str]]) -> list[str]:
+    found = []
+    for name in dict.fromkeys(name for load in (*base, *new) for name in load):
+        before, after = ([*dict.fromkeys(load.get(name, "none") for load in side)] for side in (base, new))
+        if before != after or len(before) > 1:
+            found.append(f"{name} is {' and '.join(before)} in the baseline, {' and '.join(after)} in the contender")
+    return found
+
+
+def _must_be_alike(plan: str, load: LoadRecord) -> dict[str, str]:
+    """Return plan and load settings by name, as text."""
+    plain = {name: value for name, value in asdict(replace(load, loads=None)).items() if value is not None}
+    texts = {name: value if isinstance(value, str) else units.number_text(value) for name, value in plain.items()}
+    return {"plan": plan, **texts, **{f"load {one.group}": one.text() for one in load.loads or ()}}
+
+
+def invalid_reasons(base: Iterable[RunResult], new: Iterable[RunResult]) -> list[str]:
+    """Return why response times must not be judged: runs that are invalid or have too many errors."""
+    return [reason for result in (*base, *new) for reason in _invalid(result)]
+
+
+def _invalid(result: RunResult) -> Iterator[str]:
+    if result.is_invalid and result.verdict:
+        yield f"{result.name} is {result.verdict.state}: {'; '.join(result.verdict.reasons)}"
+        return
+    whole = result.whole or result.total  # the plan's goal is checked over the whole run
+    ratio = whole.error_ratio if whole else None
+    goal = result.run.goal if result.run and not result.run.goal.has_default_errors else Goal()
+    limit = MOSTLY_ERRORS_RATIO if goal.error_ratio is None else goal.error_ratio
+    if ratio is not None and ratio > limit:
+        percent, most = units.percent_text(ratio), units.percent_text(limit)
+        yield f"{result.name} has {percent} % errors, more than {most} %: errors make response times meaningless"
+
+
+def doubtful_reasons(base: Sequence[RunResult], new: Sequence[RunResult]) -> list[str]:
+    """Return which runs are DOUBTFUL and why; runs with the same reasons share a line."""
+    found: dict[str, list[str]] = {}
+    for result in (*base, *new):
+        if result.is_doubtful and result.verdict:
+            found.setdefault("; ".join(result.verdict.reasons), []).append(result.name)
+    return [
+        f"{names_text(names)} {'is' if len(names) == 1 else 'are'} {DOUBTFUL}: {reasons}"
+        for reasons, names in found.items()
+    ]
+
+
+def names_text(names: Iterable[str]) -> str:
+    """Return the names of runs as a list, and the number of those beyond the first ten."""
+    each = list(dict.fromkeys(names))
+    more = len(each) - _NAMED
+    return ", ".join(each[:_NAMED]) + (f" and {units.plural(more, 'more run')}" if more > 0 else "")
+
+
+def is_mixed(results: Iterable[RunResult]) -> bool:
+    """Return whether Markdown reports are mixed with runs or JTLs, whose metrics cover another window."""
+    kinds = {result.kind for result in results}
+    return MARKDOWN in kinds and len(kinds) > 1

@@ -1,0 +1,144 @@
+"""Find the warnings of a comparison: too few runs, their order, different sources, and the warnings of the runs."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+
+from harness.base import units
+from harness.compare.findings import figures_of, label_names, sample_count
+from harness.compare.planning import RUNS_LEAST
+from harness.compare.preconditions import is_mixed, names_text
+from harness.compare.result import RunResult
+from harness.metrics.figures import TOTAL
+from harness.metrics.ranks import least_p_value
+from harness.report.warnings import RunWarning, Severity, WarningCode
+
+# Of more runs with other numbers in a warning only the first is quoted.
+_TEXTS_MOST = 2
+# A smaller share of other requests changes TOTAL by less than any threshold.
+_OTHER_LABELS_MOST = 0.01
+
+
+def comparison_warnings(base: Sequence[RunResult], new: Sequence[RunResult], alpha: float) -> list[str]:
+    """Return the warnings of a comparison as sentences, including every warning of both sides."""
+    found = [*_of_labels(base, new), *_of_numbers(len(base), len(new), alpha), *_of_order(base, new)]
+    found += [*_of_kinds((*base, *new)), *_of_targets((*base, *new)), *profiling_warnings(base, new)]
+    return [*found, *warnings_of([*base, *new])]
+
+
+def profiling_warnings(base: Sequence[RunResult], new: Sequence[RunResult]) -> Iterator[str]:
+    """Yield the warning that the runs of one side were profiled and those of the other were not."""
+    kinds = [{result.run.is_profiled for result in side if result.run} for side in (base, new)]
+    if all(kinds) and kinds[0] != kinds[1]:
+        names: dict[bool, list[str]] = {True: [], False: []}
+        for result in (*base, *new):
+            if result.run:
+                names[result.run.is_profiled].append(result.name)
+        text = WarningCode.ONE_SIDE_PROFILED.text
+        yield text.format(profiled=names_text(names[True]), others=names_text(names[False]))
+
+
+def warnings_of(results: Sequence[RunResult]) -> list[str]:
+    """Return the warnings of the runs, one line for all runs that have the same one.
+
+    The plan's own warnings are first, for example that a stand-in replaces a system. Then come those that make a run
+    DOUBTFUL. A run may have a warning several times, such as one of each machine. Notes are left out: they apply to
+    nearly all runs.
+    """
+    of_plan = dict.fromkeys(one.text for run in results for one in run.warnings if one.code == WarningCode.PLAN)
+    lines: dict[tuple[RunWarning, int], dict[str, list[str]]] = {}
+    for result in results:
+        seen = Counter[RunWarning]()
+        for warning in dict.fromkeys(result.warnings):
+            if warning.severity is not Severity.NOTE and warning.code != WarningCode.PLAN:
+                kind = replace(warning, text="")
+                lines.setdefault((kind, seen[kind]), {}).setdefault(warning.text, []).append(result.name)
+                seen[kind] += 1
+    doubtful_first = sorted(lines.items(), key=lambda line: line[0][0].severity is not Severity.DOUBTFUL)
+    found = [*of_plan, *(line for _, texts in doubtful_first for line in _lines(texts))]
+    return found + [f"{result.name}: {remark}" for result in results for remark in result.remarks]
+
+
+def _lines(texts: Mapping[str, Sequence[str]]) -> list[str]:
+    """Return one warning of several runs: each text if there are two, else that of the first run."""
+    if len(texts) <= _TEXTS_MOST:
+        return [f"{names_text(names)}: {text}" for text, names in texts.items()]
+    (text, names), *others = texts.items()
+    more = [name for _, other in others for name in other]
+    return [f"{names_text(names)}: {text} {names_text(more)}: the same, with other numbers."]
+
+
+def _of_labels(base: Sequence[RunResult], new: Sequence[RunResult]) -> Iterator[str]:
+    """Yield a warning when more than 1 % of TOTAL are requests that only one side has."""
+    base_labels, new_labels = label_names(base), label_names(new)
+    shares = [
+        _share_of_labels(side, [label for label in labels if label not in others])
+        for side, labels, others in ((base, base_labels, new_labels), (new, new_labels, base_labels))
+    ]
+    if max(shares) > _OTHER_LABELS_MOST:
+        before, after = (units.percent_text(share) for share in shares)
+        yield (
+            f"TOTAL contains different requests: labels of one side only are {before} % of the baseline's samples and "
+            f"{after} % of the contender's. Part of its change comes from the mix; compare label by label."
+        )
+
+
+def _share_of_labels(side: Sequence[RunResult], labels: Sequence[str]) -> float:
+    """Return the share (0-1) of labels in the samples of TOTAL, which has no transactions; 0 when unknown."""
+    all_count = sample_count(figures_of(side, TOTAL))
+    counted = [one for label in labels for one in figures_of(side, label) if not one.is_transaction]
+    return (sample_count(counted) or 0) / all_count if all_count else 0.0
+
+
+def _of_numbers(base_n: int, new_n: int, alpha: float) -> Iterator[str]:
+    further = RUNS_LEAST - min(base_n, new_n)
+    more = f"Make {units.plural(further, 'more run')} a side, alternating between the sides."
+    if base_n == new_n == 1:
+        yield (
+            "One run against one: run-to-run noise is not measured. The intervals contain only the variation within "
+            f"the runs; two runs of the same system differ by more. {more}"
+        )
+        return
+    least = least_p_value(base_n, new_n)
+    if least >= alpha:
+        yield (
+            f"{base_n} against {units.plural(new_n, 'run')}: even groups that do not overlap have p = {least:.3f}, so "
+            f"no test can find a change. {more}"
+        )
+    elif further > 0:
+        yield f"{base_n} against {units.plural(new_n, 'run')}: only changes far above the noise can be found. {more}"
+
+
+def _of_order(base: Sequence[RunResult], new: Sequence[RunResult]) -> Iterator[str]:
+    if len(base) < 2 or len(new) < 2:
+        return
+    before, after = ([result.origin_s for result in side if result.origin_s is not None] for side in (base, new))
+    if before and after and (max(before) < min(after) or max(after) < min(before)):
+        yield (
+            "All runs of one side are older than those of the other: a machine that became slower in between "
+            "looks like a change. Alternate the runs."
+        )
+
+
+def _of_kinds(results: Sequence[RunResult]) -> Iterator[str]:
+    without = [result.name for result in results if result.run is None]
+    if without:
+        yield f"{', '.join(without)}: no run.json, so users, duration and system cannot be compared."
+    if is_mixed(results):
+        yield (
+            "A Markdown report is compared with samples: its metrics may cover the whole run with its ramp-up, the "
+            "others cover their windows only. Nothing is judged."
+        )
+
+
+def _of_targets(results: Sequence[RunResult]) -> Iterator[str]:
+    targets = [result.name for result in results if result.run and not result.run.is_embedded]
+    started = [result.name for result in results if result.run and result.run.is_embedded]
+    if targets and started:
+        yield (
+            f"{', '.join(targets)} measured a TARGET with unknown settings, {', '.join(started)} a system that "
+            "the harness started with known settings. Compare the settings by hand: one of them may cause the "
+            "difference."
+        )
