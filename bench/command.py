@@ -29,6 +29,7 @@ examples:
   scripts/bench throttle recorded/*.jtl                         what it finds in these runs
   scripts/bench held-back                                       a real system held back half-way: is it found, and when
   scripts/bench generator                                       CPU time per request of JMeter with other settings
+  scripts/bench one-user                                        what JMeter adds to response times, next to wrk
   scripts/bench generators                                      two load generators next to one: lost samples, rates
   scripts/bench failures                                        what it costs to store failed requests, when none fails
   scripts/bench api --rows 10000000                             the Python interface: tables, seconds, samples in chunks
@@ -41,7 +42,7 @@ examples:
 exit codes: 0 success; 1 a target is missed; 2 wrong use; 3 a run failed.
 """
 # Parts that are too slow to run with all others.
-_BY_NAME = ("verdicts", "generator", "held-back", "soak", "scale")
+_BY_NAME = ("verdicts", "generator", "one-user", "held-back", "soak", "scale")
 # The parts in the order in which they run: the module and what it measures.
 _PARTS = {
     "run": ("run", "a run: time until ready, time until the first sample, CPU"),
@@ -57,6 +58,7 @@ _PARTS = {
     "throttle": ("throttle", "falls of the throughput to a constant fraction, in simulated or recorded runs"),
     "held-back": ("held_back", "a real system that is held back half-way through a run, and what the report says"),
     "generator": ("generator", "JMeter with other garbage collectors, heaps, columns and settings, in turn"),
+    "one-user": ("one_user", "what JMeter adds to the mean response time of one user, next to wrk (2 min)"),
     "generators": ("remote", "two load generators next to one on this machine: lost samples, rates"),
     "failures": ("failures", "runs that watch for failed requests next to runs that do not; none fails"),
     "live": ("live", "CPU time that a live page costs, by samples per second"),

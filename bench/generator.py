@@ -26,7 +26,7 @@ from harness.run.exchanges import STORE_FAILURES
 
 _log = stderr_log("bench: ")
 
-_PLAN = "lb-direct"
+PLAN = "lb-direct"
 _JMX = toolchain.ROOT / "plans" / "lb.jmx"
 _SETTINGS = toolchain.ROOT / "jmeter" / "jmeter.properties"
 _COLUMNS = ("response_message", "connect_time", "latency", "sent_bytes", "thread_counts", "label")
@@ -69,6 +69,7 @@ VARIANTS = {
     "shipped, no body assertion": Variant(properties={"expected_text": ""}),
 }
 
+SHIPPED = VARIANTS["shipped"]
 _PERIOD_S = 0.5
 _ALWAYS = tuple(VARIANTS)[:2]
 
@@ -97,10 +98,10 @@ def bench(options: argparse.Namespace) -> int:
     """Print a Markdown table, one row per variant; ratios are medians over the rounds. StartError when a run fails."""
     names = [name for name in VARIANTS if name in _ALWAYS or any(text in name for text in options.only.split(","))]
     speeds: dict[str, list[Speed]] = {name: [] for name in names}
-    with tempfile.TemporaryDirectory(prefix="bench-") as folder, StartedSystem(_PLAN, Path(folder)) as target:
+    with tempfile.TemporaryDirectory(prefix="bench-") as folder, StartedSystem(PLAN, Path(folder)) as target:
         for turn in range(options.repeat):
             for name in [*names[turn % len(names) :], *names[: turn % len(names)]]:
-                speed = _measured(VARIANTS[name], options, target, Path(folder) / "run")
+                speed = jmeter_speed(VARIANTS[name], options, target, Path(folder) / "run")
                 speeds[name].append(speed)
                 _log(
                     f"round {turn + 1}, {name}: {speed.cpu_us:.1f} µs of CPU per request, {speed.rate_per_s:.0f} req/s"
@@ -127,8 +128,11 @@ def speeds_table(speeds: Mapping[str, list[Speed]]) -> str:
     return table(("JMeter", "CPU µs per request", "÷ first", "req/s", "÷ first"), rows)
 
 
-def _measured(variant: Variant, options: argparse.Namespace, target: str, folder: Path) -> Speed:
-    """Run JMeter with a variant and return its speed after the warm-up."""
+def jmeter_speed(variant: Variant, options: argparse.Namespace, target: str, folder: Path) -> Speed:
+    """Run JMeter with a variant and return its speed after the warm-up; `samples.jtl` is then in the folder.
+
+    StartError when JMeter ends early.
+    """
     folder.mkdir(exist_ok=True)
     for path in folder.iterdir():
         path.unlink()
