@@ -64,19 +64,26 @@ def causes(base: Sequence[RunResult], new: Sequence[RunResult]) -> tuple[Cause, 
     if not all(sides):
         return ()
     mixed = _differently_sampled([*base, *new])
-    keys = dict.fromkeys(key for run in sides[1] for key in run if not (key[0] == "method" and key[1] in mixed))
+    keys = dict.fromkeys(key for run in sides[1] for key in run if key[:2] not in mixed)
     found = [
         cause for key in keys for cause in _grown(key, *([run[key] for run in side if key in run] for side in sides))
     ]
     return tuple(sorted(found, key=lambda cause: (_UNITS.index(cause.unit), cause.base - cause.new)))
 
 
-def _differently_sampled(runs: Iterable[RunResult]) -> set[str]:
-    """Return the processes whose methods were sampled in different ways: their samples cannot be compared."""
-    recorders: dict[str, set[str]] = {}
-    for profile in (profile for run in runs for profile in run.profiles):
-        recorders.setdefault(profile.process, set()).add(profile.recorder.partition(",")[0])
-    return {process for process, found in recorders.items() if len(found) > 1}
+def _differently_sampled(runs: Iterable[RunResult]) -> set[tuple[str, str]]:
+    """Return kind and process of what cannot be compared.
+
+    These are methods that different recorders sampled, and statements that are of the window in some runs and of the
+    whole load, with its cold start, in others.
+    """
+    ways: dict[tuple[str, str], set[object]] = {}
+    for run in runs:
+        for profile in run.profiles:
+            ways.setdefault(("method", profile.process), set()).add(profile.recorder.partition(",")[0])
+        for used in run.databases:
+            ways.setdefault(("statement", used.process), set()).add(used.interval is None)
+    return {key for key, found in ways.items() if len(found) > 1}
 
 
 def _costs_of(run: RunResult) -> dict[tuple[str, str, str], _Costs]:
@@ -89,7 +96,8 @@ def _costs_of(run: RunResult) -> dict[tuple[str, str, str], _Costs]:
         found |= {(kind, profile.process, unit): costs for kind, unit, costs in _of_profile(profile, requests)}
     whole = (run.whole.sample_count if run.whole else None) or requests
     for used in run.databases:
-        found["statement", used.process, "ms"] = _of_database(used, whole)
+        if of_database := _of_database(used, used.request_count(whole)):
+            found["statement", used.process, "ms"] = of_database
     return found
 
 
@@ -118,7 +126,10 @@ def _of_profile(profile: ProcessProfile, requests: int) -> Iterator[tuple[str, s
     yield "garbage collection", "ms", _Costs(pauses, 0.0)
 
 
-def _of_database(used: DatabaseUse, requests: int) -> _Costs:
+def _of_database(used: DatabaseUse, requests: int) -> _Costs | None:
+    """Return the costs of the statements; None for an interval in which no request ended."""
+    if not requests:
+        return None
     listed = {use.statement: _Cost(use.total_ms / requests) for use in used.statements}
     return _listed(listed, STATEMENTS_MOST, 0.0)
 

@@ -124,6 +124,15 @@ class SecondSeries:
         span_s = self.seconds.span_s
         return span_s if span_s and span_s[1] - span_s[0] <= SPAN_MAX_S else None
 
+    def ended_between(self, from_ms: int, to_ms: int) -> int:
+        """Return how many samples ended between two instants; of a second that is only partly between them, a part."""
+        first_s = from_ms // MS_PER_S
+        ended = 0.0
+        for second, (count, _, _) in enumerate(self.seconds.between(first_s, to_ms // MS_PER_S), first_s):
+            inside_ms = min(to_ms, (second + 1) * MS_PER_S) - max(from_ms, second * MS_PER_S)
+            ended += count * inside_ms / MS_PER_S
+        return round(ended)
+
     def active_users(self, first_s: int, last_s: int) -> list[int | None]:
         """Return the active users of each second: the last known number of each load generator, added up.
 

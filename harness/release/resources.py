@@ -141,12 +141,13 @@ def statement_table(base: _Runs, new: _Runs, names: tuple[str, str]) -> str:
 
 
 def _per_request(runs: Sequence[RunResult], process: str) -> Iterator[tuple[float, float]]:
-    """Yield the number of statements and their time (ms) per request of the whole run."""
+    """Yield the number of statements and time (ms) per request, of their interval or else of the whole run."""
     for run in runs:
         whole = run.whole or run.total
         for use in run.databases:
-            if use.process == process and whole and whole.sample_count:
-                yield use.count / whole.sample_count, use.total_ms / whole.sample_count
+            requests = use.request_count(whole.sample_count or 0) if whole else 0
+            if use.process == process and requests:
+                yield use.count / requests, use.total_ms / requests
 
 
 def _time_text(value_ms: float | None) -> str:

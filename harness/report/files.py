@@ -35,13 +35,15 @@ from harness.run.directory import RunDirectory, json_text, read_json, write_whol
 from harness.run.exchanges import Exchange, parse_exchanges
 from harness.run.record import RunRecord
 from harness.run.telemetry import read_telemetry
+from harness.system.database_files import databases
 from harness.system.exceptions import ExceptionCount, count_exceptions, most_frequent
 from harness.system.heap import heap_after_gc, heap_series, heap_uses, read_heaps
 from harness.system.histograms import Histogram, forced_ms, live_heaps, read_histograms
 from harness.system.own_metrics_files import own_metrics
 from harness.system.profile import Events, ProcessProfile, profiles, read_events
-from harness.system.profile_files import databases, flame_graphs, recording_name, write_flame_graphs
+from harness.system.profile_files import flame_graphs, recording_name, write_flame_graphs
 from harness.system.recording import read_recordings, recorded_uses
+from harness.system.statements import DatabaseUse, StatementInterval
 
 STEADY_WINDOW = parse_window("steady")
 
@@ -62,7 +64,12 @@ def summary_of_run(directory: RunDirectory, counted: CountedRun | None = None) -
     in_window = counted_tally(inputs, tally, window, counted.scope)
     observed = _observed(directory, run, _run_ms(tally), window_span_ms(tally, window))
     cloudwatch = observed_cloudwatch(directory, origin_of(tally), window)
-    observed = replace(observed, cloudwatch=cloudwatch, growths=with_cloud(observed.growths, cloudwatch, window, run))
+    observed = replace(
+        observed,
+        cloudwatch=cloudwatch,
+        growths=with_cloud(observed.growths, cloudwatch, window, run),
+        databases=_databases(directory, tally, window_span_ms(tally, window)),
+    )
     options = SummaryOptions(
         window,
         in_window,
@@ -124,8 +131,23 @@ def _observed(
             found = _with_profile(directory, run, read_events(lines), found, window_ms, run_ms[0] // units.MS_PER_S)
     elif run.is_traced:
         found = _with_profile(directory, run, None, found, window_ms, run_ms[0] // units.MS_PER_S)
-    folder = directory.system_logs
-    return replace(found, databases=databases(folder), own_metrics=own_metrics(folder, window_ms))
+    return replace(found, own_metrics=own_metrics(directory.system_logs, window_ms))
+
+
+def _databases(
+    directory: RunDirectory, tally: SampleTally, window_ms: tuple[int, int] | None
+) -> tuple[DatabaseUse, ...]:
+    """Return the statements of databases, of the window as far as snapshots know them; without a load, nothing."""
+    origin_s = origin_of(tally)
+    if origin_s is None or window_ms is None:
+        return ()
+    origin_ms = origin_s * units.MS_PER_S
+
+    def interval_of(from_ms: int, to_ms: int) -> StatementInterval:
+        from_s, to_s = (round((at_ms - origin_ms) / units.MS_PER_S, 1) for at_ms in (from_ms, to_ms))
+        return StatementInterval(from_s, to_s, tally.second_series.ended_between(from_ms, to_ms))
+
+    return databases(directory.system_logs, window_ms, interval_of)
 
 
 def _histograms(directory: RunDirectory) -> tuple[Histogram, ...]:

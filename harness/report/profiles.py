@@ -10,11 +10,12 @@ from harness.metrics.figures import LOAD
 from harness.report.summary import RunSummary
 from harness.report.tables import cell, table
 from harness.system.profile import JFR, SAMPLES_LEAST, ProcessProfile
-from harness.system.statements import DatabaseUse
+from harness.system.statements import DatabaseUse, StatementUse
 
 # Reading fewer rows without an index is what a database does with small tables.
 _ROWS_LEAST = 100
 _END_CHARACTERS = 60
+_WITHOUT_INDEX, _INDEX_COLUMN = "without index each", "count_without_index"
 
 
 def profile_text(profile: ProcessProfile, folder: str) -> str:
@@ -69,30 +70,70 @@ def _locks(profile: ProcessProfile) -> str:
 def database_text(used: DatabaseUse, request_count: int) -> str:
     """Return the Markdown of a database; `request_count` is the number of samples of the whole load.
 
-    Columns of what the database does not tell are left out.
+    Columns of what the database does not tell are left out, and those per request without an interval.
     """
     if not used.statements:
-        return f"### {cell(used.process)}\n\nStatements: none."
-    per_request = f", {used.count / request_count:.1f} per sample of the load" if request_count else ""
-    text = (
-        f"Statements: {used.count} in the whole load{per_request}; together {average_text(used.total_ms)} ms. "
-        "Those that took most time:"
-    )
+        return f"### {cell(used.process)}\n\nStatements: none{_of_interval(used) if used.interval else ''}."
     columns: list[tuple[str, list[str]]] = [
         ("statement", [cell(use.statement) for use in used.statements]),
         ("count", [str(use.count) for use in used.statements]),
+        ("count per request", [_per_request(use.count, used) for use in used.statements]),
         ("all ms", [average_text(use.total_ms) for use in used.statements]),
+        ("ms per request", [_per_request(use.total_ms, used) for use in used.statements]),
         ("mean ms", [average_text(use.mean_ms) for use in used.statements]),
-        ("longest ms", [average_text(use.longest_ms) for use in used.statements]),
+        ("longest ms", [_longest(use) for use in used.statements]),
         ("rows examined each", [_each(use.rows_examined, use.count) for use in used.statements]),
-        ("without index each", [_each(use.count_without_index, use.count) for use in used.statements]),
+        (_WITHOUT_INDEX, [_each(use.count_without_index, use.count) for use in used.statements]),
         ("pages each", [_each(use.page_count, use.count) for use in used.statements]),
         ("lock ms", [average_text(use.lock_ms) for use in used.statements]),
     ]
     told = [(title, cells) for title, cells in columns if any(cells)]
     rows = zip(*(cells for _, cells in told), strict=True)
+    text = _statements_text(used, request_count)
     statements = f"### {cell(used.process)}\n\n{text}\n\n{table([title for title, _ in told], rows)}"
-    return "\n\n".join(filter(None, [statements, _without_index(used), _database_waits(used)]))
+    return "\n\n".join(filter(None, [statements, _not_of_interval(used), _without_index(used), _database_waits(used)]))
+
+
+def _statements_text(used: DatabaseUse, request_count: int) -> str:
+    where = _of_interval(used) if used.interval else " in the whole load"
+    of_what = "request" if used.interval else "sample of the load"
+    requests = used.request_count(request_count)
+    per_request = f", {used.count / requests:.1f} per {of_what}" if requests else ""
+    why = f" They are not those of the window: {cell(used.no_interval)}." if used.no_interval else ""
+    together = f"together {average_text(used.total_ms)} ms"
+    return f"Statements: {used.count}{where}{per_request}; {together}.{why} Those that took most time:"
+
+
+def _of_interval(used: DatabaseUse) -> str:
+    """Return the interval of the statements, with its requests."""
+    assert used.interval
+    from_s, to_s = used.interval.from_s, used.interval.to_s
+    length, first, last = (units.number_text(round(seconds, 1)) for seconds in (to_s - from_s, from_s, to_s))
+    requests = units.plural(used.interval.request_count, "request")
+    return (
+        f" in {length} s of the window, from {first} s to {last} s after the start of the load, "
+        f"in which {requests} ended"
+    )
+
+
+def _not_of_interval(used: DatabaseUse) -> str:
+    """Return the sentences about columns that the database does not know of the interval alone."""
+    texts = []
+    if used.interval and any(use.longest_is_bound for use in used.statements):
+        texts.append("Longest with ≤: the longest so far, from before the interval, in which none took longer.")
+    if _INDEX_COLUMN in used.of_whole_load:
+        texts.append(f"*{_WITHOUT_INDEX}* is the share in the whole load: the database tells it only after the load.")
+    return " ".join(texts)
+
+
+def _longest(use: StatementUse) -> str:
+    text = average_text(use.longest_ms)
+    return f"≤ {text}" if text and use.longest_is_bound else text
+
+
+def _per_request(value: float, used: DatabaseUse) -> str:
+    requests = used.interval.request_count if used.interval else 0
+    return f"{value / requests:.2f}" if requests else ""
 
 
 def _without_index(used: DatabaseUse) -> str:
@@ -123,12 +164,14 @@ def _ends(statement: str) -> str:
 def _database_waits(used: DatabaseUse) -> str:
     if not used.waits:
         return ""
+    where = "in the same interval" if used.interval else "in the whole load"
     rows = [
-        [cell(wait.name), str(wait.count), average_text(wait.total_ms), average_text(wait.total_ms / wait.count)]
+        [cell(wait.name), str(wait.count), average_text(wait.total_ms), average_text(wait.total_ms / wait.count),
+         *filter(None, [_per_request(wait.total_ms, used)])]
         for wait in used.waits
-    ]
-    text = "What its threads waited for in the whole load, the longest in all first:"
-    return f"{text}\n\n{table(('wait', 'count', 'all ms', 'mean ms'), rows)}"
+    ]  # fmt: skip
+    heads = ("wait", "count", "all ms", "mean ms", "ms per request")[: len(rows[0])]
+    return f"What its threads waited for {where}, the longest in all first:\n\n{table(heads, rows)}"
 
 
 def _each(total: int | None, count: int) -> str:

@@ -35,6 +35,7 @@ from harness.run.telemetry import GENERATOR
 from harness.run.telemetry_writer import TelemetryWriter
 from harness.system import postgresql
 from harness.system.agent import agent_library
+from harness.system.database_files import DatabaseReader
 from harness.system.histogram_files import HistogramTaker
 from harness.system.own_metrics_files import OwnMetricsWriter
 from harness.system.profile_files import Profiler
@@ -146,7 +147,8 @@ def _profiler(run: PreparedRun, context: RunContext) -> AbstractContextManager[P
         databases.update(system.statement_commands)
     folder, environment = run.directory.system_logs, context.guardian.environment
     agent = agent_library() if system else None
-    return Profiler(system.processes if system else {}, folder, environment, databases, agent)
+    reader = DatabaseReader(databases, folder, environment) if databases else None
+    return Profiler(system.processes if system else {}, folder, environment, reader, agent)
 
 
 def _packer(run: PreparedRun, context: RunContext, tail: JtlTail) -> AbstractContextManager[SamplesPacker | None]:

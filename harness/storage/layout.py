@@ -23,8 +23,9 @@ _EVIDENCE = (
     "telemetry.csv", "heap.csv", "recording.csv", "histograms.tsv.gz", "profile.tsv.gz", "failures.jsonl",
     "samples.jtl.gz",
 )  # fmt: skip
-# Likewise of processes of the system: the statements and waits of databases, and the metrics that processes publish.
-_OF_SYSTEM = re.compile(r"system/((statements|waits)-.+\.tsv|own-metrics-.+\.jsonl)")
+# Likewise of processes of the system: the statements and waits of databases with their snapshots, and the metrics that
+# processes publish.
+_OF_SYSTEM = re.compile(r"system/((statements|waits)-.+\.tsv|(snapshots|own-metrics)-.+\.jsonl)")
 # Metrics of remote machines: fetched after the run, and again as long as CloudWatch has them; run.json contains the
 # request.
 _CLOUDWATCH = "cloudwatch.csv"

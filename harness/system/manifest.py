@@ -181,13 +181,15 @@ def _process(table: Table, where: str) -> ProcessSpec:
 
 
 def _statements(table: Table, where: str) -> StatementCommands:
-    check_keys(table, {"name": str, "when": str, "reset": list, "read": list, "waits": list}, where)
+    commands = dict.fromkeys(("reset", "read", "snapshot", "waits"), list)
+    check_keys(table, {"name": str, "when": str, **commands}, where)
     return StatementCommands(
         _words(table, "reset", where),
         _words(table, "read", where, required=True),
         name=_log_name(table.get("name", ""), f"{where}: name"),
         when=table.get("when", ""),
         waits=_words(table, "waits", where),
+        snapshot=_words(table, "snapshot", where),
     )
 
 

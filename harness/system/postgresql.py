@@ -10,10 +10,11 @@ from harness.system.system import StatementCommands
 # The name of the database in the report and of its files.
 NAME = "postgresql"
 _CONNECT_TIMEOUT_S = 10
-# The column of the time has another name since PostgreSQL 13. Statements that set a password are left out.
+# The columns of times have other names since PostgreSQL 13. Statements that set a password are left out.
 _QUERY = r"""
 SELECT regexp_replace(query, '\s+', ' ', 'g') AS statement, sum(calls) AS count,
   sum(coalesce(used ->> 'total_exec_time', used ->> 'total_time')::float8) AS total_ms,
+  max(coalesce(used ->> 'max_exec_time', used ->> 'max_time')::float8) AS longest_ms,
   sum(shared_blks_hit + shared_blks_read) AS page_count
 FROM (SELECT s.*, to_jsonb(s) AS used FROM pg_stat_statements s) s
 WHERE dbid = (SELECT oid FROM pg_database WHERE datname = current_database())

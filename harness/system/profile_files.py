@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import contextlib
 import gzip
 import subprocess
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from harness.base import process as child
@@ -14,10 +13,9 @@ from harness.base import toolchain
 from harness.base.errors import UsageError
 from harness.base.java import java_path
 from harness.system.agent import WALL_INTERVAL_MS, start_agents, stop_agents
+from harness.system.database_files import DatabaseReader
 from harness.system.jcmd import is_jvm, start_profiles, stop_profiles
 from harness.system.profile import ProcessProfile
-from harness.system.statements import DatabaseUse, DatabaseWait, difference, read_statements, read_waits
-from harness.system.system import StatementCommands
 
 # A recording of ten minutes takes some seconds to read.
 _DEADLINE_S = 300.0
@@ -33,7 +31,7 @@ NO_AGENT = "async-profiler has no version for this machine"
 
 @dataclass
 class Profiler:
-    """Records profiles of the JVMs among some processes and the statements of databases, from entering to leaving it.
+    """Records profiles of the JVMs among some processes and the statements of `databases`, from entering to leaving it.
 
     `agent` is the library of async-profiler, which samples methods and threads; `no_agent` says why it does not in a
     process: there JFR samples methods. `unknown` has (process, why its profile is not known). Problems never end a run.
@@ -43,7 +41,7 @@ class Profiler:
     pids: Mapping[str, int]
     folder: Path
     environment: Mapping[str, str]
-    databases: Mapping[str, StatementCommands] = field(default_factory=dict)
+    databases: DatabaseReader | None = None
     agent: Path | None = None
     no_agent: dict[str, str] = field(default_factory=dict)
     unknown: list[tuple[str, str]] = field(default_factory=list)
@@ -58,14 +56,8 @@ class Profiler:
         else:
             self.no_agent = dict.fromkeys(self.pids, NO_AGENT)
         self.unknown += start_profiles(self.pids, self.no_agent, self.folder, self.environment)
-        for process, commands in self.databases.items():
-            if commands.reset:
-                printed = _before(self.folder / statements_name(process))
-                self._ask(process, commands, commands.reset, printed)
-                printed.unlink(missing_ok=True)
-            for path, argv, is_difference in self._tables(process, commands):
-                if is_difference:
-                    self._ask(process, commands, argv, _before(path))
+        if self.databases:
+            self.databases.__enter__()
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -75,45 +67,9 @@ class Profiler:
         started = self.pids.keys() - dict(self.unknown).keys()
         recordings = {process: self.recording(process) for process in self.pids if process in started}
         self.unknown += stop_profiles(self.pids, recordings, self.environment)
-        for process, commands in self.databases.items():
-            for path, argv, is_difference in self._tables(process, commands):
-                if process not in dict(self.unknown):
-                    self._ask(process, commands, argv, path)
-                if is_difference:
-                    self._subtract(process, path)
-
-    def _tables(self, process: str, commands: StatementCommands) -> Iterator[tuple[Path, tuple[str, ...], bool]]:
-        """Yield the tables of a database: file, command, and whether its difference over the load counts."""
-        yield self.folder / statements_name(process), commands.read, not commands.reset
-        if commands.waits:
-            yield self.folder / waits_name(process), commands.waits, True
-
-    def _subtract(self, process: str, after: Path) -> None:
-        """Replace a table at the end of the load by its difference from the one at the beginning."""
-        before = _before(after)
-        if process not in dict(self.unknown):
-            texts = (path.read_text(encoding="utf-8", errors="replace").splitlines() for path in (before, after))
-            try:
-                after.write_text(difference(*texts), encoding="utf-8")
-            except ValueError as error:
-                self.unknown.append((process, f"its statements cannot be read ({error})"))
-                after.unlink()
-        before.unlink(missing_ok=True)
-
-    def _ask(self, process: str, commands: StatementCommands, argv: tuple[str, ...], printed: Path) -> None:
-        """Run a command of a database and keep what it prints; a failure is added to `unknown`."""
-        environment = {**self.environment, **commands.environment}
-        launch = child.Launch(f"{process}: statements", argv, self.folder, environment, printed)
-        try:
-            code = child.run(launch)
-        except UsageError as error:
-            self.unknown.append((process, f"its statements cannot be read ({error.what})"))
-            printed.unlink(missing_ok=True)
-            return
-        if code:
-            last = child.tail_of(printed).rpartition("\n")[2]
-            self.unknown.append((process, f"its statements cannot be read (code {code}: {last})"))
-            printed.unlink()
+        if self.databases:
+            self.databases.__exit__()
+            self.unknown += self.databases.unknown
 
     def recording(self, process: str) -> Path:
         """Return the flight recording of a process."""
@@ -155,38 +111,6 @@ def recording_name(process: str) -> str:
 def samples_name(process: str) -> str:
     """Return the name of the file with the samples of async-profiler."""
     return f"samples-{process}.jfr"
-
-
-def statements_name(process: str) -> str:
-    """Return the name of the file with the statements of a database."""
-    return f"statements-{process}.tsv"
-
-
-def waits_name(process: str) -> str:
-    """Return the name of the file with the waits of a database."""
-    return f"waits-{process}.tsv"
-
-
-def _before(path: Path) -> Path:
-    """Return where a table of a database is from the beginning of the load to its end."""
-    return path.with_name(f".{path.name}.before")
-
-
-def databases(folder: Path) -> tuple[DatabaseUse, ...]:
-    """Return the use of each database whose statements are in a folder; a file that is no such table is left out."""
-    found = []
-    for path in sorted(folder.glob(statements_name("*"))):
-        process = path.stem.removeprefix("statements-")
-        with contextlib.suppress(ValueError, OSError), path.open(encoding="utf-8", errors="replace") as lines:
-            used = read_statements(process, lines)
-            found.append(replace(used, waits=_waits(folder / waits_name(process))))
-    return tuple(found)
-
-
-def _waits(path: Path) -> tuple[DatabaseWait, ...]:
-    with contextlib.suppress(ValueError, OSError), path.open(encoding="utf-8", errors="replace") as lines:
-        return read_waits(lines)
-    return ()
 
 
 def flame_graphs(folder: Path, profile: ProcessProfile) -> tuple[str, ...]:

@@ -14,8 +14,11 @@ from harness.base import units
 STATEMENTS_MOST = WAITS_MOST = 10
 # Of a longer statement the beginning and the end are shown.
 _CHARACTERS_MOST = 300
-_NEEDED = ("statement", "count", "total_ms")
-_NOT_SUMS = ("statement", "longest_ms")
+# Columns: the text, the only one that is no sum, and the one that a difference adds to it.
+STATEMENT, LONGEST, _BOUND = "statement", "longest_ms", "longest_is_bound"
+_NEEDED = (STATEMENT, "count", "total_ms")
+# A row of a table: text by column.
+Row = Mapping[str, str]
 
 
 @dataclass(frozen=True)
@@ -23,7 +26,7 @@ class StatementUse:
     """A normalised statement: executions, time in all and the longest, rows read, full scans, lock time.
 
     `page_count` are the 8 KB pages that PostgreSQL read from its cache or a disk. What the database does not tell is
-    None.
+    None. With `longest_is_bound` none took longer than `longest_ms`, which is from before the interval.
     """
 
     statement: str
@@ -34,6 +37,7 @@ class StatementUse:
     count_without_index: int | None
     lock_ms: float | None
     page_count: int | None = None
+    longest_is_bound: bool = False
 
     @property
     def mean_ms(self) -> float:
@@ -51,10 +55,21 @@ class DatabaseWait:
 
 
 @dataclass(frozen=True)
+class StatementInterval:
+    """The interval between two snapshots, s from the start of the load, and the number of requests that ended in it."""
+
+    from_s: float
+    to_s: float
+    request_count: int
+
+
+@dataclass(frozen=True)
 class DatabaseUse:
     """The statements that took most time, at most STATEMENTS_MOST; count and time are those of all statements.
 
-    `waits` are the longest in all, at most WAITS_MOST; empty for a database that does not tell them.
+    `waits` are the longest in all, at most WAITS_MOST; empty for a database that does not tell them. Without `interval`
+    all of it is of the whole load, and `no_interval` says why; "" for a run without snapshots. `of_whole_load` are
+    columns that are of the whole load in spite of an interval.
     """
 
     process: str
@@ -62,42 +77,71 @@ class DatabaseUse:
     total_ms: float
     statements: tuple[StatementUse, ...]
     waits: tuple[DatabaseWait, ...] = ()
+    interval: StatementInterval | None = None
+    no_interval: str = ""
+    of_whole_load: tuple[str, ...] = ()
+
+    def request_count(self, whole: int) -> int:
+        """Return the number of requests that caused the statements; `whole` is that of the whole load."""
+        return self.interval.request_count if self.interval else whole
 
 
 def read_waits(lines: Iterable[str]) -> tuple[DatabaseWait, ...]:
     """Return the waits of a database from the output of its command; ValueError when it is not such a table."""
-    found = (
-        DatabaseWait(row["statement"], int(row["count"]), round(float(row["total_ms"]), 1)) for row in _rows(lines)
-    )
+    return waits_of(rows_of(lines))
+
+
+def waits_of(rows: Iterable[Row]) -> tuple[DatabaseWait, ...]:
+    """Return the longest waits of a table."""
+    found = (DatabaseWait(row[STATEMENT], int(row["count"]), round(float(row["total_ms"]), 1)) for row in rows)
     waited = sorted((wait for wait in found if wait.count), key=lambda wait: (-wait.total_ms, wait.name))
     return tuple(waited[:WAITS_MOST])
 
 
 def read_statements(process: str, lines: Iterable[str]) -> DatabaseUse:
     """Return the use of a database from the output of its command; ValueError when it is not such a table."""
-    found = [_use(row) for row in _rows(lines)]
-    used = sorted((use for use in found if use.count), key=lambda use: (-use.total_ms, use.statement))
+    return use_of(process, rows_of(lines))
+
+
+def use_of(process: str, rows: Iterable[Row]) -> DatabaseUse:
+    """Return the use of a database from the rows of its table."""
+    used = sorted((use for use in map(_use, rows) if use.count), key=lambda use: (-use.total_ms, use.statement))
     total_ms = round(sum(use.total_ms for use in used), 1)
     return DatabaseUse(process, sum(use.count for use in used), total_ms, tuple(used[:STATEMENTS_MOST]))
 
 
 def difference(before: Iterable[str], after: Iterable[str]) -> str:
-    """Return the table of what a database did between two tables; ValueError when one of them is no such table.
+    """Return the table of what a database did between two tables; ValueError when one of them is no such table."""
+    rows = grown(rows_of(before), rows_of(after))
+    columns = tuple(rows[0]) if rows else _NEEDED
+    table = (columns, *([row[name] for name in columns] for row in rows))
+    return "".join("\t".join(cells) + "\n" for cells in table)
 
-    A statement that the database forgot in between counts from 0. The longest time of an interval is not known.
+
+def grown(before: Iterable[Row], after: Iterable[Row]) -> list[Row]:
+    """Return what a database did between two tables; a statement that it forgot in between counts from 0.
+
+    A database knows the longest time since it began to count. One that grew in between is of the interval, another one
+    is a bound.
     """
-    earlier = {row["statement"]: row for row in _rows(before)}
-    lines = []
-    for row in _rows(after):
-        was = earlier.get(row["statement"], {})
+    earlier = {row[STATEMENT]: row for row in before}
+    found: list[Row] = []
+    for row in after:
+        was = earlier.get(row[STATEMENT], {})
         if int(was.get("count", 0)) > int(row["count"]):
             was = {}
-        sums = {name: text for name, text in row.items() if name not in _NOT_SUMS}
-        left = {name: _minus(text, was.get(name, "0")) for name, text in sums.items()}
-        lines.append({"statement": row["statement"], **left})
-    columns = tuple(lines[0]) if lines else _NEEDED
-    table = (columns, *([line[name] for name in columns] for line in lines))
-    return "".join("\t".join(cells) + "\n" for cells in table)
+        sums = [name for name in row if name not in (STATEMENT, LONGEST)]
+        left = {name: _minus(row[name], was.get(name, "0")) for name in sums}
+        found.append({STATEMENT: row[STATEMENT], **left, **_longest(row, was)})
+    return found
+
+
+def _longest(row: Row, was: Row) -> dict[str, str]:
+    if LONGEST not in row:
+        return {}
+    now, before = _number(row[LONGEST]), _number(was.get(LONGEST, ""))
+    is_bound = now is not None and before is not None and now <= before
+    return {LONGEST: row[LONGEST], _BOUND: str(int(is_bound))}
 
 
 def _minus(text: str, earlier: str) -> str:
@@ -105,7 +149,8 @@ def _minus(text: str, earlier: str) -> str:
     return "NULL" if now is None else units.number_text(round(now - (was or 0.0), 3))
 
 
-def _rows(lines: Iterable[str]) -> list[dict[str, str]]:
+def rows_of(lines: Iterable[str]) -> list[Row]:
+    """Return the rows of a table as a command printed it; ValueError when it is no such table."""
     rows = [line.rstrip("\n").split("\t") for line in lines if line.strip()]
     head = rows[0] if rows else []
     missing = [name for name in _NEEDED if name not in head]
@@ -117,13 +162,13 @@ def _rows(lines: Iterable[str]) -> list[dict[str, str]]:
     return [dict(zip(head, row, strict=False)) for row in rows[1:]]
 
 
-def _use(row: Mapping[str, str]) -> StatementUse:
-    statement = " ".join(row["statement"].split())
+def _use(row: Row) -> StatementUse:
+    statement = " ".join(row[STATEMENT].split())
     if len(statement) > _CHARACTERS_MOST:
         # The end of a query names its table and its conditions.
         half = _CHARACTERS_MOST // 2
         statement = f"{statement[:half]} … {statement[-half:]}"
-    longest, locked = (_number(row.get(name, "")) for name in ("longest_ms", "lock_ms"))
+    longest, locked = (_number(row.get(name, "")) for name in (LONGEST, "lock_ms"))
     rows, without, pages = (
         _number(row.get(name, "")) for name in ("rows_examined", "count_without_index", "page_count")
     )
@@ -136,6 +181,7 @@ def _use(row: Mapping[str, str]) -> StatementUse:
         count_without_index=None if without is None else round(without),
         lock_ms=locked,
         page_count=None if pages is None else round(pages),
+        longest_is_bound=row.get(_BOUND) == "1",
     )
 
 

@@ -121,6 +121,7 @@ class Supervisor:
                     render_argv(found.reset, self._context, f"{process}.statements"),
                     render_argv(found.read, self._context, f"{process}.statements"),
                     waits=render_argv(found.waits, self._context, f"{process}.statements"),
+                    snapshot=render_argv(found.snapshot, self._context, f"{process}.statements"),
                 )
                 for process, found in given.items()
                 if found and self._applies(found.when, f"{process}.statements")

@@ -1,8 +1,9 @@
 """Ask KillBill's JVM for the statements of the H2 inside it.
 
-    python statements.py PORT reset|read
+    python statements.py PORT reset|look|read
 
-H2Statements.java answers. The table of `read` goes to standard output; with code 1 the last line has the reason.
+H2Statements.java answers. The table of `look` and `read` goes to standard output; with code 1 the last line has the
+reason.
 """
 
 from __future__ import annotations

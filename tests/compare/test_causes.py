@@ -20,7 +20,7 @@ from harness.system.profile import (
     read_events,
 )
 from harness.system.profile_files import Profiler
-from harness.system.statements import DatabaseUse, StatementUse
+from harness.system.statements import DatabaseUse, StatementInterval, StatementUse
 from tests.support.java_program import java_command
 from tests.support.results import label_result, run_result
 
@@ -97,6 +97,18 @@ def test_statements_pauses_and_allocations_are_causes_times_first_and_the_larges
         ("garbage collection", "pauses of garbage collections", 0.01, 0.09, "ms"),
         ("allocation", "[B at shop.Page.show", 0.0, 10.0, "KB"),
     ]
+
+
+def test_statements_of_an_interval_are_compared_by_its_requests_and_never_with_those_of_a_whole_load():
+    use = StatementUse("SELECT ?", 1_000, 10_000.0, None, None, None, None)
+    of_load = DatabaseUse("till", 1_000, 10_000.0, (use,))
+    of_interval = replace(of_load, interval=StatementInterval(5.0, 15.0, 2_000))
+    slower = replace(of_load, interval=StatementInterval(5.0, 15.0, 1_000))
+    (found,) = causes([run(databases=(of_interval,))], [run(databases=(slower,))])
+    assert (found.kind, found.base, found.new) == ("statement", 5.0, 10.0)
+    assert causes([run(databases=(of_load,))], [run(databases=(slower,))]) == ()
+    empty = replace(of_interval, interval=StatementInterval(5.0, 15.0, 0))
+    assert causes([run(databases=(of_interval,))], [run(databases=(empty,))]) == ()
 
 
 def with_exceptions(*counts):

@@ -123,6 +123,7 @@ MAY_ACT = {
     "harness.sweep.driver",
     "harness.sweep.level_runner",
     "harness.sweep.sources",
+    "harness.system.database_files",
     "harness.system.histogram_files",
     "harness.system.jcmd",
     "harness.system.jfr",

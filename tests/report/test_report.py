@@ -14,6 +14,7 @@ from tests.support.full_run import (
     HEAD,
     START_MS,
     add_profile,
+    add_snapshots,
     files_of,
     jtl_row,
     run_directory,
@@ -218,6 +219,13 @@ def test_a_profiled_run_says_where_the_time_went(directory):
     assert sections.index("The system's own metrics") == sections.index("Where the time went") + 1
     assert "| in use |  | 30 | 20-40 |  |  |\n| pauses | ms |  |  | 10 | 200 |" in text
     assert text.count("| Pay | Users 1-") == 20
+    add_snapshots(directory)
+    write_report(directory)
+    # Two samples end each second: 1.96 of them in the 980 ms of the first, 78 in 39 s, 1 in 500 ms of the last.
+    text = directory.report.read_text(encoding="utf-8")
+    assert "Statements: 162 in 40.5 s of the window, from 20 s to 60.5 s after the start of the load" in text
+    assert "in which 81 requests ended, 2.0 per request; together 40 ms." in text
+    assert "| COMMIT | 162 | 2.00 | 40 | 0.50 | 0.25 | ≤ 9.00 |" in text
 
 
 def test_the_machine_has_one_row_with_the_figures_that_are_known(directory):

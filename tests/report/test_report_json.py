@@ -13,7 +13,7 @@ from harness.report.summary import FORMAT_VERSION, RunSummary
 from harness.report.warnings import WarningCode
 from harness.run.directory import json_text
 from tests.support.factories import closed_load, failed, record, sample, tally_of
-from tests.support.full_run import add_histograms, add_profile
+from tests.support.full_run import add_histograms, add_profile, add_snapshots
 from tests.support.paths import ROOT
 
 SCHEMA = json.loads((ROOT / "harness" / "report" / "schema" / "summary.schema.json").read_text(encoding="utf-8"))
@@ -50,6 +50,7 @@ def test_the_json_of_any_summary_is_valid_and_reads_back_equal(name):
 
 def test_the_json_of_a_complete_run_is_valid_and_reads_back_equal(directory):
     add_profile(directory)
+    add_snapshots(directory)
     add_histograms(directory)
     write_report(directory)
     text = directory.summary_json.read_text(encoding="utf-8")

@@ -5,6 +5,7 @@ from pathlib import Path
 
 from harness.run.directory import RunDirectory, json_text
 from harness.system.own_metrics import answer_line, head_line
+from harness.system.snapshots import STATEMENTS, SnapshotLines
 from harness.system.system import OwnMetric
 from tests.support.factories import record
 
@@ -73,6 +74,17 @@ def add_profile(directory):
     metrics = [OwnMetric("in use", ()), OwnMetric("pauses", (), "ms", is_total=True)]
     answers = [answer_line(START_MS + 1000 * at_s, [at_s, 10 * at_s]) for at_s in (20, 40)]
     (directory.system_logs / "own-metrics-shop.jsonl").write_text("".join([head_line(metrics), *answers]))
+
+
+def add_snapshots(directory):
+    """Add what a run asks a database: 10 s before the load, 20 s and 60.5 s after its start, and after its end."""
+    lines, head = SnapshotLines(), "statement\tcount\ttotal_ms\tlongest_ms"
+    counts = ((-10_000, 0), (20_000, 40), (60_480, 202), (120_000, 380))
+    texts = [
+        lines.line(START_MS + at_ms, 20, {STATEMENTS: [head, f"COMMIT\t{count}\t{count / 4}\t9"]})
+        for at_ms, count in counts
+    ]
+    (directory.system_logs / "snapshots-till.jsonl").write_text("".join(texts))
 
 
 def add_histograms(directory):

@@ -16,13 +16,14 @@ from harness.base.errors import UsageError
 from harness.base.ports import free_port
 from harness.plan.database import DatabaseSpec, parse_database
 from harness.report.profiles import database_text
+from harness.system.database_files import DatabaseReader, databases
 from harness.system.postgresql import NAME, statement_commands
-from harness.system.profile_files import Profiler, databases
-from harness.system.statements import difference, read_statements
+from harness.system.statements import StatementInterval, difference, read_statements
 from tests.support.commands import command
 from tests.support.local_server import serving
 from tests.support.off_host import jmx, request
 from tests.support.shop_runs import make_home
+from tests.support.snapshots import wait_for_snapshot
 from tests.support.tiny import TINY_PROFILE
 
 BEFORE = "statement\tcount\ttotal_ms\tpage_count\nSELECT a\t10\t100.5\t40\nSELECT b\t9\t9\t9\nSELECT c\t1\t1\t1\n"
@@ -116,10 +117,13 @@ def ask(url, *statements):
 def test_the_statements_of_a_load_on_a_real_postgresql(server, tmp_path):
     by_id = "SELECT text\n FROM payment WHERE id = 4711"
     ask(server, *[by_id] * 3)  # before the load: not counted
-    with Profiler({}, tmp_path, {}, {NAME: statement_commands(server)}) as profiler:
+    snapshots = tmp_path / "snapshots-postgresql.jsonl"
+    with DatabaseReader({NAME: statement_commands(server)}, tmp_path, {}, period_s=0.1) as reader:
+        wait_for_snapshot(snapshots)
         ask(server, *[by_id] * 5, "SELECT 1")
         ask(server, "CREATE ROLE clerk PASSWORD 'topsecret'")
-    assert profiler.unknown == []
+        wait_for_snapshot(snapshots)
+    assert reader.unknown == []
     (found,) = databases(tmp_path)
     assert found.process == "postgresql"
     use = next(use for use in found.statements if "payment" in use.statement)
@@ -127,16 +131,20 @@ def test_the_statements_of_a_load_on_a_real_postgresql(server, tmp_path):
     assert use.page_count > 5 * 250  # a table of 20,000 rows of some 130 bytes has over 250 pages
     assert use.total_ms > 0
     assert not [use for use in found.statements if "pg_stat_statements" in use.statement]
-    assert "topsecret" not in (tmp_path / "statements-postgresql.tsv").read_text()
-    assert [path.name for path in tmp_path.iterdir()] == ["statements-postgresql.tsv"]
+    assert 0 < use.mean_ms <= use.longest_ms
+    (within,) = databases(tmp_path, (0, 2**62), lambda *ends_ms: StatementInterval(*ends_ms, request_count=5))
+    of_interval = next(use for use in within.statements if "payment" in use.statement)
+    assert of_interval.count == 5
+    assert sorted(path.name for path in tmp_path.iterdir()) == [snapshots.name, "statements-postgresql.tsv"]
+    assert [path.name for path in tmp_path.iterdir() if "topsecret" in path.read_text()] == []
 
 
 @pytest.mark.real
 def test_a_database_that_cannot_be_read_is_named_with_the_reason(server, tmp_path):
     other = server.rpartition("/")[0] + "/nowhere"
-    with Profiler({}, tmp_path, {}, {NAME: statement_commands(other)}) as profiler:
+    with DatabaseReader({NAME: statement_commands(other)}, tmp_path, {}) as reader:
         pass
-    ((name, why),) = profiler.unknown
+    ((name, why),) = reader.unknown
     assert name == "postgresql"
     assert 'database "nowhere" does not exist' in why
     assert databases(tmp_path) == ()

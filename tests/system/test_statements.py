@@ -5,7 +5,7 @@ import sys
 import pytest
 
 from harness.report.profiles import database_text
-from harness.system.profile_files import Profiler, databases
+from harness.system.database_files import DatabaseReader, databases
 from harness.system.statements import DatabaseUse, DatabaseWait, StatementUse, read_statements
 from harness.system.system import StatementCommands
 
@@ -84,9 +84,9 @@ def test_the_commands_of_a_database_run_before_and_after_the_load(tmp_path):
     read = (sys.executable, "-c", f"print(open({str(store)!r}).read(), end='')")
     folder = tmp_path / "system"
     folder.mkdir()
-    with Profiler({}, folder, {}, {"till": StatementCommands(reset, read)}) as profiler:
+    with DatabaseReader({"till": StatementCommands(reset, read)}, folder, {}) as reader:
         store.write_text(store.read_text() + "B\t1\t5\n")
-    assert profiler.unknown == []
+    assert reader.unknown == []
     assert [use.statement for use in databases(folder)[0].statements] == ["B", "A"]
     assert [path.name for path in folder.iterdir()] == ["statements-till.tsv"]
 
@@ -100,9 +100,9 @@ def test_the_waits_of_a_database_are_those_of_the_load_and_the_longest_comes_fir
     store.write_text(WAITS.format(10, 400, 0))
     waits = (sys.executable, "-c", f"print(open({str(store)!r}).read(), end='')")
     quiet = (sys.executable, "-c", f"print({PRINTED!r}, end='')")
-    with Profiler({}, folder, {}, {"till": StatementCommands(quiet, quiet, waits=waits)}) as profiler:
+    with DatabaseReader({"till": StatementCommands(quiet, quiet, waits=waits)}, folder, {}) as reader:
         store.write_text(WAITS.format(12, 900, 3))
-    assert profiler.unknown == []
+    assert reader.unknown == []
     (found,) = databases(folder)
     # What was waited for before the load, or not at all during it, does not count.
     assert found.waits == (DatabaseWait("row locks", 2, 500.0), DatabaseWait("log file", 3, 0.0))
@@ -113,8 +113,8 @@ def test_the_waits_of_a_database_are_those_of_the_load_and_the_longest_comes_fir
 
 def test_a_command_that_fails_is_named_and_leaves_no_table(tmp_path):
     fails = (sys.executable, "-c", "import sys; print('no access'); sys.exit(1)")
-    with Profiler({}, tmp_path, {}, {"till": StatementCommands(fails, fails)}) as profiler:
+    with DatabaseReader({"till": StatementCommands(fails, fails)}, tmp_path, {}) as reader:
         pass
-    assert profiler.unknown == [("till", "its statements cannot be read (code 1: no access)")]
+    assert reader.unknown == [("till", "its statements cannot be read (code 1: no access)")]
     assert list(tmp_path.iterdir()) == []
     assert databases(tmp_path) == ()

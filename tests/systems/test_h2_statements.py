@@ -12,12 +12,14 @@ from pathlib import Path
 import pytest
 
 from harness.base.ports import free_port
+from harness.system.database_files import DatabaseReader, databases
 from harness.system.manifest import load_manifest
-from harness.system.profile_files import Profiler, databases
+from harness.system.statements import DatabaseUse, StatementInterval
 from harness.system.supervisor import Supervisor
 from harness.system.system import StatementCommands
 from tests.support.paths import ROOT
 from tests.support.processes import QUICK_JVM
+from tests.support.snapshots import wait_for_snapshot
 
 MANIFEST = load_manifest(ROOT / "systems" / "killbill")
 BUILD = ROOT / "build"
@@ -100,7 +102,8 @@ def web(classes: Path) -> Iterator[tuple[subprocess.Popen[str], str]]:
 def commands(port: str) -> StatementCommands:
     """Return the commands of the manifest for a port."""
     script = str(MANIFEST.folder / "statements.py")
-    return StatementCommands((sys.executable, script, port, "reset"), (sys.executable, script, port, "read"))
+    reset, read, look = ((sys.executable, script, port, order) for order in ("reset", "read", "look"))
+    return StatementCommands(reset, read, snapshot=look)
 
 
 @pytest.mark.real
@@ -108,12 +111,24 @@ def test_the_statements_of_a_real_h2_are_those_since_the_reset_with_their_full_s
     process, port = web
     folder = tmp_path / "system"
     folder.mkdir()
-    with Profiler({}, folder, {}, {"h2": commands(port)}) as profiler:
+    snapshots = folder / "snapshots-h2.jsonl"
+    with DatabaseReader({"h2": commands(port)}, folder, {}, period_s=0.1) as reader:
+        wait_for_snapshot(snapshots)
         process.stdin.write("\n")
         process.stdin.flush()
         assert process.stdout.readline() == "done\n"
-    assert profiler.unknown == []
+        wait_for_snapshot(snapshots)
+    assert reader.unknown == []
     (found,) = databases(folder)
+    check_statements(found)
+    # The same between two snapshots, one before and one after all of them.
+    (within,) = databases(folder, (0, 2**62), lambda *ends_ms: StatementInterval(*ends_ms, request_count=8))
+    check_statements(within)
+    assert within.of_whole_load == ("count_without_index",)
+    assert not any(use.longest_is_bound for use in within.statements)
+
+
+def check_statements(found: DatabaseUse) -> None:
     assert (found.process, found.count) == ("h2", 32)
     assert {use.statement: (use.count, use.count_without_index) for use in found.statements} == {
         "INSERT INTO payments VALUES (?, 1)": (30, 0),
@@ -124,9 +139,9 @@ def test_the_statements_of_a_real_h2_are_those_since_the_reset_with_their_full_s
 
 
 def test_a_killbill_that_does_not_answer_is_named_with_the_reason(tmp_path: Path) -> None:
-    with Profiler({}, tmp_path, {}, {"h2": commands(str(free_port()))}) as profiler:
+    with DatabaseReader({"h2": commands(str(free_port()))}, tmp_path, {}) as reader:
         pass
-    ((name, why),) = profiler.unknown
+    ((name, why),) = reader.unknown
     assert (name, why) == ("h2", "its statements cannot be read (code 1: error: Connection refused)")
 
 
@@ -141,15 +156,17 @@ def test_half_a_table_of_a_killbill_that_dies_is_no_table(tmp_path: Path) -> Non
     with socket.create_server(("127.0.0.1", 0)) as server:
         thread = threading.Thread(target=answer_half)
         thread.start()
-        with Profiler({}, tmp_path, {}, {"h2": commands(str(server.getsockname()[1]))}) as profiler:
+        with DatabaseReader({"h2": commands(str(server.getsockname()[1]))}, tmp_path, {}) as reader:
             pass
         thread.join()
     why = "its statements cannot be read (code 1: error: the answer ends early)"
-    assert (profiler.unknown, list(tmp_path.iterdir())) == ([("h2", why)], [])
+    assert (reader.unknown, list(tmp_path.iterdir())) == ([("h2", why)], [])
 
 
 def test_only_a_killbill_with_h2_is_asked() -> None:
     (killbill,) = (one for one in MANIFEST.processes if one.name == "killbill")
     assert killbill.statements is not None
     assert (killbill.statements.name, killbill.statements.reset[-1]) == ("h2", "reset")
+    # The other orders end what H2 sums up.
+    assert killbill.statements.snapshot[-1] == "look"
     assert killbill.statements.when == "settings.database == 'h2' and not settings.database_url"

@@ -28,10 +28,12 @@ import pytest
 
 from harness.plan.plan import load_plan
 from harness.plan.spec import load_profile
+from harness.system.database_files import DatabaseReader, databases
 from harness.system.exceptions import count_exceptions
 from harness.system.heap import heap_uses, read_heaps
 from harness.system.jfr import write_heap
 from harness.system.own_metrics import values_of
+from harness.system.statements import StatementInterval
 from harness.system.supervisor import Supervisor
 from harness.system.system import render
 from tests.support.commands import command
@@ -50,6 +52,7 @@ from tests.support.killbill_instance import (
 )
 from tests.support.paths import ROOT
 from tests.support.processes import interrupted_after
+from tests.support.snapshots import wait_for_snapshot
 from tests.support.tiny import check_short_run
 
 pytestmark = pytest.mark.real
@@ -355,14 +358,41 @@ def test_mariadb_runs_without_root(shared: Shared) -> None:
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can start it as root")
-def test_mariadb_starts_as_root_too(tmp_path: Path) -> None:
+def test_mariadb_starts_as_root_too_and_tells_its_statements(tmp_path: Path) -> None:
     databases = replace(MANIFEST, processes=tuple(one for one in MANIFEST.processes if one.name == "mariadb"))
     settings = databases.resolve_settings({"database": "mariadb"})
     with Supervisor(databases, settings, build_dir=BUILD, log_dir=tmp_path) as supervisor:
         supervisor.prepare()
+        supervisor.profile()
         supervisor.start()
         assert supervisor.is_up
         assert psutil.Process(supervisor.processes["mariadb"]).uids().real == 0
+        check_statements(supervisor, tmp_path)
+
+
+def check_statements(supervisor: Supervisor, folder: Path) -> None:
+    """Check the statements of a load of five queries on a MariaDB, in all and between two snapshots."""
+    commands = supervisor.statement_commands["mariadb"]
+    client = commands.read[: commands.read.index("--batch")]
+    query = "SELECT x FROM killbill.numbers WHERE x > 1"
+    make = "CREATE TABLE numbers AS SELECT seq AS x FROM seq_1_to_300; " + 2 * f"{query}; "
+    subprocess.run([*client, "--database=killbill", f"--execute={make}"], check=True)  # before the load
+    snapshots = folder / "snapshots-mariadb.jsonl"
+    with DatabaseReader({"mariadb": commands}, folder, {}, period_s=0.1) as reader:
+        wait_for_snapshot(snapshots)
+        subprocess.run([*client, "--database=killbill", f"--execute={5 * f'{query}; '}"], check=True)
+        wait_for_snapshot(snapshots)
+    assert reader.unknown == []
+    (whole,) = databases(folder)
+    (within,) = databases(folder, (0, 2**62), lambda *ends_ms: StatementInterval(*ends_ms, request_count=5))
+    for found in (whole, within):
+        (use,) = [use for use in found.statements if "`numbers`" in use.statement]
+        assert (use.count, use.rows_examined, use.count_without_index) == (5, 1500, 5)
+        assert 0 < use.mean_ms <= use.longest_ms <= use.total_ms
+        assert found.waits
+        assert not [use.statement for use in found.statements if "performance_schema" in use.statement]
+    assert whole.interval is None
+    assert within.interval
 
 
 class Stopped(NamedTuple):

@@ -22,10 +22,12 @@ import java.util.Properties;
 /**
  * Prints the statements that the H2 inside KillBill has summed up, for the profile of a run. Only this JVM can open the
  * file of that database. Each connection to its port, which is on the loopback address, sends one line: "reset" makes H2
- * forget its statements and sum up new ones, "read" ends that and returns them as a table with tabs.
+ * forget its statements and sum up new ones, "look" returns them as a table with tabs, "read" ends that and returns them
+ * with the full scans of H2's plans.
  */
 final class H2Statements extends Thread {
-    private static final String COLUMNS = "statement\tcount\ttotal_ms\tlongest_ms\tcount_without_index";
+    private static final String COLUMNS = "statement\tcount\ttotal_ms\tlongest_ms";
+    private static final String SCANS = "\tcount_without_index";
     /** H2 keeps 100 statements, and forgets the oldest ones; KillBill has more. */
     private static final int STATEMENTS_MOST = 2000;
     /** A client sends its line at once. */
@@ -33,6 +35,8 @@ final class H2Statements extends Thread {
     private static final String WEB_APPLICATION = "WebappClassLoader";
 
     private final ServerSocket socket;
+    /** That of the web application; to find it stops all threads for a moment. */
+    private Driver driver;
 
     private H2Statements(ServerSocket socket) {
         super("statements of H2");
@@ -56,18 +60,23 @@ final class H2Statements extends Thread {
         }
     }
 
-    private static void answer(Socket client) throws IOException {
+    private void answer(Socket client) throws IOException {
         client.setSoTimeout(ORDER_MS);
         InputStreamReader sent = new InputStreamReader(client.getInputStream(), StandardCharsets.UTF_8);
         PrintStream printed = new PrintStream(client.getOutputStream(), false, StandardCharsets.UTF_8);
         try (Connection connection = connect(); Statement statement = connection.createStatement()) {
-            if ("reset".equals(new BufferedReader(sent).readLine())) {
+            String order = new BufferedReader(sent).readLine();
+            if ("reset".equals(order)) {
                 statement.execute("SET QUERY_STATISTICS 0");
                 statement.execute("SET QUERY_STATISTICS_MAX_ENTRIES " + STATEMENTS_MOST);
                 statement.execute("SET QUERY_STATISTICS 1");
                 printed.println("reset");
+            } else if ("look".equals(order)) {
+                print(COLUMNS, rows(statement), printed);
             } else {
-                print(statement, printed);
+                List<String[]> rows = rows(statement);
+                statement.execute("SET QUERY_STATISTICS 0");
+                print(COLUMNS + SCANS, withScans(statement, rows), printed);
             }
         } catch (Exception problem) { // whatever it is, a profiled run says so, and KillBill goes on
             printed.println("error: " + oneLine(String.valueOf(problem.getMessage())));
@@ -75,23 +84,35 @@ final class H2Statements extends Thread {
         printed.flush();
     }
 
-    private static void print(Statement statement, PrintStream printed) throws SQLException {
+    private static void print(String columns, List<String[]> rows, PrintStream printed) {
+        printed.println(columns);
+        for (String[] row : rows) {
+            printed.println(oneLine(row[0]) + "\t" + String.join("\t", List.of(row).subList(1, row.length)));
+        }
+    }
+
+    /** Returns what H2 has summed up, without the questions of this class. */
+    private static List<String[]> rows(Statement statement) throws SQLException {
         List<String[]> rows = new ArrayList<>();
         try (ResultSet found = statement.executeQuery(
                 "SELECT SQL_STATEMENT, EXECUTION_COUNT, CUMULATIVE_EXECUTION_TIME, MAX_EXECUTION_TIME"
-                        + " FROM INFORMATION_SCHEMA.QUERY_STATISTICS WHERE SQL_STATEMENT NOT LIKE 'SET %'")) {
+                        + " FROM INFORMATION_SCHEMA.QUERY_STATISTICS WHERE SQL_STATEMENT NOT LIKE 'SET %'"
+                        + " AND SQL_STATEMENT NOT LIKE '%INFORMATION_SCHEMA.QUERY_STATISTICS%'")) {
             while (found.next()) {
                 rows.add(new String[] {
                     found.getString(1), found.getString(2), found.getString(3), found.getString(4)
                 });
             }
         }
-        statement.execute("SET QUERY_STATISTICS 0");
-        printed.println(COLUMNS);
+        return rows;
+    }
+
+    private static List<String[]> withScans(Statement statement, List<String[]> rows) {
+        List<String[]> found = new ArrayList<>();
         for (String[] row : rows) {
-            String scans = isFullScan(statement, row[0]) ? row[1] : "0";
-            printed.println(String.join("\t", oneLine(row[0]), row[1], row[2], row[3], scans));
+            found.add(new String[] {row[0], row[1], row[2], row[3], isFullScan(statement, row[0]) ? row[1] : "0"});
         }
+        return found;
     }
 
     /** Returns whether H2's plan of a statement reads a whole table; false for what has no plan. */
@@ -104,7 +125,7 @@ final class H2Statements extends Thread {
     }
 
     /** Returns a connection of KillBill's own driver: another one would open the file a second time. */
-    private static Connection connect() throws IOException, ReflectiveOperationException, SQLException {
+    private Connection connect() throws IOException, ReflectiveOperationException, SQLException {
         Properties settings = new Properties();
         URI file = URI.create(System.getProperty("org.killbill.server.properties"));
         try (InputStream stream = new FileInputStream(Path.of(file).toFile())) {
@@ -113,9 +134,11 @@ final class H2Statements extends Thread {
         Properties account = new Properties();
         account.setProperty("user", settings.getProperty("org.killbill.dao.user"));
         account.setProperty("password", settings.getProperty("org.killbill.dao.password"));
-        Class<?> driver = Class.forName("org.h2.Driver", true, loader());
-        return ((Driver) driver.getDeclaredConstructor().newInstance())
-                .connect(settings.getProperty("org.killbill.dao.url"), account);
+        if (driver == null) {
+            Class<?> found = Class.forName("org.h2.Driver", true, loader());
+            driver = (Driver) found.getDeclaredConstructor().newInstance();
+        }
+        return driver.connect(settings.getProperty("org.killbill.dao.url"), account);
     }
 
     /** Returns the loader of the web application, which the threads that it has started have. */

@@ -1,0 +1,277 @@
+"""Asks databases for their statements before, during and after a load, and reads what they answered."""
+
+from __future__ import annotations
+
+import contextlib
+import subprocess
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
+from pathlib import Path
+
+from harness.base import process as child
+from harness.base.errors import UsageError
+from harness.system.snapshots import (
+    STATEMENTS,
+    WAITS,
+    Snapshot,
+    SnapshotLines,
+    ends_within,
+    problem_line,
+    problem_of,
+    read_snapshots,
+    with_shares,
+)
+from harness.system.statements import (
+    STATEMENT,
+    DatabaseUse,
+    DatabaseWait,
+    Row,
+    StatementInterval,
+    difference,
+    grown,
+    read_statements,
+    read_waits,
+    rows_of,
+    use_of,
+    waits_of,
+)
+from harness.system.system import StatementCommands
+
+# A snapshot is taken so often at first, and later each time when a sixtieth of the load has passed: 60 in the first
+# five minutes, some 330 in eight hours.
+SNAPSHOT_PERIOD_S = 5.0
+_PART_OF_LOAD = 60
+# A database may spend this share of the time on snapshots; a slow one is asked less often.
+_SHARE_MOST = 0.05
+_DEADLINE_S = 5.0
+# Of the columns that a snapshot lacks, the one whose share of the executions in the whole load says enough.
+_OF_WHOLE_LOAD = "count_without_index"
+_TOO_FEW = "fewer than two snapshots are in the window"
+
+# Makes an interval of two instants (ms since 1970).
+IntervalOf = Callable[[int, int], StatementInterval]
+
+
+class DatabaseReader:
+    """Asks databases before, during and after a load, which lasts from entering to leaving it.
+
+    A thread per database takes snapshots every `period_s` seconds or less often. `unknown` has (database, why its
+    statements are not known). Problems never end a run. `environment` is for child processes.
+    """
+
+    def __init__(
+        self,
+        databases: Mapping[str, StatementCommands],
+        folder: Path,
+        environment: Mapping[str, str],
+        period_s: float = SNAPSHOT_PERIOD_S,
+    ) -> None:
+        self._databases, self._folder, self._environment = databases, folder, environment
+        self._period_s = period_s
+        self._over = threading.Event()
+        self._threads: list[threading.Thread] = []
+        self.unknown: list[tuple[str, str]] = []
+
+    def __enter__(self) -> DatabaseReader:
+        for process, commands in self._databases.items():
+            if commands.reset:
+                printed = _before(self._folder / statements_name(process))
+                self._ask(process, commands, commands.reset, printed)
+                printed.unlink(missing_ok=True)
+            for path, argv, is_difference in self._tables(process, commands):
+                if is_difference:
+                    self._ask(process, commands, argv, _before(path))
+        known = [one for one in self._databases.items() if one[0] not in dict(self.unknown)]
+        self._threads = [
+            threading.Thread(target=self._watch, args=one, name=f"snapshots of {one[0]}", daemon=True) for one in known
+        ]
+        for thread in self._threads:
+            thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._over.set()
+        for thread in self._threads:
+            thread.join()
+        for process, commands in self._databases.items():
+            for path, argv, is_difference in self._tables(process, commands):
+                if process not in dict(self.unknown):
+                    self._ask(process, commands, argv, path)
+                if is_difference:
+                    self._subtract(process, path)
+
+    def _tables(self, process: str, commands: StatementCommands) -> Iterator[tuple[Path, tuple[str, ...], bool]]:
+        """Yield the tables of a database: file, command, and whether its difference over the load counts."""
+        yield self._folder / statements_name(process), commands.read, not commands.reset
+        if commands.waits:
+            yield self._folder / waits_name(process), commands.waits, True
+
+    def _subtract(self, process: str, after: Path) -> None:
+        """Replace a table at the end of the load by its difference from the one at the beginning."""
+        before = _before(after)
+        if process not in dict(self.unknown):
+            texts = (path.read_text(encoding="utf-8", errors="replace").splitlines() for path in (before, after))
+            try:
+                after.write_text(difference(*texts), encoding="utf-8")
+            except ValueError as error:
+                self.unknown.append((process, f"its statements cannot be read ({error})"))
+                after.unlink()
+        before.unlink(missing_ok=True)
+
+    def _ask(self, process: str, commands: StatementCommands, argv: tuple[str, ...], printed: Path) -> None:
+        """Run a command of a database and keep what it prints; a failure is added to `unknown`."""
+        why = self._why_not(process, commands, argv, printed)
+        if why:
+            self.unknown.append((process, f"its statements cannot be read ({why})"))
+            printed.unlink(missing_ok=True)
+
+    def _why_not(
+        self,
+        process: str,
+        commands: StatementCommands,
+        argv: tuple[str, ...],
+        printed: Path,
+        deadline_s: float | None = None,
+    ) -> str:
+        """Run a command of a database that prints to a file; return why that failed, "" when it did not."""
+        environment = {**self._environment, **commands.environment}
+        try:
+            process_of = child.start(child.Launch(f"{process}: statements", argv, self._folder, environment, printed))
+        except UsageError as error:
+            return error.what
+        try:
+            code = process_of.wait(deadline_s)
+        except subprocess.TimeoutExpired:
+            return f"no answer within {deadline_s:g} s"
+        finally:
+            child.stop(process_of, deadline_s=1.0)
+        return f"code {code}: {child.tail_of(printed).rpartition(chr(10))[2]}" if code else ""
+
+    def _watch(self, process: str, commands: StatementCommands) -> None:
+        """Append snapshots of a database to its file until the load is over."""
+        path, lines = self._folder / snapshots_name(process), SnapshotLines()
+        began_s, wait_s, has_failed = time.monotonic(), self._period_s, False
+        while not self._over.wait(wait_s):
+            asked_s = time.monotonic()
+            line, is_problem = self._snapshot(process, commands, lines)
+            try:
+                if not (is_problem and has_failed):
+                    with path.open("a", encoding="utf-8") as file:
+                        file.write(line)
+            except OSError:
+                return  # the whole load is known without snapshots
+            has_failed |= is_problem
+            now_s = time.monotonic()
+            period_s = max(self._period_s, (now_s - began_s) / _PART_OF_LOAD, (now_s - asked_s) / _SHARE_MOST)
+            wait_s = period_s - (now_s - asked_s)
+
+    def _snapshot(self, process: str, commands: StatementCommands, lines: SnapshotLines) -> tuple[str, bool]:
+        """Return the line of a snapshot, and whether it only says why there is none."""
+        asked_ms, printed = time.time_ns() // 1_000_000, self._folder / f".{snapshots_name(process)}.printed"
+        tables, took_ms = {}, 0
+        try:
+            for name, argv in ((STATEMENTS, commands.snapshot or commands.read), (WAITS, commands.waits)):
+                why = self._why_not(process, commands, argv, printed, _DEADLINE_S) if argv else ""
+                if why:
+                    return problem_line(asked_ms, why), True
+                if argv:
+                    tables[name] = printed.read_text(encoding="utf-8", errors="replace").splitlines()
+                    took_ms = took_ms or time.time_ns() // 1_000_000 - asked_ms
+            return lines.line(asked_ms, took_ms, tables), False
+        except (ValueError, OSError) as error:
+            return problem_line(asked_ms, str(error)), True
+        finally:
+            printed.unlink(missing_ok=True)
+
+
+def statements_name(process: str) -> str:
+    """Return the name of the file with the statements of a database."""
+    return f"statements-{process}.tsv"
+
+
+def waits_name(process: str) -> str:
+    """Return the name of the file with the waits of a database."""
+    return f"waits-{process}.tsv"
+
+
+def snapshots_name(process: str) -> str:
+    """Return the name of the file with the snapshots of a database."""
+    return f"snapshots-{process}.jsonl"
+
+
+def _before(path: Path) -> Path:
+    """Return where a table of a database is from the beginning of the load to its end."""
+    return path.with_name(f".{path.name}.before")
+
+
+def databases(
+    folder: Path, window_ms: tuple[int, int] = (0, 0), interval_of: IntervalOf | None = None
+) -> tuple[DatabaseUse, ...]:
+    """Return the use of each database whose statements are in a folder; a file that is no such table is left out.
+
+    They cover the interval between the first and the last snapshot in the window (ms since 1970), of which
+    `interval_of` knows the requests; without two of them, or without `interval_of`, the whole load.
+    """
+    names = {path.stem.removeprefix("statements-") for path in folder.glob(statements_name("*"))}
+    names |= {path.stem.removeprefix("snapshots-") for path in folder.glob(snapshots_name("*"))}
+    found = []
+    for process in sorted(names):
+        whole = _whole(folder, process)
+        ends = _ends(folder / snapshots_name(process), window_ms) if interval_of else None
+        within = None
+        if ends and interval_of:
+            with contextlib.suppress(ValueError):
+                within = _within(process, *ends, _rows(folder / statements_name(process)), interval_of)
+        used = within or whole
+        if used:
+            found.append(used)
+    return tuple(found)
+
+
+def _whole(folder: Path, process: str) -> DatabaseUse | None:
+    """Return the use of a database in the whole load; None when that is not known."""
+    path, snapshots = folder / statements_name(process), folder / snapshots_name(process)
+    with contextlib.suppress(ValueError, OSError), path.open(encoding="utf-8", errors="replace") as lines:
+        used = replace(read_statements(process, lines), waits=_waits(folder / waits_name(process)))
+        if not snapshots.is_file():
+            return used
+        with snapshots.open(encoding="utf-8", errors="replace") as taken:
+            return replace(used, no_interval=problem_of(taken) or _TOO_FEW)
+    return None
+
+
+def _ends(path: Path, window_ms: tuple[int, int]) -> tuple[Snapshot, Snapshot] | None:
+    with contextlib.suppress(OSError), path.open(encoding="utf-8", errors="replace") as lines:
+        return ends_within(read_snapshots(lines), window_ms)
+    return None
+
+
+def _within(
+    process: str, first: Snapshot, last: Snapshot, whole: Mapping[str, Row], interval_of: IntervalOf
+) -> DatabaseUse:
+    """Return the use of a database between two snapshots; `whole` has the rows of the whole load by statement."""
+    rows, waits = (grown(first.tables[name].values(), last.tables[name].values()) for name in (STATEMENTS, WAITS))
+    is_lacking = any(_OF_WHOLE_LOAD in row for row in whole.values()) and not any(_OF_WHOLE_LOAD in row for row in rows)
+    if is_lacking:
+        rows = with_shares(rows, whole, _OF_WHOLE_LOAD)
+    return replace(
+        use_of(process, rows),
+        waits=waits_of(waits),
+        interval=interval_of(first.answered_ms, last.answered_ms),
+        of_whole_load=(_OF_WHOLE_LOAD,) if is_lacking else (),
+    )
+
+
+def _rows(path: Path) -> Mapping[str, Row]:
+    """Return the rows of a table by statement; empty without it."""
+    with contextlib.suppress(ValueError, OSError), path.open(encoding="utf-8", errors="replace") as lines:
+        return {row[STATEMENT]: row for row in rows_of(lines)}
+    return {}
+
+
+def _waits(path: Path) -> tuple[DatabaseWait, ...]:
+    with contextlib.suppress(ValueError, OSError), path.open(encoding="utf-8", errors="replace") as lines:
+        return read_waits(lines)
+    return ()

@@ -1,0 +1,151 @@
+"""Snapshots of the cumulative statistics of a database during a load, and what it did between two of them.
+
+A file snapshots-<database>.jsonl has a line per snapshot: when it was asked for, how long the answer took, and per
+table the rows whose numbers are not those of the line before. A text is written once; later lines have its number.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from harness.base import units
+from harness.system.statements import LONGEST, STATEMENT, Row, rows_of
+
+STATEMENTS, WAITS = "statements", "waits"
+_COUNT = "count"
+_Value = int | float | None
+_Values = tuple[_Value, ...]
+
+
+@dataclass(frozen=True)
+class Snapshot:
+    """The statistics of a database since it began to count, by table; read between two instants (ms since 1970)."""
+
+    asked_ms: int
+    answered_ms: int
+    tables: Mapping[str, Mapping[str, Row]]
+
+
+class SnapshotLines:
+    """Makes the lines of a file of snapshots."""
+
+    def __init__(self) -> None:
+        self._columns: dict[str, tuple[str, ...]] = {}
+        self._numbers: dict[str, dict[str, int]] = {}
+        self._values: dict[str, dict[str, _Values]] = {}
+
+    def line(self, asked_ms: int, took_ms: int, tables: Mapping[str, Iterable[str]]) -> str:
+        """Return the line of a snapshot from the lines that commands printed; ValueError when these are no table."""
+        made = {name: self._table(name, rows_of(lines)) for name, lines in tables.items()}
+        return _text({"asked_ms": asked_ms, "took_ms": took_ms, **made})
+
+    def _table(self, name: str, rows: list[Row]) -> dict[str, Any]:
+        columns = tuple(column for column in rows[0] if column != STATEMENT) if rows else self._columns.get(name, ())
+        is_other = columns != self._columns.get(name)
+        if is_other:
+            self._columns[name], self._values[name] = columns, {}
+        numbers, before = self._numbers.setdefault(name, {}), self._values[name]
+        changed = []
+        for statement, values in _summed(rows, columns).items():
+            if before.get(statement) != values:
+                changed.append([numbers.get(statement, statement), *values])
+                numbers.setdefault(statement, len(numbers))
+                before[statement] = values
+        return {**({"columns": columns} if is_other else {}), "rows": changed}
+
+
+def problem_line(asked_ms: int, why: str) -> str:
+    """Return the line for a database that did not answer."""
+    return _text({"asked_ms": asked_ms, "problem": why})
+
+
+def _text(data: Mapping[str, Any]) -> str:
+    return json.dumps(data, ensure_ascii=False, separators=(",", ":")) + "\n"
+
+
+def _summed(rows: Iterable[Row], columns: tuple[str, ...]) -> dict[str, _Values]:
+    """Return the numbers of each text in the order of the columns; rows whose shortened texts are the same are one."""
+    found: dict[str, _Values] = {}
+    for row in rows:
+        values = tuple(_number(row[column]) for column in columns)
+        other = found.get(row[STATEMENT])
+        found[row[STATEMENT]] = tuple(map(_joined, columns, other, values)) if other else values
+    return found
+
+
+def _joined(column: str, one: _Value, other: _Value) -> _Value:
+    if one is None or other is None:
+        return other if one is None else one
+    return max(one, other) if column == LONGEST else one + other
+
+
+def _number(text: str) -> _Value:
+    if text in ("", "NULL", "\\N"):
+        return None
+    value = round(float(text), 3)
+    return int(value) if value.is_integer() else value
+
+
+def read_snapshots(lines: Iterable[str]) -> Iterator[Snapshot]:
+    """Yield the snapshots of a file; what follows a damaged line, such as the last one after a crash, is left out."""
+    columns: dict[str, tuple[str, ...]] = {}
+    texts: dict[str, list[str]] = {STATEMENTS: [], WAITS: []}
+    tables: dict[str, dict[str, Row]] = {STATEMENTS: {}, WAITS: {}}
+    for line in lines:
+        try:
+            data = json.loads(line)
+            if "problem" in data:
+                continue
+            for name in tables.keys() & data.keys():
+                columns[name] = tuple(data[name].get("columns", columns.get(name, ())))
+                for text, *values in data[name]["rows"]:
+                    if isinstance(text, str):
+                        texts[name].append(text)
+                    statement = text if isinstance(text, str) else texts[name][text]
+                    tables[name][statement] = _row(statement, columns[name], values)
+            snapshot = Snapshot(data["asked_ms"], data["asked_ms"] + data["took_ms"], dict(tables))
+        except (ValueError, LookupError, TypeError, AttributeError):
+            return
+        yield snapshot
+        tables = {name: dict(rows) for name, rows in tables.items()}
+
+
+def _row(statement: str, columns: tuple[str, ...], values: Iterable[_Value]) -> Row:
+    cells = ("NULL" if value is None else units.number_text(value) for value in values)
+    return {STATEMENT: statement, **dict(zip(columns, cells, strict=True))}
+
+
+def problem_of(lines: Iterable[str]) -> str:
+    """Return why a snapshot is missing; empty when none is."""
+    for line in lines:
+        try:
+            why = json.loads(line).get("problem")
+        except (ValueError, AttributeError):
+            return ""
+        if why:
+            return str(why)
+    return ""
+
+
+def ends_within(snapshots: Iterable[Snapshot], window_ms: tuple[int, int]) -> tuple[Snapshot, Snapshot] | None:
+    """Return the first and the last snapshot in a window; None unless there are two."""
+    first = last = None
+    for snapshot in snapshots:
+        if window_ms[0] <= snapshot.asked_ms and snapshot.answered_ms <= window_ms[1]:
+            first, last = first or snapshot, snapshot
+    return (first, last) if first and last and first is not last else None
+
+
+def with_shares(rows: Iterable[Row], whole: Mapping[str, Row], column: str) -> list[Row]:
+    """Return rows with a column that snapshots lack: its share of the executions in the whole load."""
+    found = []
+    for row in rows:
+        of_load = whole.get(row[STATEMENT], {})
+        sum_of_load, load_count = _number(of_load.get(column, "")), _number(of_load.get(_COUNT, ""))
+        is_known = sum_of_load is not None and load_count
+        part = sum_of_load / load_count * int(row[_COUNT]) if is_known else None
+        found.append({**row, column: "NULL" if part is None else units.number_text(round(part, 3))})
+    return found
