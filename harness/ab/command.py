@@ -100,6 +100,7 @@ def run(options: argparse.Namespace) -> int:
         toolchain.ensure_jmeter()
         if any(side.request.is_profiled for side in sides.values()):
             toolchain.ensure_profile_reader()
+            toolchain.ensure_flame_graphs()
         check_space(options.reports, 0)
         stack.enter_context(locked(options.reports))
         record, files = _resumed(options, record) if options.resume else _started(options, record)

@@ -19,6 +19,7 @@ from harness.metrics.figures import TOTAL
 from harness.metrics.metric import Metric, Table, metrics_of
 from harness.plan.thresholds import Thresholds
 from harness.report.notes import NOTES_BEGIN, NOTES_END
+from harness.report.profiles import profile_links
 from harness.report.setup import load_text
 from harness.report.tables import cell, one_line, table
 from harness.report.template import filled
@@ -51,6 +52,7 @@ def ab_report(outcome: Outcome, notes: str) -> str:
         label_table=_label_table(outcome.counted, record.thresholds),
         setting_table=_setting_table(record, sides),
         cause_table=cause_table(outcome.causes, (A, B)),
+        profiles=_profiles(outcome.counted),
         warnings=[
             *map(cell, profiling_warnings(*sides)),
             *(f"{name}: {cell(text)}" for name, side in zip((A, B), sides, strict=True) for text in warnings_of(side)),
@@ -105,6 +107,16 @@ def _link(run: RunResult | None) -> str:
     name = run.name.rpartition("/")[2]
     state = "" if run.is_valid or not run.verdict else f" {run.verdict.state}"
     return f"[{cell(name)}]({quote(name)}.md){state}"
+
+
+def _profiles(pairs: Sequence[Pair]) -> str:
+    """Return links to the profiles of the first pair in which both runs have one; empty without any."""
+    for pair in pairs:
+        if pair.a and pair.b and pair.a.is_profiled and pair.b.is_profiled:
+            names = [(side, run.name.rpartition("/")[2], run) for side, run in ((A, pair.a), (B, pair.b))]
+            links = ", ".join(f"{side}: {profile_links(name, name, run.profiles)}" for side, name, run in names)
+            return f"Where the time went in pair {pair.number}: {links}."
+    return ""
 
 
 def _warm_up(record: AbRecord) -> str:

@@ -60,7 +60,7 @@ def causes(base: Sequence[RunResult], new: Sequence[RunResult]) -> tuple[Cause, 
 
     Times come first, then memory, then counts; within these the largest growth per request.
     """
-    sides = [[_costs_of(run) for run in side if run.profiles or run.databases] for side in (base, new)]
+    sides = [[_costs_of(run) for run in side if run.is_profiled] for side in (base, new)]
     if not all(sides):
         return ()
     mixed = _differently_sampled([*base, *new])

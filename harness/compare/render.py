@@ -189,18 +189,15 @@ def _setting_table(settings: Sequence[Difference]) -> str:
 
 def cause_table(causes: Sequence[Cause], heads: tuple[str, str] = ("baseline", "contender")) -> str:
     """Return a row for each cause; `heads` are the names of both sides. Empty without a cause."""
-    rows = [
-        [cell(cause.kind), cell(cause.process), cell(cause.name),
-         ("at most " if cause.is_bound and cause.base else "") + _cost_text(cause.base, cause),
-         _cost_text(cause.new, cause)]
-        for cause in causes
-    ]  # fmt: skip
+    rows = [[cell(cause.kind), cell(cause.process), cell(cause.name), *cost_texts(cause)] for cause in causes]
     columns = ("kind", "process", "what", *(f"{head} per request" for head in heads))
     return table(columns, rows, text_columns=3) if rows else ""
 
 
-def _cost_text(value: float, cause: Cause) -> str:
-    return f"{value:.3g} {cause.unit}".rstrip()
+def cost_texts(cause: Cause) -> tuple[str, str]:
+    """Return what a request costs of something on both sides."""
+    before, after = (f"{value:.3g} {cause.unit}".rstrip() for value in (cause.base, cause.new))
+    return ("at most " if cause.is_bound and cause.base else "") + before, after
 
 
 @dataclass

@@ -105,6 +105,11 @@ class RunResult:
     errors: tuple[ErrorKind, ...] = ()
 
     @property
+    def is_profiled(self) -> bool:
+        """Whether it has a profile of a JVM, or the statements of a database."""
+        return bool(self.profiles or self.databases)
+
+    @property
     def is_valid(self) -> bool:
         """Whether its metrics may be judged; without a verdict they may not."""
         return self.verdict is not None and self.verdict.state == VALID

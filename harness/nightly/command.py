@@ -97,6 +97,10 @@ def run(options: argparse.Namespace) -> int:
     with Interrupts() as interrupts, ExitStack() as stack:
         jmeter_java_version()
         toolchain.ensure_jmeter()
+        if any(request.is_profiled for _, request in checked):
+            # Now, and not within the time of the first run.
+            toolchain.ensure_profile_reader()
+            toolchain.ensure_flame_graphs()
         check_space(options.reports, 0)
         stack.enter_context(locked(options.reports))
         storage = NightlyStorage(options.s3, options.endpoint_url) if options.s3 else None
@@ -114,7 +118,8 @@ def _checked(run: SuiteRun, suite: Suite, options: argparse.Namespace) -> tuple[
     given = run.options
     where = f"{options.suite.name}: {run.title}"
     try:
-        request = resolve_request(Names(run.plan, run.profile, given.get("target")), options.home, options.build)
+        names = Names(run.plan, run.profile, given.get("target"), is_profiled=run.is_profiled)
+        request = resolve_request(names, options.home, options.build)
         length = {name: given.get(name) for name in ("users", "rate", "ramp", "duration", "loops", "requests")}
         load = resolve_load(parse_load(LoadArguments(**length)), request.plan.load)
         goal = resolve_goal({name: given.get(name) for name in goal_names()}, request.plan.goal)

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from statistics import median
 
 from harness.base import units
+from harness.compare.render import cost_texts
 from harness.metrics.metric import Table, columns_of_runs
 from harness.nightly.gate import NEW_ENVIRONMENT, NO_VALUE, OK, REGRESSED, WARNED
 from harness.nightly.outcome import LoadResult, NightlyResult, Outcome
@@ -31,14 +32,29 @@ def is_due(when: str, verdict: str, before: str | None) -> bool:
 
 
 def nightly_message(result: NightlyResult, link: str) -> Message:
-    """Return the message about a nightly run: its headline, its worst finding, key metrics, time and commit."""
+    """Return the message about a nightly run: its headline, its worst finding, key metrics, time and commit.
+
+    Of a load with profiles, it also says what grew most inside the system, or which runs have profiles.
+    """
     record = result.record
     findings = list(_findings(result))
     worst = findings[0][1] if findings else ""
     more = f" (and {units.plural(len(findings) - 1, 'more finding')})" if len(findings) > 1 else ""
-    load = findings[0][0] if findings else None
-    lines = (f"{worst}{more}", _figures(result, load or result.loads[0]), time_line(result))
+    load = (findings[0][0] if findings else None) or result.loads[0]
+    inside = filter(None, [_inside(result, load)])
+    lines = (f"{worst}{more}", _figures(result, load), *inside, time_line(result))
     return Message(f"{record.title} {record.name}: {headline(result)}", lines, link)
+
+
+def _inside(result: NightlyResult, load: LoadResult) -> str:
+    """Return what grew most inside the system, else which runs of a load have profiles; empty without any."""
+    if load.growth:
+        grown, date = load.growth.causes[0], load.growth.date
+        before, after = cost_texts(grown)
+        return f"grew most since {date}: {grown.kind} {grown.name} of {grown.process}, {before} → {after} per request"
+    profiled = [one for one in result.outcomes if one.load == load.load and one.result and one.result.is_profiled]
+    runs = ", ".join(one.run.run for one in profiled if one.run.run)
+    return f"where the time went: see {runs} in the report" if runs else ""
 
 
 def _findings(result: NightlyResult) -> Iterator[tuple[LoadResult | None, str]]:

@@ -184,9 +184,7 @@ def _load_result(
 
 def _growth(checks: Sequence[Check], before: Sequence[NightlyRuns], now: Sequence[NightlyRuns]) -> Growth | None:
     since = min((check.since for check in checks if check.state == REGRESSED and check.since), default="")
-    profiled = [
-        group for group in before if group.date < since and any(run.profiles or run.databases for run in group.valid)
-    ]
+    profiled = [group for group in before if group.date < since and any(run.is_profiled for run in group.valid)]
     if not profiled:
         return None
     last_date = profiled[-1].date

@@ -29,6 +29,7 @@ from harness.nightly.record import RUNNING, NightlyRecord
 from harness.report.charts.gallery import Picture
 from harness.report.markdown import GOAL_HEADS, goal_rows
 from harness.report.notes import NOTES_BEGIN, NOTES_END
+from harness.report.profiles import profile_links
 from harness.report.tables import cell, one_line, table
 from harness.report.template import filled
 
@@ -67,6 +68,7 @@ def nightly_report(result: NightlyResult, pictures: Mapping[int, Sequence[Pictur
                 "too_few": cell(", ".join(f"{one.label} {one.metric.title}" for one in load.too_few)),
                 "notes": [cell(note) for note in _notes(load.checks)],
                 "growth": _growth(load),
+                "profiles": _profiles(load, result.outcomes),
                 "images": [
                     f"![{cell(picture.alternative)}]({quote(record.name)}/{quote(picture.name)})"
                     for picture in pictures.get(index, ())
@@ -251,6 +253,16 @@ def _growth(load: LoadResult) -> str:
     date = load.growth.date
     grown = cause_table(load.growth.causes, (date, "tonight"))
     return f"What grew inside the system since the nightly run of {date}:\n\n{grown}"
+
+
+def _profiles(load: LoadResult, outcomes: Sequence[Outcome]) -> str:
+    """Return links to the profiles of a load's runs; empty without any."""
+    links = [
+        profile_links(run, f"{outcome.load.plan}/{run}", outcome.result.profiles)
+        for outcome in outcomes
+        if outcome.load == load.load and outcome.result and outcome.result.is_profiled and (run := outcome.run.run)
+    ]
+    return f"Where the time went: {', '.join(links)}." if links else ""
 
 
 def _with_unit(text: str, metric: Metric) -> str:

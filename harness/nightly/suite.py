@@ -26,6 +26,7 @@ _KEYS: Mapping[str, type | tuple[type, ...]] = {
     "slack": _TEXT,
     "repeats": int,
     "env": str,
+    "profile": bool,
     "gate": dict,
     "notify": dict,
     "run": list,
@@ -43,6 +44,7 @@ _RUN_KEYS: Mapping[str, type | tuple[type, ...]] = {
     **dict.fromkeys(_LENGTH, _TEXT),
     "target": str,
     "at_most": _TEXT,
+    "profile": bool,
     "goal": (dict, str),
     "stop": str,
     "thresholds": dict,
@@ -60,7 +62,8 @@ class SuiteRun:
     """One load of a plan, measured `repeats` times.
 
     `options` are those of scripts/run, as text; the plan supplies the others. `at_most_s` limits a load that ends after
-    a number of loops. `thresholds` are ratios by metric that replace the plan's.
+    a number of loops. `thresholds` are ratios by metric that replace the plan's. With `is_profiled` each run has a
+    profile of the system; without it the env profile decides.
     """
 
     plan: str
@@ -69,6 +72,7 @@ class SuiteRun:
     repeats: int
     at_most_s: float | None
     thresholds: Mapping[str, float]
+    is_profiled: bool = False
 
     @property
     def title(self) -> str:
@@ -87,7 +91,7 @@ class SuiteRun:
     def arguments(self) -> tuple[str, ...]:
         """The arguments of scripts/run for this load."""
         named = {"plan": self.plan, "env": self.profile, **self.options}
-        return tuple(f"--{name}={value}" for name, value in named.items())
+        return (*(f"--{name}={value}" for name, value in named.items()), *(["--profile"] if self.is_profiled else []))
 
 
 @dataclass(frozen=True)
@@ -183,6 +187,8 @@ def _runs(
             repeats=_whole(table.get("repeats", suite.get("repeats", 1)), f"{where}: repeats", _REPEATS_MAX),
             at_most_s=None if at_most is None else units.parse_duration_s(str(at_most), f"{where}: at_most"),
             thresholds={**gate_thresholds, **own},
+            # A system that runs elsewhere cannot be profiled: only its own key asks for that, and is refused later.
+            is_profiled=table.get("profile", suite.get("profile", False) and "target" not in table),
         )
 
 

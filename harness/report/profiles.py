@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from urllib.parse import quote
 
 from harness.base import units
@@ -12,6 +13,8 @@ from harness.report.tables import cell, table
 from harness.system.profile import JFR, SAMPLES_LEAST, ProcessProfile
 from harness.system.statements import DatabaseUse, StatementUse
 
+# Of the section with the profiles, in the report of a run.
+ANCHOR = "where-the-time-went"
 # Reading fewer rows without an index is what a database does with small tables.
 _ROWS_LEAST = 100
 _END_CHARACTERS = 60
@@ -248,13 +251,27 @@ def _waits(profile: ProcessProfile) -> str:
     return f"{text}\n\n{table(('waited at', 'in', 'threads'), rows, text_columns=2)}"
 
 
+def profile_links(run: str, folder: str, profiles: Sequence[ProcessProfile]) -> str:
+    """Return links to the profiles in the report of a run and to its flame graphs.
+
+    `folder` is the run's directory from the page of the links, with the report beside it.
+    """
+    report = f"[{cell(run)}]({quote(folder)}.md#{ANCHOR})"
+    graphs = [f"{cell(one.process)} {_graph_links(one, folder)}" for one in profiles if one.flame_graphs]
+    return f"{report} (flame graphs: {'; '.join(graphs)})" if graphs else report
+
+
 def _flame_graphs(profile: ProcessProfile, folder: str) -> str:
+    links = _graph_links(profile, folder)
+    return f"Flame graphs of the window: {links}." if links else ""
+
+
+def _graph_links(profile: ProcessProfile, folder: str) -> str:
     """Return links to the flame graphs; their kind is the last word of their name."""
-    links = [
+    return ", ".join(
         f"[{name.removesuffix('.html').rpartition('-')[2]}]({quote(folder)}/{quote(name)})"
         for name in profile.flame_graphs
-    ]
-    return f"Flame graphs of the window: {', '.join(links)}." if links else ""
+    )
 
 
 def _percent(part: int, whole: int) -> str:

@@ -17,6 +17,7 @@ from harness.metrics.metric import ERRORS, METRICS, THROUGHPUT, Metric
 from harness.metrics.window import Window
 from harness.report.key_figures import by_importance, is_tail
 from harness.report.parts import Part
+from harness.report.profiles import ANCHOR
 from harness.report.verdict import DOUBTFUL, INTERRUPTED, INVALID
 from harness.site.series import ChartData
 from harness.site.template import filled
@@ -25,7 +26,8 @@ from harness.site.template import filled
 _PERCENTILES = ("50", "95", "99")
 # So many warnings are printed in words below the verdict; the report has all of them.
 _WARNINGS_MOST = 3
-_WARNINGS_HEAD = "<h2>Warnings</h2>"
+# Sections that are linked: by the page itself, and by those of nightlies and A/B tests.
+_ANCHORS = {"Warnings": "warnings", "Where the time went": ANCHOR}
 # The colour of a report about several runs, by the first words of its verdict.
 _STATES = {
     "OK": "valid", "VALID": "valid", "IMPROVED": "valid",
@@ -80,8 +82,15 @@ def run_body(report: Markup, result: RunResult | None) -> Markup:
         more=units.plural(len(warnings) - _WARNINGS_MOST, "more warning") if len(warnings) > _WARNINGS_MOST else "",
         tiles=tiles(result),
         chart=Markup(chart[0]) if chart else "",
-        rest=Markup((heading + rest).replace(_WARNINGS_HEAD, '<h2 id="warnings">Warnings</h2>')),
+        rest=Markup(_with_anchors(heading + rest)),
     )
+
+
+def _with_anchors(html: str) -> str:
+    """Return HTML whose sections that others link have anchors."""
+    for title, anchor in _ANCHORS.items():
+        html = html.replace(f"<h2>{title}</h2>", f'<h2 id="{anchor}">{title}</h2>')
+    return html
 
 
 def report_body(report: Markup) -> Markup:

@@ -33,6 +33,7 @@ _CLOUDWATCH = "cloudwatch.csv"
 _COMPARED = "compared.json"
 # The failed requests as HTML: the report links it.
 _FAILURES_PAGE = "failures.html"
+_FLAME_GRAPH = re.compile(r"profile-[^/]+\.html")
 PACKED = ".zst"
 LOG_FOLDER = "system/"
 FORMAT_VERSION = 1
@@ -124,17 +125,19 @@ def is_evidence(name: str) -> bool:
 
 
 def stored_names(there: Iterable[str], exception_logs: Iterable[str]) -> tuple[str, ...]:
-    """Return which files of a run's directory are uploaded: those needed to regenerate the report, and its charts.
+    """Return which files of a run's directory are uploaded: those needed to regenerate the report, and its pictures.
 
-    The others are not needed: JMeter's log, the effective plan, data files, logs that the report does not use.
+    The others are not needed: JMeter's log, the effective plan, data files, recordings, logs that the report does not
+    use.
     """
     others = {RUN_FILE, _CLOUDWATCH, _COMPARED, _FAILURES_PAGE, *(LOG_FOLDER + name for name in exception_logs)}
-    wanted = (name for name in there if is_evidence(name) or name in others or _is_chart(name))
+    wanted = (name for name in there if is_evidence(name) or name in others or _is_picture(name))
     return tuple(sorted(name for name in wanted if _FILE.fullmatch(name)))
 
 
-def _is_chart(name: str) -> bool:
-    return name.endswith(".svg") and "/" not in name
+def _is_picture(name: str) -> bool:
+    """Return whether a file is a chart of the report, or a flame graph, which it links."""
+    return (name.endswith(".svg") and "/" not in name) or _FLAME_GRAPH.fullmatch(name) is not None
 
 
 @dataclass(frozen=True)

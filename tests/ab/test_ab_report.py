@@ -1,6 +1,7 @@
 """The report of a stored A/B test, written again by aggregate.py ab, and what it says of profiled sides."""
 
 import json
+import re
 import shutil
 from dataclasses import asdict
 from pathlib import Path
@@ -124,6 +125,7 @@ def profile_runs(tmp_path: Path, samples: dict[str, int]) -> None:
 @pytest.mark.usefixtures("regressed")
 def test_a_regression_of_profiled_sides_shows_what_grew_inside_the_system(tmp_path):
     assert "What grew" not in page_of(tmp_path)
+    assert "Where the time went" not in page_of(tmp_path)
     profile_runs(tmp_path, {"A": 400, "B": 1_200})
     assert again(tmp_path, "ab-01") == 1
     page = page_of(tmp_path)
@@ -133,6 +135,8 @@ def test_a_regression_of_profiled_sides_shows_what_grew_inside_the_system(tmp_pa
     (cause,) = record_of(tmp_path)["causes"]
     assert (cause["name"], cause["is_bound"]) == ("shop.Cart.sum", False)
     assert "Only one side is profiled" not in page
+    (line,) = (line for line in page.splitlines() if line.startswith("Where the time went in pair 1: "))
+    assert len(re.findall(r"[AB]: \[run-01_\d+\]\(run-01_\d+\.md#where-the-time-went\)", line)) == 2
 
 
 @pytest.mark.usefixtures("regressed")

@@ -19,9 +19,8 @@ from harness.report.goals import GoalResult
 from harness.report.verdict import DOUBTFUL, INTERRUPTED, INVALID, VALID, Verdict
 from harness.run.record import HostRecord
 from harness.sweep.time_left import RunTime
-from harness.system.profile import Collections, MethodUse, ProcessProfile
 from tests.support.factories import closed_load
-from tests.support.nights import ended, entries, entry, load, night
+from tests.support.nights import ended, entries, entry, load, night, profiled
 
 STEADY = (100.0, 101.0, 99.0, 100.0, 102.0, 98.0, 100.0, 101.0)
 
@@ -150,13 +149,6 @@ def test_an_interrupted_nightly_run_says_so_first():
     assert headline(result).startswith("INTERRUPTED, so far INVALID: 1 of 2 runs NOT RUN")
 
 
-def profiled(one, self_count):
-    profile = ProcessProfile(
-        "shop", 100.0, 2_000, (MethodUse("shop.Cart.sum", self_count, 2_000),), 0.0, (), 0, (), Collections(0, 0.0, 0.0)
-    )
-    return replace(one, result=replace(one.result, profiles=(profile,)))
-
-
 def test_a_regression_shows_what_grew_since_the_last_profiled_nightly_run_before_it():
     nights = entries(*STEADY, 130.0, 131.0)
     slow = [profiled(one, 400 if one.series < 261120 else 1_200) for one in nights]
@@ -169,6 +161,20 @@ def test_a_regression_shows_what_grew_since_the_last_profiled_nightly_run_before
     usual = [profiled(one, 1_200) for one in entries(*STEADY, 100.0, 100.0)[-2:]]
     for others in ([*nights[:-1], slow[-1]], [*slow[:-2], *usual]):
         assert "What grew" not in page_of(result_of(night(ended()), *others))
+
+
+def test_the_profiles_of_tonights_runs_are_linked_with_their_flame_graphs():
+    tonight = profiled(entries(100.0)[0], 400)
+    link = "Where the time went: [run-261121_1](tiny/run-261121_1.md#where-the-time-went)"
+    assert f"\n{link}.\n" in page_of(result_of(night(ended()), tonight))
+    (profile,) = tonight.result.profiles
+    names = ("profile-shop-cpu.html", "profile-shop-wall.html")
+    with_graphs = replace(tonight, result=replace(tonight.result, profiles=(replace(profile, flame_graphs=names),)))
+    cpu, wall = (f"tiny/run-261121_1/{name}" for name in names)
+    assert f"\n{link} (flame graphs: shop [cpu]({cpu}), [wall]({wall})).\n" in page_of(
+        result_of(night(ended()), with_graphs)
+    )
+    assert "Where the time went" not in page_of(result_of(night(ended()), *entries(100.0)))
 
 
 def test_the_report_is_reproducible_keeps_notes_and_escapes_text():

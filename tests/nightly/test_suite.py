@@ -64,6 +64,16 @@ def test_the_defaults_are_average_p90_and_errors_of_total_measured_once(tmp_path
     assert (run.profile, run.repeats, run.options, run.title) == ("local", 1, {}, "tiny")
 
 
+def test_a_suite_or_a_load_is_profiled_and_a_system_elsewhere_only_if_its_own_load_says_so(tmp_path):
+    elsewhere = 'target = "http://127.0.0.1:1"\n'
+    loads = ("", "profile = false\n", elsewhere, f"{elsewhere}profile = true\n")
+    for more, expected in (("profile = true\n", [True, False, False, True]), ("", [False, False, False, True])):
+        runs = (f"{RUN}users = {number}\n{keys}" for number, keys in enumerate(loads, start=1))
+        suite = suite_of(tmp_path, more + "".join(runs))
+        assert [run.is_profiled for run in suite.runs] == expected
+        assert ["--profile" in run.arguments for run in suite.runs] == expected
+
+
 def test_loads_that_differ_only_in_duration_are_distinguished_by_it(tmp_path):
     suite = suite_of(tmp_path, f'{RUN}users = 5\nduration = 60\n{RUN}users = 5\nduration = "5m"\n')
     assert [suite.title_of(run) for run in suite.runs] == [
@@ -81,6 +91,8 @@ def test_loads_that_differ_only_in_duration_are_distinguished_by_it(tmp_path):
         (f"buget = 1\n{RUN}", "env/nights.toml: unknown key buget; did you mean budget? there are: budget"),
         (f"{RUN}user = 5", "env/nights.toml [[run]]: unknown key user; did you mean users? there are:"),
         ("[[run]]\nusers = 5", "env/nights.toml [[run]]: plan is missing"),
+        (f'{RUN}profile = "local"', "env/nights.toml [[run]]: profile"),
+        (f"{RUN}users = 5\n{RUN}users = 5\nprofile = true", "env/nights.toml: tiny, 5 users is listed twice"),
         (f"{RUN}users = 0", "env/nights.toml [[run]] tiny: users = 0; give a whole number of at least 1"),
         (f'{RUN}users = [5, "x"]', "env/nights.toml [[run]] tiny: users = 'x'; give a whole number"),
         (f"{RUN}users = []", "env/nights.toml [[run]] tiny: users = []; use one number or several"),

@@ -23,7 +23,7 @@ from tests.support.commands import command
 from tests.support.factories import closed_load
 from tests.support.fake_runs import behave, use_fake_runs, with_delay
 from tests.support.message_servers import PATH, Chat, chat_server
-from tests.support.nights import ended, entries, entry, load, night
+from tests.support.nights import ended, entries, entry, load, night, profiled
 
 SUITE = 'format_version = 1\ntitle = "Nights"\nbudget = "10m"\n{}[[run]]\nplan = "tiny"\nusers = 4\nduration = 2\n'
 NOTIFY = '[notify]\nmattermost = "$CHAT_WEBHOOK"\n'
@@ -173,6 +173,16 @@ def test_the_message_names_what_is_worse_the_key_metrics_and_the_commit():
     assert worse.startswith("REGRESSED: tiny, 2 users: TOTAL average ms: 131 against 100 (+31.00 %, limit ")
     assert re.match(r"tiny, 2 users: throughput \d+\.\d\d req/s, average 131 ms, p90 \d+ ms, errors 0\.00 %", figures)
     assert time.endswith("from 2026-11-21 02:00 UTC; commit 0123456789ab")
+
+
+def test_the_message_says_what_grew_inside_the_system_else_which_runs_have_profiles():
+    slow = [profiled(one, 400 if one.series < 261120 else 1_200) for one in entries(*STEADY, 130.0, 131.0)]
+    *_, inside, _ = nightly_message(nightly_result(night(ended()), slow, ()), "x").lines
+    # 400 and 1,200 times 10 ms, by 10,000 requests.
+    assert inside == "grew most since 2026-11-19: method shop.Cart.sum of shop, 0.4 ms → 1.2 ms per request"
+    usual = [profiled(one, 400) for one in entries(*STEADY, 100.0)]
+    *_, inside, _ = nightly_message(nightly_result(night(ended()), usual, ()), "x").lines
+    assert inside == "where the time went: see run-261121_1 in the report"
 
 
 def test_the_message_gives_the_metrics_of_the_load_with_the_worst_finding_and_counts_the_others():

@@ -154,10 +154,11 @@ def test_the_page_of_a_profiled_run_links_its_flame_graphs_and_no_other_page_of_
     links = (
         "[cpu](run-07_1/profile-shop-cpu.html), [lock](run-07_1/profile-shop-lock.html), [no](run-07_1/failures.html)"
     )
-    run.report.write_text(f"{text}\n\n{links}\n")
+    run.report.write_text(f"{text}\n\n## Where the time went\n\n{links}\n")
     write_site(reports, output, charts)
     html = (output / "tiny" / "run-07_1.html").read_text()
     assert '<p><a href="run-07_1/profile-shop-cpu.html">cpu</a>, lock, no</p>' in html
+    assert '<h2 id="where-the-time-went">Where the time went</h2>' in html
     assert [path.name for path in (output / "tiny" / "run-07_1").iterdir()] == ["profile-shop-cpu.html"]
 
 

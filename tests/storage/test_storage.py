@@ -89,12 +89,13 @@ def test_only_the_sources_of_the_report_are_uploaded():
         "failures.jsonl", "failures.html", "jmeter.log", "effective.jmx",
         "system/killbill.log", "system/other.log", "system/statements-mariadb.tsv", "system/waits-mariadb.tsv",
         "system/own-metrics-killbill.jsonl", "system/profile-killbill.jfr", "data/cards.csv", "data/x.svg",
-        "system/snapshots-mariadb.jsonl",
+        "system/snapshots-mariadb.jsonl", "profile-killbill-cpu.html", "notes.html",
     ]  # fmt: skip
     assert stored_names(there, ("killbill.log",)) == (
-        "cloudwatch.csv", "compared.json", "failures.html", "failures.jsonl", "heap.csv", "run.json", "samples.jtl",
-        "system/killbill.log", "system/own-metrics-killbill.jsonl", "system/snapshots-mariadb.jsonl",
-        "system/statements-mariadb.tsv", "system/waits-mariadb.tsv", "telemetry.csv", "throughput.svg",
+        "cloudwatch.csv", "compared.json", "failures.html", "failures.jsonl", "heap.csv",
+        "profile-killbill-cpu.html", "run.json", "samples.jtl", "system/killbill.log",
+        "system/own-metrics-killbill.jsonl", "system/snapshots-mariadb.jsonl", "system/statements-mariadb.tsv",
+        "system/waits-mariadb.tsv", "telemetry.csv", "throughput.svg",
     )  # fmt: skip
 
 

@@ -9,6 +9,7 @@ from harness.history.catalogue import Entry
 from harness.nightly.record import ENDED, FINISHED, FORMAT_VERSION, Load, LoadRun, NightlyRecord
 from harness.plan.thresholds import Thresholds
 from harness.report.verdict import VALID, Verdict
+from harness.system.profile import Collections, MethodUse, ProcessProfile
 from tests.support.factories import closed_load, record
 from tests.support.results import label_result, run_result
 
@@ -56,3 +57,11 @@ def entry(date: str = "261121", number: int = 1, average_ms: float = 100.0, **ch
 def entries(*average_ms: float) -> list[Entry]:
     """Return a run for each of the nightly runs up to 2026-11-21, with that average."""
     return [entry(f"2611{22 - len(average_ms) + place:02d}", 1, value) for place, value in enumerate(average_ms)]
+
+
+def profiled(one: Entry, self_count: int) -> Entry:
+    """Return a run with a profile: in so many of its 2,000 samples one method ran itself."""
+    methods = (MethodUse("shop.Cart.sum", self_count, 2_000),)
+    profile = ProcessProfile("shop", 100.0, 2_000, methods, 0.0, (), 0, (), Collections(0, 0.0, 0.0))
+    assert one.result
+    return replace(one, result=replace(one.result, profiles=(profile,)))
