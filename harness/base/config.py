@@ -84,8 +84,8 @@ def check_keys(table: Mapping[str, Any], known: Mapping[str, type | tuple[type, 
             there = f"{did_you_mean(key, known)}there are: {', '.join(sorted(known))}"
             raise UsageError(f"{where}: unknown key {key}", there)
         expected = known[key]
-        if not isinstance(value, expected) or (isinstance(value, bool) and expected is not bool):
-            kinds = expected if isinstance(expected, tuple) else (expected,)
+        kinds = expected if isinstance(expected, tuple) else (expected,)
+        if not isinstance(value, kinds) or (isinstance(value, bool) and bool not in kinds):
             raise UsageError(f"{where}: {key} = {value!r}", f"give a {' or '.join(kind.__name__ for kind in kinds)}")
 
 

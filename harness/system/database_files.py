@@ -57,8 +57,8 @@ IntervalOf = Callable[[int, int], StatementInterval]
 class DatabaseReader:
     """Asks databases before, during and after a load, which lasts from entering to leaving it.
 
-    A thread per database takes snapshots every `period_s` seconds or less often. `unknown` has (database, why its
-    statements are not known). Problems never end a run. `environment` is for child processes.
+    A thread per database that has a command for them takes snapshots every `period_s` seconds or less often. `unknown`
+    has (database, why its statements are not known). Problems never end a run. `environment` is for child processes.
     """
 
     def __init__(
@@ -83,9 +83,10 @@ class DatabaseReader:
             for path, argv, is_difference in self._tables(process, commands):
                 if is_difference:
                     self._ask(process, commands, argv, _before(path))
-        known = [one for one in self._databases.items() if one[0] not in dict(self.unknown)]
         self._threads = [
-            threading.Thread(target=self._watch, args=one, name=f"snapshots of {one[0]}", daemon=True) for one in known
+            threading.Thread(target=self._watch, args=one, name=f"snapshots of {one[0]}", daemon=True)
+            for one in self._databases.items()
+            if one[1].snapshot and one[0] not in dict(self.unknown)
         ]
         for thread in self._threads:
             thread.start()
@@ -172,7 +173,7 @@ class DatabaseReader:
         asked_ms, printed = time.time_ns() // 1_000_000, self._folder / f".{snapshots_name(process)}.printed"
         tables, took_ms = {}, 0
         try:
-            for name, argv in ((STATEMENTS, commands.snapshot or commands.read), (WAITS, commands.waits)):
+            for name, argv in ((STATEMENTS, commands.snapshot), (WAITS, commands.waits)):
                 why = self._why_not(process, commands, argv, printed, _DEADLINE_S) if argv else ""
                 if why:
                     return problem_line(asked_ms, why), True

@@ -181,15 +181,18 @@ def _process(table: Table, where: str) -> ProcessSpec:
 
 
 def _statements(table: Table, where: str) -> StatementCommands:
-    commands = dict.fromkeys(("reset", "read", "snapshot", "waits"), list)
-    check_keys(table, {"name": str, "when": str, **commands}, where)
+    keys = {"name": str, "when": str, "reset": list, "read": list, "waits": list, "snapshot": (list, bool)}
+    check_keys(table, keys, where)
+    reset, read = _words(table, "reset", where), _words(table, "read", where, required=True)
+    # Without `reset` the table is read twice anyway; after one, nobody knows whether to read it changes something.
+    snapshot = table.get("snapshot", not reset)
     return StatementCommands(
-        _words(table, "reset", where),
-        _words(table, "read", where, required=True),
+        reset,
+        read,
         name=_log_name(table.get("name", ""), f"{where}: name"),
         when=table.get("when", ""),
         waits=_words(table, "waits", where),
-        snapshot=_words(table, "snapshot", where),
+        snapshot=(read if snapshot else ()) if isinstance(snapshot, bool) else _words(table, "snapshot", where),
     )
 
 

@@ -36,4 +36,4 @@ def statement_commands(url: str, password: str = "") -> StatementCommands:
         "PGAPPNAME": "load-test",
         **({"PGPASSWORD": password} if password else {}),
     }
-    return StatementCommands((), read, environment)
+    return StatementCommands((), read, environment, snapshot=read)

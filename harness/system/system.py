@@ -69,9 +69,9 @@ class StatementCommands:
     """The commands that make a database forget its statements, and print them, with further environment variables.
 
     Without `reset` a run prints them before and after the load, and takes the difference; so it does with `waits`, the
-    command that prints what threads of the database waited for. `snapshot` prints the statements during the load;
-    without it `read` does. `name` is that of a database inside a process; "" for a process that is the database. There
-    are none where `when` does not apply.
+    command that prints what threads of the database waited for. `snapshot` prints the statements during the load; ()
+    for no snapshots. `name` is that of a database inside a process; "" for a process that is the database. There are
+    none where `when` does not apply.
     """
 
     reset: tuple[str, ...]

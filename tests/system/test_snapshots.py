@@ -4,9 +4,12 @@ import json
 import sys
 import time
 
+import pytest
+
 from harness.metrics.timeline import SecondSeries
 from harness.report.profiles import database_text
 from harness.system.database_files import DatabaseReader, databases
+from harness.system.manifest import load_manifest
 from harness.system.snapshots import STATEMENTS, WAITS, SnapshotLines, ends_within, problem_line, read_snapshots
 from harness.system.statements import DatabaseWait, StatementInterval, StatementUse
 from harness.system.system import StatementCommands
@@ -141,18 +144,41 @@ def test_requests_are_those_that_ended_in_the_interval_and_a_part_of_those_of_a_
     assert series.ended_between(20_000, 30_000) == 0
 
 
-def test_snapshots_are_taken_during_the_load_by_their_own_command_or_that_of_the_end(tmp_path):
+def test_snapshots_are_taken_during_the_load_by_their_own_command(tmp_path):
     table = "print('statement\\tcount\\ttotal_ms\\nA\\t1\\t2')"
     read, look = ((sys.executable, "-S", "-c", code) for code in (table, table.replace("A", "B")))
-    commands = {"one": StatementCommands((), read), "two": StatementCommands(read, read, snapshot=look)}
+    commands = {"none": StatementCommands(read, read), "till": StatementCommands(read, read, snapshot=look)}
+    path = tmp_path / "snapshots-till.jsonl"
     with DatabaseReader(commands, tmp_path, {}, period_s=0.01) as reader:
-        wait_for(lambda: all((tmp_path / f"snapshots-{name}.jsonl").is_file() for name in commands), 10)
+        wait_for(path.is_file, 10)
     assert reader.unknown == []
-    texts = {}
-    for name in commands:
-        with (tmp_path / f"snapshots-{name}.jsonl").open() as lines:
-            first = next(read_snapshots(lines))
-        texts[name] = [*first.tables[STATEMENTS]]
-        assert time.time() * 1000 - 20_000 < first.asked_ms <= first.answered_ms
-    assert texts == {"one": ["A"], "two": ["B"]}
-    assert {path.name.partition("-")[0] for path in tmp_path.iterdir()} == {"snapshots", "statements"}
+    first = next(read_snapshots(path.read_text().splitlines()))
+    assert [*first.tables[STATEMENTS]] == ["B"]
+    assert time.time() * 1000 - 20_000 < first.asked_ms <= first.answered_ms
+    assert sorted(one.name for one in tmp_path.iterdir()) == [path.name, "statements-none.tsv", "statements-till.tsv"]
+
+
+@pytest.mark.parametrize(
+    ("keys", "snapshot"),
+    [
+        ({"read": ["print"]}, ("print",)),  # read before and after the load anyway
+        ({"read": ["print"], "reset": ["forget"]}, ()),  # to read it may end what the database sums up
+        ({"read": ["print"], "reset": ["forget"], "snapshot": True}, ("print",)),
+        ({"read": ["print"], "snapshot": False}, ()),
+        ({"read": ["print"], "snapshot": ["look"]}, ("look",)),
+    ],
+)
+def test_a_manifest_says_how_snapshots_are_taken(tmp_path, keys, snapshot):
+    values = "\n".join(f"{key} = {json.dumps(value)}" for key, value in keys.items())
+    (tmp_path / "system.toml").write_text(f"""format_version = 1
+title = "Till"
+target = "http://127.0.0.1:1"
+[[process]]
+name = "till"
+command = ["run"]
+[process.statements]
+{values}
+""")
+    (process,) = load_manifest(tmp_path).processes
+    assert process.statements
+    assert process.statements.snapshot == snapshot
