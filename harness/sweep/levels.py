@@ -26,6 +26,7 @@ from harness.sweep.record import SweepRecord, level_text
 from harness.system.heap import HeapUse
 from harness.system.profile import ProcessProfile
 from harness.system.recording import RecordedUse
+from harness.system.statements import DatabaseUse
 
 
 @dataclass(frozen=True)
@@ -107,6 +108,7 @@ class LevelRun:
     setting: str = ""
     heap_uses: tuple[HeapUse, ...] = ()
     recorded: tuple[RecordedUse, ...] = ()
+    databases: tuple[DatabaseUse, ...] = ()
 
     @property
     def doubtful_reasons(self) -> tuple[str, ...]:
@@ -261,6 +263,7 @@ def level_run(result: RunResult) -> LevelRun:
         profiles=result.profiles,
         heap_uses=result.heap_uses,
         recorded=result.recorded,
+        databases=result.databases,
     )
 
 

@@ -1,4 +1,4 @@
-"""Builds the table of where the time went inside of the system, per level of a sweep."""
+"""Builds the tables of where the time went inside of the system, per level of a sweep."""
 
 from __future__ import annotations
 
@@ -42,6 +42,25 @@ def _rows(level: Level) -> Iterator[list[str]]:
             f"{profile.wait_ms / MS_PER_S / profile.length_s:.2f}",
             units.percent_text(profile.collections.pause_ms / MS_PER_S / profile.length_s, 2),
         ]
+
+
+def statement_table(levels: Sequence[Level]) -> str:
+    """Return the table of databases, one row per level and database; an empty text without any.
+
+    Of repeats it shows the first counted run. What is per request is empty for statements of a whole load.
+    """
+    rows = []
+    for level in levels:
+        run = next((run for run in level.counted if run.databases), None)
+        for used in run.databases if run else ():
+            most = used.statements[0] if used.statements else None
+            times = (used.count, used.total_ms, most.total_ms if most else 0.0)
+            requests = used.interval.request_count if used.interval else 0
+            cells = [f"{value / requests:.2f}" if requests else "" for value in times]
+            rows.append([cell(level.value), cell(used.process), cell(most.statement) if most else "none", *cells])
+    text_heads = (level_head(levels), "database", "statement that took most time")
+    heads = (*text_heads, "statements per request", "ms per request", "its ms per request")
+    return table(heads, rows, text_columns=3) if rows else ""
 
 
 def _methods(profile: ProcessProfile) -> str:

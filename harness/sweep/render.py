@@ -22,7 +22,7 @@ from harness.sweep.cloudwatch import cloud_level_tables, cloud_title
 from harness.sweep.labels import transactions_of
 from harness.sweep.levels import Figures, Level, LevelRun, Sweep, level_head, levels_of
 from harness.sweep.processes import growth_note, growth_section, heap_table, process_table, recorded_table
-from harness.sweep.profiles import profile_table
+from harness.sweep.profiles import profile_table, statement_table
 from harness.sweep.record import CAPACITY
 from harness.sweep.terminal import goal_text
 from harness.sweep.text import answer_text, counted_text, differing, findings, levels_text, users_text, warnings_of
@@ -100,7 +100,7 @@ def sweep_report(
         heap_table=heap_table(sweep.levels),
         recorded_table=recorded_table(sweep.levels),
         heap_images=[image(one, page.folder) for one in page.pictures if one.name.startswith(_JVM_CHARTS)],
-        profile_table=profile_table(sweep.levels),
+        profile_tables=[*filter(None, [profile_table(sweep.levels), statement_table(sweep.levels)])],
         cloud_tables=cloud_level_tables(sweep.levels),
         cloud_title=cloud_title(sweep.levels),
         growth=growth_section(sweep),

@@ -142,6 +142,11 @@ BAD = [
         "nightly.toml: tiny, 4 users: plans/tiny.jmx: the goal: no sampler or Transaction Controller has the label Pya",
     ),
     ("duration = 2", 'target = "http://10.0.0.5:1"', "nightly.toml: tiny, 4 users: TARGET=http://10.0.0.5:1"),
+    (
+        "duration = 2",
+        'duration = 2\ntarget = "http://127.0.0.1:1"\nprofile = true',
+        "nightly.toml: tiny, 4 users: PROFILE and TARGET exclude each other",
+    ),
     ("duration", "duratoin", "env/nightly.toml [[run]]: unknown key duratoin; did you mean duration?"),
 ]
 

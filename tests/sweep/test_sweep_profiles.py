@@ -5,9 +5,10 @@ from dataclasses import replace
 from harness.report.verdict import VALID, Verdict
 from harness.sweep.analysis import analyse
 from harness.sweep.levels import Figures, LevelRun, Sweep, levels_of
-from harness.sweep.profiles import profile_table
+from harness.sweep.profiles import profile_table, statement_table
 from harness.sweep.render import Page, sweep_report
 from harness.system.profile import Collections, LockWait, MethodUse, ProcessProfile
+from harness.system.statements import DatabaseUse, StatementInterval, StatementUse
 from tests.support.sweeps import BROKEN
 
 FINE = Verdict(VALID, (), (), ())
@@ -31,6 +32,22 @@ def test_each_level_has_its_top_methods_lock_and_pauses():
     sweep = Sweep("tiny/sweep-07", levels)
     text = sweep_report(sweep, analyse(levels, None), Page((), "", "printed", "make"), {})
     assert f"## Where the time went\n\n{profile_table(levels)}\n\nIn the measurement window of each run. Their" in text
+
+
+def test_each_level_has_its_statements_and_their_time_per_request():
+    use = StatementUse("SELECT * FROM payments", 300, 900.0, None, None, None, None)
+    used = DatabaseUse("till", 1_000, 1_500.0, (use,), interval=StatementInterval(5.0, 25.0, 200))
+    level = replace(run("run-07_2"), databases=(used,))
+    whole = replace(run("run-07_1"), databases=(replace(used, interval=None),))
+    levels = levels_of([(1, whole), (8, level)])
+    assert statement_table(levels).splitlines()[2:] == [
+        "| 1 | till | SELECT \\* FROM payments |  |  |  |",
+        "| 8 | till | SELECT \\* FROM payments | 5.00 | 7.50 | 4.50 |",
+    ]
+    sweep = Sweep("tiny/sweep-07", levels)
+    text = sweep_report(sweep, analyse(levels, None), Page((), "", "printed", "make"), {})
+    assert f"## Where the time went\n\n{statement_table(levels)}\n\nIn the measurement window of each run." in text
+    assert statement_table(levels_of([(1, run("run-07_1"))])) == ""
 
 
 def test_levels_without_a_counted_profile_have_no_table():

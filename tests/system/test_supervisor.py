@@ -91,8 +91,8 @@ def test_recordings_and_logs_with_exceptions_are_those_of_the_started_processes(
         assert system.exception_logs == ("web.log", "catalina.log")
         # A database inside the process has a name of its own.
         port = system.target_url.rstrip("/").rpartition(":")[2]
-        assert {name: one.read for name, one in system.statement_commands.items()} == {
-            "store": ("print-statements", port)
+        assert {name: (one.read, one.snapshot) for name, one in system.statement_commands.items()} == {
+            "store": (("print-statements", port),) * 2
         }
 
 
