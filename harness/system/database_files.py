@@ -148,7 +148,8 @@ class DatabaseReader:
             return f"no answer within {deadline_s:g} s"
         finally:
             child.stop(process_of, deadline_s=1.0)
-        return f"code {code}: {child.tail_of(printed).rpartition(chr(10))[2]}" if code else ""
+        last = child.tail_of(printed).rpartition("\n")[2] if code else ""
+        return f"code {code}: {last}" if code else ""
 
     def _watch(self, process: str, commands: StatementCommands) -> None:
         """Append snapshots of a database to its file until the load is over."""

@@ -7,7 +7,7 @@ table the rows whose numbers are not those of the line before. A text is written
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -39,17 +39,18 @@ class SnapshotLines:
 
     def line(self, asked_ms: int, took_ms: int, tables: Mapping[str, Iterable[str]]) -> str:
         """Return the line of a snapshot from the lines that commands printed; ValueError when these are no table."""
-        made = {name: self._table(name, rows_of(lines)) for name, lines in tables.items()}
+        # All is read before anything is remembered as written.
+        read = {name: _summed(rows_of(lines)) for name, lines in tables.items()}
+        made = {name: self._table(name, *table) for name, table in read.items()}
         return _text({"asked_ms": asked_ms, "took_ms": took_ms, **made})
 
-    def _table(self, name: str, rows: list[Row]) -> dict[str, Any]:
-        columns = tuple(column for column in rows[0] if column != STATEMENT) if rows else self._columns.get(name, ())
-        is_other = columns != self._columns.get(name)
+    def _table(self, name: str, columns: tuple[str, ...], rows: Mapping[str, _Values]) -> dict[str, Any]:
+        is_other = bool(rows) and columns != self._columns.get(name)
         if is_other:
             self._columns[name], self._values[name] = columns, {}
-        numbers, before = self._numbers.setdefault(name, {}), self._values[name]
+        numbers, before = self._numbers.setdefault(name, {}), self._values.get(name, {})
         changed = []
-        for statement, values in _summed(rows, columns).items():
+        for statement, values in rows.items():
             if before.get(statement) != values:
                 changed.append([numbers.get(statement, statement), *values])
                 numbers.setdefault(statement, len(numbers))
@@ -66,14 +67,15 @@ def _text(data: Mapping[str, Any]) -> str:
     return json.dumps(data, ensure_ascii=False, separators=(",", ":")) + "\n"
 
 
-def _summed(rows: Iterable[Row], columns: tuple[str, ...]) -> dict[str, _Values]:
-    """Return the numbers of each text in the order of the columns; rows whose shortened texts are the same are one."""
+def _summed(rows: Sequence[Row]) -> tuple[tuple[str, ...], dict[str, _Values]]:
+    """Return the columns, and the numbers of each text in their order; rows with the same, shortened text are one."""
+    columns = tuple(column for column in rows[0] if column != STATEMENT) if rows else ()
     found: dict[str, _Values] = {}
     for row in rows:
         values = tuple(_number(row[column]) for column in columns)
         other = found.get(row[STATEMENT])
         found[row[STATEMENT]] = tuple(map(_joined, columns, other, values)) if other else values
-    return found
+    return columns, found
 
 
 def _joined(column: str, one: _Value, other: _Value) -> _Value:
