@@ -51,6 +51,9 @@ _READY_KEYS: dict[str, type | tuple[type, ...]] = {
     "contains": str,
     "deadline_s": _NUMBER,
 }
+_STATEMENTS_KEYS: dict[str, type | tuple[type, ...]] = {
+    "name": str, "when": str, "reset": list, "read": list, "snapshot": (list, bool), "waits": list,
+}  # fmt: skip
 _METRIC_UNITS = ("", "s", "ms", "bytes")
 _FACT_KEYS = {"value": str, "command": list, "when": str}
 
@@ -181,8 +184,7 @@ def _process(table: Table, where: str) -> ProcessSpec:
 
 
 def _statements(table: Table, where: str) -> StatementCommands:
-    keys = {"name": str, "when": str, "reset": list, "read": list, "waits": list, "snapshot": (list, bool)}
-    check_keys(table, keys, where)
+    check_keys(table, _STATEMENTS_KEYS, where)
     reset, read = _words(table, "reset", where), _words(table, "read", where, required=True)
     # Without `reset` the table is read twice anyway; after one, nobody knows whether to read it changes something.
     snapshot = table.get("snapshot", not reset)

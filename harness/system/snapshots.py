@@ -143,11 +143,10 @@ def ends_within(snapshots: Iterable[Snapshot], window_ms: tuple[int, int]) -> tu
 
 def with_shares(rows: Iterable[Row], whole: Mapping[str, Row], column: str) -> list[Row]:
     """Return rows with a column that snapshots lack: its share of the executions in the whole load."""
-    found = []
+    found: list[Row] = []
     for row in rows:
         of_load = whole.get(row[STATEMENT], {})
         sum_of_load, load_count = _number(of_load.get(column, "")), _number(of_load.get(_COUNT, ""))
-        is_known = sum_of_load is not None and load_count
-        part = sum_of_load / load_count * int(row[_COUNT]) if is_known else None
+        part = None if sum_of_load is None or not load_count else sum_of_load / load_count * int(row[_COUNT])
         found.append({**row, column: "NULL" if part is None else units.number_text(round(part, 3))})
     return found
