@@ -24,6 +24,7 @@ from harness.base.errors import EXIT_INVALID, EXIT_OK, EXIT_REGRESSED, StartErro
 from harness.base.guardian import Guardian
 from harness.base.log import stderr_log
 from harness.base.once import lock
+from harness.base.records import to_plain
 from harness.base.units import parse_whole_number, percent_text
 from harness.jtl.inputs import resolve
 from harness.metrics.metric import AVERAGE, compared_metrics, metric_of
@@ -150,7 +151,7 @@ def _time(repeat: int) -> Iterator[Aim]:
         _log(f"counting {file.path.name}")
         summary = summary_of_jtls(resolve([str(file.path)]), Counting(window=STEADY_WINDOW, with_batches=True))
         for run in ("run-01_1", "run-01_2"):
-            (folder / f"{run}.json").write_text(json.dumps(replace(summary, source=run).to_json()), encoding="utf-8")
+            (folder / f"{run}.json").write_text(json.dumps(to_plain(replace(summary, source=run))), encoding="utf-8")
         command = [sys.executable, str(toolchain.ROOT / "aggregate.py"), "compare", "run-01_1.json", "run-01_2.json"]
         walls_s = []
         with Guardian() as guardian:

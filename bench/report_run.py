@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 
 from bench.generate import USERS
+from harness.base.records import to_plain
 from harness.jtl.sample import SAMPLES_NAME
 from harness.plan.goal import Goal
 from harness.plan.load import CLOSED, LoadRecord
@@ -21,7 +22,7 @@ def run_directory(jtl: Path, folder: Path) -> Path:
     path = folder / _PLAN / NAME
     path.mkdir(parents=True)
     (path / SAMPLES_NAME).symlink_to(jtl)
-    (path / "run.json").write_text(json.dumps(_record().to_json()), encoding="utf-8")
+    (path / "run.json").write_text(json.dumps(to_plain(_record())), encoding="utf-8")
     return path
 
 

@@ -7,11 +7,11 @@ import re
 from contextlib import AbstractContextManager
 from pathlib import Path
 
-from harness.ab.record import FORMAT_VERSION, RUNNING, AbRecord
+from harness.ab.record import RUNNING, AbRecord
 from harness.base.errors import UsageError
 from harness.base.folder_lock import alone_in
 from harness.base.writable import writing_into
-from harness.run.directory import RunDirectory, read_json, reserve_folder
+from harness.run.directory import RunDirectory, load_record, reserve_folder
 from harness.run.recorded import RecordedFolder, find_recorded, recorded_in
 
 _NAME = re.compile(r"ab-(\d+)")
@@ -39,7 +39,7 @@ class AbFiles(SeriesFiles):
 
     def read(self) -> AbRecord:
         """Return the record; UsageError when it is invalid."""
-        return AbRecord.from_json(read_json(self.record, FORMAT_VERSION, "an A/B test"), str(self.record))
+        return load_record(AbRecord, self.record)
 
 
 def reserve_ab(reports: Path, plan: str) -> AbFiles:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any
 
 from harness.ab.pairs import Pair, problem_of, series_of
@@ -12,6 +12,7 @@ from harness.ab.record import ENDED, FINISHED, WARM_UP, A, AbRecord, AbRun, B
 from harness.ab.rule import BETTER, LOOKS, PAIRS_LEAST, PAIRS_MOST, judge, verdict_of, worst_of
 from harness.base import units
 from harness.base.errors import EXIT_INTERRUPTED, EXIT_INVALID, EXIT_OK, EXIT_REGRESSED
+from harness.base.records import to_plain
 from harness.compare.causes import Cause, causes
 from harness.compare.outcome import CANNOT_TELL, IMPROVED, INVALID, OK, REGRESSED, MetricComparison
 from harness.compare.result import RunResult
@@ -59,20 +60,19 @@ class Outcome:
         is_bad = self.verdict == REGRESSED or (sure and self.verdict == CANNOT_TELL)
         return EXIT_REGRESSED if is_bad else EXIT_OK
 
-    def to_json(self) -> dict[str, Any]:
+    def to_plain(self) -> dict[str, Any]:
         """Return the record as plain data, with the results."""
         pairs = [
             {"number": pair.number, "a": _name(pair.a), "b": _name(pair.b), "problem": pair.problem}
             for pair in self.pairs
         ]
-        metrics = [{**vars(metric), "metric": metric.metric.id} for metric in self.metrics]
         return {
-            **self.record.to_json(),
+            **to_plain(self.record),
             "verdict": self.verdict,
             "headline": headline(self),
             "pairs": pairs,
-            "metrics": metrics,
-            "causes": [asdict(cause) for cause in self.causes],
+            "metrics": to_plain(self.metrics),
+            "causes": to_plain(self.causes),
         }
 
 

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass
-from typing import Any
+from dataclasses import dataclass
+from typing import ClassVar
 
-from harness.base.records import read
 from harness.plan.load import LoadRecord
 from harness.plan.thresholds import Thresholds
 from harness.sweep.time_left import RunTime, run_times
@@ -90,6 +88,10 @@ class AbRecord:
     git_changed: bool | None
     stop_reason: str = ""
     undelivered: tuple[str, ...] = ()
+    what: ClassVar = "an A/B test"
+    version: ClassVar = FORMAT_VERSION
+    # What the file contains beside the record: a function of it and of the runs.
+    not_read: ClassVar = ("verdict", "headline", "pairs", "metrics", "causes")
 
     @property
     def id(self) -> str:
@@ -124,19 +126,6 @@ class AbRecord:
     def side(self, name: str) -> Side:
         """Return the side A or B."""
         return self.a if name == A else self.b
-
-    def to_json(self) -> dict[str, Any]:
-        """Return plain data."""
-        return {**asdict(self), "thresholds": self.thresholds.to_json()}
-
-    @classmethod
-    def from_json(cls, data: Mapping[str, Any], where: str) -> AbRecord:
-        """Return the record in a file; UsageError when it is invalid. The file's results are computed again."""
-        return read(cls, {key: data[key] for key in data if key not in RESULTS}, where, "an A/B test")
-
-
-# What the file contains beside the record: a function of it and of the runs.
-RESULTS = ("verdict", "headline", "pairs", "metrics", "causes")
 
 
 def order_of(pair: int) -> tuple[str, str]:

@@ -1,4 +1,4 @@
-"""Builds dataclasses from plain data such as parsed JSON; the fields' types say what the data must look like."""
+"""Builds dataclasses from plain data such as parsed JSON, and makes plain data of them; the fields' types say how."""
 
 from __future__ import annotations
 
@@ -7,14 +7,23 @@ import enum
 import sys
 import types
 import typing
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import cache
-from typing import Any, TypeVar
+from typing import Any, ClassVar, Protocol, TypeVar
 
 from harness.base.config import did_you_mean
 from harness.base.errors import UsageError
 
+
+class Record(Protocol):
+    """A dataclass that is the content of a file: `what` is what that contains, such as a run; `version` its format."""
+
+    what: ClassVar[str]
+    version: ClassVar[int]
+
+
 T = TypeVar("T")
+R = TypeVar("R", bound=Record)
 _Builder = Callable[[Any, str], Any]
 
 _SHOWN_MOST = 60
@@ -32,23 +41,66 @@ _NAMES: Mapping[type, str] = {
 }  # fmt: skip
 
 
-def read(kind: type[T], data: object, where: str, what: str) -> T:
-    """Return the dataclass that plain data describe; UsageError says that the file `where` is not `what`, and why."""
+def read_record(kind: type[R], data: object, where: str) -> R:
+    """Return the record that plain data describe; UsageError says why the file `where` does not contain one."""
     try:
         return build(kind, data)
     except ValueError as error:
-        raise UsageError(f"{where}: not {what} ({error})", "use the harness that wrote it") from None
+        raise UsageError(f"{where}: not the JSON of {kind.what} ({error})", "use the harness that wrote it") from None
 
 
 def build(kind: type[T], data: object, where: str = "") -> T:
     """Return the dataclass that plain data describe; ValueError names the first key that is wrong.
 
     `where` is the path of the data in their file. A key may be missing where its field has a default; no key may be
-    unknown, but for a class with `reads_part`. A class with `from_plain(data, where)` builds itself.
+    unknown, but for those in the class attribute `not_read`, and for a class with `reads_part`. A class with
+    `from_plain(data, where)` builds itself.
     """
     hint: Any = kind
     built: T = _builder(hint)(data, where)
     return built
+
+
+def to_plain(value: Any) -> Any:
+    """Return plain data, from which `build` makes the value again; keys are in the order of the fields.
+
+    The class attribute `optional` names the fields that are left out when they are empty. A class with `to_plain` makes
+    its data itself, of `fields_to_plain` for example.
+    """
+    kind = type(value)
+    if kind in _PLAIN:
+        return value
+    if hasattr(kind, "to_plain"):
+        return value.to_plain()
+    if dataclasses.is_dataclass(kind):
+        return fields_to_plain(value)
+    if isinstance(value, Mapping):
+        return {key: to_plain(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):  # most values are in lists of plain ones
+        return value if _PLAIN.keys() >= set(map(type, value)) else [to_plain(item) for item in value]
+    return value.value if isinstance(value, enum.Enum) else value
+
+
+def fields_to_plain(record: Any) -> dict[str, Any]:
+    """Return the fields of a dataclass as plain data, also of one with `to_plain`."""
+    kind: Any = type(record)
+    names, spread, optional = _written(kind)
+    data: dict[str, Any] = {}
+    for name in names:
+        value = getattr(record, name)
+        if type(value) not in _PLAIN:
+            value = to_plain(value)
+        if name == spread:
+            data.update(value)
+        elif value or name not in optional:
+            data[name] = value
+    return data
+
+
+@cache
+def _written(kind: type) -> tuple[tuple[str, ...], str, tuple[str, ...]]:
+    names = tuple(field.name for field in dataclasses.fields(kind))
+    return names, getattr(kind, "spread", ""), getattr(kind, "optional", ())
 
 
 @cache
@@ -155,14 +207,6 @@ def _mapping(inner: _Builder) -> _Builder:
     return build_mapping
 
 
-def spread_out(record: Any) -> dict[str, Any]:
-    """Return a dataclass as plain data in which the entries of its `spread` field replace that field."""
-    data: dict[str, Any] = {}
-    for name, value in vars(record).items():
-        data.update(value if name == record.spread else {name: value})
-    return data
-
-
 def _object(kind: type) -> _Builder:
     """Return the builder of a dataclass.
 
@@ -172,6 +216,7 @@ def _object(kind: type) -> _Builder:
     hints = types_of(kind)
     fields = {field.name: _builder(hints[field.name]) for field in dataclasses.fields(kind)}
     reads_part = getattr(kind, "reads_part", False)
+    not_read: Collection[str] = getattr(kind, "not_read", ())
     spread: str = getattr(kind, "spread", "")
     spread_keys: frozenset[str] = getattr(kind, "spread_keys", frozenset())
     required = [
@@ -188,7 +233,7 @@ def _object(kind: type) -> _Builder:
             entries = {key: value[key] for key in value if key in spread_keys}
             value = {spread: entries, **{key: item for key, item in value.items() if key not in entries}}
         for key in () if reads_part else value:
-            if key not in fields:
+            if key not in fields and key not in not_read:
                 near = did_you_mean(_shown(key), fields).rstrip()
                 raise ValueError(f"{prefix}{_shown(key)} is unknown{near and f'; {near}'}")
         for key in required:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import json
 import os
 import shlex
 import shutil
@@ -40,6 +39,7 @@ from harness.plan.plan import thresholds_of
 from harness.plan.thresholds import Thresholds
 from harness.report.charts.distribution import overlaid_chart
 from harness.report.charts.gallery import Picture
+from harness.report.export import json_text
 from harness.report.pages import write_page
 from harness.run.directory import write_whole
 from harness.run.names import in_plan
@@ -241,7 +241,7 @@ def _picture(base: Sequence[Found], new: Sequence[Found], output: Path) -> Pictu
 
 
 def _write(compared: Compared, options: argparse.Namespace, output: Path | None, picture: Picture | None) -> None:
-    data = json.dumps(rendered.to_json(compared), indent=1, ensure_ascii=False) + "\n"
+    data = json_text(rendered.to_json(compared))
     if output is None:
         if hasattr(sys.stdout, "reconfigure"):
             sys.stdout.reconfigure(encoding="utf-8", newline="\n")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 from harness.metrics.metric import Metric
 from harness.report import stored_comparisons
@@ -69,11 +68,6 @@ class LabelComparison:
         """Return the comparison of a metric; None when there is none."""
         return next((one for one in self.metrics if one.metric == metric), None)
 
-    def to_json(self) -> dict[str, Any]:
-        """Return plain data; a metric is written as its id."""
-        metrics = [{**vars(one), "metric": one.metric.id} for one in self.metrics]
-        return {**vars(self), "metrics": metrics}
-
 
 @dataclass(frozen=True)
 class Comparison:
@@ -89,8 +83,3 @@ class Comparison:
     only_new: tuple[str, ...]
     caveats: tuple[str, ...]
     further_runs: int | None
-
-    def to_json(self) -> dict[str, Any]:
-        """Return plain data."""
-        total = self.total.to_json() if self.total else None
-        return {**vars(self), "total": total, "labels": [label.to_json() for label in self.labels]}

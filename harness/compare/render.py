@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import quote
 
 from harness.base import units
+from harness.base.records import to_plain
 from harness.compare.causes import Cause
 from harness.compare.outcome import (
     CANNOT_TELL,
@@ -162,15 +163,15 @@ def to_json(compared: Compared) -> dict[str, Any]:
     return {
         "format_version": FORMAT_VERSION,
         "command": compared.command,
-        **compared.comparison.to_json(),
-        "settings": [asdict(setting) for setting in compared.settings],
-        "thresholds": compared.thresholds.to_json(),
+        **to_plain(compared.comparison),
+        "settings": to_plain(compared.settings),
+        "thresholds": to_plain(compared.thresholds),
         "sources": [
             {"name": side.name, "kind": side.kind, "remarks": list(side.remarks)}
             for side in (*compared.base, *compared.new)
         ],
         "remarks": list(compared.remarks),
-        "causes": [asdict(cause) for cause in compared.causes],
+        "causes": to_plain(compared.causes),
     }
 
 

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from harness.base.errors import UsageError
+from harness.base.records import read_record
 from harness.compare.markdown_report import is_generated, metric_tables, own_table, parse_report
 from harness.compare.result import JTL, RunResult
 from harness.jtl.inputs import Input, resolve
@@ -76,7 +77,7 @@ def _summary_of(directory: RunDirectory) -> RunSummary | None:
     """Return the summary of a run; None when only its Markdown report exists."""
     if directory.summary_json.is_file():
         return _summary(directory.summary_json, read_object(directory.summary_json), directory)
-    data = directory.read_run()
+    data = read_object(directory.run_json) if directory.run_json.is_file() else None
     if data is not None and data.get("state") == RUNNING and _is_written_to(directory.path):
         raise UsageError(
             f"{_short(directory.path)}: this run is still in progress, or was killed just now", "wait until it ends"
@@ -95,7 +96,7 @@ def _summary(path: Path, data: dict[str, Any], directory: RunDirectory | None = 
     """Return the summary in a JSON file; without batches, recompute it from the samples if they exist."""
     version = data.get("format_version")
     if version == FORMAT_VERSION:
-        return RunSummary.from_json(data, _short(path))
+        return read_record(RunSummary, data, _short(path))
     if isinstance(version, int) and version > FORMAT_VERSION:
         raise UsageError(
             f"{_short(path)}: written by a newer version of this harness (format {version}, this one reads "
@@ -110,7 +111,7 @@ def _summary(path: Path, data: dict[str, Any], directory: RunDirectory | None = 
         data = _with_batches_unknown(data)
     except (KeyError, TypeError):
         raise UsageError(f"{_short(path)}: not the JSON of a run", "render it again: ./aggregate.py report") from None
-    return RunSummary.from_json(data, _short(path))
+    return read_record(RunSummary, data, _short(path))
 
 
 def _with_batches_unknown(data: dict[str, Any]) -> dict[str, Any]:

@@ -32,12 +32,12 @@ _Columns = Sequence[tuple[str, type]]
 
 def record_of(directory: RunDirectory) -> RunRecord:
     """Return the record of a run with samples; UsageError without either of them."""
-    data = directory.read_run()
-    if data is None:
+    run = directory.read_run()
+    if run is None:
         raise UsageError(f"{directory.path}: has no run.json", "name a run, such as killbill-stripe/run-01_1")
     if not directory.all_samples:
         raise UsageError(f"{directory.samples}: is missing", "pull the run with all its files")
-    return RunRecord.from_json(data, str(directory.run_json))
+    return run
 
 
 def read_seconds(directory: RunDirectory, once_labels: Sequence[str]) -> SortedSeconds:

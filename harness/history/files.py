@@ -91,8 +91,7 @@ def _result_of(directory: RunDirectory) -> RunResult:
 
 def _record_of(directory: RunDirectory) -> RunRecord | None:
     try:
-        data = directory.read_run()
-        return RunRecord.from_json(data, _id(directory)) if data else None
+        return directory.read_run()
     except HarnessError:
         return None  # the problem with its JSON is reported instead
 

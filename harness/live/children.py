@@ -10,9 +10,9 @@ from typing import Protocol
 from harness.base.errors import HarnessError
 from harness.base.paths import shown
 from harness.jtl.sample import Sample
-from harness.report.summary import FORMAT_VERSION, RunSummary
+from harness.report.summary import RunSummary
 from harness.run.child import ChildRun
-from harness.run.directory import RunDirectory, read_json
+from harness.run.directory import RunDirectory, load_record
 from harness.run.progress import JtlTail
 from harness.run.record import RunRecord
 from harness.run.result import read_end
@@ -74,7 +74,7 @@ class ChildFollower:
             display.finish()
         path = self._directory.summary_json
         try:
-            summary = RunSummary.from_json(read_json(path, FORMAT_VERSION), str(path))
+            summary = load_record(RunSummary, path)
         except (HarnessError, OSError):
             return  # it left no report
         for display in self._displays:
@@ -109,10 +109,9 @@ class ChildFollower:
             return None
         plan, _, name = end.run.partition("/")
         directory = RunDirectory(run.folders["reports"] / plan / name)
-        data = directory.read_run()
-        if data is None:
+        record = directory.read_run()
+        if record is None:
             return None
-        record = RunRecord.from_json(data, str(directory.run_json))
         self._directory, self._tail = directory, JtlTail(directory.samples, is_whole=True)
         for display in self._displays:
             display.show(directory, record, self._hidden)

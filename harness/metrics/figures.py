@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from typing import Any
 
-from harness.base.records import build
+from harness.base.records import build, fields_to_plain
 from harness.base.units import MS_PER_S
 from harness.metrics import metric
 from harness.metrics.batches import Batches
@@ -48,10 +48,6 @@ class LabelCounts:
         if other.first_ms is not None:
             self.first_ms = other.first_ms if self.first_ms is None else min(self.first_ms, other.first_ms)
             self.last_ms = max(self.last_ms, other.last_ms)
-
-    def to_json(self) -> dict[str, Any]:
-        """Return plain data, the histogram as one line of text."""
-        return {**vars(self), "histogram": self.histogram.to_text()}
 
 
 def plus(total: int | None, value: int | None) -> int | None:
@@ -135,11 +131,6 @@ class LabelFigures:
         """The p90, which every summary has."""
         return self.percentiles_ms["90"]
 
-    def to_json(self) -> dict[str, Any]:
-        """Return plain data: the metrics for readers, and the counts from which they can be recomputed."""
-        batches = asdict(self.batches) if self.batches else None
-        return {**vars(self), "counts": self.counts.to_json(), "batches": batches}
-
 
 def _per_s(amount: int | None, passed_ms: int) -> float | None:
     return None if amount is None or passed_ms <= 0 else amount * MS_PER_S / passed_ms
@@ -185,14 +176,18 @@ class Group:
         """The labels that TOTAL includes."""
         return _counted(self.labels, self.counts_transactions)
 
-    def to_json(self) -> dict[str, Any]:
-        """Return plain data; the counts of TOTAL are those of the labels."""
-        total = {key: value for key, value in self.total.to_json().items() if key != "counts"}
-        return {**vars(self), "labels": [label.to_json() for label in self.labels], "total": total}
+    def to_plain(self) -> dict[str, Any]:
+        """Return plain data: the metrics for readers, and the counts, of which they can be recomputed.
+
+        The counts of TOTAL are those of the labels.
+        """
+        data = fields_to_plain(self)
+        del data["total"]["counts"]
+        return data
 
     @classmethod
     def from_plain(cls, data: object, where: str) -> Group:
-        """Return the group that `to_json` wrote; its metrics are recomputed from the counts."""
+        """Return the group that `to_plain` wrote; its metrics are recomputed from the counts."""
         stored = build(_StoredGroup, data, where)
         if not all(label.counts.histogram.counts for label in stored.labels):
             raise ValueError(f"{where} has a label without samples")

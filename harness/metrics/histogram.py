@@ -32,14 +32,14 @@ class Histogram:
 
     @classmethod
     def from_plain(cls, text: object, where: str) -> Histogram:
-        """Return the histogram that `to_text` wrote; ValueError, starting with `where`, for another text."""
+        """Return the histogram that `to_plain` wrote; ValueError, starting with `where`, for another text."""
         try:
             pairs = (pair.split(":") for pair in str(text).split())
             return cls({int(value): int(count) for value, count in pairs})
         except ValueError:
             raise ValueError(f"{where} is not a histogram") from None
 
-    def to_text(self) -> str:
+    def to_plain(self) -> str:
         """Return `elapsed_ms:count` pairs in rising order, separated by spaces: one line in a JSON file."""
         return " ".join(f"{value_ms}:{self.counts[value_ms]}" for value_ms in sorted(self.counts))
 

@@ -66,6 +66,10 @@ class Metric:
         """What the JSON of comparisons, histories and nightly runs calls it: 90, average, throughput, errors."""
         return self.percentile or self.name
 
+    def to_plain(self) -> str:
+        """Return its id: what is written of it."""
+        return self.id
+
     @property
     def is_time(self) -> bool:
         """Whether it is a response time."""

@@ -116,7 +116,7 @@ class Silences:
         self._pairs |= other._pairs
         self._long += [one._replace(thread=(first_file + one.thread[0], one.thread[1])) for one in other._long]
 
-    def to_json(self) -> dict[str, Any]:
+    def to_plain(self) -> dict[str, Any]:
         """Return plain data, from which `from_plain` makes the same silences."""
         return {
             "with_transactions": self.with_transactions,
@@ -128,7 +128,7 @@ class Silences:
 
     @classmethod
     def from_plain(cls, data: object, where: str) -> Silences:
-        """Return the silences that `to_json` wrote; ValueError for other data."""
+        """Return the silences that `to_plain` wrote; ValueError for other data."""
         stored = build(_Stored, data, where)
         if len(stored.silence_ms) != len(stored.count) or min((*stored.silence_ms, *stored.count), default=1) < 1:
             raise ValueError(f"{where} contains a length without a count")

@@ -148,7 +148,7 @@ def to_bytes(tally: SampleTally, silences: Silences | None) -> bytes:
         "requests": _series(tally.requests),
         "transactions": _series(tally.transactions),
         "dropped": vars(tally.dropped),
-        "silences": silences and silences.to_json(),
+        "silences": silences and silences.to_plain(),
     }
     text = json.dumps(data, separators=(",", ":")).encode()
     assert text.startswith(TALLY_SIGN)

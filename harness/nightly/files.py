@@ -12,8 +12,8 @@ from harness.base.config import did_you_mean
 from harness.base.errors import UsageError
 from harness.base.folder_lock import alone_in
 from harness.base.writable import writing_into
-from harness.nightly.record import FORMAT_VERSION, RUNNING, NightlyRecord
-from harness.run.directory import RunDirectory, read_json, reserve_folder
+from harness.nightly.record import RUNNING, NightlyRecord
+from harness.run.directory import RunDirectory, load_record, reserve_folder
 from harness.run.recorded import RecordedFolder, recorded_in
 
 _NAME = re.compile(r"(\d{4})-(\d\d)-(\d\d)(?:-(\d+))?")
@@ -51,7 +51,7 @@ class NightlyFiles(RecordedFolder):
 
     def read(self) -> NightlyRecord:
         """Return the record; UsageError when it is invalid."""
-        return NightlyRecord.from_json(read_json(self.record, FORMAT_VERSION, "a nightly run"), str(self.record))
+        return load_record(NightlyRecord, self.record)
 
 
 def reserve_nightly(reports: Path, date: str) -> NightlyFiles:

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass
-from typing import Any
+from dataclasses import dataclass
+from typing import ClassVar
 
 from harness.base.git import Commits
-from harness.base.records import read
 from harness.plan.load import LoadRecord
 from harness.plan.thresholds import Thresholds
 from harness.sweep.time_left import RunTime, run_times
@@ -84,6 +82,8 @@ class NightlyRecord:
     git_changed: bool | None
     commits: Commits | None
     undelivered: tuple[str, ...] = ()
+    what: ClassVar = "a nightly run"
+    version: ClassVar = FORMAT_VERSION
 
     @property
     def waiting(self) -> tuple[int, ...]:
@@ -112,16 +112,6 @@ class NightlyRecord:
     def log_name(self, index: int) -> str:
         """Return the file name of a run's output."""
         return f"{index + 1:02d}-{self.load_of(self.runs[index]).plan}.log"
-
-    def to_json(self) -> dict[str, Any]:
-        """Return plain data, keys in the order of the fields."""
-        loads = [{**asdict(load), "thresholds": load.thresholds.to_json()} for load in self.loads]
-        return {**asdict(self), "loads": loads}
-
-    @classmethod
-    def from_json(cls, data: Mapping[str, Any], where: str) -> NightlyRecord:
-        """Return the record that `to_json` wrote; UsageError when it is invalid."""
-        return read(cls, data, where, "the record of a nightly run")
 
 
 def order_of(loads: tuple[Load, ...]) -> tuple[LoadRun, ...]:

@@ -42,8 +42,8 @@ class NightlyStorage:
 
     def push(self, directory: RunDirectory) -> None:
         """Upload a finished run."""
-        data = directory.read_run()
-        if data is None or data["state"] != FINISHED:
+        run = directory.read_run()
+        if run is None or run.state != FINISHED:
             return
         try:
             s3.push(directory, self._storage, log)

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from harness.base.errors import UsageError
-from harness.overload.record import FORMAT_VERSION, RUNNING, OverloadRecord
-from harness.run.directory import OVERLOAD_NAME, next_series, read_json, reserve_folder
+from harness.overload.record import RUNNING, OverloadRecord
+from harness.run.directory import OVERLOAD_NAME, load_record, next_series, reserve_folder
 from harness.run.recorded import PlanFolder, find_recorded, recorded_in
 
 
@@ -16,7 +16,7 @@ class OverloadFiles(PlanFolder):
 
     def read(self) -> OverloadRecord:
         """Return the record. UsageError for an invalid one."""
-        return OverloadRecord.from_json(read_json(self.record, FORMAT_VERSION, "an overload test"), str(self.record))
+        return load_record(OverloadRecord, self.record)
 
 
 def reserve_overload(reports: Path, plan: str) -> OverloadFiles:

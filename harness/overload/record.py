@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
-from typing import Any
+from dataclasses import dataclass
+from typing import ClassVar
 
 from harness.base.errors import EXIT_INTERRUPTED, EXIT_INVALID, EXIT_OK
-from harness.base.records import read
 from harness.overload.result import VariantResult
 from harness.overload.variants import variant_names
 
@@ -56,6 +55,8 @@ class OverloadRecord:
     under_way: VariantRun | None
     broken_off: tuple[VariantRun, ...]
     git_commit: str | None
+    what: ClassVar = "an overload test"
+    version: ClassVar = FORMAT_VERSION
 
     def __post_init__(self) -> None:
         """Raise ValueError for a run's name that leads to another folder."""
@@ -99,12 +100,3 @@ class OverloadRecord:
         if self.state != FINISHED:
             return EXIT_INTERRUPTED
         return EXIT_INVALID if any(run.result is None for run in self.runs) else EXIT_OK
-
-    def to_json(self) -> dict[str, Any]:
-        """Return the record as JSON data, keys in the order of the fields."""
-        return asdict(self)
-
-    @classmethod
-    def from_json(cls, data: Mapping[str, Any], where: str) -> OverloadRecord:
-        """Return the record from its JSON data. UsageError for missing or unknown keys."""
-        return read(cls, data, where, "an overload test's record")

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
 from harness.base import units
 from harness.base.errors import UsageError
-from harness.base.records import build
+from harness.base.records import build, fields_to_plain
 from harness.metrics.metric import AVERAGE, ERRORS, THROUGHPUT, Metric, all_metrics, goal_metrics, metric_of
 
 EACH_AVERAGE = "each_average_ms"
@@ -165,7 +165,7 @@ class Goal:
 
     @classmethod
     def from_plain(cls, data: object, where: str) -> Goal:
-        """Return the goal that `to_json` wrote; ValueError names the key that is wrong."""
+        """Return the goal that `to_plain` wrote; ValueError names the key that is wrong."""
         plain = dict(data) if isinstance(data, Mapping) else data
         rules: tuple[GoalRule, ...] = ()
         is_default = False
@@ -181,8 +181,8 @@ class Goal:
             raise ValueError(f"{where}: {error}") from None
         return goal._marked() if is_default else goal
 
-    def to_json(self) -> dict[str, Any]:
+    def to_plain(self) -> dict[str, Any]:
         """Return plain data: every key, None where there is no limit."""
-        limits: dict[str, Any] = {key: self.limits.get(key) for key in limit_keys()}
-        rules = [asdict(rule) for rule in self.rules]
-        return {**limits, "rules": rules, "has_default_errors": self.has_default_errors}
+        data = fields_to_plain(self)
+        limits = data.pop("limits")
+        return {**{key: limits.get(key) for key in limit_keys()}, **data}

@@ -48,7 +48,7 @@ class Thresholds:
 
     @classmethod
     def from_plain(cls, data: object, where: str) -> Thresholds:
-        """Return the thresholds that `to_json` wrote; ValueError names the key that is wrong."""
+        """Return the thresholds that `to_plain` wrote; ValueError names the key that is wrong."""
         kind: Any = Mapping[str, float]
         values: Mapping[str, float] = build(kind, data, where)
         try:
@@ -56,7 +56,7 @@ class Thresholds:
         except TypeError as error:
             raise ValueError(f"{where}: {error}") from None
 
-    def to_json(self) -> dict[str, float]:
+    def to_plain(self) -> dict[str, float]:
         """Return plain data: the ratios by their names, and alpha."""
         return {**self.ratios, _ALPHA: self.alpha}
 

@@ -24,8 +24,8 @@ from harness.report.charts.files import write_pictures
 from harness.report.charts.gallery import Picture
 from harness.report.files import summary_of_run
 from harness.report.pages import write_page
-from harness.report.summary import FORMAT_VERSION, RunSummary
-from harness.run.directory import RUN_NAME, RunDirectory, json_text, read_json, write_whole
+from harness.report.summary import RunSummary
+from harness.run.directory import RUN_NAME, RunDirectory, json_text, load_record, write_whole
 from harness.run.names import find_paths
 from harness.site.files import write_report_page
 from harness.sweep.charts import FILE_NAME as CHART_NAME
@@ -53,8 +53,7 @@ def read_long_run(name: str, reports: Path) -> RunSummary:
         raise UsageError(f"--long {name}: is not one run", "give a run such as folio-checkin/run-03_1")
     directory = RunDirectory(paths[0])
     if directory.summary_json.is_file():
-        data = read_json(directory.summary_json, FORMAT_VERSION, "a run")
-        return RunSummary.from_json(data, str(directory.summary_json))
+        return load_record(RunSummary, directory.summary_json)
     return summary_of_run(directory)
 
 
@@ -63,7 +62,7 @@ def infrastructure_of(found: FoundSweep) -> Infrastructure | None:
     path = _infrastructure_path(found)
     if not path.is_file():
         return None
-    return Infrastructure.from_json(read_json(path, INFRASTRUCTURE_VERSION, "an infrastructure"), str(path))
+    return load_record(Infrastructure, path)
 
 
 def read_infrastructure_once(found: FoundSweep, log: Log) -> Infrastructure | None:
@@ -89,7 +88,7 @@ def read_infrastructure_once(found: FoundSweep, log: Log) -> Infrastructure | No
         return infrastructure  # not stored: the next page reads it again
     path = _infrastructure_path(found)
     path.parent.mkdir(exist_ok=True)
-    write_whole(path, json_text(infrastructure.to_json()))
+    write_whole(path, json_text(infrastructure))
     return infrastructure
 
 

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass
-from typing import Any
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import ClassVar
 
-from harness.base.records import read
 from harness.cloudwatch.infrastructure import ResourceFacts
 from harness.cloudwatch.queries import Resource
 from harness.cloudwatch.sources import resource_title
@@ -23,15 +22,8 @@ class Infrastructure:
     format_version: int
     read_at: str
     resources: tuple[ResourceFacts, ...]
-
-    def to_json(self) -> dict[str, Any]:
-        """Return plain data."""
-        return asdict(self)
-
-    @classmethod
-    def from_json(cls, data: Mapping[str, Any], where: str) -> Infrastructure:
-        """Return what `to_json` wrote; UsageError for anything else."""
-        return read(cls, data, where, "the infrastructure of a sweep")
+    what: ClassVar = "an infrastructure"
+    version: ClassVar = FORMAT_VERSION
 
     @property
     def facts(self) -> dict[tuple[str, str], str]:

@@ -17,12 +17,11 @@ from harness.metrics.throttle import Throttle
 from harness.report.charts.cloudwatch import cloud_warnings
 from harness.report.files import observed_cloudwatch, summary_of_run, write_summary
 from harness.report.growth import growth_values, with_cloud
-from harness.report.summary import FORMAT_VERSION as SUMMARY_VERSION
 from harness.report.summary import RunSummary
 from harness.report.tables import one_line
 from harness.report.throttle_evidence import throttle_values
 from harness.report.warnings import RunWarning, WarningCode
-from harness.run.directory import RunDirectory, read_json, write_whole
+from harness.run.directory import RunDirectory, load_record, write_whole
 from harness.run.record import RunRecord
 
 
@@ -101,14 +100,14 @@ def metrics_after(name: str, spec: CloudWatchSpec, directories: Iterable[RunDire
 def _summary(directory: RunDirectory) -> RunSummary:
     """Return the summary of the run's report; it is computed again if none of this version exists."""
     if directory.summary_json.is_file():
-        return RunSummary.from_json(read_json(directory.summary_json, SUMMARY_VERSION), str(directory.summary_json))
+        return load_record(RunSummary, directory.summary_json)
     return summary_of_run(directory)
 
 
 def _remember(directory: RunDirectory, run: RunRecord, spec: CloudWatchSpec) -> RunRecord:
     record = replace(run, cloudwatch=spec)
     if directory.run_json.is_file():
-        directory.write_run(record.to_json())
+        directory.write_run(record)
     return record
 
 

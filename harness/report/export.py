@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import asdict
 from typing import Any
 
+from harness.base.records import to_plain
 from harness.metrics.figures import LabelFigures
 from harness.report.columns import Column
 from harness.report.selection import View
@@ -67,20 +67,20 @@ def json_object(view: View, percentiles: Sequence[str]) -> dict[str, Any]:
     return {
         "format_version": summary.format_version,
         "source": view.source,
-        "verdict": asdict(summary.verdict),
-        "window": asdict(summary.window),
+        "verdict": to_plain(summary.verdict),
+        "window": to_plain(summary.window),
         "groups": [_group(group, percentiles) for group in view.groups],
         "whole": _group(view.whole, percentiles) if view.whole else None,
         "remarks": list(view.remarks),
-        "caveats": [asdict(warning) for warning in summary.caveats],
+        "caveats": to_plain(summary.caveats),
         "dropped_count": summary.dropped_count,
         "dropped_first": [list(dropped) for dropped in summary.dropped_first],
     }
 
 
 def json_text(data: Any) -> str:
-    """Return indented JSON."""
-    return json.dumps(data, indent=1, ensure_ascii=False) + "\n"
+    """Return plain data and dataclasses as indented JSON."""
+    return json.dumps(to_plain(data), indent=1, ensure_ascii=False) + "\n"
 
 
 def _group(group: Shown, percentiles: Sequence[str]) -> dict[str, Any]:

@@ -26,12 +26,11 @@ from harness.report.markdown import report
 from harness.report.pages import write_page
 from harness.report.slowest import explained, slowest_samples
 from harness.report.stored_comparisons import FORMAT_VERSION as COMPARED_VERSION
-from harness.report.stored_comparisons import ComparedRun, from_json, to_json
+from harness.report.stored_comparisons import ComparedRun, ComparedRuns
 from harness.report.summarise import SummaryOptions, origin_of, summarise, window_of, window_span_ms
-from harness.report.summary import FORMAT_VERSION as SUMMARY_VERSION
 from harness.report.summary import Observed, RunSummary
 from harness.run.counted import CountedRun, count_run, jtls_of
-from harness.run.directory import RunDirectory, json_text, read_json, write_whole
+from harness.run.directory import RunDirectory, json_text, load_record, write_whole
 from harness.run.exchanges import Exchange, parse_exchanges
 from harness.run.record import RunRecord
 from harness.run.telemetry import read_telemetry
@@ -57,7 +56,7 @@ def summary_of_run(directory: RunDirectory, counted: CountedRun | None = None) -
     counted = counted or count_run(directory)
     if counted is None:
         if directory.summary_json.is_file():
-            return RunSummary.from_json(read_json(directory.summary_json, SUMMARY_VERSION), str(directory.summary_json))
+            return load_record(RunSummary, directory.summary_json)
         raise UsageError(f"{directory.path}: not a run: no run.json, and no JSON beside it", "name a run's folder")
     run, tally, inputs = counted.run, counted.tally, counted.inputs
     window = window_of(tally, STEADY_WINDOW, run)
@@ -84,7 +83,7 @@ def summary_of_run(directory: RunDirectory, counted: CountedRun | None = None) -
 def _compared(directory: RunDirectory) -> tuple[ComparedRun, ...]:
     """Return what the run was compared with when it ended; empty without anything."""
     path = directory.compared
-    return from_json(read_json(path, COMPARED_VERSION), str(path)) if path.is_file() else ()
+    return load_record(ComparedRuns, path).compared if path.is_file() else ()
 
 
 def stored_exchanges(directory: RunDirectory) -> tuple[Exchange, ...]:
@@ -245,7 +244,7 @@ def write_summary(directory: RunDirectory, summary: RunSummary) -> None:
 
     The notes block of an existing report is preserved; its charts that no longer have data are deleted.
     """
-    write_whole(directory.summary_json, json_text(summary.to_json()))
+    write_whole(directory.summary_json, json_text(summary))
     if exchanges := stored_exchanges(directory):
         write_whole(directory.failures_page, failures_page(summary, exchanges))
     charts = gallery(summary)
@@ -258,7 +257,7 @@ def add_comparisons(directory: RunDirectory, summary: RunSummary, compared: tupl
     """Store what a run was compared with at its end, write its report again and return its summary."""
     if not compared:
         return summary
-    write_whole(directory.compared, json_text(to_json(compared)))
+    write_whole(directory.compared, json_text(ComparedRuns(COMPARED_VERSION, compared)))
     summary = replace(summary, compared=compared)
     write_summary(directory, summary)
     return summary

@@ -52,10 +52,8 @@ def run_of(inputs: Sequence[Input]) -> RunRecord | None:
         return None
     from harness.run.directory import RunDirectory  # imported late: most JTLs belong to no run
 
-    directory = RunDirectory(folder)
     with suppress(UsageError):
-        data = directory.read_run()
-        return RunRecord.from_json(data, str(directory.run_json)) if data else None
+        return RunDirectory(folder).read_run()
     return None
 
 

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, replace
-from typing import Any
+from dataclasses import dataclass, replace
 
 from harness.base import units
 from harness.metrics.figures import LOAD, Group
@@ -56,14 +55,6 @@ class LoadFigures:
         """How far the load was from the curve that its stages ask for; empty without one."""
         curve = self.curve or self.request_curve
         return curve.text() if curve else ""
-
-    def to_json(self) -> dict[str, Any]:
-        """Return plain data."""
-        law = asdict(self.littles_law) if self.littles_law else None
-        group, whole = (one.to_json() if one else None for one in (self.group, self.whole))
-        users, requests = (asdict(curve) if curve else None for curve in (self.curve, self.request_curve))
-        parts = {"group": group, "whole": whole, "littles_law": law, "curve": users, "request_curve": requests}
-        return {**vars(self), **parts}
 
 
 def load_figures(

@@ -9,6 +9,7 @@ from typing import TypeVar
 
 from harness.base import units
 from harness.base.errors import UsageError
+from harness.base.records import to_plain
 from harness.plan.plan import SET_BY_THE_RUN
 from harness.run.record import FINISHED, GeneratorRecord, RunRecord
 from harness.run.telemetry import process_at
@@ -90,7 +91,7 @@ def _alike(run: RunRecord) -> dict[str, str]:
     found = {"plan": run.plan, "profile": run.profile, "target": run.target or _NONE}
     load = {name: value for name, value in asdict(run.load).items() if name not in _ITS_PART}
     found |= {f"{name} of the load": _text(value) for name, value in load.items()}
-    goal = {**run.goal.to_json(), "rules": "; ".join(rule.text for rule in run.goal.rules) or _NONE}
+    goal = {**to_plain(run.goal), "rules": "; ".join(rule.text for rule in run.goal.rules) or _NONE}
     found |= {f"{name} of the goal": _text(value) for name, value in goal.items()}
     found |= {f"version of {name}": version for name, version in run.versions.items()}
     found["commit of the harness"] = run.git_commit or _NONE

@@ -71,7 +71,7 @@ def _merged_runs(
         arguments = [text if not Path(text).is_absolute() else "/".join(Path(text).parts[-2:]) for text in given]
         command = f"./aggregate.py report --merge {' '.join(arguments)}"
         run_id = f"{directory.name}-{uuid4().hex[:8]}"
-        directory.write_run(merged_record(parts, directory.name, command, run_id).to_json())
+        directory.write_run(merged_record(parts, directory.name, command, run_id))
         return directory, write_report(directory)
 
 
@@ -91,10 +91,10 @@ def _merged_jtls(named: Sequence[tuple[str, Path]], into: Path | None) -> tuple[
 
 def _record(path: Path) -> RunRecord:
     directory = RunDirectory(path)
-    data = directory.read_run()
-    if data is None:
+    run = directory.read_run()
+    if run is None:
         raise UsageError(f"{path}: not a run: there is no run.json", "name the folder of a run, or its JTL")
-    return RunRecord.from_json(data, str(directory.run_json))
+    return run
 
 
 def _samples(path: Path) -> Path:

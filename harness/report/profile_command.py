@@ -19,8 +19,8 @@ from harness.report.own_metrics import own_metrics_text
 from harness.report.profiles import database_text, profile_text, request_count
 from harness.report.slices import differences, differences_text, seconds_of
 from harness.report.slowest import slowest_table
-from harness.report.summary import FORMAT_VERSION, RunSummary
-from harness.run.directory import RunDirectory, read_json
+from harness.report.summary import RunSummary
+from harness.run.directory import RunDirectory, load_record
 from harness.run.names import find_run
 from harness.system.profile import read_events
 
@@ -64,11 +64,7 @@ def run(options: argparse.Namespace) -> int:
 def _summary(directory: RunDirectory) -> RunSummary:
     """Return the summary as stored; without one, it is made of the samples."""
     path = directory.summary_json
-    return (
-        RunSummary.from_json(read_json(path, FORMAT_VERSION), str(path))
-        if path.is_file()
-        else summary_of_run(directory)
-    )
+    return load_record(RunSummary, path) if path.is_file() else summary_of_run(directory)
 
 
 def _why(summary: RunSummary) -> str:

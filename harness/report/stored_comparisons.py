@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass
-from typing import Any
-
-from harness.base.records import read
+from dataclasses import dataclass
+from typing import ClassVar
 
 FORMAT_VERSION = 1
 # The verdicts of comparisons; an OK that improved is BETTER.
@@ -68,18 +65,10 @@ class ComparedRun:
 
 
 @dataclass(frozen=True)
-class _Stored:
+class ComparedRuns:
     """The content of compared.json."""
 
     format_version: int
     compared: tuple[ComparedRun, ...]
-
-
-def to_json(compared: tuple[ComparedRun, ...]) -> dict[str, Any]:
-    """Return the content of compared.json as plain data."""
-    return asdict(_Stored(FORMAT_VERSION, compared))
-
-
-def from_json(data: Mapping[str, Any], where: str) -> tuple[ComparedRun, ...]:
-    """Return the comparisons that `to_json` wrote; UsageError for anything else."""
-    return read(_Stored, data, where, "what a run was compared with").compared
+    what: ClassVar = "the comparisons of a run"
+    version: ClassVar = FORMAT_VERSION

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass, replace
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar
 
-from harness.base.records import read, spread_out
 from harness.base.units import ms_text
 from harness.metrics.coordinated_omission import CorrectedTimes
 from harness.metrics.figures import CodeCount, ErrorKind, Group
@@ -169,25 +167,9 @@ class RunSummary:
     loads: tuple[LoadFigures, ...] = ()
     stored_failures: tuple[StoredFailures, ...] = ()
     compared: tuple[ComparedRun, ...] = ()
+    what: ClassVar = "a summary"
+    version: ClassVar = FORMAT_VERSION
 
     def group(self, name: str) -> Group | None:
         """The group of that name; None when it has no samples."""
         return next((group for group in self.groups if group.name == name), None)
-
-    def to_json(self) -> dict[str, Any]:
-        """Return the summary as plain data, keys in the order of the fields."""
-        plain = asdict(replace(self, groups=(), whole=None, timeline=None, generators=(), loads=()))
-        plain["run"] = self.run.to_json() if self.run else None
-        return {
-            **plain,
-            "timeline": spread_out(self.timeline) if self.timeline else None,
-            "generators": [spread_out(generator) for generator in self.generators],
-            "groups": [group.to_json() for group in self.groups],
-            "whole": self.whole.to_json() if self.whole else None,
-            "loads": [load.to_json() for load in self.loads],
-        }
-
-    @classmethod
-    def from_json(cls, data: Mapping[str, Any], where: str = "") -> RunSummary:
-        """Return the summary that `to_json` wrote; UsageError for anything else. `where` names the file in errors."""
-        return read(cls, data, where or str(data.get("source")), "the JSON of a summary")

@@ -30,10 +30,9 @@ class CountedRun:
 
 def count_run(directory: RunDirectory) -> CountedRun | None:
     """Return the counts of a run; None without run.json, and when only its JSON remains of its samples."""
-    data = directory.read_run()
-    if data is None or (not directory.samples.is_file() and directory.summary_json.is_file()):
+    run = directory.read_run()
+    if run is None or (not directory.samples.is_file() and directory.summary_json.is_file()):
         return None
-    run = RunRecord.from_json(data, str(directory.run_json))
     jtls = jtls_of(directory, run)
     groups = tuple(load.thread_names for load in run.load.loads or ())
     scope = Scope(run.once_labels, thread_groups=groups, then_window=True)

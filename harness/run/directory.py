@@ -10,15 +10,18 @@ import shutil
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from harness.base.errors import InvalidRunError, UsageError
 from harness.base.packed import packed_path
+from harness.base.records import Record, read_record, to_plain
 from harness.base.strict_json import parse_object
 from harness.base.units import BYTES_PER_MB
 from harness.base.writable import TODO, writing_into
 from harness.jtl.sample import SAMPLES_NAME, samples_number
-from harness.run.record import FORMAT_VERSION as RUN_VERSION
+from harness.run.record import RunRecord
+
+R = TypeVar("R", bound=Record)
 
 RUN_NAME = re.compile(r"run-(\d+)_(\d+)")
 SWEEP_NAME = re.compile(r"sweep-(\d+)")
@@ -155,13 +158,13 @@ class RunDirectory:
         """Whether a file with its metrics exists."""
         return self.run_json.is_file() or self.summary_json.is_file()
 
-    def write_run(self, facts: Mapping[str, Any]) -> None:
+    def write_run(self, run: RunRecord) -> None:
         """Write run.json; a reader sees the old or the new file, never a part of it."""
-        write_whole(self.run_json, json_text(facts))
+        write_whole(self.run_json, json_text(run))
 
-    def read_run(self) -> dict[str, Any] | None:
-        """Return run.json; None when there is none. UsageError when it is not JSON of this version."""
-        return read_json(self.run_json, RUN_VERSION) if self.run_json.is_file() else None
+    def read_run(self) -> RunRecord | None:
+        """Return the record in run.json; None when there is no such file. UsageError for anything else in it."""
+        return load_record(RunRecord, self.run_json) if self.run_json.is_file() else None
 
     def discard(self) -> None:
         """Remove the directory of a run that measured nothing, and the plan's folder if it is then empty."""
@@ -170,9 +173,9 @@ class RunDirectory:
             self.path.parent.rmdir()
 
 
-def json_text(data: Mapping[str, Any]) -> str:
-    """Return indented JSON in the given order, with lists of plain values on one line, so that it diffs well."""
-    return _indented(data, "") + "\n"
+def json_text(data: object) -> str:
+    """Return a dataclass or plain data as indented JSON, with lists of plain values on one line: it diffs well."""
+    return _indented(to_plain(data), "") + "\n"
 
 
 def _indented(value: Any, margin: str) -> str:
@@ -195,6 +198,11 @@ def read_object(path: Path, what: str = "a run") -> dict[str, Any]:
         raise UsageError(f"{path}: cannot be read ({error.strerror})", "name another file") from None
     except ValueError as error:
         raise UsageError(f"{path}: not the JSON of {what} ({error})", "write it again, or remove it") from None
+
+
+def load_record(kind: type[R], path: Path) -> R:
+    """Return the record in a JSON file; UsageError when it is broken, of another format version, or no such record."""
+    return read_record(kind, read_json(path, kind.version, kind.what), str(path))
 
 
 def read_json(path: Path, version: int, what: str = "a run") -> dict[str, Any]:

@@ -5,11 +5,10 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
-from harness.base.errors import UsageError
-from harness.base.records import read
+from harness.base.records import build, to_plain
 from harness.base.secrecy import is_secret_name, secret_values, secrets_in, secrets_in_code, secrets_of_header
 from harness.base.spellings import Spellings
 from harness.base.units import plural
@@ -96,14 +95,14 @@ def parse_exchanges(text: str) -> tuple[Exchange, ...]:
 def _parsed(text: str) -> Iterator[Exchange]:
     for line in text.splitlines():
         try:
-            yield read(Exchange, json.loads(line), "", "an exchange")
-        except (ValueError, UsageError):
+            yield build(Exchange, json.loads(line))
+        except ValueError:
             continue
 
 
 def exchanges_text(exchanges: Iterable[Exchange]) -> str:
     """Return the exchanges as JSON lines, which `parse_exchanges` reads."""
-    return "".join(json.dumps(asdict(one), ensure_ascii=False) + "\n" for one in exchanges)
+    return "".join(json.dumps(to_plain(one), ensure_ascii=False) + "\n" for one in exchanges)
 
 
 def first_of_each_cause(exchanges: Iterable[Exchange]) -> tuple[Exchange, ...]:

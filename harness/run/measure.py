@@ -48,7 +48,7 @@ if TYPE_CHECKING:
 def measure(run: PreparedRun, context: RunContext) -> RunRecord:
     """Run the load, write the finished record to run.json and return it. Interrupts must be held."""
     spec, directory, record = run.spec, run.directory, run.record
-    directory.write_run(record.to_json())
+    directory.write_run(record)
     remove_if_killed(directory.path, context.guardian)
     started_s = time.monotonic()
     with registered(record.id) as others:
@@ -90,7 +90,7 @@ def measure(run: PreparedRun, context: RunContext) -> RunRecord:
         histogram_unknown=histograms.unknown if histograms else (),
         packed_samples=packer.packed if packer else None,
     )
-    directory.write_run(record.to_json())
+    directory.write_run(record)
     return record
 
 

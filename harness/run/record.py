@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, ClassVar
 
-from harness.base.records import read
 from harness.plan.goal import Goal
 from harness.plan.load import LoadRecord
 
@@ -163,6 +162,8 @@ class RunRecord:
     histogram_unknown: tuple[tuple[str, str], ...] = ()
     otlp: DeliveryRecord | None = None
     packed_samples: PackedSamples | None = None
+    what: ClassVar = "a run"
+    version: ClassVar = FORMAT_VERSION
 
     @property
     def id(self) -> str:
@@ -178,13 +179,3 @@ class RunRecord:
     def is_embedded(self) -> bool:
         """Whether the harness started the system, on the machine of the generator."""
         return self.target is None
-
-    def to_json(self) -> dict[str, Any]:
-        """Return plain data with keys in field order."""
-        load_goals = {group: goal.to_json() for group, goal in self.load_goals.items()}
-        return {**asdict(self), "goal": self.goal.to_json(), "load_goals": load_goals}
-
-    @classmethod
-    def from_json(cls, data: Mapping[str, Any], where: str) -> RunRecord:
-        """Return the record that `to_json` wrote; UsageError when keys are missing or unknown."""
-        return read(cls, data, where, "a run's record")

@@ -8,7 +8,6 @@ from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol
 
 from harness.base.config import did_you_mean
 from harness.base.errors import UsageError
@@ -16,13 +15,6 @@ from harness.base.folder_lock import alone_in
 from harness.run.directory import RunDirectory, json_text, write_whole
 
 _NAMES_SHOWN = 5
-
-
-class Record(Protocol):
-    """What runs belong together, and how far they are."""
-
-    def to_json(self) -> dict[str, Any]:
-        """Return plain data with its `format_version`."""
 
 
 @dataclass(frozen=True)
@@ -46,9 +38,9 @@ class RecordedFolder:
         """The Markdown report, next to the folder."""
         return self.folder.with_name(f"{self.name}.md")
 
-    def write(self, record: Record) -> None:
-        """Write the record atomically."""
-        write_whole(self.record, json_text(record.to_json()))
+    def write(self, record: object) -> None:
+        """Write the record, a dataclass, atomically."""
+        write_whole(self.record, json_text(record))
 
 
 class PlanFolder(RecordedFolder):

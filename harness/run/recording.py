@@ -10,7 +10,7 @@ from pathlib import Path
 
 from harness.base.errors import UsageError
 from harness.base.units import MS_PER_S
-from harness.run.directory import RunDirectory
+from harness.run.directory import RunDirectory, load_record
 from harness.run.record import RunRecord
 from harness.run.request import Request
 from harness.system.jfr import add_recording, read_recording
@@ -58,7 +58,7 @@ def attach_to(
 def _attach_events(
     directory: RunDirectory, recording: Path, process: str, events: Sequence[RecordedEvent], why: str
 ) -> str:
-    record = RunRecord.from_json(directory.read_run() or {}, str(directory.run_json))
+    record = load_record(RunRecord, directory.run_json)
     first_ms, last_ms = _epoch_ms(record.started_at), _epoch_ms(record.ended_at) if record.ended_at else None
     within = [one for one in events if first_ms <= one.time_ms and (last_ms is None or one.time_ms <= last_ms)]
     if events and not within:
@@ -72,7 +72,7 @@ def _attach_events(
     if why:
         why = f"{'known in part' if within else 'not known'}: {why}"
         unknown = (*unknown, (process, why))
-    directory.write_run(replace(record, heap_unknown=unknown).to_json())
+    directory.write_run(replace(record, heap_unknown=unknown))
     return why
 
 

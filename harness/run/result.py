@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from types import TracebackType
+from typing import ClassVar
 
 from harness.base.errors import EXIT_BUG, EXIT_INTERRUPTED, HarnessError
-from harness.base.records import read
-from harness.run.directory import RunDirectory, json_text, read_json, write_whole
+from harness.run.directory import RunDirectory, json_text, load_record, write_whole
 
 FORMAT_VERSION = 1
 
@@ -27,13 +27,15 @@ class RunEnd:
     reasons: tuple[str, ...] = ()
     exit_code: int | None = None
     not_stored: str = ""
+    what: ClassVar = "the result of a run"
+    version: ClassVar = FORMAT_VERSION
 
 
 def read_end(path: Path) -> RunEnd | None:
     """Return how a run ended; None when it wrote no result file."""
     if not path.is_file():
         return None
-    return read(RunEnd, read_json(path, FORMAT_VERSION, "a result"), str(path), "the result of a run")
+    return load_record(RunEnd, path)
 
 
 class ResultFile:
@@ -67,4 +69,4 @@ class ResultFile:
     def _write(self, end: RunEnd) -> None:
         self._end = end
         if self._path:
-            write_whole(self._path, json_text(asdict(end)))
+            write_whole(self._path, json_text(end))

@@ -42,5 +42,5 @@ def measure_with_system(spec: RunSpec, request: Request, directory: RunDirectory
                 mask_secrets(directory.system_logs, spec.hidden)
                 heap_unknown = write_heap(directory.heap, recordings, context.guardian.environment)
                 record = replace(record, heap_unknown=heap_unknown)
-                directory.write_run(record.to_json())
+                directory.write_run(record)
         return record

@@ -11,6 +11,7 @@ from typing import Any
 from markupsafe import Markup
 
 from harness.base import units
+from harness.base.records import to_plain
 from harness.compare.result import LabelResult, RunResult
 from harness.history.summary import users_text
 from harness.metrics.metric import ERRORS, METRICS, THROUGHPUT, Metric
@@ -151,7 +152,7 @@ def chart_script(identity: str, window: Window | None, charts: Sequence[ChartDat
         **more,
         "end": window.run_s if window else 0,
         "band": [window.from_s, window.to_s] if window and is_cut else None,
-        "charts": [chart.to_json() for chart in charts],
+        "charts": to_plain(charts),
     }
     text = json.dumps(data, separators=(",", ":"), allow_nan=False).replace("<", "\\u003c")
     return f"addRun({text});\n"

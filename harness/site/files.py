@@ -15,6 +15,7 @@ from harness.base import units
 from harness.base.errors import HarnessError, UsageError
 from harness.base.log import Log
 from harness.base.paths import shown
+from harness.base.records import read_record, to_plain
 from harness.compare.result import RunResult
 from harness.compare.sources import read_result
 from harness.history.catalogue import Catalogue, Entry, runs_of
@@ -146,8 +147,7 @@ def _charts(data: dict[str, Any], identity: str) -> tuple[ChartData, ...]:
     """Return the charts with data of a run's JSON; none when only its statistics are readable."""
     try:
         charts = chart_data_of(data, identity)
-        for chart in charts:
-            chart.to_json()  # as chart_script does
+        to_plain(charts)  # as chart_script does
     except (HarnessError, ArithmeticError, AttributeError, LookupError, TypeError, ValueError):
         return ()
     return charts
@@ -161,7 +161,7 @@ def _markdown(directory: RunDirectory, data: dict[str, Any] | None) -> str:
     if data is None or data["format_version"] != FORMAT_VERSION:
         return heading
     try:
-        summary = RunSummary.from_json(data)
+        summary = read_record(RunSummary, data, str(directory.summary_json))
     except HarnessError:
         return heading
     return report(summary, gallery(summary), summary.run.note if summary.run else "", directory.name)
@@ -202,7 +202,7 @@ def write_run_page(directory: RunDirectory, charts: Path) -> Path:
     metrics.
     """
     data = _data(directory)
-    result = RunResult.of(RunSummary.from_json(data, str(directory.summary_json)))
+    result = RunResult.of(read_record(RunSummary, data, str(directory.summary_json)))
     found = _charts(data, directory.name)
     body = run_body(_single_prose(directory.report, frozenset(chart.key for chart in found)), result)
     scripts = []

@@ -9,7 +9,7 @@ from itertools import pairwise
 from typing import Any
 
 from harness.base import units
-from harness.base.records import build
+from harness.base.records import build, fields_to_plain
 from harness.metrics.figures import LOAD
 from harness.metrics.histogram import Histogram
 from harness.metrics.metric import metric_of
@@ -31,7 +31,7 @@ class Line:
     xs: tuple[float, ...]
     ys: tuple[float | None, ...]
 
-    def to_json(self) -> dict[str, Any]:
+    def to_plain(self) -> dict[str, Any]:
         """Return plain data with the digits that a chart shows."""
         return {"name": self.name, "x": [_short(x) for x in self.xs], "y": [_short(y) for y in self.ys]}
 
@@ -46,15 +46,11 @@ class ChartData:
     x_unit: str
     lines: tuple[Line, ...]
 
-    def to_json(self) -> dict[str, Any]:
-        """Return plain data."""
-        return {
-            "key": self.key,
-            "title": self.title,
-            "unit": self.unit,
-            "xUnit": self.x_unit,
-            "lines": [line.to_json() for line in self.lines],
-        }
+    def to_plain(self) -> dict[str, Any]:
+        """Return plain data by the names of the site's scripts."""
+        data = fields_to_plain(self)
+        data["xUnit"] = data.pop("x_unit")
+        return data
 
 
 def _short(value: float | None) -> float | None:

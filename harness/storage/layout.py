@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any
 
 from harness.base.config import did_you_mean
 from harness.base.errors import UsageError
-from harness.base.records import build
+from harness.base.records import build, to_plain
 from harness.base.strict_json import parse_object
 from harness.jtl.sample import samples_number
 from harness.run.record import FINISHED, RunRecord
@@ -147,9 +147,9 @@ class Manifest:
     key: RunKey
     files: tuple[StoredFile, ...]
 
-    def to_json(self) -> dict[str, Any]:
-        """Return the manifest as JSON data."""
-        return {"format_version": FORMAT_VERSION, **asdict(self.key), "files": [asdict(file) for file in self.files]}
+    def to_plain(self) -> dict[str, Any]:
+        """Return the manifest as plain data."""
+        return {"format_version": FORMAT_VERSION, **to_plain(self.key), "files": to_plain(self.files)}
 
     @classmethod
     def from_text(cls, text: bytes, key: RunKey, where: str) -> Manifest:

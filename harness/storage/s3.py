@@ -22,7 +22,7 @@ from harness.jtl.sample import SAMPLES_NAME
 from harness.report.summary import FORMAT_VERSION as SUMMARY_VERSION
 from harness.run.directory import RunDirectory, json_text, read_json
 from harness.run.packing import finish
-from harness.run.record import RunRecord
+from harness.run.record import FORMAT_VERSION as RUN_VERSION
 from harness.storage.download import DamagedError, download
 from harness.storage.layout import (
     FIGURES,
@@ -133,7 +133,7 @@ def push(directory: RunDirectory, storage: Storage, log: Log, replace: bool = Fa
             return Pushed(local.key.id, url, (), 0)
         sent_bytes = _send(directory, storage, local.key, missing)
         manifest = stored.with_files(local.files) if stored else local
-        text = json_text(manifest.to_json()).encode()
+        text = json_text(manifest).encode()
         storage.client.put_object(**storage.target(f"{local.key.folder}/{MANIFEST_NAME}"), Body=text)
     lack = "" if directory.all_samples else "; its samples are not on this machine"
     log(f"{local.key.id}: pushed to {url} ({plural(len(missing), 'file')}, {mb_text(sent_bytes, 1)} MB{lack})")
@@ -205,11 +205,10 @@ def _path(directory: RunDirectory, name: str) -> Path:
 
 
 def _manifest_of(directory: RunDirectory) -> Manifest:
-    data = directory.read_run()
-    if data is None:
+    run = directory.read_run()
+    if run is None:
         what = f"{directory.plan}/{directory.name}: its run.json is missing"
         raise UsageError(what, "push it from the machine where it ran, or pull it first")
-    run = RunRecord.from_json(data, f"{directory.plan}/{directory.name}")
     key = RunKey.of(run)
     if not (directory.summary_json.is_file() and directory.report.is_file()):
         raise UsageError(f"{run.id}: has no report yet", f"create it first: ./aggregate.py report {run.id}")
@@ -275,10 +274,11 @@ def _other_run(directory: RunDirectory, key: RunKey, storage: Storage) -> str:
 def _run_id(directory: RunDirectory) -> str | None:
     """Return the run_id of a local run, from its run.json or, if only git has its report, from its summary."""
     try:
-        run = directory.read_run()
-        if run is None and directory.summary_json.is_file():
+        if directory.run_json.is_file():
+            run = read_json(directory.run_json, RUN_VERSION)
+        else:
             run = read_json(directory.summary_json, SUMMARY_VERSION)["run"]
-        return str(run["properties"]["run_id"]) if run else None
+        return str(run["properties"]["run_id"])
     except (UsageError, KeyError, TypeError):
         return None
 

@@ -341,11 +341,11 @@ def _resumed(files: SweepFiles, context: RunContext) -> SweepRecord:
         files.write(record)
     if record.under_way:
         left, directory = record.under_way, files.run(record.under_way.run)
-        data = directory.read_run()
+        run = directory.read_run()
         record = replace(record, under_way=None)
-        if data:
+        if run:
             write_report(directory)
-            is_whole = data["state"] == RUN_FINISHED and not data["interrupted"]
+            is_whole = run.state == RUN_FINISHED and not run.interrupted
             runs = (*record.runs, left) if is_whole else record.runs
             broken_off = record.broken_off if is_whole else (*record.broken_off, left)
             record = replace(record, runs=runs, broken_off=broken_off)

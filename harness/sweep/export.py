@@ -5,9 +5,9 @@ from __future__ import annotations
 import csv
 import io
 from collections.abc import Sequence
-from dataclasses import asdict
 from typing import Any
 
+from harness.base.records import to_plain
 from harness.report.export import json_text
 from harness.sweep.analysis import SweepAnalysis
 from harness.sweep.labels import transactions_of
@@ -40,7 +40,7 @@ def sweeps_json(
         {
             "format_version": FORMAT_VERSION,
             "sweeps": [_sweep(sweep, analysis) for sweep, analysis in zip(sweeps, analyses, strict=True)],
-            "comparisons": [comparison.to_json() for comparison in comparisons],
+            "comparisons": comparisons,
         }
     )
 
@@ -49,7 +49,7 @@ def _sweep(sweep: Sweep, analysis: SweepAnalysis) -> dict[str, Any]:
     return {
         "name": sweep.name,
         "answer": answer_text(sweep, analysis),
-        "analysis": {**asdict(analysis), "goal": analysis.goal.to_json() if analysis.goal else None},
+        "analysis": analysis,
         "levels": [_level(level) for level in sweep.levels],
         "missing_users": list(sweep.missing_users),
         **({"missing_settings": list(sweep.missing_settings)} if sweep.is_of_setting else {}),
@@ -61,14 +61,14 @@ def _level(level: Level) -> dict[str, Any]:
     return {
         "users": level.users,
         **({"setting": level.setting} if level.setting else {}),
-        **level.figures.to_json(),
-        "transactions": {name: figures.to_json() for name, _, figures in transactions_of([level])},
+        **to_plain(level.figures),
+        "transactions": {name: figures for name, _, figures in transactions_of([level])},
         "runs": [
             {
                 "name": run.name,
                 "state": run.verdict.state if run.verdict else None,
                 "caveats": list(run.warning_codes),
-                **run.figures.to_json(),
+                **to_plain(run.figures),
             }
             for run in level.runs
         ],

@@ -9,7 +9,8 @@ from pathlib import Path
 
 from harness.base.config import did_you_mean
 from harness.base.errors import UsageError
-from harness.run.directory import SWEEP_NAME, RunDirectory, next_series, read_json, read_object, reserve_folder
+from harness.base.records import read_record
+from harness.run.directory import SWEEP_NAME, RunDirectory, load_record, next_series, read_object, reserve_folder
 from harness.run.recorded import PlanFolder, recorded_in
 from harness.sweep.record import FORMAT_VERSION, RUNNING, SweepRecord
 
@@ -24,7 +25,7 @@ class SweepFiles(PlanFolder):
 
     def read(self) -> SweepRecord:
         """Return the record. UsageError for an invalid one."""
-        return SweepRecord.from_json(read_json(self.record, FORMAT_VERSION, "a sweep"), str(self.record))
+        return load_record(SweepRecord, self.record)
 
 
 def reserve_sweep(reports_dir: Path, plan: str) -> SweepFiles:
@@ -45,7 +46,7 @@ def find_unfinished(reports_dir: Path, plan: str, settings: Sequence[object]) ->
             data = read_object(files.record, "a sweep")
             if data.get("format_version") != FORMAT_VERSION:
                 continue  # of another version of the harness: cannot be resumed
-            record = SweepRecord.from_json(data, str(files.record))
+            record = read_record(SweepRecord, data, str(files.record))
         except UsageError as error:
             if files != sweeps[-1]:
                 continue

@@ -110,7 +110,7 @@ class Levels:
             record = measure(run, self._context)
             if system:
                 record = replace(record, heap_unknown=self._observe(system, directory, ends))
-                directory.write_run(record.to_json())
+                directory.write_run(record)
         return record
 
     def _observe(

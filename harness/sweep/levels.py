@@ -62,7 +62,7 @@ class Figures:
         value: float | None = self.others.get(key) if key in _OTHERS else getattr(self, key)
         return value
 
-    def to_json(self) -> dict[str, float | None]:
+    def to_plain(self) -> dict[str, float | None]:
         """Return the values by key, as JSON data."""
         return {key: self.of(key) for key in FIGURES}
 

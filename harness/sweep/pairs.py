@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from statistics import median
-from typing import Any
+from typing import ClassVar
 
 from harness.compare.outcome import CANNOT_TELL, INVALID
 from harness.metrics.metric import Table, metric_of, metrics_of
@@ -31,6 +31,7 @@ class Delta:
     new: float | None
     delta_ratio: float | None
     setting: str = ""
+    optional: ClassVar = ("setting",)
 
     @property
     def key(self) -> LevelKey:
@@ -68,6 +69,7 @@ class LevelVerdict:
     is_repeated: bool = False
     is_doubtful: bool = False
     setting: str = ""
+    optional: ClassVar = ("setting",)
 
     @property
     def key(self) -> LevelKey:
@@ -97,16 +99,7 @@ class SweepComparison:
     only_base_settings: tuple[str, ...] = ()
     only_new_settings: tuple[str, ...] = ()
     is_doubtful: bool = False
-
-    def to_json(self) -> dict[str, Any]:
-        """Return the comparison as JSON data; keys of a setting only where there is one."""
-        data = asdict(self)
-        levels = [*data["verdicts"], *(delta for figure in data["figures"] for delta in figure["deltas"])]
-        for level in levels:
-            if not level["setting"]:
-                del level["setting"]
-        optional = ("only_base_settings", "only_new_settings", "is_doubtful")
-        return {name: value for name, value in data.items() if value or name not in optional}
+    optional: ClassVar = ("only_base_settings", "only_new_settings", "is_doubtful")
 
 
 def compare_sweeps(base: Sweep, new: Sweep) -> SweepComparison:

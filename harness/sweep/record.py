@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
-from typing import Any
+from dataclasses import dataclass, field
+from typing import ClassVar
 
 from harness.base import units
-from harness.base.records import read
 from harness.plan.goal import Goal
 from harness.plan.load import LOOPS_MAX, REQUESTS_MAX, USERS_MAX
 
@@ -55,6 +54,7 @@ class SweepRun:
     repeat: int
     run: str
     setting: str = ""
+    optional: ClassVar = ("setting",)
 
     @property
     def text(self) -> str:
@@ -103,6 +103,8 @@ class SweepRecord:
     remotes: str | None = None
     given: Mapping[str, str] = field(default_factory=dict)
     values: tuple[str, ...] = ()
+    what: ClassVar = "a sweep"
+    version: ClassVar = FORMAT_VERSION
 
     def __post_init__(self) -> None:
         """Raise ValueError for a run's name that leads to another folder, and for numbers out of range."""
@@ -173,16 +175,3 @@ class SweepRecord:
             self.duration_s, self.loops, self.requests, self.target, self.remotes, self.note, self.goal,
             self.first_users, self.most_users, self.stop, self.set_values, self.is_profiled, self.values,
         )  # fmt: skip
-
-    def to_json(self) -> dict[str, Any]:
-        """Return the record as JSON data, keys in the order of the fields; runs of users have no `setting`."""
-        data = {**asdict(self), "goal": self.goal.to_json() if self.goal else None}
-        for run in (*data["runs"], *data["broken_off"], *([data["under_way"]] if self.under_way else [])):
-            if not run["setting"]:
-                del run["setting"]
-        return data
-
-    @classmethod
-    def from_json(cls, data: Mapping[str, Any], where: str) -> SweepRecord:
-        """Return the record from its JSON data. UsageError for missing or unknown keys."""
-        return read(cls, data, where, "a sweep's record")

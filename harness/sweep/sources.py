@@ -16,7 +16,7 @@ from harness.report.charts.files import write_pictures
 from harness.report.charts.gallery import Picture
 from harness.report.notes import notes_of
 from harness.report.pages import write_page
-from harness.run.directory import SWEEP_NAME, read_json
+from harness.run.directory import SWEEP_NAME, load_record
 from harness.run.names import find_paths
 from harness.sweep.analysis import SweepAnalysis, analyse
 from harness.sweep.charts import FILE_NAME, overlay_charts, sweep_charts
@@ -24,7 +24,7 @@ from harness.sweep.levels import LevelRun, Sweep, level_run, levels_of
 from harness.sweep.overlay import several_sweeps_report
 from harness.sweep.pairs import SweepComparison
 from harness.sweep.published import parse_csv, parse_markdown
-from harness.sweep.record import FORMAT_VERSION, SWEEP, SweepRecord
+from harness.sweep.record import SWEEP, SweepRecord
 from harness.sweep.render import Page, sweep_report
 from harness.sweep.usage_charts import heap_charts, recorded_charts, usage_charts
 
@@ -149,7 +149,7 @@ def _unknown(name: str, reports_dir: Path) -> UsageError:
 
 def read_sweep(path: Path) -> FoundSweep:
     """Return the sweep of a sweep-NN.json with its readable runs."""
-    record = SweepRecord.from_json(read_json(path, FORMAT_VERSION, "a sweep"), str(path))
+    record = load_record(SweepRecord, path)
     runs: list[tuple[int, LevelRun]] = []
     remarks = []
     for run in record.runs:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
 from typing import Any
 
+from harness.base.records import to_plain
 from harness.metrics.metric import ERRORS
 from harness.tune.advice import next_steps
 from harness.tune.factors import words
@@ -25,12 +25,12 @@ def to_json(outcome: Outcome) -> dict[str, Any]:
         for index, cell in enumerate(record.cells)
     ]
     return {
-        **record.to_json(),
+        **to_plain(record),
         "verdict": outcome.verdict,
         "headline": headline(outcome),
         "scatter_ratio": outcome.scatter_ratio,
-        "effects": [{**asdict(effect), "text": effect_name(record.factors, effect)} for effect in outcome.effects],
+        "effects": [{**to_plain(effect), "text": effect_name(record.factors, effect)} for effect in outcome.effects],
         "combinations": combinations,
-        "best": asdict(outcome.best) if outcome.best else None,
+        "best": to_plain(outcome.best),
         "next": list(next_steps(outcome)),
     }

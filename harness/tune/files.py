@@ -9,11 +9,11 @@ from pathlib import Path
 from harness.ab.files import SeriesFiles
 from harness.ab.files import locked as folder_locked
 from harness.base.errors import UsageError
-from harness.run.directory import json_text, read_json, reserve_folder, write_whole
+from harness.run.directory import json_text, load_record, reserve_folder, write_whole
 from harness.run.recorded import find_recorded, recorded_in
 from harness.tune.export import to_json
 from harness.tune.outcome import Outcome
-from harness.tune.record import FORMAT_VERSION, TuneRecord
+from harness.tune.record import TuneRecord
 
 _NAME = re.compile(r"tune-(\d+)")
 
@@ -27,7 +27,7 @@ class TuneFiles(SeriesFiles):
 
     def read(self) -> TuneRecord:
         """Return the record; UsageError when it is invalid."""
-        return TuneRecord.from_json(read_json(self.record, FORMAT_VERSION, "a designed experiment"), str(self.record))
+        return load_record(TuneRecord, self.record)
 
     def store(self, outcome: Outcome) -> None:
         """Write the record with its results atomically."""

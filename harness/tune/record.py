@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
-from dataclasses import asdict, dataclass, replace
-from typing import Any
+from collections.abc import Collection
+from dataclasses import dataclass, replace
+from typing import ClassVar
 
-from harness.base.records import read
 from harness.metrics.metric import Metric, metric_of
 from harness.plan.load import LoadRecord
 from harness.plan.thresholds import Thresholds
@@ -82,6 +81,10 @@ class TuneRecord:
     git_changed: bool | None
     stop_reason: str = ""
     resumed_at: int = 0
+    what: ClassVar = "a designed experiment"
+    version: ClassVar = FORMAT_VERSION
+    # What the file contains beside the record: a function of it and of the runs.
+    not_read: ClassVar = ("verdict", "headline", "scatter_ratio", "effects", "combinations", "best", "next")
 
     @property
     def id(self) -> str:
@@ -133,19 +136,6 @@ class TuneRecord:
             if (block, place) not in counted
         ]
         return tuple(left if self.has_warmed_up else [Step(WARM_UP, 0, 0), *left])
-
-    def to_json(self) -> dict[str, Any]:
-        """Return plain data."""
-        return {**asdict(self), "thresholds": self.thresholds.to_json()}
-
-    @classmethod
-    def from_json(cls, data: Mapping[str, Any], where: str) -> TuneRecord:
-        """Return the record in a file; UsageError when it is invalid. The file's results are computed again."""
-        return read(cls, {key: data[key] for key in data if key not in RESULTS}, where, "a designed experiment")
-
-
-# What the file contains beside the record: a function of it and of the runs.
-RESULTS = ("verdict", "headline", "scatter_ratio", "effects", "combinations", "best", "next")
 
 
 def with_rest_apart(record: TuneRecord, counted: Collection[tuple[int, int]]) -> TuneRecord:

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import enum
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import ClassVar
 
 import pytest
 
 from harness.base.errors import UsageError
-from harness.base.records import build, read
+from harness.base.records import build, fields_to_plain, read_record, to_plain
 
 
 class Colour(enum.Enum):
@@ -30,6 +32,34 @@ class Car:
     pairs: tuple[tuple[str, int], ...] = ()
     sizes: Mapping[str, tuple[int | None, ...]] | None = None
     is_fast: bool = False
+    what: ClassVar = "a car"
+    not_read: ClassVar = ("worth",)
+
+
+@dataclass(frozen=True)
+class Weight:
+    """Written as one text."""
+
+    kg: int
+
+    def to_plain(self) -> str:
+        return f"{self.kg} kg"
+
+    @classmethod
+    def from_plain(cls, data: object, where: str) -> Weight:
+        assert where == "weight"
+        return cls(int(str(data).removesuffix(" kg")))
+
+
+@dataclass(frozen=True)
+class Trip:
+    weight: Weight
+    stops: Mapping[str, float | None]
+    note: str = ""
+    driver: str = ""
+    spread: ClassVar = "stops"
+    spread_keys: ClassVar = frozenset({"first_km", "last_km"})
+    optional: ClassVar = ("note",)
 
 
 @dataclass(frozen=True)
@@ -71,9 +101,37 @@ def test_the_first_wrong_key_is_named(data, message):
 
 
 def test_an_unreadable_file_is_named_with_the_reason():
-    with pytest.raises(UsageError, match=r"car\.json: not a car \(name is missing\)"):
-        read(Car, {}, "car.json", "a car")
+    with pytest.raises(UsageError, match=r"car\.json: not the JSON of a car \(name is missing\)"):
+        read_record(Car, {}, "car.json")
 
 
 def test_other_keys_are_ignored_only_when_part_of_a_file_is_read():
     assert build(Name, {"name": "a", "wheels": 5}) == Name("a")
+
+
+def test_results_that_are_computed_again_are_not_read():
+    assert build(Car, {"name": "a", "worth": 5}) == Car("a")
+
+
+def test_a_dataclass_becomes_plain_data_of_which_it_is_built_again():
+    car = Car("a", (Wheel(1, Colour.RED), Wheel(2.5)), (("x", 1),), {"y": (1, None)}, is_fast=True)
+    plain = to_plain(car)
+    assert json.loads(json.dumps(plain)) == {
+        "name": "a",
+        "wheels": [{"size": 1, "colour": "red"}, {"size": 2.5, "colour": None}],
+        "pairs": [["x", 1]],
+        "sizes": {"y": [1, None]},
+        "is_fast": True,
+    }
+    assert list(plain) == ["name", "wheels", "pairs", "sizes", "is_fast"]
+    assert build(Car, plain) == car
+
+
+def test_spread_and_optional_fields_and_classes_that_write_themselves():
+    trip = Trip(Weight(5), {"first_km": 1.5, "last_km": None})
+    plain = {"weight": "5 kg", "first_km": 1.5, "last_km": None, "driver": ""}
+    assert to_plain(trip) == plain
+    assert list(to_plain(trip)) == list(plain)
+    assert build(Trip, plain) == trip
+    assert to_plain(Trip(Weight(5), {}, note="far"))["note"] == "far"
+    assert fields_to_plain(Weight(5)) == {"kg": 5}

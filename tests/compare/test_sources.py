@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from harness.base.errors import UsageError
+from harness.base.records import to_plain
 from harness.cli import main
 from harness.compare.sources import read_result
 from harness.report.summarise import summarise
@@ -39,7 +40,7 @@ def save(reports: Path, plan: str, name: str, elapsed_ms=1000) -> Path:
     """Write the JSON of a run, as git keeps it, and return the path of its folder."""
     path = reports / plan / name
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.with_name(f"{name}.json").write_text(json_text(summary(name, plan, elapsed_ms).to_json()))
+    path.with_name(f"{name}.json").write_text(json_text(summary(name, plan, elapsed_ms)))
     return path
 
 
@@ -53,7 +54,7 @@ def started(reports: Path, state: str = RUNNING) -> Path:
     """Make the folder of a run that has begun and return it."""
     path = reports / "tiny" / "run-01_1"
     path.mkdir(parents=True)
-    (path / "run.json").write_text(json_text(replace(record(), state=state).to_json()))
+    (path / "run.json").write_text(json_text(replace(record(), state=state)))
     (path / "samples.jtl").write_text(jtl())
     return path
 
@@ -189,7 +190,7 @@ def test_json_of_format_2_is_read_without_batches(reports):
 
 def test_json_of_format_2_with_samples_is_counted_again(reports):
     folder = started(reports, "finished")
-    old = without_batches(summary("run-01_1").to_json())
+    old = without_batches(to_plain(summary("run-01_1")))
     folder.with_name("run-01_1.json").write_text(json.dumps(old))
     result = read_result(folder)
     assert (result.total.average_ms, len(result.total.batches.average_ms)) == (100, 20)

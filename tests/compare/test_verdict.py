@@ -5,6 +5,7 @@ from random import Random
 
 import pytest
 
+from harness.base.records import to_plain
 from harness.compare.outcome import (
     CANNOT_TELL,
     IMPROVED,
@@ -300,7 +301,7 @@ def test_any_metrics_give_a_finite_result_and_a_reason():
             for name, side in zip("AB", sides, strict=True)
         )
         found = compare(one, other, Thresholds().changed({"throughput": 1.0}))
-        json.dumps(found.to_json(), allow_nan=False)
+        json.dumps(to_plain(found), allow_nan=False)
         assert found.total is not None
         for judged in found.total.metrics:
             assert judged.reason or judged.verdict != CANNOT_TELL

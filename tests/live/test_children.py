@@ -6,6 +6,7 @@ from dataclasses import asdict
 
 import pytest
 
+from harness.base.records import to_plain
 from harness.live.children import ChildFollower
 from harness.run.child import ChildRun
 from harness.run.directory import RunDirectory
@@ -70,7 +71,7 @@ def directory(tmp_path):
 def begun(child, directory):
     """Write what scripts/run writes when a load starts."""
     child.result.write_text(json.dumps(asdict(RunEnd(run="tiny/run-01_1"))))
-    directory.write_run(record(state="running").to_json())
+    directory.write_run(record(state="running"))
     directory.samples.write_text(HEADER + ROW)
 
 
@@ -84,7 +85,7 @@ def test_a_run_is_shown_when_its_load_starts_with_every_sample_and_its_verdict(v
     assert view.labels == ["Pay"]
     with directory.samples.open("a") as out:
         out.write(ROW.replace("Pay", "Refund"))
-    directory.summary_json.write_text(json.dumps(summary_of(two_users(), record()).to_json()))
+    directory.summary_json.write_text(json.dumps(to_plain(summary_of(two_users(), record()))))
     follower.ended(child)
     assert view.labels == ["Pay", "Refund"]
     assert [state for state, _ in view.ended] == [summary_of(two_users(), record()).verdict.state]

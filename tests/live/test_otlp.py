@@ -12,6 +12,7 @@ import pytest
 from harness.base.errors import UsageError
 from harness.base.interrupts import Interrupts
 from harness.base.ports import free_port
+from harness.base.records import build, to_plain
 from harness.live.otlp.receiver import HEADERS_VARIABLE, receiver_at
 from harness.live.otlp.sender import WAITING_MOST
 from harness.live.otlp.spans import SPANS_PER_S
@@ -38,7 +39,7 @@ def directory(tmp_path):
     """The directory of a run that has ended."""
     found = RunDirectory(tmp_path / "tiny" / "run-01_1")
     found.path.mkdir(parents=True)
-    found.write_run(record().to_json())
+    found.write_run(record())
     return found
 
 
@@ -57,7 +58,7 @@ def followed(directory, monkeypatch):
             for passed_s, samples in seconds:
                 otlp.add(samples, passed_s)
             otlp.finish()
-        return lines, RunRecord.from_json(directory.read_run(), "run.json")
+        return lines, directory.read_run()
 
     return run
 
@@ -299,7 +300,7 @@ def test_runs_of_a_series_have_counts_a_resource_and_a_delivery_of_their_own(dir
     spec = SimpleNamespace(plan=plan, hidden=(), is_traced=False, profile=SimpleNamespace(name="local"))
     second = RunDirectory(directory.path.with_name("run-01_2"))
     second.path.mkdir()
-    second.write_run(record(name="run-01_2").to_json())
+    second.write_run(record(name="run-01_2"))
     with receiving() as receiver, OtlpRuns(receiver_at(receiver.url), lines.append) as otlp:
         otlp.begin(directory, spec)
         otlp.add([sample(sample_count=0)], 0.0)  # it cannot be counted: the next run can
@@ -310,7 +311,7 @@ def test_runs_of_a_series_have_counts_a_resource_and_a_delivery_of_their_own(dir
         otlp.finish()
     assert receiver.resource["loadtest.run"] == "tiny/run-01_2"
     assert by_label(receiver.last["loadtest.requests"])["Pay", "load", "request"].as_int == 2
-    delivered = [RunRecord.from_json(one.read_run(), "run.json").otlp for one in (directory, second)]
+    delivered = [one.read_run().otlp for one in (directory, second)]
     assert [(one.export_count, one.lost_export_count) for one in delivered] == [(1, 1), (2, 0)]
     assert [line for line in lines if "go to" in line] == [f"OTLP: metrics go to {receiver.url} every 5 s"]
 
@@ -366,7 +367,7 @@ def test_a_malformed_address_is_one_line_and_the_run_goes_on(directory, capsys, 
         watchers.begin(directory, SimpleNamespace())
         watchers.add([sample()], 1.0)
         watchers.finish()
-    told = said(RunRecord.from_json(directory.read_run(), "run.json"))
+    told = said(directory.read_run())
     assert told.startswith(f"nothing was sent: {line.partition(';')[0]}")
     assert SECRET not in text + told
 
@@ -379,11 +380,11 @@ def test_a_path_of_the_address_stays_before_that_of_the_signal(followed):
 
 
 def test_a_run_of_before_this_version_is_read_and_its_report_says_nothing():
-    data = json.loads(json.dumps(record().to_json()))
+    data = json.loads(json.dumps(to_plain(record())))
     del data["otlp"]
-    old = RunRecord.from_json(data, "run.json")
+    old = build(RunRecord, data)
     assert old.otlp is None
     assert "OTLP" not in dict(setup_lines(old))
     delivered = replace(old, otlp=DeliveryRecord(1, 0, 1, 0, ""))
-    assert RunRecord.from_json(json.loads(json.dumps(delivered.to_json())), "run.json") == delivered
+    assert build(RunRecord, json.loads(json.dumps(to_plain(delivered)))) == delivered
     assert dict(setup_lines(delivered))["OTLP"] == "1 export and 1 span delivered"

@@ -17,6 +17,7 @@ from typing import Any
 import pytest
 
 from harness.base import toolchain
+from harness.base.records import build
 from harness.base.units import plural
 from harness.live.page_address import LiveAddress
 from harness.live.view import LiveView
@@ -258,7 +259,7 @@ def test_a_page_that_lost_its_connection_says_so_and_gets_the_seconds_that_it_mi
 
 def test_the_last_values_of_both_pages_are_the_reports(viewed, sent):
     data = sent[0]
-    summary = RunSummary.from_json(data, "run-01_1.json")
+    summary = build(RunSummary, data)
     load = summary.whole or summary.group(LOAD)
     expected = {one.label: [column.cell(one) for column in KEY_COLUMNS] for one in (*load.labels, load.total)}
     assert {"Visit", "Page", "Moved", "Broken", "TOTAL"} < expected.keys()

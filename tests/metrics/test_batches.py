@@ -2,6 +2,7 @@
 
 import pytest
 
+from harness.base.records import to_plain
 from harness.metrics.batches import BatchCounts, Batches, batch_count_of
 from harness.metrics.figures import LOAD, Group
 from harness.metrics.tally import SampleTally
@@ -83,4 +84,4 @@ def test_total_has_the_batches_of_the_labels_that_it_counts_and_they_survive_the
     assert group.total.batches is not None
     assert (group.total.batches.sample_count, group.total.batches.average_ms) == ((20,), (150.0,))
     assert [label.batches and label.batches.average_ms for label in group.labels] == [(100.0,), (200.0,), (300.0,)]
-    assert Group.from_plain(group.to_json(), "test") == group
+    assert Group.from_plain(to_plain(group), "test") == group

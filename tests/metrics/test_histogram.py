@@ -61,5 +61,5 @@ def test_merging_two_histograms_is_the_histogram_of_all_samples(left, right):
 def test_the_deviation_does_not_depend_on_the_order_of_the_counts():
     # Added up one by one, the squares differ in the last digit after the counts were read from JSON in rising order.
     histogram = Histogram({2422: 7, 1301: 2, 92: 2, 2661: 35, 38: 25, 2812: 14})
-    again = Histogram.from_plain(histogram.to_text(), "x")
+    again = Histogram.from_plain(histogram.to_plain(), "x")
     assert (again, again.stddev_ms) == (histogram, histogram.stddev_ms)

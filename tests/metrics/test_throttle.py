@@ -5,6 +5,7 @@ import random
 
 import pytest
 
+from harness.base.records import build, to_plain
 from harness.jtl.inputs import resolve
 from harness.metrics.throttle import find_throttle
 from harness.metrics.window import GIVEN, SecondFigures, Window, full_load_s
@@ -200,7 +201,7 @@ def test_the_warning_says_when_and_by_how_much_and_what_to_look_at():
 def test_a_bare_jtl_has_the_warning_and_its_json_the_numbers():
     summary = summary_of(throttled_samples())
     assert "throttled" in {warning.code for warning in summary.caveats}
-    again = RunSummary.from_json(summary.to_json())
+    again = build(RunSummary, to_plain(summary))
     assert again.throttle == summary.throttle
     assert again.throttle.at_s in (599, 600, 601)
 

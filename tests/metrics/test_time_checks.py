@@ -4,6 +4,7 @@ import json
 
 import pytest
 
+from harness.base.records import build, to_plain
 from harness.jtl.inputs import resolve
 from harness.jtl.sample import Dropped
 from harness.metrics.coordinated_omission import corrected_times
@@ -268,11 +269,11 @@ def test_a_stall_at_the_end_is_neither_trimmed_nor_blamed_on_the_generator():
 
 def test_the_summary_comes_back_from_its_json_with_gaps_thirds_and_correction_and_without_them():
     summary = summary_of(stalled(), a_run(33.0))
-    data = json.loads(json.dumps(summary.to_json()))
-    assert RunSummary.from_json(data) == summary
+    data = json.loads(json.dumps(to_plain(summary)))
+    assert build(RunSummary, data) == summary
     for key in ("gaps", "thirds", "corrected"):
         del data[key]
-    old = RunSummary.from_json(data)
+    old = build(RunSummary, data)
     assert (old.gaps, old.thirds, old.corrected) == ((), None, None)
 
 

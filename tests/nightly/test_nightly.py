@@ -9,6 +9,7 @@ from junitparser import Error, Failure, JUnitXml, Skipped
 
 from harness.base.errors import UsageError
 from harness.base.git import Commits
+from harness.base.records import build, read_record, to_plain
 from harness.forge.step_summary import LIMIT_BYTES, step_summary
 from harness.history.acceptance import Acceptance
 from harness.nightly.junit import junit_xml
@@ -40,7 +41,7 @@ def test_loads_run_in_rounds_until_their_repeats_are_done():
 
 def test_a_record_comes_back_from_its_json():
     record = night(ended(), LoadRun(0, 2), commits=Commits("abc", 2, ("def two", "cde one")))
-    assert NightlyRecord.from_json(json.loads(json.dumps(record.to_json())), "x") == record
+    assert build(NightlyRecord, json.loads(json.dumps(to_plain(record)))) == record
 
 
 def test_durations_are_learnt_from_valid_runs_also_those_before_an_interruption():
@@ -51,8 +52,8 @@ def test_durations_are_learnt_from_valid_runs_also_those_before_an_interruption(
 
 
 def test_an_invalid_record_is_refused():
-    with pytest.raises(UsageError, match=r"x\.json: not the record of a nightly run"):
-        NightlyRecord.from_json({"format_version": 1}, "x.json")
+    with pytest.raises(UsageError, match=r"x\.json: not the JSON of a nightly run"):
+        read_record(NightlyRecord, {"format_version": 1}, "x.json")
 
 
 def test_an_unchanged_nightly_run_is_ok():

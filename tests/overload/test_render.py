@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from harness.base.errors import EXIT_INTERRUPTED, EXIT_INVALID, EXIT_OK, UsageError
+from harness.base.records import build, read_record, to_plain
 from harness.cli import main
 from harness.overload.charts import goodput_chart
 from harness.overload.files import OverloadFiles
@@ -84,15 +85,15 @@ def test_the_line_of_a_variant_has_verdict_and_recovery(record):
 
 
 def test_a_record_is_read_as_it_was_written(record):
-    data = json.loads(json.dumps(record.to_json()))
-    assert OverloadRecord.from_json(data, "overload-07.json") == record
+    data = json.loads(json.dumps(to_plain(record)))
+    assert build(OverloadRecord, data) == record
 
 
 def test_a_run_in_another_folder_is_refused(record):
-    data = record.to_json()
+    data = to_plain(record)
     data["runs"][0]["run"] = "../run-07_1"
-    with pytest.raises(UsageError, match="not an overload test's record"):
-        OverloadRecord.from_json(json.loads(json.dumps(data)), "overload-07.json")
+    with pytest.raises(UsageError, match="not the JSON of an overload test"):
+        read_record(OverloadRecord, json.loads(json.dumps(data)), "overload-07.json")
 
 
 def stored(tmp_path: Path, record: OverloadRecord) -> OverloadFiles:

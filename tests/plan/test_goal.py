@@ -5,6 +5,7 @@ import json
 import pytest
 
 from harness.base.errors import UsageError
+from harness.base.records import to_plain
 from harness.plan.goal import Goal, GoalRule
 from harness.plan.goal_input import parse_goal, read_goal, resolve_goal
 
@@ -139,7 +140,7 @@ def test_the_default_goal_for_errors_applies_unless_a_goal_limits_the_errors_of_
 
 @pytest.mark.parametrize("goal", [Goal(), PLANS, PLANS.with_limits(error_ratio=None).with_default_errors()])
 def test_a_goal_is_read_from_its_json_as_it_was_written(goal):
-    plain = json.loads(json.dumps(goal.to_json()))
+    plain = json.loads(json.dumps(to_plain(goal)))
     read = Goal.from_plain(plain, "goal")
     assert (read, read.has_default_errors) == (goal, goal.has_default_errors)
 
@@ -148,7 +149,7 @@ def test_the_json_of_a_goal_of_earlier_versions_is_read():
     plain = {"p90_ms": 1000, "error_ratio": 0.01, "average_ms": None, "each_average_ms": None}
     read = Goal.from_plain(plain, "goal")
     assert (read, read.has_default_errors) == (Goal(p90_ms=1000, error_ratio=0.01), False)
-    assert {key: read.to_json()[key] for key in plain} == plain
+    assert {key: to_plain(read)[key] for key in plain} == plain
 
 
 @pytest.mark.parametrize(

@@ -187,7 +187,7 @@ def test_a_value_of_another_type_in_a_sweeps_record_is_never_an_internal_error(t
         add_run(reports, f"tiny/run-01_{number}", users=number)
     path = reports / "tiny" / "sweep-01.json"
     runs = tuple(SweepRun(number, 1, f"run-01_{number}") for number in (1, 2))
-    good = json_text(replace(NEW_SWEEP, name="sweep-01", users=(1, 2), runs=runs).to_json())
+    good = json_text(replace(NEW_SWEEP, name="sweep-01", users=(1, 2), runs=runs))
     for where, value, text in mutations(good, 60, seed):
         path.write_text(text)
         try:

@@ -5,6 +5,7 @@ import json
 import jsonschema
 import pytest
 
+from harness.base.records import build, to_plain
 from harness.jtl.sample import TRANSACTION_MESSAGE
 from harness.metrics.window import Window
 from harness.plan.goal import Goal, GoalRule
@@ -121,7 +122,7 @@ def test_the_json_has_the_results_keeps_to_the_schema_and_is_read_back():
     from harness.report.schema.generate import SCHEMA
 
     summary = summary_of(GoalRule("p99_ms", "Check.*", max=250), p95_ms=500)
-    plain = json.loads(json.dumps(summary.to_json()))
+    plain = json.loads(json.dumps(to_plain(summary)))
     jsonschema.Draft202012Validator(json.loads(SCHEMA.read_text())).validate(plain)
     assert plain["verdict"]["goals"][1] == {
         "label": "Check.*", "metric": "p99_ms", "max": 250, "min": None, "measured": 300,
@@ -129,13 +130,13 @@ def test_the_json_has_the_results_keeps_to_the_schema_and_is_read_back():
         "text": "Check.*: p99 300 ms in Check Out (1 of 2 labels missed), goal 250 ms", "reason": "",
         "is_default": False, "load": "",
     }  # fmt: skip
-    assert RunSummary.from_json(plain).verdict == summary.verdict
+    assert build(RunSummary, plain).verdict == summary.verdict
 
 
 def test_a_file_of_an_earlier_version_has_no_results_and_is_read():
-    plain = json.loads(json.dumps(summary_of(p90_ms=400).to_json()))
+    plain = json.loads(json.dumps(to_plain(summary_of(p90_ms=400))))
     del plain["verdict"]["goals"], plain["run"]["stopped_early"]
-    verdict = RunSummary.from_json(plain).verdict
+    verdict = build(RunSummary, plain).verdict
     assert verdict.goals == ()
     assert "| p90 300 ms, goal 400 ms |  | met |" in goal_table(verdict)
 

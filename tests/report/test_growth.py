@@ -8,6 +8,7 @@ from random import Random
 import jsonschema
 import pytest
 
+from harness.base.records import build, to_plain
 from harness.cloudwatch.points import CloudMetric, CloudMetrics, read_cloudwatch
 from harness.cloudwatch.queries import AVERAGE
 from harness.metrics.growth import CANNOT_TELL, GROWS, HEAP, MEMORY_RATIO, RSS, STEADY, THREADS, Growth
@@ -98,11 +99,11 @@ def test_what_grows_is_a_warning_and_what_is_steady_is_none():
 def test_growth_survives_json_and_older_files_have_none():
     heap = LiveHeap("shop", (HeapMoment("start", -1.0, 250, 600),), (ClassGrowth("Cart", (1, 2), (3, 4)),))
     summary = summary_with(growth(), live_heaps=(heap,))
-    data = summary.to_json()
+    data = to_plain(summary)
     jsonschema.Draft202012Validator(SCHEMA).validate(json.loads(json.dumps(data)))
-    assert RunSummary.from_json(data).observed == summary.observed
+    assert build(RunSummary, data).observed == summary.observed
     del data["observed"]["growths"], data["observed"]["live_heaps"], data["run"]["is_soak"]
-    assert RunSummary.from_json(data).observed.growths == ()
+    assert build(RunSummary, data).observed.growths == ()
 
 
 def cloud(*averages, kind="ecs"):

@@ -6,6 +6,7 @@ import json
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
+from harness.base.records import build, to_plain
 from harness.compare.markdown_report import parse_report
 from harness.compare.preconditions import mismatches
 from harness.compare.result import RunResult
@@ -73,7 +74,7 @@ def test_each_load_has_its_labels_users_and_law() -> None:
     assert summary.littles_law and 0.98 < summary.littles_law.ratio < 1.02
     assert not [one for one in summary.caveats if one.code == WarningCode.LITTLES_LAW]
     assert summary.verdict.state != INVALID
-    assert RunSummary.from_json(json.loads(json.dumps(summary.to_json()))) == summary
+    assert build(RunSummary, json.loads(json.dumps(to_plain(summary)))) == summary
 
 
 def test_the_summary_and_the_end_of_a_run_have_a_row_for_each_load() -> None:

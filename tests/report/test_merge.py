@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from harness.base.errors import UsageError
+from harness.base.records import build, to_plain
 from harness.plan.goal import Goal
 from harness.report.files import summary_of_run, write_report
 from harness.report.merge import Part, check_parts, merged_record
@@ -131,7 +132,7 @@ def test_the_record_of_a_merged_run_has_the_load_of_all_and_the_machine_of_each(
     assert "- generator: 2 generators: gen1 with 2 users, gen2 with 3 users; JMeter 5.6.3, Java 17.0.15\n" in text
     assert "- host of gen2: Test CPU, 2 cores, 8192 MB memory, Linux 6\n" in text
     assert "- host: " not in text
-    assert RunRecord.from_json(json.loads(directory.run_json.read_text()), "run.json") == run
+    assert build(RunRecord, json.loads(directory.run_json.read_text())) == run
 
 
 def test_a_bottleneck_on_one_generators_machine_is_reported_with_its_name(tmp_path, two_runs):
@@ -189,7 +190,7 @@ def test_named_jtls_become_a_report(tmp_path, two_runs):
     assert [one.name for one in summary.generators] == ["left", "right"]
     assert "# shop/run-03_1\n" in directory.report.read_text()
     assert "| left | " in directory.report.read_text()
-    assert summary_of_run(directory).to_json() == summary.to_json()
+    assert to_plain(summary_of_run(directory)) == to_plain(summary)
 
 
 def test_generators_that_hardly_overlapped_are_reported(tmp_path):

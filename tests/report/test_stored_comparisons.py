@@ -6,11 +6,12 @@ from dataclasses import replace
 import pytest
 
 from harness.base.errors import UsageError
+from harness.base.records import build, read_record
 from harness.compare.markdown_report import parse_report
 from harness.report.charts.gallery import gallery
 from harness.report.files import add_comparisons, summary_of_run, write_report
 from harness.report.markdown import report
-from harness.report.stored_comparisons import ComparedLabel, ComparedRun, SettingChange, from_json, to_json
+from harness.report.stored_comparisons import FORMAT_VERSION, ComparedLabel, ComparedRun, ComparedRuns, SettingChange
 from harness.report.summary import RunSummary
 from harness.run.directory import json_text
 from tests.support.factories import record, two_users
@@ -115,10 +116,10 @@ def test_a_reader_of_reports_still_finds_the_runs_own_table_and_no_other():
 
 
 def test_the_comparisons_are_read_as_they_were_written():
-    data = json.loads(json_text(to_json((SLOWER, GONE))))
-    assert from_json(data, "compared.json") == (SLOWER, GONE)
-    with pytest.raises(UsageError, match=r"compared.json: not what a run was compared with \(compared is missing\)"):
-        from_json({"format_version": 1}, "compared.json")
+    compared = ComparedRuns(FORMAT_VERSION, (SLOWER, GONE))
+    assert build(ComparedRuns, json.loads(json_text(compared))) == compared
+    with pytest.raises(UsageError, match=r"compared.json: not the JSON of the comparisons of a run \(compared is mis"):
+        read_record(ComparedRuns, {"format_version": 1}, "compared.json")
 
 
 def test_a_report_that_is_rendered_again_keeps_its_comparisons_byte_for_byte(tmp_path):
@@ -127,7 +128,7 @@ def test_a_report_that_is_rendered_again_keeps_its_comparisons_byte_for_byte(tmp
     files = directory.report, directory.summary_json
     before = [path.read_bytes() for path in files]
     assert SECTION.encode() in before[0]
-    assert RunSummary.from_json(json.loads(before[1])).compared == (SLOWER, GONE)
+    assert build(RunSummary, json.loads(before[1])).compared == (SLOWER, GONE)
     write_report(directory)
     assert [path.read_bytes() for path in files] == before
     for path in (directory.samples, directory.compared):  # as in a fresh clone: the JSON alone is left

@@ -2,6 +2,7 @@ import json
 
 import pytest
 
+from harness.base.records import build, to_plain
 from harness.jtl.sample import Dropped
 from harness.metrics.figures import LOAD, ONCE, SETUP, TEARDOWN, LabelCounts, LabelFigures
 from harness.metrics.tally import SampleTally
@@ -81,7 +82,7 @@ def test_the_json_of_a_summary_reads_back_equal():
     dropped = Dropped()
     dropped.note(7, "torn record")
     summary = summary_of([sample(), failed(), sample("Create")], record(), dropped)
-    assert RunSummary.from_json(json.loads(json.dumps(summary.to_json()))) == summary
+    assert build(RunSummary, json.loads(json.dumps(to_plain(summary)))) == summary
 
 
 def test_without_a_sent_bytes_column_the_rate_of_sent_bytes_is_missing_not_zero():
@@ -104,7 +105,7 @@ def test_rates_in_a_window_use_its_length_however_early_its_samples_began():
     summary = in_window([sample(start_ms=1_000_000), *samples], 12, 20, 23)
     total = summary.group(LOAD).total
     assert (total.sample_count, total.rate_per_s, total.received_bytes_per_s) == (2, 0.25, 75.0)
-    assert RunSummary.from_json(json.loads(json.dumps(summary.to_json()))) == summary
+    assert build(RunSummary, json.loads(json.dumps(to_plain(summary)))) == summary
 
 
 def test_a_window_that_ends_after_the_run_is_no_longer_than_the_run():
@@ -165,7 +166,7 @@ def test_the_json_of_two_runs_merges_into_the_metrics_of_both():
     second = [sample(elapsed_ms=7 * n, start_ms=2_000_000 + n) for n in range(1, 60)] + [failed(start_ms=2_000_100)]
     counts = LabelCounts()
     for samples in (first, second):
-        data = json.loads(json.dumps(summary_of(samples).to_json()))
-        counts.merge(RunSummary.from_json(data).group(LOAD).labels[0].counts)
+        data = json.loads(json.dumps(to_plain(summary_of(samples))))
+        counts.merge(build(RunSummary, data).group(LOAD).labels[0].counts)
     (whole,) = summary_of([*first, *second]).group(LOAD).labels
     assert LabelFigures.of("Pay", False, counts) == whole

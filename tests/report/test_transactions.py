@@ -8,6 +8,7 @@ from functools import cache
 
 import pytest
 
+from harness.base.records import build, to_plain
 from harness.compare.markdown_report import parse_report
 from harness.compare.result import RunResult
 from harness.jtl.inputs import resolve
@@ -181,7 +182,7 @@ def test_a_report_that_is_read_again_has_the_same_labels():
 
 
 def test_json_marks_transactions_and_older_json_is_read():
-    data = summary().to_json()
+    data = to_plain(summary())
     assert [label["is_transaction"] for label in data["groups"][0]["labels"]] == [False, False, True]
     assert sorted((code["label"], code["code"]) for code in data["codes"] if code["is_transaction"]) == [
         ("Check In", ""),
@@ -189,7 +190,7 @@ def test_json_marks_transactions_and_older_json_is_read():
     ]
     for code in data["codes"]:
         del code["is_transaction"]
-    older = RunSummary.from_json(data)
+    older = build(RunSummary, data)
     assert older.groups == summary().groups
     assert [code.is_transaction for code in older.codes] == [False] * 5
 

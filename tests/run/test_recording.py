@@ -61,12 +61,12 @@ def test_a_recording_of_a_part_of_the_run_is_known_in_part(tmp_path: Path, monke
     monkeypatch.setattr("harness.run.recording.read_recording", lambda *_: (events, ""))
     why = attach(directory, tmp_path / "shop.jfr", "shop", {})
     assert why == "known in part: shop.jfr ends 50 s before the run does"
-    assert directory.read_run()["heap_unknown"] == [["shop", why]]
+    assert directory.read_run().heap_unknown == (("shop", why),)
     assert len(directory.recording.read_text().splitlines()) == 1 + 51
     whole = (*events, RecordedEvent(195_000, CPU, jvm_cpu_ratio=0.1, machine_cpu_ratio=0.2))
     monkeypatch.setattr("harness.run.recording.read_recording", lambda *_: (whole, ""))
     assert attach(directory, tmp_path / "shop.jfr", "shop", {}) == ""
-    assert directory.read_run()["heap_unknown"] == []
+    assert directory.read_run().heap_unknown == ()
 
 
 def test_each_run_of_a_sweep_gets_its_part_of_a_recording_that_is_read_once(

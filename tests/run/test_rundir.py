@@ -4,6 +4,7 @@ import pytest
 
 from harness.base.errors import UsageError
 from harness.run.directory import RunDirectory, check_space, read_json, reserve
+from tests.support.factories import record
 
 
 def test_runs_of_a_plan_are_numbered_from_run_01_1(tmp_path):
@@ -51,9 +52,9 @@ def test_json_of_another_format_version_is_refused(tmp_path):
 
 def test_a_run_json_is_never_half_written(tmp_path):
     directory = RunDirectory(tmp_path)
-    directory.write_run({"format_version": 1, "name": "a"})
-    directory.write_run({"format_version": 1, "name": "b"})
-    assert directory.read_run() == {"format_version": 1, "name": "b"}
+    directory.write_run(record(name="a"))
+    directory.write_run(record(name="b"))
+    assert directory.read_run() == record(name="b")
     assert [path.name for path in tmp_path.iterdir()] == ["run.json"]
 
 

@@ -5,6 +5,7 @@ import json
 import pytest
 
 from harness.base.errors import UsageError
+from harness.base.records import to_plain
 from harness.base.s3_address import Location, parse_endpoint_url, parse_location
 from harness.run.record import RUNNING
 from harness.storage.layout import (
@@ -108,7 +109,7 @@ def test_samples_and_logs_are_packed():
 def test_a_manifest_is_read_as_it_was_written():
     figures = tuple(map(file, FIGURES))
     manifest = Manifest(KEY, (*figures, file("system/a.log", "bb")))
-    text = json.dumps(manifest.to_json()).encode()
+    text = json.dumps(to_plain(manifest)).encode()
     assert Manifest.from_text(text, KEY, "s3://x") == manifest
 
 
@@ -126,7 +127,7 @@ def test_a_manifest_is_read_as_it_was_written():
     ],
 )
 def test_a_manifest_of_another_run_or_with_outside_paths_is_refused(change):
-    data = Manifest(KEY, (file("run.json"),)).to_json()
+    data = to_plain(Manifest(KEY, (file("run.json"),)))
     change(data)
     with pytest.raises(UsageError, match="not the manifest of that run"):
         Manifest.from_text(json.dumps(data).encode(), KEY, "s3://x")

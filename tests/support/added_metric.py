@@ -11,6 +11,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from harness.base import units
+from harness.base.records import to_plain
 from harness.metrics import metric
 
 ADDED = metric.percentile("99.9", metric.Table, threshold=0.10, samples_least=100, is_goal=True)
@@ -134,7 +135,7 @@ def _of_nights(folder: Path) -> dict[str, str]:
     return {
         "suite": " ".join((*suite.runs[0].arguments, *suite.runs[0].thresholds)),
         "nightly": nightly_report(nightly_result(record, runs, ()), {}, "x"),
-        "nightly JSON": json.dumps(record.to_json()),
+        "nightly JSON": json.dumps(to_plain(record)),
         "acceptances": acceptances_csv(accepted),
     }
 
@@ -144,7 +145,7 @@ def _of_goals() -> dict[str, str]:
 
     plans = read_goal({ADDED.key: 700}, "plans/tiny.toml")
     given = resolve_goal({ADDED.name: "800"}, plans)
-    return {"goal of a plan": str(plans.to_json()), "goal of a run": str(given.to_json())}
+    return {"goal of a plan": str(to_plain(plans)), "goal of a run": str(to_plain(given))}
 
 
 if __name__ == "__main__":

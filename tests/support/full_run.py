@@ -111,7 +111,7 @@ def run_directory(folder: Path, run=None, samples=None):
     path = folder / "reports" / "tiny" / "run-01_1"
     (path / "system").mkdir(parents=True)
     for name, text in (
-        ("run.json", json_text((run or full_record()).to_json())),
+        ("run.json", json_text(run or full_record())),
         ("samples.jtl", samples_of_100_s() if samples is None else samples),
         ("telemetry.csv", telemetry_of_100_s()),
         ("heap.csv", heap_of_100_s()),

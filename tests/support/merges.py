@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 from dataclasses import replace
 
+from harness.base.records import to_plain
 from harness.run.directory import json_text
-from harness.run.record import RunRecord
 
 START_MS = 1_700_000_000_000
 HEAD = (
@@ -16,7 +16,7 @@ HEAD = (
 
 def run_folder(path, run, rows, telemetry="", head=HEAD):
     path.mkdir(parents=True)
-    (path / "run.json").write_text(json_text(run.to_json()))
+    (path / "run.json").write_text(json_text(run))
     (path / "samples.jtl").write_text("\n".join([head, *rows]) + "\n")
     if telemetry:
         (path / "telemetry.csv").write_text(telemetry)
@@ -25,7 +25,7 @@ def run_folder(path, run, rows, telemetry="", head=HEAD):
 
 def figures(summary, without=()):
     """All figures of a summary as plain data, labels by name, and names of generators left out."""
-    data = json.loads(json.dumps(summary.to_json()))
+    data = json.loads(json.dumps(to_plain(summary)))
     for group in [*data["groups"], *([data["whole"]] if data["whole"] else [])]:
         group["labels"].sort(key=lambda label: label["label"])
     for generator in data["generators"]:
@@ -40,7 +40,7 @@ def figures(summary, without=()):
 def split(directory, folder):
     """Split the samples of a distributed run into runs of its generators; return their paths."""
     head, *lines = directory.samples.read_text().splitlines()
-    run = RunRecord.from_json(directory.read_run(), "run.json")
+    run = directory.read_run()
     paths = []
     for number, generator in enumerate(run.generators, start=1):
         changes = {"users": generator.users, "rate_per_s": generator.rate_per_s}

@@ -59,7 +59,7 @@ def _save_run(folder: Path, name: str, samples: Sequence[Sample], observed: Obse
         counted.add(one)
     summary = summarise(tally, run.id, run, observed, SummaryOptions(window, counted, with_timeline=False))
     folder.mkdir(parents=True, exist_ok=True)
-    (folder / f"{name}.json").write_text(json_text(summary.to_json()))
+    (folder / f"{name}.json").write_text(json_text(summary))
     (folder / f"{name}.md").write_text("# a run\n")
 
 

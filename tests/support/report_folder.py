@@ -21,7 +21,7 @@ def run_folder(reports: Path, run: str, **changes: Any) -> RunDirectory:
     directory.path.mkdir(parents=True)
     users, duration_s = changes.pop("users", 2), changes.pop("duration_s", 120.0)
     values = {"load": closed_load(users=users, duration_s=duration_s), "once_labels": (), "took_s": 125.0, **changes}
-    directory.write_run(record(plan=plan, name=name, **values).to_json())
+    directory.write_run(record(plan=plan, name=name, **values))
     return directory
 
 

@@ -36,7 +36,7 @@ def make_run(
         for place in range(1500)
     ]
     directory.samples.write_text("\n".join([_HEAD + ",allThreads" * is_doubtful, *rows, ""]), encoding="utf-8")
-    directory.summary_json.write_text(json_text(summary_of_run(directory).to_json()), encoding="utf-8")
+    directory.summary_json.write_text(json_text(summary_of_run(directory)), encoding="utf-8")
     directory.report.write_text("# a report\n", encoding="utf-8")
 
 
@@ -51,4 +51,4 @@ def make_sweep(reports: Path, series: str, least_ms_of: Mapping[int | str, int])
     users = tuple(dict.fromkeys(run.users for run in runs))
     values = tuple(run.setting for run in runs if run.setting)
     record = replace(SWEEP_RECORD, name=f"sweep-{series}", users=users, values=values, runs=tuple(runs))
-    (reports / "tiny" / f"sweep-{series}.json").write_text(json_text(record.to_json()), encoding="utf-8")
+    (reports / "tiny" / f"sweep-{series}.json").write_text(json_text(record), encoding="utf-8")

@@ -34,13 +34,13 @@ def save_run(folder: Path, name: str, users: int, elapsed_ms: int, is_broken: bo
     ]
     run = record(name=name, load=closed_load(users), goal=GOAL, **changes)
     folder.mkdir(parents=True, exist_ok=True)
-    (folder / f"{name}.json").write_text(json_text(summarise(tally_of(samples), run.id, run).to_json()))
+    (folder / f"{name}.json").write_text(json_text(summarise(tally_of(samples), run.id, run)))
     (folder / f"{name}.md").write_text("# a run\n")
 
 
 def save_record(reports: Path, sweep: SweepRecord) -> Path:
     path = reports / sweep.plan / f"{sweep.name}.json"
-    path.write_text(json_text(sweep.to_json()))
+    path.write_text(json_text(sweep))
     return path
 
 

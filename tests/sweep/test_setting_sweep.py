@@ -9,6 +9,7 @@ from xml.etree import ElementTree
 import pytest
 
 from harness.base.errors import UsageError
+from harness.base.records import build, to_plain
 from harness.cli import main
 from harness.plan.goal import Goal
 from harness.report.verdict import DOUBTFUL, Verdict
@@ -107,8 +108,8 @@ def test_the_command_of_a_level_has_its_value_alone():
 
 
 def test_a_record_with_values_reads_back_equal_and_plans_rounds():
-    assert SweepRecord.from_json(RECORD.to_json(), "x") == RECORD
-    assert "setting" not in SWEEP_RECORD.to_json()["runs"][0]
+    assert build(SweepRecord, to_plain(RECORD)) == RECORD
+    assert "setting" not in to_plain(SWEEP_RECORD)["runs"][0]
     left = replace(RECORD, repeat=2, runs=RECORD.runs[:2])
     assert left.steps_left == (Step(4, 1, VALUES[2]), *(Step(4, 2, value) for value in VALUES))
     assert left.steps_left[0].text == "delay_ms=40"

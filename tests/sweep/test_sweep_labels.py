@@ -36,7 +36,7 @@ def save(folder, name, users, *, find_ms=100, pay_ms=300, rounds=40):
             ]
     run = record(name=name, load=closed_load(users), goal=GOAL)
     folder.mkdir(parents=True, exist_ok=True)
-    (folder / f"{name}.json").write_text(json_text(summarise(tally_of(samples), run.id, run).to_json()))
+    (folder / f"{name}.json").write_text(json_text(summarise(tally_of(samples), run.id, run)))
 
 
 @pytest.fixture

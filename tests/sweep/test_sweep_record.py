@@ -6,6 +6,7 @@ from dataclasses import replace
 import pytest
 
 from harness.base.errors import UsageError
+from harness.base.records import build, read_record, to_plain
 from harness.sweep.record import Step, SweepRecord, SweepRun
 from tests.support.sweeps import NEW_SWEEP
 
@@ -17,15 +18,15 @@ def test_a_record_reads_back_equal():
         under_way,
         replace(under_way, under_way=None, broken_off=(SweepRun(5, 1, "run-07_2"),)),
     ):
-        plain = json.loads(json.dumps(record.to_json()))
-        assert SweepRecord.from_json(plain, "sweep-07.json") == record
+        plain = json.loads(json.dumps(to_plain(record)))
+        assert build(SweepRecord, plain) == record
 
 
 def test_a_record_with_a_missing_or_unknown_key_is_refused():
-    plain = NEW_SWEEP.to_json()
+    plain = to_plain(NEW_SWEEP)
     for broken in ({**plain, "colour": "red"}, {key: value for key, value in plain.items() if key != "runs"}):
-        with pytest.raises(UsageError, match=r"sweep-07\.json: not a sweep's record"):
-            SweepRecord.from_json(broken, "sweep-07.json")
+        with pytest.raises(UsageError, match=r"sweep-07\.json: not the JSON of a sweep"):
+            read_record(SweepRecord, broken, "sweep-07.json")
 
 
 def test_a_round_covers_all_levels_before_a_level_is_repeated():

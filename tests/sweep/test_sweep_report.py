@@ -103,7 +103,7 @@ def test_where_littles_law_is_off_users_divided_by_throughput_is_a_column(report
     starved = [sample(elapsed_ms=10, start_ms=1_000_000 + 1000 * turn, all_threads=2) for turn in range(40)]
     run = record(name="run-07_2", load=closed_load(2), goal=GOAL)
     summary = summarise(tally_of(starved), run.id, run)
-    (reports / "tiny" / "run-07_2.json").write_text(json_text(summary.to_json()))
+    (reports / "tiny" / "run-07_2.json").write_text(json_text(summary))
     head, *rows = table_under(written(reports), "## Levels")
     place = head.index("users ÷ req/s ms")
     # 40 samples in 39.01 s: 2 · 39.01 s ÷ 40.
@@ -120,7 +120,7 @@ def test_a_level_with_a_slow_generator_is_named_in_the_answer(reports):
     ]
     run = record(name="run-07_2", load=closed_load(2), goal=GOAL)
     summary = summarise(tally_of(samples), run.id, run)
-    (reports / "tiny" / "run-07_2.json").write_text(json_text(summary.to_json()))
+    (reports / "tiny" / "run-07_2.json").write_text(json_text(summary))
     text = written(reports)
     (line,) = (line for line in text.splitlines() if line.startswith("- DOUBTFUL at 2 users: "))
     assert "one load generator was much slower than the others" in line

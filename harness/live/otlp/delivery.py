@@ -10,15 +10,15 @@ from harness.base.log import Log
 from harness.jtl.sample import Sample
 from harness.plan.spec import RunSpec
 from harness.report.summary import RunSummary
-from harness.run.directory import RunDirectory
+from harness.run.directory import RunDirectory, load_record
 from harness.run.record import DeliveryRecord, RunRecord
 
 
 def record_delivery(directory: RunDirectory, delivery: DeliveryRecord, log: Log) -> None:
     """Write into run.json what the receiver got; `log` gets a line when that fails."""
     try:
-        record = RunRecord.from_json(directory.read_run() or {}, str(directory.run_json))
-        directory.write_run(replace(record, otlp=delivery).to_json())
+        record = load_record(RunRecord, directory.run_json)
+        directory.write_run(replace(record, otlp=delivery))
     except HarnessError as error:
         log(f"OTLP: the report does not say what was delivered: {error}")
 
