@@ -178,16 +178,18 @@ def json_text(data: object) -> str:
     return _indented(to_plain(data), "") + "\n"
 
 
+# One encoder for all values: json.dumps makes one for each, which takes longer than the encoding.
+_encoded = json.JSONEncoder(ensure_ascii=False).encode
+
+
 def _indented(value: Any, margin: str) -> str:
     inner = margin + " "
     if isinstance(value, Mapping) and value:
-        parts = [
-            f"{inner}{json.dumps(key, ensure_ascii=False)}: {_indented(item, inner)}" for key, item in value.items()
-        ]
+        parts = [f"{inner}{_encoded(key)}: {_indented(item, inner)}" for key, item in value.items()]
         return "{\n" + ",\n".join(parts) + f"\n{margin}}}"
     if isinstance(value, list | tuple) and any(isinstance(item, Mapping | list | tuple) for item in value):
         return "[\n" + ",\n".join(inner + _indented(item, inner) for item in value) + f"\n{margin}]"
-    return json.dumps(value, ensure_ascii=False)
+    return _encoded(value)
 
 
 def read_object(path: Path, what: str = "a run") -> dict[str, Any]:
