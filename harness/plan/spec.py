@@ -11,7 +11,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from harness.base import units
-from harness.base.config import check_keys, is_suite, load_toml, texts
+from harness.base.config import check_keys, is_suite, load_toml, texts, within
 from harness.base.errors import UsageError
 from harness.cloudwatch.queries import CloudWatchSpec
 from harness.cloudwatch.sources import parse_sources, table_names
@@ -27,6 +27,11 @@ OVERRUN_S = 120.0
 PACK_MB = 64
 # A load of this length or more is long, as is every soak.
 _LONG_S = 3600.0
+_KEYS: Mapping[str, type] = {
+    "format_version": int, "title": str, "generator": dict, "reports": dict, "system": dict, "plan": dict,
+    "facts": dict, "allowed_targets": list, "storage": dict, "build": list, "profile": dict, "trace": dict,
+    "database": dict, "notify": dict,
+}  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -165,18 +170,7 @@ def load_profile(env_dir: Path, name: str) -> Profile:
     data = load_toml(path, "ENV", name)
     if is_suite(path):
         raise UsageError(f"ENV={name}: {where} is a suite, not a profile", f"measure it: make nightly SUITE={where}")
-    known = {"format_version": int, "title": str, "generator": dict, "reports": dict, "system": dict, "plan": dict}
-    known |= {
-        "facts": dict,
-        "allowed_targets": list,
-        "storage": dict,
-        "build": list,
-        "profile": dict,
-        "trace": dict,
-        "database": dict,
-        "notify": dict,
-    }
-    check_keys(data, {**known, **dict.fromkeys(table_names(), dict)}, where)
+    check_keys(data, {**_KEYS, **dict.fromkeys(table_names(), dict)}, where)
     generator, reports, facts = data.get("generator", {}), data.get("reports", {}), data.get("facts", {})
     check_keys(generator, {"heap_mb": int, "jvm_args": str, "overrun_s": (int, float)}, f"{where} [generator]")
     check_keys(reports, {"min_free_mb": int, "pack_mb": int}, f"{where} [reports]")
@@ -186,8 +180,7 @@ def load_profile(env_dir: Path, name: str) -> Profile:
         (reports, "min_free_mb", 0, DISK_MAX_MB),
         (reports, "pack_mb", 0, DISK_MAX_MB),
     ):
-        if key in table and not least <= table[key] <= most:
-            raise UsageError(f"{where}: {key} = {table[key]}", f"give a number from {least} to {most:.12g}")
+        within(table.get(key, least), least, most, where, key)
     systems = data.get("system", {})
     check_keys(systems, dict.fromkeys(systems, dict), f"{where} [system]")
     plans = data.get("plan", {})
