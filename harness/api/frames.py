@@ -15,6 +15,7 @@ from harness.export.rows import SECOND_COLUMNS, Value, second_rows
 from harness.metrics.figures import LOAD, PERCENTILES, TOTAL, LabelFigures
 from harness.metrics.histogram import Histogram
 from harness.metrics.instruments import kind_of
+from harness.metrics.interval import SecondSpan
 from harness.metrics.label_seconds import SortedSeconds
 from harness.metrics.metric import AVERAGE, percentile
 from harness.metrics.tally import SampleTally
@@ -80,7 +81,7 @@ def _with_percentiles(row: LabelFigures, percentiles: Sequence[str]) -> LabelFig
 def second_frame(tally: SampleTally) -> DataFrame:
     """Return a row per second of the load; none without a sample of it. UsageError for more than a month."""
     series, origin_s = tally.second_series, origin_of(tally)
-    seconds = series.by_second(origin_s, _span_s(series)[1]) if origin_s is not None and series.seconds else []
+    seconds = series.by_second(origin_s, _span_s(series).last_s) if origin_s is not None and series.seconds else []
     numbers = numpy.arange(len(seconds), dtype=_INTEGER)
     return DataFrame(
         {
@@ -103,7 +104,8 @@ def label_second_frame(seconds: SortedSeconds, origin_s: int | None) -> DataFram
     Seconds count from `origin_s` (since 1970), without a load from the first one.
     """
     rows, parts = second_rows(seconds), []
-    first_s = origin_s if origin_s is not None else (seconds.span_s or (0, 0))[0]
+    span_s = seconds.span_s
+    first_s = origin_s if origin_s is not None else span_s.first_s if span_s else 0
     while batch := list(islice(rows, _ROWS_PER_BATCH)):
         parts.append(_label_seconds(batch, first_s))
     found = joined(parts)
@@ -168,7 +170,8 @@ def _percentiles_ms(histogram: Histogram) -> Sequence[int | None]:
     return histogram.quantiles_ms([float(text) / 100 for text in PERCENTILES])
 
 
-def _span_s(series: SecondSeries) -> tuple[int, int]:
+def _span_s(series: SecondSeries) -> SecondSpan:
+    """Return the span of the seconds; UsageError when it is longer than any run."""
     span_s = series.span_s
     if span_s is None:
         days = SPAN_MAX_S // (24 * 3600)

@@ -53,11 +53,12 @@ def seconds_of(
     for file, sample in each_sample(inputs, columns):
         counted.add(sample, file)
     seconds = counted.sort()
-    if not seconds.sample_count:
+    span_s = seconds.span_s
+    if span_s is None:
         raise UsageError(f"{name}: no samples", "name a run with samples")
-    first_s, last_s = seconds.span_s or (0, 0)
-    if last_s - first_s > SPAN_MAX_S:
-        what = f"{name}: its samples span {units.duration_text(last_s - first_s)}"
+    length_s = span_s.last_s - span_s.first_s
+    if length_s > SPAN_MAX_S:
+        what = f"{name}: its samples span {units.duration_text(length_s)}"
         raise UsageError(what, "a clock was set: remove the samples with wrong times")
     return seconds
 

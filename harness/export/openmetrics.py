@@ -10,6 +10,7 @@ from harness.base.units import MS_PER_S
 from harness.metrics import instruments
 from harness.metrics.buckets import BOUND_TEXTS, cumulative_counts
 from harness.metrics.instruments import Instrument
+from harness.metrics.interval import SecondSpan
 from harness.metrics.label_seconds import LabelSecond, SortedSeconds
 from harness.metrics.tally import LabelKey
 
@@ -29,15 +30,15 @@ def lines(about: Mapping[str, str], seconds: SortedSeconds) -> Iterator[str]:
 
     A point is at the end of its second and has the counts up to then. The first one of each series is 0.
     """
-    span = seconds.span_s
-    if span:
+    span_s = seconds.span_s
+    if span_s:
         yield from _head(instruments.INFO, "info")
         text = labels_text(about)
-        yield from (f"{instruments.INFO.name}_info{{{text}}} 1 {at_s}\n" for at_s in _moments(*span))
-        yield from _users(about["run"], seconds, span)
-        yield from _histograms(about["run"], seconds, span)
+        yield from (f"{instruments.INFO.name}_info{{{text}}} 1 {at_s}\n" for at_s in _moments(span_s))
+        yield from _users(about["run"], seconds, span_s)
+        yield from _histograms(about["run"], seconds, span_s)
         for instrument, value in _SECTIONS:
-            yield from _counters(instrument, about["run"], seconds, span, value)
+            yield from _counters(instrument, about["run"], seconds, span_s, value)
     yield "# EOF\n"
 
 
@@ -55,15 +56,15 @@ def _head(instrument: Instrument, kind: str) -> Iterator[str]:
     yield f"# HELP {instrument.name} {instrument.help}\n"
 
 
-def _moments(first_s: int, last_s: int) -> Iterator[int]:
+def _moments(span_s: SecondSpan) -> Iterator[int]:
     """Yield the beginning of the first second, then each _REPEAT_S, and the end of the last second."""
-    return chain(range(first_s, last_s + 1, _REPEAT_S), (last_s + 1,))
+    return chain(range(span_s.first_s, span_s.last_s + 1, _REPEAT_S), (span_s.last_s + 1,))
 
 
-def _users(run: str, seconds: SortedSeconds, span: tuple[int, int]) -> Iterator[str]:
+def _users(run: str, seconds: SortedSeconds, span_s: SecondSpan) -> Iterator[str]:
     text = labels_text({"run": run})
     yield from _head(instruments.USERS, "gauge")
-    for second, users in enumerate(seconds.active_users(), span[0]):
+    for second, users in enumerate(seconds.active_users(), span_s.first_s):
         if users is not None:
             yield f"{instruments.USERS.name}{{{text}}} {users} {second + 1}\n"
 
@@ -90,14 +91,14 @@ def _with_moments(points: Iterator[LabelSecond], last_s: int) -> Iterator[tuple[
             yield last_s + 1, None
 
 
-def _histograms(run: str, seconds: SortedSeconds, span: tuple[int, int]) -> Iterator[str]:
+def _histograms(run: str, seconds: SortedSeconds, span_s: SecondSpan) -> Iterator[str]:
     name = instruments.RESPONSE_TIME.name
     yield from _head(instruments.RESPONSE_TIME, "histogram")
     for key in seconds.keys:
         text = _of_label(run, key)
         buckets = [f'{name}_bucket{{{text},le="{bound}"}} ' for bound in BOUND_TEXTS]
         so_far, sum_ms = [0] * len(buckets), 0
-        for at_s, one in _with_moments(seconds.by_label(key), span[1]):
+        for at_s, one in _with_moments(seconds.by_label(key), span_s.last_s):
             if one:
                 so_far = [sum(pair) for pair in zip(so_far, cumulative_counts(one.histogram()), strict=True)]
                 sum_ms += one.elapsed_sum_ms
@@ -109,7 +110,7 @@ def _counters(
     instrument: Instrument,
     run: str,
     seconds: SortedSeconds,
-    span: tuple[int, int],
+    span_s: SecondSpan,
     value: Callable[[LabelSecond], int | None],
 ) -> Iterator[str]:
     yield from _head(instrument, "counter")
@@ -117,6 +118,6 @@ def _counters(
         text, total = _of_label(run, key), 0
         if value(next(seconds.by_label(key))) is None:
             continue  # the JTL has no such column
-        for at_s, one in _with_moments(seconds.by_label(key), span[1]):
+        for at_s, one in _with_moments(seconds.by_label(key), span_s.last_s):
             total += (value(one) or 0) if one else 0
             yield f"{instrument.name}_total{{{text}}} {total} {at_s}\n"

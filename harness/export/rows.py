@@ -42,7 +42,7 @@ def second_rows(seconds: SortedSeconds) -> Iterator[tuple[Value, ...]]:
     TOTAL has the samples that it has in a report: no Transaction Controllers, unless there is nothing else.
     """
     users = seconds.active_users()
-    first_s = seconds.span_s[0] if seconds.span_s else 0
+    first_s = seconds.span_s.first_s if seconds.span_s else 0
     load = [is_transaction for group, _, is_transaction in seconds.keys if group == LOAD]
     counts_transactions = bool(load) and all(load)
     for second, found in groupby(seconds.by_time(), key=lambda one: one.second):

@@ -23,6 +23,7 @@ from harness.metrics.causes import cause_of
 from harness.metrics.counter_process import CounterError, Frames, Program, counter
 from harness.metrics.figures import LabelCounts
 from harness.metrics.histogram import Histogram
+from harness.metrics.interval import IntervalMs
 from harness.metrics.shared_counter import current
 from harness.metrics.tally import LabelKey, SampleTally, Scope, group_of
 from harness.metrics.timeline import SecondSeries, Source
@@ -44,7 +45,7 @@ _BELOW_GENERATOR = (1 << _GENERATOR_SHIFT) - 1
 _THREADS = ("", "setUp", "tearDown")
 # In the order that harness/metrics/java/Layout.java knows.
 _ROLES = (*READ_COLUMNS, "grpThreads")
-_NO_WINDOW = (-(1 << 62), 1 << 62)
+_NO_WINDOW = IntervalMs(-(1 << 62), 1 << 62)
 _NO_RECEIVED, _NO_SENT, _NO_LATENCY, _NO_CONNECT = 1, 2, 4, 8
 _SUM_COUNT = 8
 # Least and greatest end without rows: the initial values in Tally.java.
@@ -96,19 +97,19 @@ def count_file(
 
 def _task(file: CsvFile, scope: Scope, part_bytes: int) -> str:
     """Return the line that tells the program what to count."""
-    from_ms, to_ms = scope.window_ms or _NO_WINDOW
-    words = (
+    window_ms = scope.window_ms or _NO_WINDOW
+    values = (
         bytes(file.path).hex(),
         file.size_bytes,
-        from_ms,
-        to_ms,
+        window_ms.from_ms,
+        window_ms.to_ms,
         part_bytes,
         str(scope.with_timeline).lower(),
         scope.batch_count or 1,
         ",".join(f"x{group.encode().hex()}" for group in scope.thread_groups) or "-",
         _slice_bytes(file, scope, part_bytes),
     )
-    return " ".join(map(str, words))
+    return " ".join(map(str, values))
 
 
 def _slice_bytes(file: CsvFile, scope: Scope, part_bytes: int) -> int:

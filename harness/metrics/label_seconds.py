@@ -13,6 +13,7 @@ from harness.base.units import MS_PER_S
 from harness.jtl.sample import TRANSACTION_MESSAGE, Sample, generator_of
 from harness.metrics.figures import LOAD, ONCE
 from harness.metrics.histogram import Histogram
+from harness.metrics.interval import SecondSpan
 from harness.metrics.tally import LabelKey, group_of
 from harness.metrics.timeline import SecondSeries, Source
 
@@ -150,10 +151,10 @@ class SortedSeconds:
         self._edges = np.searchsorted(packed, edges)
 
     @property
-    def span_s(self) -> tuple[int, int] | None:
+    def span_s(self) -> SecondSpan | None:
         """The first and the last second in which a sample ended; None without samples."""
         seconds = [second for _, second, _ in self._cells]
-        return (min(seconds), max(seconds)) if seconds else None
+        return SecondSpan(min(seconds), max(seconds)) if seconds else None
 
     @property
     def sample_count(self) -> int:
@@ -162,7 +163,8 @@ class SortedSeconds:
 
     def active_users(self) -> list[int | None]:
         """Return the active users of each second of `span_s`; None before any were seen."""
-        return self._counted.users.active_users(*self.span_s) if self.span_s else []
+        span_s = self.span_s
+        return self._counted.users.active_users(span_s.first_s, span_s.last_s) if span_s else []
 
     def by_label(self, key: LabelKey) -> Iterator[LabelSecond]:
         """Yield the seconds of a label in which samples ended, in order of time."""

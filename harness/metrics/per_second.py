@@ -7,11 +7,29 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Iterator, Mapping, MutableSequence
-from typing import ClassVar, TypeVar
+from typing import ClassVar, NamedTuple, TypeVar
+
+from harness.metrics.interval import SecondSpan
 
 _BITS = 4
 _PAGE_S = 1 << _BITS
 _Value = TypeVar("_Value")
+
+
+class Counts(NamedTuple):
+    """The samples that ended in a second."""
+
+    sample_count: int
+    error_count: int
+    elapsed_sum_ms: int
+
+
+class CountColumns(NamedTuple):
+    """The counts of consecutive seconds: lists with a number per second, 0 without samples."""
+
+    sample_counts: list[int]
+    error_counts: list[int]
+    elapsed_sums_ms: list[int]
 
 
 class _PerSecond(Mapping[int, _Value]):
@@ -36,10 +54,14 @@ class _PerSecond(Mapping[int, _Value]):
         page = self._pages[second >> _BITS] = list(self._pages[second >> _BITS])
         return page
 
+    def _seconds_of(self, number: int) -> list[int]:
+        """Return the seconds that are there in the page with this number."""
+        page = self._pages[number]
+        return [number << _BITS | index for index in range(_PAGE_S) if page[index * self._width]]
+
     def __iter__(self) -> Iterator[int]:
         for number in sorted(self._pages):
-            page = self._pages[number]
-            yield from (number << _BITS | place for place in range(_PAGE_S) if page[place * self._width])
+            yield from self._seconds_of(number)
 
     def __len__(self) -> int:
         return sum(1 for _ in self)
@@ -48,18 +70,14 @@ class _PerSecond(Mapping[int, _Value]):
         return bool(self._pages)
 
     @property
-    def span_s(self) -> tuple[int, int] | None:
+    def span_s(self) -> SecondSpan | None:
         """The first and the last second; None without any."""
         if not self._pages:
             return None
-        ends = []
-        for number, places in ((min(self._pages), range(_PAGE_S)), (max(self._pages), reversed(range(_PAGE_S)))):
-            page = self._pages[number]
-            ends.append(number << _BITS | next(place for place in places if page[place * self._width]))
-        return ends[0], ends[1]
+        return SecondSpan(self._seconds_of(min(self._pages))[0], self._seconds_of(max(self._pages))[-1])
 
 
-class SecondCounts(_PerSecond[tuple[int, int, int]]):
+class SecondCounts(_PerSecond[Counts]):
     """Samples, errors and the sum of elapsed ms, by the second in which the samples ended."""
 
     _width = 3
@@ -75,19 +93,27 @@ class SecondCounts(_PerSecond[tuple[int, int, int]]):
         except OverflowError:
             self._widen(second)[at : at + 3] = counts
 
-    def __getitem__(self, second: int) -> tuple[int, int, int]:
+    def __getitem__(self, second: int) -> Counts:
         page, at = self._pages[second >> _BITS], (second & _PAGE_S - 1) * 3
         if not page[at]:
             raise KeyError(second)
-        return page[at], page[at + 1], page[at + 2]
+        return Counts(page[at], page[at + 1], page[at + 2])
 
-    def between(self, first_s: int, last_s: int) -> Iterator[tuple[int, int, int]]:
-        """Yield the counts of each second from the first to the last, both included; zeros without samples."""
+    @property
+    def sample_count(self) -> int:
+        """The number of samples in all seconds."""
+        return sum(sum(page[::3]) for page in self._pages.values())
+
+    def between(self, first_s: int, last_s: int) -> CountColumns:
+        """Return the counts of each second from the first to the last, both included."""
+        columns = CountColumns([], [], [])
         for number in range(first_s >> _BITS, (last_s >> _BITS) + 1):
             page = self._pages.get(number, self._empty)
             begin = max(0, first_s - (number << _BITS)) * 3
             end = min(_PAGE_S, last_s + 1 - (number << _BITS)) * 3
-            yield from zip(page[begin:end:3], page[begin + 1 : end : 3], page[begin + 2 : end : 3], strict=True)
+            for index, column in enumerate(columns):
+                column += page[begin + index : end : 3]
+        return columns
 
 
 class SecondUsers(_PerSecond[int]):

@@ -24,6 +24,7 @@ from harness.metrics.figures import (
     LabelFigures,
     plus,
 )
+from harness.metrics.interval import IntervalMs
 from harness.metrics.timeline import SecondSeries, Source
 
 if TYPE_CHECKING:
@@ -112,7 +113,7 @@ class Scope:
 
     once_labels: tuple[str, ...] = ()
     file: int = 0
-    window_ms: tuple[int, int] | None = None
+    window_ms: IntervalMs | None = None
     batch_count: int = 0
     with_timeline: bool = True
     thread_groups: tuple[str, ...] = ()
@@ -141,7 +142,7 @@ class SampleTally:
         self,
         once_labels: Iterable[str] = (),
         file: int = 0,
-        window_ms: tuple[int, int] | None = None,
+        window_ms: IntervalMs | None = None,
         batch_count: int = 0,
         with_timeline: bool = True,
     ) -> None:
@@ -173,7 +174,8 @@ class SampleTally:
             latency_ms, connect_ms, sample_count, error_count, group_users, _,
         ) = sample  # fmt: skip
         end_ms = start_ms + elapsed_ms
-        if self.window_ms and not self.window_ms[0] <= end_ms < self.window_ms[1]:
+        window_ms = self.window_ms
+        if window_ms and not window_ms.from_ms <= end_ms < window_ms.to_ms:
             return None
         if self.by_thread_group and (own := self.by_thread_group.get(thread_group_of(thread_name))):
             own.add(sample._replace(all_threads=group_users))
@@ -182,9 +184,8 @@ class SampleTally:
         key, source, counts = known or self._entry(thread_name, label, is_transaction)
         each_ms = elapsed_ms // sample_count
         counts.histogram.add(each_ms, sample_count)
-        if self.window_ms and self.batch_count:
-            from_ms, to_ms = self.window_ms
-            batch = self.batch(key, (end_ms - from_ms) * self.batch_count // (to_ms - from_ms))
+        if window_ms and self.batch_count:
+            batch = self.batch(key, (end_ms - window_ms.from_ms) * self.batch_count // window_ms.length_ms)
             batch.histogram.add(each_ms, sample_count)
             batch.elapsed_sum_ms += elapsed_ms
             batch.error_count += error_count
@@ -200,7 +201,7 @@ class SampleTally:
             counts.last_ms = end_ms
         if self.first_ms is None or start_ms < self.first_ms:
             self.first_ms = start_ms
-        if self.window_ms:
+        if window_ms:
             return key
         self.add_code((label, code, is_transaction), sample_count, error_count)
         if error_count:
@@ -305,7 +306,7 @@ class SampleTally:
         """Return the load second by second: its requests, or its transactions when there are no requests."""
         return self.requests if self.requests.seconds else self.transactions
 
-    def span_ms(self) -> tuple[int, int] | None:
+    def span_ms(self) -> IntervalMs | None:
         """Return the first start and the last end of the load's samples; None without any."""
         spans = [
             counts
@@ -314,13 +315,13 @@ class SampleTally:
             for counts in by_source.values()
         ]
         starts = [counts.first_ms for counts in spans if counts.first_ms is not None]
-        return (min(starts), max(counts.last_ms for counts in spans)) if starts else None
+        return IntervalMs(min(starts), max(counts.last_ms for counts in spans)) if starts else None
 
-    def whole_span_ms(self) -> tuple[int, int] | None:
+    def whole_span_ms(self) -> IntervalMs | None:
         """Return the first start and the last end of all samples, including setUp and tearDown; None without any."""
         counts = [counts for by_source in self.labels.values() for counts in by_source.values()]
         starts = [one.first_ms for one in counts if one.first_ms is not None]
-        return (min(starts), max(one.last_ms for one in counts)) if starts else None
+        return IntervalMs(min(starts), max(one.last_ms for one in counts)) if starts else None
 
     def groups(self, percentiles: Sequence[str] = PERCENTILES, with_transactions: bool = False) -> tuple[Group, ...]:
         """Return the groups that have samples, labels in order of first appearance."""
@@ -355,8 +356,7 @@ class SampleTally:
         together: dict[int, BatchCounts] = {}
         for key in keys:
             merge_batches(together, self.batches.get(key, {}))
-        from_ms, to_ms = self.window_ms
-        return Batches.of(together, self.batch_count, (to_ms - from_ms) / MS_PER_S / self.batch_count)
+        return Batches.of(together, self.batch_count, self.window_ms.length_ms / MS_PER_S / self.batch_count)
 
     def code_counts(self) -> tuple[CodeCount, ...]:
         """Return response codes by label, labels in order of first appearance, then by code."""

@@ -286,7 +286,7 @@ class _Reader:
             if group in (LOAD, ONCE) and is_transaction is is_transactions
             for counts in by_source.values()
         )
-        if counted != sum(samples for samples, _, _ in series.seconds.values()):
+        if counted != series.seconds.sample_count:
             raise ValueError("labels and seconds count different numbers of samples")
 
     def _digests(self) -> tuple[str, ...]:

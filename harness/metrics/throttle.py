@@ -21,6 +21,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import accumulate, pairwise
 
+from harness.metrics.interval import Interval
 from harness.metrics.window import SecondFigures
 
 _BINS_MOST = 150
@@ -92,14 +93,14 @@ class _Side:
 
 
 def find_throttle(
-    seconds: Sequence[SecondFigures], full_load_s: tuple[int, int], users_are_driven: bool = True
+    seconds: Sequence[SecondFigures], full_load_s: Interval, users_are_driven: bool = True
 ) -> Throttle | None:
     """Return the fall of a run's throughput to a constant fraction; None without one.
 
     `seconds` has one entry per second since the first start of the load, `full_load_s` is the interval of full load.
     Without `users_are_driven` (an open load) the number of users is not looked at.
     """
-    from_s, to_s = full_load_s
+    from_s, to_s = full_load_s.from_s, full_load_s.to_s
     counts = [second.sample_count for second in seconds[from_s:to_s]]
     width_s = _bin_width_s(counts)
     if width_s is None:

@@ -8,8 +8,9 @@ from typing import ClassVar, NamedTuple
 
 from harness.base.units import MS_PER_S
 from harness.metrics.histogram import Histogram
+from harness.metrics.interval import SecondSpan
 from harness.metrics.metric import AVERAGE, TIME_KEYS, elapsed_metrics
-from harness.metrics.per_second import SecondCounts, SecondUsers
+from harness.metrics.per_second import CountColumns, SecondCounts, SecondUsers
 from harness.metrics.window import SecondFigures
 
 # A chart has at most this many points. Longer runs, and runs with too many distinct times, have wider buckets.
@@ -106,8 +107,8 @@ class SecondSeries:
 
     def merge(self, other: SecondSeries) -> None:
         """Add the counts of another part of the samples."""
-        for second, (sample_count, error_count, elapsed_sum_ms) in other.seconds.items():
-            self.add_second(second, sample_count, error_count, elapsed_sum_ms)
+        for second, counts in other.seconds.items():
+            self.add_second(second, counts.sample_count, counts.error_count, counts.elapsed_sum_ms)
         for source, by_second in other.users.items():
             for second, users in by_second.items():
                 self.add_users(source, second, users)
@@ -119,16 +120,17 @@ class SecondSeries:
         self._settle()
 
     @property
-    def span_s(self) -> tuple[int, int] | None:
+    def span_s(self) -> SecondSpan | None:
         """Return the first and last second in which a sample ended; None without samples or for an impossible span."""
         span_s = self.seconds.span_s
-        return span_s if span_s and span_s[1] - span_s[0] <= SPAN_MAX_S else None
+        return span_s if span_s and span_s.last_s - span_s.first_s <= SPAN_MAX_S else None
 
     def ended_between(self, from_ms: int, to_ms: int) -> int:
         """Return how many samples ended between two instants; of a second that is only partly between them, a part."""
         first_s = from_ms // MS_PER_S
         ended = 0.0
-        for second, (count, _, _) in enumerate(self.seconds.between(first_s, to_ms // MS_PER_S), first_s):
+        counts = self.seconds.between(first_s, to_ms // MS_PER_S).sample_counts
+        for second, count in enumerate(counts, first_s):
             inside_ms = min(to_ms, (second + 1) * MS_PER_S) - max(from_ms, second * MS_PER_S)
             ended += count * inside_ms / MS_PER_S
         return round(ended)
@@ -140,22 +142,20 @@ class SecondSeries:
         """
         total: list[int | None] = [None] * (last_s - first_s + 1)
         for by_second in self.users.values():
-            users, (begin_s, end_s) = 0, by_second.span_s or (last_s, first_s)
-            begin_s = max(first_s, begin_s)
-            for index, known in enumerate(by_second.between(begin_s, min(last_s, end_s)), begin_s - first_s):
+            span_s = by_second.span_s
+            if span_s is None:
+                continue
+            users, begin_s = 0, max(first_s, span_s.first_s)
+            for index, known in enumerate(by_second.between(begin_s, min(last_s, span_s.last_s)), begin_s - first_s):
                 users = users if known is None else known
                 total[index] = (total[index] or 0) + users
         return total
 
     def by_second(self, first_s: int, last_s: int) -> list[SecondFigures]:
         """Return the metrics of each second from the first to the last, both included."""
-        users = self.active_users(first_s, last_s)
-        return [
-            SecondFigures(sample_count, elapsed_sum_ms, active, error_count)
-            for (sample_count, error_count, elapsed_sum_ms), active in zip(
-                self.seconds.between(first_s, last_s), users, strict=True
-            )
-        ]
+        counts, users = self.seconds.between(first_s, last_s), self.active_users(first_s, last_s)
+        columns = (counts.sample_counts, counts.elapsed_sums_ms, users, counts.error_counts)
+        return [SecondFigures(*second) for second in zip(*columns, strict=True)]
 
     def timeline(self) -> Timeline | None:
         """Return the timeline; None when `span_s` is None."""
@@ -163,12 +163,13 @@ class SecondSeries:
         if span is None:
             return None
         self._settle()
-        first, last = span[0] // self.bucket_s, span[1] // self.bucket_s
+        first, last = span.first_s // self.bucket_s, span.last_s // self.bucket_s
         users = self.active_users(first * self.bucket_s, last * self.bucket_s + self.bucket_s - 1)
         buckets = [self.buckets.get(bucket, Histogram()) for bucket in range(first, last + 1)]
-        sums = self._by_bucket()
+        counts = self._bucket_counts(first, last)
         averages = (
-            round(sums[bucket][2] / sums[bucket][0], 1) if bucket in sums else None for bucket in range(first, last + 1)
+            round(elapsed_sum_ms / sample_count, 1) if sample_count else None
+            for elapsed_sum_ms, sample_count in zip(counts.elapsed_sums_ms, counts.sample_counts, strict=True)
         )
         times_ms = {
             metric.key: tuple(averages if metric == AVERAGE else map(metric.of_elapsed, buckets))
@@ -177,8 +178,8 @@ class SecondSeries:
         return Timeline(
             start_s=first * self.bucket_s,
             bucket_s=self.bucket_s,
-            sample_count=tuple(sums.get(bucket, (0, 0, 0))[0] for bucket in range(first, last + 1)),
-            error_count=tuple(sums.get(bucket, (0, 0, 0))[1] for bucket in range(first, last + 1)),
+            sample_count=tuple(counts.sample_counts),
+            error_count=tuple(counts.error_counts),
             times_ms=times_ms,
             active_users=tuple(
                 max((value for value in users[index : index + self.bucket_s] if value is not None), default=None)
@@ -186,10 +187,9 @@ class SecondSeries:
             ),
         )
 
-    def _by_bucket(self) -> Mapping[int, tuple[int, int, int]]:
-        sums: dict[int, tuple[int, int, int]] = {}
-        for second, (samples, errors, elapsed_ms) in self.seconds.items():
-            bucket = second // self.bucket_s
-            so_far = sums.get(bucket, (0, 0, 0))
-            sums[bucket] = (so_far[0] + samples, so_far[1] + errors, so_far[2] + elapsed_ms)
-        return sums
+    def _bucket_counts(self, first: int, last: int) -> CountColumns:
+        """Return the counts of each bucket from the first to the last, both included."""
+        buckets = SecondCounts()  # their numbers instead of seconds
+        for second, counts in self.seconds.items():
+            buckets.add(second // self.bucket_s, counts.sample_count, counts.error_count, counts.elapsed_sum_ms)
+        return buckets.between(first, last)

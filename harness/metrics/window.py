@@ -29,6 +29,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from harness.base.errors import UsageError
 from harness.base.units import ms_text, parse_duration_s
 from harness.metrics.gaps import find_gaps
+from harness.metrics.interval import Interval
 
 if TYPE_CHECKING:
     from harness.metrics.steadiness import Change
@@ -132,8 +133,8 @@ def find_window(
             raise UsageError(f"--window begins at {spec.from_s} s, but the run ends at {run_s} s", "begin earlier")
         to_s = run_s if spec.to_s is None else min(spec.to_s, run_s)
         return Window(GIVEN, spec.from_s, to_s, to_s - spec.from_s, run_s)
-    from_s, to_s = full_load_s(seconds, target_users, users_are_driven, ramp_s, duration_s)
-    return _steady_window(seconds, from_s, _with_stall(seconds, to_s))
+    full = full_load_s(seconds, target_users, users_are_driven, ramp_s, duration_s)
+    return _steady_window(seconds, full.from_s, _with_stall(seconds, full.to_s))
 
 
 def full_load_s(
@@ -142,8 +143,8 @@ def full_load_s(
     users_are_driven: bool = True,
     ramp_s: float = 0.0,
     duration_s: float | None = None,
-) -> tuple[int, int]:
-    """Return the interval without ramp and tail, from_s <= t < to_s; the arguments are those of `find_window`."""
+) -> Interval:
+    """Return the interval without ramp and tail, s after the first start of the load; arguments as `find_window`."""
     by_users = _full_load_by_users(seconds, target_users) if users_are_driven else None
     return by_users or _full_load_by_arrivals(seconds, ramp_s, duration_s)
 
@@ -268,8 +269,8 @@ def _mean(values: Sequence[float]) -> float:
     return sum(values) / len(values)
 
 
-def _full_load_by_users(seconds: Sequence[SecondFigures], target_users: int | None) -> tuple[int, int] | None:
-    """Return the first and last second with the target, or else the largest stable number of users; None if unknown.
+def _full_load_by_users(seconds: Sequence[SecondFigures], target_users: int | None) -> Interval | None:
+    """Return when the users are the target, or else the largest stable number of users; None if unknown.
 
     Full load lasts until the number of users falls for good: a system that stalls at the end is not a tail.
     """
@@ -281,7 +282,7 @@ def _full_load_by_users(seconds: Sequence[SecondFigures], target_users: int | No
     full = [second for second in seen if (seconds[second].active_users or 0) >= target]
     # Users may already have left within the last full second: it is complete only if the next sample is later.
     left_s = next((second for second in seen if second > full[-1]), len(seconds))
-    return full[0] + 1, left_s - 1
+    return Interval(full[0] + 1, left_s - 1)
 
 
 def _most_users_held(seconds: Sequence[SecondFigures]) -> int | None:
@@ -303,15 +304,13 @@ def _most_users_held(seconds: Sequence[SecondFigures]) -> int | None:
     return None
 
 
-def _full_load_by_arrivals(
-    seconds: Sequence[SecondFigures], ramp_s: float, duration_s: float | None
-) -> tuple[int, int]:
-    """Return the first and last second in which users arrive at the full rate."""
+def _full_load_by_arrivals(seconds: Sequence[SecondFigures], ramp_s: float, duration_s: float | None) -> Interval:
+    """Return when users arrive at the full rate."""
     from_s = max(1, math.ceil(ramp_s))
     if duration_s is not None:
-        return from_s, max(from_s, min(len(seconds) - 1, math.floor(duration_s)))
+        return Interval(from_s, max(from_s, min(len(seconds) - 1, math.floor(duration_s))))
     to_s = len(seconds) - 1
     counts = sorted(figures.sample_count for figures in seconds[from_s:to_s])
     while to_s > from_s and seconds[to_s - 1].sample_count < max(1, counts[len(counts) // 2] / 2):
         to_s -= 1
-    return from_s, to_s
+    return Interval(from_s, to_s)

@@ -11,6 +11,7 @@ from harness.metrics.coordinated_omission import CorrectedTimes, corrected_times
 from harness.metrics.figures import LOAD, PERCENTILES, ErrorKind, Group, driven_labels
 from harness.metrics.gaps import Gap, find_gaps
 from harness.metrics.generators import generator_figures
+from harness.metrics.interval import IntervalMs
 from harness.metrics.littles_law import LittlesLaw, littles_law
 from harness.metrics.silences import Silences, may_be_pause
 from harness.metrics.tally import SampleTally
@@ -93,7 +94,7 @@ def _drive_of(run: RunRecord | None) -> tuple[int | None, bool, float, float | N
     return load.users, load.model == CLOSED, load.ramp_s, duration_s
 
 
-def window_span_ms(tally: SampleTally, window: Window) -> tuple[int, int] | None:
+def window_span_ms(tally: SampleTally, window: Window) -> IntervalMs | None:
     """Return the window as instants (ms since 1970, the second one excluded); None without samples of the load.
 
     The whole run lasts from the first start to the last end.
@@ -101,7 +102,7 @@ def window_span_ms(tally: SampleTally, window: Window) -> tuple[int, int] | None
     span_ms, origin_s = tally.span_ms(), origin_of(tally)
     if span_ms is None or origin_s is None or window.length_s == window.run_s:
         return span_ms
-    return (origin_s + window.from_s) * MS_PER_S, (origin_s + window.to_s) * MS_PER_S
+    return IntervalMs((origin_s + window.from_s) * MS_PER_S, (origin_s + window.to_s) * MS_PER_S)
 
 
 def summarise(
@@ -338,7 +339,7 @@ def shown_series(second_series: SecondSeries) -> SecondSeries | None:
     if span_s is None:
         return None
     passed_s = span_s[1] - span_s[0] + 1
-    sample_count = sum(samples for samples, _, _ in second_series.seconds.values())
+    sample_count = second_series.seconds.sample_count
     bucket_s = second_series.bucket_s
     while sample_count * bucket_s < _SAMPLES_PER_POINT * passed_s and passed_s >= _POINTS_LEAST * 2 * bucket_s:
         bucket_s *= 2

@@ -9,6 +9,7 @@ import pytest
 
 from harness.base.errors import UsageError
 from harness.metrics.counter import CsvFile, count_file
+from harness.metrics.interval import IntervalMs
 from harness.metrics.tally import Scope
 from tests.support.counting import COLUMNS, FEWER, HEAD, lines_of, plain, same
 
@@ -177,9 +178,8 @@ def test_a_randomly_damaged_file_and_its_window_are_counted_as_by_the_plain_read
         groups = ((), (), ("Users",), ("setUp Thread Group", "Users", "absent"))[seed % 4]
         whole = Scope(("Search",), 3, thread_groups=groups, then_window=True)
         begin_ms = 1_700_000_000_000 + 10_000 * (seed % 9)
-        window = replace(
-            whole, window_ms=(begin_ms, begin_ms + 150_000), batch_count=(20, 20, 0)[seed % 3], with_timeline=False
-        )
+        window_ms = IntervalMs(begin_ms, begin_ms + 150_000)
+        window = replace(whole, window_ms=window_ms, batch_count=(20, 20, 0)[seed % 3], with_timeline=False)
         for scope in (whole, window):
             try:
                 expected = plain(data, scope)
@@ -200,7 +200,7 @@ def test_a_window_reads_again_only_where_it_or_a_batch_begins_or_ends(tmp_path, 
     data, path = HEAD + b"".join(rows), tmp_path / "x.jtl"
     path.write_bytes(data)
     file, at_ns = CsvFile(path, len(data), "x.jtl"), path.stat().st_mtime_ns
-    window = Scope(window_ms=(1_700_000_030_000, 1_700_000_130_000), batch_count=4, with_timeline=False)
+    window = Scope(window_ms=IntervalMs(1_700_000_030_000, 1_700_000_130_000), batch_count=4, with_timeline=False)
     # Of the first batch, 30 to 55 s, and no JTL any more: nobody may look at it again.
     spoiled = data.replace(b"".join(rows[3500:5000]), len(b"".join(rows[3500:5000])) * b"?")
     count_file(file, program, Scope(then_window=True), None, lambda *_: None, part_bytes=100_000)

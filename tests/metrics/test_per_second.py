@@ -21,7 +21,8 @@ def test_counts_are_those_of_a_dictionary():
     assert (list(counts), counts.span_s, bool(counts)) == (sorted(expected), (0, 9_000_000_000), True)
     for first_s, last_s in ((0, 40), (1, 15), (16, 16), (1_699_999_990, 1_700_000_031), (5, 4)):
         between = [expected.get(second, (0, 0, 0)) for second in range(first_s, last_s + 1)]
-        assert list(counts.between(first_s, last_s)) == between
+        assert list(zip(*counts.between(first_s, last_s), strict=True)) == between
+    assert counts.sample_count == sum(sample_count for sample_count, _, _ in expected.values())
 
 
 def test_users_are_the_most_of_each_second():

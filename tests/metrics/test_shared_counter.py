@@ -5,6 +5,7 @@ import pytest
 from harness.metrics import counter_process
 from harness.metrics.counter import CsvFile, count_file
 from harness.metrics.counter_process import CounterError, CounterProcess
+from harness.metrics.interval import IntervalMs
 from harness.metrics.shared_counter import shared_counter
 from harness.metrics.tally import Scope
 from tests.support.counting import HEAD, lines_of, plain, same
@@ -31,7 +32,8 @@ def counted(path, data, program, scope):
 
 def test_one_process_counts_all_files_and_windows(tmp_path, program, started):
     files = (HEAD + lines_of(4000), HEAD + lines_of(3000, "Buy"))
-    scopes = (Scope(), Scope(window_ms=(100, 2900), batch_count=20, with_timeline=False), Scope(thread_groups=("T",)))
+    window = Scope(window_ms=IntervalMs(100, 2900), batch_count=20, with_timeline=False)
+    scopes = (Scope(), window, Scope(thread_groups=("T",)))
     work = []
     with shared_counter(meanwhile=lambda: work.append([one.is_running for one in started])):
         for data in files:
