@@ -135,8 +135,8 @@ def _of_runs(found: Finding, base: Sequence[float], new: Sequence[float]) -> Fin
     deviation = planning.deviation(base, new)
     shift = Shift(
         estimate=ranks.shift(base, new),
-        low=interval[0] if interval else None,
-        high=interval[1] if interval else None,
+        low=interval.low if interval else None,
+        high=interval.high if interval else None,
         p_value=ranks.p_value(base, new),
         least=planning.least_change(deviation, len(base), len(new)) if deviation is not None and interval else None,
     )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Mapping
 from itertools import chain
+from typing import NamedTuple
 
 from harness.base.units import MS_PER_S
 from harness.metrics import instruments
@@ -70,25 +71,31 @@ def _users(run: str, seconds: SortedSeconds, span_s: SecondSpan) -> Iterator[str
 
 
 def _of_label(run: str, key: LabelKey) -> str:
-    group, label, is_transaction = key
-    kind = instruments.kind_of(is_transaction=is_transaction)
-    return labels_text({"run": run, "label": label, "group": group, "kind": kind})
+    kind = instruments.kind_of(is_transaction=key.is_transaction)
+    return labels_text({"run": run, "label": key.label, "group": key.group, "kind": kind})
 
 
-def _with_moments(points: Iterator[LabelSecond], last_s: int) -> Iterator[tuple[int, LabelSecond | None]]:
+class _Moment(NamedTuple):
+    """The time of a point (s since 1970), and the samples of the second that ends then; None without samples."""
+
+    at_s: int
+    samples: LabelSecond | None = None
+
+
+def _with_moments(points: Iterator[LabelSecond], last_s: int) -> Iterator[_Moment]:
     """Yield the end of each second with its samples; before the first, and in long gaps, moments without samples."""
     at_s: int | None = None
     for one in points:
         if at_s is None:
             at_s = one.second
-            yield at_s, None
-        yield from ((moment_s, None) for moment_s in range(at_s + _REPEAT_S, one.second + 1, _REPEAT_S))
+            yield _Moment(at_s)
+        yield from (_Moment(moment_s) for moment_s in range(at_s + _REPEAT_S, one.second + 1, _REPEAT_S))
         at_s = one.second + 1
-        yield at_s, one
+        yield _Moment(at_s, one)
     if at_s is not None:
-        yield from ((moment_s, None) for moment_s in range(at_s + _REPEAT_S, last_s + 1, _REPEAT_S))
+        yield from (_Moment(moment_s) for moment_s in range(at_s + _REPEAT_S, last_s + 1, _REPEAT_S))
         if at_s < last_s + 1:
-            yield last_s + 1, None
+            yield _Moment(last_s + 1)
 
 
 def _histograms(run: str, seconds: SortedSeconds, span_s: SecondSpan) -> Iterator[str]:
@@ -98,10 +105,11 @@ def _histograms(run: str, seconds: SortedSeconds, span_s: SecondSpan) -> Iterato
         text = _of_label(run, key)
         buckets = [f'{name}_bucket{{{text},le="{bound}"}} ' for bound in BOUND_TEXTS]
         so_far, sum_ms = [0] * len(buckets), 0
-        for at_s, one in _with_moments(seconds.by_label(key), span_s.last_s):
-            if one:
-                so_far = [sum(pair) for pair in zip(so_far, cumulative_counts(one.histogram()), strict=True)]
-                sum_ms += one.elapsed_sum_ms
+        for moment in _with_moments(seconds.by_label(key), span_s.last_s):
+            at_s, samples = moment.at_s, moment.samples
+            if samples:
+                so_far = [sum(pair) for pair in zip(so_far, cumulative_counts(samples.histogram()), strict=True)]
+                sum_ms += samples.elapsed_sum_ms
             yield "".join(f"{bucket}{count} {at_s}\n" for bucket, count in zip(buckets, so_far, strict=True))
             yield f"{name}_count{{{text}}} {so_far[-1]} {at_s}\n{name}_sum{{{text}}} {sum_ms / MS_PER_S} {at_s}\n"
 
@@ -118,6 +126,6 @@ def _counters(
         text, total = _of_label(run, key), 0
         if value(next(seconds.by_label(key))) is None:
             continue  # the JTL has no such column
-        for at_s, one in _with_moments(seconds.by_label(key), span_s.last_s):
-            total += (value(one) or 0) if one else 0
-            yield f"{instrument.name}_total{{{text}}} {total} {at_s}\n"
+        for moment in _with_moments(seconds.by_label(key), span_s.last_s):
+            total += (value(moment.samples) or 0) if moment.samples else 0
+            yield f"{instrument.name}_total{{{text}}} {total} {moment.at_s}\n"

@@ -11,14 +11,15 @@ from harness.metrics.figures import LOAD, TOTAL, plus
 from harness.metrics.instruments import kind_of
 from harness.metrics.label_seconds import LabelSecond, SortedSeconds
 from harness.metrics.metric import AVERAGE, METRICS
+from harness.metrics.tally import LabelKey
 
 Value = str | int | float | None
 _PERCENTILES = tuple(metric for metric in METRICS if metric.percentile is not None)
 _RATIOS = tuple(metric.ratio for metric in _PERCENTILES)
-_WHOSE = ("time_s", "group", "label", "kind")
+_HEAD = ("time_s", "group", "label", "kind")
 # Column and type of its values, which may be missing in those of the seconds.
 SECOND_COLUMNS: tuple[tuple[str, type], ...] = (
-    *zip(_WHOSE, (int, str, str, str), strict=True),
+    *zip(_HEAD, (int, str, str, str), strict=True),
     ("active_users", int),
     ("sample_count", int),
     ("error_count", int),
@@ -30,7 +31,7 @@ SECOND_COLUMNS: tuple[tuple[str, type], ...] = (
     ("sent_bytes", int),
 )
 HISTOGRAM_COLUMNS: tuple[tuple[str, type], ...] = (
-    *zip(_WHOSE, (int, str, str, str), strict=True),
+    *zip(_HEAD, (int, str, str, str), strict=True),
     ("elapsed_ms", int),
     ("sample_count", int),
 )
@@ -43,13 +44,13 @@ def second_rows(seconds: SortedSeconds) -> Iterator[tuple[Value, ...]]:
     """
     users = seconds.active_users()
     first_s = seconds.span_s.first_s if seconds.span_s else 0
-    load = [is_transaction for group, _, is_transaction in seconds.keys if group == LOAD]
+    load = [key.is_transaction for key in seconds.keys if key.group == LOAD]
     counts_transactions = bool(load) and all(load)
     for second, found in groupby(seconds.by_time(), key=lambda one: one.second):
         labels = list(found)
         active = users[second - first_s]
         yield from (_row(one, active) for one in labels)
-        own = [one for one in labels if one.key[0] == LOAD and (counts_transactions or not one.key[2])]
+        own = [one for one in labels if one.key.group == LOAD and (counts_transactions or not one.key.is_transaction)]
         if own:
             yield _row(_total(own), active)
 
@@ -58,18 +59,19 @@ def histogram_rows(seconds: SortedSeconds) -> Iterator[tuple[Value, ...]]:
     """Yield a row per second, label and response time in whole milliseconds, in this order: how many samples had it."""
     for one in seconds.by_time():
         for elapsed_ms, count in one.histogram().counts.items():  # they rise
-            yield (*_whose(one), elapsed_ms, count)
+            yield (*_row_head(one), elapsed_ms, count)
 
 
-def _whose(one: LabelSecond) -> tuple[int, str, str, str]:
-    group, label, is_transaction = one.key
-    return one.second, group, label, kind_of(is_transaction=is_transaction)
+def _row_head(one: LabelSecond) -> Sequence[Value]:
+    """Return the values of the columns _HEAD."""
+    key = one.key
+    return one.second, key.group, key.label, kind_of(is_transaction=key.is_transaction)
 
 
 def _row(one: LabelSecond, active_users: int | None) -> tuple[Value, ...]:
     histogram = one.histogram()
     return (
-        *_whose(one),
+        *_row_head(one),
         active_users,
         one.sample_count,
         one.error_count,
@@ -89,7 +91,7 @@ def _total(labels: Sequence[LabelSecond]) -> LabelSecond:
     for one in labels:
         received_bytes, sent_bytes = plus(received_bytes, one.received_bytes), plus(sent_bytes, one.sent_bytes)
     return LabelSecond(
-        (LOAD, TOTAL, False),
+        LabelKey(LOAD, TOTAL, is_transaction=False),
         labels[0].second,
         np.sort(np.concatenate([one.sorted_ms for one in labels])),
         sum(one.elapsed_sum_ms for one in labels),

@@ -10,7 +10,7 @@ from harness.base.units import MS_PER_S
 from harness.jtl.sample import TRANSACTION_MESSAGE, Sample, generator_of
 from harness.metrics.causes import cause_of
 from harness.metrics.figures import LOAD, ONCE, ErrorKind, Group, LabelCounts
-from harness.metrics.tally import LabelKey, SampleTally, group_of
+from harness.metrics.tally import ErrorKey, LabelKey, SampleTally, group_of
 from harness.metrics.timeline import Source
 
 # So many threads are remembered; in the open model each user is another one.
@@ -44,7 +44,8 @@ class LiveCounts:
 
     def __init__(self, once_labels: Iterable[str] = ()) -> None:
         self._tally = SampleTally(once_labels, with_timeline=False)
-        self._cells: dict[LabelKey, _Cell] = {}
+        # By group of threads, label, and whether it is a transaction: a plain tuple, because every sample makes one.
+        self._cells: dict[tuple[str, str, bool], _Cell] = {}
         # By thread name: its group without regard to labels, and its load generator.
         self._threads: dict[str, tuple[str, str]] = {}
         self._users: dict[str, int] = {}
@@ -100,8 +101,9 @@ class LiveCounts:
             if error_count:
                 counts.error_count += error_count
                 part.error_counts[end_ms // MS_PER_S] += error_count
-                cause, example = cause_of(failure, message)
-                self._tally.add_kind((label, code, cause), error_count, start_ms, start_ms, example)
+                cause = cause_of(failure, message)
+                error = ErrorKey(label, code, cause.text)
+                self._tally.add_kind(error, error_count, start_ms, start_ms, cause.example)
         for cell in changed.values():
             cell.counts.histogram.add_all(cell.times_ms)
             cell.times_ms.clear()
@@ -117,6 +119,6 @@ class LiveCounts:
     def _cell(self, group: str, label: str, is_transaction: bool) -> _Cell:
         """Return where the samples of a label are counted, for the first of them in a group of threads."""
         cell = self._cells[group, label, is_transaction] = _Cell()
-        key = (ONCE if group == LOAD and label in self._tally.once else group, label, is_transaction)
+        key = LabelKey(ONCE if group == LOAD and label in self._tally.once else group, label, is_transaction)
         self._tally.labels[key] = {_SOURCE: cell.counts}
         return cell

@@ -9,13 +9,11 @@ from harness.base.secrecy import masked
 from harness.jtl.sample import Sample, generator_of
 from harness.metrics.causes import with_their_causes
 from harness.metrics.figures import LabelCounts
-from harness.metrics.tally import OTHER_CAUSES, LabelKey, SampleTally
+from harness.metrics.tally import OTHER_CAUSES, ErrorKey, LabelKey, SampleTally
 
 # A monitoring system stores a series for each: more labels and causes than these are counted together, by group.
 LABELS_MOST, CAUSES_MOST = 200, 100
 OTHER_LABELS = "(other labels)"
-# Label, response code and cause of errors.
-CauseKey = tuple[str, str, str]
 
 
 @dataclass(frozen=True)
@@ -27,7 +25,7 @@ class RunSnapshot:
     """
 
     labels: Mapping[LabelKey, LabelCounts]
-    causes: Mapping[CauseKey, int]
+    causes: Mapping[ErrorKey, int]
     active_users: int
     is_ended: bool
 
@@ -60,17 +58,17 @@ class RunCounts:
     def snapshot(self) -> RunSnapshot:
         """Return a copy of the counts: the first LABELS_MOST labels and CAUSES_MOST causes, and the others together."""
         labels: dict[LabelKey, LabelCounts] = {}
-        for index, ((group, label, is_transaction), by_source) in enumerate(self._tally.labels.items()):
-            shown = self._text(label) if index < LABELS_MOST else OTHER_LABELS
-            counts = labels.setdefault((group, shown, is_transaction), LabelCounts())
+        for index, (key, by_source) in enumerate(self._tally.labels.items()):
+            shown = self._text(key.label) if index < LABELS_MOST else OTHER_LABELS
+            counts = labels.setdefault(key._replace(label=shown), LabelCounts())
             for one in by_source.values():
                 counts.merge(one)
-        causes: dict[CauseKey, int] = {}
-        for index, ((label, code, cause), kind) in enumerate(self._tally.kinds.items()):
-            key = (OTHER_LABELS, "", OTHER_CAUSES)
+        causes: dict[ErrorKey, int] = {}
+        for index, (error, kind) in enumerate(self._tally.kinds.items()):
+            shown_error = ErrorKey(OTHER_LABELS, "", OTHER_CAUSES)
             if index < CAUSES_MOST:
-                key = (self._text(label), self._text(code), self._text(cause))
-            causes[key] = causes.get(key, 0) + kind.count
+                shown_error = ErrorKey(*map(self._text, error))
+            causes[shown_error] = causes.get(shown_error, 0) + kind.count
         users = 0 if self._is_ended else sum(self._users.values())
         return RunSnapshot(labels, causes, users, self._is_ended)
 

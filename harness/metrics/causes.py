@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
+from typing import NamedTuple
 
 _LENGTH_MAX = 200
 # Ids, memory addresses, ports, times.
@@ -12,12 +13,19 @@ _ID = re.compile(
 )
 
 
-def cause_of(failure: str, message: str) -> tuple[str, str]:
-    """Return (cause, its source text): the assertion's message, else the response's, on one line."""
+class Cause(NamedTuple):
+    """The cause of an error, and as an example the whole message that contains it; each is one line."""
+
+    text: str
+    example: str
+
+
+def cause_of(failure: str, message: str) -> Cause:
+    """Return the cause in the assertion's message, else in the response's."""
     text = " ".join((failure or message).split())[:_LENGTH_MAX]
-    return _ID.sub("…", text), text
+    return Cause(_ID.sub("…", text), text)
 
 
 def with_their_causes(secrets: Iterable[str]) -> tuple[str, ...]:
     """Return the secrets, and what is left of them in causes: pass-12345678 is pass-… there."""
-    return tuple(dict.fromkeys(form for secret in secrets for form in (secret, cause_of(secret, "")[0])))
+    return tuple(dict.fromkeys(form for secret in secrets for form in (secret, cause_of(secret, "").text)))

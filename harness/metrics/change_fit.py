@@ -83,6 +83,15 @@ def candidate_shapes(count: int) -> tuple[Shape, ...]:
     )
 
 
+@dataclass(frozen=True)
+class BestFit:
+    """The candidate function that fits best, by its index, with its slope and its |t|."""
+
+    index: int
+    slope: float
+    t: float
+
+
 class Fit:
     """Fits the candidate functions to a series, by generalised least squares for any correlation."""
 
@@ -92,12 +101,12 @@ class Fit:
         self._square, self._ones = series.times(series), series.times_ones()
         self._products = [shape.series.times(series) for shape in shapes]
 
-    def best(self, correlation: float) -> tuple[int, float, float]:
-        """Return the candidate that fits best: its index, its slope and its |t|."""
+    def best(self, correlation: float) -> BestFit:
+        """Return the candidate that fits best; with a slope of 0 when none fits better than a constant."""
         ones_square = _Product(self._count, 2 * (self._count - 1), 2.0).at(correlation)
         level = self._ones.at(correlation)
         series_square = self._square.at(correlation) - level * level / ones_square
-        found = (0, 0.0, 0.0)
+        found = BestFit(0, 0.0, 0.0)
         for index, (shape, product) in enumerate(zip(self._shapes, self._products, strict=True)):
             mean = shape.ones.at(correlation) / ones_square
             square = shape.square.at(correlation) - mean * mean * ones_square
@@ -107,8 +116,8 @@ class Fit:
                 continue
             is_exact = rest <= ROUNDING * series_square
             t = math.inf if is_exact else abs(slope) / math.sqrt(rest / (self._count - 2) / square)
-            if t > found[2]:
-                found = (index, slope, t)
+            if t > found.t:
+                found = BestFit(index, slope, t)
         return found
 
 

@@ -13,7 +13,7 @@ from bisect import bisect_left
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO
+from typing import IO, NamedTuple
 
 from harness.jtl.csv import Records, RowReader
 from harness.jtl.layout import READ_COLUMNS, Layout
@@ -25,7 +25,7 @@ from harness.metrics.figures import LabelCounts
 from harness.metrics.histogram import Histogram
 from harness.metrics.interval import IntervalMs
 from harness.metrics.shared_counter import current
-from harness.metrics.tally import LabelKey, SampleTally, Scope, group_of
+from harness.metrics.tally import ErrorKey, LabelKey, SampleTally, Scope, group_of
 from harness.metrics.timeline import SecondSeries, Source
 
 # How much the plain reader reads at once where the program stopped.
@@ -131,8 +131,9 @@ def _follow(frames: Frames, plain: _PlainReader, report: Callable[[int, int], No
             tally = plain.tally_of(frames.small())
             for _ in range(frames.small()):
                 label, code, text = frames.text(), frames.text(), frames.text()
-                cause, example = cause_of(text, "")
-                tally.add_kind((label, code, cause), frames.large(), frames.large(), frames.large(), example)
+                cause = cause_of(text, "")
+                error = ErrorKey(label, code, cause.text)
+                tally.add_kind(error, frames.large(), frames.large(), frames.large(), cause.example)
         elif kind == b"S":
             plain.read(frames.large(), frames.large())
             return kind
@@ -236,30 +237,38 @@ def _whole(frames: Frames, plain: _PlainReader) -> SampleTally:
     return tally
 
 
+class _Cell(NamedTuple):
+    """The label, the source and the batch of samples that the program counts together."""
+
+    key: LabelKey
+    source: Source
+    batch: int
+
+
 def _fill(tally: SampleTally, frames: Frames, first: dict[LabelKey, int]) -> int:
     """Add the program's counts, labels in file order; return how far row ends go back at most, ms."""
     first_ms, back_ms = frames.large(), frames.large()
     labels, codes = frames.texts(), frames.texts()
     sources = [Source(tally.file, generator) for generator in frames.texts()]
     keys, *columns = frames.table(_SUM_COUNT + 2)
-    entries = []
+    cells = []
     for key, *sums, offset, missing in zip(keys, *columns, strict=True):
         source = sources[key >> _GENERATOR_SHIFT]
         index, batch = divmod((key & _BELOW_GENERATOR) >> 3, tally.batch_count or 1)
         label = labels[index]
-        entry = (group_of(_THREADS[(key & 7) >> 1], label, tally.once), label, bool(key & 1))
-        entries.append((entry, source, batch))
-        first[entry] = min(offset, first.get(entry, offset))
+        label_key = LabelKey(group_of(_THREADS[(key & 7) >> 1], label, tally.once), label, bool(key & 1))
+        cells.append(_Cell(label_key, source, batch))
+        first[label_key] = min(offset, first.get(label_key, offset))
         counts = _label_counts(sums, missing)
-        tally.counts(entry, source).merge(counts)
+        tally.counts(label_key, source).merge(counts)
         if tally.batch_count:
-            tally.batch(entry, batch).merge(BatchCounts(Histogram(), counts.elapsed_sum_ms, counts.error_count))
+            tally.batch(label_key, batch).merge(BatchCounts(Histogram(), counts.elapsed_sum_ms, counts.error_count))
         tally.note_start(first_ms)
     for number, histogram in _histograms(*frames.table(1)):
-        entry, source, batch = entries[number]
-        tally.counts(entry, source).histogram.merge(histogram.counts)
+        cell = cells[number]
+        tally.counts(cell.key, cell.source).histogram.merge(histogram.counts)
         if tally.batch_count:
-            tally.batch(entry, batch).histogram.merge(histogram.counts)
+            tally.batch(cell.key, cell.batch).histogram.merge(histogram.counts)
     for key, sample_count, error_count in zip(*frames.table(2), strict=True):
         code_key = (labels[key >> _ANSWER_LABEL_SHIFT], codes[key & _LOW], bool(key & _ANSWER_OF_TRANSACTION))
         tally.add_code(code_key, sample_count, error_count)

@@ -33,7 +33,7 @@ def read_samples(path: Path, dropped: Dropped) -> Iterator[Sample]:
 def each_sample(inputs: Sequence[Input], columns: Sequence[str] | None = None) -> Iterator[tuple[int, Sample]]:
     """Yield the number of the file and the sample for each row of the JTLs; progress goes to standard error.
 
-    Tally files contain no rows and are left out.
+    Tally files contain no rows and are left out. A pair is a plain tuple, because there is one for each sample.
     """
     for number, given in enumerate(inputs):
         with opened(given) as file, ReadingProgress(file.size_bytes, given.name) as progress:

@@ -84,31 +84,42 @@ class Growth:
     left_high_h: float | None = None
 
 
+@dataclass
+class _Bin:
+    """The values of one part: the least of them, their number and their sum."""
+
+    least: float
+    count: int = 0
+    total: float = 0.0
+
+
 class Bins:
     """The values of one resource in BIN_COUNT parts of an interval (epoch ms, both ends included)."""
 
     def __init__(self, span_ms: tuple[int, int]) -> None:
         self._first_ms, self._last_ms = span_ms
-        self._sums: dict[int, list[float]] = {}
+        self._bins: dict[int, _Bin] = {}
 
     def add(self, time_ms: int, value: float) -> None:
         """Add a value; one outside of the interval is ignored."""
         if self._first_ms <= time_ms <= self._last_ms:
             number = (time_ms - self._first_ms) * BIN_COUNT // (self._last_ms - self._first_ms + 1)
-            found = self._sums.setdefault(number, [0, 0.0, value])
-            found[0], found[1], found[2] = found[0] + 1, found[1] + value, min(found[2], value)
+            found = self._bins.setdefault(number, _Bin(value))
+            found.count += 1
+            found.total += value
+            found.least = min(found.least, value)
 
     def means(self) -> tuple[tuple[float, float], ...]:
         """Return the middle of each part with values, in seconds after the begin, and their mean."""
-        return tuple((at_s, total / count) for at_s, (count, total, _) in self._parts())
+        return tuple((at_s, one.total / one.count) for at_s, one in self._by_time())
 
     def minimums(self) -> tuple[tuple[float, float], ...]:
         """Return the middle of each part with values, in seconds after the begin, and the least of them."""
-        return tuple((at_s, least) for at_s, (_, _, least) in self._parts())
+        return tuple((at_s, one.least) for at_s, one in self._by_time())
 
-    def _parts(self) -> Iterator[tuple[float, list[float]]]:
+    def _by_time(self) -> Iterator[tuple[float, _Bin]]:
         width_s = (self._last_ms - self._first_ms + 1) / MS_PER_S / BIN_COUNT
-        return ((round((number + 0.5) * width_s, 3), self._sums[number]) for number in sorted(self._sums))
+        return ((round((number + 0.5) * width_s, 3), self._bins[number]) for number in sorted(self._bins))
 
 
 def has_lost_garbage(values: Sequence[float]) -> bool:

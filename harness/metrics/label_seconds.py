@@ -55,6 +55,8 @@ class LabelSeconds:
         self.once = frozenset(once_labels)
         self.users = SecondSeries(with_times=False)
         self._keys: dict[LabelKey, int] = {}
+        # By file, thread, label, and whether it is a transaction. Plain tuples, because every sample makes one and takes
+        # another apart.
         self._entries: dict[tuple[int, str, str, bool], tuple[int, Source | None]] = {}
         # The cells are pairs of a key's number and a second, in order of appearance. Each sample has its cell.
         self._cells: dict[tuple[int, int], int] = {}
@@ -106,7 +108,7 @@ class LabelSeconds:
         if len(self._entries) >= _ENTRIES_MAX:
             self._entries.clear()
         group = group_of(thread_name, label, self.once)
-        number = self._keys.setdefault((group, label, is_transaction), len(self._keys))
+        number = self._keys.setdefault(LabelKey(group, label, is_transaction), len(self._keys))
         source = Source(file, generator_of(thread_name)) if group in (LOAD, ONCE) else None
         entry = self._entries[where] = (number, source)
         return entry
@@ -139,7 +141,11 @@ class LabelSeconds:
 
 
 class SortedSeconds:
-    """The seconds of all labels; `packed` has the number of the cell and the elapsed ms of each sample, in order."""
+    """The seconds of all labels; `packed` has the number of the cell and the elapsed ms of each sample, in order.
+
+    `cells` are the number of the key, the second, and the number of the cell before sorting: plain tuples, because
+    there are millions of them.
+    """
 
     def __init__(
         self, counted: LabelSeconds, keys: list[LabelKey], cells: list[tuple[int, int, int]], packed: np.ndarray
@@ -174,7 +180,12 @@ class SortedSeconds:
 
     def by_time(self) -> Iterator[LabelSecond]:
         """Yield all seconds in order of time, labels in order of first appearance."""
-        for position in sorted(range(len(self._cells)), key=lambda one: (self._cells[one][1], self._cells[one][0])):
+
+        def order(position: int) -> tuple[int, int]:
+            number, second, _ = self._cells[position]
+            return second, number
+
+        for position in sorted(range(len(self._cells)), key=order):
             yield self._at(position)
 
     def _at(self, position: int) -> LabelSecond:

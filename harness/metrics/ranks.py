@@ -13,6 +13,7 @@ import struct
 from collections.abc import Sequence
 from functools import lru_cache
 from statistics import NormalDist, median
+from typing import NamedTuple
 
 # Up to 20 values per group the exact distribution is computed; its counts then fit into 64 bits.
 _EXACT_PAIRS_MOST = 400
@@ -46,7 +47,14 @@ def shift(base: Sequence[float], new: Sequence[float]) -> float:
     return median(_differences(base, new))
 
 
-def shift_interval(base: Sequence[float], new: Sequence[float], confidence: float) -> tuple[float, float] | None:
+class ShiftInterval(NamedTuple):
+    """The confidence interval of a shift, in the unit of the values."""
+
+    low: float
+    high: float
+
+
+def shift_interval(base: Sequence[float], new: Sequence[float], confidence: float) -> ShiftInterval | None:
     """Return the interval of the shift, exact without ties and conservative with them; None for too few values.
 
     It runs from the C-th smallest to the C-th greatest difference, where C is the greatest number with P(U < C) <= (1 -
@@ -57,7 +65,7 @@ def shift_interval(base: Sequence[float], new: Sequence[float], confidence: floa
     if not index:
         return None
     differences = _differences(base, new)
-    return differences[index - 1], differences[-index]
+    return ShiftInterval(differences[index - 1], differences[-index])
 
 
 def adjusted_p_values(p_values: Sequence[float]) -> list[float]:

@@ -154,20 +154,19 @@ def _change_within(
     shapes = candidate_shapes(count)
     fit = Fit(logs, shapes)
     correlation = 0.3
-    best, slope, t = 0, 0.0, 0.0
+    best = fit.best(correlation)
     for _ in range(_ITERATIONS):
-        best, slope, t = fit.best(correlation)
-        if math.isinf(t):
+        if math.isinf(best.t):
             break
-        correlation = _correlation(_residuals(logs, shapes[best].values), noise)
-    else:
-        best, slope, t = fit.best(correlation)
+        correlation = _correlation(_residuals(logs, shapes[best.index].values), noise)
+        best = fit.best(correlation)
+    shape = shapes[best.index].values
     independent = count * (1 - correlation) / (1 + correlation)
-    size = abs(slope) * (max(shapes[best].values) - min(shapes[best].values))
-    if t <= t_value(independent - 2) or size <= math.log(_COUNTS_RATIO if noise else PRACTICAL_RATIO):
+    size = abs(best.slope) * (max(shape) - min(shape))
+    if best.t <= t_value(independent - 2) or size <= math.log(_COUNTS_RATIO if noise else PRACTICAL_RATIO):
         return None
-    is_gradual = best >= STEPS - 3
-    split = count // 3 if is_gradual else shapes[best].values.index(1.0)
+    is_gradual = best.index >= STEPS - 3
+    split = count // 3 if is_gradual else shape.index(1.0)
     at_s = known[split][0]
     rest_s = known[count - split][0] if is_gradual else at_s
     if _plain_t(values, at_s, rest_s) <= (_COUNTS_PLAIN_T if noise else _PLAIN_T):

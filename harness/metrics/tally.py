@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from harness.base.units import MS_PER_S
 from harness.jtl.sample import TRANSACTION_MESSAGE, Dropped, Sample, generator_of, thread_group_of
@@ -30,15 +30,29 @@ from harness.metrics.timeline import SecondSeries, Source
 if TYPE_CHECKING:
     from harness.metrics.tally_file import StoredTally
 
-# Group, label, and whether it is a transaction.
-LabelKey = tuple[str, str, bool]
-# Label, response code, and whether it is a transaction.
+# Label, response code, and whether it is a transaction: a plain tuple, because one is made of every sample.
 CodeKey = tuple[str, str, bool]
 # Beyond this many kinds of error, new ones are combined per label and code: causes that never repeat are not useful.
 KINDS_MAX = 5000
 OTHER_CAUSES = "(other causes)"
 # So many labels of threads are remembered with their counts; a load has many more rows than users times labels.
 _ENTRIES_MAX = 100_000
+
+
+class LabelKey(NamedTuple):
+    """What a row of a table counts; a label of several groups, or of requests and transactions, has several rows."""
+
+    group: str
+    label: str
+    is_transaction: bool
+
+
+class ErrorKey(NamedTuple):
+    """What distinguishes the kinds of error."""
+
+    label: str
+    code: str
+    cause: str
 
 
 def group_of(thread_name: str, label: str, once: frozenset[str]) -> str:
@@ -155,7 +169,7 @@ class SampleTally:
         self.batches: dict[LabelKey, dict[int, BatchCounts]] = {}
         self.labels: dict[LabelKey, dict[Source, LabelCounts]] = {}
         self.codes: dict[CodeKey, list[int]] = {}
-        self.kinds: dict[tuple[str, str, str], _Kind] = {}
+        self.kinds: dict[ErrorKey, _Kind] = {}
         self.requests = SecondSeries(with_times=with_timeline)
         self.transactions = SecondSeries(with_times=with_timeline)
         self.first_ms: int | None = None
@@ -164,8 +178,9 @@ class SampleTally:
         self.stored: list[StoredTally] = []
         # Of requests of the load, by file. Rows that several load generators sent to a controller are in no order.
         self.orders: dict[int, Order] = {}
-        # By thread, label, and whether it is a transaction: each row of a thread would find them again.
-        self._entries: dict[LabelKey, tuple[LabelKey, Source, LabelCounts]] = {}
+        # By thread, label, and whether it is a transaction: each row of a thread would find them again. Plain tuples,
+        # because every sample makes one and takes another apart.
+        self._entries: dict[tuple[str, str, bool], tuple[LabelKey, Source, LabelCounts]] = {}
 
     def add(self, sample: Sample) -> LabelKey | None:
         """Count one sample; return its key in `labels`, None when its group or its end is out of scope."""
@@ -205,9 +220,9 @@ class SampleTally:
             return key
         self.add_code((label, code, is_transaction), sample_count, error_count)
         if error_count:
-            cause, example = cause_of(failure, message)
-            self.add_kind((label, code, cause), error_count, start_ms, start_ms, example)
-        if key[0] in (LOAD, ONCE):
+            cause = cause_of(failure, message)
+            self.add_kind(ErrorKey(label, code, cause.text), error_count, start_ms, start_ms, cause.example)
+        if key.group in (LOAD, ONCE):
             second_series = self.transactions if is_transaction else self.requests
             second_series.add(end_ms, elapsed_ms, sample_count, error_count, users, source)
             if not is_transaction and not source.generator:
@@ -216,7 +231,7 @@ class SampleTally:
 
     def _entry(self, thread_name: str, label: str, is_transaction: bool) -> tuple[LabelKey, Source, LabelCounts]:
         """Return where the samples of a thread with this label are counted, and remember it."""
-        key = (group_of(thread_name, label, self.once), label, is_transaction)
+        key = LabelKey(group_of(thread_name, label, self.once), label, is_transaction)
         source = Source(self.file, generator_of(thread_name))
         if len(self._entries) >= _ENTRIES_MAX:
             self._entries.clear()
@@ -261,10 +276,10 @@ class SampleTally:
         counts[0] += sample_count
         counts[1] += error_count
 
-    def add_kind(self, key: tuple[str, str, str], count: int, first_ms: int, last_ms: int, example: str) -> None:
-        """Count errors of one (label, code, cause), with the starts of the first and last."""
+    def add_kind(self, key: ErrorKey, count: int, first_ms: int, last_ms: int, example: str) -> None:
+        """Count errors of one kind, with the starts of the first and last."""
         if key not in self.kinds and len(self.kinds) >= KINDS_MAX:
-            key = (key[0], key[1], OTHER_CAUSES)
+            key = key._replace(cause=OTHER_CAUSES)
         kind = self.kinds.get(key)
         if kind is None:
             self.kinds[key] = _Kind(count, first_ms, last_ms, example)
@@ -310,8 +325,8 @@ class SampleTally:
         """Return the first start and the last end of the load's samples; None without any."""
         spans = [
             counts
-            for (group, _, _), by_source in self.labels.items()
-            if group in (LOAD, ONCE)
+            for key, by_source in self.labels.items()
+            if key.group in (LOAD, ONCE)
             for counts in by_source.values()
         ]
         starts = [counts.first_ms for counts in spans if counts.first_ms is not None]
@@ -328,23 +343,25 @@ class SampleTally:
         found = []
         for name in GROUPS:
             labels = [
-                LabelFigures.of(key[1], key[2], together(by_source.values()), percentiles, self._batches([key]))
+                LabelFigures.of(
+                    key.label, key.is_transaction, together(by_source.values()), percentiles, self._batches([key])
+                )
                 for key, by_source in self.labels.items()
-                if key[0] == name
+                if key.group == name
             ]
             if labels:
                 group = Group.of(name, labels, with_transactions)
-                keys = [(name, label.label, label.is_transaction) for label in group.counted]
+                keys = [LabelKey(name, label.label, label.is_transaction) for label in group.counted]
                 found.append(replace(group, total=replace(group.total, batches=self._batches(keys))))
         return tuple(found)
 
     def by_source(self, with_transactions: bool = False) -> dict[Source, LabelCounts]:
         """Return the merged counts of each source's samples of the load: its share of TOTAL."""
-        load = {key: by_source for key, by_source in self.labels.items() if key[0] == LOAD}
-        counts_transactions = with_transactions or all(is_transaction for _, _, is_transaction in load)
+        load = {key: by_source for key, by_source in self.labels.items() if key.group == LOAD}
+        counts_transactions = with_transactions or all(key.is_transaction for key in load)
         found: dict[Source, LabelCounts] = {}
-        for (_, _, is_transaction), by_source in load.items():
-            if counts_transactions or not is_transaction:
+        for key, by_source in load.items():
+            if counts_transactions or not key.is_transaction:
                 for source, counts in by_source.items():
                     found.setdefault(source, LabelCounts()).merge(counts)
         return found
@@ -360,13 +377,12 @@ class SampleTally:
 
     def code_counts(self) -> tuple[CodeCount, ...]:
         """Return response codes by label, labels in order of first appearance, then by code."""
-        order = {label: index for index, label in enumerate(dict.fromkeys(label for _, label, _ in self.labels))}
-        return tuple(
+        order = {label: index for index, label in enumerate(dict.fromkeys(key.label for key in self.labels))}
+        counts = (
             CodeCount(label, code, sample_count, error_count, is_transaction)
-            for (label, code, is_transaction), (sample_count, error_count) in sorted(
-                self.codes.items(), key=lambda pair: (order[pair[0][0]], pair[0][1:])
-            )
+            for (label, code, is_transaction), (sample_count, error_count) in self.codes.items()
         )
+        return tuple(sorted(counts, key=lambda one: (order[one.label], one.code, one.is_transaction)))
 
     def error_kinds(self) -> tuple[ErrorKind, ...]:
         """Return every kind of error, the most frequent first."""

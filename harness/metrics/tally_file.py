@@ -21,7 +21,7 @@ from harness.jtl.sample import ELAPSED_MAX_MS, START_MAX_MS, Dropped
 from harness.metrics.figures import GROUPS, LOAD, ONCE, LabelCounts
 from harness.metrics.histogram import Histogram
 from harness.metrics.silences import Silences
-from harness.metrics.tally import Order, SampleTally
+from harness.metrics.tally import ErrorKey, LabelKey, Order, SampleTally
 from harness.metrics.timeline import SecondSeries, Source
 
 FORMAT_VERSION = 1
@@ -251,7 +251,7 @@ class _Reader:
         ):
             if group not in GROUPS:
                 raise ValueError(f"labels.group {group!r:.20} is not one of {', '.join(GROUPS)}")
-            key, source = (group, label, is_transaction), self._source(file, generator)
+            key, source = LabelKey(group, label, is_transaction), self._source(file, generator)
             if source in self._tally.labels.get(key, {}):
                 raise ValueError(f"labels has {label!r:.60} twice")
             for value in sums:
@@ -264,14 +264,14 @@ class _Reader:
             raise ValueError("labels is empty")
 
     def _add_codes_and_errors(self) -> None:
-        labels = {label for _, label, _ in self._tally.labels}
+        labels = {key.label for key in self._tally.labels}
         for label, code, is_transaction, *counts in _rows(self._content.codes, "codes"):
             self._tally.add_code(
                 (_known(label, labels), code, is_transaction), *(_whole(one, "codes") for one in counts)
             )
         for label, code, cause, *numbers, example in _rows(self._content.errors, "errors"):
             count, first_ms, last_ms = (_whole(one, "errors") for one in numbers)
-            self._tally.add_kind((_known(label, labels), code, cause), count, first_ms, last_ms, example)
+            self._tally.add_kind(ErrorKey(_known(label, labels), code, cause), count, first_ms, last_ms, example)
 
     def _add_series(self, series: SecondSeries, content: _Series, *, is_transactions: bool) -> None:
         for second, *counts in _rows(content.seconds, "seconds"):
@@ -282,8 +282,8 @@ class _Reader:
             )
         counted = sum(
             counts.histogram.count
-            for (group, _, is_transaction), by_source in self._tally.labels.items()
-            if group in (LOAD, ONCE) and is_transaction is is_transactions
+            for key, by_source in self._tally.labels.items()
+            if key.group in (LOAD, ONCE) and key.is_transaction is is_transactions
             for counts in by_source.values()
         )
         if counted != series.seconds.sample_count:

@@ -84,7 +84,7 @@ class Exchange:
     @property
     def key(self) -> Key:
         """Label, code and cause, as in the report's table of errors."""
-        return self.label, self.code, cause_of(self.failure, self.message)[0]
+        return self.label, self.code, cause_of(self.failure, self.message).text
 
 
 def parse_exchanges(text: str) -> tuple[Exchange, ...]:

@@ -5,7 +5,7 @@ import math
 import numpy
 import pytest
 
-from harness.metrics.change_fit import Fit, candidate_shapes
+from harness.metrics.change_fit import BestFit, Fit, candidate_shapes
 
 
 def whitened(series, correlation):
@@ -33,13 +33,13 @@ def test_the_best_candidate_is_the_one_of_least_squares_on_whitened_series(count
         if planted is not None:
             logs += 0.3 * numpy.asarray(shapes[planted].values)
         fits = [least_squares(logs, shape.values, correlation) for shape in shapes]
-        best, slope, t = Fit(list(logs), shapes).best(correlation)
-        assert best == max(range(len(fits)), key=lambda index: fits[index][1])
-        assert (slope, t) == pytest.approx(fits[best], rel=1e-6)
+        best = Fit(list(logs), shapes).best(correlation)
+        assert best.index == max(range(len(fits)), key=lambda index: fits[index][1])
+        assert (best.slope, best.t) == pytest.approx(fits[best.index], rel=1e-6)
 
 
 def test_a_series_without_noise_fits_exactly_and_a_constant_one_nothing():
     shapes = candidate_shapes(100)
     exact = Fit([5 + 0.3 * value for value in shapes[7].values], shapes).best(0.3)
-    assert (exact[0], exact[1], exact[2]) == (7, pytest.approx(0.3), math.inf)
-    assert Fit([5.0] * 100, shapes).best(0.3) == (0, 0.0, 0.0)
+    assert (exact.index, exact.slope, exact.t) == (7, pytest.approx(0.3), math.inf)
+    assert Fit([5.0] * 100, shapes).best(0.3) == BestFit(0, 0.0, 0.0)
