@@ -9,14 +9,14 @@ import pandas
 from pandas import Categorical, DataFrame
 
 from harness.api.frames import joined, texts
-from harness.api.sample_pieces import of_samples
+from harness.api.sample_pieces import Piece, of_samples
 from harness.base.units import MS_PER_S
 from harness.jtl.sample import TRANSACTION_MESSAGE
 from harness.metrics.tally import group_of
 
 
 def sample_frames(
-    pieces: Iterator[tuple[int, DataFrame]],
+    pieces: Iterator[Piece],
     chunk_rows: int,
     names: Sequence[str],
     once_labels: Sequence[str],
@@ -24,32 +24,32 @@ def sample_frames(
 ) -> Iterator[DataFrame]:
     """Yield DataFrames of at most `chunk_rows` rows; one without rows when there is no sample.
 
-    `pieces` are numbers of files, whose `names` are shown, and samples. `origin_s` is the second (since 1970) in which
+    `names` are the names of the files that are shown. `origin_s` is the second (since 1970) in which
     the load began; None without a load: then seconds count from the start of the first row.
     """
     once, is_first = frozenset(once_labels), True
     for parts in _chunks(pieces, chunk_rows):
         if origin_s is None:
-            origin_s = int(parts[0][1]["start_ms"].iloc[0]) // MS_PER_S
-        frames = [_frame(names[number], rows, once, origin_s) for number, rows in parts]
+            origin_s = int(parts[0].samples["start_ms"].iloc[0]) // MS_PER_S
+        frames = [_frame(names[part.file], part.samples, once, origin_s) for part in parts]
         yield frames[0] if len(frames) == 1 else joined(frames)
         is_first = False
     if is_first:
         yield _frame("", of_samples(()), once, 0)
 
 
-def _chunks(pieces: Iterator[tuple[int, DataFrame]], chunk_rows: int) -> Iterator[list[tuple[int, DataFrame]]]:
+def _chunks(pieces: Iterator[Piece], chunk_rows: int) -> Iterator[list[Piece]]:
     """Yield the pieces, cut and put together to chunks of so many rows; the last one may have fewer."""
-    parts: list[tuple[int, DataFrame]] = []
+    parts: list[Piece] = []
     row_count = 0
-    for number, piece in pieces:
-        rest = piece
+    for piece in pieces:
+        rest = piece.samples
         while row_count + len(rest) >= chunk_rows:
             cut = chunk_rows - row_count
-            yield [*parts, (number, rest.iloc[:cut])]
+            yield [*parts, Piece(piece.file, rest.iloc[:cut])]
             parts, row_count, rest = [], 0, rest.iloc[cut:]
         if len(rest):
-            parts.append((number, rest))
+            parts.append(Piece(piece.file, rest))
             row_count += len(rest)
     if parts:
         yield parts

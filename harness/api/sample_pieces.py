@@ -10,7 +10,7 @@ from __future__ import annotations
 import io
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import chain, islice
-from typing import Any, BinaryIO, TypeAlias
+from typing import Any, BinaryIO, NamedTuple, TypeAlias
 
 import numpy
 import pandas
@@ -53,10 +53,15 @@ _BLOCK_BYTES = 1024 * 1024
 _FEW_LINES = 100
 
 
-def sample_pieces(
-    inputs: Sequence[Input], columns: Sequence[str] | None, line_limit: int
-) -> Iterator[tuple[int, DataFrame]]:
-    """Yield the number of the file and samples: the fields of `Sample` as columns, without `group_threads`.
+class Piece(NamedTuple):
+    """Samples of a file, whose number counts from 0: the fields of `Sample` as columns, without `group_threads`."""
+
+    file: int
+    samples: DataFrame
+
+
+def sample_pieces(inputs: Sequence[Input], columns: Sequence[str] | None, line_limit: int) -> Iterator[Piece]:
+    """Yield the samples of JTLs in order.
 
     A piece has the samples of at most `line_limit` lines, and may be empty. `columns` are those of files without a
     header line. Progress goes to standard error. UsageError when a file is not a JTL.
@@ -64,9 +69,9 @@ def sample_pieces(
     for number, given in enumerate(inputs):
         with opened(given) as file, ReadingProgress(file.size_bytes, given.name) as progress:
             row_count = 0
-            for piece in _pieces(file, given.name, columns, line_limit):
-                yield number, piece
-                row_count += len(piece)
+            for samples in _pieces(file, given.name, columns, line_limit):
+                yield Piece(number, samples)
+                row_count += len(samples)
                 progress.update(file.position(), row_count)
 
 
@@ -147,11 +152,11 @@ class CsvReader:
             records = Records(source, self._dropped, self._rows, self._delimiter, first + begin)
             at = begin
             while at == begin or (at < end and not lines.ordinary[at] and self._rows.layout == layout):
-                record = records.next()
-                sample = self._rows.sample(*record) if record else None
-                if record and sample:
-                    numbers.append(record[0] - 1 - first)
-                    samples.append(sample)
+                if record := records.next():
+                    line_number, fields = record
+                    if sample := self._rows.sample(line_number, fields):
+                        numbers.append(line_number - 1 - first)
+                        samples.append(sample)
                 at = records.line_count - first
             lines.ordinary[begin:at] = False
             self._delimiter = records.delimiter
@@ -180,12 +185,13 @@ class CsvReader:
         rows = RowReader(self._name, self._dropped, layout)
         each = (text[lines.starts[number] : lines.starts[number + 1]] for number in numbers.tolist())
         records = Records(each, self._dropped, rows, self._delimiter)
-        samples, places = [], []
+        samples, line_indexes = [], []
         while record := records.next():
-            if sample := rows.sample(*record):
+            line_number, fields = record
+            if sample := rows.sample(line_number, fields):
                 samples.append(sample)
-                places.append(numbers[record[0] - 1])
-        return [of_samples(samples, places)] if samples else []
+                line_indexes.append(numbers[line_number - 1])
+        return [of_samples(samples, line_indexes)] if samples else []
 
 
 class _Following:

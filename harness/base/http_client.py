@@ -9,14 +9,14 @@ import urllib.error
 import urllib.request
 from collections.abc import Callable, Mapping
 from email.message import Message
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 
 from harness.base.errors import ServiceError
 from harness.base.log import Log
 
 T = TypeVar("T")
 
-# Waits between attempts when a server fails or does not answer. It may ask for longer ones.
+# Waits between attempts when a server fails or does not answer. It may request longer ones.
 _WAITS_S = (0.5, 1.0, 2.0)
 _LONGEST_WAIT_S = 60.0
 _REASON_MOST = 200
@@ -38,15 +38,22 @@ class NoAnswerError(Exception):
     """No server answered; the text is why."""
 
 
-def send(request: urllib.request.Request, timeout_s: float) -> tuple[bytes, Message]:
-    """Return body and headers of the answer to a request; each read waits at most `timeout_s`.
+class Response(NamedTuple):
+    """The response to a request."""
+
+    body: bytes
+    headers: Message
+
+
+def send(request: urllib.request.Request, timeout_s: float) -> Response:
+    """Return the response to a request; each read waits at most `timeout_s`.
 
     urllib's HTTPError for a code of 300 or more, since no redirect is followed; NoAnswerError without an answer.
     """
     request.add_header("User-Agent", "load-test-harness")
     try:
         with urllib.request.build_opener(_NoRedirect).open(request, timeout=timeout_s) as response:
-            return response.read(), response.headers
+            return Response(response.read(), response.headers)
     except urllib.error.HTTPError:
         raise
     except (OSError, http.client.HTTPException) as error:
@@ -73,21 +80,21 @@ def retried(
 ) -> T:
     """Return what the action returns. It is repeated three times while the server is busy.
 
-    A server that asks for a longer wait than `longest_wait_s` is not asked again.
+    It is not repeated when the server requests a longer wait than `longest_wait_s`.
     """
     for wait_s in _WAITS_S:
         try:
             return action()
         except BusyError as error:
-            asked_s = wait_s if error.wait_s is None else error.wait_s
-            if asked_s > longest_wait_s:
+            pause_s = wait_s if error.wait_s is None else error.wait_s
+            if pause_s > longest_wait_s:
                 raise
-            log(f"{error.what}; next attempt in {asked_s:.3g} s")
-            pause(asked_s)
+            log(f"{error.what}; next attempt in {pause_s:.3g} s")
+            pause(pause_s)
     return action()
 
 
 def retry_after_s(headers: Mapping[str, str] | Message) -> float | None:
-    """Return the seconds that an answer asks to wait; None when it does not, or names a date."""
+    """Return the seconds that a response requests to wait; None when it does not, or names a date."""
     text = headers.get("Retry-After") or ""
     return float(text) if text.isdecimal() else None

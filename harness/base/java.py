@@ -11,6 +11,7 @@ import shutil
 import subprocess
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import NamedTuple
 
 from harness.base.errors import UsageError
 
@@ -19,6 +20,13 @@ JAVA_LEAST = 17
 _JMETER_JAVA_MOST = 25
 _JMETER_JAVA_VARIABLE = "JAVA_HOME_FOR_JMETER"
 _VERSION_TIMEOUT_S = 30
+
+
+class _JavaVersion(NamedTuple):
+    """A version of Java, such as 21.0.5, and its release: 21."""
+
+    release: int
+    text: str
 
 
 def java_context() -> Mapping[str, str]:
@@ -52,7 +60,7 @@ def _version_in_release_file(java: Path) -> str:
 
 def java_version() -> str:
     """Return the version of the Java in JAVA_HOME or on PATH. UsageError when it is missing or too old."""
-    return _checked_java(java_path(), f"install a JDK of Java {JAVA_LEAST} or newer (openjdk-{JAVA_LEAST}-jdk)")[1]
+    return _checked_version(java_path(), f"install a JDK of Java {JAVA_LEAST} or newer (openjdk-{JAVA_LEAST}-jdk)").text
 
 
 def java_path() -> str:
@@ -73,13 +81,13 @@ def jmeter_java_version() -> str:
         f"install a JDK of Java {JAVA_LEAST} to {_JMETER_JAVA_MOST} (openjdk-{JAVA_LEAST}-jdk); if it is not the "
         f"default, {_JMETER_JAVA_VARIABLE}=/path/to/jdk selects it for JMeter only"
     )
-    release, version = _checked_java(jmeter_java_path(), todo)
-    if release > _JMETER_JAVA_MOST:
+    version = _checked_version(jmeter_java_path(), todo)
+    if version.release > _JMETER_JAVA_MOST:
         issue = "https://github.com/apache/jmeter/issues/6659"
-        raise UsageError(f"Java {version} is too new for JMeter 5.6.3 ({issue})", todo)
+        raise UsageError(f"Java {version.text} is too new for JMeter 5.6.3 ({issue})", todo)
     if home:
         java_version()
-    return version
+    return version.text
 
 
 def jmeter_java_path() -> str:
@@ -94,8 +102,8 @@ def jmeter_environment() -> dict[str, str]:
     return {"JAVA_HOME": home} if home else {}
 
 
-def _checked_java(java: str, todo: str) -> tuple[int, str]:
-    """Return the release and the version of a Java; UsageError when it is missing or too old.
+def _checked_version(java: str, todo: str) -> _JavaVersion:
+    """Return the version of a Java; UsageError when it is missing or too old.
 
     A JDK has its version in a file. Only a Java without one is started, because that takes as long as many imports.
     """
@@ -106,7 +114,7 @@ def _checked_java(java: str, todo: str) -> tuple[int, str]:
     if match is None or int(match[1]) < JAVA_LEAST:
         found = match[1] + match[2] if match else text.splitlines()[0]
         raise UsageError(f"Java {found} is too old", todo)
-    return int(match[1]), match[1] + match[2]
+    return _JavaVersion(int(match[1]), match[1] + match[2])
 
 
 def version_output(command: Sequence[str], name: str, todo: str) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import IO, TYPE_CHECKING, Any
 
 from harness.base.aws import aws_errors, client
@@ -38,7 +38,9 @@ class ObjectStream(io.RawIOBase):
         self._target = {"Bucket": location.bucket, "Key": location.prefix}
         self._position = 0
         with aws_errors(location.url):
-            self._body, self._etag, self.size_bytes = self._first()
+            answer = self._first()
+        self._body, self._etag = answer["Body"], answer["ETag"]
+        self.size_bytes: int = answer["ContentLength"]
 
     def readable(self) -> bool:
         """Return True: the stream can be read."""
@@ -79,14 +81,15 @@ class ObjectStream(io.RawIOBase):
                 time.sleep(_PAUSE_S * attempt)
         raise AssertionError("the last attempt returns or raises")
 
-    def _first(self) -> tuple[Any, str, int]:
+    def _first(self) -> Mapping[str, Any]:
+        """Return the answer of S3 to the first request. NoObjectError when the object does not exist."""
         exceptions = self._client.exceptions
         try:
-            answer = self._client.get_object(**self._target)
+            answer: Mapping[str, Any] = self._client.get_object(**self._target)
         except exceptions.NoSuchKey:
             what = f"{self._location.url}: there is no such object"
             raise NoObjectError(what, "give its full key: s3://bucket/…/samples.jtl.zst") from None
-        return answer["Body"], answer["ETag"], answer["ContentLength"]
+        return answer
 
     def _rest(self) -> Any:
         from botocore.exceptions import ClientError

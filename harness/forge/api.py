@@ -91,8 +91,8 @@ class Api:
         request.add_header("Content-Type", "application/json")
         request.add_header(self._access.header, f"{self._access.scheme}{self._access.token}")
         try:
-            body, headers = send(request, _TIMEOUT_S)
-            return strict_json.parse(body or b"null"), headers
+            response = send(request, _TIMEOUT_S)
+            return strict_json.parse(response.body or b"null"), response.headers
         except urllib.error.HTTPError as error:
             with error:
                 raise self._refusal(method, path, error) from None

@@ -66,8 +66,8 @@ class Entry:
         return self.run.started_at if self.run else ""
 
     @property
-    def newest(self) -> tuple[str, int, int]:
-        """The sort key of runs: start, series, number."""
+    def order_key(self) -> tuple[str, int, int]:
+        """The sort key that puts the oldest run first: start, series, number."""
         return self.started_at, self.series, self.number
 
 
@@ -134,9 +134,9 @@ class Catalogue:
 
     def _plan(self, plan: str) -> PlanEntries:
         entries = sorted(
-            (entry for entry in self.entries if entry.plan == plan), key=lambda entry: entry.newest, reverse=True
+            (entry for entry in self.entries if entry.plan == plan), key=lambda entry: entry.order_key, reverse=True
         )
-        documents = sorted((document for document in self.documents if document.plan == plan), key=_by_kind)
+        documents = sorted((document for document in self.documents if document.plan == plan), key=_order_key)
         sweeps = {
             number: [document for document in documents if _series_of(document, plan) == number]
             for number in {entry.series for entry in entries}
@@ -159,7 +159,8 @@ def _series_of(document: Document, plan: str) -> int | None:
     return int(match[1]) if match else None
 
 
-def _by_kind(document: Document) -> tuple[str, list[str | int]]:
+def _order_key(document: Document) -> tuple[str, list[str | int]]:
+    """Return the sort key of documents: kind, name."""
     return document.kind, natural(document.name)
 
 
@@ -228,4 +229,4 @@ def document_kind(folder: str, name: str) -> str | None:
 
 def runs_of(entries: Iterable[Entry], plan: str) -> list[Entry]:
     """Return the runs of one plan, oldest first."""
-    return sorted((entry for entry in entries if entry.plan == plan), key=lambda entry: entry.newest)
+    return sorted((entry for entry in entries if entry.plan == plan), key=lambda entry: entry.order_key)

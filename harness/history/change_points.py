@@ -48,6 +48,23 @@ class ChangePoint:
         return (self.after - self.before) / self.before if self.before else None
 
 
+@dataclass(frozen=True)
+class PossibleChange:
+    """A change that is to be tested: of the values from `start` to before `index` against those to before `end`."""
+
+    start: int
+    index: int
+    end: int
+
+
+@dataclass(frozen=True)
+class _Split:
+    """How a series is best split: the index of the first value of the second part, and the distance of the parts."""
+
+    index: int
+    distance: float
+
+
 def change_points(values: Sequence[float], least_ratio: float = LEAST_RATIO) -> tuple[ChangePoint, ...]:
     """Return the changes of a series in order; the result is deterministic.
 
@@ -56,7 +73,7 @@ def change_points(values: Sequence[float], least_ratio: float = LEAST_RATIO) -> 
     series = np.asarray(values, dtype=float)
     indexes = sorted(weak_indexes(series))
     while indexes:
-        found = [change_at(series, *ends) for ends in intervals(indexes, len(series))]
+        found = [change_at(series, possible) for possible in possible_changes(indexes, len(series))]
         weakest = max(range(len(found)), key=lambda index: found[index].p_value)
         if found[weakest].p_value < P_MOST:
             weakest = min(range(len(found)), key=lambda index: magnitude(found[index]))
@@ -81,21 +98,21 @@ def weak_indexes(series: NDArray[np.float64]) -> set[int]:
 def _divided(series: NDArray[np.float64]) -> list[int]:
     """Return the indexes where E-divisive splits a window."""
     indexes: list[int] = []
-    known: dict[tuple[int, int], tuple[float, int]] = {}
+    known: dict[tuple[int, int], _Split] = {}
     while True:
-        parts = [part for part in pairwise([0, *indexes, len(series)]) if part[1] - part[0] > 1]
+        parts = [(start, end) for start, end in pairwise([0, *indexes, len(series)]) if end - start > 1]
         known.update({part: _best_split(series[slice(*part)]) for part in parts if part not in known})
         if not parts:
             return indexes
-        start, end = max(parts, key=lambda part: known[part][0])
-        index = start + known[start, end][1]
-        if not change_at(series, start, index, end).p_value <= _FIRST_P_MOST:
+        start, end = max(parts, key=lambda part: known[part].distance)
+        index = start + known[start, end].index
+        if not change_at(series, PossibleChange(start, index, end)).p_value <= _FIRST_P_MOST:
             return indexes
         indexes = sorted([*indexes, index])
 
 
-def _best_split(series: NDArray[np.float64]) -> tuple[float, int]:
-    """Return the largest distance of two adjacent parts and their border; the first part begins the series.
+def _best_split(series: NDArray[np.float64]) -> _Split:
+    """Return the split into two adjacent parts with the largest distance; the first part begins the series.
 
     For X of n values and Y of m it is 2/(n+m) · (Σ|x - y| - m/(n-1) · Σ|x - x'| - n/(m-1) · Σ|y - y'|), where the
     latter sums go over pairs; a part of one value has none.
@@ -113,20 +130,21 @@ def _best_split(series: NDArray[np.float64]) -> tuple[float, int]:
     distances = across - m / np.maximum(n - 1, 1) * pairs_x - n / np.maximum(m - 1, 1) * pairs_y
     distances = np.where(m > 0, 2 / ends * distances, -np.inf)
     index = int(np.argmax(distances))
-    return float(distances.flat[index]), index // (size - 1) + 1
+    return _Split(index // (size - 1) + 1, float(distances.flat[index]))
 
 
-def intervals(indexes: Sequence[int], size: int) -> list[tuple[int, int, int]]:
-    """Return the ends of the adjacent intervals for each index: (start, index, end)."""
+def possible_changes(indexes: Sequence[int], size: int) -> list[PossibleChange]:
+    """Return a change at each index, between the values from the index before it to those up to the index after it."""
     ends = [0, *indexes, size]
-    return list(zip(ends[:-2], ends[1:-1], ends[2:], strict=True))
+    return [PossibleChange(*three) for three in zip(ends[:-2], ends[1:-1], ends[2:], strict=True)]
 
 
-def change_at(series: NDArray[np.float64], start: int, index: int, end: int) -> ChangePoint:
-    """Compare the values before `index` with those from it on by Student's t-test.
+def change_at(series: NDArray[np.float64], possible: PossibleChange) -> ChangePoint:
+    """Compare the values before the index of a change with those from it on by Student's t-test.
 
     It uses population deviations, as Otava does: p is slightly lower than with sample deviations.
     """
+    start, index, end = possible.start, possible.index, possible.end
     left, right = series[start:index], series[index:end]
     before, after = float(left.mean()), float(right.mean())
     freedom = end - start - 2

@@ -57,7 +57,7 @@ def nightly_runs_of(entries: Iterable[Entry]) -> tuple[NightlyRuns, ...]:
     A run without a result is in `runs`, but not in `valid`.
     """
     found: dict[tuple[str, str, Conditions], list[Entry]] = {}
-    for entry in sorted(entries, key=lambda entry: (entry.plan, entry.newest)):
+    for entry in sorted(entries, key=lambda entry: (entry.plan, entry.order_key)):
         date = date_of(entry.series)
         if date and entry.run:
             found.setdefault((date, entry.plan, Conditions.of(entry.run)), []).append(entry)

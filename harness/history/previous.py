@@ -19,7 +19,8 @@ def previous_run(entries: Iterable[Entry], identity: str) -> Entry | None:
     new = next((entry for entry in entries if entry.id == identity), None)
     if new is None:
         return None
-    known = [entry for entry in runs_of(entries, new.plan) if entry.newest < new.newest and _are_comparable(entry, new)]
+    earlier = (entry for entry in runs_of(entries, new.plan) if entry.order_key < new.order_key)
+    known = [entry for entry in earlier if _are_comparable(entry, new)]
     valid = [entry for entry in known if entry.result and entry.result.is_valid]
     return next(reversed(valid or known), None)
 

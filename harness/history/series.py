@@ -96,7 +96,7 @@ def history(
 
     left_out: list[tuple[str, str]] = []
     known: list[tuple[Conditions, Entry, RunResult, LabelResult | None]] = []
-    for entry in sorted(entries, key=lambda entry: entry.newest):
+    for entry in sorted(entries, key=lambda entry: entry.order_key):
         result, run = entry.result, entry.run
         figures = figures_of(result, label) if result else None
         if result is None or run is None:

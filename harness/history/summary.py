@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 from urllib.parse import quote
 
 from harness.base import units
@@ -26,6 +27,21 @@ class Figure:
     title: str
     value: Callable[[LabelResult], float | None]
     text: Callable[[float | None], str]
+
+
+class Facts(NamedTuple):
+    """The columns of a run before its metrics, as text; empty when unknown. `profile` includes the values of SET."""
+
+    started: str
+    users: str
+    profile: str
+
+
+class FigureCell(NamedTuple):
+    """A metric of a run as a number and as text; None and empty when unknown."""
+
+    value: float | None
+    text: str
 
 
 def figures_of(shown: Table) -> tuple[Figure, ...]:
@@ -110,22 +126,22 @@ def _row(entry: Entry) -> list[str]:
         _run_link(entry),
         cell(verdict_text(entry)),
         *(cell(text) for text in facts(entry)),
-        *(text for _, text in figures(entry)),
+        *(figure.text for figure in figures(entry)),
     ]
 
 
-def facts(entry: Entry) -> list[str]:
-    """Return start, users, and profile with the values of SET of a run as text; empty when unknown."""
+def facts(entry: Entry) -> Facts:
+    """Return the facts of a run."""
     run = entry.run
     profile = ", ".join((run.profile, *run.set_values)) if run else ""
-    return [start_text(entry.started_at), users_text(run.load) if run else "", profile]
+    return Facts(start_text(entry.started_at), users_text(run.load) if run else "", profile)
 
 
-def figures(entry: Entry) -> list[tuple[float | None, str]]:
-    """Return the metrics of a run's TOTAL as numbers and text; None and empty when unknown."""
+def figures(entry: Entry) -> list[FigureCell]:
+    """Return the metrics of a run's TOTAL."""
     total = entry.result.total if entry.result else None
     values = [figure.value(total) if total else None for figure in FIGURES]
-    return [(value, figure.text(value)) for figure, value in zip(FIGURES, values, strict=True)]
+    return [FigureCell(value, figure.text(value)) for figure, value in zip(FIGURES, values, strict=True)]
 
 
 def start_text(started_at: str) -> str:

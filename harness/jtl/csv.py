@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
+from enum import Enum
 from typing import NamedTuple
 
 from harness.jtl.layout import Layout, assumed_layout, is_header
@@ -93,7 +94,10 @@ class Records:
         return b"".join(line.raw for line in self._waiting)
 
     def next(self) -> tuple[int, list[str]] | None:
-        """Return (line number, fields) of the next record, None at the end; count and skip torn records."""
+        """Return (line number, fields) of the next record, None at the end; count and skip torn records.
+
+        A plain tuple, because one is made for each record.
+        """
         while (line := self._waiting.popleft() if self._waiting else self._pull()) is not None:
             text = line.text
             if text in ("", "\r"):
@@ -120,8 +124,8 @@ class Records:
     def _split(self, line: _Line) -> list[str] | None:
         """Return the fields of the record that begins with `line`; None, and counted, when it is torn."""
         text, used = line.text, 0
-        fields, is_open = _split_quoted(text, self.delimiter)
-        while is_open and used <= _LINES_PER_RECORD_MAX:
+        fields = _split_quoted(text, self.delimiter)
+        while fields is _Unsplit.OPEN and used <= _LINES_PER_RECORD_MAX:
             # The record continues in the next line: one that was put back, else from the file.
             if used == len(self._waiting):
                 following = self._pull()
@@ -132,10 +136,12 @@ class Records:
             text += "\n" + following.text
             used += 1
             if '"' in following.text:
-                fields, is_open = _split_quoted(text, self.delimiter)
-        reason = _TORN if fields is None or is_open else self._rows.misfit(fields) if used else ""
-        if reason:
-            self._dropped.note(line.number, reason)
+                fields = _split_quoted(text, self.delimiter)
+        if isinstance(fields, _Unsplit):
+            self._dropped.note(line.number, _TORN)
+            return None
+        if used and (misfit := self._rows.misfit(fields)):
+            self._dropped.note(line.number, misfit)
             return None
         for _ in range(used):
             self._waiting.popleft()
@@ -148,8 +154,15 @@ class _Line(NamedTuple):
     text: str
 
 
-def _split_quoted(text: str, delimiter: str) -> tuple[list[str] | None, bool]:
-    """Return (fields, whether a quote is still open); fields is None for a torn record."""
+class _Unsplit(Enum):
+    """Why a text has no fields."""
+
+    OPEN = "a quote is still open"
+    TORN = "a quote is not followed by a delimiter"
+
+
+def _split_quoted(text: str, delimiter: str) -> list[str] | _Unsplit:
+    """Return the fields of a text with quotes."""
     fields: list[str] = []
     position = 0
     text = text.removesuffix("\r")  # of a CRLF line end; an open quote makes the caller retry with the whole record
@@ -159,22 +172,22 @@ def _split_quoted(text: str, delimiter: str) -> tuple[list[str] | None, bool]:
             while True:
                 end = text.find('"', end)
                 if end < 0:
-                    return None, True
+                    return _Unsplit.OPEN
                 if not text.startswith('""', end):
                     break
                 end += 2
             fields.append(text[position + 1 : end].replace('""', '"'))
             position = end + 1
             if position == len(text):
-                return fields, False
+                return fields
             if not text.startswith(delimiter, position):
-                return None, False
+                return _Unsplit.TORN
             position += 1
         else:
             end = text.find(delimiter, position)
             if end < 0:
                 fields.append(text[position:])
-                return fields, False
+                return fields
             fields.append(text[position:end])
             position = end + 1
 

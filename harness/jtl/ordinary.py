@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -50,17 +50,24 @@ def find_lines(text: bytes, delimiter: str, layout: Layout) -> Lines:
     starts, ordinary, begin = [np.zeros(1, dtype=np.int64)], [np.zeros(0, dtype=bool)], 0
     while begin < len(text):
         end = text.index(b"\n", min(begin + _BLOCK_BYTES, len(text)) - 1) + 1
-        ends, flags = _find_in_block(text[begin:end], ord(delimiter), layout)
-        starts.append(begin + ends + 1)
-        ordinary.append(flags)
+        block = _find_in_block(text[begin:end], ord(delimiter), layout)
+        starts.append(begin + block.ends + 1)
+        ordinary.append(block.ordinary)
         begin = end
     lines = Lines(np.concatenate(starts), np.concatenate(ordinary))
     _leave_out_headers(text, lines)
     return lines
 
 
-def _find_in_block(text: bytes, delimiter: int, layout: Layout) -> tuple[Numbers, _Flags]:
-    """Return where each line of a block ends, and which lines are ordinary."""
+class _Block(NamedTuple):
+    """Where each line of a block of text ends, and which lines are ordinary."""
+
+    ends: Numbers
+    ordinary: _Flags
+
+
+def _find_in_block(text: bytes, delimiter: int, layout: Layout) -> _Block:
+    """Return the lines of a block."""
     data = np.frombuffer(text, np.uint8)
     is_mark = (data == _NEWLINE) | (data == delimiter)
     odd = [byte for byte in (_RETURN, _QUOTE, _NUL) if byte in text]
@@ -80,7 +87,7 @@ def _find_in_block(text: bytes, delimiter: int, layout: Layout) -> tuple[Numbers
         last = np.flatnonzero(kinds[is_border] == _NEWLINE)
     ordinary &= np.diff(last, prepend=-1) == layout.width
     _check_numbers(data, borders, last, layout, ordinary)
-    return ends, ordinary
+    return _Block(ends, ordinary)
 
 
 def _starts(ends: Numbers) -> Numbers:

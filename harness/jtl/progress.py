@@ -6,12 +6,9 @@ import sys
 import time
 from collections.abc import Callable
 from types import TracebackType
-from typing import TYPE_CHECKING, TextIO
+from typing import TextIO
 
 from harness.base.units import duration_text, mb_text
-
-if TYPE_CHECKING:
-    from rich.progress import Progress, TaskID
 
 SILENT_S = 2.0
 _PLAIN_PERIOD_S = 2.0
@@ -38,8 +35,7 @@ class ReadingProgress:
         self._clock_s = clock_s
         self._begin_s = clock_s()
         self._next_s = self._begin_s + SILENT_S
-        self._bar: Progress | None = None
-        self._task: TaskID | None = None
+        self._bar: _Bar | None = None
 
     def __enter__(self) -> ReadingProgress:
         return self
@@ -69,15 +65,14 @@ class ReadingProgress:
     def print_line(self, text: str) -> None:
         """Print a line that stays visible."""
         if self._bar:
-            self._bar.console.print(text, markup=False, highlight=False, soft_wrap=True)
+            self._bar.print_line(text)
         else:
             print(text, file=self._stream, flush=True)
 
     def _show(self, position_bytes: int, text: str) -> None:
-        if self._bar is None or self._task is None:
-            self._bar, self._task = _new_bar(self._stream, self._title, self._total_bytes)
-        self._bar.update(self._task, completed=position_bytes, text=text)
-        self._bar.refresh()
+        if self._bar is None:
+            self._bar = _Bar(self._stream, self._title, self._total_bytes)
+        self._bar.update(position_bytes, text)
 
 
 def reading_text(total_bytes: int | None, position_bytes: int, row_count: int | None, passed_s: float) -> str:
@@ -92,19 +87,34 @@ def reading_text(total_bytes: int | None, position_bytes: int, row_count: int | 
     return f"{text}, about {duration_text(round(left_s))} left"
 
 
-def _new_bar(stream: TextIO, title: str, total_bytes: int | None) -> tuple[Progress, TaskID]:
-    # Imported late: the import takes longer than reading a small file.
-    from rich.console import Console
-    from rich.progress import BarColumn, Progress, TextColumn
+class _Bar:
+    """A bar in the last line of a terminal, which `stop` removes."""
 
-    bar = Progress(
-        TextColumn("{task.description}", markup=False),
-        BarColumn(),
-        TextColumn("{task.fields[text]}", markup=False),
-        console=Console(file=stream),
-        auto_refresh=False,  # no extra thread next to the reading processes
-        transient=True,
-    )
-    task = bar.add_task(title, total=total_bytes, text="")
-    bar.start()
-    return bar, task
+    def __init__(self, stream: TextIO, title: str, total_bytes: int | None) -> None:
+        # Imported late: the import takes longer than reading a small file.
+        from rich.console import Console
+        from rich.progress import BarColumn, Progress, TextColumn
+
+        self._progress = Progress(
+            TextColumn("{task.description}", markup=False),
+            BarColumn(),
+            TextColumn("{task.fields[text]}", markup=False),
+            console=Console(file=stream),
+            auto_refresh=False,  # no extra thread next to the reading processes
+            transient=True,
+        )
+        self._task = self._progress.add_task(title, total=total_bytes, text="")
+        self._progress.start()
+
+    def update(self, position_bytes: int, text: str) -> None:
+        """Show how far the reading is, and a text behind the bar."""
+        self._progress.update(self._task, completed=position_bytes, text=text)
+        self._progress.refresh()
+
+    def print_line(self, text: str) -> None:
+        """Print a line above the bar."""
+        self._progress.console.print(text, markup=False, highlight=False, soft_wrap=True)
+
+    def stop(self) -> None:
+        """Remove the bar."""
+        self._progress.stop()

@@ -55,8 +55,8 @@ class LabelSeconds:
         self.once = frozenset(once_labels)
         self.users = SecondSeries(with_times=False)
         self._keys: dict[LabelKey, int] = {}
-        # By file, thread, label, and whether it is a transaction. Plain tuples, because every sample makes one and takes
-        # another apart.
+        # By file, thread, label, and whether it is a transaction. Plain tuples, because every sample makes one and
+        # takes another apart.
         self._entries: dict[tuple[int, str, str, bool], tuple[int, Source | None]] = {}
         # The cells are pairs of a key's number and a second, in order of appearance. Each sample has its cell.
         self._cells: dict[tuple[int, int], int] = {}

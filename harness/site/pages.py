@@ -66,7 +66,7 @@ class Site:
 
     def index(self, notes: str) -> Page:
         """Return the list of all runs; `notes` is the text of the notes block in SUMMARY.md."""
-        entries = sorted(self.catalogue.entries, key=lambda entry: entry.newest, reverse=True)
+        entries = sorted(self.catalogue.entries, key=lambda entry: entry.order_key, reverse=True)
         rows = [self._row(entry) for entry in entries]
         documents = self.catalogue.documents
         html = filled(
@@ -135,7 +135,7 @@ class Site:
 
     def compare(self) -> Page:
         """Return the page of two runs side by side, which its script fills."""
-        entries = sorted(self.catalogue.entries, key=lambda entry: entry.newest, reverse=True)
+        entries = sorted(self.catalogue.entries, key=lambda entry: entry.order_key, reverse=True)
         choices = [
             (entry.id, f"{entry.id}: {', '.join(filter(None, [*facts(entry)[:2], state_of(entry.result)]))}")
             for entry in entries
@@ -148,7 +148,7 @@ class Site:
 
     def _row(self, entry: Entry) -> dict[str, Any]:
         """Return the cells and sort keys of a run in the index."""
-        started, users, profile = facts(entry)
+        known = facts(entry)
         return {
             "id": entry.id,
             "plan": entry.plan,
@@ -158,10 +158,10 @@ class Site:
             "state": state_of(entry.result),
             "verdict": verdict_text(entry),
             "doubtful_reason": _doubtful_reason(entry),
-            "started": started,
+            "started": known.started,
             "started_at": entry.started_at,
-            "users": users,
-            "profile": profile,
+            "users": known.users,
+            "profile": known.profile,
             "notes": self._prose(first_line(entry.notes), entry.plan)[0] or entry.problem,
             "can_compare": entry.result is not None and entry.run is not None,
             "figures": figures(entry),

@@ -46,7 +46,7 @@ class Trend:
 def trends(entries: Iterable[Entry]) -> tuple[Trend, ...]:
     """Return the trend of each plan that has a run with metrics, by the name of the plan."""
     plans: dict[str, list[Entry]] = {}
-    for entry in sorted(entries, key=lambda entry: entry.newest):
+    for entry in sorted(entries, key=lambda entry: entry.order_key):
         if entry.run and entry.result and entry.result.verdict:
             plans.setdefault(entry.plan, []).append(entry)
     return tuple(_trend(plan, plans[plan]) for plan in sorted(plans))
