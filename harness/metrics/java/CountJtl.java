@@ -20,9 +20,9 @@ import java.util.concurrent.Executors;
  * hexadecimal), its size, the window from and to (ms since 1970), the size of a part in bytes, whether times are also
  * counted per interval (true or false), the number of batches of the window (1: no batches), the thread groups whose
  * samples are also counted apart (each an x and its UTF-8 bytes in hexadecimal, with commas between them; - for none), and
- * the bytes of a slice: of each slice the counts of its labels are kept, so that a later window of the same file reads only
+ * the bytes of a slice: of each slice the counts of its labels are stored, so that a later window of the same file reads only
  * rows where it or one of its batches begins or ends (0: a window will not follow). Of a window only labels are counted.
- * After a task, and after each stop, comes a line that says where to resume (offset, lines before it), the least and
+ * After a task, and after each stop, comes a line with the position where to resume (offset, lines before it), the least and
  * greatest end (ms) of the earlier rows that others have read, and the format there (delimiter, number of columns, the
  * index of each role or -1, as in Layout).
  *

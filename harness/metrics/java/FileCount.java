@@ -51,20 +51,20 @@ final class FileCount implements Closeable {
     this.threads = threads;
     this.out = out;
     this.known = known;
-    String[] words = task.split(" ");
+    String[] parts = task.split(" ");
     // As Java decodes arguments.
     Charset ofNames = Charset.forName(System.getProperty("sun.jnu.encoding"));
-    Path path = Path.of(new String(HexFormat.of().parseHex(words[0]), ofNames));
+    Path path = Path.of(new String(HexFormat.of().parseHex(parts[0]), ofNames));
     file = FileChannel.open(path, StandardOpenOption.READ);
-    size = Long.parseLong(words[1]);
-    version = String.join(" ", words[0], words[1], Files.getLastModifiedTime(path).toString());
-    partBytes = Integer.parseInt(words[4]);
+    size = Long.parseLong(parts[1]);
+    version = String.join(" ", parts[0], parts[1], Files.getLastModifiedTime(path).toString());
+    partBytes = Integer.parseInt(parts[4]);
     counted =
         new Samples(
-            Long.parseLong(words[2]), Long.parseLong(words[3]), Integer.parseInt(words[6]), names(words[7]),
-            Integer.parseInt(words[8]));
+            Long.parseLong(parts[2]), Long.parseLong(parts[3]), Integer.parseInt(parts[6]), names(parts[7]),
+            Integer.parseInt(parts[8]));
     slices = counted.isWindow() ? known.getOrDefault(version, new Slices()) : new Slices();
-    whole = new Whole(counted, Boolean.parseBoolean(words[5]), slices);
+    whole = new Whole(counted, Boolean.parseBoolean(parts[5]), slices);
   }
 
   private static byte[][] names(String word) {
@@ -81,7 +81,7 @@ final class FileCount implements Closeable {
     file.close();
   }
 
-  /** Counts from the place in the order; returns whether the end was reached, false when the plain reader must continue. */
+  /** Counts from the offset in the command; returns whether the end was reached, false when the plain reader must continue. */
   boolean count(String order) throws IOException, InterruptedException, ExecutionException {
     if (count(layout(order))) {
       return true;
@@ -93,7 +93,7 @@ final class FileCount implements Closeable {
     return false;
   }
 
-  /** Writes the counts, and keeps the slices; returns whether the counts are small. */
+  /** Writes the counts, and stores the slices; returns whether the counts are small. */
   boolean write() throws IOException {
     boolean isSmall = whole.isSmall();
     out.writeByte(isSmall ? 'D' : 'E');
@@ -106,16 +106,16 @@ final class FileCount implements Closeable {
   }
 
   private Layout layout(String order) {
-    String[] words = order.split(" ");
-    offset = Long.parseLong(words[0]);
-    lines = Long.parseLong(words[1]);
-    columns = String.join(" ", Arrays.asList(words).subList(4, words.length));
-    int[] places = new int[words.length - 6]; // without a stream or a lambda, which the program would have to load
-    for (int role = 0; role < places.length; role++) {
-      places[role] = Integer.parseInt(words[6 + role]);
+    String[] parts = order.split(" ");
+    offset = Long.parseLong(parts[0]);
+    lines = Long.parseLong(parts[1]);
+    columns = String.join(" ", Arrays.asList(parts).subList(4, parts.length));
+    int[] indexes = new int[parts.length - 6]; // without a stream or a lambda, which the program would have to load
+    for (int role = 0; role < indexes.length; role++) {
+      indexes[role] = Integer.parseInt(parts[6 + role]);
     }
-    whole.follow(Long.parseLong(words[2]), Long.parseLong(words[3]), 0);
-    return new Layout((byte) Integer.parseInt(words[4]), Integer.parseInt(words[5]), places, counted);
+    whole.follow(Long.parseLong(parts[2]), Long.parseLong(parts[3]), 0);
+    return new Layout((byte) Integer.parseInt(parts[4]), Integer.parseInt(parts[5]), indexes, counted);
   }
 
   private boolean count(Layout layout) throws IOException, InterruptedException, ExecutionException {
@@ -217,13 +217,13 @@ final class FileCount implements Closeable {
     tally.writeFailures(out, part);
   }
 
-  /** Returns the end of the line that contains `place`. */
-  private long lineEnd(long place) throws IOException {
-    if (place >= size) {
+  /** Returns the end of the line that contains `position`. */
+  private long lineEnd(long position) throws IOException {
+    if (position >= size) {
       return size;
     }
     ByteBuffer found = ByteBuffer.allocate(1 << 16);
-    long from = place;
+    long from = position;
     while (file.read(found.clear(), from) > 0) {
       for (int index = 0; index < found.position(); index++) {
         if (found.get(index) == '\n') {

@@ -50,8 +50,8 @@ final class Layout {
   /** The columns as steps of the quick reader; null when it cannot read them, or when thread groups are counted apart. */
   final Steps steps;
 
-  /** `places` has the index of each role, -1 without such a column. */
-  Layout(byte delimiter, int width, int[] places, Samples counted) {
+  /** `indexes` has the index of each role, -1 without such a column. */
+  Layout(byte delimiter, int width, int[] indexes, Samples counted) {
     this.delimiter = delimiter;
     delimiters = delimiter * 0x0101010101010101L;
     this.width = width;
@@ -60,28 +60,28 @@ final class Layout {
     batchCount = counted.batchCount();
     threadGroups = counted.threadGroups();
     sliceBytes = counted.sliceBytes();
-    steps = threadGroups.length > 0 ? null : Steps.orNull(width, places);
-    start = places[START];
-    elapsed = places[ELAPSED];
-    label = places[LABEL];
-    success = places[SUCCESS];
-    code = places[CODE];
-    message = places[MESSAGE];
-    thread = places[THREAD];
-    failure = places[FAILURE];
-    received = places[RECEIVED];
-    sent = places[SENT];
-    users = places[USERS];
-    groupUsers = places[GROUP_USERS];
-    latency = places[LATENCY];
-    connect = places[CONNECT];
-    samples = places[SAMPLES];
-    errors = places[ERRORS];
+    steps = threadGroups.length > 0 ? null : Steps.orNull(width, indexes);
+    start = indexes[START];
+    elapsed = indexes[ELAPSED];
+    label = indexes[LABEL];
+    success = indexes[SUCCESS];
+    code = indexes[CODE];
+    message = indexes[MESSAGE];
+    thread = indexes[THREAD];
+    failure = indexes[FAILURE];
+    received = indexes[RECEIVED];
+    sent = indexes[SENT];
+    users = indexes[USERS];
+    groupUsers = indexes[GROUP_USERS];
+    latency = indexes[LATENCY];
+    connect = indexes[CONNECT];
+    samples = indexes[SAMPLES];
+    errors = indexes[ERRORS];
     missing =
-        (places[RECEIVED] < 0 ? Tally.RECEIVED : 0)
-            | (places[SENT] < 0 ? Tally.SENT : 0)
-            | (places[LATENCY] < 0 ? Tally.LATENCY : 0)
-            | (places[CONNECT] < 0 ? Tally.CONNECT : 0);
+        (indexes[RECEIVED] < 0 ? Tally.RECEIVED : 0)
+            | (indexes[SENT] < 0 ? Tally.SENT : 0)
+            | (indexes[LATENCY] < 0 ? Tally.LATENCY : 0)
+            | (indexes[CONNECT] < 0 ? Tally.CONNECT : 0);
   }
 
   /** Returns the batch of a sample that ends within the window: 0 to batchCount - 1. */

@@ -17,7 +17,7 @@ final class Names {
 
   private int[] lengths = new int[64];
   private long[] hashes = new long[64];
-  private int[] places = new int[128];
+  private int[] slots = new int[128];
 
   int size() {
     return padded.size();
@@ -43,14 +43,14 @@ final class Names {
     if (next < end) {
       hash = mixed(hash ^ (long) WORDS.get(bytes, next) << 8 * (Long.BYTES - (end - next)));
     }
-    int mask = places.length - 1;
-    int place = (int) (hash >>> 40) & mask;
-    while (places[place] != 0) {
-      int number = places[place] - 1;
+    int mask = slots.length - 1;
+    int slot = (int) (hash >>> 40) & mask;
+    while (slots[slot] != 0) {
+      int number = slots[slot] - 1;
       if (hashes[number] == hash && lengths[number] == end - start && same(padded.get(number), bytes, start, end)) {
         return number;
       }
-      place = (place + 1) & mask;
+      slot = (slot + 1) & mask;
     }
     int number = padded.size();
     if (number == hashes.length) {
@@ -60,7 +60,7 @@ final class Names {
     padded.add(Arrays.copyOf(Arrays.copyOfRange(bytes, start, end), end - start + Long.BYTES));
     hashes[number] = hash;
     lengths[number] = end - start;
-    places[place] = number + 1;
+    slots[slot] = number + 1;
     return number;
   }
 
@@ -84,14 +84,14 @@ final class Names {
   private void grow() {
     hashes = Arrays.copyOf(hashes, 2 * hashes.length);
     lengths = Arrays.copyOf(lengths, hashes.length);
-    places = new int[2 * hashes.length];
-    int mask = places.length - 1;
+    slots = new int[2 * hashes.length];
+    int mask = slots.length - 1;
     for (int number = 0; number < padded.size(); number++) {
-      int place = (int) (hashes[number] >>> 40) & mask;
-      while (places[place] != 0) {
-        place = (place + 1) & mask;
+      int slot = (int) (hashes[number] >>> 40) & mask;
+      while (slots[slot] != 0) {
+        slot = (slot + 1) & mask;
       }
-      places[place] = number + 1;
+      slots[slot] = number + 1;
     }
   }
 

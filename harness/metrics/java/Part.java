@@ -20,7 +20,7 @@ final class Part {
   /** A row with unexpected fields: the plain reader decides what to do with it. */
   record OddRow(long offset, long line, byte[] bytes) {}
 
-  /** Where a slice ends: the place in the file, with the lines and odd rows of the part before it. */
+  /** Where a slice ends: the position in the file, with the lines and odd rows of the part before it. */
   record Mark(long offset, long lines, int oddCount) {}
 
   /** The amount that is processed at once: it stays in the processor's cache between reading and counting. */
@@ -101,7 +101,7 @@ final class Part {
   /** Counts rows like earlier ones; null when the order of the columns is unusual. */
   private final Quick quick;
   // Where the current record begins.
-  private int recordPlace;
+  private int recordStart;
   /** The rows whose thread name contains no load generator. */
   final Tally unnamed;
   // The tally of the last row.
@@ -138,39 +138,39 @@ final class Part {
   /** Reads the part. */
   void read(long stop) throws IOException {
     fill(0);
-    int place = 0;
+    int position = 0;
     nextMark = layout.sliceBytes > 0 ? start + layout.sliceBytes : Long.MAX_VALUE;
-    while (base + place < stop && !isStuck) {
-      if (base + place >= nextMark) {
-        beginSlice(base + place);
+    while (base + position < stop && !isStuck) {
+      if (base + position >= nextMark) {
+        beginSlice(base + position);
       }
-      if (filled - place < USUAL_BYTES && base + filled < size) {
-        fill(place);
-        place = 0;
+      if (filled - position < USUAL_BYTES && base + filled < size) {
+        fill(position);
+        position = 0;
       }
-      int next = quick == null ? -1 : quick.row(data, place, filled, base + place);
+      int next = quick == null ? -1 : quick.row(data, position, filled, base + position);
       if (next >= 0) {
-        place = next;
+        position = next;
         lineCount += quick.lines;
         continue;
       }
-      next = record(place);
+      next = record(position);
       if (next >= 0) {
-        place = next;
+        position = next;
         lineCount += recordLines;
         if (isFull()) {
           break;
         }
       } else if (!isStuck) {
-        if (base + filled < size && filled - place < RECORD_MAX_BYTES) {
-          fill(place);
-          place = 0;
+        if (base + filled < size && filled - position < RECORD_MAX_BYTES) {
+          fill(position);
+          position = 0;
         } else {
           isStuck = true;
         }
       }
     }
-    end = base + place;
+    end = base + position;
     if (layout.sliceBytes > 0) {
       marks.add(new Mark(end, lineCount, oddRows.size()));
     }
@@ -181,14 +181,14 @@ final class Part {
   }
 
   /** Counts the rows from here on in cells of the next slice: its number is their batch. */
-  private void beginSlice(long place) {
-    marks.add(new Mark(place, lineCount, oddRows.size()));
+  private void beginSlice(long position) {
+    marks.add(new Mark(position, lineCount, oddRows.size()));
     int cellCount = 0;
     for (Tally one : tallies) {
       cellCount += one.cellCount;
     }
     boolean isLast = marks.size() == Tally.BATCHES_MAX - 1 || cellCount > SLICED_CELLS_MAX;
-    nextMark = isLast ? Long.MAX_VALUE : place + layout.sliceBytes;
+    nextMark = isLast ? Long.MAX_VALUE : position + layout.sliceBytes;
     if (quick != null) {
       quick.begin(marks.size());
     }
@@ -200,18 +200,18 @@ final class Part {
     return most > NAMES_MAX || oddRows.size() >= ODD_ROWS_MAX;
   }
 
-  /** Reads on, and retains the bytes from `place` on. */
-  private void fill(int place) throws IOException {
-    int kept = filled - place;
-    int wanted = (int) Math.min(Math.max(WINDOW_BYTES, 2 * kept), size - base - place);
+  /** Reads on, and retains the bytes from `position` on. */
+  private void fill(int position) throws IOException {
+    int rest = filled - position;
+    int wanted = (int) Math.min(Math.max(WINDOW_BYTES, 2 * rest), size - base - position);
     byte[] from = data;
     if (data.length < wanted + Quick.READABLE_BYTES) {
       data = new byte[wanted + Quick.READABLE_BYTES];
       BUFFER.set(data);
     }
-    System.arraycopy(from, place, data, 0, kept);
-    base += place;
-    filled = kept;
+    System.arraycopy(from, position, data, 0, rest);
+    base += position;
+    filled = rest;
     ByteBuffer target = ByteBuffer.wrap(data, filled, wanted - filled);
     while (target.hasRemaining()) {
       if (file.read(target, base + target.position()) < 0) {
@@ -222,8 +222,8 @@ final class Part {
     Arrays.fill(data, filled, filled + Quick.READABLE_BYTES, (byte) '\n'); // so that every search ends
   }
 
-  private long word(int place) {
-    return (long) WORDS.get(data, place);
+  private long word(int position) {
+    return (long) WORDS.get(data, position);
   }
 
   /** Returns the high bits of the zero bytes; bits above the first of them are unreliable. */
@@ -232,18 +232,18 @@ final class Part {
   }
 
   /**
-   * Counts the record that begins at `place`; returns where the next one begins. -1 when its end is not in the data, or when
+   * Counts the record that begins at `position`; returns where the next one begins. -1 when its end is not in the data, or when
    * only the plain reader can read it: then `isStuck` is set.
    */
-  private int record(int place) {
-    recordPlace = place;
+  private int record(int position) {
+    recordStart = position;
     recordLines = 0;
     escapedCount = 0;
-    if (isMark(place)) {
+    if (isMark(position)) {
       isStuck = true;
       return -1;
     }
-    int next = blankLine(place);
+    int next = blankLine(position);
     if (next >= 0) {
       return next;
     }
@@ -251,7 +251,7 @@ final class Part {
     final int width = layout.width;
     final byte delimiter = layout.delimiter;
     final long delimiters = layout.delimiters;
-    next = place;
+    next = position;
     for (int field = 0; ; field++) {
       int slot = Math.min(field, width);
       if (bytes[next] == '"') {
@@ -269,7 +269,7 @@ final class Part {
       }
       if (bytes[next] != delimiter) {
         if (bytes[next] == '\n') {
-          return line(place, next, field + 1);
+          return line(position, next, field + 1);
         }
         isStuck = true; // NUL
         return -1;
@@ -279,8 +279,8 @@ final class Part {
   }
 
   /** Returns the index of the next delimiter, newline or other control character up to it. */
-  static int end(byte[] bytes, int place, long delimiters) {
-    int next = place;
+  static int end(byte[] bytes, int position, long delimiters) {
+    int next = position;
     while (true) {
       long word = (long) WORDS.get(bytes, next);
       long ends = zeroBytes(word ^ delimiters) | word - ABOVE_NEWLINES & ~word & HIGH_BITS;
@@ -292,7 +292,7 @@ final class Part {
   }
 
   /** Processes the line that ends a record with this many fields; returns the result of `record`. */
-  private int line(int place, int newline, int fieldCount) {
+  private int line(int position, int newline, int fieldCount) {
     if (newline >= filled && base + filled < size) {
       return -1;
     }
@@ -304,13 +304,13 @@ final class Part {
     recordLines++;
     int next = Math.min(newline + 1, filled);
     if (fieldCount != width) {
-      return odd(place, next);
+      return odd(position, next);
     }
     int last = width - 1;
     if (ends[last] == newline && newline > starts[last] && data[newline - 1] == '\r') {
       ends[last]--;
     }
-    return finish(place, next);
+    return finish(position, next);
   }
 
   /** Returns the index of the first byte whose high bit is set; there must be one. Compiled code has no jump for it. */
@@ -336,12 +336,12 @@ final class Part {
         >>> 32;
   }
 
-  private boolean isMark(int place) {
-    return (word(place) & 0xFFFFFFL) == 0xBFBBEFL;
+  private boolean isMark(int position) {
+    return (word(position) & 0xFFFFFFL) == 0xBFBBEFL;
   }
 
-  private int blankLine(int place) {
-    int next = data[place] == '\r' ? place + 1 : place;
+  private int blankLine(int position) {
+    int next = data[position] == '\r' ? position + 1 : position;
     if (data[next] != '\n') {
       return -1;
     }
@@ -353,9 +353,9 @@ final class Part {
   }
 
   /** Reads a quoted field after its opening quote; returns the index after the field. */
-  private int quoted(int place, int slot) {
+  private int quoted(int position, int slot) {
     byte[] bytes = data;
-    int next = place;
+    int next = position;
     boolean isEscaped = false;
     while (next < filled) {
       byte found = bytes[next++];
@@ -373,7 +373,7 @@ final class Part {
           next++;
           continue;
         }
-        starts[slot] = place;
+        starts[slot] = position;
         ends[slot] = next - 1;
         if (isEscaped && slot < layout.width) {
           escaped[escapedCount++] = slot;
@@ -394,8 +394,8 @@ final class Part {
     return -1;
   }
 
-  /** Counts the record from `place` to before `next` whose fields are found, or keeps it as odd; -1 when stuck. */
-  private int finish(int place, int next) {
+  /** Counts the record from `position` to before `next` whose fields are found, or stores it as odd; -1 when stuck. */
+  private int finish(int position, int next) {
     final Layout layout = this.layout;
     final long[] row = this.row;
     isBad = false;
@@ -403,7 +403,7 @@ final class Part {
     long success = word(starts[layout.success]);
     boolean isFailed = successLength != 4 || (success & 0xFFFFFFFFL) != TRUE;
     if (isFailed && (successLength != 5 || (success & 0xFFFFFFFFFFL) != FALSE)) {
-      return odd(place, next);
+      return odd(position, next);
     }
     long startMs = instant(layout.start);
     long elapsedMs = number(layout.elapsed, 0);
@@ -421,7 +421,7 @@ final class Part {
     long sampleCount = number(layout.samples, 1);
     long errorCount = number(layout.errors, -1);
     if (isBad || elapsedMs > ELAPSED_MAX_MS || sampleCount == 0 || sampleCount > 1 && errorCount > sampleCount) {
-      return odd(place, next);
+      return odd(position, next);
     }
     if (sampleCount == 1 || errorCount < 0) {
       errorCount = isFailed ? sampleCount : 0;
@@ -435,10 +435,10 @@ final class Part {
     if (beginsUnnamed()) {
       tally = unnamed;
     } else if (!findTally()) {
-      return odd(place, next);
+      return odd(position, next);
     }
     if (hasGroups && layout.thread >= 0 && isEscaped(layout.thread)) {
-      return odd(place, next);
+      return odd(position, next);
     }
     boolean hasFailure = layout.failure >= 0 && ends[layout.failure] > starts[layout.failure];
     int label = name(labels, layout.label);
@@ -448,11 +448,11 @@ final class Part {
     int transaction = isTransaction() ? 1 : 0;
     int kind = group << 1 | transaction;
     int batch = layout.sliceBytes > 0 ? marks.size() : layout.batch(endMs);
-    count(tally, tally.cell(label, code, kind, batch, cause, base + place), row[Layout.USERS]);
+    count(tally, tally.cell(label, code, kind, batch, cause, base + position), row[Layout.USERS]);
     int own = hasGroups ? ownThreadGroup() : -1;
     if (own >= 0) {
       Tally apart = tally.ofGroup(own);
-      count(apart, apart.cell(label, code, kind, 0, cause, base + place), row[Layout.GROUP_USERS]);
+      count(apart, apart.cell(label, code, kind, 0, cause, base + position), row[Layout.GROUP_USERS]);
     }
     if (quick != null && sampleCount == 1) {
       quick.learn(this, tally, group, label, code, transaction, cause, hasFailure);
@@ -487,17 +487,17 @@ final class Part {
   }
 
   private boolean isQuoted(int field) {
-    return starts[field] > recordPlace && data[starts[field] - 1] == '"';
+    return starts[field] > recordStart && data[starts[field] - 1] == '"';
   }
 
-  private int odd(int place, int next) {
-    for (int at = place; at + HEADER.length <= next; at++) {
+  private int odd(int position, int next) {
+    for (int at = position; at + HEADER.length <= next; at++) {
       if (Arrays.equals(data, at, at + HEADER.length, HEADER, 0, HEADER.length)) {
         isStuck = true;
         return -1;
       }
     }
-    oddRows.add(new OddRow(base + place, lineCount, Arrays.copyOfRange(data, place, next)));
+    oddRows.add(new OddRow(base + position, lineCount, Arrays.copyOfRange(data, position, next)));
     return next;
   }
 
@@ -522,9 +522,9 @@ final class Part {
     return digits(starts[field], length - 8) * EIGHT_DIGITS + digits(ends[field] - 8, 8);
   }
 
-  /** Returns the number of 1 to 8 digits that begins at `place`; marks the record as bad without one. */
-  private long digits(int place, int length) {
-    long word = (word(place) ^ ZEROS) << -8 * length;
+  /** Returns the number of 1 to 8 digits that begins at `position`; marks the record as bad without one. */
+  private long digits(int position, int length) {
+    long word = (word(position) ^ ZEROS) << -8 * length;
     isBad |= otherThanDigits(word) != 0;
     return value(word);
   }
@@ -548,10 +548,10 @@ final class Part {
 
   private byte[] unescaped(int field) {
     ByteArrayOutputStream text = new ByteArrayOutputStream();
-    for (int place = starts[field]; place < ends[field]; place++) {
-      text.write(data[place]);
-      if (data[place] == '"') {
-        place++;
+    for (int position = starts[field]; position < ends[field]; position++) {
+      text.write(data[position]);
+      if (data[position] == '"') {
+        position++;
       }
     }
     return text.toByteArray();
@@ -578,15 +578,15 @@ final class Part {
     int start = starts[layout.thread];
     int end = ends[layout.thread];
     boolean isTearDown = false;
-    for (int place = start; place < end; place += Long.BYTES) {
-      long word = word(place);
+    for (int position = start; position < end; position += Long.BYTES) {
+      long word = word(position);
       long found = zeroBytes(word ^ SET_UP_CAPITALS) | zeroBytes(word ^ TEAR_DOWN_CAPITALS);
       for (; found != 0; found &= found - 1) {
-        int at = place + (Long.numberOfTrailingZeros(found) >>> 3);
-        if (holds("setUp", at - 3, start, end)) {
+        int at = position + (Long.numberOfTrailingZeros(found) >>> 3);
+        if (contains("setUp", at - 3, start, end)) {
           return 1;
         }
-        isTearDown |= holds("tearDown", at - 4, start, end);
+        isTearDown |= contains("tearDown", at - 4, start, end);
       }
     }
     return isTearDown ? 2 : 0;
@@ -691,14 +691,14 @@ final class Part {
 
   /** Returns the index of the dash after an IPv4 address, -1 without one. */
   private int dashBehindAddress(int start, int end) {
-    int place = start;
+    int position = start;
     for (int number = 1; number <= 4; number++) {
-      int behind = behindDigits(place, Math.min(end, place + 3));
+      int behind = behindDigits(position, Math.min(end, position + 3));
       looked = behind;
-      if (behind == place || behind == end || data[behind] != (number < 4 ? '.' : '-')) {
+      if (behind == position || behind == end || data[behind] != (number < 4 ? '.' : '-')) {
         return -1;
       }
-      place = behind + 1;
+      position = behind + 1;
     }
     return looked;
   }
@@ -721,22 +721,22 @@ final class Part {
 
   /** Returns the index after a host name or address, IPv6 in brackets; `start` without one. */
   private int behindHost(int start, int end) {
-    int place = start;
-    if (place < end && data[place] == '[') {
+    int position = start;
+    if (position < end && data[position] == '[') {
       do {
-        place++;
-      } while (place < end && isOfAddress(data[place]));
-      looked = Math.max(looked, place);
-      return place < end && data[place] == ']' && place > start + 1 ? place + 1 : start;
+        position++;
+      } while (position < end && isOfAddress(data[position]));
+      looked = Math.max(looked, position);
+      return position < end && data[position] == ']' && position > start + 1 ? position + 1 : start;
     }
-    while (place < end && isOfHost(data[place])) {
-      place++;
+    while (position < end && isOfHost(data[position])) {
+      position++;
     }
-    return place;
+    return position;
   }
 
-  private int behindDigits(int place, int end) {
-    int behind = place;
+  private int behindDigits(int position, int end) {
+    int behind = position;
     while (behind < end && isDigit(data[behind])) {
       behind++;
     }
@@ -772,19 +772,19 @@ final class Part {
 
   /** Returns the index before the digits that end before `end`; it may be before `start`. */
   private int beforeDigits(int start, int end) {
-    int place = end - 1;
-    while (place >= start && isDigit(data[place])) {
-      place--;
+    int position = end - 1;
+    while (position >= start && isDigit(data[position])) {
+      position--;
     }
-    return place;
+    return position;
   }
 
-  private boolean holds(String word, int place, int start, int end) {
-    if (place < start || place + word.length() > end) {
+  private boolean contains(String word, int position, int start, int end) {
+    if (position < start || position + word.length() > end) {
       return false;
     }
     for (int index = 0; index < word.length(); index++) {
-      if (data[place + index] != word.charAt(index)) {
+      if (data[position + index] != word.charAt(index)) {
         return false;
       }
     }

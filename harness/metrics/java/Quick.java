@@ -47,10 +47,10 @@ final class Quick {
   }
 
   /**
-   * Counts the row that begins at `place`, whose offset in the file is `offset`; returns the index after it, -1 when the row is left
-   * to the other reader. `filled` is the index after the last byte.
+   * Counts the row that begins at `position`, whose offset in the file is `offset`; returns the index after it, -1 when the
+   * row is left to the other reader. `filled` is the index after the last byte.
    */
-  int row(byte[] bytes, int place, int filled, long offset) {
+  int row(byte[] bytes, int position, int filled, long offset) {
     final Step[] row = this.row;
     final long[] numbers = this.numbers;
     final byte delimiter = layout.delimiter;
@@ -59,7 +59,7 @@ final class Quick {
     Text outcome = null;
     Text thread = anyThread;
     long startMs = 0;
-    int at = place;
+    int at = position;
     for (int number = 0; ; number++) {
       Step step = row[number];
       switch (step.kind) {
@@ -230,10 +230,10 @@ final class Quick {
     if (layout.batchCount > 1 && layout.batch(endMs) != batch) {
       begin(layout.batch(endMs));
     }
-    int place = label.number << OUTCOME_BITS | outcome.number;
-    Cell cell = thread.cellOrNull(place);
+    int index = label.number << OUTCOME_BITS | outcome.number;
+    Cell cell = thread.cellOrNull(index);
     if (cell == null) {
-      cell = newCell(label, outcome, thread, place, offset);
+      cell = newCell(label, outcome, thread, index, offset);
       if (cell == null) {
         return false;
       }
@@ -253,7 +253,7 @@ final class Quick {
     threads.forgetCells();
   }
 
-  private Cell newCell(Text label, Text outcome, Text thread, int place, long offset) {
+  private Cell newCell(Text label, Text outcome, Text thread, int index, long offset) {
     int cause = Cell.NO_CAUSE;
     if (outcome.isFailed) {
       cause = outcome.failureCause == Cell.NO_CAUSE ? label.messageCause : outcome.failureCause;
@@ -262,7 +262,7 @@ final class Quick {
       }
     }
     Cell cell = thread.tally.cell(label.label, label.code, thread.group << 1 | label.kind, batch, cause, offset);
-    thread.setCell(place, cell);
+    thread.setCell(index, cell);
     return cell;
   }
 }

@@ -5,7 +5,7 @@ import java.util.Arrays;
  * read them again.
  */
 final class Slice {
-  /** What an entry takes besides its times, at most: its key, its sums and their places. */
+  /** What an entry takes besides its times, at most: its key, its sums and their indexes. */
   private static final int ENTRY_BYTES = 256;
 
   private static final int READ = -1;
@@ -41,10 +41,10 @@ final class Slice {
       int entry = slice.entries.row(generatorBits | (long) label[cell.label] << Tally.KIND_BITS | cell.kind);
       PackedTimes times = slice.timesOf(entry);
       long elapsedMs = cell.moreMs;
-      for (int place = 0; place < cell.times.length; place++) {
-        if (cell.times[place] != 0) {
-          times.add(place, cell.times[place]);
-          elapsedMs += (long) place * cell.times[place];
+      for (int ms = 0; ms < cell.times.length; ms++) {
+        if (cell.times[ms] != 0) {
+          times.add(ms, cell.times[ms]);
+          elapsedMs += (long) ms * cell.times[ms];
         }
       }
       for (; next < others.length && others[next] >> Tally.TIME_BITS == number; next++) {

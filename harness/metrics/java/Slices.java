@@ -4,7 +4,7 @@ import java.util.TreeMap;
 
 /** The slices of a file in the first reading, so that a second one, of a window, reads few rows again. */
 final class Slices {
-  /** Slices beyond this are not kept: their rows are read again. */
+  /** Slices beyond this are not stored: their rows are read again. */
   private static final long BYTES_MAX = 16L * 1024 * 1024;
 
   /** The names whose numbers the slices contain. */

@@ -27,12 +27,12 @@ final class Steps {
   }
 
   /** Returns the steps; null when label, code and message, or success and failure message, are not neighbours. */
-  static Steps orNull(int width, int[] places) {
+  static Steps orNull(int width, int[] indexes) {
     int[] roleOf = new int[width];
     Arrays.fill(roleOf, -1);
-    for (int role = 0; role < places.length; role++) {
-      if (places[role] >= 0 && role != Layout.GROUP_USERS) {
-        roleOf[places[role]] = role;
+    for (int role = 0; role < indexes.length; role++) {
+      if (indexes[role] >= 0 && role != Layout.GROUP_USERS) {
+        roleOf[indexes[role]] = role;
       }
     }
     int[] kinds = new int[width];

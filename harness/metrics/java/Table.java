@@ -22,7 +22,7 @@ final class Table {
   private final Join[] joins;
   private final int width;
   private long[] keys;
-  private int[] places;
+  private int[] slots;
   private long[] values;
   private int size;
 
@@ -34,7 +34,7 @@ final class Table {
     this.joins = joins;
     width = joins.length;
     keys = new long[capacity];
-    places = new int[2 * capacity];
+    slots = new int[2 * capacity];
     values = new long[width * capacity];
   }
 
@@ -60,16 +60,16 @@ final class Table {
   }
 
   void least(int column, int row, long value) {
-    int place = row * width + column;
-    if (value < values[place]) {
-      values[place] = value;
+    int index = row * width + column;
+    if (value < values[index]) {
+      values[index] = value;
     }
   }
 
   void greatest(int column, int row, long value) {
-    int place = row * width + column;
-    if (value > values[place]) {
-      values[place] = value;
+    int index = row * width + column;
+    if (value > values[index]) {
+      values[index] = value;
     }
   }
 
@@ -79,14 +79,14 @@ final class Table {
 
   /** Returns the row of a key, created if necessary. */
   int row(long key) {
-    int mask = places.length - 1;
-    int place = spread(key) & mask;
-    while (places[place] != 0) {
-      int row = places[place] - 1;
+    int mask = slots.length - 1;
+    int slot = spread(key) & mask;
+    while (slots[slot] != 0) {
+      int row = slots[slot] - 1;
       if (keys[row] == key) {
         return row;
       }
-      place = (place + 1) & mask;
+      slot = (slot + 1) & mask;
     }
     if (size == keys.length) {
       grow();
@@ -96,7 +96,7 @@ final class Table {
     for (int column = 0; column < width; column++) {
       values[size * width + column] = joins[column].start;
     }
-    places[place] = ++size;
+    slots[slot] = ++size;
     return size - 1;
   }
 
@@ -143,14 +143,14 @@ final class Table {
     int length = 2 * keys.length;
     keys = Arrays.copyOf(keys, length);
     values = Arrays.copyOf(values, width * length);
-    places = new int[2 * length];
-    int mask = places.length - 1;
+    slots = new int[2 * length];
+    int mask = slots.length - 1;
     for (int row = 0; row < size; row++) {
-      int place = spread(keys[row]) & mask;
-      while (places[place] != 0) {
-        place = (place + 1) & mask;
+      int slot = spread(keys[row]) & mask;
+      while (slots[slot] != 0) {
+        slot = (slot + 1) & mask;
       }
-      places[place] = row + 1;
+      slots[slot] = row + 1;
     }
   }
 

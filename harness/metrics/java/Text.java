@@ -39,14 +39,14 @@ final class Text {
     this.lastMask = lastMask;
   }
 
-  Cell cellOrNull(int place) {
-    return place < cells.length ? cells[place] : null;
+  Cell cellOrNull(int index) {
+    return index < cells.length ? cells[index] : null;
   }
 
-  void setCell(int place, Cell cell) {
-    if (place >= cells.length) {
-      cells = Arrays.copyOf(cells, Math.max(64, 2 * place));
+  void setCell(int index, Cell cell) {
+    if (index >= cells.length) {
+      cells = Arrays.copyOf(cells, Math.max(64, 2 * index));
     }
-    cells[place] = cell;
+    cells[index] = cell;
   }
 }

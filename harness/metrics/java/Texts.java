@@ -13,8 +13,8 @@ final class Texts {
   private final int countMax;
   private Text[] known = new Text[16];
   private int count;
-  private Text[] places;
-  // The bytes that all texts are long enough for: the first and the last eight of them choose the place.
+  private Text[] slots;
+  // The bytes that all texts are long enough for: the first and the last eight of them choose the slot.
   private int least = LENGTH_MAX;
   private int second;
   private Text last;
@@ -23,29 +23,29 @@ final class Texts {
   /** `countMax` is a power of two. */
   Texts(int countMax) {
     this.countMax = countMax;
-    places = new Text[4 * countMax];
+    slots = new Text[4 * countMax];
     spread();
   }
 
-  /** Returns the text that begins at `place`, null when it is not known; it is usually the one before. */
-  Text findAgain(byte[] bytes, int place) {
+  /** Returns the text that begins at `position`, null when it is not known; it is usually the one before. */
+  Text findAgain(byte[] bytes, int position) {
     Text text = last;
-    if (text == null || !same(text, bytes, place)) {
-      last = text = find(bytes, place);
+    if (text == null || !same(text, bytes, position)) {
+      last = text = find(bytes, position);
     }
     return text;
   }
 
-  /** Returns the text that begins at `place`, null when it is not known. */
-  Text find(byte[] bytes, int place) {
-    Text[] places = this.places;
-    int next = home((long) WORDS.get(bytes, place), (long) WORDS.get(bytes, place + second));
+  /** Returns the text that begins at `position`, null when it is not known. */
+  Text find(byte[] bytes, int position) {
+    Text[] slots = this.slots;
+    int next = home((long) WORDS.get(bytes, position), (long) WORDS.get(bytes, position + second));
     for (int probe = 0; probe < PROBES_MAX; probe++) {
-      Text text = places[next & places.length - 1];
+      Text text = slots[next & slots.length - 1];
       if (text == null) {
         return null;
       }
-      if (same(text, bytes, place)) {
+      if (same(text, bytes, position)) {
         return text;
       }
       next++;
@@ -53,15 +53,15 @@ final class Texts {
     return null;
   }
 
-  private static boolean same(Text text, byte[] bytes, int place) {
+  private static boolean same(Text text, byte[] bytes, int position) {
     long[] words = text.words;
     int last = words.length - 1;
-    int behind = place + last * Long.BYTES; // texts often differ only at their ends
+    int behind = position + last * Long.BYTES; // texts often differ only at their ends
     if ((((long) WORDS.get(bytes, behind) ^ words[last]) & text.lastMask) != 0) {
       return false;
     }
     for (int index = last - 1; index >= 0; index--) {
-      if ((long) WORDS.get(bytes, place + index * Long.BYTES) != words[index]) {
+      if ((long) WORDS.get(bytes, position + index * Long.BYTES) != words[index]) {
         return false;
       }
     }
@@ -74,15 +74,15 @@ final class Texts {
   }
 
   /**
-   * Returns the new text of the bytes from `place` to before `end`, whose last is a delimiter unless the fields are the last ones
-   * of a record; null when there are too many texts, or when it is too long.
+   * Returns the new text of the bytes from `position` to before `end`, whose last is a delimiter unless the fields are the
+   * last ones of a record; null when there are too many texts, or when it is too long.
    */
-  Text add(byte[] bytes, int place, int end, boolean hasDelimiter) {
-    int size = end - place;
+  Text add(byte[] bytes, int position, int end, boolean hasDelimiter) {
+    int size = end - position;
     if (count == countMax || size > LENGTH_MAX || size == 0) {
       return null;
     }
-    byte[] padded = Arrays.copyOf(Arrays.copyOfRange(bytes, place, end), size + Long.BYTES);
+    byte[] padded = Arrays.copyOf(Arrays.copyOfRange(bytes, position, end), size + Long.BYTES);
     long[] words = new long[(size + 7) / Long.BYTES];
     for (int index = 0; index < words.length; index++) {
       words[index] = (long) WORDS.get(padded, index * Long.BYTES);
@@ -116,7 +116,7 @@ final class Texts {
   private void spread() {
     second = Math.max(0, least - Long.BYTES);
     mask = least >= Long.BYTES ? -1L : -1L >>> 8 * (Long.BYTES - least);
-    Arrays.fill(places, null);
+    Arrays.fill(slots, null);
     for (int number = 0; number < count; number++) {
       put(known[number]);
     }
@@ -131,9 +131,9 @@ final class Texts {
       last = shift == 0 ? text.words[index] : text.words[index] >>> shift | text.words[index + 1] << 64 - shift;
     }
     int next = home(first, last);
-    while (places[next & places.length - 1] != null) {
+    while (slots[next & slots.length - 1] != null) {
       next++;
     }
-    places[next & places.length - 1] = text;
+    slots[next & slots.length - 1] = text;
   }
 }

@@ -20,25 +20,25 @@ final class Times {
 
   void add(int number, long elapsedMs, long count) {
     if (elapsedMs < shortMs && number < NUMBERS_MAX) {
-      int place = (int) elapsedMs;
+      int ms = (int) elapsedMs;
       long[] counts = number < shortTimes.length ? shortTimes[number] : null;
-      if (counts == null || place >= counts.length) {
-        counts = grown(number, place);
+      if (counts == null || ms >= counts.length) {
+        counts = grown(number, ms);
       }
       if (counts != null) {
-        counts[place] += count;
+        counts[ms] += count;
         return;
       }
     }
     longTimes.add(0, longTimes.row((long) number << Tally.TIME_BITS | elapsedMs), count);
   }
 
-  /** Returns the counts of a number with room for `place`; null when there are already too many counts. */
-  private long[] grown(int number, int place) {
+  /** Returns the counts of a number with room for `ms`; null when there are already too many counts. */
+  private long[] grown(int number, int ms) {
     if (number >= shortTimes.length) {
       shortTimes = Arrays.copyOf(shortTimes, Math.max(2 * shortTimes.length, number + 1));
     }
-    int length = Math.max(64, 2 * Integer.highestOneBit(place));
+    int length = Math.max(64, 2 * Integer.highestOneBit(ms));
     long[] counts = shortTimes[number];
     int added = length - (counts == null ? 0 : counts.length);
     if (shortLength + added > shortTimesMax) {
@@ -53,9 +53,9 @@ final class Times {
   void addTo(Table table, LongUnaryOperator rename) {
     for (int number = 0; number < shortTimes.length; number++) {
       long[] counts = shortTimes[number];
-      for (int place = 0; counts != null && place < counts.length; place++) {
-        if (counts[place] != 0) {
-          table.add(0, table.row(rename.applyAsLong(number) << Tally.TIME_BITS | place), counts[place]);
+      for (int ms = 0; counts != null && ms < counts.length; ms++) {
+        if (counts[ms] != 0) {
+          table.add(0, table.row(rename.applyAsLong(number) << Tally.TIME_BITS | ms), counts[ms]);
         }
       }
     }

@@ -94,8 +94,8 @@ final class Whole {
     rowCount += rows;
     for (int row = 0; row < more.size(); row++) {
       long key = more.key(row);
-      long place = ((key & BELOW_GENERATOR) >> Tally.KIND_BITS) * batchCount + batch;
-      int entry = entries.row(key & ~BELOW_GENERATOR | place << Tally.KIND_BITS | key & Tally.KIND_MASK);
+      long index = ((key & BELOW_GENERATOR) >> Tally.KIND_BITS) * batchCount + batch;
+      int entry = entries.row(key & ~BELOW_GENERATOR | index << Tally.KIND_BITS | key & Tally.KIND_MASK);
       entries.merge(more, row, entry);
       moreTimes[row].addTo(times, entry);
       firstMs = Math.min(firstMs, more.get(Tally.ENTRY_FIRST_MS, row));
@@ -113,8 +113,8 @@ final class Whole {
     for (int number = 0; number < part.cellCount; number++) {
       Cell cell = part.cells[number];
       // Without batches of the window, those of the cells are slices.
-      long place = (long) label[cell.label] * batchCount + (batchCount == 1 ? 0 : cell.batch);
-      entryOf[number] = entries.row(generatorBits | place << Tally.KIND_BITS | cell.kind);
+      long index = (long) label[cell.label] * batchCount + (batchCount == 1 ? 0 : cell.batch);
+      entryOf[number] = entries.row(generatorBits | index << Tally.KIND_BITS | cell.kind);
       merge(cell, entryOf[number], missing);
       if (isAll) {
         int answer = answers.row(((long) label[cell.label] << 1 | cell.kind & 1) << 32 | code[cell.code]);
@@ -148,10 +148,10 @@ final class Whole {
     firstMs = Math.min(firstMs, cell.firstMs);
     long elapsedMs = cell.moreMs;
     int[] counts = cell.times;
-    for (int place = 0; place < counts.length; place++) {
-      if (counts[place] != 0) {
-        elapsedMs += (long) place * counts[place];
-        times.add(entry, place, counts[place]);
+    for (int ms = 0; ms < counts.length; ms++) {
+      if (counts[ms] != 0) {
+        elapsedMs += (long) ms * counts[ms];
+        times.add(entry, ms, counts[ms]);
       }
     }
     cell.addTo(entries, entry, elapsedMs, missing);
