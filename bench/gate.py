@@ -14,7 +14,7 @@ from bench.tables import aims_table
 from harness.base.errors import EXIT_OK, EXIT_REGRESSED
 from harness.base.log import stderr_log
 from harness.base.units import parse_whole_number, percent_text
-from harness.history.trend import NIGHTS_LEAST
+from harness.history.trend import VALUES_LEAST
 from harness.report.tables import table
 
 _log = stderr_log("bench: ")
@@ -75,7 +75,7 @@ def _false_alarms(series: int) -> Iterator[Aim]:
                 failed.append(found.failed)
                 learning.append(found.of_learning)
     heads = ("noise", "CV %", "WARNED", "IMPROVED", "REGRESSED", "REGRESSED up to run 20", "series with one")
-    after = f"runs {NIGHTS_LEAST + 1} to {simulation.RUN_COUNT} of {series:,} series"
+    after = f"runs {VALUES_LEAST + 1} to {simulation.RUN_COUNT} of {series:,} series"
     print(f"**Nothing changed: % of the {run_count:,} judged runs ({after})**\n")
     print(table(heads, rows), end="\n\n", flush=True)
     for what, rates in (("all judged runs", failed), ("runs up to 20", learning)):

@@ -15,10 +15,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from harness.history.trend import (
+    BASELINE_VALUES_MOST,
     IMPROVED,
-    NIGHTS_LEAST,
-    NIGHTS_MOST,
     REGRESSED,
+    VALUES_LEAST,
     WARNED,
     Gauge,
     Series,
@@ -30,7 +30,7 @@ from harness.plan.thresholds import Thresholds
 
 RUN_COUNT = 60
 # The judged runs with fewer than 20 runs before them.
-LEARNING_RUNS = NIGHTS_MOST - NIGHTS_LEAST
+LEARNING_RUNS = BASELINE_VALUES_MOST - VALUES_LEAST
 _BASE_MS = 100.0
 _RUNS_AFTER = 10
 _TAIL_FREEDOM = 4
@@ -92,8 +92,8 @@ def states(values: list[float], first: int) -> Iterator[str]:
 
 def alarms(random: np.random.Generator, noise: Noise, series: int) -> Alarms:
     """Return the rates of false alarms in histories without a change."""
-    judged = [list(states(history(random, noise, RUN_COUNT), NIGHTS_LEAST)) for _ in range(series)]
-    run_count = series * (RUN_COUNT - NIGHTS_LEAST)
+    judged = [list(states(history(random, noise, RUN_COUNT), VALUES_LEAST)) for _ in range(series)]
+    run_count = series * (RUN_COUNT - VALUES_LEAST)
     return Alarms(
         run_count=run_count,
         warned=sum(one.count(WARNED) for one in judged) / run_count,
@@ -124,5 +124,5 @@ def weekend_alarms(random: np.random.Generator, noise: Noise, shift_ratio: float
     for _ in range(series):
         values = history(random, noise, RUN_COUNT)
         values = [value * (1 + shift_ratio * (index % 7 >= 5)) for index, value in enumerate(values)]
-        failed += REGRESSED in states(values, NIGHTS_LEAST)
+        failed += REGRESSED in states(values, VALUES_LEAST)
     return failed / series

@@ -35,9 +35,9 @@ def facts(root: Path) -> Checkout:
 
 
 def commits_since(root: Path, commit: str, most: int) -> Commits | None:
-    """Return what was committed after a commit, the newest `most` in words; None when git does not know it (any more).
+    """Return the commits after a commit, with the subjects of the newest `most`; None when git does not know it.
 
-    A commit that is not an ancestor, as after a rebase, has no such range that would be worth to be read.
+    A commit that is not an ancestor, as after a rebase, has no useful range.
     """
     if _git(root, "merge-base", "--is-ancestor", commit, "HEAD") is None:
         return None

@@ -46,7 +46,7 @@ def masked_line(line: bytes, spellings: Spellings, *, is_table: bool = False) ->
         return line
     if line.lstrip()[:1] in (b"{", b"[") and _is_json(line):
         return _masked_json(line, spellings)
-    return spellings.masked(line, is_kept=_is_number_of_a_table if is_table else lambda *_: False)
+    return spellings.masked(line, is_harmless=_is_number_of_a_table if is_table else lambda *_: False)
 
 
 def _is_number_of_a_table(data: bytes, start: int, end: int) -> bool:

@@ -135,7 +135,7 @@ def _ensure_packages(venv: Path, files: Sequence[Path]) -> Path:
     with lock(BUILD / f"{name}.lock", venv.name, setup_step.log):
         wanted = [path for path in missing() if not python.exists() or not is_installed(path, venv)]
         if wanted:
-            # An installation that was interrupted begins anew: only a complete first part is kept.
+            # An installation that was interrupted begins anew: only a complete first part is used again.
             has_begun = python.exists() and has_stamp(_begun_file(venv), stamps[files[0]])
             is_new = files[0] in wanted and not has_begun
             if has_begun:
@@ -194,7 +194,7 @@ def _install_with_uv(venv: Path, packages: Sequence[str], *, is_new: bool, step:
 
 
 def _options(files: Sequence[Path]) -> list[str]:
-    return [word for path in files for word in ("-r", str(path))]
+    return [argument for path in files for argument in ("-r", str(path))]
 
 
 def small_packages(requirements: Path) -> list[str]:

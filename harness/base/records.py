@@ -184,7 +184,7 @@ def _repeated(hint: Any) -> _Builder:
             raise _wrong(value, where, "a list")
         if plain and plain.issuperset(map(type, value)):  # most values are in such lists
             return tuple(value)
-        return tuple(inner(item, f"{where}[{place}]") for place, item in enumerate(value))
+        return tuple(inner(item, f"{where}[{index}]") for index, item in enumerate(value))
 
     return build_repeated
 

@@ -42,10 +42,10 @@ def find_secrets(names: Iterable[str], given: Mapping[str, str], home: Path, who
             f'set the environment variable, or write {missing[0]} = "…" into {FILE_NAME} below the line '
             "format_version = 1; git ignores this file",
         )
-    words = [name for name, value in values.items() if is_common_word(value)]
-    if words:
+    known = [name for name, value in values.items() if is_common_word(value)]
+    if known:
         raise UsageError(
-            f"{', '.join(words)}: the value is a word of JSON and of every JTL and cannot be masked in the run's files",
+            f"{', '.join(known)}: the value is a word of JSON and of every JTL and cannot be masked in the run's files",
             "use another value",
         )
     short = [name for name, value in values.items() if len(value) < LEAST_LENGTH]
@@ -74,7 +74,7 @@ def mask_secrets(folder: Path, values: Iterable[str], *, but: Path | None = None
     for path in sorted(folder.rglob("*")) if spellings else []:
         is_ours = path.is_file() and not path.is_symlink() and (but is None or but not in path.parents)
         is_ours = is_ours and not is_part(path.name)
-        if is_ours and _may_hold(path, spellings) and _rewrite(path, spellings):
+        if is_ours and _may_contain(path, spellings) and _rewrite(path, spellings):
             changed.append(path.relative_to(folder).as_posix())
     return tuple(changed)
 
@@ -92,7 +92,7 @@ def _start_of(path: Path) -> int:
     return beginning.text_bytes if beginning else 0
 
 
-def _may_hold(path: Path, spellings: Spellings) -> bool:
+def _may_contain(path: Path, spellings: Spellings) -> bool:
     start, size = _start_of(path), path.stat().st_size
     if size <= start:
         return False

@@ -32,12 +32,12 @@ _PLAIN = re.compile("[A-Za-z0-9]+")
 _ESCAPED_LETTER = re.compile(rb"&(?:amp;)*#|%(?:25)*(?:26|[3-7][0-9A-Fa-f])|\\\\*[ux]")
 
 Mask = Callable[[int], bytes]
-IsKept = Callable[[bytes, int, int], bool]
+IsHarmless = Callable[[bytes, int, int], bool]
 
 
 @dataclass(frozen=True)
 class _Finder:
-    """Finds one line of a secret. Its expression is slow, and takes some 10 ms to compile: call `may_hold` first.
+    """Finds one line of a secret. Its expression is slow, and takes some 10 ms to compile: call `may_contain` first.
 
     `cores` are the letters of its base64.
     """
@@ -46,16 +46,16 @@ class _Finder:
     anchor: bytes
     cores: tuple[tuple[bytes, str], ...]
 
-    def may_hold(self, data: bytes | mmap) -> bool:
+    def may_contain(self, data: bytes | mmap) -> bool:
         """Return False for data without any spelling of the line: every unescaped spelling contains the anchor."""
         return data.find(self.anchor) >= 0 or any(data.find(anchor) >= 0 for anchor, _ in self.cores)
 
-    def replaced(self, data: bytes, mask: Mask, is_kept: IsKept) -> bytes:
+    def replaced(self, data: bytes, mask: Mask, is_harmless: IsHarmless) -> bytes:
         """Return the data with every spelling of the line masked."""
-        data = _replaced(_expression(self.line), data, mask, is_kept, 0)
+        data = _replaced(_expression(self.line), data, mask, is_harmless, 0)
         for anchor, core in self.cores:
             if anchor in data:
-                data = _replaced(_in_base64(core), data, mask, is_kept, 1)
+                data = _replaced(_in_base64(core), data, mask, is_harmless, 1)
         return data
 
 
@@ -78,24 +78,26 @@ class Spellings:
     def may_be_in(self, data: bytes | mmap) -> bool:
         """Return False for data, of any size, that contains none of the values."""
         is_escaped = bool(self._finders) and _ESCAPED_LETTER.search(data) is not None
-        return is_escaped or any(finder.may_hold(data) for finder in self._finders)
+        return is_escaped or any(finder.may_contain(data) for finder in self._finders)
 
-    def masked(self, data: bytes, mask: Mask = lambda _: MASK.encode(), is_kept: IsKept = lambda *_: False) -> bytes:
-        """Return the data with `mask(length)` in place of every value, except where `is_kept` returns True."""
+    def masked(
+        self, data: bytes, mask: Mask = lambda _: MASK.encode(), is_harmless: IsHarmless = lambda *_: False
+    ) -> bytes:
+        """Return the data with `mask(length)` in place of every value, except where `is_harmless` returns True."""
         is_escaped = bool(self._finders) and _ESCAPED_LETTER.search(data) is not None
         for finder in self._finders:
-            if is_escaped or finder.may_hold(data):
-                data = finder.replaced(data, mask, is_kept)
+            if is_escaped or finder.may_contain(data):
+                data = finder.replaced(data, mask, is_harmless)
         return data
 
 
-def _replaced(expression: re.Pattern[bytes], data: bytes, mask: Mask, is_kept: IsKept, extra: int) -> bytes:
+def _replaced(expression: re.Pattern[bytes], data: bytes, mask: Mask, is_harmless: IsHarmless, extra: int) -> bytes:
     parts, position = [], 0
     for match in expression.finditer(data):
         start, end = match.span()
         if extra and start > position and data[start - 1] in _BASE64:
             start -= extra  # this letter contains bits of the secret
-        if not is_kept(data, start, end):
+        if not is_harmless(data, start, end):
             parts += [data[position:start], mask(end - start)]
             position = end
     return b"".join([*parts, data[position:]]) if parts else data

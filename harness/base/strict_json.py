@@ -17,7 +17,7 @@ _SUSPICIOUS = re.compile(rb"[0-9]{20}|[0-9][eE]\+?[0-9]{3}")
 
 
 def parse(text: bytes) -> Any:
-    """Return what the JSON says; ValueError with the reason when it is none, or cannot be computed with."""
+    """Return the value of the JSON; ValueError with the reason when it is none, or cannot be computed with."""
     hooks: dict[str, Any] = {"parse_int": _whole, "parse_float": _finite} if _SUSPICIOUS.search(text) else {}
     try:
         data = json.loads(text.decode("utf-8-sig"), parse_constant=_no_constant, **hooks)

@@ -21,7 +21,7 @@ from harness.base.once import has_stamp, lock, stamp_of
 ROOT = Path(__file__).resolve().parents[2]
 BUILD = ROOT / "build"
 MAVEN_LEAST = (3, 6)
-# How Maven names an artifact that no repository has: for the first time, and when it asked before.
+# How Maven names an artifact that no repository has: the first time, and when it has searched for it before.
 _COORDINATES = r"([\w.-]+):([\w.-]+):(?:jar|pom):([\w.-]+)"
 _ABSENT_ARTIFACT = re.compile(
     f"(?:Could not find artifact|Failure to find) {_COORDINATES}|{_COORDINATES} was not found in"
@@ -52,8 +52,8 @@ def ensure_jmeter() -> Path:
 def ensure_plugins(plugins: Sequence[str], where: str) -> Path | None:
     """Return the folder with the jars of JMeter plugins, group:artifact:version; None without any.
 
-    Their dependencies are not fetched: they would bring old classes of JMeter along. UsageError, with `where` as the
-    place of the list, when one of them does not resolve.
+    Their dependencies are not fetched: they would bring old classes of JMeter along. UsageError, which calls the list
+    `where`, when one of them does not resolve.
     """
     if not plugins:
         return None

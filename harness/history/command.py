@@ -174,10 +174,10 @@ def _write_pictures(output: Path, pictures: Sequence[Picture]) -> None:
 
 def _command(options: argparse.Namespace) -> str:
     """Return the command that prints the same history."""
-    words = ["./aggregate.py", "history", "--plan", options.plan]
+    command = ["./aggregate.py", "history", "--plan", options.plan]
     for name, default in (("label", "TOTAL"), ("metric", "average"), ("users", None), ("last", None)):
         value = getattr(options, name)
         if value != default:
-            words += [f"--{name}", value]
+            command += [f"--{name}", value]
     # The command is printed in an HTML comment, which a label must not close.
-    return shlex.join(words).replace("-->", "->")
+    return shlex.join(command).replace("-->", "->")

@@ -26,7 +26,7 @@ _DOT_PX = 3.5
 _P_SHOWN = 1e-6
 
 
-def _metric_words(metric: Metric) -> str:
+def _metric_text(metric: Metric) -> str:
     """Return the name of a metric within a sentence."""
     return f"the {metric.words}" if metric.is_time else metric.short_title
 
@@ -43,7 +43,7 @@ def history_report(history: History, pictures: Sequence[Picture | None], runs_fo
         command=command,
         plan=cell(history.plan),
         label=cell(history.label),
-        metric=_metric_words(history.metric),
+        metric=_metric_text(history.metric),
         is_errors=history.metric.is_share,
         lines=[
             {
@@ -155,14 +155,14 @@ def history_chart(line: Line, label: str, metric: Metric) -> str:
         svg.figure(value)
         for value in (min(value for _, value in values), max(value for _, value in values), values[-1][1])
     )
-    words = f"{units.plural(len(points), 'run')}: least {least}, most {most}, {points[-1].run} {newest}."
-    return svg.document(f"{metric.short_title} of {label}", unit, f"{x_title}. {words}", svg.HEIGHT, body)
+    values_text = f"{units.plural(len(points), 'run')}: least {least}, most {most}, {points[-1].run} {newest}."
+    return svg.document(f"{metric.short_title} of {label}", unit, f"{x_title}. {values_text}", svg.HEIGHT, body)
 
 
 def _dot(plot: Plot, index: float, value: float, point: Point) -> str:
     at = f'cx="{svg.number(plot.x_px(index))}" cy="{svg.number(plot.y_px(value))}"'
-    words = svg.plain(f"{point.run}: {svg.figure(value)}")
-    return f'<circle {at} r="{_DOT_PX}" class="bar c{svg.MAIN}"><title>{words}</title></circle>'
+    title = svg.plain(f"{point.run}: {svg.figure(value)}")
+    return f'<circle {at} r="{_DOT_PX}" class="bar c{svg.MAIN}"><title>{title}</title></circle>'
 
 
 def name_axis(names: Sequence[str]) -> Axis:

@@ -19,14 +19,14 @@ from harness.metrics.metric import Metric
 OK, WARNED, REGRESSED, IMPROVED, LEARNING = "OK", "WARNED", "REGRESSED", "IMPROVED", "LEARNING"
 
 # The baseline is the median of at most this many earlier nightly values.
-NIGHTS_MOST = 20
+BASELINE_VALUES_MOST = 20
 # The spread is estimated from at most this many values.
-_SPREAD_NIGHTS_MOST = 60
+_SPREAD_VALUES_MOST = 60
 # Fewer values are not judged.
-NIGHTS_LEAST = 6
+VALUES_LEAST = 6
 # An improvement that lasts this long becomes the baseline from its first value on. A shorter time would report the end
 # of a lucky streak as a regression; after a longer time the median follows by itself.
-_BETTER_NIGHTS_LEAST = NIGHTS_MOST // 2
+_BETTER_VALUES_LEAST = BASELINE_VALUES_MOST // 2
 # The limit in standard deviations (make bench BENCH=gate).
 _DEVIATIONS = 3.1
 # Avoids the logarithm of 0; a run without samples is never valid.
@@ -34,7 +34,7 @@ _RATE_LEAST_PER_S = 1e-9
 # The variance of a median is 1.57 (pi/2) times that of a mean.
 _MEDIAN_VARIANCE = 1.57
 # A change for the worse that no single value shows is judged by their median, once it covers more than a week.
-LASTING_NIGHTS_LEAST = 8
+LASTING_VALUES_LEAST = 8
 _LASTING_DEVIATIONS = 2.5
 # Fewer baseline values may all be lucky ones, and would never be replaced.
 _LASTING_BASELINE_LEAST = 15
@@ -42,7 +42,7 @@ _LASTING_BASELINE_LEAST = 15
 _NEIGHBOURS_VARIANCE = 1.5
 # With few values the estimated spread is often far too small. These factors come from simulation: at most one in a
 # thousand unchanged nightly values fails, even with outliers and correlated neighbours.
-_FEW_NIGHTS = {
+_FEW_VALUES = {
     **{6: 2.3, 7: 2.2, 8: 1.6, 9: 1.6, 10: 1.4, 11: 1.4, 12: 1.25, 13: 1.25},
     **{14: 1.15, 15: 1.15, 16: 1.1, 17: 1.05, 18: 1.05},
 }
@@ -153,12 +153,12 @@ def positions(series: Series, gauge: Gauge) -> list[Position]:
     for start, end in pairwise(ends):
         if start < end:
             interval = _Interval(start, median(levels[start:end]), end - start)
-            may_begin = end - start >= _BETTER_NIGHTS_LEAST
+            may_begin = end - start >= _BETTER_VALUES_LEAST
             for index in range(start, end):
                 is_better = index == start and may_begin and baseline.is_better(interval.median)
                 if is_better or index in accepted:
                     baseline.begin()
-                found.append(baseline.take(_Night(index, levels[index], weekdays[index]), interval, index in accepted))
+                found.append(baseline.take(_Value(index, levels[index], weekdays[index]), interval, index in accepted))
     return found
 
 
@@ -172,7 +172,7 @@ class _Interval:
 
 
 @dataclass(frozen=True)
-class _Night:
+class _Value:
     """A value: its index in the series, its level, and its weekday."""
 
     index: int
@@ -185,8 +185,8 @@ class _Baseline:
 
     def __init__(self, gauge: Gauge) -> None:
         self._gauge = gauge
-        self._normal: list[_Night] = []
-        self._worse: list[_Night] = []
+        self._normal: list[_Value] = []
+        self._worse: list[_Value] = []
         # The deviation before the last restart, used until there are enough values since then.
         self._deviation_before: float | None = None
 
@@ -195,23 +195,23 @@ class _Baseline:
         self._deviation_before = self._deviation()
         self._normal, self._worse = [], []
 
-    def take(self, night: _Night, interval: _Interval, is_accepted: bool) -> Position:
+    def take(self, value: _Value, interval: _Interval, is_accepted: bool) -> Position:
         """Judge a nightly value and add it; `interval` is the one between change points that contains it."""
-        normal, deviation = self._normal[-NIGHTS_MOST:], self._deviation()
+        normal, deviation = self._normal[-BASELINE_VALUES_MOST:], self._deviation()
         if not normal or deviation is None:
-            self._normal.append(night)
+            self._normal.append(value)
             return Position(OK if is_accepted and deviation is not None else LEARNING)
         baseline = median(known.level for known in normal)
-        distance = night.level - baseline
+        distance = value.level - baseline
         limit = self._limit(baseline, deviation, 1.0, len(normal))
         is_worse_interval = interval.median - baseline > self._gauge.least
-        is_beyond = abs(distance) > limit and not self._gauge.is_step(night.level, baseline)
-        is_usual = is_beyond and self._is_usual(night, distance)
+        is_beyond = abs(distance) > limit and not self._gauge.is_step(value.level, baseline)
+        is_usual = is_beyond and self._is_usual(value, distance)
         if self._is_lasting(interval, baseline, deviation, len(normal)):
-            self._worse.append(night)
+            self._worse.append(value)
             state = REGRESSED
         elif (is_beyond and distance > 0 and not is_usual) or self._stays(distance, baseline):
-            self._worse.append(night)
+            self._worse.append(value)
             state = WARNED if len(self._worse) == 1 else REGRESSED
         else:
             state = IMPROVED if is_beyond and not is_usual else OK
@@ -220,29 +220,29 @@ class _Baseline:
             self._worse = []
             # A regression that is not accepted never becomes the baseline, however small its steps are.
             if is_usual or not is_worse_interval:
-                self._normal.append(night)
+                self._normal.append(value)
         since = self._worse[0].index if self._worse else None
         indexes = tuple(known.index for known in normal)
         return Position(state, baseline, distance, limit, since, indexes, is_worse_interval, is_usual)
 
     def _is_lasting(self, interval: _Interval, baseline: float, deviation: float, count: int) -> bool:
         """Return whether an interval after a change is long enough, and its median is beyond the limit of one."""
-        if not interval.start or interval.count < LASTING_NIGHTS_LEAST or count < _LASTING_BASELINE_LEAST:
+        if not interval.start or interval.count < LASTING_VALUES_LEAST or count < _LASTING_BASELINE_LEAST:
             return False
         deviation = max(deviation, self._gauge.least_deviation(baseline))
         variance = _NEIGHBOURS_VARIANCE * _MEDIAN_VARIANCE * (1 / interval.count + 1 / count)
         limit = max(self._gauge.least, _LASTING_DEVIATIONS * deviation * math.sqrt(variance))
         return interval.median - baseline > limit
 
-    def _is_usual(self, night: _Night, distance: float) -> bool:
+    def _is_usual(self, value: _Value, distance: float) -> bool:
         """Return whether earlier values of the same weekday are nearer to a value than half of its distance."""
-        recent = self._normal[-_SPREAD_NIGHTS_MOST:]
-        alike = [known.level for known in recent if known.weekday is not None and known.weekday == night.weekday]
-        return bool(alike) and abs(night.level - median(alike)) < abs(distance) / 2
+        recent = self._normal[-_SPREAD_VALUES_MOST:]
+        alike = [known.level for known in recent if known.weekday is not None and known.weekday == value.weekday]
+        return bool(alike) and abs(value.level - median(alike)) < abs(distance) / 2
 
     def is_better(self, interval_level: float) -> bool:
         """Return whether an interval is better than the baseline by more than the threshold."""
-        normal = [known.level for known in self._normal[-NIGHTS_MOST:]]
+        normal = [known.level for known in self._normal[-BASELINE_VALUES_MOST:]]
         return bool(normal) and interval_level - median(normal) < -self._gauge.least
 
     def _stays(self, distance: float, baseline: float) -> bool:
@@ -251,10 +251,10 @@ class _Baseline:
 
     def _deviation(self) -> float | None:
         """Return the standard deviation between nightly values; None while there are too few."""
-        normal = [known.level for known in self._normal[-_SPREAD_NIGHTS_MOST:]]
-        if len(normal) < NIGHTS_LEAST:
+        normal = [known.level for known in self._normal[-_SPREAD_VALUES_MOST:]]
+        if len(normal) < VALUES_LEAST:
             return self._deviation_before
-        found, factor = spread(normal), _FEW_NIGHTS.get(len(normal), 1.0)
+        found, factor = spread(normal), _FEW_VALUES.get(len(normal), 1.0)
         if factor > 1 and self._deviation_before is not None:
             return max(found, self._deviation_before)  # too few values since the restart to trust alone
         return found * factor

@@ -14,7 +14,7 @@ from enum import Enum
 from typing import NamedTuple
 
 from harness.jtl.layout import Layout, assumed_layout, is_header
-from harness.jtl.sample import FIRST_LINES_KEPT, Dropped, Sample
+from harness.jtl.sample import FIRST_LINES_MOST, Dropped, Sample
 
 DELIMITERS = (",", "|", ";", "\t")
 # Bytes that are not UTF-8 become \\xe4 and so on, so that labels that differ only in them stay distinct and printable.
@@ -213,7 +213,7 @@ class RowReader:
     def sample(self, line_number: int, fields: list[str]) -> Sample | None:
         """Return the sample of a record; None for a header line and for a dropped record."""
         if is_header(fields):
-            if line_number > 1 and self.layout is not None and len(self._dropped.header_lines) < FIRST_LINES_KEPT:
+            if line_number > 1 and self.layout is not None and len(self._dropped.header_lines) < FIRST_LINES_MOST:
                 self._dropped.header_lines.append(line_number)
             self.layout = Layout.of(fields, f"{self._name}:{line_number}")
             return None

@@ -25,7 +25,7 @@ _MAGIC = {
     b"BZh": "compressed with bzip2",
     b"\xfd7zXZ": "compressed with xz",
 }
-_TAR_PLACE, _TAR_MAGIC = 257, b"ustar"
+_TAR_OFFSET, _TAR_MAGIC = 257, b"ustar"
 _TODO = {
     "a zip archive": "unpack it: unzip",
     "a tar archive": "unpack it: tar -x",
@@ -82,7 +82,7 @@ def _xml(text: bytes, name: str) -> str:
 def _refuse_binary(head: bytes, name: str) -> None:
     """Raise a UsageError for a binary file, except a JTL with a block of NUL bytes, which a full disk leaves."""
     kind = next((kind for magic, kind in _MAGIC.items() if head.startswith(magic)), "")
-    if head.startswith(_TAR_MAGIC, _TAR_PLACE):
+    if head.startswith(_TAR_MAGIC, _TAR_OFFSET):
         kind = "a tar archive"
     if kind:
         raise UsageError(f"{name}: {kind}, not a JTL", _TODO.get(kind, _NAME_A_JTL))

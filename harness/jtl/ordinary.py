@@ -120,7 +120,7 @@ def _check_quotes(
 ) -> _Flags:
     """Return which marks are in quotes; note the lines whose quotes are not those around whole fields.
 
-    Within a line quotes open and close by turns; a doubled quote closes and opens again.
+    Within a line quotes open and close alternately; a doubled quote closes and opens again.
     """
     quotes = np.flatnonzero(kinds == _QUOTE)
     passed = np.cumsum(kinds == _QUOTE)

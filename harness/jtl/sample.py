@@ -18,7 +18,7 @@ _GENERATOR = re.compile(
 )
 _PORT_MAX = 65_535
 _THREAD_NUMBERS = re.compile("[0-9]+-[0-9]+")
-FIRST_LINES_KEPT = 5
+FIRST_LINES_MOST = 5
 # Longer than any sample: a time stamp in the wrong column, or a clock that was set.
 ELAPSED_MAX_MS = 7 * 24 * 3600 * 1000
 # The end of the year 9999, the last one that Python's dates support.
@@ -104,7 +104,7 @@ class Dropped:
     def note(self, line_number: int, reason: str) -> None:
         """Count a dropped record that began in `line_number`."""
         self.count += 1
-        if len(self.first) < FIRST_LINES_KEPT:
+        if len(self.first) < FIRST_LINES_MOST:
             self.first.append((line_number, reason))
 
     @property
@@ -116,9 +116,9 @@ class Dropped:
         """Add the dropped records of a later part that has `lines_before` lines before it."""
         self.count += other.count
         later = [(lines_before + line_number, reason) for line_number, reason in other.first]
-        self.first = [*self.first, *later][:FIRST_LINES_KEPT]
+        self.first = [*self.first, *later][:FIRST_LINES_MOST]
         self.header_lines = [*self.header_lines, *(lines_before + line for line in other.header_lines)]
-        del self.header_lines[FIRST_LINES_KEPT:]
+        del self.header_lines[FIRST_LINES_MOST:]
 
 
 def whole_number(text: str) -> int:

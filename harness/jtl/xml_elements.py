@@ -67,7 +67,7 @@ class Elements:
         self.dropped = dropped
         self.lines_before = 0  # offset of the current parser's line numbers
         self.top_column: int | None = None
-        self.is_one_line = False  # then indentation tells nothing
+        self.is_one_line = False  # then indentation is no evidence
         self._name = name
         self._root_line = 0
         self._is_indented: bool | None = None  # as JMeter writes it; None: unknown so far

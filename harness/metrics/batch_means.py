@@ -86,12 +86,12 @@ def slower_share(batches: Batches, percentile: str) -> Estimate | None:
 
 def change(base: Estimate, new: Estimate) -> Shift:
     """Return the change of a figure by Welch's test, as a difference."""
-    return _welch(new.value - base.value, (base.error, base.freedom), (new.error, new.freedom))
+    return _welch(new.value - base.value, base, new)
 
 
 def log_change(base: Estimate, new: Estimate) -> Shift:
     """Return the change of a figure above 0 by Welch's test, as a difference of logarithms."""
-    sides = [(side.error / side.value, side.freedom) for side in (base, new)]
+    sides = [replace(side, error=side.error / side.value) for side in (base, new)]
     return _welch(math.log(new.value / base.value), *sides)
 
 
@@ -151,19 +151,20 @@ def _estimate(value: float, residuals: Sequence[float]) -> Estimate:
     square_sum = sum(residual**2 for residual in residuals)
     if square_sum == 0:
         return Estimate(value, 0.0, count - 1, count)
-    neighbours = sum(residuals[place] * residuals[place + 1] for place in range(count - 1))
+    neighbours = sum(residuals[index] * residuals[index + 1] for index in range(count - 1))
     correlation = min(max(neighbours / square_sum + 1 / count, 0.0), _AUTOCORRELATION_MOST)
     effective = max(count * (1 - correlation) / (1 + correlation), _EFFECTIVE_LEAST)
     return Estimate(value, math.sqrt(square_sum / (count - 1) / effective), effective - 1, count)
 
 
-def _welch(difference: float, base: tuple[float, float], new: tuple[float, float]) -> Shift:
-    """Return the result of Welch's t-test for a difference; each side is its standard error and degrees of freedom."""
-    squares = [error**2 for error, _ in (base, new)]
+def _welch(difference: float, base: Estimate, new: Estimate) -> Shift:
+    """Return the result of Welch's t-test for a difference, from the errors and degrees of freedom of both sides."""
+    squares = [side.error**2 for side in (base, new)]
     error = math.sqrt(sum(squares))
     if error == 0:
         return Shift(difference, difference, difference, 0.0 if difference else 1.0, 0.0)
-    freedom = sum(squares) ** 2 / sum(square**2 / side[1] for square, side in zip(squares, (base, new), strict=True))
+    shares = (square**2 / side.freedom for square, side in zip(squares, (base, new), strict=True))
+    freedom = sum(squares) ** 2 / sum(shares)
     reach, power = (student_t_quantile(freedom, p) for p in ((1 + CONFIDENCE) / 2, POWER))
     p_value = 2 * student_t_below(freedom, -abs(difference) / error)
     return Shift(difference, difference - reach * error, difference + reach * error, p_value, (reach + power) * error)

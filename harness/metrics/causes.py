@@ -1,4 +1,4 @@
-"""Finds the cause of an error: what it says, without the parts that differ between errors of the same cause."""
+"""Finds the cause of an error: its message without the parts that differ between errors of the same cause."""
 
 from __future__ import annotations
 

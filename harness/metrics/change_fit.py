@@ -61,7 +61,7 @@ class _Series:
 
 
 @dataclass(frozen=True)
-class Shape:
+class Candidate:
     """A candidate function, with its products."""
 
     values: list[float]
@@ -71,15 +71,15 @@ class Shape:
 
 
 @functools.lru_cache(maxsize=4)
-def candidate_shapes(count: int) -> tuple[Shape, ...]:
+def candidates(count: int) -> tuple[Candidate, ...]:
     """Return the candidate functions: steps from 2 to 18 twentieths, then a line and decays."""
     steps = [count * part // STEPS for part in range(2, STEPS - 1)]
-    shapes = [[0.0] * step + [1.0] * (count - step) for step in steps]
-    shapes.append([index / count for index in range(count)])
-    shapes += [[math.exp(-index / (decay * count)) for index in range(count)] for decay in _DECAYS]
-    series = [_Series(values) for values in shapes]
+    functions = [[0.0] * step + [1.0] * (count - step) for step in steps]
+    functions.append([index / count for index in range(count)])
+    functions += [[math.exp(-index / (decay * count)) for index in range(count)] for decay in _DECAYS]
+    series = [_Series(values) for values in functions]
     return tuple(
-        Shape(values, one, one.times(one), one.times_ones()) for values, one in zip(shapes, series, strict=True)
+        Candidate(values, one, one.times(one), one.times_ones()) for values, one in zip(functions, series, strict=True)
     )
 
 
@@ -95,11 +95,11 @@ class BestFit:
 class Fit:
     """Fits the candidate functions to a series, by generalised least squares for any correlation."""
 
-    def __init__(self, logs: Sequence[float], shapes: Sequence[Shape]) -> None:
+    def __init__(self, logs: Sequence[float], functions: Sequence[Candidate]) -> None:
         series = _Series(logs)
-        self._shapes, self._count = shapes, len(logs)
+        self._functions, self._count = functions, len(logs)
         self._square, self._ones = series.times(series), series.times_ones()
-        self._products = [shape.series.times(series) for shape in shapes]
+        self._products = [function.series.times(series) for function in functions]
 
     def best(self, correlation: float) -> BestFit:
         """Return the candidate that fits best; with a slope of 0 when none fits better than a constant."""
@@ -107,9 +107,9 @@ class Fit:
         level = self._ones.at(correlation)
         series_square = self._square.at(correlation) - level * level / ones_square
         found = BestFit(0, 0.0, 0.0)
-        for index, (shape, product) in enumerate(zip(self._shapes, self._products, strict=True)):
-            mean = shape.ones.at(correlation) / ones_square
-            square = shape.square.at(correlation) - mean * mean * ones_square
+        for index, (function, product) in enumerate(zip(self._functions, self._products, strict=True)):
+            mean = function.ones.at(correlation) / ones_square
+            square = function.square.at(correlation) - mean * mean * ones_square
             slope = (product.at(correlation) - mean * level) / square
             rest = series_square - slope * slope * square
             if abs(slope) < ROUNDING:

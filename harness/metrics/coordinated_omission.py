@@ -11,7 +11,7 @@ from harness.metrics.gaps import Gap
 from harness.metrics.histogram import Histogram
 
 # A sample that took at least this share of the shortest stall was delayed by one.
-_HELD_UP_RATIO = 0.5
+_DELAYED_RATIO = 0.5
 # Longer series of missing requests are added several at a time: 1,000 steps change a percentile by 0.1 % of a stall.
 _STEPS_MOST = 1_000
 
@@ -51,14 +51,14 @@ def corrected_times(
     """
     if not stalls:
         return None
-    least_ms = _HELD_UP_RATIO * MS_PER_S * min(stall.length_s for stall in stalls)
+    least_ms = _DELAYED_RATIO * MS_PER_S * min(stall.length_s for stall in stalls)
     usual = Histogram({value_ms: count for value_ms, count in times.counts.items() if value_ms < least_ms})
-    held_up = {value_ms: count for value_ms, count in times.counts.items() if value_ms >= least_ms}
-    if usual.mean_ms is None or not held_up:
+    delayed = {value_ms: count for value_ms, count in times.counts.items() if value_ms >= least_ms}
+    if usual.mean_ms is None or not delayed:
         return None
     interval_ms = max(1.0, usual.mean_ms + think_time_s * MS_PER_S)
     whole = Histogram(dict(times.counts))
-    for value_ms, count in held_up.items():
+    for value_ms, count in delayed.items():
         due_count = math.floor(value_ms / interval_ms)
         step = max(1, math.ceil(due_count / _STEPS_MOST))
         for index in range(step, due_count, step):

@@ -96,7 +96,7 @@ def count_file(
 
 
 def _task(file: CsvFile, scope: Scope, part_bytes: int) -> str:
-    """Return the line that tells the program what to count."""
+    """Return the line with the task of the program."""
     window_ms = scope.window_ms or _NO_WINDOW
     values = (
         bytes(file.path).hex(),

@@ -138,12 +138,12 @@ def counter(program: Program, file_bytes: int) -> Iterator[CounterProcess]:
     process = shared.process if shared else None
     if process is None or not process.is_running:
         process = CounterProcess(program, file_bytes)
-    is_kept = False
+    is_reusable = False
     try:
         yield process
-        is_kept = shared is not None and process.is_running
+        is_reusable = shared is not None and process.is_running
     finally:
-        if not is_kept:
+        if not is_reusable:
             process.close()
         if shared:
-            shared.process = process if is_kept else None
+            shared.process = process if is_reusable else None

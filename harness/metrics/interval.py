@@ -13,7 +13,7 @@ class Interval(NamedTuple):
 
 
 class IntervalMs(NamedTuple):
-    """The time between two instants, ms since 1970; its user says whether the end is part of it."""
+    """The time between two instants, ms since 1970; its user defines whether the end is part of it."""
 
     from_ms: int
     to_ms: int

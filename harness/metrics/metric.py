@@ -17,7 +17,7 @@ from harness.metrics.histogram import Histogram
 
 
 class Table(Enum):
-    """A place that shows some of the metrics. The wide table, its CSV and JSON and the JSON of a run have all."""
+    """A table or page with some of the metrics. The wide table, its CSV and JSON and the JSON of a run have all."""
 
     DEFAULT = auto()  # every table of figures per label
     REPORT = auto()  # the main load in the report of a run

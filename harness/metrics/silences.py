@@ -9,7 +9,7 @@ silent. With few users the rows of such a gap need not be missing, in two cases:
   Theory", 1962, on the residual life and on pooled processes). Where X is exponential, this is the rule for arrivals
   in `gaps`.
 - In step: at another time the same users were silent together for about as long, each between samples with the same
-  two labels. Lost rows begin and end anywhere. In a plan with a single label nothing tells the two apart.
+  two labels. Lost rows begin and end anywhere. In a plan with a single label the two cannot be distinguished.
 """
 
 from __future__ import annotations

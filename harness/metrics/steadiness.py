@@ -27,7 +27,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from statistics import fmean, median, stdev
 
-from harness.metrics.change_fit import ROUNDING, STEPS, Fit, candidate_shapes, dot
+from harness.metrics.change_fit import ROUNDING, STEPS, Fit, candidates, dot
 from harness.metrics.window import BATCH_S
 
 # Averages that differ by less than this are considered equal, as between two runs.
@@ -151,22 +151,22 @@ def _change_within(
     known: Sequence[tuple[int, float]], logs: Sequence[float], values: Sequence[float | None], noise: float
 ) -> Change | None:
     count = len(logs)
-    shapes = candidate_shapes(count)
-    fit = Fit(logs, shapes)
+    functions = candidates(count)
+    fit = Fit(logs, functions)
     correlation = 0.3
     best = fit.best(correlation)
     for _ in range(_ITERATIONS):
         if math.isinf(best.t):
             break
-        correlation = _correlation(_residuals(logs, shapes[best.index].values), noise)
+        correlation = _correlation(_residuals(logs, functions[best.index].values), noise)
         best = fit.best(correlation)
-    shape = shapes[best.index].values
+    values_of_best = functions[best.index].values
     independent = count * (1 - correlation) / (1 + correlation)
-    size = abs(best.slope) * (max(shape) - min(shape))
+    size = abs(best.slope) * (max(values_of_best) - min(values_of_best))
     if best.t <= t_value(independent - 2) or size <= math.log(_COUNTS_RATIO if noise else PRACTICAL_RATIO):
         return None
     is_gradual = best.index >= STEPS - 3
-    split = count // 3 if is_gradual else shape.index(1.0)
+    split = count // 3 if is_gradual else values_of_best.index(1.0)
     at_s = known[split][0]
     rest_s = known[count - split][0] if is_gradual else at_s
     if _plain_t(values, at_s, rest_s) <= (_COUNTS_PLAIN_T if noise else _PLAIN_T):
@@ -181,9 +181,9 @@ def _without(series: Sequence[float], ones: Sequence[float], ones_square: float)
     return [value - level * one for value, one in zip(series, ones, strict=True)]
 
 
-def _residuals(logs: Sequence[float], shape: Sequence[float]) -> list[float]:
+def _residuals(logs: Sequence[float], fitted: Sequence[float]) -> list[float]:
     ones = [1.0] * len(logs)
-    series, regressor = _without(logs, ones, len(logs)), _without(shape, ones, len(logs))
+    series, regressor = _without(logs, ones, len(logs)), _without(fitted, ones, len(logs))
     slope = dot(regressor, series) / dot(regressor, regressor)
     return [value - slope * x for value, x in zip(series, regressor, strict=True)]
 

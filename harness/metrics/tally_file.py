@@ -173,12 +173,12 @@ def _series(series: SecondSeries) -> dict[str, Any]:
 
 def _runs(histogram: Histogram) -> str:
     """Return the counts of a histogram as text: `12:5 3 40:1` are 5 samples of 12 ms, 3 of 13 ms and 1 of 40 ms."""
-    words, before_ms = [], -2
+    parts, before_ms = [], -2
     for value_ms in sorted(histogram.counts):
         count = histogram.counts[value_ms]
-        words.append(f"{count}" if value_ms == before_ms + 1 else f"{value_ms}:{count}")
+        parts.append(f"{count}" if value_ms == before_ms + 1 else f"{value_ms}:{count}")
         before_ms = value_ms
-    return " ".join(words)
+    return " ".join(parts)
 
 
 def from_bytes(text: bytes, name: str, first_file: int) -> SampleTally:
@@ -321,11 +321,11 @@ def _histogram(text: str) -> Histogram:
     """Return the histogram that `_runs` wrote."""
     counts: dict[int, int] = {}
     next_ms = -1
-    for word in text.split(" "):
-        value, colon, count = word.rpartition(":")
+    for part in text.split(" "):
+        value, colon, count = part.rpartition(":")
         value_ms = int(value) if colon else next_ms
         if not next_ms <= value_ms <= ELAPSED_MAX_MS or value_ms < 0 or int(count) < 1:
-            raise ValueError(f"labels.elapsed_ms contains {word!r:.40}")
+            raise ValueError(f"labels.elapsed_ms contains {part!r:.40}")
         counts[value_ms] = int(count)
         next_ms = value_ms + 1
     return Histogram(counts)

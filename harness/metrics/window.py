@@ -42,7 +42,7 @@ STEADY_LEAST_S = BATCHES_NEEDED * BATCH_S
 # Fewer batches are not enough for an average and its spread.
 _BATCHES_LEFT = 5
 # A number of users counts as a level when it lasts at least three seconds.
-_SECONDS_HELD = 3
+_LEVEL_LEAST_S = 3
 # After a stall, users leave within this many seconds of the next answers.
 _LEAVING_S = 2
 
@@ -274,10 +274,10 @@ def _full_load_by_users(seconds: Sequence[SecondFigures], target_users: int | No
 
     Full load lasts until the number of users falls for good: a system that stalls at the end is not a tail.
     """
-    held = _most_users_held(seconds)
-    if held is None:
+    stable = _stable_users(seconds)
+    if stable is None:
         return None
-    target = held if target_users is None else min(held, target_users)
+    target = stable if target_users is None else min(stable, target_users)
     seen = [second for second, figures in enumerate(seconds) if figures.active_users is not None]
     full = [second for second in seen if (seconds[second].active_users or 0) >= target]
     # Users may already have left within the last full second: it is complete only if the next sample is later.
@@ -285,7 +285,7 @@ def _full_load_by_users(seconds: Sequence[SecondFigures], target_users: int | No
     return Interval(full[0] + 1, left_s - 1)
 
 
-def _most_users_held(seconds: Sequence[SecondFigures]) -> int | None:
+def _stable_users(seconds: Sequence[SecondFigures]) -> int | None:
     """Return the greatest stable number of users; None without one.
 
     It lasts three seconds or more, and covers half of the seconds with samples between its first and last. When users
@@ -299,7 +299,7 @@ def _most_users_held(seconds: Sequence[SecondFigures]) -> int | None:
     for users in sorted(by_users, reverse=True):
         indexes = by_users[users]
         count, first, last = count + len(indexes), min(first, indexes[0]), max(last, indexes[-1])
-        if count >= _SECONDS_HELD and 2 * count >= last - first + 1:
+        if count >= _LEVEL_LEAST_S and 2 * count >= last - first + 1:
             return users
     return None
 

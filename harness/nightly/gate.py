@@ -15,7 +15,7 @@ from harness.history import trend as states
 from harness.history.acceptance import Acceptance
 from harness.history.change_points import ChangePoint
 from harness.history.nightly_series import NightlyRuns
-from harness.history.trend import NIGHTS_LEAST, Gauge, Position, Series, changes_of, positions
+from harness.history.trend import VALUES_LEAST, Gauge, Position, Series, changes_of, positions
 from harness.metrics.figures import TOTAL
 from harness.metrics.metric import Metric, compared_metrics
 from harness.plan.thresholds import Thresholds
@@ -182,7 +182,7 @@ def _note(
 ) -> str:
     """Return an explanation of a check for people; may be empty. `found` has the position of each value."""
     if check.state == LEARNING:
-        return f"{units.plural(check.earlier_count, 'earlier nightly run')}; {NIGHTS_LEAST} are needed"
+        return f"{units.plural(check.earlier_count, 'earlier nightly run')}; {VALUES_LEAST} are needed"
     if check.state == WARNED:
         changed = _what_changed(groups, check.since)
         return f"first nightly run beyond the limit; fails if the next one is no better{changed}"

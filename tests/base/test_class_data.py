@@ -55,7 +55,7 @@ def test_a_load_starts_with_the_data_and_its_arguments_stay_as_they_are(started)
 def test_without_data_or_with_jars_of_the_plan_jmeter_starts_as_ever(started, given, stored):
     found = started(*given, stored=stored)
     assert found[-len(given) - 2 :] == ["-jar", "HOME/bin/ApacheJMeter.jar", *given]
-    assert not [word for word in found if word.startswith("-XX:SharedArchiveFile")]
+    assert not [option for option in found if option.startswith("-XX:SharedArchiveFile")]
 
 
 def test_the_manifest_names_every_jar_in_lines_of_at_most_72_bytes():

@@ -77,18 +77,18 @@ def clone(tmp_path):
 
 def test_packages_and_jmeter_are_installed_at_the_same_time_with_their_sizes(clone, tmp_path):
     process = clone()
-    said = process.communicate(timeout=30)[1]
-    assert process.returncode == 0, said
+    text = process.communicate(timeout=30)[1]
+    assert process.returncode == 0, text
     for what, size in (("Python packages into .venv", "10.5"), ("JMeter and its plugins from Maven Central", "2.5")):
-        assert re.search(rf"^setup: {re.escape(what)}: done in \d+ s, {size} MB downloaded$", said, re.MULTILINE), said
+        assert re.search(rf"^setup: {re.escape(what)}: done in \d+ s, {size} MB downloaded$", text, re.MULTILINE), text
     assert (tmp_path / "build" / "jmeter" / "bin" / "jmeter").is_file()
 
 
 def test_a_system_is_prepared_while_the_large_packages_are_installed(clone, tmp_path):
     process = clone(uv=SYSTEM_UV, code="from harness.base.first_setup import set_up\nset_up(['--plan=lb-direct'])")
-    said = process.communicate(timeout=30)[1]
-    assert process.returncode == 0, said
-    assert "setup: the plan's system: done" in said
+    text = process.communicate(timeout=30)[1]
+    assert process.returncode == 0, text
+    assert "setup: the plan's system: done" in text
     assert (tmp_path / "system-runs").read_text().endswith("'scripts/system')) --plan=lb-direct\n")
     new, small, rest = (tmp_path / "uv-calls").read_text().splitlines()
     assert new.startswith("venv ")
@@ -108,9 +108,9 @@ def test_what_prepares_a_system_needs_no_large_package():
 
 def test_a_download_that_fails_is_one_line_with_the_end_of_its_log(clone):
     process = clone(maven='[ "$1" = -v ] && { echo Apache Maven 3.9.9; exit; }; touch mvn-runs; echo no route; exit 1')
-    said = process.communicate(timeout=30)[1]
+    text = process.communicate(timeout=30)[1]
     assert process.returncode == 3
-    errors = [line for line in said.splitlines() if not line.startswith("setup: ")]
+    errors = [line for line in text.splitlines() if not line.startswith("setup: ")]
     what = "scripts/setup: set-up failed: mvn ended with exit code 1; check the network or Maven's settings"
     assert errors == [what, "no route"]
 
@@ -121,10 +121,10 @@ def test_packages_that_fail_end_the_other_downloads(clone, tmp_path):
     (tmp_path / ".venv").touch()
     slow = '[ "$1" = -v ] && { echo Apache Maven 3.9.9; exit; }; echo $$ > mvn-runs; exec sleep 61'
     process = clone(uv="wait_for mvn-runs; exit 1", maven=slow)
-    said = process.communicate(timeout=30)[1]
+    text = process.communicate(timeout=30)[1]
     assert process.returncode == 3
-    assert "setup: Python packages into .venv: uv failed, pip is used instead\n" in said
-    assert next(line for line in said.splitlines() if line.startswith("scripts/setup: ")).endswith("(ensurepip)")
+    assert "setup: Python packages into .venv: uv failed, pip is used instead\n" in text
+    assert next(line for line in text.splitlines() if line.startswith("scripts/setup: ")).endswith("(ensurepip)")
     wait_for(lambda: not is_running(int((tmp_path / "mvn-runs").read_text())), 5)
 
 
@@ -134,9 +134,9 @@ def test_an_interrupted_set_up_leaves_nothing_behind(clone, tmp_path):
     files = [tmp_path / "mvn-runs", tmp_path / "uv-pid"]
     wait_for(lambda: all(file.is_file() and file.read_text().strip() for file in files))
     process.terminate()
-    said = process.communicate(timeout=30)[1]
+    text = process.communicate(timeout=30)[1]
     assert process.returncode == 130
-    assert said.splitlines()[-1] == "scripts/setup: interrupted; run it again to finish"
+    assert text.splitlines()[-1] == "scripts/setup: interrupted; run it again to finish"
     wait_for(lambda: not any(is_running(int(file.read_text())) for file in files), 5)
     assert not (tmp_path / ".venv" / ".installed-requirements.txt").exists()
 
@@ -196,10 +196,10 @@ def test_the_first_zst_file_installs_zstandard_with_a_progress_line(clone, tmp_p
     )
     variables = {**os.environ, "PATH": f"{tmp_path / 'bin'}:{os.environ['PATH']}", "PYTHONPATH": str(tmp_path / "site")}
     command = [sys._base_executable, "-S", "-c", code]
-    for said in ("setup: zstandard, for .zst files and S3: one-time set-up", ""):
+    for printed in ("setup: zstandard, for .zst files and S3: one-time set-up", ""):
         done = subprocess.run(command, cwd=tmp_path, env=variables, capture_output=True, text=True, check=False)
         assert done.stdout == "really\n", done.stderr
-        assert done.stderr.startswith(said) and bool(done.stderr) == bool(said)
+        assert done.stderr.startswith(printed) and bool(done.stderr) == bool(printed)
 
 
 def test_several_plans_are_for_preparing_only():

@@ -1,4 +1,4 @@
-"""A secret is masked in whatever spelling it occurs, and what held it can still be read."""
+"""A secret is masked in whatever spelling it occurs, and the file that contained it can still be read."""
 
 import base64
 import csv
@@ -104,7 +104,7 @@ def write_files(folder: Path, texts: list[str]) -> None:
     (folder / "b.json").write_text(json.dumps(texts, ensure_ascii=False, indent=2))
     root = ElementTree.Element("answers")
     for text in texts:
-        ElementTree.SubElement(root, "answer", said=text).text = text
+        ElementTree.SubElement(root, "answer", text=text).text = text
     ElementTree.ElementTree(root).write(folder / "a.xml", encoding="utf-8")
     (folder / "samples.jtl").write_text("".join(csv_row("1", "2", f"said {text}", "200") + "\n" for text in texts))
     (folder / "a.log").write_text("".join(f"sent {text} to it\n" for text in texts))

@@ -1,4 +1,4 @@
-"""Figures over time: which runs may stand in one line, and how far each is off those before it."""
+"""Metrics over time: which runs are in one line, and how far each is from those before it."""
 
 import json
 import re
@@ -76,10 +76,10 @@ def test_a_doubtful_run_is_listed_with_its_metrics_but_not_counted(tmp_path):
 def test_runs_of_other_users_profile_machine_or_target_are_separate(tmp_path):
     days(tmp_path, 99)
     other_host = HostRecord("Other CPU", 2, 8 * 1024**3, "Linux 6", "3.11.7")
-    for place, changes in enumerate(
+    for number, changes in enumerate(
         ({"users": 5}, {"profile": "t2.small"}, {"host": other_host}, {"target": "http://x:1"}), start=2
     ):
-        add_run(tmp_path, f"tiny/run-07_{place}", started_at=f"2026-01-0{place}T00:00:00Z", **changes)
+        add_run(tmp_path, f"tiny/run-07_{number}", started_at=f"2026-01-0{number}T00:00:00Z", **changes)
     newer_kernel = HostRecord("Test CPU", 2, 8 * 1024**3, "Linux 7", "3.11.8")
     add_run(tmp_path, "tiny/run-07_9", host=newer_kernel, started_at="2026-01-09T00:00:00Z")
     lines = history_of(tmp_path).lines
@@ -149,7 +149,7 @@ def test_the_chart_has_a_dot_for_each_valid_run_and_names_the_last(tmp_path):
 def test_a_chart_of_a_hundred_runs_labels_few_of_them_and_the_last(tmp_path):
     days(tmp_path, 99)
     (line,) = history_of(tmp_path).lines
-    points = tuple(replace(line.points[0], run=f"run-07_{place}") for place in range(1, 101))
+    points = tuple(replace(line.points[0], run=f"run-07_{number}") for number in range(1, 101))
     names = re.findall(
         r">(run-07_\d+)</text>", history_chart(replace(line, points=points), "TOTAL", metric_of("average"))
     )
@@ -240,7 +240,7 @@ def test_an_accepted_change_begins_with_its_nightly_run_although_earlier_runs_st
     (line,) = history(
         runs_of(read_catalogue(tmp_path).entries, "tiny"), "tiny", "TOTAL", metric_of("average"), None, [accepted]
     ).lines
-    assert [line.valid[place].run for place, _ in line.accepted] == ["run-260109_1"]
+    assert [line.valid[index].run for index, _ in line.accepted] == ["run-260109_1"]
 
 
 @pytest.mark.real
@@ -257,19 +257,19 @@ def test_axis_labels_never_touch_although_the_last_one_is_shifted(count):
     plot = Plot(name_axis(names), Axis(0, 1, ((0, "0"),)), 0, 100)
     svg = ElementTree.fromstring(f"<g>{''.join(plot.axes(''))}</g>")
     half = text_width(names[0]) / 2
-    places = [float(text.get("x")) for text in svg.iter("text") if text.text in names]
-    assert places[-1] + half <= WIDTH
-    assert all(right - left > 2 * half + 8 for left, right in pairwise(places))
+    columns = [float(text.get("x")) for text in svg.iter("text") if text.text in names]
+    assert columns[-1] + half <= WIDTH
+    assert all(right - left > 2 * half + 8 for left, right in pairwise(columns))
 
 
 def test_otava_gets_a_column_of_numbers_for_each_metric(tmp_path, capsys):
     days(tmp_path, 99, 199)
     add_run(tmp_path, "tiny/run-07_3", users=5, started_at="2026-01-01T00:00:00Z")
     assert main(["history", str(tmp_path), "--plan", "tiny", "--format", "otava"]) == 0
-    said = capsys.readouterr()
-    assert said.out.splitlines() == [
+    printed = capsys.readouterr()
+    assert printed.out.splitlines() == [
         "time,run,commit,average_ms,p50_ms,p75_ms,p90_ms,p95_ms,p99_ms,rate_per_s,error_ratio",
         "2026-01-01T00:00:00Z,run-07_1,0123456789abcdef,100.0,100,101,101,101,101,1.0,0.0",
         "2026-01-02T00:00:00Z,run-07_2,0123456789abcdef,200.0,200,201,201,201,201,1.0,0.0",
     ]
-    assert said.err == "1 other set of conditions left out: --users selects one\n"
+    assert printed.err == "1 other set of conditions left out: --users selects one\n"

@@ -19,7 +19,7 @@ def pin(*arguments, folder="reports"):
     return command("aggregate.py", "pin", "--reports", folder, *arguments)
 
 
-def said(*arguments):
+def printed(*arguments):
     done = pin(*arguments)
     assert (done.returncode, done.stderr) == (0, "")
     return done.stdout
@@ -32,7 +32,7 @@ def refused(*arguments):
 
 
 def test_a_pin_is_a_line_of_toml_that_names_the_run(reports):
-    assert said("run-01_1") == "reports/tiny/pinned.toml: baseline is run-01_1. Commit the file.\n"
+    assert printed("run-01_1") == "reports/tiny/pinned.toml: baseline is run-01_1. Commit the file.\n"
     assert (reports / "tiny" / "pinned.toml").read_text() == (
         "# Reference runs of this plan: the report of every new run is compared with them. Written by make pin; "
         'commit it.\nformat_version = 1\n[pins]\nbaseline = "run-01_1"\n'
@@ -41,28 +41,28 @@ def test_a_pin_is_a_line_of_toml_that_names_the_run(reports):
 
 
 def test_pins_are_listed_moved_and_removed(reports):
-    assert said() == "No run is pinned. To pin one: ./aggregate.py pin run-07_1\n"
+    assert printed() == "No run is pinned. To pin one: ./aggregate.py pin run-07_1\n"
     add_run(reports, "tiny/run-01_2")
-    said("tiny/run-01_1", "--as", "release-4")
-    said("reports/tiny/run-01_1.md")
-    assert "baseline is run-01_2 (it was run-01_1)." in said("run-01_2", "--plan", "tiny")
+    printed("tiny/run-01_1", "--as", "release-4")
+    printed("reports/tiny/run-01_1.md")
+    assert "baseline is run-01_2 (it was run-01_1)." in printed("run-01_2", "--plan", "tiny")
     started = "VALID, started 2026-01-01T00:00:00Z"
-    assert said() == f"tiny: baseline is run-01_2, {started}\ntiny: release-4 is run-01_1, {started}\n"
-    assert said("--plan", "other") == "No run of other is pinned. To pin one: ./aggregate.py pin run-07_1\n"
-    said("--remove", "baseline")
+    assert printed() == f"tiny: baseline is run-01_2, {started}\ntiny: release-4 is run-01_1, {started}\n"
+    assert printed("--plan", "other") == "No run of other is pinned. To pin one: ./aggregate.py pin run-07_1\n"
+    printed("--remove", "baseline")
     assert read_pins(reports / "tiny") == {"release-4": "run-01_1"}
-    said("--remove", "release-4", "--plan", "tiny")
+    printed("--remove", "release-4", "--plan", "tiny")
     assert not (reports / "tiny" / "pinned.toml").exists()
 
 
 def test_a_pin_of_a_deleted_run_is_listed_as_such(reports):
     write_pins(reports / "tiny", {"old": "run-09_9"})
-    assert said() == "tiny: old is run-09_9, deleted\n"
+    assert printed() == "tiny: old is run-09_9, deleted\n"
 
 
 def test_a_doubtful_run_is_pinned_with_a_warning_and_an_invalid_one_is_refused(reports):
     add_run(reports, "tiny/run-01_2", samples=60, seconds=120)
-    assert "tiny/run-01_2 is DOUBTFUL: every comparison with it is CANNOT TELL" in said("run-01_2")
+    assert "tiny/run-01_2 is DOUBTFUL: every comparison with it is CANNOT TELL" in printed("run-01_2")
     add_run(reports, "tiny/run-01_3", failures=120)
     assert refused("run-01_3") == "tiny/run-01_3: INVALID, so nothing can be compared with it; pin a VALID run"
 
@@ -94,7 +94,7 @@ def test_wrong_use_is_one_line(arguments, line):
 def test_a_pin_that_several_plans_have_needs_its_plan_to_be_removed(reports):
     add_run(reports, "other/run-01_1")
     for plan in ("tiny", "other"):
-        said(f"{plan}/run-01_1")
+        printed(f"{plan}/run-01_1")
     assert refused("--remove", "baseline") == "baseline: 2 plans have this pin; add --plan: other, tiny"
     assert refused("--remove", "baselin", "--plan", "tiny") == (
         "baselin: no pin of tiny; did you mean baseline? there are: baseline"

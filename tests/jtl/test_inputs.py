@@ -309,8 +309,8 @@ def terminal_as_input(terminal):
         (b"plain text\x01\x02", "a binary file, not a JTL"),
     ],
 )  # fmt: skip
-def test_another_kind_of_file_is_named_in_one_line(tmp_path, data, words):
-    assert words in refusal(write(tmp_path / "a", data))
+def test_another_kind_of_file_is_named_in_one_line(tmp_path, data, part):
+    assert part in refusal(write(tmp_path / "a", data))
 
 
 @pytest.mark.parametrize(

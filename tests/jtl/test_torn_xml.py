@@ -84,7 +84,7 @@ def test_a_tag_without_an_end_is_dropped_in_bounded_memory():
     assert (names, dropped.count) == (["A", "B"], 1)
 
 
-# Letters that must be escaped in XML or quoted in CSV; JMeter's XML cannot hold a carriage return in a CSV field alone.
+# Letters that must be escaped in XML or quoted in CSV; JMeter's XML cannot contain a carriage return of a CSV field.
 TEXTS = st.text(st.sampled_from("ab é€𝄞<>&\"'|,;\n\t/"), max_size=8)
 SAMPLES = st.lists(
     st.builds(
@@ -191,8 +191,8 @@ def test_a_hole_loses_at_most_the_samples_it_touches_and_the_next_one(samples, d
     end = data.draw(st.integers(begin, len(text)))
     found, _ = read(text[:begin] + filling + text[end:])
     ends = [len(HEAD) + sum(map(len, pieces[: index + 1])) for index in range(len(pieces))]
-    before = sum(place - 1 <= begin for place in ends)
-    after = sum(place - len(piece) >= end for place, piece in zip(ends, pieces, strict=True))
+    before = sum(position - 1 <= begin for position in ends)
+    after = sum(position - len(piece) >= end for position, piece in zip(ends, pieces, strict=True))
     assert found[:before] == samples[:before]
     assert found[len(found) - max(0, after - 1) :] == samples[len(samples) - max(0, after - 1) :]
 

@@ -110,36 +110,36 @@ def thread_name(rng):
 
 def torn(rng, lines, delimiter, header):
     """Do some harm to one line of a file."""
-    place = rng.randrange(len(lines))
-    line = lines[place]
+    index = rng.randrange(len(lines))
+    line = lines[index]
     match rng.choice(TEARS):
         case "cut":
-            lines[place] = line[: rng.randrange(len(line) + 1)]
+            lines[index] = line[: rng.randrange(len(line) + 1)]
         case "quote":
             at = rng.randrange(len(line) + 1)
-            lines[place] = line[:at] + b'"' + line[at:]
+            lines[index] = line[:at] + b'"' + line[at:]
         case "header":
-            lines.insert(place, header)
+            lines.insert(index, header)
         case "other header":
             other = (FEWER if header.startswith(COLUMNS[:40].encode()) else COLUMNS).replace(",", delimiter)
-            lines.insert(place, other.encode() + b"\n")
+            lines.insert(index, other.encode() + b"\n")
         case "nul":
             at = rng.randrange(len(line) + 1)
-            lines[place] = line[:at] + b"\0" * rng.randrange(1, 30) + line[at:]
+            lines[index] = line[:at] + b"\0" * rng.randrange(1, 30) + line[at:]
         case "mark":
-            lines[place] = b"\xef\xbb\xbf" + line
+            lines[index] = b"\xef\xbb\xbf" + line
         case "blank":
-            lines.insert(place, rng.choice((b"\n", b"\r\n")))
+            lines.insert(index, rng.choice((b"\n", b"\r\n")))
         case "latin":
-            lines[place] = line.replace(b"Pay", b"Gr\xf6\xdfe").replace(b"Users", b"\xff")
+            lines[index] = line.replace(b"Pay", b"Gr\xf6\xdfe").replace(b"Users", b"\xff")
         case "number":
-            lines[place] = line.replace(b"0", rng.choice(BAD_NUMBERS), 1)
+            lines[index] = line.replace(b"0", rng.choice(BAD_NUMBERS), 1)
         case "field":
-            lines[place] = line.replace(delimiter.encode(), b"", 1) if rng.random() < 0.5 else delimiter.encode() + line
+            lines[index] = line.replace(delimiter.encode(), b"", 1) if rng.random() < 0.5 else delimiter.encode() + line
         case "crlf":
-            lines[place] = line.replace(b"\n", b"\r\n")
+            lines[index] = line.replace(b"\n", b"\r\n")
         case "swap":
-            lines[place] = line.replace(b"true", rng.choice((b"TRUE", b"True", b'"true"', b"yes", b"1")))
+            lines[index] = line.replace(b"true", rng.choice((b"TRUE", b"True", b'"true"', b"yes", b"1")))
 
 
 def a_file(seed):
@@ -194,8 +194,8 @@ def test_a_randomly_damaged_file_and_its_window_are_counted_as_by_the_plain_read
 def test_a_window_reads_again_only_where_it_or_a_batch_begins_or_ends(tmp_path, program):
     rows = [
         b"%d,%d,%s,200,T 1-1,true,10,3,1,0\n"
-        % (1_700_000_000_000 + 10 * place, place % 97, (b"Pay", b"Buy")[place % 2])
-        for place in range(20_000)
+        % (1_700_000_000_000 + 10 * index, index % 97, (b"Pay", b"Buy")[index % 2])
+        for index in range(20_000)
     ]
     data, path = HEAD + b"".join(rows), tmp_path / "x.jtl"
     path.write_bytes(data)
@@ -271,7 +271,7 @@ def test_without_a_timeline_only_times_per_second_are_not_counted(tmp_path, prog
 
 
 def test_time_stamps_that_go_back_are_detected_across_parts_and_header_lines(tmp_path, program):
-    rows = [b"%d,7,Pay,200,T 1-1,true,10,3,1,0\n" % (1_700_000_000_000 + 10 * place) for place in range(6000)]
+    rows = [b"%d,7,Pay,200,T 1-1,true,10,3,1,0\n" % (1_700_000_000_000 + 10 * index) for index in range(6000)]
     back = HEAD + b"".join(rows[3000:]) + HEAD + b"".join(rows[:3000])
     path = tmp_path / "back.jtl"
     path.write_bytes(back)
@@ -285,7 +285,7 @@ def test_time_stamps_that_go_back_are_detected_across_parts_and_header_lines(tmp
 
 def test_rows_from_several_generators_need_no_order(tmp_path, program):
     rows = [
-        b"%d,7,Pay,200,10.0.0.7:1099-T 1-1,true,10,3,1,0\n" % (1_700_000_000_000 - 10 * place) for place in range(6000)
+        b"%d,7,Pay,200,10.0.0.7:1099-T 1-1,true,10,3,1,0\n" % (1_700_000_000_000 - 10 * index) for index in range(6000)
     ]
     path = tmp_path / "two.jtl"
     path.write_bytes(HEAD + b"".join(rows))

@@ -147,8 +147,8 @@ def assert_counted_as_by_the_plain_reader(data, path, program, part_bytes=30_000
 
 def test_a_delimiter_that_was_overwritten_is_no_delimiter(tmp_path, program):
     *usual, last = alike([{}]).splitlines(keepends=True)
-    places = [place for place, byte in enumerate(last) if byte == ord(",")]
-    torn = [last[:place] + b";" + last[place + 1 :] for place in places]
+    positions = [position for position, byte in enumerate(last) if byte == ord(",")]
+    torn = [last[:position] + b";" + last[position + 1 :] for position in positions]
     assert len(torn) == 16
     assert_counted_as_by_the_plain_reader(b"".join([*usual, *torn, last]), tmp_path / "x.jtl", program)
 

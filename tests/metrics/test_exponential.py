@@ -31,8 +31,8 @@ def test_the_counts_are_those_of_all_values(values_ms):
     buckets = exponential_buckets(Histogram.of(values_ms))
     assert buckets.zero_count == values_ms.count(0)
     assert buckets.zero_count + sum(buckets.counts) == len(values_ms)
-    for place, count in enumerate(buckets.counts):
-        assert count == sum(value > 0 and bucket_index(value) == buckets.offset + place for value in values_ms)
+    for index, count in enumerate(buckets.counts):
+        assert count == sum(value > 0 and bucket_index(value) == buckets.offset + index for value in values_ms)
 
 
 def test_without_values_there_are_no_buckets():

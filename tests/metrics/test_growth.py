@@ -88,15 +88,11 @@ STEADY_SHAPES = {
 # 60 MB in the hour.
 GROWING_SHAPES = {
     "line": lambda rng: [number + rng.gauss(0, 5) for number in range(BIN_COUNT)],
-    "line, correlated 0.5": lambda rng: [
-        number + rest for number, rest in enumerate(correlated(rng, 0.5, 4))
-    ],
+    "line, correlated 0.5": lambda rng: [number + rest for number, rest in enumerate(correlated(rng, 0.5, 4))],
     "line on a saw tooth of short teeth": lambda rng: [
         number + 10 * (number / 2.5 % 1) + rng.gauss(0, 1) for number in range(BIN_COUNT)
     ],
-    "line of small steps": lambda rng: [
-        4 * (number // 4) + rng.gauss(0, 1) for number in range(BIN_COUNT)
-    ],
+    "line of small steps": lambda rng: [4 * (number // 4) + rng.gauss(0, 1) for number in range(BIN_COUNT)],
 }  # fmt: skip
 
 
@@ -108,7 +104,7 @@ def shapes(found, quick):
 
 
 def claimed_ratio(shape, neighbour_count=0):
-    """Return the share of simulated series that are said to grow, each in a run with so many steady ones."""
+    """Return the share of simulated series that are reported as growing, each in a run with so many steady ones."""
     found = 0
     for seed in range(COUNT):
         rng = Random(seed)
@@ -119,7 +115,7 @@ def claimed_ratio(shape, neighbour_count=0):
 
 
 @shapes(STEADY_SHAPES, "warm-up, a tenth")
-def test_what_does_not_leak_is_seldom_said_to_grow(name):
+def test_what_does_not_leak_is_seldom_reported_as_growing(name):
     assert claimed_ratio(STEADY_SHAPES[name]) <= FALSE_MOST
 
 

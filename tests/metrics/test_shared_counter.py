@@ -50,7 +50,7 @@ def test_one_process_counts_all_files_and_windows(tmp_path, program, started):
 
 
 @pytest.mark.real
-def test_a_process_with_large_counts_is_not_kept(tmp_path, program, started):
+def test_a_process_with_large_counts_is_not_used_again(tmp_path, program, started):
     many = HEAD + b"".join(lines_of(9, f"label {number}") for number in range(300))
     long = HEAD + b"".join(b"%d000,7,Pay,200,T 1-1,true,10,3,1,0\n" % second for second in range(60_000))
     with shared_counter():

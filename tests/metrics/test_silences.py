@@ -87,7 +87,7 @@ def test_missing_rows_of_a_plan_without_pauses_are_gaps(users):
 @pytest.mark.parametrize("labels", [("Search", "Buy", "Pay"), ("Search",)])
 @pytest.mark.parametrize("users", [2, 8])
 def test_rows_that_are_missing_twice_are_gaps(users, labels):
-    # From Search to Buy, and from Buy to Pay: not the same place of the plan.
+    # From Search to Buy, and from Buy to Pay: not the same step of the plan.
     run = without(run_of(users, labels=labels), (100, 106), (400.3, 406.2))
     assert gaps(run) == [(100, 106), (401, 406)]
 

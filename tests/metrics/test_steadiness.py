@@ -103,7 +103,7 @@ def not_steady_rate(runs):
 def test_a_stable_queue_is_seldom_reported_as_not_steady(utilisation, length_s):
     """Measured over 200 seeds at 40 requests served per second: 0 %, 3.5 %, 2.5 % and 4.5 %.
 
-    A queue that changes more slowly is told more often, and rightly so: at utilisation 0.9 and 10 served per second,
+    A queue that changes more slowly is found more often, and rightly so: at utilisation 0.9 and 10 served per second,
     where a busy spell lasts half a minute, 12.5 % of runs of 300 s were.
     """
     rate = not_steady_rate(queue(seed, length_s, utilisation, served_per_s=40) for seed in range(SEEDS))

@@ -207,7 +207,7 @@ HOSTILE = {
     "times in a wrong order": (first("labels.elapsed_ms", "5:1 4:1"), "labels.elapsed_ms contains '4:1'"),
     "a time of no samples": (first("labels.elapsed_ms", "5:0"), "labels.elapsed_ms contains '5:0'"),
     "a time longer than any sample": (first("labels.elapsed_ms", "99999999999:1"), "labels.elapsed_ms contains"),
-    "other words for times": (first("labels.elapsed_ms", "a:b"), "invalid literal"),
+    "text instead of times": (first("labels.elapsed_ms", "a:b"), "invalid literal"),
     "fewer samples than seconds say": (first("labels.elapsed_ms", "5:1"), "count different numbers of samples"),
     "an end before the start": (first("labels.last_ms", 5), "labels.first_ms contains"),
     "a code of an unknown label": (first("codes.label", "other"), "'other' is not in labels"),
@@ -222,17 +222,17 @@ HOSTILE = {
 
 @pytest.mark.parametrize("name", HOSTILE)
 def test_a_tally_with_impossible_content_is_refused_in_one_line(name, tally, folder):
-    changed, words = HOSTILE[name]
+    changed, part = HOSTILE[name]
     content = json.loads(gzip.decompress(tally))
     changed(content)
     (folder / "x.tally").write_bytes(gzip.compress(text_of(content)))
     text = refused("table", "x.tally")
-    assert text.startswith("x.tally: a") and words in text, text
+    assert text.startswith("x.tally: a") and part in text, text
 
 
-@pytest.mark.parametrize("kept", [0.1, 0.5, 0.99])
-def test_a_tally_that_is_cut_off_is_refused_in_one_line(kept, tally, folder):
-    (folder / "x.tally").write_bytes(tally[: int(kept * len(tally))])
+@pytest.mark.parametrize("ratio", [0.1, 0.5, 0.99])
+def test_a_tally_that_is_cut_off_is_refused_in_one_line(ratio, tally, folder):
+    (folder / "x.tally").write_bytes(tally[: int(ratio * len(tally))])
     assert "x.tally: a damaged tally (the gzip data is cut off)" in refused("table", "x.tally")
     (folder / "x.tally").write_bytes(gzip.decompress(tally)[:-20])
     assert "x.tally: a damaged tally" in refused("table", "x.tally")
@@ -251,8 +251,8 @@ def test_a_tally_with_changed_bytes_makes_a_table_or_one_clear_line(tally):
     text = gzip.decompress(tally)
     refused_count = 0
     for _ in range(300):
-        place = numbers.randrange(len(text))
-        changed = text[:place] + bytes([numbers.randrange(256)]) * numbers.randrange(4) + text[place + 1 :]
+        index = numbers.randrange(len(text))
+        changed = text[:index] + bytes([numbers.randrange(256)]) * numbers.randrange(4) + text[index + 1 :]
         try:
             found = from_bytes(changed, "x.tally", 0)
         except UsageError as error:

@@ -55,7 +55,7 @@ def step(at_s, before, after):
         (300, 14_400, 7.4, 1.49),  # with few credits
         (11_300, 14_400, 7.4, 2.5),  # with many
         (1800, 7200, 3.5, 0.7),  # a t2.small
-        (30, 60, 200, 40),  # a process held to 20 % in a short run
+        (30, 60, 200, 40),  # a process limited to 20 % in a short run
         (600, 1200, 1000, 500),
     ],
 )
@@ -115,7 +115,7 @@ def test_a_short_stall_before_the_fall_does_not_hide_it():
         ("a drift over a third of the run", lambda second: 40 - 30 * min(1.0, max(0.0, (second - 360) / 400))),
         ("fast at first", lambda second: 10 + 40 * 2.7 ** (-second / 120)),
         ("a fall by a fifth", lambda second: 40 if second < 600 else 32),
-        ("a slow stretch that ends", lambda second: 8 if 500 <= second < 800 else 40),
+        ("a slow interval that ends", lambda second: 8 if 500 <= second < 800 else 40),
         ("a stall that ends", lambda second: 0 if 500 <= second < 700 else 40),
         ("slow in the last minute", lambda second: 40 if second < 1140 else 8),
         ("stairs down to the end", lambda second: 40 - 8 * (second // 300)),
@@ -156,7 +156,7 @@ def test_requests_that_time_out_after_the_fall_do_not_hide_it():
     assert found.after_error_ratio == pytest.approx(0.27, abs=0.05)
 
 
-def test_without_the_number_of_users_nothing_is_said():
+def test_without_the_number_of_users_nothing_is_reported():
     seconds = [figures._replace(active_users=None) for figures in run(step(600, 40, 8), 1200)]
     assert fall_of(seconds) is None
     assert find_throttle(seconds, (0, 1200), users_are_driven=False).user_count is None

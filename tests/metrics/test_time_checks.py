@@ -28,10 +28,10 @@ def even(length_s, per_s=50, elapsed_ms=200, from_s=0.0, users=10, begin_ms=STAR
     return [
         sample(
             elapsed_ms=elapsed_ms,
-            start_ms=begin_ms + round(1000 * from_s + place * step_ms) - elapsed_ms,
+            start_ms=begin_ms + round(1000 * from_s + number * step_ms) - elapsed_ms,
             all_threads=users,
         )
-        for place in range(1, int(length_s * per_s) + 1)
+        for number in range(1, int(length_s * per_s) + 1)
     ]
 
 
@@ -135,8 +135,8 @@ def test_one_sample_a_thousand_seconds_ahead_is_a_gap():
 
 def test_another_header_line_is_an_appended_run(tmp_path):
     head = "timeStamp,elapsed,label,success,allThreads\n"
-    rows = "".join(f"{START_MS + 10 * place},5,Pay,true,1\n" for place in range(1000))
-    later = "".join(f"{START_MS + 10_000 + 10 * place},5,Pay,true,1\n" for place in range(1000))
+    rows = "".join(f"{START_MS + 10 * number},5,Pay,true,1\n" for number in range(1000))
+    later = "".join(f"{START_MS + 10_000 + 10 * number},5,Pay,true,1\n" for number in range(1000))
     path = tmp_path / "two.jtl"
     path.write_text(head + rows + head + later)
     summary = summary_of_jtls(resolve([str(path)]))
@@ -197,13 +197,13 @@ def test_at_a_high_rate_two_empty_seconds_are_a_gap_and_one_is_not():
 def stalled(stall_s=5, length_s=30, users=10, elapsed_ms=10):
     """Return a run of 10 users at 10 ms whose system answers nothing from second 15 on."""
     before = [
-        sample(elapsed_ms=elapsed_ms, start_ms=START_MS + turn * elapsed_ms, all_threads=users)
-        for turn in range(15_000 // elapsed_ms)
+        sample(elapsed_ms=elapsed_ms, start_ms=START_MS + number * elapsed_ms, all_threads=users)
+        for number in range(15_000 // elapsed_ms)
         for _ in range(users)
     ]
-    held_up = [sample(elapsed_ms=1000 * stall_s, start_ms=START_MS + 15_000, all_threads=users) for _ in range(users)]
+    delayed = [sample(elapsed_ms=1000 * stall_s, start_ms=START_MS + 15_000, all_threads=users) for _ in range(users)]
     rest_s = length_s - 15 - stall_s
-    return [*before, *held_up, *shifted(before[: rest_s * 1000 // elapsed_ms * users], (15 + stall_s) * 1000)]
+    return [*before, *delayed, *shifted(before[: rest_s * 1000 // elapsed_ms * users], (15 + stall_s) * 1000)]
 
 
 def test_a_closed_run_that_stalls_is_doubtful_and_has_corrected_figures():

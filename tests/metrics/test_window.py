@@ -1,4 +1,4 @@
-"""The window of a run. Expected cuts are worked out by hand, MSER-5 is held against a plain form of its formula."""
+"""The window of a run. Expected cuts are worked out by hand, MSER-5 is compared with a plain form of its formula."""
 
 import json
 import random
@@ -22,7 +22,7 @@ from harness.metrics.window import (
 from tests.support.golden import golden_run
 from tests.support.windows import ALL, STEADY, cuts, noise, run_of, with_users
 
-# What was asked for
+# The requested window
 
 
 @pytest.mark.parametrize(
@@ -211,7 +211,7 @@ def test_an_open_load_that_drains_before_its_planned_end_has_no_tail():
     assert (window.to_s, window.is_steady) == (99, False)
 
 
-# In words
+# As text
 
 
 @pytest.mark.parametrize(
