@@ -6,6 +6,7 @@ import math
 from bisect import bisect_left
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 from harness.compare.conditions import Conditions
 from harness.compare.result import LabelResult, RunResult
@@ -74,6 +75,15 @@ class History:
     left_out: tuple[tuple[str, str], ...]
 
 
+class _KnownRun(NamedTuple):
+    """A run with a result; `figures` are those of the label, None for an invalid run without it."""
+
+    conditions: Conditions
+    entry: Entry
+    result: RunResult
+    figures: LabelResult | None
+
+
 def labels_of(entries: Iterable[Entry]) -> list[str]:
     """Return all labels of the runs, TOTAL first."""
     found = {figures.label: None for entry in entries if entry.result for figures in entry.result.labels}
@@ -95,7 +105,7 @@ def history(
     import pandas  # here, because it loads slowly and the other modules of this package need types of this one
 
     left_out: list[tuple[str, str]] = []
-    known: list[tuple[Conditions, Entry, RunResult, LabelResult | None]] = []
+    known: list[_KnownRun] = []
     for entry in sorted(entries, key=lambda entry: entry.order_key):
         result, run = entry.result, entry.run
         figures = figures_of(result, label) if result else None
@@ -104,12 +114,12 @@ def history(
         elif figures is None and result.is_valid:
             left_out.append((entry.name, f"it has no label {label}"))
         else:
-            known.append((Conditions.of(run), entry, result, figures))
-    indexes = {conditions: index for index, conditions in enumerate(dict.fromkeys(found[0] for found in known))}
+            known.append(_KnownRun(Conditions.of(run), entry, result, figures))
+    indexes = {conditions: index for index, conditions in enumerate(dict.fromkeys(one.conditions for one in known))}
     frame = pandas.DataFrame(
         {
-            "conditions": [indexes[conditions] for conditions, _, _, _ in known],
-            "value": [_valid_value(result, figures, metric) for _, _, result, figures in known],
+            "conditions": [indexes[one.conditions] for one in known],
+            "value": [_valid_value(one, metric) for one in known],
         },
         columns=["conditions", "value"],
     ).astype({"value": float})
@@ -118,10 +128,8 @@ def history(
     change = frame["value"] - frame["median"]
     frame["change"] = change if metric.is_share else change / frame["median"]
     points: dict[Conditions, list[Point]] = {}
-    for (conditions, entry, result, figures), median, change in zip(
-        known, frame["median"], frame["change"], strict=True
-    ):
-        points.setdefault(conditions, []).append(_point(entry, result, figures, metric, median, change))
+    for one, median, change in zip(known, frame["median"], frame["change"], strict=True):
+        points.setdefault(one.conditions, []).append(_point(one, metric, median, change))
     lines = [
         _with_changes(Line(conditions, tuple(found)), plan, label, metric, last, acceptances)
         for conditions, found in points.items()
@@ -153,13 +161,12 @@ def _with_changes(
     )
 
 
-def _valid_value(result: RunResult, figures: LabelResult | None, metric: Metric) -> float | None:
-    return metric.of(figures) if figures and result.is_valid else None
+def _valid_value(run: _KnownRun, metric: Metric) -> float | None:
+    return metric.of(run.figures) if run.figures and run.result.is_valid else None
 
 
-def _point(
-    entry: Entry, result: RunResult, figures: LabelResult | None, metric: Metric, median: float, change: float
-) -> Point:
+def _point(run: _KnownRun, metric: Metric, median: float, change: float) -> Point:
+    entry, result, figures = run.entry, run.result, run.figures
     valid = result.is_valid
     return Point(
         run=entry.name,

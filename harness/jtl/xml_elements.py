@@ -45,10 +45,12 @@ class Open:
 
     __slots__ = ("attributes", "column", "counts", "failure", "line", "opens_up", "tag")
 
-    def __init__(self, tag: str, attributes: dict[str, str], position: tuple[int, int], counts: bool, opens_up: bool):
+    def __init__(
+        self, tag: str, attributes: dict[str, str], line: int, column: int, counts: bool, opens_up: bool
+    ) -> None:
         self.tag = tag
         self.attributes = attributes
-        self.line, self.column = position
+        self.line, self.column = line, column
         self.counts = counts
         self.opens_up = opens_up  # whether the samples inside it count
         self.failure = ""
@@ -140,7 +142,7 @@ class Elements:
             self._parser.CharacterDataHandler = None
             self._is_between_text = False
         opens_up = counts and attributes.get("rm", "").startswith(TRANSACTION_MESSAGE)
-        self.open.append(Open(tag, attributes, (line, column), counts, opens_up))
+        self.open.append(Open(tag, attributes, line, column, counts, opens_up))
 
     def _end(self, tag: str) -> None:
         if tag in SAMPLE_TAGS:

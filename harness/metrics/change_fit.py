@@ -41,7 +41,7 @@ class _Product:
 
 
 class _Series:
-    """A series less its mean, with what its products need: nothing changes by it, and less is rounded."""
+    """A series minus its mean, which does not change a fit but rounds less; `around` are the sums of the neighbours."""
 
     def __init__(self, values: Sequence[float]) -> None:
         mean = fmean(values)

@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from statistics import fmean, median
+from typing import NamedTuple
 
 from harness.base.units import BYTES_PER_MB, MS_PER_S
 from harness.metrics.slope import Points, correlation_of, slope
@@ -144,6 +145,14 @@ def growths(series: Sequence[ResourceSeries], span_s: float, least_s: float = SP
     return tuple(growth for growth in found if growth is not None)
 
 
+class _Forecast(NamedTuple):
+    """The hours until a resource reaches its limit, with their interval; None without a limit."""
+
+    left_h: float | None = None
+    low_h: float | None = None
+    high_h: float | None = None
+
+
 def _growth(series: ResourceSeries, span_s: float, level: float) -> Growth | None:
     """Return the growth of a resource, a claim at this level of significance."""
     points = series.points
@@ -158,13 +167,13 @@ def _growth(series: ResourceSeries, span_s: float, level: float) -> Growth | Non
     is_rise = is_sure and _is_lasting(points, line.value, correlation) and not _is_trifle(series, line.value, span_s)
     verdict = STEADY if not is_rise else GROWS if series.is_conclusive else CANNOT_TELL
     low, high = line.value - line.reach, line.value + line.reach
-    left: tuple[float | None, float | None, float | None] = (None, None, None)
+    forecast = _Forecast()
     if verdict == GROWS and series.limit is not None:
         # `last` is the value half a tenth before the end of the window.
         since_s = span_s - fmean(at_s for at_s, _ in points[-tenth:])
         at_end = last + line.value * since_s
-        h_left = [max(0.0, series.limit - at_end) / rate / _S_PER_H for rate in (line.value, high, low)]
-        left = (round(h_left[0], 3), round(h_left[1], 3), round(h_left[2], 3))
+        rest = max(0.0, series.limit - at_end)
+        forecast = _Forecast(*(round(rest / rate / _S_PER_H, 3) for rate in (line.value, high, low)))
     return Growth(
         process=series.process,
         resource=series.resource,
@@ -176,9 +185,9 @@ def _growth(series: ResourceSeries, span_s: float, level: float) -> Growth | Non
         high_per_hour=round(high * _S_PER_H, _DECIMALS),
         verdict=verdict,
         limit=series.limit,
-        left_h=left[0],
-        left_low_h=left[1],
-        left_high_h=left[2],
+        left_h=forecast.left_h,
+        left_low_h=forecast.low_h,
+        left_high_h=forecast.high_h,
     )
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from harness.jtl.sample import Sample, generator_of
 from harness.metrics.histogram import Histogram
@@ -28,6 +29,14 @@ class LiveFigures:
     is_estimate: bool = False
 
 
+class _Tick(NamedTuple):
+    """The rows between two calls of `tick`, and the response times of those that were read."""
+
+    at_s: float
+    row_count: int
+    histogram: Histogram
+
+
 class LiveTally:
     """Adds up samples as they arrive; call `tick` about once a second."""
 
@@ -37,7 +46,7 @@ class LiveTally:
         self._users: dict[str, int] = {}
         self._is_estimate = False
         self._has_requests = False
-        self._recent: deque[tuple[float, int, Histogram]] = deque()
+        self._recent: deque[_Tick] = deque()
 
     def tick(self, now_s: float, samples: Sequence[Sample], row_count: int) -> LiveFigures:
         """Count the rows since the last tick, of which `samples` are all or part; return the metrics.
@@ -60,15 +69,15 @@ class LiveTally:
             self._error_count += failures * row_count / len(samples)
             self._is_estimate |= row_count > len(samples)
         self._sample_count += row_count
-        self._recent.append((now_s, row_count, histogram))
+        self._recent.append(_Tick(now_s, row_count, histogram))
         while len(self._recent) > WINDOW_S + 1:
             self._recent.popleft()
-        oldest_s = self._recent[0][0]
+        oldest_s = self._recent[0].at_s
         window, recent_count = Histogram(), 0
-        for at_s, count, part in self._recent:
-            if at_s > oldest_s:
-                window.merge(part.counts)
-                recent_count += count
+        for tick in self._recent:
+            if tick.at_s > oldest_s:
+                window.merge(tick.histogram.counts)
+                recent_count += tick.row_count
         passed_s = now_s - oldest_s
         return LiveFigures(
             sample_count=self._sample_count,

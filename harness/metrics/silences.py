@@ -37,8 +37,19 @@ _ALIKE_RATIO = 0.8
 # Shorter silences are only counted: no gap needs them.
 _LONG_MS = _ALIKE_RATIO * GAP_LEAST_S * MS_PER_S
 
-# The number of the file, because every file has its own users, and the thread's name.
-Thread = tuple[int, str]
+
+class Thread(NamedTuple):
+    """A thread by the number of its file, because every file has its own users, and by its name."""
+
+    file: int
+    name: str
+
+
+class _SampleEnd(NamedTuple):
+    """When the last sample of a thread ended, ms since 1970, and its label."""
+
+    end_ms: int
+    label: str
 
 
 def may_be_pause(gap: Gap) -> bool:
@@ -87,7 +98,7 @@ class Silences:
     def __init__(self, once_labels: Iterable[str] = (), with_transactions: bool = False) -> None:
         self._once = frozenset(once_labels)
         self.with_transactions = with_transactions
-        self._last: dict[Thread, tuple[int, str]] = {}
+        self._last: dict[Thread, _SampleEnd] = {}
         self._counts: Counter[int] = Counter()
         self._pairs: set[tuple[str, str]] = set()
         self._long: list[Silence] = []
@@ -97,14 +108,14 @@ class Silences:
         is_load = group_of(sample.thread_name, sample.label, self._once) in (LOAD, ONCE)
         if not is_load or sample.is_transaction is not self.with_transactions:
             return
-        thread = file, sample.thread_name
+        thread = Thread(file, sample.thread_name)
         last = self._last.get(thread)
-        if last is not None and sample.end_ms <= last[0]:
+        if last is not None and sample.end_ms <= last.end_ms:
             return  # a part of the sample before
-        self._last[thread] = sample.end_ms, sample.label
+        self._last[thread] = _SampleEnd(sample.end_ms, sample.label)
         if last is None:
             return
-        silence = Silence(thread, last[0], sample.start_ms, sample.end_ms, (last[1], sample.label))
+        silence = Silence(thread, last.end_ms, sample.start_ms, sample.end_ms, (last.label, sample.label))
         self._counts[silence.to_ms - silence.from_ms] += 1
         self._pairs.add(silence.labels)
         if silence.to_ms - silence.from_ms >= _LONG_MS:
@@ -114,7 +125,9 @@ class Silences:
         """Add the silences of other files, which are numbered from `first_file` on."""
         self._counts.update(other._counts)
         self._pairs |= other._pairs
-        self._long += [one._replace(thread=(first_file + one.thread[0], one.thread[1])) for one in other._long]
+        self._long += [
+            one._replace(thread=Thread(first_file + one.thread.file, one.thread.name)) for one in other._long
+        ]
 
     def to_plain(self) -> dict[str, Any]:
         """Return plain data, from which `from_plain` makes the same silences."""
@@ -136,8 +149,8 @@ class Silences:
         silences._counts.update(dict(zip(stored.silence_ms, stored.count, strict=True)))
         silences._pairs.update(stored.pairs)
         silences._long += [
-            Silence((file, thread), from_ms, paused_ms, to_ms, (before, after))
-            for file, thread, from_ms, paused_ms, to_ms, before, after in stored.long
+            Silence(Thread(file, name), from_ms, paused_ms, to_ms, (before, after))
+            for file, name, from_ms, paused_ms, to_ms, before, after in stored.long
         ]
         return silences
 
