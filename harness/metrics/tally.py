@@ -25,6 +25,7 @@ from harness.metrics.figures import (
     plus,
 )
 from harness.metrics.interval import IntervalMs
+from harness.metrics.row_order import Order
 from harness.metrics.timeline import SecondSeries, Source
 
 if TYPE_CHECKING:
@@ -76,6 +77,14 @@ def together(parts: Collection[LabelCounts]) -> LabelCounts:
 
 
 @dataclass
+class _CodeCounts:
+    """Responses with one response code."""
+
+    sample_count: int = 0
+    error_count: int = 0
+
+
+@dataclass
 class _Kind:
     """Errors of one label, code and cause."""
 
@@ -83,38 +92,6 @@ class _Kind:
     first_ms: int
     last_ms: int
     example: str
-
-
-@dataclass
-class Order:
-    """How far row ends go back in file order: at most `back_ms` before the end of an earlier row."""
-
-    least_ms: int | None = None
-    most_ms: int | None = None
-    back_ms: int = 0
-
-    def add(self, end_ms: int) -> None:
-        """Add the end of the next row."""
-        if self.most_ms is None or self.least_ms is None:
-            self.least_ms = self.most_ms = end_ms
-        elif end_ms >= self.most_ms:
-            self.most_ms = end_ms
-        else:
-            self.back_ms = max(self.back_ms, self.most_ms - end_ms)
-            self.least_ms = min(self.least_ms, end_ms)
-
-    def follow(self, least_ms: int, most_ms: int, back_ms: int) -> None:
-        """Add the next rows, given by their least and greatest end and by how far they go back themselves."""
-        before_ms = most_ms if self.most_ms is None else self.most_ms
-        self.back_ms = max(self.back_ms, back_ms, before_ms - least_ms)
-        self.least_ms = least_ms if self.least_ms is None else min(self.least_ms, least_ms)
-        self.most_ms = max(before_ms, most_ms)
-
-    def merge(self, other: Order) -> None:
-        """Add the rows of the next part."""
-        self.back_ms = max(self.back_ms, other.back_ms)
-        if other.least_ms is not None and other.most_ms is not None:
-            self.follow(other.least_ms, other.most_ms, other.back_ms)
 
 
 @dataclass(frozen=True)
@@ -168,7 +145,7 @@ class SampleTally:
         self.batch_count = batch_count
         self.batches: dict[LabelKey, dict[int, BatchCounts]] = {}
         self.labels: dict[LabelKey, dict[Source, LabelCounts]] = {}
-        self.codes: dict[CodeKey, list[int]] = {}
+        self.codes: dict[CodeKey, _CodeCounts] = {}
         self.kinds: dict[ErrorKey, _Kind] = {}
         self.requests = SecondSeries(with_times=with_timeline)
         self.transactions = SecondSeries(with_times=with_timeline)
@@ -272,9 +249,9 @@ class SampleTally:
         """Count responses with a response code."""
         counts = self.codes.get(key)
         if counts is None:
-            counts = self.codes[key] = [0, 0]
-        counts[0] += sample_count
-        counts[1] += error_count
+            counts = self.codes[key] = _CodeCounts()
+        counts.sample_count += sample_count
+        counts.error_count += error_count
 
     def add_kind(self, key: ErrorKey, count: int, first_ms: int, last_ms: int, example: str) -> None:
         """Count errors of one kind, with the starts of the first and last."""
@@ -300,8 +277,8 @@ class SampleTally:
                 self.counts(key, source).merge(counts)
         for key, batches in other.batches.items():
             merge_batches(self.batches.setdefault(key, {}), batches)
-        for code_key, (sample_count, error_count) in other.codes.items():
-            self.add_code(code_key, sample_count, error_count)
+        for code_key, code_counts in other.codes.items():
+            self.add_code(code_key, code_counts.sample_count, code_counts.error_count)
         for kind_key, kind in other.kinds.items():
             self.add_kind(kind_key, kind.count, kind.first_ms, kind.last_ms, kind.example)
         if other.first_ms is not None:
@@ -378,11 +355,11 @@ class SampleTally:
     def code_counts(self) -> tuple[CodeCount, ...]:
         """Return response codes by label, labels in order of first appearance, then by code."""
         order = {label: index for index, label in enumerate(dict.fromkeys(key.label for key in self.labels))}
-        counts = (
-            CodeCount(label, code, sample_count, error_count, is_transaction)
-            for (label, code, is_transaction), (sample_count, error_count) in self.codes.items()
+        found = (
+            CodeCount(label, code, counts.sample_count, counts.error_count, is_transaction)
+            for (label, code, is_transaction), counts in self.codes.items()
         )
-        return tuple(sorted(counts, key=lambda one: (order[one.label], one.code, one.is_transaction)))
+        return tuple(sorted(found, key=lambda one: (order[one.label], one.code, one.is_transaction)))
 
     def error_kinds(self) -> tuple[ErrorKind, ...]:
         """Return every kind of error, the most frequent first."""

@@ -20,8 +20,9 @@ from harness.jtl.kind import TALLY_SIGN
 from harness.jtl.sample import ELAPSED_MAX_MS, START_MAX_MS, Dropped
 from harness.metrics.figures import GROUPS, LOAD, ONCE, LabelCounts
 from harness.metrics.histogram import Histogram
+from harness.metrics.row_order import Order
 from harness.metrics.silences import Silences
-from harness.metrics.tally import ErrorKey, LabelKey, Order, SampleTally
+from harness.metrics.tally import ErrorKey, LabelKey, SampleTally
 from harness.metrics.timeline import SecondSeries, Source
 
 FORMAT_VERSION = 1
@@ -143,7 +144,7 @@ def to_bytes(tally: SampleTally, silences: Silences | None) -> bytes:
         "first_ms": tally.first_ms,
         "back_ms": [tally.order(number).back_ms for number in tally.names],
         "labels": _columns(_Labels, labels),
-        "codes": _columns(_Codes, ((*key, *counts) for key, counts in tally.codes.items())),
+        "codes": _columns(_Codes, ((*key, *vars(counts).values()) for key, counts in tally.codes.items())),
         "errors": _columns(_Errors, ((*key, *vars(kind).values()) for key, kind in tally.kinds.items())),
         "requests": _series(tally.requests),
         "transactions": _series(tally.transactions),
@@ -292,8 +293,8 @@ class _Reader:
     def _digests(self) -> tuple[str, ...]:
         """Return a checksum of the counts of each file, to recognise a file that is given twice; "" for none."""
         by_file: dict[int, list[str]] = {}
-        for row in _rows(self._content.labels, "labels"):
-            by_file.setdefault(row[3], []).append(repr((*row[:3], *row[4:])))
+        for group, label, is_transaction, file, *others in _rows(self._content.labels, "labels"):
+            by_file.setdefault(file, []).append(repr((group, label, is_transaction, *others)))
         texts = ("\n".join(sorted(by_file.get(file, ()))).encode() for file in range(len(self._content.files)))
         return tuple(hashlib.sha256(text).hexdigest() if text else "" for text in texts)
 

@@ -218,7 +218,7 @@ def _is_sudden(counts: Sequence[int], fall_s: int, fast: float) -> bool:
     if end - begin > max(1, int(_FALL_LASTS_RATIO * len(counts) / width_s)):
         return False
     least, drift_lasts = misfits[begin, end], math.ceil(_DRIFT_LASTS_RATIO * len(counts) / width_s)
-    lead = min(misfits[line] for line in misfits if line[1] - line[0] >= drift_lasts) - least
+    lead = min(misfit for (begin, end), misfit in misfits.items() if end - begin >= drift_lasts) - least
     return lead * len(rates) >= _LEAD_VARIANCES / math.sqrt(width_s) * least
 
 
