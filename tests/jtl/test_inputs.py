@@ -283,7 +283,7 @@ def terminal_as_input(terminal):
 
 
 @pytest.mark.parametrize(
-    ("data", "words"),
+    ("data", "part"),
     [
         (b"", "a: empty; JMeter wrote nothing to it"),
         (gzip.compress(b"", mtime=0), "a: empty;"),

@@ -7,6 +7,7 @@ import pytest
 
 from harness.base.records import build, to_plain
 from harness.jtl.inputs import resolve
+from harness.metrics.interval import Interval
 from harness.metrics.throttle import find_throttle
 from harness.metrics.window import GIVEN, SecondFigures, Window, full_load_s
 from harness.report.jtls import summary_of_jtls
@@ -159,12 +160,12 @@ def test_requests_that_time_out_after_the_fall_do_not_hide_it():
 def test_without_the_number_of_users_nothing_is_reported():
     seconds = [figures._replace(active_users=None) for figures in run(step(600, 40, 8), 1200)]
     assert fall_of(seconds) is None
-    assert find_throttle(seconds, (0, 1200), users_are_driven=False).user_count is None
+    assert find_throttle(seconds, Interval(0, 1200), users_are_driven=False).user_count is None
 
 
 def test_a_run_without_samples_or_with_few_is_not_throttled():
-    assert find_throttle([], (0, 0)) is None
-    assert find_throttle([SecondFigures(0, 0, None)] * 100, (0, 100)) is None
+    assert find_throttle([], Interval(0, 0)) is None
+    assert find_throttle([SecondFigures(0, 0, None)] * 100, Interval(0, 100)) is None
     assert fall_of([SecondFigures(second < 10, 100, 2) for second in range(15)]) is None
 
 
