@@ -7,7 +7,7 @@ import re
 from harness.overload.record import OverloadRecord
 from harness.overload.result import VariantResult
 from harness.report.charts.gallery import Picture
-from harness.sweep.charts import Line, Marks, chart
+from harness.sweep.charts import Line, Marks, RangeAt, chart
 from harness.sweep.level_axis import LevelAxis
 
 CHART_NAME = "goodput.svg"
@@ -29,7 +29,7 @@ def goodput_chart(record: OverloadRecord) -> Picture | None:
 
 def _line(name: str, result: VariantResult) -> Line:
     points = tuple((_percent(level.offered_ratio), level.goodput.value) for level in result.levels)
-    ranges = tuple((_percent(level.offered_ratio), *level.interval_per_s) for level in result.levels)
+    ranges = tuple(RangeAt(_percent(level.offered_ratio), *level.interval_per_s) for level in result.levels)
     return Line(name, points, ranges)
 
 

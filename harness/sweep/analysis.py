@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from harness.base import units
 from harness.metrics.metric import AVERAGE, Metric
@@ -60,6 +61,20 @@ class Outcome:
 
     is_within: bool | None
     reasons: tuple[str, ...] = ()
+
+
+class _LevelOutcome(NamedTuple):
+    """The outcome of the level with these users."""
+
+    users: int
+    outcome: Outcome
+
+
+class _JudgedInterval(NamedTuple):
+    """Whether the interval of a time is within the goal (None: in part), and the interval as text."""
+
+    is_within: bool | None
+    text: str
 
 
 @dataclass(frozen=True)
@@ -117,22 +132,22 @@ def answer(levels: Sequence[Level], goal: Goal | None) -> Answer:
         return Answer(None, reasons=(f"no goal was given: {_options_text()}, or a [goal] in the plan",))
     if not levels:
         return Answer(None, reasons=("no level was measured",))
-    outcomes = [(level.users, outcome(level, goal)) for level in levels]
-    missed = next((index for index, (_, found) in enumerate(outcomes) if found.is_within is False), len(outcomes))
+    outcomes = [_LevelOutcome(level.users, outcome(level, goal)) for level in levels]
+    missed = next((index for index, one in enumerate(outcomes) if one.outcome.is_within is False), len(outcomes))
     below = outcomes[:missed]
-    within = max((index for index, (_, found) in enumerate(below) if found.is_within), default=-1)
+    within = max((index for index, one in enumerate(below) if one.outcome.is_within), default=-1)
     above = below[within + 1 :]
-    first = (above or outcomes[missed:])[:1]
+    following = next(iter(above or outcomes[missed:]), None)
     return Answer(
-        users=outcomes[within][0] if within >= 0 else None,
-        is_least=not first,
-        next_users=first[0][0] if first else None,
-        is_missed=bool(first) and not above,
-        reasons=first[0][1].reasons if first else (),
-        again=tuple(users for users, found in outcomes[missed + 1 :] if found.is_within),
-        perhaps_users=above[-1][0] if above else None,
-        missed_users=outcomes[missed][0] if missed < len(outcomes) else None,
-        unsure=tuple(users for users, found in below[: max(within, 0)] if found.is_within is None),
+        users=outcomes[within].users if within >= 0 else None,
+        is_least=following is None,
+        next_users=following.users if following else None,
+        is_missed=following is not None and not above,
+        reasons=following.outcome.reasons if following else (),
+        again=tuple(one.users for one in outcomes[missed + 1 :] if one.outcome.is_within),
+        perhaps_users=above[-1].users if above else None,
+        missed_users=outcomes[missed].users if missed < len(outcomes) else None,
+        unsure=tuple(one.users for one in below[: max(within, 0)] if one.outcome.is_within is None),
     )
 
 
@@ -157,7 +172,7 @@ def outcome(level: Level, goal: Goal) -> Outcome:
 
 
 def _is_most(level: Level, are: Sequence[bool]) -> bool:
-    """Return whether something is true of so many counted runs that the level cannot be within the goal."""
+    """Return whether so many counted runs miss the goal that the level cannot be within it."""
     return 2 * sum(are) >= len(level.counted) > 0
 
 
@@ -172,7 +187,7 @@ def _rules_of(goal: Goal) -> tuple[GoalRule, ...]:
 
 
 def _missed_rules(run: LevelRun, goal: Goal) -> tuple[str, ...]:
-    """Return the rules of a goal that a run missed, as its own verdict says."""
+    """Return the rules of a goal that a run missed according to its own verdict."""
     judged, rules = run.verdict.goals if run.verdict else (), _rules_of(goal)
     return tuple(one.text for one in judged if one.rule in rules and not one.is_met)
 
@@ -220,15 +235,15 @@ def _as_sure(found: Outcome, level: Level, goal: Goal) -> Outcome:
             return found
         if goal.each_average_ms is not None and slowest is not None and slowest > goal.each_average_ms:
             return found
-        if not judged or any(is_within is False for is_within, _ in judged):
+        if not judged or any(one.is_within is False for one in judged):
             return found
-        return Outcome(None, tuple(text for is_within, text in judged if is_within is None) or found.reasons)
-    unsure = tuple(text for is_within, text in judged if not is_within)
+        return Outcome(None, tuple(one.text for one in judged if one.is_within is None) or found.reasons)
+    unsure = tuple(one.text for one in judged if not one.is_within)
     return Outcome(None, unsure) if unsure else found
 
 
-def _intervals(level: Level, goal: Goal) -> Iterator[tuple[bool | None, str]]:
-    """Yield for each time in the goal whether its interval is within (None: in part), and the interval as text."""
+def _intervals(level: Level, goal: Goal) -> Iterator[_JudgedInterval]:
+    """Yield the judged interval of each time in the goal; none when a run has no histogram."""
     runs = [run.total for run in level.counted if run.total is not None]
     if len(runs) < len(level.counted):
         return
@@ -240,7 +255,7 @@ def _intervals(level: Level, goal: Goal) -> Iterator[tuple[bool | None, str]]:
         if found is None or value is None:
             continue
         high = "no upper end" if found.high_ms is None else f"{units.ms_text(found.high_ms)} ms"
-        yield (
+        yield _JudgedInterval(
             found.is_within(limit),
             f"the {metric.words} is {units.ms_text(value)} ms, 95 % interval {units.ms_text(found.low_ms)} ms to "
             f"{high}, of {units.plural(found.sample_count, 'sample')}",
@@ -264,9 +279,9 @@ def _of_figures(figures: Figures, goal: Goal) -> Outcome:
     for part in goal_parts(goal):
         value = figures.of(part.figure)
         if value is None:
-            unknown.append(f"the {part.words} is unknown")
+            unknown.append(f"the {part.name} is unknown")
         elif value > part.limit:
-            missed.append(f"the {part.words} is {part.metric.text(value)} {part.metric.unit}")
+            missed.append(f"the {part.name} is {part.metric.text(value)} {part.metric.unit}")
     if missed:
         return Outcome(False, tuple(missed))
     return Outcome(None if unknown else True, tuple(unknown))
@@ -278,7 +293,7 @@ class GoalPart:
 
     figure: str
     limit: float
-    words: str
+    name: str
     metric: Metric
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from harness.base import units
 from harness.base.errors import EXIT_OK, UsageError
@@ -38,7 +38,7 @@ examples:
 The search doubles the users until a level misses the goal, then halves the interval until it is 5 % or one user wide.
 It then repeats both ends of the interval; when two runs disagree, a third one decides. A level is undecided when the
 95 % confidence interval of a time contains the goal, or a run is DOUBTFUL. An undecided level runs up to
-{unsure_runs} times; after that the search continues below it, and the result says so. Undecided first levels are
+{unsure_runs} times; after that the search continues below it, and the result reports it. Undecided first levels are
 decided by a higher level within the goal; two that stay undecided end a search without such a level. Each step is an
 ordinary run of the series, at most {most_runs} in total. The report is sweep-<series>.md.
 
@@ -85,8 +85,8 @@ def run(options: argparse.Namespace) -> int:
 
 def _most_users(record: SweepRecord) -> MostUsers:
     """Return the maximum of the search; the warm-up has at least ten users, but not more than that."""
-    first, most = _bounds(record)
-    return MostUsers(most, min(max(first, _WARM_UP_USERS), most))
+    bounds = _Bounds.of(record)
+    return MostUsers(bounds.most_users, min(max(bounds.first_users, _WARM_UP_USERS), bounds.most_users))
 
 
 def _least(request: Request) -> int:
@@ -94,17 +94,27 @@ def _least(request: Request) -> int:
     return max(1, sum(bool(load.users) for load in request.plan.load.loads))
 
 
-def _bounds(record: SweepRecord) -> tuple[int, int]:
-    if record.first_users is None or record.most_users is None:
-        raise UsageError(f"{record.id} is not a capacity search", "resume it with make sweep")
-    return record.first_users, record.most_users
+@dataclass(frozen=True)
+class _Bounds:
+    """The users of the first run of a search, and the largest number of users that it tries."""
+
+    first_users: int
+    most_users: int
+
+    @classmethod
+    def of(cls, record: SweepRecord) -> _Bounds:
+        """Return the bounds of a search. UsageError for a sweep."""
+        if record.first_users is None or record.most_users is None:
+            raise UsageError(f"{record.id} is not a capacity search", "resume it with make sweep")
+        return cls(record.first_users, record.most_users)
 
 
 class _Search:
     """The schedule of a capacity search: each step follows from the runs before it."""
 
     def __init__(self, record: SweepRecord, request: Request) -> None:
-        self._first, self._most = _bounds(record)
+        bounds = _Bounds.of(record)
+        self._first, self._most = bounds.first_users, bounds.most_users
         self._least = _least(request)
         self._goal = request.plan.goal
         self._request = request

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 from harness.base import units
 from harness.metrics.metric import Table, times_of
@@ -16,7 +17,8 @@ from harness.report.charts.svg import Key, Plot
 from harness.report.verdict import DOUBTFUL
 from harness.sweep.analysis import SweepAnalysis, goal_parts
 from harness.sweep.level_axis import LevelAxis
-from harness.sweep.levels import Level, Sweep
+from harness.sweep.levels import Level, Range, Sweep
+from harness.sweep.throughput_curve import Cliff, Plateau
 
 # The chart files that a report may have.
 FILE_NAME = re.compile(r"(throughput|response-time|average|p[\d.]+|errors|(jvm-)?cpu|memory|heap(-\d+)?)\.svg")
@@ -40,28 +42,41 @@ _GOAL_ROOM = 2.0
 _GOAL_DASHES = ("8 4", "2 3")
 
 
+class RangeAt(NamedTuple):
+    """The range of the repeats of the level at `x`, in the unit of the chart."""
+
+    x: float
+    least: float
+    greatest: float
+
+
 @dataclass(frozen=True)
 class Line:
-    """A line over levels: its name, its points (x, value) and the ranges (x, least, greatest) of repeats."""
+    """A line over levels: its name, its points (x, value) and the ranges of repeats."""
 
     name: str
     points: tuple[tuple[float, float], ...]
-    ranges: tuple[tuple[float, float, float], ...] = ()
+    ranges: tuple[RangeAt, ...] = ()
+
+
+class KneePoint(NamedTuple):
+    """The position of the knee in the chart of the throughput."""
+
+    users: float
+    rate_per_s: float
 
 
 @dataclass(frozen=True)
 class Marks:
     """The marks of a chart, as far as they are known.
 
-    `plateau` and `cliff` are users, `knee` is users and throughput, `invalid` and `doubtful` are x of levels, `curve`
-    is a curve with its name, `goals` are texts with limits, `within` is the greatest number of users within the goal,
-    `range_text` is the name of the ranges of the lines.
+    `invalid` and `doubtful` are x of levels, `curve` is a curve with its name, `goals` are texts with limits, `within`
+    is the greatest number of users within the goal, `range_text` is the name of the ranges of the lines.
     """
 
-    plateau: tuple[int, int] | None = None
-    cliff: tuple[int, int] | None = None
-    cliff_text: str = ""
-    knee: tuple[float, float] | None = None
+    plateau: Plateau | None = None
+    cliff: Cliff | None = None
+    knee: KneePoint | None = None
     invalid: tuple[float, ...] = ()
     doubtful: tuple[float, ...] = ()
     curve: tuple[tuple[float, float], ...] = ()
@@ -78,8 +93,7 @@ def sweep_charts(sweep: Sweep, analysis: SweepAnalysis) -> tuple[Picture, ...]:
         invalid=tuple(over.x(level) for level in levels if level.invalid),
         doubtful=tuple(over.x(level) for level in levels if _is_doubtful(level)),
     )
-    plateau = analysis.plateau
-    marks = replace(quality, plateau=(plateau.from_users, plateau.to_users)) if plateau else quality
+    marks = replace(quality, plateau=analysis.plateau)
     limits = _limits(analysis.goal)
     has_errors = any(level.figures.error_ratio for level in levels)
     charts = [
@@ -95,14 +109,12 @@ def _throughput_chart(levels: Sequence[Level], analysis: SweepAnalysis, marks: M
     cliff, fit = analysis.cliff, analysis.usl
     knee, saturation = analysis.knee, analysis.saturation
     if cliff and cliff.is_certain:
-        fall = units.percent_text(cliff.fall_ratio, 1)
-        text = f"cliff after {units.plural(cliff.users, 'user')}: −{fall} %"
-        marks = replace(marks, cliff=(cliff.users, cliff.next_users), cliff_text=text)
+        marks = replace(marks, cliff=cliff)
     if fit and fit.follows:
         curve = tuple((users, fit.rate_per_s(users)) for users in _curve_users(levels))
         marks = replace(marks, curve=curve, curve_name="USL fit")
     if knee and saturation:
-        marks = replace(marks, knee=(knee.users.value, saturation.rate_per_s))
+        marks = replace(marks, knee=KneePoint(knee.users.value, saturation.rate_per_s))
     lines = [_line(levels, RATE, "throughput")]
     return picture("throughput.svg", "Throughput", unit, lines, marks, LevelAxis.of(levels))
 
@@ -172,23 +184,22 @@ def _line(levels: Sequence[Level], figure: str, name: str, factor: float = 1.0, 
         (over.x(level), value * factor) for level in levels if (value := level.figures.of(figure)) is not None
     )
     ranges = tuple(
-        (over.x(level), ends[0] * factor, ends[1] * factor) for level in levels if (ends := _range(level, figure))
+        RangeAt(over.x(level), found.least * factor, found.greatest * factor)
+        for level in levels
+        if (found := _range(level, figure))
     )
     return Line(name, points, ranges)
 
 
-def _range(level: Level, figure: str) -> tuple[float, float] | None:
-    if figure != RATE:
-        return level.range_of(figure)
-    rates = level.success_rates_per_s()
-    return (min(rates), max(rates)) if len(rates) > 1 else None
+def _range(level: Level, figure: str) -> Range | None:
+    return Range.of(level.success_rates_per_s()) if figure == RATE else level.range_of(figure)
 
 
 def chart(title: str, unit: str, lines: Sequence[Line], marks: Marks, over: LevelAxis) -> str:
     """Return a chart of lines over levels; each line has its own colour, dash and marker."""
     positions = [x for line in lines for x, _ in line.points] + list(marks.invalid)
     values = [value for line in lines for _, value in line.points] + [
-        high for line in lines for *_, high in line.ranges
+        one.greatest for line in lines for one in line.ranges
     ]
     greatest = max(values, default=0.0)
     goals = [(text, limit) for text, limit in marks.goals if limit <= _GOAL_ROOM * greatest]
@@ -209,7 +220,7 @@ def chart(title: str, unit: str, lines: Sequence[Line], marks: Marks, over: Leve
         *(part for index, line in enumerate(lines) for part in _drawn(plot, line, index, is_joined=not over.texts)),
         *_cliff(plot, marks.cliff, lines),
         *(_at(plot, users, 0.0, _CROSS, f"line c{svg.WARNING}") for users in marks.invalid),
-        *(_shape(plot.x_px(users), plot.bottom, _DOUBTFUL, f"bar c{svg.WARNING}") for users in marks.doubtful),
+        *(_marker(plot.x_px(users), plot.bottom, _DOUBTFUL, f"bar c{svg.WARNING}") for users in marks.doubtful),
         *_knee(plot, marks.knee),
     ]
     about = f"{unit} over {over.title}. " + " ".join(_line_text(line, over) for line in lines)
@@ -226,11 +237,13 @@ def _mark_keys(
     if marks.curve:
         keys.append(svg.line_key(marks.curve_name, svg.CONTEXT, svg.DASHES[1]))
     if marks.plateau:
-        keys.append(svg.box_key(f"plateau: {marks.plateau[0]} to {marks.plateau[1]} users", "band edge"))
+        keys.append(svg.box_key(f"plateau: {marks.plateau.from_users} to {marks.plateau.to_users} users", "band edge"))
     if marks.cliff:
-        keys.append(svg.line_key(marks.cliff_text, svg.WARNING, svg.DASHES[2]))
+        fall = units.percent_text(marks.cliff.fall_ratio, 1)
+        text = f"cliff after {units.plural(marks.cliff.users, 'user')}: −{fall} %"
+        keys.append(svg.line_key(text, svg.WARNING, svg.DASHES[2]))
     if marks.knee is not None:
-        keys.append(Key(f"knee: N* = {marks.knee[0]:.3g} users", _ring_swatch))
+        keys.append(Key(f"knee: N* = {marks.knee.users:.3g} users", _ring_swatch))
     keys += [_goal_key(text, _GOAL_DASHES[index % 2]) for index, (text, _) in enumerate(goals)]
     keys += [_goal_key(f"{text}, above the chart", _GOAL_DASHES[1]) for text, _ in beyond]
     if marks.within is not None and marks.goals:
@@ -242,21 +255,29 @@ def _mark_keys(
     return keys
 
 
-def _style(index: int) -> tuple[int, str, str]:
-    """Return colour, dash and marker of a line by its index; combinations repeat after 36 lines."""
+class _Style(NamedTuple):
+    """How a line looks: the index of its colour, its dashes and the path of its markers."""
+
+    colour: int
+    dash: str
+    marker: str
+
+
+def _style(index: int) -> _Style:
+    """Return the style of a line by its index; styles repeat after 36 lines."""
     count = len(svg.COLOURS)
     colours = (0, 1, 2, 3, 5, 4)
     shifted = (index + index // count) % count
-    return colours[index % count], svg.DASHES[shifted], _MARKERS[shifted]
+    return _Style(colours[index % count], svg.DASHES[shifted], _MARKERS[shifted])
 
 
 def _key(name: str, index: int) -> Key:
-    colour, dash, marker = _style(index)
-    line = svg.line_key(name, colour, dash)
+    style = _style(index)
+    line = svg.line_key(name, style.colour, style.dash)
 
     def swatch(x: float, y: float) -> str:
         middle = x + svg.SWATCH_PX / 2
-        return line.swatch(x, y) + _shape(middle, y, marker, f"bar c{colour}")
+        return line.swatch(x, y) + _marker(middle, y, style.marker, f"bar c{style.colour}")
 
     return Key(name, swatch)
 
@@ -278,39 +299,38 @@ def _ring_swatch(x: float, y: float) -> str:
 
 
 def _cross_swatch(x: float, y: float) -> str:
-    return _shape(x + svg.SWATCH_PX / 2, y, _CROSS, f"line c{svg.WARNING}")
+    return _marker(x + svg.SWATCH_PX / 2, y, _CROSS, f"line c{svg.WARNING}")
 
 
 def _doubtful_swatch(x: float, y: float) -> str:
-    return _shape(x + svg.SWATCH_PX / 2, y, _DOUBTFUL, f"bar c{svg.WARNING}")
+    return _marker(x + svg.SWATCH_PX / 2, y, _DOUBTFUL, f"bar c{svg.WARNING}")
 
 
-def _shape(x: float, y: float, shape: str, style: str) -> str:
-    return f'<path class="{style}" d="M{svg.number(x)} {svg.number(y)}{shape}"/>'
+def _marker(x_px: float, y_px: float, outline: str, css_class: str) -> str:
+    return f'<path class="{css_class}" d="M{svg.number(x_px)} {svg.number(y_px)}{outline}"/>'
 
 
-def _at(plot: Plot, x: float, value: float, shape: str, style: str) -> str:
-    return _shape(plot.x_px(x), plot.y_px(value), shape, style)
+def _at(plot: Plot, x: float, value: float, outline: str, css_class: str) -> str:
+    return _marker(plot.x_px(x), plot.y_px(value), outline, css_class)
 
 
 def _drawn(plot: Plot, line: Line, index: int, *, is_joined: bool) -> list[str]:
-    colour, dash, marker = _style(index)
+    style = _style(index)
     parts = []
     if len(line.points) > 1 and is_joined:
-        parts.append(plot.line(line.points, colour, dash))
-    for at, low, high in line.ranges:
-        x, top, bottom = plot.x_px(at), plot.y_px(high), plot.y_px(low)
+        parts.append(plot.line(line.points, style.colour, style.dash))
+    for one in line.ranges:
+        x, top, bottom = plot.x_px(one.x), plot.y_px(one.greatest), plot.y_px(one.least)
         cap = f"m-{_CAP_PX} 0h{2 * _CAP_PX}m-{_CAP_PX} 0"
-        parts.append(
-            f'<path class="line c{colour}" d="M{svg.number(x)} {svg.number(top)}{cap}V{svg.number(bottom)}{cap}"/>'
-        )
-    return parts + [_at(plot, x, value, marker, f"bar c{colour}") for x, value in line.points]
+        path = f"M{svg.number(x)} {svg.number(top)}{cap}V{svg.number(bottom)}{cap}"
+        parts.append(f'<path class="line c{style.colour}" d="{path}"/>')
+    return parts + [_at(plot, x, value, style.marker, f"bar c{style.colour}") for x, value in line.points]
 
 
-def _band(plot: Plot, plateau: tuple[int, int] | None) -> list[str]:
+def _band(plot: Plot, plateau: Plateau | None) -> list[str]:
     if plateau is None:
         return []
-    left, right = (plot.x_px(users) for users in plateau)
+    left, right = plot.x_px(plateau.from_users), plot.x_px(plateau.to_users)
     return [
         svg.rectangle(left, plot.top, right - left, plot.bottom - plot.top, "band"),
         *(svg.straight(at, plot.top, at, plot.bottom, "edge") for at in (left, right)),
@@ -327,24 +347,25 @@ def _upright(plot: Plot, users: int) -> str:
     return svg.straight(x, plot.top, x, plot.bottom, "mark")
 
 
-def _cliff(plot: Plot, cliff: tuple[int, int] | None, lines: Sequence[Line]) -> list[str]:
+def _cliff(plot: Plot, cliff: Cliff | None, lines: Sequence[Line]) -> list[str]:
     """Return the marker of the cliff, drawn over the line."""
     values = dict(lines[0].points)
-    if cliff is None or not all(users in values for users in cliff):
+    ends = [cliff.users, cliff.next_users] if cliff else []
+    if not ends or not all(users in values for users in ends):
         return []
-    fall = [(plot.x_px(users), plot.y_px(values[users])) for users in cliff]
+    fall = [(plot.x_px(users), plot.y_px(values[users])) for users in ends]
     (x1, y1), (x2, y2) = fall
     d = f"M{svg.number(x1)} {svg.number(y1)}L{svg.number(x2)} {svg.number(y2)}"
     return [
         f'<path class="line c{svg.WARNING}" style="stroke-width:4.5" d="{d}"{svg.dashed(svg.DASHES[2])}/>',
-        *(_shape(x, y, _MARKERS[0], "bar c0") for x, y in fall),
+        *(_marker(x, y, _MARKERS[0], "bar c0") for x, y in fall),
     ]
 
 
-def _knee(plot: Plot, knee: tuple[float, float] | None) -> list[str]:
+def _knee(plot: Plot, knee: KneePoint | None) -> list[str]:
     if knee is None:
         return []
-    x, y = svg.number(plot.x_px(knee[0])), svg.number(plot.y_px(knee[1]))
+    x, y = svg.number(plot.x_px(knee.users)), svg.number(plot.y_px(knee.rate_per_s))
     return [f'<circle cx="{x}" cy="{y}" r="8" class="mark"/>']
 
 

@@ -92,9 +92,9 @@ class MostUsers:
 class SweepKind:
     """The differences between a sweep and a capacity search.
 
-    RESUME excludes the options in `settings`. With `splits_set` several values of a word of SET are levels; `record_of`
-    gets the request of each level by its word, see `requests_of`. `after_report` receives the folder of reports and a
-    message callback.
+    RESUME excludes the options in `settings`. With `splits_set` several values of a setting in SET are levels;
+    `record_of` gets the request of each level by its value, see `requests_of`. `after_report` receives the folder of
+    reports and a message callback.
     """
 
     settings: Sequence[str]
@@ -112,7 +112,8 @@ def run_sweep(options: argparse.Namespace, kind: SweepKind, follow: Follow) -> i
     """
     refuse_empty(options)
     with Interrupts() as interrupts, ExitStack() as stack:
-        resumed, record, requests = _requested(options, kind)
+        requested = _requested(options, kind)
+        record, requests = requested.record, requested.requests
         request = next(iter(requests.values()))
         most_users = kind.most_users_of(record)
         for one in requests.values():
@@ -125,7 +126,9 @@ def run_sweep(options: argparse.Namespace, kind: SweepKind, follow: Follow) -> i
         if request.is_profiled:
             toolchain.ensure_profile_reader()
             toolchain.ensure_flame_graphs()
-        files = resumed or (None if options.new else find_unfinished(options.reports, record.plan, record.settings))
+        files = requested.resumed
+        if files is None and not options.new:
+            files = find_unfinished(options.reports, record.plan, record.settings)
         watchers = stack.enter_context(follow(interrupts))
         guardian = stack.enter_context(Guardian())
         context = RunContext(jmeter, interrupts, Console(), guardian, watch=watchers.watch)
@@ -211,8 +214,8 @@ class _Sweep:
                 write_report(directory)
         if why := next(filter(None, whys), ""):
             runs = f"{record.plan}/run-{record.series}_*"
-            words = [shown(toolchain.ROOT / "aggregate.py"), "heap", shown(recording), "--run", runs]
-            self._context.log(f"JFR={shown(recording)}: {why}; attach it later: {shlex.join(words)}")
+            command = [shown(toolchain.ROOT / "aggregate.py"), "heap", shown(recording), "--run", runs]
+            self._context.log(f"JFR={shown(recording)}: {why}; attach it later: {shlex.join(command)}")
 
     def close(self, *, sure: bool, after_report: Callable[[Path, Log], object]) -> int | None:
         """Write the report, log the result and return the exit code; None when no run was started.
@@ -227,11 +230,11 @@ class _Sweep:
             from harness.sweep.sources import write_sweep_report
             from harness.sweep.text import answer_text
 
-            found, analysis = write_sweep_report(self._files.record)
+            written = write_sweep_report(self._files.record)
             after_report(self._files.record.parent.parent, log)
             log("\n" + self._schedule.closing(self._progress))
             if record.kind == SWEEP:
-                log(f"\n{record.id}: {answer_text(found.sweep, analysis)}")
+                log(f"\n{record.id}: {answer_text(written.sweep, written.analysis)}")
         if record.state != FINISHED:
             why = record.stop_reason or "not finished"
             log(f"\n{record.id}: {why}; resume it with: make {record.kind} PLAN={record.plan} RESUME={record.series}")
@@ -259,15 +262,15 @@ class _Sweep:
             )
             self._watchers.begin(directory, spec)
 
-        directory, run = levels.measure(self._record, step, began)
+        run = levels.measure(self._record, step, began)
         with self._context.interrupts.held():
             self._watchers.finish()
-            summary = write_report(directory)
-            self._watchers.end(summary, shown(directory.report))
+            summary = write_report(run.directory)
+            self._watchers.end(summary, shown(run.directory.report))
             result = RunResult.of(summary)
             record = replace(self._record, under_way=None)
-            done = SweepRun(step.users, step.repeat, directory.name, step.setting)
-            if run.interrupted:
+            done = SweepRun(step.users, step.repeat, run.directory.name, step.setting)
+            if run.record.interrupted:
                 self._write(replace(record, broken_off=(*record.broken_off, done)))
             else:
                 took_s = time.monotonic() - since_s
@@ -290,10 +293,19 @@ class _Sweep:
         self._progress = replace(self._progress, record=record)
 
 
-def _requested(
-    options: argparse.Namespace, kind: SweepKind
-) -> tuple[SweepFiles | None, SweepRecord, dict[str, Request]]:
-    """Return the sweep that RESUME names, if any, the record of the sweep, and the requests of its levels."""
+@dataclass(frozen=True)
+class _RequestedSweep:
+    """The sweep of a command: the files of the one that RESUME names (None for a new sweep), the record, and the
+    request of each level by its value of the swept setting, see `requests_of`.
+    """
+
+    resumed: SweepFiles | None
+    record: SweepRecord
+    requests: Mapping[str, Request]
+
+
+def _requested(options: argparse.Namespace, kind: SweepKind) -> _RequestedSweep:
+    """Return the requested sweep. UsageError for invalid options, or when RESUME names no sweep."""
     resumed = _sweep_to_resume(options, kind.settings)
     if resumed:
         record = resumed.read()
@@ -303,7 +315,8 @@ def _requested(
     else:
         requests = requests_of(names_of(options), options.home, options.build, is_split=kind.splits_set)
         record = kind.record_of(requests)
-    return resumed, record, {word: _with_conditions(request, record) for word, request in requests.items()}
+    with_conditions = {setting: _with_conditions(request, record) for setting, request in requests.items()}
+    return _RequestedSweep(resumed, record, with_conditions)
 
 
 def _with_conditions(request: Request, record: SweepRecord) -> Request:

@@ -27,8 +27,8 @@ def sweeps_csv(sweeps: Sequence[Sweep]) -> str:
     for sweep in sweeps:
         for level in sweep.levels:
             figures = [level.figures.of(name) for name in FIGURES]
-            place = [sweep.name, level.users, *([level.setting] if swept else [])]
-            writer.writerow([*place, len(level.counted), *("" if value is None else value for value in figures)])
+            names = [sweep.name, level.users, *([level.setting] if swept else [])]
+            writer.writerow([*names, len(level.counted), *("" if value is None else value for value in figures)])
     return lines.getvalue()
 
 
@@ -62,7 +62,7 @@ def _level(level: Level) -> dict[str, Any]:
         "users": level.users,
         **({"setting": level.setting} if level.setting else {}),
         **to_plain(level.figures),
-        "transactions": {name: figures for name, _, figures in transactions_of([level])},
+        "transactions": {one.name: one.figures for one in transactions_of([level])},
         "runs": [
             {
                 "name": run.name,

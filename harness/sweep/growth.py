@@ -13,7 +13,7 @@ from statistics import fmean
 
 from harness.metrics.slope import slope
 from harness.run.telemetry import NOT_SYSTEM
-from harness.sweep.levels import Sweep
+from harness.sweep.levels import Level, LevelKey, LevelRun, Sweep
 
 # Share of its memory per run. A JVM during warm-up grew by 1.2 % per run of 10 s; smaller growth is not suspicious.
 SUSPECT_RATIO = 0.02
@@ -52,20 +52,18 @@ def memory_of_runs(sweep: Sweep) -> tuple[RunMemory, ...]:
 
     Empty for a system that restarts for each run or runs elsewhere: its memory cannot grow from run to run here.
     """
-    runs = [
-        (run.record.started_at, level, run.usages)
+    memories = [
+        (run.record.started_at, _memory(level, run))
         for level in sweep.levels
         for run in level.counted
         if run.record is not None and run.record.kept_up and run.usages
     ]
-    return tuple(
-        RunMemory(
-            level.users,
-            {usage.process: usage.rss_bytes_mean for usage in usages if usage.process not in NOT_SYSTEM},
-            level.setting,
-        )
-        for _, level, usages in sorted(runs, key=lambda run: run[0])
-    )
+    return tuple(memory for _, memory in sorted(memories, key=lambda started: started[0]))
+
+
+def _memory(level: Level, run: LevelRun) -> RunMemory:
+    sizes = {usage.process: usage.rss_bytes_mean for usage in run.usages if usage.process not in NOT_SYSTEM}
+    return RunMemory(level.users, sizes, level.setting)
 
 
 def growth_per_run(runs: Sequence[RunMemory]) -> tuple[Growth, ...]:
@@ -79,21 +77,20 @@ def growth_per_run(runs: Sequence[RunMemory]) -> tuple[Growth, ...]:
 
 
 def _growth(process: str, runs: Sequence[RunMemory]) -> Growth | None:
-    points = [
-        ((run.users, run.setting), number, run.rss_bytes[process])
-        for number, run in enumerate(runs)
-        if process in run.rss_bytes
-    ]
-    levels = {level: [point for point in points if point[0] == level] for level, _, _ in points}
-    line = slope([[(float(number), size) for _, number, size in level] for level in levels.values()])
+    levels: dict[LevelKey, list[tuple[float, float]]] = {}  # of each level the points (number of the run, bytes)
+    for number, run in enumerate(runs):
+        if process in run.rss_bytes:
+            levels.setdefault(LevelKey(run.users, run.setting), []).append((float(number), run.rss_bytes[process]))
+    line = slope(list(levels.values()))
     if line is None:
         return None
+    sizes = [run.rss_bytes[process] for run in runs if process in run.rss_bytes]
     return Growth(
         process=process,
-        run_count=len(points),
-        mean_bytes=fmean(size for _, _, size in points),
-        first_bytes=points[0][2],
-        last_bytes=points[-1][2],
+        run_count=len(sizes),
+        mean_bytes=fmean(sizes),
+        first_bytes=sizes[0],
+        last_bytes=sizes[-1],
         per_run_bytes=line.value,
         low_bytes=line.value - line.reach,
         high_bytes=line.value + line.reach,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from harness.base.config import did_you_mean
 from harness.base.errors import UsageError
@@ -12,8 +12,17 @@ from harness.report.selection import parse_pattern
 from harness.sweep.levels import Figures, Level, LevelRun, Sweep, figures_of, levels_of, middle
 
 
+@dataclass(frozen=True)
+class TransactionLevel:
+    """The metrics of a transaction at a level."""
+
+    name: str
+    level: Level
+    figures: Figures
+
+
 def of_label(sweep: Sweep, label: str) -> Sweep:
-    """Return the sweep with the metrics of one request or transaction in place of TOTAL.
+    """Return the sweep with the metrics of one request or transaction instead of those of TOTAL.
 
     `label` is a label, or a pattern that matches one of them; a transaction with the name of a request is called
     "<name> (transaction)". UsageError when it names none or several, or the runs have no labels.
@@ -37,15 +46,16 @@ def label_of(labels: Sequence[LabelResult], name: str) -> LabelResult | None:
 
 def _run_of_label(run: LevelRun, name: str) -> LevelRun:
     total = label_of(run.labels, name)
-    figures = figures_of(total, total) if total else Figures()
-    cpu = run.figures.generator_cpu_cores, run.figures.system_cpu_cores
-    return replace(
-        run, total=total, figures=replace(figures, generator_cpu_cores=cpu[0], system_cpu_cores=cpu[1]), labels=()
+    figures = replace(
+        figures_of(total, total) if total else Figures(),
+        generator_cpu_cores=run.figures.generator_cpu_cores,
+        system_cpu_cores=run.figures.system_cpu_cores,
     )
+    return replace(run, total=total, figures=figures, labels=())
 
 
-def transactions_of(levels: Sequence[Level]) -> Iterator[tuple[str, Level, Figures]]:
-    """Yield transaction, level and metrics of each level, by transaction: with repeats as in a level's own figures."""
+def transactions_of(levels: Sequence[Level]) -> Iterator[TransactionLevel]:
+    """Yield each transaction at each level, by transaction; repeats are combined as in a level's own figures."""
     names = dict.fromkeys(
         one.label for level in levels for run in level.counted for one in run.labels if one.is_transaction
     )
@@ -53,4 +63,4 @@ def transactions_of(levels: Sequence[Level]) -> Iterator[tuple[str, Level, Figur
         for level in levels:
             found = [total for run in level.counted if (total := label_of(run.labels, name))]
             if found:
-                yield name, level, middle([figures_of(total, total) for total in found])
+                yield TransactionLevel(name, level, middle([figures_of(total, total) for total in found]))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import shutil
 from collections.abc import Callable, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from harness.base import units
@@ -43,11 +43,19 @@ def level_load(request: Request, sweep: SweepRecord, users: int) -> Load:
     return load
 
 
+@dataclass(frozen=True)
+class MeasuredRun:
+    """A run of a level, which may be interrupted: its directory and its record."""
+
+    directory: RunDirectory
+    record: RunRecord
+
+
 class Levels:
     """The system or target of a sweep's levels; the system is stopped at the end of the block.
 
-    `requests` has the request of each level by its word of SET, which is empty in a sweep over users. `folder` is
-    temporary: it contains the logs of the system, and the warm-up.
+    `requests` has the request of each level by its value of the swept setting, such as delay_ms=20; the key is empty in
+    a sweep over users. `folder` is temporary: it contains the logs of the system, and the warm-up.
     """
 
     def __init__(
@@ -75,8 +83,8 @@ class Levels:
         with self._context.interrupts.held():
             self._stop()
 
-    def measure(self, sweep: SweepRecord, step: Step, began: Began) -> tuple[RunDirectory, RunRecord]:
-        """Measure one level; return its run directory and its record. `began` is called before the run.
+    def measure(self, sweep: SweepRecord, step: Step, began: Began) -> MeasuredRun:
+        """Measure one level and return its run. `began` is called before the run.
 
         StartError when the system does not start, or dies during the warm-up.
         """
@@ -89,7 +97,7 @@ class Levels:
             self._warm_up(sweep)
         directory = reserve(self._files.folder.parent.parent, sweep.plan, sweep.series)
         try:
-            return directory, self._measure(sweep, step, directory, began)
+            return MeasuredRun(directory, self._measure(sweep, step, directory, began))
         finally:
             if not directory.run_json.is_file():
                 directory.discard()
@@ -118,7 +126,7 @@ class Levels:
     ) -> tuple[tuple[str, str], ...]:
         """Store the log lines and JVM heaps of this run; return (process, reason) of missing heaps."""
         recordings = system.recordings
-        with contextlib.suppress(OSError):  # the report says which logs are missing
+        with contextlib.suppress(OSError):  # the report lists the missing logs
             copy_new_lines(self._logs, ends, directory.system_logs, recordings.values())
             mask_secrets(directory.system_logs, self._request.hidden)
         copies = {process: directory.system_logs / path.name for process, path in recordings.items()}

@@ -53,18 +53,18 @@ def compare_levels(base: FoundSweep, new: FoundSweep, thresholds: Thresholds, *,
     levels_compared = {key: compare(old[key], young[key], thresholds, anyway) for key in common}
     comparison = replace(
         comparison,
-        verdicts=tuple(_verdict(key, (old[key], young[key]), found, anyway) for key, found in levels_compared.items()),
+        verdicts=tuple(_verdict(key, old[key], young[key], found, anyway) for key, found in levels_compared.items()),
         caveats=tuple(warnings_of([run for side in (old, young) for runs in side.values() for run in runs])),
     )
     return ComparedLevels(with_verdict(comparison, thresholds), levels_compared, old, young)
 
 
 def _verdict(
-    level: LevelKey, sides: tuple[Sequence[RunResult], Sequence[RunResult]], comparison: Comparison, anyway: bool
+    level: LevelKey, base: Sequence[RunResult], new: Sequence[RunResult], comparison: Comparison, anyway: bool
 ) -> LevelVerdict:
     """Return the verdict on the runs of a level that both sweeps have."""
-    is_repeated = min(map(len, sides)) > 1
-    is_doubtful = not anyway and any(run.is_doubtful for side in sides for run in side)
+    is_repeated = min(len(base), len(new)) > 1
+    is_doubtful = not anyway and any(run.is_doubtful for run in (*base, *new))
     reason = "; ".join(comparison.reasons)
     return LevelVerdict(level.users, comparison.verdict, reason, is_repeated, is_doubtful, level.setting)
 
@@ -79,5 +79,5 @@ def _results(found: FoundSweep) -> dict[LevelKey, list[RunResult]]:
 
 
 def _of_label(run: RunResult, label: str) -> RunResult:
-    """Return the result with a label in place of TOTAL, and without other labels; errors are limited as in the run."""
+    """Return the result with a label instead of TOTAL, and without other labels; errors are limited as in the run."""
     return replace(run, total=label_of(run.labels, label), whole=run.whole or run.total, labels=())

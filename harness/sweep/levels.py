@@ -135,6 +135,18 @@ class LevelKey(NamedTuple):
         return self.setting.partition("=")[2] or str(self.users)
 
 
+class Range(NamedTuple):
+    """The least and the greatest value of repeats, in the unit of the figure."""
+
+    least: float
+    greatest: float
+
+    @classmethod
+    def of(cls, values: Sequence[float]) -> Range | None:
+        """Return the range of the values of the runs of a level; None with fewer than two."""
+        return cls(min(values), max(values)) if len(values) > 1 else None
+
+
 @dataclass(frozen=True)
 class Level:
     """The runs at one number of users or one value of a setting; without counted runs all `figures` are None."""
@@ -178,10 +190,9 @@ class Level:
         """The runs that are DOUBTFUL for another reason than too few samples, which the intervals take into account."""
         return tuple(run for run in self.counted if run.doubtful_reasons)
 
-    def range_of(self, figure: str) -> tuple[float, float] | None:
+    def range_of(self, figure: str) -> Range | None:
         """Return the least and greatest value over the counted runs; None with fewer than two."""
-        values = _known(run.figures for run in self.counted)[figure]
-        return (min(values), max(values)) if len(values) > 1 else None
+        return Range.of(_known(run.figures for run in self.counted)[figure])
 
     def success_rates_per_s(self) -> list[float]:
         """Return the throughput (per s) of each counted run."""
@@ -209,8 +220,8 @@ class Sweep:
     @property
     def setting(self) -> str:
         """The name of the setting whose values are its levels, all with the same users; empty in a sweep over users."""
-        words = [level.setting for level in self.levels] or list(self.record.values if self.record else ())
-        return words[0].partition("=")[0] if words else ""
+        settings = [level.setting for level in self.levels] or list(self.record.values if self.record else ())
+        return settings[0].partition("=")[0] if settings else ""
 
     @property
     def is_of_setting(self) -> bool:
@@ -249,10 +260,13 @@ def level_run(result: RunResult) -> LevelRun:
             slowest_label_ms=max(averages, default=None),
             cycle_ms=_cycle_ms(result.run, total.rate_per_s),
         )
-    generator, system = _cpu_cores(result.usages)
     return LevelRun(
         name=result.name,
-        figures=replace(figures, generator_cpu_cores=generator, system_cpu_cores=system),
+        figures=replace(
+            figures,
+            generator_cpu_cores=_generator_cores(result.usages),
+            system_cpu_cores=_system_cores(result.usages),
+        ),
         verdict=result.verdict,
         record=result.run,
         warning_codes=tuple(warning.code for warning in result.warnings),
@@ -287,11 +301,15 @@ def _cycle_ms(run: RunRecord | None, rate_per_s: float | None) -> float | None:
     return users * MS_PER_S / rate_per_s if users and rate_per_s else None
 
 
-def _cpu_cores(usages: Iterable[Usage]) -> tuple[float | None, float | None]:
-    """Return the mean CPU (cores) of the load generator and of the system's processes; None when unknown."""
-    by_process = {usage.process: usage.cpu_cores_mean for usage in usages}
-    system = [cores for process, cores in by_process.items() if process not in NOT_SYSTEM]
-    return by_process.get(GENERATOR), sum(system) if system else None
+def _generator_cores(usages: Iterable[Usage]) -> float | None:
+    """Return the mean CPU (cores) of the load generator; None when unknown."""
+    return next((usage.cpu_cores_mean for usage in usages if usage.process == GENERATOR), None)
+
+
+def _system_cores(usages: Iterable[Usage]) -> float | None:
+    """Return the mean CPU (cores) of all processes of the system together; None when unknown."""
+    cores = [usage.cpu_cores_mean for usage in usages if usage.process not in NOT_SYSTEM]
+    return sum(cores) if cores else None
 
 
 def level_head(levels: Sequence[Level]) -> str:
@@ -304,12 +322,12 @@ def levels_of(runs: Iterable[tuple[int, LevelRun]]) -> tuple[Level, ...]:
 
     Values that are not all numbers, and the runs of a level, stay in order.
     """
-    by_level: dict[tuple[int, str], list[LevelRun]] = {}
+    by_level: dict[LevelKey, list[LevelRun]] = {}
     for users, run in runs:
-        by_level.setdefault((users, run.setting), []).append(run)
-    levels = [_level(users, found) for (users, _), found in by_level.items()]
-    places = numbers_of([level.value for level in levels if level.setting])
-    by_setting = dict(zip((level.setting for level in levels if level.setting), places or [], strict=False))
+        by_level.setdefault(LevelKey(users, run.setting), []).append(run)
+    levels = [_level(key.users, found) for key, found in by_level.items()]
+    numbers = numbers_of([level.value for level in levels if level.setting])
+    by_setting = dict(zip((level.setting for level in levels if level.setting), numbers or [], strict=False))
     return tuple(sorted(levels, key=lambda level: (level.users, by_setting.get(level.setting, 0.0))))
 
 

@@ -8,21 +8,31 @@ the variance is estimated). The distance is greatest for a flat true curve, so t
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
 from harness.metrics.distributions import chi_squared_above, f_above
 
 
+class _Block(NamedTuple):
+    """Adjacent values that share a weighted mean: the mean, the sum of their weights, and their number."""
+
+    mean: float
+    weight: float
+    count: int
+
+
 def never_falling(values: Sequence[float], weights: Sequence[float]) -> list[float]:
     """Return the nearest values that never fall, by weighted least squares (pool adjacent violators)."""
-    blocks: list[tuple[float, float, int]] = []
+    blocks: list[_Block] = []
     for value, weight in zip(values, weights, strict=True):
-        block = (value, weight, 1)
-        while blocks and blocks[-1][0] >= block[0]:
+        block = _Block(value, weight, 1)
+        while blocks and blocks[-1].mean >= block.mean:
             before = blocks.pop()
-            both = before[1] + block[1]
-            block = ((before[0] * before[1] + block[0] * block[1]) / both, both, before[2] + block[2])
+            both = before.weight + block.weight
+            mean = (before.mean * before.weight + block.mean * block.weight) / both
+            block = _Block(mean, both, before.count + block.count)
         blocks.append(block)
-    return [value for value, _, count in blocks for _ in range(count)]
+    return [block.mean for block in blocks for _ in range(block.count)]
 
 
 def fall_p_value(

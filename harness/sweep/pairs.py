@@ -106,7 +106,9 @@ def compare_sweeps(base: Sweep, new: Sweep) -> SweepComparison:
     """Return the differences at the common levels; they are unknown at levels with an INVALID run."""
     old, young = ({level.key: level for level in sweep.levels} for sweep in (base, new))
     common = [key for key in old if key in young]
-    figures = [_figure(metric.key, [(old[key], young[key]) for key in common]) for metric in COMPARED]
+    figures = [
+        _figure(metric.key, [_delta(metric.key, old[key], young[key]) for key in common]) for metric in COMPARED
+    ]
     only_base, only_new = ([key for key in one if key not in other] for one, other in ((old, young), (young, old)))
     return SweepComparison(
         base=base.name,
@@ -120,12 +122,11 @@ def compare_sweeps(base: Sweep, new: Sweep) -> SweepComparison:
     )
 
 
-def _figure(name: str, levels: Sequence[tuple[Level, Level]]) -> FigureComparison:
-    deltas = tuple(_delta(name, *pair) for pair in levels)
+def _figure(name: str, deltas: Sequence[Delta]) -> FigureComparison:
     known = [delta.delta_ratio for delta in deltas if delta.delta_ratio is not None]
     return FigureComparison(
         name,
-        deltas,
+        tuple(deltas),
         median(known) if known else None,
         min(known, default=None),
         max(known, default=None),
@@ -156,8 +157,8 @@ def sentence(comparison: SweepComparison, figure: FigureComparison) -> str:
     if comparison.verdict in _UNKNOWN or (comparison.is_doubtful and not comparison.verdict):
         return (
             f"The measured {metric.words} of {comparison.new} differs from that of {comparison.base} by "
-            f"{low * 100:+.2f} to {high * 100:+.2f} % (over {levels}; median {middle * 100:+.2f} %); whether that is a "
-            "real difference cannot be told."
+            f"{low * 100:+.2f} to {high * 100:+.2f} % (over {levels}; median {middle * 100:+.2f} %); it is unknown "
+            "whether that is a real difference."
         )
     over = f"({metric.words}, over {levels}; median {middle * 100:+.2f} %)"
     more, less = ("higher", "lower") if metric.more_is_better else ("slower", "faster")
@@ -170,11 +171,11 @@ def sentence(comparison: SweepComparison, figure: FigureComparison) -> str:
             f"{comparison.new} is between {_up(-low)} % {less} and {_up(high)} % {more} than {comparison.base}, "
             f"depending on the level {over}."
         )
-    word = more if low >= 0 else less
+    direction = more if low >= 0 else less
     ends = sorted((abs(low), abs(high)))
     first, last = math.floor(ends[0] * 100 + 1e-9), _up(ends[1])
     size = f"about {first} to {last} %" if first != last else f"about {last} %"
-    return f"{comparison.new} is {size} {word} than {comparison.base} {over}."
+    return f"{comparison.new} is {size} {direction} than {comparison.base} {over}."
 
 
 def _up(ratio: float) -> int:

@@ -11,6 +11,7 @@ import io
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from harness.base import units
 from harness.base.config import did_you_mean
@@ -43,7 +44,7 @@ _HEADS: tuple[tuple[str, re.Pattern[str]], ...] = tuple(
         ("sample_count", r"samples?|requests?|count"),
     )
 )
-# A column title without these words is the name of the sweep: "FF Average (ms)" is the average of FF.
+# A column title without these parts is the name of the sweep: "FF Average (ms)" is the average of FF.
 _NO_NAME = re.compile(
     r"\([^)]*\)|th\b|%|tile|\bpercentile\b|\bline\b|\bms\b|\blatency\b|\bresponse time\b|#", re.IGNORECASE
 )
@@ -180,12 +181,20 @@ def _number(cell: str) -> float | None:
     return float(match[0].replace(",", "").replace("−", "-")) if match else None
 
 
-def _pairs(columns: Mapping[int, _Column]) -> Iterator[tuple[int, int, int]]:
-    """Yield the column indexes (baseline, contender, difference) of two adjacent columns with their difference."""
+class _Pair(NamedTuple):
+    """The indexes of two adjacent columns, baseline and contender, and of the column with their difference."""
+
+    base: int
+    new: int
+    percent: int
+
+
+def _pairs(columns: Mapping[int, _Column]) -> Iterator[_Pair]:
+    """Yield each pair of adjacent columns whose next column is their difference."""
     for index, column in columns.items():
         before = [columns.get(index - 2), columns.get(index - 1)]
         if column.figure == _DELTA and before[0] and before[1] and before[0].figure == before[1].figure:
-            yield index - 2, index - 1, index
+            yield _Pair(index - 2, index - 1, index)
 
 
 def _delta_percent(base: float, new: float) -> float:
@@ -198,7 +207,7 @@ def _fits(base: float, new: float, percent: float) -> bool:
     return abs(_delta_percent(base, new) - percent) <= 0.005 + 1e-9
 
 
-def _lacks_first(row: Sequence[float | None], pairs: Sequence[tuple[int, int, int]]) -> bool:
+def _lacks_first(row: Sequence[float | None], pairs: Sequence[_Pair]) -> bool:
     """Return whether a row is shifted by one cell to the left: its differences are right only without the shift."""
     if not pairs or row[-1] is not None:
         return False
@@ -206,29 +215,27 @@ def _lacks_first(row: Sequence[float | None], pairs: Sequence[tuple[int, int, in
     return all(_is_right(moved, pair) for pair in pairs) and not any(_is_right(row, pair) for pair in pairs)
 
 
-def _is_right(row: Sequence[float | None], pair: tuple[int, int, int]) -> bool:
-    base, new, percent = (row[index] for index in pair)
+def _is_right(row: Sequence[float | None], pair: _Pair) -> bool:
+    base, new, percent = row[pair.base], row[pair.new], row[pair.percent]
     return base is not None and base > 0 and new is not None and percent is not None and _fits(base, new, percent)
 
 
-def _check(
-    row: Sequence[float | None], pair: tuple[int, int, int], columns: Mapping[int, _Column], users: int
-) -> str | None:
+def _check(row: Sequence[float | None], pair: _Pair, columns: Mapping[int, _Column], users: int) -> str | None:
     """Return a message about a wrong difference; None when it is right or missing."""
-    base, new, percent = (row[index] for index in pair)
+    base, new, percent = row[pair.base], row[pair.new], row[pair.percent]
     if not base or new is None or percent is None or _fits(base, new, percent):
         return None
-    what = FIGURE_WORDS[columns[pair[0]].figure]
+    what = _FIGURE_NAMES[columns[pair.base].figure]
     wanted = base * (1 + percent / 100)
     candidate = next((value for value in (round(wanted), round(wanted, 1)) if _fits(base, value, percent)), wanted)
     return (
         f"{units.plural(users, 'user')}: {units.number_text(base)} → {units.number_text(new)} is "
-        f"{_delta_percent(base, new):+.2f} % in the {what}, the table says {percent:+.2f}: one of the three is wrong; "
+        f"{_delta_percent(base, new):+.2f} % in the {what}, the table has {percent:+.2f}: one of the three is wrong; "
         f"{percent:.2f} fits {units.number_text(round(candidate, 2))}."
     )
 
 
-FIGURE_WORDS: Mapping[str, str] = {
+_FIGURE_NAMES: Mapping[str, str] = {
     "sample_count": "samples",
     **{metric.key: metric.words for metric in metrics_of(Table.SWEEP)},
     "slowest_label_ms": "slowest label",

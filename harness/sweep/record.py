@@ -71,8 +71,8 @@ class SweepRecord:
     is the plan's. `runs` are the completed runs, including INVALID ones. `under_way` is the current run, or the one
     that a killed harness left. `broken_off` are interrupted runs; their levels are measured again. `stop_reason` is
     why a sweep stopped early. `remotes` are the load generators as given; so are the texts in `given`, by option:
-    goals, stop conditions and SET. `values` are the levels of a sweep over a setting, as words of SET such as
-    delay_ms=20, all with the same users; without them the levels are `users`.
+    goals, stop conditions and SET. `values` are the levels of a sweep over a setting, as in SET: delay_ms=20,
+    all with the same users; without them the levels are `users`.
     """
 
     format_version: int

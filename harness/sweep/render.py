@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 from urllib.parse import quote
 
 from harness.base import units
@@ -38,25 +39,33 @@ def _cores(value: float | None) -> str:
     return units.percent_text(value, 0)
 
 
-# Title, key and format of each column; a column without known values is omitted.
-COLUMNS: tuple[tuple[str, str, _Print], ...] = (
-    ("samples", "sample_count", _count),
-    (THROUGHPUT.title, THROUGHPUT.key, THROUGHPUT.text),
-    ("successful req/s", "success_rate_per_s", units.rate_text),
-    *((metric.title, metric.key, metric.text) for metric in columns_of_runs(Table.SWEEP)[1:-1]),
-    ("slowest label ms", "slowest_label_ms", units.average_text),
-    ("users ÷ req/s ms", "cycle_ms", units.average_text),
-    (ERRORS.title, ERRORS.key, ERRORS.text),
-    ("generator CPU %", "generator_cpu_cores", _cores),
-    ("system CPU %", "system_cpu_cores", _cores),
+class _Column(NamedTuple):
+    """A column of a table of levels: its title, the key of its figure, and the number format."""
+
+    title: str
+    figure: str
+    text: _Print
+
+
+# A column without known values is omitted.
+COLUMNS = (
+    _Column("samples", "sample_count", _count),
+    _Column(THROUGHPUT.title, THROUGHPUT.key, THROUGHPUT.text),
+    _Column("successful req/s", "success_rate_per_s", units.rate_text),
+    *(_Column(metric.title, metric.key, metric.text) for metric in columns_of_runs(Table.SWEEP)[1:-1]),
+    _Column("slowest label ms", "slowest_label_ms", units.average_text),
+    _Column("users ÷ req/s ms", "cycle_ms", units.average_text),
+    _Column(ERRORS.title, ERRORS.key, ERRORS.text),
+    _Column("generator CPU %", "generator_cpu_cores", _cores),
+    _Column("system CPU %", "system_cpu_cores", _cores),
 )
 # Columns that only all labels of a run together have.
 _OF_TOTAL = ("slowest_label_ms", "cycle_ms", "generator_cpu_cores", "system_cpu_cores")
 _RANGED = tuple(metric.key for metric in columns_of_runs(Table.BRIEF))
 # The charts that belong to sections of their own.
 _PROCESS_CHARTS, _JVM_CHARTS = ("cpu.svg", "memory.svg"), ("heap", "jvm-cpu")
-HEADS = {figure: head for head, figure, _ in COLUMNS}
-PRINTS = {figure: show for _, figure, show in COLUMNS}
+HEADS = {column.figure: column.title for column in COLUMNS}
+PRINTS = {column.figure: column.text for column in COLUMNS}
 
 
 @dataclass(frozen=True)
@@ -198,16 +207,14 @@ def level_table(sweep: Sweep, analysis: SweepAnalysis, links: Mapping[str, str])
         "slowest_label_ms": goal is not None and goal.each_average_ms is not None,
         "cycle_ms": any(WarningCode.LITTLES_LAW in run.warning_codes for run in sweep.runs),
     }
-    columns = [
-        (head, figure, show) for head, figure, show in COLUMNS if knows(levels, figure) and is_shown.get(figure, True)
-    ]
+    columns = [one for one in COLUMNS if knows(levels, one.figure) and is_shown.get(one.figure, True)]
     has_goal = goal is not None and bool(goal_text(goal))
     has_runs = any(run.record is not None for run in sweep.runs)
-    heads = [level_head(levels), *(head for head, _, _ in columns)]
+    heads = [level_head(levels), *(column.title for column in columns)]
     heads += (["within the goal"] if has_goal else []) + (["runs"] if has_runs else [])
     rows = []
     for level in levels:
-        row = [cell(level.value), *(show(level.figures.of(figure)) for _, figure, show in columns)]
+        row = [cell(level.value), *_cells(level.figures, columns)]
         if has_goal and goal:
             row.append(_within(level, goal))
         if has_runs:
@@ -216,21 +223,22 @@ def level_table(sweep: Sweep, analysis: SweepAnalysis, links: Mapping[str, str])
     return table(heads, rows)
 
 
+def _cells(figures: Figures, columns: Sequence[_Column]) -> list[str]:
+    return [column.text(figures.of(column.figure)) for column in columns]
+
+
 def transaction_table(levels: Sequence[Level]) -> str:
     """Return the table of the transactions, each at every level; an empty text without any."""
     found = list(transactions_of(levels))
     columns = [
-        (head, figure, show)
-        for head, figure, show in COLUMNS
-        if figure not in _OF_TOTAL and any(figures.of(figure) is not None for _, _, figures in found)
+        column
+        for column in COLUMNS
+        if column.figure not in _OF_TOTAL and any(one.figures.of(column.figure) is not None for one in found)
     ]
-    if not any(figures.error_count for _, _, figures in found):
-        columns = [column for column in columns if column[1] != "success_rate_per_s"]
-    rows = [
-        [cell(name), cell(level.value), *(show(figures.of(figure)) for _, figure, show in columns)]
-        for name, level, figures in found
-    ]
-    return table(["transaction", level_head(levels), *(head for head, _, _ in columns)], rows) if rows else ""
+    if not any(one.figures.error_count for one in found):
+        columns = [column for column in columns if column.figure != "success_rate_per_s"]
+    rows = [[cell(one.name), cell(one.level.value), *_cells(one.figures, columns)] for one in found]
+    return table(["transaction", level_head(levels), *(column.title for column in columns)], rows) if rows else ""
 
 
 def _within(level: Level, goal: Goal) -> str:

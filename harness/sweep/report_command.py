@@ -126,14 +126,14 @@ def _joined(own: Goal | None, wanted: Goal) -> Goal | None:
 
 def _command(options: argparse.Namespace, names: Sequence[str]) -> str:
     """Return the command that writes the same report, without absolute paths."""
-    words = ["./aggregate.py", "sweep", *names]
-    words += ["--compare"] if options.compare else []
-    words += ["--label", options.label] if options.label is not None else []
+    command = ["./aggregate.py", "sweep", *names]
+    command += ["--compare"] if options.compare else []
+    command += ["--label", options.label] if options.label is not None else []
     for name in (metric.name for metric in option_metrics()):
         value = getattr(options, name)
-        words += [f"--{name}", value] if value else []
-    words += ["--output", _relative(str(options.output))] if options.output else []
-    return shlex.join(words)
+        command += [f"--{name}", value] if value else []
+    command += ["--output", _relative(str(options.output))] if options.output else []
+    return shlex.join(command)
 
 
 def _relative(name: str) -> str:

@@ -9,6 +9,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from statistics import fmean
+from typing import NamedTuple
 
 from harness.compare.outcome import CANNOT_TELL
 from harness.metrics.distributions import student_t_quantile
@@ -21,11 +22,29 @@ from harness.sweep.levels import Level, level_head
 from harness.sweep.terminal import goal_text
 
 
+class ChangeInterval(NamedTuple):
+    """The 95 % interval of a change, as ratios."""
+
+    low_ratio: float
+    high_ratio: float
+
+
+class _LevelValues(NamedTuple):
+    """A level, and the values of its counted runs or their logarithms."""
+
+    level: Level
+    values: Sequence[float]
+
+    @property
+    def mean(self) -> float:
+        return fmean(self.values)
+
+
 @dataclass(frozen=True)
 class Contrast:
     """The levels with the least and the greatest value of a metric, in repeats by their geometric means.
 
-    `change_ratio` is greatest ÷ least − 1, None when the least is 0. `ends` are its 95 % interval, corrected for the
+    `change_ratio` is greatest ÷ least − 1, None when the least is 0. `interval` is its 95 % interval, corrected for the
     choice among all pairs of levels; None without repeats.
     """
 
@@ -33,13 +52,13 @@ class Contrast:
     least: Level
     most: Level
     change_ratio: float | None
-    ends: tuple[float, float] | None
+    interval: ChangeInterval | None
 
     @property
     def is_certain(self) -> bool:
         """Whether the levels differ by more than their repeats do, and neither is DOUBTFUL."""
         is_doubtful = bool(self.least.doubtful or self.most.doubtful)
-        return self.ends is not None and self.ends[0] > 0 and not is_doubtful
+        return self.interval is not None and self.interval.low_ratio > 0 and not is_doubtful
 
 
 def contrasts(levels: Sequence[Level]) -> tuple[Contrast, ...]:
@@ -50,20 +69,19 @@ def contrasts(levels: Sequence[Level]) -> tuple[Contrast, ...]:
 
 
 def _contrast(metric: Metric, levels: Sequence[Level]) -> Contrast | None:
-    known = [(level, values) for level in levels if (values := _values(metric, level))]
+    known = [_LevelValues(level, values) for level in levels if (values := _values(metric, level))]
     if len(known) < 2:
         return None
-    if any(value <= 0 for _, values in known for value in values):
-        by_value = sorted(known, key=lambda pair: fmean(pair[1]))
-        return Contrast(metric, by_value[0][0], by_value[-1][0], None, None)
-    logs = sorted(
-        ((level, [math.log(value) for value in values]) for level, values in known), key=lambda pair: fmean(pair[1])
-    )
-    (least, low), (most, high) = logs[0], logs[-1]
-    change = fmean(high) - fmean(low)
-    half = _half_width([values for _, values in logs], len(low), len(high))
-    ends = None if half is None else (math.expm1(change - half), math.expm1(change + half))
-    return Contrast(metric, least, most, math.expm1(change), ends)
+    if any(value <= 0 for one in known for value in one.values):
+        by_mean = sorted(known, key=lambda one: one.mean)
+        return Contrast(metric, by_mean[0].level, by_mean[-1].level, None, None)
+    logs = [_LevelValues(one.level, [math.log(value) for value in one.values]) for one in known]
+    logs.sort(key=lambda one: one.mean)
+    least, most = logs[0], logs[-1]
+    change = most.mean - least.mean
+    half = _half_width([one.values for one in logs], len(least.values), len(most.values))
+    interval = None if half is None else ChangeInterval(math.expm1(change - half), math.expm1(change + half))
+    return Contrast(metric, least.level, most.level, math.expm1(change), interval)
 
 
 def _values(metric: Metric, level: Level) -> list[float]:
@@ -115,14 +133,15 @@ def _contrast_text(contrast: Contrast) -> str:
     if contrast.change_ratio is None:
         return f"{low}, {high}"
     change = f"{contrast.change_ratio * 100:+.1f} %"
-    if contrast.ends is None:
+    found = contrast.interval
+    if found is None:
         return f"{low}, {high} ({change}, of one run each: repeat, REPEAT=3)"
-    ends = f"95 % interval {contrast.ends[0] * 100:+.1f} to {contrast.ends[1] * 100:+.1f} %"
+    interval = f"95 % interval {found.low_ratio * 100:+.1f} to {found.high_ratio * 100:+.1f} %"
     if contrast.is_certain:
-        return f"{low}, {high}: {change} ({ends})"
-    if contrast.ends[0] > 0:
-        return f"{CANNOT_TELL}: {low}, {high} ({change}, {ends}), but a run is {DOUBTFUL}"
-    return f"{CANNOT_TELL} the levels apart: {low}, {high}, no more than repeats differ ({change}, {ends})"
+        return f"{low}, {high}: {change} ({interval})"
+    if found.low_ratio > 0:
+        return f"{CANNOT_TELL}: {low}, {high} ({change}, {interval}), but a run is {DOUBTFUL}"
+    return f"{CANNOT_TELL} the levels apart: {low}, {high}, no more than repeats differ ({change}, {interval})"
 
 
 def _shown(metric: Metric, level: Level) -> str:
@@ -137,11 +156,11 @@ def _goal_finding(levels: Sequence[Level], goal: Goal | None) -> str:
         return "none was given"
     found = [(level, outcome(level, goal)) for level in levels]
     parts = []
-    for is_within, words in ((True, "met at"), (False, "missed at"), (None, f"{CANNOT_TELL} at")):
+    for is_within, text in ((True, "met at"), (False, "missed at"), (None, f"{CANNOT_TELL} at")):
         hit = [level for level, one in found if one.is_within is is_within]
         reasons = dict.fromkeys(reason for _, one in found if one.is_within is is_within for reason in one.reasons)
         if hit:
-            parts.append(f"{words} {values_text(hit)}" + (f" ({'; '.join(reasons)})" if reasons else ""))
+            parts.append(f"{text} {values_text(hit)}" + (f" ({'; '.join(reasons)})" if reasons else ""))
     return f"{', '.join(parts) or 'no level was measured'} ({goal_text(goal)})"
 
 

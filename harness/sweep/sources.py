@@ -20,7 +20,7 @@ from harness.run.directory import SWEEP_NAME, load_record
 from harness.run.names import find_paths
 from harness.sweep.analysis import SweepAnalysis, analyse
 from harness.sweep.charts import FILE_NAME, overlay_charts, sweep_charts
-from harness.sweep.levels import LevelRun, Sweep, level_run, levels_of
+from harness.sweep.levels import LevelKey, LevelRun, Sweep, level_run, levels_of
 from harness.sweep.overlay import several_sweeps_report
 from harness.sweep.pairs import SweepComparison
 from harness.sweep.published import parse_csv, parse_markdown
@@ -40,6 +40,22 @@ class FoundSweep:
     sweep: Sweep
     report: Path | None
     run_reports: Mapping[str, Path]
+
+
+@dataclass(frozen=True)
+class AnalysedSweep:
+    """A sweep and its findings."""
+
+    sweep: Sweep
+    analysis: SweepAnalysis
+
+
+@dataclass(frozen=True)
+class _Named:
+    """The name of a sweep, and the title that TITLE=NAME gives it, empty without one."""
+
+    name: str
+    title: str = ""
 
 
 def are_sweeps(names: Sequence[str]) -> bool:
@@ -66,11 +82,11 @@ def find_sweeps(names: Sequence[str], reports_dir: Path) -> list[FoundSweep]:
     """
     found: list[FoundSweep] = []
     for name in names:
-        title, bare = _titled(name, reports_dir)
-        sweeps = _found(bare, reports_dir)
-        if title:
+        named = _named(name, reports_dir)
+        sweeps = _found(named.name, reports_dir)
+        if named.title:
             several = len(sweeps) > 1
-            sweeps = [_renamed(one, f"{title} {one.sweep.name}" if several else title) for one in sweeps]
+            sweeps = [_renamed(one, f"{named.title} {one.sweep.name}" if several else named.title) for one in sweeps]
         found += sweeps
     different = next((one.sweep for one in found if one.sweep.setting != found[0].sweep.setting), None)
     if different:
@@ -79,10 +95,10 @@ def find_sweeps(names: Sequence[str], reports_dir: Path) -> list[FoundSweep]:
     return found
 
 
-def _titled(name: str, reports_dir: Path) -> tuple[str, str]:
-    title, sign, bare = name.partition("=")
-    is_path = any((base / name).exists() for base in (Path(), reports_dir))
-    return (title.strip(), bare) if sign and title.strip() and bare and not is_path else ("", name)
+def _named(text: str, reports_dir: Path) -> _Named:
+    title, _, name = text.partition("=")
+    is_path = any((base / text).exists() for base in (Path(), reports_dir))
+    return _Named(name, title.strip()) if title.strip() and name and not is_path else _Named(text)
 
 
 def _renamed(found: FoundSweep, title: str) -> FoundSweep:
@@ -159,16 +175,15 @@ def read_sweep(path: Path) -> FoundSweep:
         except HarnessError as error:
             remarks.append(f"{run.run} ({run.text}) is not included: {error.what}.")
     levels = levels_of(runs)
-    there = {(level.users, level.setting) for level in levels}
-    left = {(step.users, step.setting) for step in record.steps_left} if record.kind == SWEEP else set()
-    missing = (left | {(run.users, run.setting) for run in record.runs}) - there
+    left = {LevelKey(step.users, step.setting) for step in record.steps_left} if record.kind == SWEEP else set()
+    missing = (left | {LevelKey(run.users, run.setting) for run in record.runs}) - {level.key for level in levels}
     sweep = Sweep(
         record.id,
         levels,
         record,
-        tuple(sorted(users for users, setting in missing if not setting)),
+        tuple(sorted(level.users for level in missing if not level.setting)),
         tuple(remarks),
-        missing_settings=tuple(value for value in record.values if any(value == setting for _, setting in missing)),
+        missing_settings=tuple(value for value in record.values if any(value == level.setting for level in missing)),
     )
     reports = {run.name: path.with_name(f"{Path(run.name).name}.md") for run in sweep.runs}
     return FoundSweep(sweep, path.with_suffix(".md"), reports)
@@ -190,10 +205,8 @@ def _set_of_runs(name: str, reports_dir: Path) -> FoundSweep:
     return FoundSweep(Sweep(name, levels_of(runs)), None, reports)
 
 
-def write_sweep_report(
-    path: Path, command: str | None = None, goal: Goal | None = None
-) -> tuple[FoundSweep, SweepAnalysis]:
-    """Write sweep-NN.md and its charts next to the sweep-NN.json at `path`; return the sweep and its analysis.
+def write_sweep_report(path: Path, command: str | None = None, goal: Goal | None = None) -> AnalysedSweep:
+    """Write sweep-NN.md and its charts next to the sweep-NN.json at `path`; return the sweep with its findings.
 
     `goal` replaces the sweep's own goal; `command` is then the command that writes the same report. The notes block of
     an existing report is preserved.
@@ -211,7 +224,7 @@ def write_sweep_report(
         found.sweep.record.note,
     )
     write_pictures(found.report.with_suffix(""), pictures, FILE_NAME)
-    return found, analysis
+    return AnalysedSweep(found.sweep, analysis)
 
 
 def write_sweeps(

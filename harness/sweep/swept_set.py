@@ -13,50 +13,50 @@ from harness.system.system import Manifest
 
 
 def requests_of(names: Names, home: Path, build: Path, *, is_split: bool) -> dict[str, Request]:
-    """Return the request of each level by its word of SET, such as delay_ms=20; one with an empty word without levels.
+    """Return the request of each level by its assignment, such as delay_ms=20; without levels one with an empty key.
 
-    SET is split when `is_split` and one of its words has several values, separated by commas; a setting that is a list
-    is one value. UsageError when two words have several, and when a word has several numbers or truths but SET is not
-    split.
+    SET is split when `is_split` and one of its assignments has several values, separated by commas; a setting that is
+    a list is one value. UsageError when two assignments have several, and when one has several numbers or truths but
+    SET is not split.
     """
-    swept = _swept_word(names, resolve_request(replace(names, set_values=None), home, build).manifest, is_split)
+    swept = _swept(names, resolve_request(replace(names, set_values=None), home, build).manifest, is_split)
     if not swept:
         return {"": resolve_request(names, home, build)}
     return {
-        word: resolve_request(replace(names, set_values=set_of_level(names.set_values, word)), home, build)
-        for word in _values(swept)
+        assignment: resolve_request(replace(names, set_values=set_of_level(names.set_values, assignment)), home, build)
+        for assignment in _assignments(swept)
     }
 
 
-def set_of_level(text: str | None, word: str) -> str:
-    """Return SET of one level: `word` replaces the word of the same name; without one, the text itself."""
-    if not word:
+def set_of_level(text: str | None, assignment: str) -> str:
+    """Return SET of one level: `assignment` replaces that of the same name; when it is empty, the text itself."""
+    if not assignment:
         return text or ""
-    name = word.partition("=")[0]
-    return shlex.join(word if one.partition("=")[0] == name else one for one in words_of(text or ""))
+    name = assignment.partition("=")[0]
+    return shlex.join(assignment if one.partition("=")[0] == name else one for one in words_of(text or ""))
 
 
-def _swept_word(names: Names, manifest: Manifest | None, is_split: bool) -> str:
-    """Return the word of SET with several values; an empty text without one."""
+def _swept(names: Names, manifest: Manifest | None, is_split: bool) -> str:
+    """Return the assignment of SET with several values; an empty text without one."""
     settings = manifest.settings if manifest else {}
     found = []
-    for word in words_of(names.set_values or ""):
-        name, _, value = word.partition("=")
+    for assignment in words_of(names.set_values or ""):
+        name, _, value = assignment.partition("=")
         default = settings.get(name.removeprefix(f"{manifest.name}.") if manifest else name)
         if "," not in value or isinstance(default, list):
             continue
         if is_split:
-            found.append(word)
+            found.append(assignment)
         elif default is not None and not isinstance(default, str):
-            what = f"{word}: {name} has one value at a time here"
-            raise UsageError(what, f'give one, or sweep over it: make sweep USERS=50 SET="{word}"')
+            what = f"{assignment}: {name} has one value at a time here"
+            raise UsageError(what, f'give one, or sweep over it: make sweep USERS=50 SET="{assignment}"')
     if len(found) > 1:
         raise UsageError(f"{' and '.join(found)}: a sweep has several values of one setting", "give the others one")
     return found[0] if found else ""
 
 
-def _values(swept: str) -> tuple[str, ...]:
-    """Return a word per value; UsageError for an empty or repeated value."""
+def _assignments(swept: str) -> tuple[str, ...]:
+    """Return an assignment per value; UsageError for an empty or repeated value."""
     name, _, text = swept.partition("=")
     values = [part.strip() for part in text.split(",")]
     if not all(values):

@@ -8,7 +8,7 @@ from statistics import median
 from harness.base.units import BYTES_PER_MB
 from harness.report.charts.gallery import Picture
 from harness.run.telemetry import HOST, STOLEN, process_title
-from harness.sweep.charts import Line, Marks, picture
+from harness.sweep.charts import Line, Marks, RangeAt, picture
 from harness.sweep.level_axis import LevelAxis
 from harness.sweep.levels import Level, LevelRun
 
@@ -97,5 +97,5 @@ def _line(levels: Sequence[Level], name: str, value_of: _ValueOf) -> Line:
         if values:
             points.append((over.x(level), median(values)))
         if len(values) > 1:
-            ranges.append((over.x(level), min(values), max(values)))
+            ranges.append(RangeAt(over.x(level), min(values), max(values)))
     return Line(process_title(name), tuple(points), tuple(ranges))

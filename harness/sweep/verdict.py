@@ -11,6 +11,7 @@ import math
 from collections.abc import Container, Sequence
 from dataclasses import replace
 from statistics import fmean, stdev
+from typing import NamedTuple
 
 from harness.base import units
 from harness.compare.outcome import CANNOT_TELL, INVALID, OK, REGRESSED
@@ -28,42 +29,56 @@ _JUDGED = {
 }
 
 
+class _Interval(NamedTuple):
+    """The ends of the interval of the mean change over the levels, as ratios."""
+
+    low_ratio: float
+    high_ratio: float
+
+
+class _Decision(NamedTuple):
+    """The verdict over all levels, and its reason."""
+
+    verdict: str
+    reason: str
+
+
 def with_verdict(comparison: SweepComparison, thresholds: Thresholds) -> SweepComparison:
     """Return the comparison with the verdict over all levels and its reason.
 
     A level with a DOUBTFUL run is excluded: the other levels may show a regression, but not that nothing has changed.
     """
-    verdict, reason = _decide(comparison, thresholds)
-    return replace(comparison, verdict=verdict, reason=reason)
+    decision = _decide(comparison, thresholds)
+    return replace(comparison, verdict=decision.verdict, reason=decision.reason)
 
 
-def _decide(comparison: SweepComparison, thresholds: Thresholds) -> tuple[str, str]:
+def _decide(comparison: SweepComparison, thresholds: Thresholds) -> _Decision:
     levels = comparison.verdicts
     doubtful = [level.key for level in levels if level.is_doubtful]
     invalid = [level.key for level in levels if level.verdict == INVALID]
     if invalid:
-        return INVALID, f"at {_listed(invalid)}"
+        return _Decision(INVALID, f"at {_listed(invalid)}")
     regressed = [level for level in levels if level.verdict == REGRESSED]
     repeated = [level.key for level in regressed if level.is_repeated]
     if repeated or 2 * len(regressed) > len(levels):
-        return REGRESSED, f"at {_listed(repeated or [level.key for level in regressed])}"
-    ends = {figure.figure: _interval(figure, thresholds.alpha, doubtful) for figure in comparison.figures}
-    known = {name: found for name, found in ends.items() if found and name in _JUDGED}
-    worse = [name for name, found in known.items() if _worst_end(name, found) > thresholds.of(_JUDGED[name])]
+        return _Decision(REGRESSED, f"at {_listed(repeated or [level.key for level in regressed])}")
+    intervals = {figure.figure: _interval(figure, thresholds.alpha, doubtful) for figure in comparison.figures}
+    known = {name: found for name, found in intervals.items() if found and name in _JUDGED}
+    worse = [name for name, found in known.items() if _least_regression(name, found) > thresholds.of(_JUDGED[name])]
     if worse:
-        return REGRESSED, "; ".join(_text(name, known[name]) for name in worse)
+        return _Decision(REGRESSED, "; ".join(_text(name, known[name]) for name in worse))
     if doubtful:
-        return CANNOT_TELL, f"a run at {_listed(doubtful)} is DOUBTFUL"
-    fine = [name for name, found in known.items() if _bad_end(name, found) < thresholds.of(_JUDGED[name])]
+        return _Decision(CANNOT_TELL, f"a run at {_listed(doubtful)} is DOUBTFUL")
+    fine = [name for name, found in known.items() if _largest_regression(name, found) < thresholds.of(_JUDGED[name])]
     if known and not regressed and len(fine) == len(known):
-        return OK, "; ".join(_text(name, found) for name, found in known.items())
+        return _Decision(OK, "; ".join(_text(name, found) for name, found in known.items()))
     if levels and all(level.verdict == OK for level in levels):
-        return OK, "at every level"
-    return CANNOT_TELL, _undecided(regressed, known)
+        return _Decision(OK, "at every level")
+    return _Decision(CANNOT_TELL, _undecided(regressed, known))
 
 
-def _interval(figure: FigureComparison, alpha: float, left_out: Container[LevelKey]) -> tuple[float, float] | None:
-    """Return the interval of the mean change over the levels, as ratios; None with too few levels."""
+def _interval(figure: FigureComparison, alpha: float, left_out: Container[LevelKey]) -> _Interval | None:
+    """Return the interval of the mean change over the levels; None with too few levels."""
     logs = [
         math.log(delta.new / delta.base)
         for delta in figure.deltas
@@ -72,21 +87,21 @@ def _interval(figure: FigureComparison, alpha: float, left_out: Container[LevelK
     if len(logs) < _PAIRS_LEAST:
         return None
     half = student_t_quantile(len(logs) - 1, 1 - alpha / 2) * stdev(logs) / math.sqrt(len(logs))
-    return math.expm1(fmean(logs) - half), math.expm1(fmean(logs) + half)
+    return _Interval(math.expm1(fmean(logs) - half), math.expm1(fmean(logs) + half))
 
 
-def _worst_end(name: str, ends: tuple[float, float]) -> float:
-    """Return the end of the interval closest to no regression, positive for a regression."""
-    return -ends[1] if _JUDGED[name].more_is_better else ends[0]
+def _least_regression(name: str, found: _Interval) -> float:
+    """Return the end of the interval closest to no regression, as a ratio that is positive for a regression."""
+    return -found.high_ratio if _JUDGED[name].more_is_better else found.low_ratio
 
 
-def _bad_end(name: str, ends: tuple[float, float]) -> float:
-    """Return the end of the interval with the largest regression."""
-    return -ends[0] if _JUDGED[name].more_is_better else ends[1]
+def _largest_regression(name: str, found: _Interval) -> float:
+    """Return the end of the interval with the largest regression, as a ratio that is positive for a regression."""
+    return -found.low_ratio if _JUDGED[name].more_is_better else found.high_ratio
 
 
-def _text(name: str, ends: tuple[float, float]) -> str:
-    low, high = (f"{end * 100:+.1f}" for end in ends)
+def _text(name: str, found: _Interval) -> str:
+    low, high = (f"{end * 100:+.1f}" for end in found)
     return f"{_JUDGED[name].words} {low} to {high} % over all levels"
 
 
@@ -98,7 +113,7 @@ def _listed(levels: Sequence[LevelKey]) -> str:
     return values + (" user" if values == "1" else " users")
 
 
-def _undecided(regressed: Sequence[LevelVerdict], known: dict[str, tuple[float, float]]) -> str:
+def _undecided(regressed: Sequence[LevelVerdict], known: dict[str, _Interval]) -> str:
     if regressed:
         levels = _listed([level.key for level in regressed])
         return f"worse only at {levels}: one run per level is not enough, measure again with REPEAT=5"

@@ -35,7 +35,7 @@ def test_a_level_with_a_doubtful_run_is_not_judged_and_its_warnings_are_listed(c
     compare("tiny/sweep-11", "tiny/sweep-12")
     text = capsys.readouterr().out
     assert "**CANNOT TELL: a run at 2 users is DOUBTFUL. The measured average of tiny/sweep-12 differs from" in text
-    assert "whether that is a real difference cannot be told" in text
+    assert "it is unknown whether that is a real difference" in text
     assert f"- 2 users, CANNOT TELL: tiny/run-12_2 is DOUBTFUL: {LAW}\n" in text
     assert "- tiny/run-12_2: Little's law is off" in text
     compare("tiny/sweep-11", "tiny/sweep-12", "--anyway")

@@ -81,7 +81,7 @@ def test_a_wrong_difference_is_reported_with_the_right_value():
     *_, last = parse_markdown(PUBLISHED, "page.md")
     # (978 - 851) / 851 is 14.92 %; 14.57 % more than 851 are 975.
     assert last.remarks[1:] == (
-        "20 users: 851 → 978 is +14.92 % in the average, the table says +14.57: one of the three is wrong; 14.57 fits "
+        "20 users: 851 → 978 is +14.92 % in the average, the table has +14.57: one of the three is wrong; 14.57 fits "
         "975.",
     )
 

@@ -127,7 +127,7 @@ def test_levels_that_differ_by_more_than_repeats_are_distinguished():
     # The means of the logarithms differ by ln 2. Within the levels each value is ln(1.1) / 2 from its mean, so the
     # standard error is 0.0674 with two degrees of freedom, and Student's t 4.303.
     rate, average = contrasts(levels({"delay_ms=10": (100, 110), "delay_ms=20": (200, 220)}))
-    assert rate.ends == pytest.approx((0.4966, 1.6728), abs=1e-4)
+    assert rate.interval == pytest.approx((0.4966, 1.6728), abs=1e-4)
     assert (rate.is_certain, average.is_certain) == (True, True)
     text = setting_findings(levels({"delay_ms=10": (100, 110), "delay_ms=20": (200, 220)}), None)["throughput"]
     assert text == (

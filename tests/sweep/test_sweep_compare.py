@@ -110,7 +110,7 @@ def test_no_direction_is_claimed_when_the_verdict_is_cannot_tell(verdict):
     text = sentence(found, found.figures[0])
     assert text == (
         "The measured average of GR differs from that of FF by +10.95 to +16.10 % (over 4 levels; median +11.98 %); "
-        "whether that is a real difference cannot be told."
+        "it is unknown whether that is a real difference."
     )
     assert "slower than" in sentence(replace(found, verdict=REGRESSED), found.figures[0])
 
