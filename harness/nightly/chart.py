@@ -26,7 +26,7 @@ def _chart(check: Check) -> str:
     metric = check.metric
     assert metric is not None  # a check of a whole label has no chart
     scale = 100 if metric.is_share else 1
-    values = [(float(index), value * scale) for index, (_, value) in enumerate(check.history)]
+    values = [(float(index), one.value * scale) for index, one in enumerate(check.history)]
     limits = [limit * scale for limit in _limits(check)]
     unit = metric.unit if metric.title != metric.short_title else ""
     keys = [svg.line_key(f"{check.label}, nightly", svg.MAIN, "")]
@@ -36,15 +36,15 @@ def _chart(check: Check) -> str:
         keys.append(svg.box_key("within the limit", "band"))
     rows, legend_end = svg.legend(keys, svg.HEAD_PX)
     axis = near_axis([value for _, value in values] + limits)
-    plot = Plot(name_axis([date for date, _ in check.history]), axis, legend_end + 12, svg.HEIGHT - svg.FOOT_PX)
-    indexes = {date: index for index, (date, _) in enumerate(check.history)}
+    plot = Plot(name_axis([one.date for one in check.history]), axis, legend_end + 12, svg.HEIGHT - svg.FOOT_PX)
+    indexes = {one.date: index for index, one in enumerate(check.history)}
     accepted = [indexes[date] for date in check.accepted_dates]
     first = min((indexes[date] for date in check.baseline_dates), default=0)
     ends = (first - 0.4, len(values) - 0.6)
     body = [
         rows,
         *([_band(plot, ends, limits)] if limits else []),
-        plot.axes(f"nightly runs from {check.history[0][0]} to {check.history[-1][0]}"),
+        plot.axes(f"nightly runs from {check.history[0].date} to {check.history[-1].date}"),
         *([plot.line([(end, check.baseline * scale) for end in ends], svg.CONTEXT, svg.DASHES[1])]
           if check.baseline is not None else []),
         *change_marks(plot, check.change_points, accepted, metric, len(values)),
@@ -69,14 +69,15 @@ def _limits(check: Check) -> tuple[float, ...]:
     return check.baseline * (1 + check.limit_ratio), check.baseline / (1 + check.limit_ratio)
 
 
-def _band(plot: Plot, ends: tuple[float, float], limits: Sequence[float]) -> str:
+def _band(plot: Plot, ends: Sequence[float], limits: Sequence[float]) -> str:
+    """Return the area between the limits, from the first to the last x in `ends`."""
     left, right = (plot.x_px(end) for end in ends)
     top, bottom = plot.y_px(max(limits)), plot.y_px(min(limits))
     return svg.rectangle(left, top, right - left, bottom - top, "band")
 
 
 def _dot(plot: Plot, index: float, value: float, check: Check) -> str:
-    date = check.history[int(index)][0]
+    date = check.history[int(index)].date
     is_tonight = index == len(check.history) - 1
     is_worse = check.since is not None and date >= check.since and check.state in (WARNED, REGRESSED)
     at = f'cx="{svg.number(plot.x_px(index))}" cy="{svg.number(plot.y_px(value))}"'

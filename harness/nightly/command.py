@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import os
 from contextlib import ExitStack
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from harness.base import toolchain, units
@@ -83,8 +83,8 @@ def run(options: argparse.Namespace) -> int:
         parse_location(options.s3)
     suite = load_suite(options.suite)
     checked = [_checked(run, suite, options) for run in suite.runs]
-    loads = tuple(load for load, _ in checked)
-    hidden = [secret for _, request in checked for secret in request.hidden]
+    loads = tuple(one.load for one in checked)
+    hidden = [secret for one in checked for secret in one.request.hidden]
     recipients = recipients_of(suite.notify, os.environ, options.suite.name) if suite.notify else None
     read_acceptances(options.home / ACCEPTED)  # reports an invalid line now, not after all runs
     if options.dry_run:
@@ -113,8 +113,16 @@ def run(options: argparse.Namespace) -> int:
             return nightly.run(recipients, html_page if options.html else None)
 
 
-def _checked(run: SuiteRun, suite: Suite, options: argparse.Namespace) -> tuple[Load, Request]:
-    """Return a load of the suite and its request, checked like scripts/run does; its duration must be known, too."""
+@dataclass(frozen=True)
+class _CheckedLoad:
+    """A load of a suite, and the request of its runs."""
+
+    load: Load
+    request: Request
+
+
+def _checked(run: SuiteRun, suite: Suite, options: argparse.Namespace) -> _CheckedLoad:
+    """Return a load of the suite, checked like scripts/run does; its duration must be known, too."""
     given = run.options
     where = f"{options.suite.name}: {run.title}"
     try:
@@ -136,7 +144,7 @@ def _checked(run: SuiteRun, suite: Suite, options: argparse.Namespace) -> tuple[
         check_request(request, load)
     except UsageError as error:
         raise UsageError(f"{where}: {error.what}", error.todo, error.detail) from None
-    checked = Load(
+    nightly_load = Load(
         plan=run.plan,
         profile=run.profile,
         title=suite.title_of(run),
@@ -148,7 +156,7 @@ def _checked(run: SuiteRun, suite: Suite, options: argparse.Namespace) -> tuple[
         limit_s=planned_s + request.profile.overrun_s + suite.slack_s,
         thresholds=thresholds,
     )
-    return checked, request
+    return _CheckedLoad(nightly_load, request)
 
 
 def _print_plan(suite: Suite, loads: tuple[Load, ...]) -> None:

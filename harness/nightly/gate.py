@@ -7,6 +7,7 @@ from bisect import bisect_left
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import date
+from typing import NamedTuple
 
 from harness.base import units
 from harness.compare.conditions import Conditions
@@ -37,6 +38,13 @@ class GateRules:
     metrics: tuple[Metric, ...] = field(default_factory=compared_metrics)
 
 
+class NightlyValue(NamedTuple):
+    """The value of a metric in the nightly run of a date."""
+
+    date: str
+    value: float
+
+
 @dataclass(frozen=True)
 class Check:
     """The result of tonight for one metric of one label of a plan, under the same conditions.
@@ -47,7 +55,7 @@ class Check:
     largest change for the worse that is OK (negative for throughput). Unknown values are None.
 
     `earlier_count` is the number of earlier nightly runs with that metric. `since` is the first date of a change that
-    is WARNED or REGRESSED. `history` contains dates and values, tonight last; `change_points` are indexes into it. On
+    is WARNED or REGRESSED. `history` contains the values, tonight last; `change_points` are indexes into it. On
     `accepted_dates` an accepted change began. `worse_since` is the first date of a change that is worse, but within the
     usual differences: its state is OK. `note` is for people.
     """
@@ -63,7 +71,7 @@ class Check:
     limit_ratio: float | None = None
     earlier_count: int = 0
     since: str | None = None
-    history: tuple[tuple[str, float], ...] = ()
+    history: tuple[NightlyValue, ...] = ()
     baseline_dates: tuple[str, ...] = ()
     change_points: tuple[ChangePoint, ...] = ()
     accepted_dates: tuple[str, ...] = ()
@@ -167,7 +175,7 @@ def _of_metric(
         limit_ratio=None if position.limit is None else gauge.change_ratio(position.limit),
         earlier_count=len(values) - 1,
         since=None if position.since is None else dates[position.since],
-        history=tuple(zip(dates, values, strict=True)),
+        history=tuple(map(NightlyValue, dates, values)),
         baseline_dates=tuple(dates[at] for at in position.baseline_indexes),
         change_points=changes,
         accepted_dates=tuple(dates[at] for at in sorted(accepted) if at < len(dates)),
@@ -180,40 +188,40 @@ def _of_metric(
 def _note(
     check: Check, groups: Sequence[NightlyRuns], accepted: Mapping[int, Acceptance], found: Sequence[Position]
 ) -> str:
-    """Return an explanation of a check for people; may be empty. `found` has the position of each value."""
+    """Return an explanation of a check; may be empty. `found` has the position of each value."""
     if check.state == LEARNING:
         return f"{units.plural(check.earlier_count, 'earlier nightly run')}; {VALUES_LEAST} are needed"
     if check.state == WARNED:
         changed = _what_changed(groups, check.since)
         return f"first nightly run beyond the limit; fails if the next one is no better{changed}"
     if check.state == REGRESSED:
-        count = sum(date >= (check.since or "") for date, _ in check.history)
+        count = sum(one.date >= (check.since or "") for one in check.history)
         changed = _what_changed(groups, check.since)
         return f"{units.plural(count, 'nightly run')}; if intended: {accept_command(check)}{changed}"
     tonight = len(found) - 1
     if check.worse_since:
         return f"worse since {check.worse_since}, but within the usual differences between nightly runs"
     if found[tonight].is_usual:
-        weekday = date.fromisoformat(check.history[-1][0]).strftime("%A")
+        weekday = date.fromisoformat(check.history[-1].date).strftime("%A")
         return f"beyond the limit, but usual on a {weekday}"
     begun = max((at for at in accepted if at <= tonight), default=None)
     # As long as the baseline starts at the accepted change.
     if begun is not None and begun in (tonight, *found[tonight].baseline_indexes[:1]):
-        return f"accepted since {check.history[begun][0]}: {accepted[begun].reason}"
+        return f"accepted since {check.history[begun].date}: {accepted[begun].reason}"
     before = found[tonight - 1] if tonight else None
     if before and before.state == REGRESSED and before.since is not None:
-        return f"no longer worse; it was worse since {check.history[before.since][0]}"
+        return f"no longer worse; it was worse since {check.history[before.since].date}"
     return ""
 
 
 def accept_command(check: Check) -> str:
     """Return the command that accepts a change of this check."""
-    words = ["./aggregate.py", "accept", "--since", check.since or check.history[-1][0], "--plan", check.plan]
+    command = ["./aggregate.py", "accept", "--since", check.since or check.history[-1].date, "--plan", check.plan]
     if check.conditions.load.users is not None:
-        words += ["--users", str(check.conditions.load.users)]
+        command += ["--users", str(check.conditions.load.users)]
     if check.label != TOTAL:
-        words += ["--label", check.label]
-    return f"{shlex.join(words)} --reason …"
+        command += ["--label", check.label]
+    return f"{shlex.join(command)} --reason …"
 
 
 def _what_changed(groups: Sequence[NightlyRuns], since: str | None) -> str:

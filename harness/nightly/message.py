@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from statistics import median
+from typing import NamedTuple
 
 from harness.base import units
 from harness.compare.render import cost_texts
 from harness.metrics.metric import Table, columns_of_runs
-from harness.nightly.gate import NEW_ENVIRONMENT, NO_VALUE, OK, REGRESSED, WARNED
+from harness.nightly.gate import NEW_ENVIRONMENT, NO_VALUE, OK, REGRESSED, WARNED, Check
 from harness.nightly.outcome import LoadResult, NightlyResult, Outcome
 from harness.nightly.render import check_text, headline, time_line
 from harness.notify.message import Message
@@ -17,6 +18,13 @@ from harness.notify.settings import ALWAYS, CHANGED
 # The states of a metric that a message names, worst first; those of runs come after the first.
 _STATES = (WARNED, NO_VALUE, NEW_ENVIRONMENT)
 _METRICS = columns_of_runs(Table.BRIEF)
+
+
+class _Finding(NamedTuple):
+    """What is wrong or not judged, and the load that it concerns, if it is one."""
+
+    text: str
+    load: LoadResult | None = None
 
 
 def is_due(when: str, verdict: str, before: str | None) -> bool:
@@ -34,15 +42,15 @@ def is_due(when: str, verdict: str, before: str | None) -> bool:
 def nightly_message(result: NightlyResult, link: str) -> Message:
     """Return the message about a nightly run: its headline, its worst finding, key metrics, time and commit.
 
-    Of a load with profiles, it also says what grew most inside the system, or which runs have profiles.
+    Of a load with profiles, it also reports what grew most inside the system, or which runs have profiles.
     """
     record = result.record
     findings = list(_findings(result))
-    worst = findings[0][1] if findings else ""
+    worst = findings[0] if findings else _Finding("")
     more = f" (and {units.plural(len(findings) - 1, 'more finding')})" if len(findings) > 1 else ""
-    load = (findings[0][0] if findings else None) or result.loads[0]
+    load = worst.load or result.loads[0]
     inside = filter(None, [_inside(result, load)])
-    lines = (f"{worst}{more}", _figures(result, load), *inside, time_line(result))
+    lines = (f"{worst.text}{more}", _figures(result, load), *inside, time_line(result))
     return Message(f"{record.title} {record.name}: {headline(result)}", lines, link)
 
 
@@ -57,24 +65,28 @@ def _inside(result: NightlyResult, load: LoadResult) -> str:
     return f"where the time went: see {runs} in the report" if runs else ""
 
 
-def _findings(result: NightlyResult) -> Iterator[tuple[LoadResult | None, str]]:
-    """Yield what is wrong or not judged, worst first, each with the load that it concerns, if it is one."""
+def _findings(result: NightlyResult) -> Iterator[_Finding]:
+    """Yield what is wrong or not judged, worst first."""
     for load in result.loads:
         for check in load.checks:
             if check.state == REGRESSED:
-                yield load, f"{check.state}: {load.load.title}: {check_text(check)}"
+                yield _of_check(load, check)
     for outcome in result.outcomes:
         if outcome.state != OK:
             of_it = next((load for load in result.loads if load.load == outcome.load), None)
             why = "; ".join(outcome.reasons) or "unknown reason"
-            yield of_it, f"{outcome.state}: {_run_text(outcome)}: {why}"
+            yield _Finding(f"{outcome.state}: {_run_text(outcome)}: {why}", of_it)
     for label in result.missing_labels:
-        yield None, f"NO LABEL: {label}: the suite judges it, but no run has it"
+        yield _Finding(f"NO LABEL: {label}: the suite judges it, but no run has it")
     for problem in result.record.storage_problems:
-        yield None, f"STORAGE: {problem}"
-    found = [(load, check) for load in result.loads for check in load.checks if check.state in _STATES]
-    for load, check in sorted(found, key=lambda pair: _STATES.index(pair[1].state)):
-        yield load, f"{check.state}: {load.load.title}: {check_text(check)}"
+        yield _Finding(f"STORAGE: {problem}")
+    for state in _STATES:
+        for load in result.loads:
+            yield from (_of_check(load, check) for check in load.checks if check.state == state)
+
+
+def _of_check(load: LoadResult, check: Check) -> _Finding:
+    return _Finding(f"{check.state}: {load.load.title}: {check_text(check)}", load)
 
 
 def _run_text(outcome: Outcome) -> str:

@@ -40,7 +40,7 @@ class Load:
 
 @dataclass(frozen=True)
 class LoadRun:
-    """One run of a nightly run: its load (an index), its round (from 1), and its result.
+    """One run of a nightly run: the index of its load, its round `turn` (from 1), and its result.
 
     `run` is its name; None when there is no run. `problem` is why it did not run, or a problem that its own report does
     not contain; may be empty.
@@ -120,4 +120,6 @@ def order_of(loads: tuple[Load, ...]) -> tuple[LoadRun, ...]:
     So a machine that becomes slower over time affects all loads equally.
     """
     rounds = range(1, 1 + max(load.repeats for load in loads))
-    return tuple(LoadRun(index, turn) for turn in rounds for index, load in enumerate(loads) if turn <= load.repeats)
+    return tuple(
+        LoadRun(index, number) for number in rounds for index, load in enumerate(loads) if number <= load.repeats
+    )

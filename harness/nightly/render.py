@@ -178,8 +178,9 @@ def _findings(result: NightlyResult) -> Iterator[str]:
 def _run_text(outcome: Outcome) -> str:
     """Return the load and round of a run, with a link to its report if there is one."""
     load, run = outcome.load, outcome.run
-    turn = f", round {run.turn}" if load.repeats > 1 else ""
-    return f"{_run_link(outcome)} of {cell(load.title)}{turn}" if run.run else f"{cell(load.title)}{turn}"
+    round_text = f", round {run.turn}" if load.repeats > 1 else ""
+    title = f"{cell(load.title)}{round_text}"
+    return f"{_run_link(outcome)} of {title}" if run.run else title
 
 
 def _run_link(outcome: Outcome) -> str:
@@ -286,13 +287,14 @@ def _commit(record: NightlyRecord) -> str:
 
 def _changes(result: NightlyResult) -> Iterator[str]:
     """Yield the set-up changes and the commits since the last nightly run."""
-    found: dict[tuple[str, str, str, str], list[str]] = {}
+    titles_by_change: dict[str, list[str]] = {}
     for load in result.loads:
         for one in load.differences:
-            found.setdefault((one.name, one.base, one.new, load.last_date or ""), []).append(load.load.title)
-    for (name, base, new, date), titles in found.items():
+            change = f"{one.name}: {one.base} on {load.last_date or ''}, now {one.new}"
+            titles_by_change.setdefault(change, []).append(load.load.title)
+    for change, titles in titles_by_change.items():
         where = "" if len(titles) == len(result.loads) else f" ({'; '.join(titles)})"
-        yield cell(f"{name}: {base} on {date}, now {new}{where}")
+        yield cell(f"{change}{where}")
     first = [load.load.title for load in result.loads if load.checks and load.last_date is None]
     if first:
         yield cell(f"measured for the first time: {'; '.join(first)}")
@@ -303,7 +305,7 @@ def _changes(result: NightlyResult) -> Iterator[str]:
         subjects = [*map(cell, commits.subjects), *([f"and {more} more"] if more else [])]
         head = f"{units.plural(commits.count, 'commit')} since the last nightly run, {commits.since[:12]}..{now}:"
         yield head + "".join(f"\n  - {subject}" for subject in subjects)
-    if not found and not first and not commits:
+    if not titles_by_change and not first and not commits:
         yield "no known change: same set-up and same commit as in the last nightly run"
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import time
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -52,7 +52,7 @@ _SUBJECTS_MOST = 20
 
 
 class NightlyRunner:
-    """A nightly run in progress. Interrupts are held: one ends the current run, then the report is written."""
+    """A nightly run in progress. Interrupts are deferred: one ends the current run, then the report is written."""
 
     def __init__(
         self,
@@ -65,7 +65,8 @@ class NightlyRunner:
         self._options = options
         self._storage = storage
         self._children = children
-        self._files, self._record = (_resumed if options.resume else _started)(options, loads, suite)
+        nightly = (_resumed if options.resume else _started)(options, loads, suite)
+        self._files, self._record = nightly.files, nightly.record
         self._problems = self._record.storage_problems
         self._began_s = time.monotonic() - self._record.spent_s
         self._write(self._record)
@@ -99,7 +100,7 @@ class NightlyRunner:
         return result.exit_code_if(sure=self._options.sure)
 
     def _notified(self, result: NightlyResult, recipients: Recipients) -> NightlyResult:
-        """Send the message about the result if it is due; return the result, which says what was not delivered."""
+        """Send the message about the result if it is due; return the result, which lists what was not delivered."""
         from harness.nightly.message import is_due, nightly_message
         from harness.nightly.report_files import verdict_before, write_nightly_report
         from harness.notify.delivery import deliver
@@ -186,7 +187,15 @@ class NightlyRunner:
         self._files.write(self._record)
 
 
-def _started(options: argparse.Namespace, loads: tuple[Load, ...], suite: Suite) -> tuple[NightlyFiles, NightlyRecord]:
+@dataclass(frozen=True)
+class _NightlyRun:
+    """A nightly run on disk: its files, and its record."""
+
+    files: NightlyFiles
+    record: NightlyRecord
+
+
+def _started(options: argparse.Namespace, loads: tuple[Load, ...], suite: Suite) -> _NightlyRun:
     """Return a new nightly run of today's date."""
     now = datetime.now(UTC)
     checkout = git.facts(toolchain.ROOT)
@@ -215,7 +224,7 @@ def _started(options: argparse.Namespace, loads: tuple[Load, ...], suite: Suite)
         commits=git.commits_since(toolchain.ROOT, last, _SUBJECTS_MOST) if last else None,
     )
     log(f"{record.title} {files.name}: {units.plural(len(record.runs), 'run')}, {shown(files.report)}")
-    return files, record
+    return _NightlyRun(files, record)
 
 
 def _ids(suite: Suite) -> tuple[str, ...]:
@@ -223,7 +232,7 @@ def _ids(suite: Suite) -> tuple[str, ...]:
     return tuple(metric.id for metric in suite.metrics)
 
 
-def _resumed(options: argparse.Namespace, loads: tuple[Load, ...], suite: Suite) -> tuple[NightlyFiles, NightlyRecord]:
+def _resumed(options: argparse.Namespace, loads: tuple[Load, ...], suite: Suite) -> _NightlyRun:
     """Return the unfinished nightly run; runs of a killed harness get a report and are repeated."""
     files = find_unfinished(options.reports)
     record = files.read()
@@ -236,7 +245,7 @@ def _resumed(options: argparse.Namespace, loads: tuple[Load, ...], suite: Suite)
     runs = tuple(replace(run, state=WAITING) if run.state == UNDER_WAY else run for run in record.runs)
     measured = sum(run.state == ENDED for run in runs)
     log(f"{record.title} {files.name}: resumed after {units.plural(measured, 'run')}")
-    return files, replace(record, runs=runs)
+    return _NightlyRun(files, replace(record, runs=runs))
 
 
 def _reported(directory: RunDirectory) -> Entry | None:

@@ -158,7 +158,7 @@ def test_a_regression_remains_until_it_is_accepted_or_fixed():
     assert stays.baseline == pytest.approx(100)
     assert stays.baseline_dates[-1] == "2026-11-14"
     (change,) = stays.change_points
-    assert stays.history[change.index][0] == "2026-11-15"
+    assert stays.history[change.index].date == "2026-11-15"
     accepted = Acceptance("2026-11-15", "tiny", None, None, None, None, "checked twice")
     assert check_of(runs, [accepted]).state == OK
     assert check_of(runs, [accepted]).baseline == pytest.approx(122, abs=0.1)
