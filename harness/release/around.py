@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from typing import NamedTuple
 
 from harness.base import units
 from harness.cloudwatch.points import CloudMetric, CloudMetrics
@@ -15,6 +16,7 @@ from harness.cloudwatch.queries import MEMORY, Resource
 from harness.cloudwatch.sources import resource_title
 from harness.metrics.window import ALL, Window
 from harness.release.resources import TitledTable
+from harness.release.sides import Sides
 from harness.report.charts.cloudwatch import COLUMNS, NOT_KNOWN
 from harness.report.tables import cell, table
 from harness.sweep.levels import Sweep
@@ -43,6 +45,13 @@ class Interval:
         return Window(ALL, 0, length_s, length_s, length_s)
 
 
+class Intervals(NamedTuple):
+    """The intervals before a sweep and after it."""
+
+    before: Interval
+    after: Interval
+
+
 @dataclass(frozen=True)
 class Around:
     """The metrics of the watched resources before a sweep and after it; None where they are not known."""
@@ -57,21 +66,21 @@ class Around:
         return tuple(dict.fromkeys(found))
 
 
-def intervals_of(sweep: Sweep) -> tuple[Interval, Interval] | None:
+def intervals_of(sweep: Sweep) -> Intervals | None:
     """Return the intervals before the warm-up of a sweep, and after its last run; None without finished runs."""
     ended = [_seconds(run.ended_at) for run in sweep.records if run.ended_at]
     if not ended or sweep.record is None:
         return None
     first_s = min(_seconds(run.started_at) for run in sweep.records) - round(sweep.record.warm_up_s) - _START_S
     last_s = max(ended)
-    return Interval(first_s - LENGTH_S, first_s), Interval(last_s, last_s + LENGTH_S)
+    return Intervals(Interval(first_s - LENGTH_S, first_s), Interval(last_s, last_s + LENGTH_S))
 
 
 def _seconds(text: str) -> int:
     return round(datetime.fromisoformat(text).timestamp())
 
 
-def around_tables(base: Around, new: Around, names: tuple[str, str]) -> list[TitledTable]:
+def around_tables(base: Around, new: Around, names: Sides[str]) -> list[TitledTable]:
     """Return the tables of averages before and after the sweeps, one per metric, a row per resource."""
     sides = [(name, side) for name, side in zip(names, (base, new), strict=True) if side.resources]
     tables = []

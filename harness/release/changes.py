@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import NamedTuple
 
 from harness.base import units
 from harness.compare.outcome import CANNOT_TELL, OK, Comparison, LabelComparison, MetricComparison
 from harness.compare.render import is_better
 from harness.metrics.figures import TOTAL
 from harness.metrics.metric import AVERAGE, THROUGHPUT, Metric, metric_of
+from harness.release.sides import Sides
 from harness.report.tables import cell, table
 from harness.sweep.text import users_text
 
@@ -18,8 +20,13 @@ OF_TOTAL = (AVERAGE, P75, P95, THROUGHPUT)
 OF_LABELS = (AVERAGE, P95)
 BETTER = f"{OK}, better"
 _UNKNOWN = "~"
-# One row of a table: the texts that name it, and what was compared.
-_Row = tuple[Sequence[str], LabelComparison]
+
+
+class _Row(NamedTuple):
+    """A row of a table: its first cells, and what was compared."""
+
+    heads: Sequence[str]
+    label: LabelComparison
 
 
 def verdict_text(metric: MetricComparison) -> str:
@@ -37,13 +44,13 @@ def change_text(metric: MetricComparison) -> str:
     return f"{values}, {change} {shown.change_unit}: {verdict_text(metric)}"
 
 
-def level_table(levels: Mapping[int, Comparison], names: tuple[str, str]) -> str:
+def level_table(levels: Mapping[int, Comparison], names: Sides[str]) -> str:
     """Return the table of all requests together, a row per number of users; empty without any."""
-    rows = [((str(users),), found.total) for users, found in levels.items() if found.total]
+    rows = [_Row((str(users),), found.total) for users, found in levels.items() if found.total]
     return _table(("users",), rows, OF_TOTAL, names)
 
 
-def label_table(levels: Mapping[int, Comparison], names: tuple[str, str]) -> str:
+def label_table(levels: Mapping[int, Comparison], names: Sides[str]) -> str:
     """Return the table of labels × users: a row per label and number of users, in the order of the labels."""
     return _table(("label", "users"), [*_label_rows(levels)], OF_LABELS, names)
 
@@ -53,21 +60,21 @@ def _label_rows(levels: Mapping[int, Comparison]) -> Iterator[_Row]:
         for users, found in levels.items():
             for label in found.labels:
                 if label.label == name:
-                    yield (cell(name), str(users)), label
+                    yield _Row((cell(name), str(users)), label)
 
 
-def _table(heads: Sequence[str], rows: Sequence[_Row], metrics: Iterable[Metric], names: tuple[str, str]) -> str:
+def _table(heads: Sequence[str], rows: Sequence[_Row], metrics: Iterable[Metric], names: Sides[str]) -> str:
     """Return a table with four columns per metric: base, new, change in %, verdict; empty without rows."""
-    shown = [metric for metric in metrics if any(_is_known(label.of(metric)) for _, label in rows)]
+    shown = [metric for metric in metrics if any(_is_known(row.label.of(metric)) for row in rows)]
     if not shown:
         return ""
-    base, new = (cell(name) for name in names)
+    base, new = cell(names.base), cell(names.new)
     columns = [
         head
         for metric in shown
         for head in (f"{base} {metric.title}", f"{new} {metric.title}", "delta %", "verdict")
     ]  # fmt: skip
-    body = [[*texts, *(text for metric in shown for text in _cells(label.of(metric)))] for texts, label in rows]
+    body = [[*row.heads, *(text for metric in shown for text in _cells(row.label.of(metric)))] for row in rows]
     return table([*heads, *columns], body, text_columns=1)
 
 
@@ -93,16 +100,16 @@ def reasons(levels: Mapping[int, Comparison]) -> list[str]:
                     why = metric.reason.rstrip(".") or "the interval contains both relevant and irrelevant changes"
                     found.setdefault(why, {}).setdefault(metric.metric.words, {})[users] = None
     return [
-        f"{CANNOT_TELL}, {why}: {'; '.join(f'{words} at {users_text(users)}' for words, users in metrics.items())}."
+        f"{CANNOT_TELL}, {why}: {'; '.join(f'{name} at {users_text(users)}' for name, users in metrics.items())}."
         for why, metrics in found.items()
     ]
 
 
-def one_sided(levels: Mapping[int, Comparison], names: tuple[str, str]) -> list[str]:
+def one_sided(levels: Mapping[int, Comparison], names: Sides[str]) -> list[str]:
     """Return a sentence for each release with the labels that only its runs have."""
     sides = (
-        (names[0], [label for found in levels.values() for label in found.only_base]),
-        (names[1], [label for found in levels.values() for label in found.only_new]),
+        (names.base, [label for found in levels.values() for label in found.only_base]),
+        (names.new, [label for found in levels.values() for label in found.only_new]),
     )
     return [f"Only {name} has {', '.join(dict.fromkeys(labels))}." for name, labels in sides if labels]
 

@@ -22,6 +22,7 @@ from harness.release.files import (
 )
 from harness.release.release import Release, record_of, release_of
 from harness.release.render import TEMPLATES
+from harness.release.sides import Sides
 from harness.release.summary import headline
 from harness.sweep.sources import FoundSweep, find_sweeps
 
@@ -35,7 +36,7 @@ Writes release-sweep-01-sweep-02 beside the new sweep three times: .md, .html (o
 .confluence.xml (storage format of Confluence; attach the charts in the folder of the same name). TITLE=SWEEP gives a
 release its name on the page. Text in the notes block of the .md is preserved and is in all three.
 
-A change is called REGRESSED or OK only where `compare` says so of the runs of that level; otherwise CANNOT TELL.
+A change is called REGRESSED or OK only where `compare` decides so for the runs of that level; otherwise CANNOT TELL.
 
 exit codes: 0 success, whatever the verdict is; 2 wrong use: a missing sweep, sweeps of different plans or without a
 common level.
@@ -67,8 +68,8 @@ def run(options: argparse.Namespace) -> int:
     log = stderr_log("aggregate.py: ")
     release = replace(
         release,
-        infrastructures=(infrastructure_of(base), read_infrastructure_once(new, log)),
-        arounds=(around_of(base), read_around_once(new, log)),
+        infrastructures=Sides(infrastructure_of(base), read_infrastructure_once(new, log)),
+        arounds=Sides(around_of(base), read_around_once(new, log)),
     )
     written = write_release(release, _command(options, release), options.template)
     print(headline(release))
@@ -87,10 +88,10 @@ def _sweep(name: str, side: str, reports: Path) -> FoundSweep:
 
 def _command(options: argparse.Namespace, release: Release) -> str:
     """Return the command that writes the same page again."""
-    words = ["./aggregate.py", "release"]
+    command = ["./aggregate.py", "release"]
     for option, found in (("--base", release.base), ("--new", release.new)):
         identity = record_of(found).id
-        words += [option, identity if found.sweep.name == identity else f"{found.sweep.name}={identity}"]
-    words += ["--long", release.long.source] if release.long else []
-    words += ["--template", options.template] if options.template != "ptf" else []
-    return shlex.join([*words, *["--anyway"] * options.anyway])
+        command += [option, identity if found.sweep.name == identity else f"{found.sweep.name}={identity}"]
+    command += ["--long", release.long.source] if release.long else []
+    command += ["--template", options.template] if options.template != "ptf" else []
+    return shlex.join([*command, *["--anyway"] * options.anyway])

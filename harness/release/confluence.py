@@ -20,7 +20,7 @@ from harness.compare.outcome import CANNOT_TELL, INVALID, OK, REGRESSED
 from harness.release.changes import BETTER
 from harness.report.verdict import DOUBTFUL, INTERRUPTED, VALID
 
-# The colours of the status macro; a cell of a table that is one of these words becomes a lozenge.
+# The colours of the status macro; a cell of a table that is one of these texts becomes a lozenge.
 _COLOURS: Mapping[str, str] = {
     REGRESSED: "Red", "missed": "Red", INVALID: "Red", INTERRUPTED: "Red",
     OK: "Green", BETTER: "Green", "met": "Green", VALID: "Green",
@@ -64,7 +64,7 @@ def _reader() -> MarkdownIt:
 
 
 def _placed(tokens: Sequence[Token]) -> list[Token]:
-    """Return the blocks with Confluence's macros in place of what HTML would have."""
+    """Return the blocks with Confluence's macros instead of the elements of HTML."""
     result: list[Token] = []
     for token in tokens:
         if token.type == "blockquote_open":
@@ -86,13 +86,13 @@ def _placed(tokens: Sequence[Token]) -> list[Token]:
 
 def _inline(children: Sequence[Token]) -> list[Token]:
     result: list[Token] = []
-    is_kept: list[bool] = []  # for each open link, whether it stays a link
+    are_links: list[bool] = []  # for each open link, whether it stays a link
     for token in children:
         if token.type == "link_open":
-            is_kept.append(bool(_SCHEME.match(str(token.attrGet("href")))))
-            result += [token] * is_kept[-1]
+            are_links.append(bool(_SCHEME.match(str(token.attrGet("href")))))
+            result += [token] * are_links[-1]
         elif token.type == "link_close":
-            result += [token] * is_kept.pop()
+            result += [token] * are_links.pop()
         elif token.type == "image":
             name = posixpath.basename(unquote(str(token.attrGet("src"))))
             result.append(_html(_IMAGE.format(token.content, _IMAGE_WIDTH, name), "html_inline"))

@@ -20,6 +20,7 @@ from harness.release.infrastructure import FILE_NAME, Infrastructure
 from harness.release.infrastructure import FORMAT_VERSION as INFRASTRUCTURE_VERSION
 from harness.release.release import Release
 from harness.release.render import Links, release_page
+from harness.release.sides import Sides
 from harness.report.charts.files import write_pictures
 from harness.report.charts.gallery import Picture
 from harness.report.files import summary_of_run
@@ -99,18 +100,35 @@ def _infrastructure_path(found: FoundSweep) -> Path:
 
 def around_of(found: FoundSweep) -> Around:
     """Return the stored metrics before and after a sweep, as far as there are any."""
-    intervals = intervals_of(found.sweep)
+    return Around(**{one.when: _stored(one) for one in _around_files(found)})
+
+
+@dataclass(frozen=True)
+class _AroundFile:
+    """The file with the metrics of an interval `before` or `after` a sweep (`when`), which may not exist yet."""
+
+    when: str
+    path: Path
+    interval: Interval
+
+
+def _around_files(found: FoundSweep) -> tuple[_AroundFile, ...]:
+    """Return both files of a sweep beside its charts; none without finished runs."""
+    assert found.report is not None
+    intervals, folder = intervals_of(found.sweep), found.report.with_suffix("")
     if intervals is None:
-        return Around()
-    before, after = (_stored(path, one) for path, one in zip(_around_paths(found), intervals, strict=True))
-    return Around(before, after)
+        return ()
+    return (
+        _AroundFile("before", folder / "cloudwatch-before.csv", intervals.before),
+        _AroundFile("after", folder / "cloudwatch-after.csv", intervals.after),
+    )
 
 
-def _stored(path: Path, interval: Interval) -> CloudMetrics | None:
-    if not path.is_file():
+def _stored(file: _AroundFile) -> CloudMetrics | None:
+    if not file.path.is_file():
         return None
-    with path.open(encoding="utf-8", errors="replace", newline="") as lines:
-        return read_cloudwatch(lines, interval.from_s, interval.window)
+    with file.path.open(encoding="utf-8", errors="replace", newline="") as lines:
+        return read_cloudwatch(lines, file.interval.from_s, file.interval.window)
 
 
 def read_around_once(found: FoundSweep, log: Log) -> Around:
@@ -119,32 +137,25 @@ def read_around_once(found: FoundSweep, log: Log) -> Around:
     Nothing is stored that is not complete yet: the minutes after a sweep, and what could not be fetched.
     """
     spec = next((run.cloudwatch for run in found.sweep.records if run.cloudwatch), None)
-    intervals = intervals_of(found.sweep)
-    if spec is None or not spec.resources or intervals is None:
+    if spec is None or not spec.resources:
         return around_of(found)
     source = source_of(spec.resources[0])
-    for path, one, when in zip(_around_paths(found), intervals, ("before", "after"), strict=True):
-        if path.is_file():
+    for file in _around_files(found):
+        if file.path.is_file():
             continue
-        if time.time() < one.to_s + PUBLISHED_S:
-            log(f"{source.title}: the minutes {when} the sweep are not known yet; write the page again later")
+        if time.time() < file.interval.to_s + PUBLISHED_S:
+            log(f"{source.title}: the minutes {file.when} the sweep are not known yet; write the page again later")
             continue
-        log(f"{source.title}: fetching the minutes {when} the sweep")
+        log(f"{source.title}: fetching the minutes {file.when} the sweep")
         try:
-            fetched = source.fetch(spec, one.from_s, one.to_s, log)
+            fetched = source.fetch(spec, file.interval.from_s, file.interval.to_s, log)
         except HarnessError as error:
-            log(f"the minutes {when} the sweep are not known: {error}")
+            log(f"the minutes {file.when} the sweep are not known: {error}")
             break
         if not fetched.is_empty:
-            path.parent.mkdir(exist_ok=True)
-            write_whole(path, fetched.csv_text)
+            file.path.parent.mkdir(exist_ok=True)
+            write_whole(file.path, fetched.csv_text)
     return around_of(found)
-
-
-def _around_paths(found: FoundSweep) -> tuple[Path, Path]:
-    assert found.report is not None
-    folder = found.report.with_suffix("")
-    return folder / "cloudwatch-before.csv", folder / "cloudwatch-after.csv"
 
 
 def page_path(base: FoundSweep, new: FoundSweep) -> Path:
@@ -183,8 +194,7 @@ def _links(release: Release, folder: Path) -> Links:
         assert found.report is not None
         runs |= _existing(found.run_reports, folder)
         reports.append(found.report)
-    base, new = (_relative(path, folder) for path in reports)
-    return Links(runs, (base, new))
+    return Links(runs, Sides(*(_relative(path, folder) for path in reports)))
 
 
 def _existing(reports: Mapping[str, Path], folder: Path) -> dict[str, str]:

@@ -4,15 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, NamedTuple
 
 from harness.cloudwatch.infrastructure import ResourceFacts
 from harness.cloudwatch.queries import Resource
 from harness.cloudwatch.sources import resource_title
+from harness.release.sides import Sides
 from harness.report.tables import cell, table
 
 FORMAT_VERSION = 1
 FILE_NAME = "infrastructure.json"
+
+
+class Fact(NamedTuple):
+    """What a value of an infrastructure is about: the title of a resource, and the name of its setting."""
+
+    resource: str
+    setting: str
 
 
 @dataclass(frozen=True)
@@ -26,21 +34,21 @@ class Infrastructure:
     version: ClassVar = FORMAT_VERSION
 
     @property
-    def facts(self) -> dict[tuple[str, str], str]:
-        """The values by title of the resource and name."""
+    def facts(self) -> dict[Fact, str]:
+        """The values as text."""
         return {
-            (resource_title(Resource(one.kind, one.name)), name): value
+            Fact(resource_title(Resource(one.kind, one.name)), name): value
             for one in self.resources
             for name, value in one.facts
         }
 
 
-def infrastructure_table(base: Infrastructure | None, new: Infrastructure | None, names: tuple[str, str]) -> str:
+def infrastructure_table(base: Infrastructure | None, new: Infrastructure | None, names: Sides[str]) -> str:
     """Return the table of both infrastructures, a row per resource and setting; empty when both are unknown."""
     sides = [one.facts if one else {} for one in (base, new)]
     rows = [
-        [*map(cell, key), *(cell(side.get(key, "")) for side in sides)]
-        for key in dict.fromkeys(key for side in reversed(sides) for key in side)
+        [cell(fact.resource), cell(fact.setting), *(cell(side.get(fact, "")) for side in sides)]
+        for fact in dict.fromkeys(fact for side in reversed(sides) for fact in side)
     ]
     return table(["resource", "setting", *map(cell, names)], rows, text_columns=4) if rows else ""
 
@@ -51,9 +59,9 @@ def changed_facts(base: Infrastructure | None, new: Infrastructure | None) -> li
         return []
     before, after = base.facts, new.facts
     return [
-        f"{key[0]} {key[1]}: {before.get(key, 'none')} → {after.get(key, 'none')}"
-        for key in dict.fromkeys((*before, *after))
-        if before.get(key) != after.get(key)
+        f"{fact.resource} {fact.setting}: {before.get(fact, 'none')} → {after.get(fact, 'none')}"
+        for fact in dict.fromkeys((*before, *after))
+        if before.get(fact) != after.get(fact)
     ]
 
 

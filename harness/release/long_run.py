@@ -27,7 +27,7 @@ def long_lines(summary: RunSummary) -> list[tuple[str, str]]:
         texts = [f"{metric.words} {metric.text(value)} {metric.unit}" for metric, value in values if value is not None]
         lines.append(("in the measurement window", ", ".join(texts)))
     if summary.thirds:
-        lines.append(("course", summary.thirds.text))
+        lines.append(("change over the run", summary.thirds.text))
     if summary.observed.growths:
         growing = [growth_text(growth) for growth in summary.observed.growths if growth.verdict == GROWS]
         lines.append(("growth", "; ".join(growing) or "no resource grows beyond chance"))

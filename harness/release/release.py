@@ -12,6 +12,7 @@ from harness.compare.result import RunResult
 from harness.plan.thresholds import Thresholds
 from harness.release.around import Around
 from harness.release.infrastructure import Infrastructure
+from harness.release.sides import Sides
 from harness.report.summary import RunSummary
 from harness.sweep.analysis import SweepAnalysis, analyse
 from harness.sweep.level_verdicts import ComparedLevels, compare_levels
@@ -30,6 +31,11 @@ class ComparedUsers:
     base: Mapping[int, Sequence[RunResult]]
     new: Mapping[int, Sequence[RunResult]]
 
+    @property
+    def runs(self) -> Sides[Mapping[int, Sequence[RunResult]]]:
+        """The results of the runs of both sweeps, by users."""
+        return Sides(self.base, self.new)
+
     @classmethod
     def of(cls, found: ComparedLevels) -> ComparedUsers:
         """Return the comparison of two sweeps over users."""
@@ -42,18 +48,17 @@ class ComparedUsers:
 class Release:
     """A release (`new`) against an earlier one (`base`): two sweeps of one plan.
 
-    `names` are the short names of base and new on the page. `long` is a longer run of the new release, if one was
-    given. `infrastructures` and `arounds` (metrics before and after the sweeps) are those of base and new, as far as
-    they are known.
+    `names` are the short names on the page. `long` is a longer run of the new release, if one was given.
+    `infrastructures` and `arounds` (metrics before and after the sweeps) are included as far as they are known.
     """
 
     base: FoundSweep
     new: FoundSweep
-    names: tuple[str, str]
+    names: Sides[str]
     compared: ComparedUsers
     long: RunSummary | None = None
-    infrastructures: tuple[Infrastructure | None, Infrastructure | None] = (None, None)
-    arounds: tuple[Around, Around] = (Around(), Around())
+    infrastructures: Sides[Infrastructure | None] = Sides(None, None)
+    arounds: Sides[Around] = Sides(Around(), Around())
 
     @property
     def levels(self) -> Mapping[int, Comparison]:
@@ -61,15 +66,14 @@ class Release:
         return self.compared.levels
 
     @property
-    def sweeps(self) -> tuple[Sweep, Sweep]:
+    def sweeps(self) -> Sides[Sweep]:
         """The sweeps of base and new."""
-        return self.base.sweep, self.new.sweep
+        return Sides(self.base.sweep, self.new.sweep)
 
     @cached_property
-    def analyses(self) -> tuple[SweepAnalysis, SweepAnalysis]:
+    def analyses(self) -> Sides[SweepAnalysis]:
         """The analyses of base and new, each with its own goal."""
-        base, new = (analyse(sweep.levels, sweep.goal) for sweep in self.sweeps)
-        return base, new
+        return Sides(*(analyse(sweep.levels, sweep.goal) for sweep in self.sweeps))
 
 
 def release_of(
@@ -79,17 +83,17 @@ def release_of(
 
     With `anyway`, runs that are DOUBTFUL or differ in load are judged, too.
     """
-    plans = [record_of(found).plan for found in (base, new)]
-    if plans[0] != plans[1]:
+    earlier_plan, plan = record_of(base).plan, record_of(new).plan
+    if earlier_plan != plan:
         raise UsageError(
-            f"release: {base.sweep.name} is a sweep of {plans[0]}, {new.sweep.name} of {plans[1]}",
+            f"release: {base.sweep.name} is a sweep of {earlier_plan}, {new.sweep.name} of {plan}",
             "give two sweeps of the same plan",
         )
     if record_of(base) == record_of(new):
         raise UsageError(f"release: {new.sweep.name} is both --new and --base", "give the sweeps of two releases")
-    if long is not None and long.run is not None and long.run.plan != plans[1]:
+    if long is not None and long.run is not None and long.run.plan != plan:
         raise UsageError(
-            f"release: {long.source} is a run of {long.run.plan}, the sweeps are of {plans[1]}",
+            f"release: {long.source} is a run of {long.run.plan}, the sweeps are of {plan}",
             "give a run of the same plan with --long, or none",
         )
     compared = ComparedUsers.of(compare_levels(base, new, thresholds, anyway=anyway))
@@ -109,10 +113,12 @@ def record_of(found: FoundSweep) -> SweepRecord:
     return found.sweep.record
 
 
-def _names(base: FoundSweep, new: FoundSweep) -> tuple[str, str]:
+def _names(base: FoundSweep, new: FoundSweep) -> Sides[str]:
     """Return the names on the page: given titles, else sweep-01 without the plan."""
-    full = [found.sweep.name for found in (base, new)]
-    short = [record.name if (record := record_of(found)).id == found.sweep.name else found.sweep.name
-             for found in (base, new)]  # fmt: skip
-    names = full if short[0] == short[1] else short
-    return names[0], names[1]
+    short = Sides(_short_name(base), _short_name(new))
+    return Sides(base.sweep.name, new.sweep.name) if short.base == short.new else short
+
+
+def _short_name(found: FoundSweep) -> str:
+    record = record_of(found)
+    return record.name if record.id == found.sweep.name else found.sweep.name

@@ -20,6 +20,7 @@ from harness.release.resources import (
     service_kinds,
     statement_table,
 )
+from harness.release.sides import Sides
 from harness.release.summary import headline, overview_lines, recommendations, settings_of, summary_lines
 from harness.release.tables import error_table, goal_table, run_table
 from harness.report.growth import growth_notes, growth_table
@@ -37,23 +38,22 @@ TEMPLATES = {"ptf": "ptf.md.j2"}
 
 @dataclass(frozen=True)
 class Links:
-    """Links from the page: to reports of runs by the run's name, and to the reports of the sweeps, base and new."""
+    """Links from the page: to reports of runs by the run's name, and to the reports of the sweeps."""
 
     runs: Mapping[str, str]
-    sweeps: tuple[str, str]
+    sweeps: Sides[str]
 
 
 def release_page(release: Release, page: Page, links: Links, template: str = "ptf") -> str:
     """Return the page as Markdown. `page` has charts, the text of the notes block, and the command."""
-    base, new = release.names
-    records = [record_of(found) for found in (release.base, release.new)]
+    records = Sides(record_of(release.base), record_of(release.new))
     return filled(
         "harness.release",
         TEMPLATES[template],
         command=one_line(page.command),
-        base=cell(base),
-        new=cell(new),
-        plan=cell(records[1].plan),
+        base=cell(release.names.base),
+        new=cell(release.names.new),
+        plan=cell(records.new.plan),
         headline=cell(headline(release)),
         plan_notes=[cell(note) for note in _plan_notes(release)],
         overview=[(cell(name), cell(value)) for name, value in overview_lines(release)],
@@ -74,7 +74,7 @@ def release_page(release: Release, page: Page, links: Links, template: str = "pt
 
 def _times(release: Release) -> dict[str, Any]:
     """Return the values of the sections on response times, goals, errors and set-up."""
-    sides, names = (release.compared.base, release.compared.new), release.names
+    sides, names = release.compared.runs, release.names
     settings = [[cell(one.name), cell(one.base), cell(one.new)] for one in settings_of(release)]
     return {
         "level_table": level_table(release.levels, names),
@@ -92,7 +92,7 @@ def _times(release: Release) -> dict[str, Any]:
 
 def _resources(release: Release) -> dict[str, Any]:
     """Return the values of the sections on CPU, memory, databases, and memory over time."""
-    sides, names, long = (release.compared.base, release.compared.new), release.names, release.long
+    sides, names, long = release.compared.runs, release.names, release.long
     growth = [(cell(name), growth_section(sweep)) for name, sweep in zip(names, release.sweeps, strict=True)]
     return {
         "process_table": process_table(*sides, names),
@@ -110,7 +110,7 @@ def _resources(release: Release) -> dict[str, Any]:
 
 
 def _plan_notes(release: Release) -> list[str]:
-    """Return what the plan says about its results, such as that a stand-in replaces a system."""
+    """Return the plan's notes on its results, such as that a stand-in replaces a system."""
     return list(dict.fromkeys(note for sweep in release.sweeps for run in sweep.records for note in run.plan_notes))
 
 

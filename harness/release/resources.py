@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import median
+from typing import NamedTuple
 
 from harness.base import units
 from harness.cloudwatch.points import CloudMetric
 from harness.cloudwatch.queries import MEMORY, RDS, Resource
 from harness.cloudwatch.sources import metric_names, resource_title, source_of
 from harness.compare.result import RunResult
+from harness.release.sides import Sides
 from harness.report.charts.cloudwatch import COLUMNS, metric_cells
 from harness.report.tables import cell, table
 from harness.run.telemetry import HOST, NOT_SYSTEM, Usage, process_title
@@ -27,7 +29,23 @@ class TitledTable:
     table: str
 
 
-def process_table(base: _Runs, new: _Runs, names: tuple[str, str]) -> str:
+@dataclass(frozen=True)
+class Overcommitted:
+    """A service whose memory was above its reservation: its title, the largest ratio, and the levels (users)."""
+
+    title: str
+    largest_ratio: float
+    users: tuple[int, ...]
+
+
+class _PerRequest(NamedTuple):
+    """What the requests of a run cost a database, on average."""
+
+    statement_count: float
+    time_ms: float
+
+
+def process_table(base: _Runs, new: _Runs, names: Sides[str]) -> str:
     """Return the table of CPU and memory of processes that the harness started, and of the machine, at each level.
 
     Values are medians of the runs' means. Empty when they are unknown, as of a system elsewhere.
@@ -69,7 +87,7 @@ def _pair(values: Sequence[float | None], show: Callable[[float | None], str]) -
     return [show(base), show(new), change]
 
 
-def cloud_tables(base: _Runs, new: _Runs, names: tuple[str, str], kinds: Collection[str]) -> list[TitledTable]:
+def cloud_tables(base: _Runs, new: _Runs, names: Sides[str], kinds: Collection[str]) -> list[TitledTable]:
     """Return the tables of metrics of resources of these kinds, one per metric, a row per resource and level.
 
     An average is the median of the runs' averages, a range covers all runs of the level.
@@ -100,8 +118,8 @@ def service_kinds(base: _Runs, new: _Runs) -> frozenset[str]:
     return frozenset(resource.kind for resource in _resources(base, new)) - DATABASES
 
 
-def overcommitted(side: _Runs) -> list[tuple[str, float, list[int]]]:
-    """Return the services whose memory was above their reservation: title, largest ratio, users."""
+def overcommitted(side: _Runs) -> list[Overcommitted]:
+    """Return the services whose memory was above their reservation."""
     found: dict[str, dict[int, float]] = {}
     for users, runs in sorted(side.items()):
         for run in runs:
@@ -109,7 +127,7 @@ def overcommitted(side: _Runs) -> list[tuple[str, float, list[int]]]:
                 if metric.metric == MEMORY and metric.maximum is not None and metric.maximum > 1:
                     levels = found.setdefault(resource_title(metric.of), {})
                     levels[users] = max(levels.get(users, 0.0), metric.maximum)
-    return [(title, max(levels.values()), list(levels)) for title, levels in found.items()]
+    return [Overcommitted(title, max(levels.values()), tuple(levels)) for title, levels in found.items()]
 
 
 def _resources(base: _Runs, new: _Runs) -> list[Resource]:
@@ -121,7 +139,7 @@ def _metrics(runs: Sequence[RunResult], resource: Resource, name: str) -> list[C
     return [metric for run in runs if run.cloudwatch and (metric := run.cloudwatch.metric(resource, name))]
 
 
-def statement_table(base: _Runs, new: _Runs, names: tuple[str, str]) -> str:
+def statement_table(base: _Runs, new: _Runs, names: Sides[str]) -> str:
     """Return the table of statements and their time per request, of databases that list them; else empty."""
     rows = []
     processes = dict.fromkeys(use.process for side in (new, base) for runs in side.values() for run in runs
@@ -130,8 +148,9 @@ def statement_table(base: _Runs, new: _Runs, names: tuple[str, str]) -> str:
         for users in sorted(base.keys() | new.keys()):
             sides = [[*_per_request(side.get(users, ()), process)] for side in (base, new)]
             if any(sides):
-                counts, times = ([_median(pair[at] for pair in side) for side in sides] for at in (0, 1))
-                row = [cell(process), str(users), *_pair(counts, units.rate_text), *_pair(times, _time_text)]
+                counts = [_median(one.statement_count for one in side) for side in sides]
+                times_ms = [_median(one.time_ms for one in side) for side in sides]
+                row = [cell(process), str(users), *_pair(counts, units.rate_text), *_pair(times_ms, _time_text)]
                 rows.append(row)
     base_name, new_name = (cell(name) for name in names)
     heads = ["database", "users"]
@@ -140,14 +159,14 @@ def statement_table(base: _Runs, new: _Runs, names: tuple[str, str]) -> str:
     return table(heads, rows) if rows else ""
 
 
-def _per_request(runs: Sequence[RunResult], process: str) -> Iterator[tuple[float, float]]:
-    """Yield the number of statements and time (ms) per request, of their interval or else of the whole run."""
+def _per_request(runs: Sequence[RunResult], process: str) -> Iterator[_PerRequest]:
+    """Yield what the requests of each run cost a database, in its interval or else over the whole run."""
     for run in runs:
         whole = run.whole or run.total
         for use in run.databases:
             requests = use.request_count(whole.sample_count or 0) if whole else 0
             if use.process == process and requests:
-                yield use.count / requests, use.total_ms / requests
+                yield _PerRequest(use.count / requests, use.total_ms / requests)
 
 
 def _time_text(value_ms: float | None) -> str:

@@ -1,6 +1,6 @@
 """Sums up a release in sentences: the headline, the summary, and the recommendations that follow from the findings.
 
-A change is called slower or faster only when the comparison says so; otherwise the sentence says CANNOT TELL.
+A change is called slower or faster only when the comparison decides so; otherwise the sentence has CANNOT TELL.
 """
 
 from __future__ import annotations
@@ -56,13 +56,13 @@ def summary_lines(release: Release) -> list[str]:
     lines = [_range(release, figure) for figure in whole.figures if figure.figure in keys]
     lines += [_level_line(users, found) for users, found in release.levels.items()]
     slower, faster = (labels_with(release.levels, verdict) for verdict in (REGRESSED, BETTER))
-    lines += [f"{new_word} in {names[1]}: {_labels_text(labels)}." for new_word, labels in
+    lines += [f"{change} in {names.new}: {_labels_text(labels)}." for change, labels in
               (("Slower", slower), ("Faster", faster)) if labels]  # fmt: skip
     for name, sweep, analysis in zip(names, release.sweeps, release.analyses, strict=True):
         lines.append(f"{name}: {answer_text(sweep, analysis)}")
-    for name, side in zip(names, (release.compared.base, release.compared.new), strict=True):
+    for name, side in zip(names, release.compared.runs, strict=True):
         lines.append(f"{name}: {_failures(side)}.")
-    for users, name in ((whole.only_base, names[0]), (whole.only_new, names[1])):
+    for users, name in ((whole.only_base, names.base), (whole.only_new, names.new)):
         if users:
             lines.append(f"Only {name} has {users_text(users)}: not compared.")
     return lines
@@ -111,7 +111,7 @@ def recommendations(release: Release) -> list[str]:
         *_of_goals(release),
         *_of_errors(release),
         *_of_memory(release),
-        *_of_doubt(release),
+        *_of_undecided(release),
         *_of_setup(release),
     ]
 
@@ -136,27 +136,28 @@ def _of_goals(release: Release) -> Iterator[str]:
     for goal, users in young.items():
         fresh = [level for level in users if level in release.compared.base and level not in old.get(goal, [])]
         if fresh:
-            yield f"{goal} is met by {release.names[0]} and missed by {release.names[1]} at {users_text(fresh)}."
+            yield f"{goal} is met by {release.names.base} and missed by {release.names.new} at {users_text(fresh)}."
 
 
 def _of_errors(release: Release) -> Iterator[str]:
     found = new_errors(release.compared.base, release.compared.new)
     for text, users in found[:_NAMED]:
-        yield f"Explain failures that only {release.names[1]} has: {text} (at {users})."
+        yield f"Explain failures that only {release.names.new} has: {text} (at {users})."
     if len(found) > _NAMED:
-        yield f"And {units.plural(len(found) - _NAMED, 'more kind')} of failures that only {release.names[1]} has."
+        yield f"And {units.plural(len(found) - _NAMED, 'more kind')} of failures that only {release.names.new} has."
 
 
 def _of_memory(release: Release) -> Iterator[str]:
-    for title, ratio, users in overcommitted(release.compared.new):
+    for one in overcommitted(release.compared.new):
+        share = units.percent_text(one.largest_ratio, 0)
         yield (
-            f"{title} used up to {units.percent_text(ratio, 0)} % of its reserved memory at {users_text(users)}: "
+            f"{one.title} used up to {share} % of its reserved memory at {users_text(one.users)}: "
             "reserve more, or find what uses it."
         )
-    if more := grown(release.arounds[1]):
+    if more := grown(release.arounds.new):
         yield (
-            f"Memory did not return to where it was before the sweep: {', '.join(more)}. A JVM keeps some of it; a "
-            "longer run shows whether it is a leak."
+            f"Memory did not return to its size before the sweep: {', '.join(more)}. A JVM does not release all of it; "
+            "a longer run shows whether it is a leak."
         )
     for growth in growth_per_run(memory_of_runs(release.new.sweep)):
         if growth.is_suspect:
@@ -167,11 +168,11 @@ def _of_memory(release: Release) -> Iterator[str]:
             )
     for found in release.long.observed.growths if release.long else ():
         if found.verdict == GROWS:
-            yield f"In the long run the {growth_text(found)}. Find what keeps growing."
+            yield f"In the long run the {growth_text(found)}. Find what grows."
 
 
-def _of_doubt(release: Release) -> Iterator[str]:
-    """Yield what makes the levels with CANNOT TELL judgeable: other runs than the DOUBTFUL ones, or more runs."""
+def _of_undecided(release: Release) -> Iterator[str]:
+    """Yield what decides the levels with CANNOT TELL: other runs instead of the DOUBTFUL ones, or more runs."""
     unsure = {users: found for users, found in release.levels.items() if found.verdict == CANNOT_TELL}
     doubtful: dict[str, list[int]] = {}
     for users in unsure:
@@ -185,7 +186,8 @@ def _of_doubt(release: Release) -> Iterator[str]:
     if noisy:
         more = max(unsure[users].further_runs or 0 for users in noisy)
         how = f"{units.plural(more, 'more run')} a side would be needed" if more else "repeat both sweeps with REPEAT=5"
-        yield f"At {users_text(noisy)} the change cannot be told from noise: {how}, alternating between the releases."
+        at = users_text(noisy)
+        yield f"At {at} the change cannot be distinguished from noise: {how}, alternating between the releases."
 
 
 def _of_setup(release: Release) -> Iterator[str]:
@@ -201,9 +203,8 @@ def _of_setup(release: Release) -> Iterator[str]:
 
 def settings_of(release: Release) -> tuple[Difference, ...]:
     """Return the settings that differ between the runs of the common levels; users and load are equal there."""
-    sides = [[run for users in release.levels for run in side[users]]
-             for side in (release.compared.base, release.compared.new)]  # fmt: skip
-    return setup_differences(*sides)
+    base, new = ([run for users in release.levels for run in side[users]] for side in release.compared.runs)
+    return setup_differences(base, new)
 
 
 def overview_lines(release: Release) -> list[tuple[str, str]]:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from typing import NamedTuple
 from urllib.parse import quote
 
 from harness.base import units
 from harness.compare.result import RunResult
 from harness.metrics.metric import AVERAGE, ERRORS, THROUGHPUT, metric_of
+from harness.release.sides import Sides
 from harness.report.goals import GoalResult
 from harness.report.tables import cell, table
 from harness.sweep.levels import LevelRun, Sweep
@@ -15,6 +17,14 @@ from harness.sweep.text import users_text
 
 _ERRORS_MOST = 20
 _COLUMNS = (THROUGHPUT, AVERAGE, metric_of("p95"), ERRORS)
+
+
+class _FailureKind(NamedTuple):
+    """What distinguishes failed samples; in tables they are sorted by it."""
+
+    label: str
+    code: str
+    cause: str
 
 
 def run_table(sweeps: Sequence[tuple[str, Sweep]], links: Mapping[str, str]) -> str:
@@ -60,7 +70,7 @@ def _length(run: LevelRun) -> str:
 
 
 def goal_table(
-    base: Mapping[int, Sequence[RunResult]], new: Mapping[int, Sequence[RunResult]], names: tuple[str, str]
+    base: Mapping[int, Sequence[RunResult]], new: Mapping[int, Sequence[RunResult]], names: Sides[str]
 ) -> str:
     """Return the table of the goals (SLA) at each level: what both releases measured, and whether they met it.
 
@@ -107,7 +117,7 @@ def missed_goals(side: Mapping[int, Sequence[RunResult]]) -> dict[str, list[int]
 
 
 def error_table(
-    base: Mapping[int, Sequence[RunResult]], new: Mapping[int, Sequence[RunResult]], names: tuple[str, str]
+    base: Mapping[int, Sequence[RunResult]], new: Mapping[int, Sequence[RunResult]], names: Sides[str]
 ) -> str:
     """Return the table of the failed samples by label and cause, the most frequent first; empty without any."""
     counts = [_errors_of(side) for side in (base, new)]
@@ -130,20 +140,20 @@ def new_errors(
     """Return the failures that only the new release has: text and users of each label, code and cause."""
     old, young = _errors_of(base), _errors_of(new)
     return [
-        (f"{label}: {code} {cause}".strip(), users_text(sorted(young[label, code, cause])))
-        for label, code, cause in sorted(young.keys() - old.keys(), key=lambda kind: (-_sum(young, kind), kind))
+        (f"{kind.label}: {kind.code} {kind.cause}".strip(), users_text(sorted(young[kind])))
+        for kind in sorted(young.keys() - old.keys(), key=lambda kind: (-_sum(young, kind), kind))
     ]
 
 
-def _errors_of(side: Mapping[int, Sequence[RunResult]]) -> dict[tuple[str, str, str], dict[int, int]]:
-    """Return the number of failures by label, code and cause, and by users."""
-    found: dict[tuple[str, str, str], dict[int, int]] = {}
+def _errors_of(side: Mapping[int, Sequence[RunResult]]) -> dict[_FailureKind, dict[int, int]]:
+    """Return the number of failures by kind and users."""
+    found: dict[_FailureKind, dict[int, int]] = {}
     for users, runs in side.items():
         for error in (error for run in runs for error in run.errors):
-            counts = found.setdefault((error.label, error.code, error.cause), {})
+            counts = found.setdefault(_FailureKind(error.label, error.code, error.cause), {})
             counts[users] = counts.get(users, 0) + error.count
     return found
 
 
-def _sum(counts: Mapping[tuple[str, str, str], Mapping[int, int]], kind: tuple[str, str, str]) -> int:
+def _sum(counts: Mapping[_FailureKind, Mapping[int, int]], kind: _FailureKind) -> int:
     return sum(counts.get(kind, {}).values())

@@ -230,9 +230,9 @@ def test_what_grows_in_the_long_run_is_named_and_leads_to_a_recommendation(shop,
         text[verdict] = (folder / "release-sweep-01-sweep-02.md").read_text()
     growth = "heap after GC of shop grows 10 MB/h (8-12): limit in 30 h (25-40)"
     assert f"- growth: {growth}\n" in text["grows"]
-    assert f"In the long run the {growth}. Find what keeps growing." in text["grows"]
+    assert f"In the long run the {growth}. Find what grows." in text["grows"]
     assert "- growth: no resource grows beyond chance" in text["steady"]
-    assert "Find what keeps growing" not in text["steady"]
+    assert "Find what grows" not in text["steady"]
 
 
 @pytest.mark.real
@@ -245,7 +245,7 @@ def test_slopes_and_forecast_of_the_long_run_are_on_the_page_and_a_recommendatio
     release(reports, "tiny/sweep-01", "tiny/sweep-02", "--long", "tiny/run-07_1")
     text = (reports / "tiny" / "release-sweep-01-sweep-02.md").read_text()
     grows = "heap after GC of shop grows 4.1 MB/h (3.2-5): limit in 11 days (9-14)"
-    assert f"In the long run the {grows}. Find what keeps growing." in section(text, "Recommendations")
+    assert f"In the long run the {grows}. Find what grows." in section(text, "Recommendations")
     long = section(text, "Long run")
     assert "- run: tiny/run-07_1" in long
     assert "| shop | heap after GC, MB | 100 | 110 | 4.1 | 3.2 to 5 | **grows** | 1200 | 11 days (9-14) |" in long

@@ -9,7 +9,8 @@ from harness.metrics.figures import ErrorKind
 from harness.metrics.window import ALL, Window
 from harness.plan.thresholds import Thresholds
 from harness.release.changes import label_table, level_table, one_sided, reasons
-from harness.release.resources import cloud_tables, overcommitted, process_table, statement_table
+from harness.release.resources import Overcommitted, cloud_tables, overcommitted, process_table, statement_table
+from harness.release.sides import Sides
 from harness.release.tables import error_table, goal_table, missed_goals, new_errors
 from harness.report.goals import GoalResult
 from harness.report.verdict import VALID, Verdict
@@ -17,7 +18,7 @@ from harness.run.telemetry import Usage
 from harness.system.statements import DatabaseUse
 from tests.support.results import label_result, run_result
 
-NAMES = ("FF", "GR")
+NAMES = Sides("FF", "GR")
 # FOLIO's check-in: average and p75 (ms) of Fameflower and Goldenrod, and the published differences in %.
 PUBLISHED = {
     1: ((414, 459, "+10.87"), (461, 549, "+19.09")),
@@ -118,7 +119,7 @@ def test_services_and_databases_have_average_and_range_of_both_releases_per_leve
     (database,) = cloud_tables(base, new, NAMES, {RDS})[:1]
     assert rows_of(database.table)[1:] == [["RDS folio-db", "5", "20.0", "16.0-25.0", "30.0", "24.0-37.5"]]
     assert overcommitted(base) == []
-    assert overcommitted(new) == [("ECS perf/okapi", 1.25, [5])]
+    assert overcommitted(new) == [Overcommitted("ECS perf/okapi", 1.25, (5,))]
 
 
 def test_statements_and_their_time_are_per_request():

@@ -1,0 +1,14 @@
+"""Pairs a value of the earlier release with that of the release of the page."""
+
+from __future__ import annotations
+
+from typing import Generic, NamedTuple, TypeVar
+
+_Value_co = TypeVar("_Value_co", covariant=True)
+
+
+class Sides(NamedTuple, Generic[_Value_co]):
+    """A value of the earlier release (`base`) and of the release of the page (`new`)."""
+
+    base: _Value_co
+    new: _Value_co
