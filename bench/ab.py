@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy
 
@@ -84,15 +85,22 @@ def simulated(scene: Scene, repetitions: int, seed: int) -> Found:
     _log(f"{_metrics_text(scene)}, CV {_percent(scene.cv)} %, change {_percent(scene.change)} %, {_order_text(scene)}")
     random = numpy.random.default_rng(seed)
     ends = [_one_test(scene, random) for _ in range(repetitions)]
-    verdicts = [verdict for verdict, _ in ends]
+    verdicts = [end.verdict for end in ends]
     return Found(
         {verdict: verdicts.count(verdict) / repetitions for verdict in _VERDICTS},
-        sum(pairs for _, pairs in ends) / repetitions,
+        sum(end.pair_count for end in ends) / repetitions,
     )
 
 
-def _one_test(scene: Scene, random: numpy.random.Generator) -> tuple[str, int]:
-    """Return the verdict of one test, and after how many pairs."""
+class _End(NamedTuple):
+    """How a test ends: its verdict, and the number of pairs that it took."""
+
+    verdict: str
+    pair_count: int
+
+
+def _one_test(scene: Scene, random: numpy.random.Generator) -> _End:
+    """Return the end of one simulated test."""
     pairs = _pairs(scene, random)
     thresholds = _ONE if scene.alike is None else Thresholds()
     verdict = CANNOT_TELL
@@ -103,7 +111,7 @@ def _one_test(scene: Scene, random: numpy.random.Generator) -> tuple[str, int]:
         verdict = verdict_of(judge(series, thresholds))
         if verdict != CANNOT_TELL:
             break
-    return verdict, look
+    return _End(verdict, look)
 
 
 def _pairs(scene: Scene, random: numpy.random.Generator) -> list[tuple[LabelResult, LabelResult]]:
@@ -111,8 +119,8 @@ def _pairs(scene: Scene, random: numpy.random.Generator) -> list[tuple[LabelResu
     order = list(_order(scene))
     machine = numpy.cumsum(random.normal(0.0, scene.drift, len(order)))
     sides: dict[str, list[LabelResult]] = {A: [], B: []}
-    for place, side in enumerate(order):
-        level = machine[place] + (numpy.log1p(scene.change) if side == B else 0.0)
+    for index, side in enumerate(order):
+        level = machine[index] + (numpy.log1p(scene.change) if side == B else 0.0)
         sides[side].append(_run(scene, random, float(level)))
     return list(zip(sides[A], sides[B], strict=True))
 

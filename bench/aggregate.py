@@ -9,6 +9,7 @@ import tempfile
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import NamedTuple
 
 import psutil
 
@@ -92,13 +93,20 @@ def tools_of(chosen: Sequence[Contender]) -> Tools:
 
 
 def side_by_side(contenders: Sequence[Contender], tools: Tools, file: BenchFile, repeat: int) -> list[Result]:
-    """Return the results of the readers of one file, in order; see `in_turn`."""
+    """Return the results of the readers of one file, in order; see `interleaved`."""
     fit = [one for one in contenders if one.most_rows is None or file.row_count <= one.most_rows]
-    return in_turn([(one, file) for one in fit], tools, repeat)
+    return interleaved([Case(one, file) for one in fit], tools, repeat)
 
 
-def in_turn(cases: Sequence[tuple[Contender, BenchFile]], tools: Tools, repeat: int) -> list[Result]:
-    """Return the results of readers of files, in order.
+class Case(NamedTuple):
+    """A reader, and the file that it reads."""
+
+    contender: Contender
+    file: BenchFile
+
+
+def interleaved(cases: Sequence[Case], tools: Tools, repeat: int) -> list[Result]:
+    """Return the results of the cases, in order.
 
     Each case starts with a pass for warm-up and memory that is not timed. The timed passes alternate between all cases,
     so that noise affects all alike, and each round starts with another one. All results are checked.
@@ -111,7 +119,7 @@ def in_turn(cases: Sequence[tuple[Contender, BenchFile]], tools: Tools, repeat: 
             first = round_number % len(cases)
             for number in (*numbers[first:], *numbers[:first]):
                 if not results[number].problem:
-                    file, is_first = cases[number][1], round_number == 0
+                    file, is_first = cases[number].file, round_number == 0
                     results[number] = _pass(results[number], tools, file, Path(folder), guardian, is_first=is_first)
     return results
 

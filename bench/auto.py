@@ -104,17 +104,17 @@ def simulate(scene: Scene, seed: int, most_s: int = _MOST_S) -> Ended:
     watch = AutoEnd(ClosedLoad(users=_USERS, ramp_s=_USERS, duration_s=most_s, loops=None, is_auto=True))
     for second in range(most_s):
         drift = _MEMORY * drift + noise.gauss(0, scene.spread)
-        samples = [_sample(scene, second, turn, drift, noise) for turn in range(scene.rate)]
+        samples = [_sample(scene, second, number, drift, noise) for number in range(scene.rate)]
         watch.add(float(second), samples, len(samples))
         if watch.is_enough(float(second)):
             return Ended(second, True, watch.record.average_ms, watch.record.within_ms)
     return Ended(most_s, False, watch.record.average_ms, watch.record.within_ms)
 
 
-def _sample(scene: Scene, second: int, turn: int, drift: float, noise: Random) -> Sample:
+def _sample(scene: Scene, second: int, number: int, drift: float, noise: Random) -> Sample:
     exact_ms = scene.mean_ms(second) * (1 + drift) * noise.lognormvariate(0, scene.sigma)
     elapsed_ms = max(1, math.floor(exact_ms + noise.random()))  # the clock's steps are anywhere
-    end_ms = _START_MS + _MS_PER_S * second + _MS_PER_S * turn // scene.rate
+    end_ms = _START_MS + _MS_PER_S * second + _MS_PER_S * number // scene.rate
     return Sample(
         start_ms=end_ms - elapsed_ms,
         elapsed_ms=elapsed_ms,

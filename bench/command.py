@@ -56,7 +56,7 @@ _PARTS = {
     "window": ("window", "false alarms and power of the steady-state check, on simulated runs"),
     "auto": ("auto", "how long DURATION=auto takes and how far its means are off, on simulated loads"),
     "throttle": ("throttle", "falls of the throughput to a constant fraction, in simulated or recorded runs"),
-    "held-back": ("held_back", "a real system that is held back half-way through a run, and what the report says"),
+    "held-back": ("held_back", "a real system that is held back half-way through a run, and what the report finds"),
     "generator": ("generator", "JMeter with other garbage collectors, heaps, columns and settings, in turn"),
     "one-user": ("one_user", "what JMeter adds to the mean response time of one user, next to wrk (2 min)"),
     "generators": ("remote", "two load generators next to one on this machine: lost samples, rates"),

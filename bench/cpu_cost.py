@@ -27,13 +27,13 @@ class CpuCost:
 
     def text(self) -> str:
         """Return one line."""
-        change, low, high = (f"{ratio:+.1%}".replace("%", " %") for ratio in self._ratios)
         per = f"{self.base_us:.2f} µs without, {self.new_us:.2f} µs with"
-        return f"CPU of JMeter per sample: {per}: {change} (95 % interval {low} to {high}, {self.pair_count} pairs)"
+        interval = f"95 % interval {_percent(self.low_ratio)} to {_percent(self.high_ratio)}, {self.pair_count} pairs"
+        return f"CPU of JMeter per sample: {per}: {_percent(self.change_ratio)} ({interval})"
 
-    @property
-    def _ratios(self) -> tuple[float, float, float]:
-        return self.change_ratio, self.low_ratio, self.high_ratio
+
+def _percent(ratio: float) -> str:
+    return f"{100 * ratio:+.1f} %"
 
 
 def cpu_us(result: RunResult) -> float:

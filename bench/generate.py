@@ -80,6 +80,13 @@ _ROWS_PER_BLOCK = 100_000
 _Numbers = NDArray[np.int64]
 
 
+class _Ends(NamedTuple):
+    """When samples end (ms since 1970), and the number of users then."""
+
+    end_ms: _Numbers
+    users: _Numbers
+
+
 class GeneratedJtl:
     """A generated JTL file of `row_count` rows: `blocks` yields its bytes, then `truth` returns its true contents."""
 
@@ -128,7 +135,7 @@ class GeneratedJtl:
         random = np.random.default_rng([self._seed, first])
         label = np.searchsorted(np.cumsum([label.share for label in _LABELS])[:-1], random.random(count), "right")
         outcome = np.where(random.random(count) < _ERROR_RATIO, random.integers(1, len(_OUTCOMES), count), 0)
-        end_ms, users = self._time(np.arange(first, end) + random.random(count))
+        end_ms, users = self._ends(np.arange(first, end) + random.random(count))
         median_ms = np.array([label.median_ms for label in _LABELS])[label]
         sigma = np.array([label.sigma for label in _LABELS])[label]
         elapsed_ms = _whole(median_ms * np.exp(sigma * random.standard_normal(count))).clip(1, _TIMEOUT_MS - 1)
@@ -162,8 +169,8 @@ class GeneratedJtl:
             )
         ).encode()
 
-    def _time(self, row: NDArray[np.float64]) -> tuple[_Numbers, _Numbers]:
-        """Return the ends of these rows (ms), and the users at these times.
+    def _ends(self, row: NDArray[np.float64]) -> _Ends:
+        """Return the ends of the samples in these rows.
 
         Users and rate grow linearly during the ramp of R seconds: after t seconds, rate * t² / 2R rows are written,
         at its end rate * R / 2.
@@ -175,7 +182,7 @@ class GeneratedJtl:
             ramp_s / 2 + row / _RATE_PER_S,
         )
         users = np.ceil(USERS * np.minimum(1, at_s / ramp_s)).astype(np.int64).clip(1)
-        return _STARTED_MS + 1 + (at_s * 1000).astype(np.int64), users
+        return _Ends(_STARTED_MS + 1 + (at_s * 1000).astype(np.int64), users)
 
     def _count(
         self,

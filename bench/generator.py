@@ -99,13 +99,13 @@ def bench(options: argparse.Namespace) -> int:
     names = [name for name in VARIANTS if name in _ALWAYS or any(text in name for text in options.only.split(","))]
     speeds: dict[str, list[Speed]] = {name: [] for name in names}
     with tempfile.TemporaryDirectory(prefix="bench-") as folder, StartedSystem(PLAN, Path(folder)) as target:
-        for turn in range(options.repeat):
-            for name in [*names[turn % len(names) :], *names[: turn % len(names)]]:
+        for round_number in range(1, options.repeat + 1):
+            first = (round_number - 1) % len(names)
+            for name in [*names[first:], *names[:first]]:
                 speed = jmeter_speed(VARIANTS[name], options, target, Path(folder) / "run")
                 speeds[name].append(speed)
-                _log(
-                    f"round {turn + 1}, {name}: {speed.cpu_us:.1f} µs of CPU per request, {speed.rate_per_s:.0f} req/s"
-                )
+                cpu = f"{speed.cpu_us:.1f} µs of CPU per request"
+                _log(f"round {round_number}, {name}: {cpu}, {speed.rate_per_s:.0f} req/s")
     print(speeds_table(speeds))
     return EXIT_OK
 

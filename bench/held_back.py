@@ -1,4 +1,4 @@
-"""`scripts/bench held-back`: holds a real system back half-way through a run, and prints what the report says of it.
+"""`scripts/bench held-back`: holds a real system back half-way through a run, and prints what the report finds.
 
 The system runs only a share of each tenth of a second, like a process whose CPU quota is used up. A second run, in
 which nothing is done to it, shows whether the report is silent then.
@@ -20,7 +20,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
-from typing import Any
+from typing import Any, NamedTuple
 
 import psutil
 
@@ -46,6 +46,13 @@ _TAIL_BYTES = 4096
 _log = stderr_log("bench: ")
 
 
+class MedianRates(NamedTuple):
+    """The median samples per second of the two parts of a run."""
+
+    before_per_s: float
+    after_per_s: float
+
+
 @dataclass(frozen=True)
 class HeldBackRun:
     """A run whose system was held back `held_s` seconds after the load began (None: not at all), and its summary."""
@@ -54,12 +61,12 @@ class HeldBackRun:
     summary: dict[str, Any]
 
     @property
-    def medians_per_s(self) -> tuple[float, float]:
-        """The median samples per second before and after that moment; without one, of both halves of the run."""
+    def medians(self) -> MedianRates:
+        """The medians before and after that moment; without one, of both halves of the run."""
         series = self.summary["timeline"]
         rates = [count / series["bucket_s"] for count in series["sample_count"]]
         middle = len(rates) // 2 if self.held_s is None else round(self.held_s / series["bucket_s"])
-        return median(rates[:middle]), median(rates[middle:])
+        return MedianRates(median(rates[:middle]), median(rates[middle:]))
 
     @property
     def fall(self) -> dict[str, Any] | None:
@@ -109,7 +116,7 @@ def bench(options: argparse.Namespace) -> int:
 
 def _row(run: HeldBackRun, percent: str) -> list[str]:
     held_at = "" if run.held_s is None else clock_text(round(run.held_s))
-    measured = "{:.0f} → {:.0f}".format(*run.medians_per_s)
+    measured = f"{run.medians.before_per_s:.0f} → {run.medians.after_per_s:.0f}"
     if run.fall is None:
         return [held_at, percent, measured, "not found", "", ""]
     before, after = run.fall["before_per_s"], run.fall["after_per_s"]

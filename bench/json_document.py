@@ -52,10 +52,10 @@ class Document:
         separators = (",", ":") if is_compact else (", ", " : ")
         return json.dumps(self.root, separators=separators, default=lambda choice: random.choice(choice.values))
 
-    def _grown(self, node: Any, steps: Sequence[re.Match[str]], name: str, place: str, value: Any) -> Any:
+    def _grown(self, node: Any, steps: Sequence[re.Match[str]], name: str, location: str, value: Any) -> Any:
         """Return a node in which the steps find the value; lists get the same keys in every element."""
         if not steps:
-            return value if value is not None else made_up(name, place) if node is None else node
+            return value if value is not None else made_up(name, location) if node is None else node
         step, rest = steps[0], steps[1:]
         key = step["name"] if step["quoted"] is None else step["quoted"]
         if key is None and isinstance(node, dict) and step["index"] is None:
@@ -63,28 +63,28 @@ class Document:
                 return node
             key, rest = "records", steps  # a filter over everything: any list will do
         if key is None:
-            return self._list(node, step, rest, name, place, value)
+            return self._list(node, step, rest, name, location, value)
         if isinstance(node, list):
             # Only `..name` finds something in the elements of a list.
             return (
-                [self._grown(one, steps, name, f"{place}[{at}]", value) for at, one in enumerate(node)]
+                [self._grown(one, steps, name, f"{location}[{at}]", value) for at, one in enumerate(node)]
                 if step["deep"]
                 else node
             )
         found = node if isinstance(node, dict) else {}
-        found[key] = self._grown(found.get(key), rest, key, f"{place}.{key}", value)
+        found[key] = self._grown(found.get(key), rest, key, f"{location}.{key}", value)
         return found
 
     def _list(
-        self, node: Any, step: re.Match[str], rest: Sequence[re.Match[str]], name: str, place: str, value: Any
+        self, node: Any, step: re.Match[str], rest: Sequence[re.Match[str]], name: str, location: str, value: Any
     ) -> list[Any]:
         elements = list(node) if isinstance(node, list) else []
         elements += [None] * (max(COUNT, int(step["index"] or 0) + 1) - len(elements))
         if step["filter"]:
-            elements = self._filtered(elements, step["filter"], place)
+            elements = self._filtered(elements, step["filter"], location)
         grown = []
         for index, element in enumerate(elements):
-            below = f"{place}[{index}]"
+            below = f"{location}[{index}]"
             if not rest and element is None and value is None:
                 element = _made_up_element(name, below)
             one = self._grown(element, rest, name, below, value)
@@ -93,7 +93,7 @@ class Document:
             grown.append(one)
         return grown
 
-    def _filtered(self, elements: list[Any], text: str, place: str) -> list[Any]:
+    def _filtered(self, elements: list[Any], text: str, location: str) -> list[Any]:
         """Return the elements so that one of them fulfils each condition of a filter."""
         for match in _CONDITION.finditer(text):
             steps = _steps(match["path"])
@@ -103,16 +103,16 @@ class Document:
             elements += [None] * (len(values) - len(elements))
             for index, one in enumerate(elements):
                 wanted = values[index] if index < len(values) else None
-                elements[index] = self._grown(one, steps, "", f"{place}[{index}]", wanted)
+                elements[index] = self._grown(one, steps, "", f"{location}[{index}]", wanted)
         return elements
 
 
-def made_up(name: str, place: str) -> Any:
-    """Return a plausible value of a key; the same place always has the same one, so that ids fit together."""
+def made_up(name: str, location: str) -> Any:
+    """Return a plausible value of a key; the same location always has the same one, so that ids fit together."""
     if name.endswith("s") and not (_NOT_PLURAL.search(name) or _NUMBER.search(name)):
-        return [_made_up_element(name, f"{place}[{index}]") for index in range(COUNT)]
+        return [_made_up_element(name, f"{location}[{index}]") for index in range(COUNT)]
     if _ID.search(name):
-        return str(uuid5(NAMESPACE_DNS, place))
+        return str(uuid5(NAMESPACE_DNS, location))
     if _LINK.search(name):
         return f"/stand-in/{name}"
     if _NUMBER.search(name):
@@ -124,11 +124,11 @@ def made_up(name: str, place: str) -> Any:
     return f"{name}-1"
 
 
-def _made_up_element(name: str, place: str) -> Any:
+def _made_up_element(name: str, location: str) -> Any:
     """Return an element of a list with this name: a text for ids and links, else an object with an id."""
     if _ID.search(name):
-        return str(uuid5(NAMESPACE_DNS, place))
-    return f"/stand-in/{name}" if _LINK.search(name) else {"id": str(uuid5(NAMESPACE_DNS, f"{place}.id"))}
+        return str(uuid5(NAMESPACE_DNS, location))
+    return f"/stand-in/{name}" if _LINK.search(name) else {"id": str(uuid5(NAMESPACE_DNS, f"{location}.id"))}
 
 
 def _steps(path: str) -> list[re.Match[str]]:

@@ -7,6 +7,7 @@ import random
 import tempfile
 import time
 from pathlib import Path
+from typing import NamedTuple
 
 from bench.results import Aim
 from bench.tables import aims_table
@@ -38,10 +39,10 @@ def bench(options: argparse.Namespace) -> int:
     seconds = parse_whole_number(options.seconds, "--seconds", 5, 600)
     rows, measured = [], 0.0
     for rate in _RATES:
-        without, page, tables = _shares(rate, seconds)
+        shares = _shares(rate, seconds)
         if rate == _AIM_RATE:
-            measured = page + tables - without
-        rows.append([str(rate), *(percent_text(share) for share in (without, page, tables))])
+            measured = shares.page + shares.tables - shares.without
+        rows.append([str(rate), *(percent_text(share) for share in shares)])
     heads = ("samples/s", "without a page", "with a page", "tables for viewers")
     print(f"**CPU time of the harness for reading samples, % of one core, {seconds} s per row**\n")
     print(table(heads, rows), end="\n\n", flush=True)
@@ -52,8 +53,16 @@ def bench(options: argparse.Namespace) -> int:
     return EXIT_OK if aim.is_met else EXIT_REGRESSED
 
 
-def _shares(rate: int, seconds: int) -> tuple[float, float, float]:
-    """Return shares of a core: progress alone, reading and counting for a page, and the tables of its viewers."""
+class _Shares(NamedTuple):
+    """Shares of a core: progress alone, reading and counting for a page, and the tables of its viewers."""
+
+    without: float
+    page: float
+    tables: float
+
+
+def _shares(rate: int, seconds: int) -> _Shares:
+    """Return the shares of a core that samples at a rate (per s) cost."""
     source = random.Random(_SEED)
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "samples.jtl"
@@ -74,8 +83,7 @@ def _shares(rate: int, seconds: int) -> tuple[float, float, float]:
             state.now()
             for index, passed_s in enumerate((read_s - began_s, counted_s - read_s, time.process_time() - counted_s)):
                 used_s[index] += passed_s
-    without, page, tables = (used / seconds for used in used_s)
-    return without, page, tables
+    return _Shares(*(used / seconds for used in used_s))
 
 
 def _row(source: random.Random, second: int, number: int, rate: int) -> str:

@@ -1,6 +1,6 @@
 """Derives from a test plan what its server answers: for each request a response that its own elements accept.
 
-The plan's extractors, assertions and scripts say what they expect of a response. Requests are recognised by method,
+The plan's extractors, assertions and scripts name what they expect of a response. Requests are recognised by method,
 path, query and body, because nothing in a request names its sampler.
 """
 
@@ -12,9 +12,10 @@ from dataclasses import dataclass, field
 from itertools import count
 from pathlib import Path
 from types import MappingProxyType
+from typing import NamedTuple
 from urllib.parse import unquote_plus
 
-from bench.plan_expectations import Expectations, put_by_scripts, wanted_by_loops
+from bench.plan_expectations import Body, Expectations, put_by_scripts, wanted_by_loops
 from harness.plan.csv_data import KINDS as CSV_KINDS
 from harness.plan.csv_data import column
 from harness.plan.jmx import Node, enabled_nodes, plan_tree
@@ -31,7 +32,7 @@ class Answer:
 
     code: int
     headers: tuple[tuple[str, str], ...]
-    kind: str
+    content_type: str
     body: str
 
 
@@ -74,6 +75,28 @@ class Route:
         return known
 
 
+class _RouteKey(NamedTuple):
+    """What distinguishes routes: method, pattern of the target, and the known parts of the body."""
+
+    method: str
+    target: str
+    body: tuple[str, ...]
+
+
+class _Target(NamedTuple):
+    """The pattern of a decoded path and query, and how many of its characters are known."""
+
+    pattern: re.Pattern[str]
+    weight: int
+
+
+class _Piece(NamedTuple):
+    """A part of a text: its value, or the reference to a variable that only the run knows."""
+
+    text: str
+    is_known: bool
+
+
 @dataclass
 class Answers:
     """The routes of a plan; requests that no sampler sends get an empty JSON object."""
@@ -87,11 +110,11 @@ class Answers:
         nodes = enabled_nodes(tree)
         values = Values.of(nodes, properties, jmx.parent)
         loops, puts = wanted_by_loops(nodes), put_by_scripts(nodes)
-        routes: dict[tuple[str, str, tuple[str, ...]], Route] = {}
+        routes: dict[_RouteKey, Route] = {}
         for node in nodes:
             if node.kind.startswith("HTTPSampler"):
                 route = _route(node, values, loops, puts)
-                key = (route.method, route.target.pattern, route.body)
+                key = _RouteKey(route.method, route.target.pattern, route.body)
                 before = routes.setdefault(key, route)
                 if before is not route:
                     before.add(route.variants[0])
@@ -113,8 +136,8 @@ class Answers:
 
 def _answer(expected: Expectations) -> Answer:
     code, headers = expected.code(), tuple(expected.headers.items())
-    kind, body = ("", "") if code == 204 else expected.body()
-    return Answer(code, headers, kind, body)
+    body = Body("", "") if code == 204 else expected.body()
+    return Answer(code, headers, body.content_type, body.text)
 
 
 def _route(node: Node, values: Values, loops: Mapping[str, Sequence[str]], puts: Mapping[str, Sequence[str]]) -> Route:
@@ -129,13 +152,13 @@ def _route(node: Node, values: Values, loops: Mapping[str, Sequence[str]], puts:
     body: list[str] = []
     if is_raw or _method(node) in ("POST", "PUT", "PATCH"):
         for _, value in parts:
-            pieces = (text for text, is_known in _pieces(value, values) if is_known)
-            body += [part for piece in pieces if (part := " ".join(piece.split()))]
+            known = (piece.text for piece in _pieces(value, values) if piece.is_known)
+            body += [part for text in known if (part := " ".join(text.split()))]
     else:
         for name, value in parts:
             target += ("&" if "?" in target else "?") + (f"{name}={value}" if name else value)
-    pattern, weight = _pattern(target, values)
-    return Route(_method(node), _pattern(path.partition("?")[0], values)[0], pattern, weight, tuple(body), [expected])
+    whole, plain = _target(target, values), _target(path.partition("?")[0], values)
+    return Route(_method(node), plain.pattern, whole.pattern, whole.weight, tuple(body), [expected])
 
 
 def _method(node: Node) -> str:
@@ -160,23 +183,23 @@ def _in_scope(node: Node) -> Iterator[Node]:
         level = level.parent
 
 
-def _pattern(raw: str, values: Values) -> tuple[re.Pattern[str], int]:
-    """Return the pattern of a decoded path and query, and how many of its characters are known."""
+def _target(raw: str, values: Values) -> _Target:
+    """Return the pattern of a path, with or without a query, as the plan has it."""
     pattern, weight = "", 0
-    for text, is_known in _pieces(raw, values):
-        decoded = unquote_plus(text)
-        pattern += r"\s+".join(map(re.escape, re.split(r"\s+", decoded))) if is_known else ".*"
-        weight += len(decoded) if is_known else 0
-    return re.compile(pattern, re.DOTALL), weight
+    for piece in _pieces(raw, values):
+        decoded = unquote_plus(piece.text)
+        pattern += r"\s+".join(map(re.escape, re.split(r"\s+", decoded))) if piece.is_known else ".*"
+        weight += len(decoded) if piece.is_known else 0
+    return _Target(re.compile(pattern, re.DOTALL), weight)
 
 
-def _pieces(raw: str, values: Values) -> Iterator[tuple[str, bool]]:
-    """Yield the parts of a text: (text, True), or (reference, False) for what only the run knows."""
+def _pieces(raw: str, values: Values) -> Iterator[_Piece]:
+    """Yield the parts of a text in order."""
     for text, is_reference in text_and_references(raw):
         try:
-            yield values.text(text) if is_reference else text, True
+            yield _Piece(values.text(text) if is_reference else text, True)
         except UnknownValueError:
-            yield text, False
+            yield _Piece(text, False)
 
 
 def _known_values(values: Values, text: str, puts: Mapping[str, Sequence[str]]) -> Sequence[str]:

@@ -6,7 +6,7 @@ import json
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 from bench.json_document import COUNT, Choice, Document
 from harness.plan.jmx import Node
@@ -53,6 +53,13 @@ class TextAssertion:
             return bool(re.search(expected, text) if self.kind & _CONTAINS else re.fullmatch(expected, text))
         except re.error:
             return expected in text
+
+
+class Body(NamedTuple):
+    """The body of a response."""
+
+    content_type: str
+    text: str
 
 
 @dataclass
@@ -130,14 +137,14 @@ class Expectations:
         """Return a response code that all assertions accept."""
         return (self._codes(()) or [200])[0]
 
-    def body(self) -> tuple[str, str]:
-        """Return the content type and the body."""
+    def body(self) -> Body:
+        """Return a body that has all parts or paths."""
         if self.parts and not self.paths:
-            kind = "application/xml" if "xml version" in self.parts[0] else "text/html"
-            return kind, "\n".join(self.parts)
+            content_type = "application/xml" if "xml version" in self.parts[0] else "text/html"
+            return Body(content_type, "\n".join(self.parts))
         if self._document is None:
             self._document = self._built()
-        return "application/json", self._document.text(is_compact=self.is_compact)
+        return Body("application/json", self._document.text(is_compact=self.is_compact))
 
     def _built(self) -> Document:
         document = Document(self.known)

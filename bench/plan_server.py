@@ -42,8 +42,8 @@ class _Handler(BaseHTTPRequestHandler):
         sent = answer.body.encode("utf-8")
         lines = [f"HTTP/1.1 {answer.code} {HTTPStatus(answer.code).phrase}", "Server: stand-in"]
         lines += [f"{name.partition(' ')[0]}: {value}" for name, value in answer.headers]
-        if answer.kind:
-            lines.append(f"Content-Type: {answer.kind}; charset=utf-8")
+        if answer.content_type:
+            lines.append(f"Content-Type: {answer.content_type}; charset=utf-8")
         if answer.code != HTTPStatus.NO_CONTENT:
             lines.append(f"Content-Length: {len(sent)}")
         head = "\r\n".join(lines).encode("latin-1", errors="replace") + b"\r\n\r\n"

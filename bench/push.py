@@ -12,6 +12,7 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -55,31 +56,40 @@ def bench(options: argparse.Namespace) -> int:
     row_count = parse_whole_number(options.rows, "--rows", 1, 100_000_000)
     file = bench_file.ensure(toolchain.BUILD / "bench", _SEED, row_count, _log)
     if options.s3:
-        seconds, sent_bytes = _measure(open_storage(options.s3, options.endpoint_url), file.path, repeat)
+        timings = _measure(open_storage(options.s3, options.endpoint_url), file.path, repeat)
     else:
         with _moto() as address:
-            seconds, sent_bytes = _measure(open_storage(f"s3://{_BUCKET}", address), file.path, repeat)
+            timings = _measure(open_storage(f"s3://{_BUCKET}", address), file.path, repeat)
     rows = [
-        [what, seconds_text(values_s), mb_text(file.size_bytes / statistics.median(values_s)), mb_text(sent)]
-        for (what, values_s), sent in zip(seconds.items(), (file.size_bytes, sent_bytes), strict=True)
+        [what, seconds_text(values_s), mb_text(file.size_bytes / statistics.median(values_s)), mb_text(sent_bytes)]
+        for what, values_s, sent_bytes in (
+            ("plain copy: upload_file of boto3", timings.copies_s, file.size_bytes),
+            ("push: summed, packed, checked", timings.pushes_s, timings.sent_bytes),
+        )
     ]
     columns = (f"a JTL of {mb_text(file.size_bytes)} MB", "seconds, median (range)", "MB/s of the JTL", "MB sent")
     print(table(columns, rows) + "\n")
-    copy_s, push_s = map(statistics.median, seconds.values())
-    ratio = copy_s / push_s
+    ratio = statistics.median(timings.copies_s) / statistics.median(timings.pushes_s)
     aim = Aim("rate of a push ÷ that of a plain copy", f"{ratio:.2f}", f"≥ {_AIM_RATIO}", ratio >= _AIM_RATIO)
     print(aims_table([aim], "storage"))
     return EXIT_OK if aim.is_met else EXIT_REGRESSED
 
 
-def _measure(storage: Storage, path: Path, repeat: int) -> tuple[dict[str, list[float]], int]:
-    """Return the seconds of alternating copies and pushes, and the bytes sent by a push; the first push is verified."""
+@dataclass
+class _Timings:
+    """The seconds of copies and pushes, and the bytes that a push sends."""
+
+    copies_s: list[float] = field(default_factory=list)
+    pushes_s: list[float] = field(default_factory=list)
+    sent_bytes: int = 0
+
+
+def _measure(storage: Storage, path: Path, repeat: int) -> _Timings:
+    """Return the timings of alternating copies and pushes; the first push is verified."""
     from boto3.exceptions import S3UploadFailedError
 
-    seconds: dict[str, list[float]] = {"plain copy: upload_file of boto3": [], "push: summed, packed, checked": []}
-    copies, pushes = seconds.values()
+    timings = _Timings()
     copied, pushed = storage.target("bench/copy"), storage.target(f"bench/{SAMPLES_NAME}.zst")
-    sent_bytes = 0
     with aws_errors(storage.location.url), tempfile.TemporaryDirectory(prefix="bench-") as folder:
         for number in range(repeat):
             _log(f"{path.name}: round {number + 1} of {repeat}")
@@ -91,13 +101,10 @@ def _measure(storage: Storage, path: Path, repeat: int) -> tuple[dict[str, list[
                     raise ServiceError(str(error), "measure on an idle machine") from None
 
             def push() -> None:
-                nonlocal sent_bytes
-                sent_bytes = upload(storage.client, pushed, path, stored_file(path, SAMPLES_NAME), lambda _: None)
+                timings.sent_bytes = upload(storage.client, pushed, path, stored_file(path, SAMPLES_NAME), lambda _: None)
 
-            for act, times_s in (
-                ((copy, copies), (push, pushes)) if number % 2 == 0 else ((push, pushes), (copy, copies))
-            ):
-                times_s.append(_timed(act))
+            for act in (copy, push) if number % 2 == 0 else (push, copy):
+                (timings.copies_s if act is copy else timings.pushes_s).append(_timed(act))
             if number == 0:
                 again = Path(folder) / SAMPLES_NAME
                 url = storage.url(f"bench/{SAMPLES_NAME}.zst")
@@ -105,7 +112,7 @@ def _measure(storage: Storage, path: Path, repeat: int) -> tuple[dict[str, list[
                 again.unlink()
             for target in (copied, pushed):
                 storage.client.delete_object(**target)
-    return seconds, sent_bytes
+    return timings
 
 
 def _timed(act: Callable[[], None]) -> float:

@@ -14,6 +14,7 @@ import tempfile
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 from bench.real_runs import LOAD, PASS, PASSED, Result
 from harness.base.errors import UsageError
@@ -83,6 +84,13 @@ class Row:
         return "/".join(self.plan.split("/")[:2])
 
 
+class RunKey(NamedTuple):
+    """The plan of a run, and its kind: PASS or LOAD."""
+
+    plan: str
+    kind: str
+
+
 def measure(folder: Path, work: Path) -> list[Row]:
     """Return a row for each JMX below `folder`; fixed plans are written to `work`."""
     rows = []
@@ -101,7 +109,7 @@ def measure(folder: Path, work: Path) -> list[Row]:
     return rows
 
 
-def page(rows: list[Row], runs: Mapping[tuple[str, str], Result]) -> str:
+def page(rows: list[Row], runs: Mapping[RunKey, Result]) -> str:
     """Return the page with counts of each repository with many plans, one line per plan, and the reasons."""
     repositories = sorted({row.repository for row in rows})
     summary = list(_counts("all", rows, runs))
@@ -123,25 +131,25 @@ def is_good(run: Result) -> bool:
     return run.state in _GOOD and run.samples > 0 and not run.failed
 
 
-def _counts(name: str, rows: list[Row], runs: Mapping[tuple[str, str], Result]) -> Iterable[str]:
+def _counts(name: str, rows: list[Row], runs: Mapping[RunKey, Result]) -> Iterable[str]:
     """Yield what became of the plans, in a list."""
     read = [row for row in rows if not row.error]
     yield f"- {name}: {len(rows)} plans, {len(read)} of them well-formed"
-    clean = sum(not row.before for row in read), sum(not row.after for row in read)
-    yield f"  - without findings: {clean[0]} before, {clean[1]} after the fixes"
+    clean_before, clean_after = sum(not row.before for row in read), sum(not row.after for row in read)
+    yield f"  - without findings: {clean_before} before, {clean_after} after the fixes"
     for kind, title in _NAMES.items():
-        done = [run for row in read if (run := runs.get((row.plan, kind)))]
+        done = [run for row in read if (run := runs.get(RunKey(row.plan, kind)))]
         ended = sum(run.state in _GOOD for run in done)
         good = sum(is_good(run) for run in done)
         reported = f"{ended} VALID or DOUBTFUL, " if kind == LOAD else ""
         yield f"  - {title}: {len(done)} plans tried, {reported}{good} without a failed sample"
 
 
-def _line(row: Row, runs: Mapping[tuple[str, str], Result]) -> str:
+def _line(row: Row, runs: Mapping[RunKey, Result]) -> str:
     if row.error:
         return f"| {row.plan} | {_cell(row.error)} | | | | | |"
-    cells = [_run(runs.get((row.plan, kind))) for kind in (PASS, LOAD)]
-    return f"| {row.plan} | {row.groups} | {row.before} | {row.after} | {row.left} | {cells[0]} | {cells[1]} |"
+    checked, loaded = (_run(runs.get(RunKey(row.plan, kind))) for kind in (PASS, LOAD))
+    return f"| {row.plan} | {row.groups} | {row.before} | {row.after} | {row.left} | {checked} | {loaded} |"
 
 
 def _run(run: Result | None) -> str:
@@ -166,7 +174,7 @@ def main(arguments: list[str]) -> None:
     """Print the page."""
     folder = Path(arguments[0])
     lines = Path(arguments[1]).read_text(encoding="utf-8").splitlines() if len(arguments) > 1 else []
-    runs = {(run.plan, run.kind): run for run in (Result(**json.loads(line)) for line in lines)}
+    runs = {RunKey(run.plan, run.kind): run for run in (Result(**json.loads(line)) for line in lines)}
     with tempfile.TemporaryDirectory() as work:
         print(page(measure(folder, Path(work)), runs), end="")
 

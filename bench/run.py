@@ -37,6 +37,14 @@ class Timing:
     harness_cores: float
 
 
+@dataclass(frozen=True)
+class _FreshClone:
+    """Seconds after the start of `make run` in a fresh clone."""
+
+    ready_s: float
+    interim_table_s: float
+
+
 def add_options(parser: argparse.ArgumentParser) -> None:
     """Add the options of this part of the benchmark."""
     parser.add_argument("--plan", default="killbill-stripe", help="the plan to run (killbill-stripe)")
@@ -52,11 +60,11 @@ def bench(options: argparse.Namespace) -> int:
         rows.append(["set-up when all is built", _figures([_set_up_s() for _ in range(options.repeat)]), "< 1"])
         command = [sys.executable, str(toolchain.ROOT / "scripts" / "run"), "--plan", options.plan]
         if options.cold:
-            ready_s, table_s = _fresh_clone_s(folder, options.plan, with_caches=False)
-            rows.append(["fresh clone, empty caches: to ready", _figures([ready_s]), "≤ 80"])
-            rows.append(["fresh clone, empty caches: to the interim table", _figures([table_s]), "≤ 110"])
-            _, table_s = _fresh_clone_s(folder, options.plan, with_caches=True)
-            rows.append(["fresh clone, warm caches: to the interim table", _figures([table_s]), "≤ 75"])
+            cold = _run_in_fresh_clone(folder, options.plan, with_caches=False)
+            rows.append(["fresh clone, empty caches: to ready", _figures([cold.ready_s]), "≤ 80"])
+            rows.append(["fresh clone, empty caches: to the interim table", _figures([cold.interim_table_s]), "≤ 110"])
+            cached = _run_in_fresh_clone(folder, options.plan, with_caches=True)
+            rows.append(["fresh clone, warm caches: to the interim table", _figures([cached.interim_table_s]), "≤ 75"])
         warm = [_time_run([*command, *_SHORT_RUN], folder / "reports", options.plan) for _ in range(options.repeat)]
         rows.append(["warm: to ready", _figures([run.ready_s for run in warm if run.ready_s is not None]), "≤ 25"])
         rows.append(["warm: to the first sample", _figures([run.first_sample_s for run in warm]), "≤ 25"])
@@ -115,8 +123,8 @@ def _set_up_s() -> float:
     return time.monotonic() - start_s
 
 
-def _fresh_clone_s(folder: Path, plan: str, *, with_caches: bool) -> tuple[float, float]:
-    """Return the seconds of `make run` in a fresh clone until the system is ready, and until the interim table.
+def _run_in_fresh_clone(folder: Path, plan: str, *, with_caches: bool) -> _FreshClone:
+    """Return how long `make run` takes in a fresh clone.
 
     Without caches, pip and Maven download everything.
     """
@@ -132,7 +140,7 @@ def _fresh_clone_s(folder: Path, plan: str, *, with_caches: bool) -> tuple[float
         raise StartError("make run in a fresh clone printed no interim table", "see its output")
     shutil.rmtree(clone)
     shutil.rmtree(home)
-    return ready_s, table_s
+    return _FreshClone(ready_s, table_s)
 
 
 class StartedSystem:

@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from bench import file as bench_file
-from bench.aggregate import SEED, in_turn, print_if_busy, tools_of
+from bench.aggregate import SEED, Case, interleaved, print_if_busy, tools_of
 from bench.contenders import CONTENDERS, OURS, Contender, Tools
 from bench.file import BenchFile
 from bench.results import Aim, Result, cpu_ratio, ratio
@@ -179,10 +179,10 @@ def _base(rows: int) -> BenchFile:
 
 
 def _measured(names: Sequence[str], files: Sequence[BenchFile], repeat: int) -> list[tuple[str, Result]]:
-    """Measure the table of each file, in turn, and print the results."""
+    """Measure the table of each file, alternately, and print the results; return them by name."""
     ours: Contender = next(one for one in CONTENDERS if one.name == OURS)
     tools: Tools = tools_of([ours])
-    results = in_turn([(ours, file) for file in files], tools, repeat)
+    results = interleaved([Case(ours, file) for file in files], tools, repeat)
     lines = [
         [
             name,

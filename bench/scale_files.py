@@ -50,9 +50,9 @@ def moved(lines: bytes, by_ms: int) -> bytes:
         return lines
     data = np.frombuffer(b"\n" + lines, np.uint8).copy()
     starts = np.flatnonzero((data[:-2] == ord("\n")) & (data[1:-1] == ord("1")) & (data[2:] == ord("7"))) + 1
-    places = starts[:, None] + np.arange(len(_POWERS))
-    times_ms = (data[places] - ord("0")).astype(np.int64) @ _POWERS + by_ms
-    data[places] = times_ms[:, None] // _POWERS % 10 + ord("0")
+    positions = starts[:, None] + np.arange(len(_POWERS))
+    times_ms = (data[positions] - ord("0")).astype(np.int64) @ _POWERS + by_ms
+    data[positions] = times_ms[:, None] // _POWERS % 10 + ord("0")
     return data[1:].tobytes()
 
 

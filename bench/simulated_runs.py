@@ -11,6 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -41,8 +42,15 @@ class Rates:
     cannot_tell: float
 
 
-def response_times(random: np.random.Generator, utilisation: float) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
-    """Return 5,000 successive response times (whole ms) of an M/M/1 queue, and their ends (ms)."""
+class Requests(NamedTuple):
+    """The response times (whole ms) of successive requests, and when they end (ms since the start)."""
+
+    elapsed_ms: NDArray[np.int64]
+    end_ms: NDArray[np.float64]
+
+
+def requests_of_queue(random: np.random.Generator, utilisation: float) -> Requests:
+    """Return 5,000 successive requests of an M/M/1 queue."""
     between_ms = random.exponential(SERVICE_MS / utilisation, SAMPLE_COUNT)
     service_ms = random.exponential(SERVICE_MS, SAMPLE_COUNT)
     first_ms = random.exponential(SERVICE_MS / (1 - utilisation)) if random.random() < utilisation else 0.0
@@ -50,7 +58,7 @@ def response_times(random: np.random.Generator, utilisation: float) -> tuple[NDA
     walk = np.concatenate(([0.0], np.cumsum(service_ms[:-1] - between_ms[1:])))
     waiting_ms = np.maximum(first_ms + walk, walk - np.minimum.accumulate(walk))
     elapsed_ms = waiting_ms + service_ms
-    return np.rint(elapsed_ms).astype(np.int64), np.cumsum(between_ms) + elapsed_ms
+    return Requests(np.rint(elapsed_ms).astype(np.int64), np.cumsum(between_ms) + elapsed_ms)
 
 
 def per_request_p_value(base: NDArray[np.int64], new: NDArray[np.int64]) -> float:
@@ -68,13 +76,13 @@ def queue_run(
     random: np.random.Generator, utilisation: float, noise_cv: float, name: str, with_batches: bool
 ) -> RunResult:
     """Return a run of the queue; all its times are multiplied by one log-normal factor with this CV."""
-    elapsed_ms, ended_ms = response_times(random, utilisation)
-    elapsed_ms = np.rint(elapsed_ms * _factor(random, noise_cv)).astype(np.int64)
-    span_ms = float(np.ptp(ended_ms)) + 1
+    requests = requests_of_queue(random, utilisation)
+    elapsed_ms = np.rint(requests.elapsed_ms * _factor(random, noise_cv)).astype(np.int64)
+    span_ms = float(np.ptp(requests.end_ms)) + 1
     length_s = span_ms / MS_PER_S / BATCH_COUNT
     batches = None
     if with_batches:
-        numbers = ((ended_ms - ended_ms.min()) * BATCH_COUNT / span_ms).astype(np.int64)
+        numbers = ((requests.end_ms - requests.end_ms.min()) * BATCH_COUNT / span_ms).astype(np.int64)
         parts = [elapsed_ms[numbers == number] for number in range(BATCH_COUNT)]
         counts = {number: BatchCounts(_histogram(part), int(part.sum())) for number, part in enumerate(parts)}
         batches = Batches.of(counts, BATCH_COUNT, length_s)
@@ -125,7 +133,7 @@ def repeated(repetitions: int, one: Callable[[int], Comparison]) -> Rates:
 def per_request_rate(random: np.random.Generator, utilisation: float, repetitions: int) -> float:
     """Return the share of pairs of the same queue that a test over requests finds different."""
     alpha = Thresholds().alpha
-    pairs = ([response_times(random, utilisation)[0] for _ in range(2)] for _ in range(repetitions))
+    pairs = ([requests_of_queue(random, utilisation).elapsed_ms for _ in range(2)] for _ in range(repetitions))
     return sum(per_request_p_value(base, new) < alpha for base, new in pairs) / repetitions
 
 

@@ -96,15 +96,15 @@ LAWS: Mapping[str, Law] = {
 class Claims:
     """Shares of sweeps with a reported peak, a certain cliff, a possible cliff, and N*.
 
-    `peak_held` and `knee_held` are the shares of intervals that contain the true value, of those reported.
+    `peak_covered` and `knee_covered` are the shares of intervals that contain the true value, of those reported.
     """
 
     peak: float
-    peak_held: float | None
+    peak_covered: float | None
     cliff: float
     possible_cliff: float
     knee: float
-    knee_held: float | None
+    knee_covered: float | None
 
 
 def of_queue(queue: Queue, users: Sequence[int], cv: float, sweeps: int, seed: int) -> Claims:
@@ -143,15 +143,15 @@ def _claims(found: Sequence[SweepAnalysis], peak_users: float | None, knee_users
     knees = [one.knee.users for one in found if one.knee]
     return Claims(
         peak=len(peaks) / sweeps,
-        peak_held=_held(peaks, peak_users),
+        peak_covered=_covered(peaks, peak_users),
         cliff=sum(cliff.is_certain for cliff in cliffs) / sweeps,
         possible_cliff=sum(not cliff.is_certain for cliff in cliffs) / sweeps,
         knee=len(knees) / sweeps,
-        knee_held=_held(knees, knee_users),
+        knee_covered=_covered(knees, knee_users),
     )
 
 
-def _held(found: Sequence[usl.Estimate], true: float | None) -> float | None:
+def _covered(found: Sequence[usl.Estimate], true: float | None) -> float | None:
     """Return the share of intervals that contain the true value; None without intervals or without a true value."""
     if true is None or not found:
         return None

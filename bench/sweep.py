@@ -20,7 +20,7 @@ _CVS = (0.03, 0.05)
 _CV_OF_AIMS = 0.03
 _FALSE_MOST = 0.01
 _FOUND_LEAST = 0.9
-_HELD_LEAST = 0.93
+_COVERED_LEAST = 0.93
 _LEVELS = (THIRTEEN, SEVEN)
 
 
@@ -47,15 +47,15 @@ def _queues(sweeps: int) -> list[Aim]:
                 _log(f"{name}, CV {percent_text(cv, 0)} %, {len(users)} levels")
                 found = of_queue(queue, users, cv, sweeps, _SEED)
                 of_aims += [found] if cv == _CV_OF_AIMS else []
-                shares = (found.peak, found.cliff, found.possible_cliff, found.knee, found.knee_held)
+                shares = (found.peak, found.cliff, found.possible_cliff, found.knee, found.knee_covered)
                 rows.append([name, percent_text(cv, 0), str(len(users)), *map(_percent, shares)])
-    heads = ("queue", "CV %", "levels", "peak", "cliff", "cliff may be chance", "N*", "its interval holds N*")
+    heads = ("queue", "CV %", "levels", "peak", "cliff", "cliff may be chance", "N*", "its interval contains N*")
     print(f"**Throughput never falls: % of {sweeps:,} sweeps with the finding**\n")
     print(table(heads, rows), end="\n\n", flush=True)
     return [
         _most("peaks", max(found.peak for found in of_aims)),
         _most("cliffs", max(found.cliff for found in of_aims)),
-        _least("N*: least share of intervals that hold it", min(found.knee_held or 0 for found in of_aims), 0.9),
+        _least("N*: least share of intervals that contain it", min(found.knee_covered or 0 for found in of_aims), 0.9),
     ]
 
 
@@ -70,15 +70,17 @@ def _laws(sweeps: int) -> list[Aim]:
                 found = of_law(law, users, cv, sweeps, _SEED)
                 of_aims += [found] if cv == _CV_OF_AIMS else []
                 rows.append(
-                    [name, percent_text(cv, 0), str(len(users)), _percent(found.peak), _percent(found.peak_held)]
+                    [name, percent_text(cv, 0), str(len(users)), _percent(found.peak), _percent(found.peak_covered)]
                 )
-    heads = ("law", "CV %", "levels", "peak found", "its interval holds the peak")
+    heads = ("law", "CV %", "levels", "peak found", "its interval contains the peak")
     print(f"**Throughput has a peak: % of {sweeps:,} sweeps; of intervals, of those with one**\n")
     print(table(heads, rows), end="\n\n", flush=True)
     return [
         _least("peaks found: least share", min(found.peak for found in of_aims), _FOUND_LEAST),
         _least(
-            "peaks: least share of intervals that hold it", min(found.peak_held or 0 for found in of_aims), _HELD_LEAST
+            "peaks: least share of intervals that contain it",
+            min(found.peak_covered or 0 for found in of_aims),
+            _COVERED_LEAST,
         ),
     ]
 

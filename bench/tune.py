@@ -6,6 +6,7 @@ import argparse
 import random
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy
 
@@ -95,28 +96,36 @@ def simulated(scene: Scene, repetitions: int, seed: int) -> Found:
     """Return what simulated experiments find; each has a random order of its own."""
     _log(f"{_sizes_text(scene)}, effect {_percent(scene.main)} %, drift {_percent(scene.drift)} %")
     chance, noise = random.Random(seed), numpy.random.default_rng(seed)
-    factors = [Factor(f"setting_{place}", tuple(map(str, range(size)))) for place, size in enumerate(scene.sizes)]
+    factors = [Factor(f"setting_{index}", tuple(map(str, range(size)))) for index, size in enumerate(scene.sizes)]
     design = list(designs(factors, scene.repeat, chance))[-1 if scene.repeat is None else 0]
     ends = []
     for _ in range(repetitions):
         ends.append(_one(scene, factors, design, noise))
         if len(design.cells) <= 12:  # a part of many combinations is chosen once, because that takes time
             design = next(designs(factors, scene.repeat, chance))
-    false, main, pair, sure, right = (sum(shares) for shares in zip(*ends, strict=True))
+    sure_count = sum(end.is_sure for end in ends)
     return Found(
-        false=false / repetitions,
-        main=main / repetitions,
-        pair=pair / repetitions,
-        sure=sure / repetitions,
-        right=right / sure if sure else None,
+        false=sum(end.has_false_effect for end in ends) / repetitions,
+        main=sum(end.finds_main for end in ends) / repetitions,
+        pair=sum(end.finds_pair for end in ends) / repetitions,
+        sure=sure_count / repetitions,
+        right=sum(end.is_right for end in ends) / sure_count if sure_count else None,
         run_count=design.run_count,
     )
 
 
-def _one(
-    scene: Scene, factors: Sequence[Factor], design: Design, noise: numpy.random.Generator
-) -> tuple[bool, bool, bool, bool, bool]:
-    """Return of one experiment: a false effect, main effect found, pair found, the best is sure, it is also right."""
+class _End(NamedTuple):
+    """What one experiment finds. `is_sure` is of its best values, `is_right` when these are also truly the best."""
+
+    has_false_effect: bool
+    finds_main: bool
+    finds_pair: bool
+    is_sure: bool
+    is_right: bool
+
+
+def _one(scene: Scene, factors: Sequence[Factor], design: Design, noise: numpy.random.Generator) -> _End:
+    """Return what one simulated experiment finds."""
     machine = numpy.cumsum(noise.normal(0.0, scene.drift, design.run_count))
     runs = [(block, index) for block, cells in enumerate(design.blocks, start=1) for index in cells]
     observations = [
@@ -134,7 +143,7 @@ def _one(
         is_sure = best.sure_ratio >= _SURE
         choice = tuple(level or 0 for level in best.choice)
         is_right = is_sure and _true(scene, choice) <= min(_true(scene, cell) for cell in design.cells)
-    return bool(found - real), main in found, pair in found, is_sure, is_right
+    return _End(bool(found - real), main in found, pair in found, is_sure, is_right)
 
 
 def _true(scene: Scene, cell: Cell) -> float:

@@ -10,7 +10,7 @@ import subprocess
 import sys
 import tempfile
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from pathlib import Path
 
 from bench.results import Aim
@@ -84,9 +84,9 @@ def _count(verdicts: Iterable[Verdict]) -> int:
 
 def _run(options: argparse.Namespace, plan: str, reports: Path) -> Verdict:
     """Run the plan once, print the verdict on one line and return it."""
-    command: Sequence[str] = [sys.executable, str(toolchain.ROOT / "scripts" / "run"), "--plan", plan]
-    more = [("--duration", options.duration), ("--users", options.users), ("--reports", str(reports))]
-    command = [*command, *(word for name, value in more if value for word in (name, value))]
+    command = [sys.executable, str(toolchain.ROOT / "scripts" / "run"), "--plan", plan]
+    for name, value in (("--duration", options.duration), ("--users", options.users), ("--reports", str(reports))):
+        command += [name, value] if value else []
     code = subprocess.run(command, stdout=subprocess.DEVNULL, check=False).returncode
     if code == EXIT_INTERRUPTED:
         raise KeyboardInterrupt

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Iterator
+from typing import NamedTuple
 
 import numpy
 
@@ -30,6 +31,14 @@ _STEADY, _PAUSES, _DYING, _STALL = (
 )
 
 
+class _Case(NamedTuple):
+    """The simulated runs of one figure: the name of their shape, their length, and their autocorrelation."""
+
+    name: str
+    length_s: int
+    memory: float
+
+
 def add_options(parser: argparse.ArgumentParser) -> None:
     """Add the options of this part of the benchmark."""
     parser.add_argument("--runs", default="200", metavar="N", help="simulated runs per figure (200)")
@@ -39,9 +48,9 @@ def bench(options: argparse.Namespace) -> int:
     """Print the table; return 0, or 1 when an aim is missed."""
     count = parse_whole_number(options.runs, "--runs", 20, 100_000)
     found = dict(_rates(count))
-    names = list(dict.fromkeys(name for name, _, _ in found))
+    names = list(dict.fromkeys(case.name for case in found))
     cells = [(length_s, memory) for length_s in _LENGTHS_S for memory in _MEMORIES]
-    rows = [[name, *(percent_text(found[name, *cell], 1) for cell in cells)] for name in names]
+    rows = [[name, *(percent_text(found[_Case(name, *cell)], 1) for cell in cells)] for name in names]
     heads = ("what happens", *(f"{length_s} s, AR {memory}" for length_s, memory in cells))
     print(f"**Found not steady or with a stall: % of {count:,} simulated runs**\n")
     print(table(heads, rows), end="\n\n", flush=True)
@@ -50,7 +59,8 @@ def bench(options: argparse.Namespace) -> int:
     return EXIT_OK if all(aim.is_met for aim in aims) else EXIT_REGRESSED
 
 
-def _rates(count: int) -> Iterator[tuple[tuple[str, int, float], float]]:
+def _rates(count: int) -> Iterator[tuple[_Case, float]]:
+    """Yield each case with the share of its runs that are found not steady or with a stall."""
     for length_s in _LENGTHS_S:
         for memory in _MEMORIES:
             for name, shape in simulation.SHAPES.items():
@@ -58,15 +68,15 @@ def _rates(count: int) -> Iterator[tuple[tuple[str, int, float], float]]:
                 # All shapes use the same random numbers.
                 rng = numpy.random.default_rng(_SEED)
                 found = sum(simulation.is_found(simulation.run(rng, shape, length_s, memory)) for _ in range(count))
-                yield (name, length_s, memory), found / count
+                yield _Case(name, length_s, memory), found / count
 
 
-def _aims(found: dict[tuple[str, int, float], float]) -> Iterator[Aim]:
+def _aims(found: dict[_Case, float]) -> Iterator[Aim]:
     memory = _MEMORIES[0]
     for name, most in ((_STEADY, _FALSE_MOST), (_PAUSES, _PAUSES_MOST)):
-        worst = max(found[name, length_s, memory] for length_s in _LENGTHS_S)
+        worst = max(found[_Case(name, length_s, memory)] for length_s in _LENGTHS_S)
         what = f"{name}, AR {memory}: greater of the two rates, %"
         yield Aim(what, percent_text(worst, 1), f"≤ {percent_text(most, 0)}", worst <= most)
     for name in (_DYING, _STALL):
-        least = min(rate for (shape, _, _), rate in found.items() if shape == name)
+        least = min(rate for case, rate in found.items() if case.name == name)
         yield Aim(f"{name}: least of all rates, %", percent_text(least, 1), "100", least >= _FOUND_LEAST)

@@ -11,7 +11,7 @@ from bench.simulated_runs import (
     per_request_p_value,
     per_request_rate,
     queue_rates,
-    response_times,
+    requests_of_queue,
 )
 from harness.metrics.metric import AVERAGE, compared_metrics
 
@@ -23,7 +23,7 @@ def above_by_chance(rate: float, repetitions: int) -> float:
 
 def test_response_times_are_those_of_the_queue():
     random = np.random.default_rng(1)
-    elapsed_ms, ended_ms = zip(*(response_times(random, 0.5) for _ in range(40)), strict=True)
+    elapsed_ms, ended_ms = zip(*(requests_of_queue(random, 0.5) for _ in range(40)), strict=True)
     # Mean and deviation of M/M/1's time in the system are both service / (1 - utilisation); 10,000 apart from each
     # other by some ten requests are worth about 1 %.
     everything = np.concatenate(elapsed_ms)
