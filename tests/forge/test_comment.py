@@ -7,6 +7,7 @@ import subprocess
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import NamedTuple
 
 import pytest
 
@@ -121,25 +122,31 @@ def test_a_comment_of_somebody_else_is_never_edited_whatever_it_contains(
     assert forge.bodies_of(BOT) == [other_context, f"{MARKER}# A/B\n\n**REGRESSED: p95 of TOTAL is 12 % higher.**\n"]
 
 
+class Status(NamedTuple):
+    """The state of a commit, and the text beside it."""
+
+    state: str
+    description: str
+
+
 @pytest.mark.parametrize(
-    ("verdict", "headline", "state", "text"),
+    ("verdict", "headline", "status"),
     [
-        ("REGRESSED", "REGRESSED: p95 is 12 % higher.", "failure", "REGRESSED: p95 is 12 % higher."),
-        ("OK", "nothing is worse", "success", "OK: nothing is worse"),
-        ("IMPROVED", "p95 is 9 % lower", "success", "IMPROVED: p95 is 9 % lower"),
-        ("CANNOT TELL", "the runs differ too much", "success", "CANNOT TELL: the runs differ too much"),
-        ("OK", "INTERRUPTED, so far OK: 4 pairs", "error", "INTERRUPTED, so far OK: 4 pairs"),
-        ("FINE\n\x1b[2J", "x" * 200, "error", f"FINE [2J: {'x' * 130}"),
+        ("REGRESSED", "REGRESSED: p95 is 12 % higher.", Status("failure", "REGRESSED: p95 is 12 % higher.")),
+        ("OK", "nothing is worse", Status("success", "OK: nothing is worse")),
+        ("IMPROVED", "p95 is 9 % lower", Status("success", "IMPROVED: p95 is 9 % lower")),
+        ("CANNOT TELL", "the runs differ too much", Status("success", "CANNOT TELL: the runs differ too much")),
+        ("OK", "INTERRUPTED, so far OK: 4 pairs", Status("error", "INTERRUPTED, so far OK: 4 pairs")),
+        ("FINE\n\x1b[2J", "x" * 200, Status("error", f"FINE [2J: {'x' * 130}")),
     ],
 )
 def test_the_verdict_sets_the_status_of_the_commit(
-    verdict: str, headline: str, state: str, text: str, comment: Comment, report: Path, forge: Forge
+    verdict: str, headline: str, status: Status, comment: Comment, report: Path, forge: Forge
 ) -> None:
     write_result(report, verdict, headline)
     done = comment(report, "--sha", SHA, "--link", LINK, "--context", "gate")
     assert done.returncode == 0, done.stderr
-    expected = {"sha": SHA, "state": state, "context": "gate", "description": text, "target_url": LINK}
-    assert forge.statuses == [expected]
+    assert forge.statuses == [{"sha": SHA, "context": "gate", "target_url": LINK, **status._asdict()}]
     assert f"[Report, charts and logs]({LINK}) · commit 0123456\n" in forge.comments[0]["body"]
 
 

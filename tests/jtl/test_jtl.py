@@ -17,8 +17,16 @@ HEADER = (
 )
 
 
-def row(label="Pay", elapsed="12", code="201", success="true", failure="", start="1000", message="Created"):
-    return f"{start},{elapsed},{label},{code},{message},Users 1-1,{success},{failure},300,120,1,5,10,1"
+CELLS = {
+    "start": "1000", "elapsed": "12", "label": "Pay", "code": "201", "message": "Created", "thread": "Users 1-1",
+    "success": "true", "failure": "",
+}  # fmt: skip
+
+
+def row(**changes):
+    """Return a row; `changes` are cells of CELLS by name."""
+    assert changes.keys() <= CELLS.keys()
+    return ",".join([*{**CELLS, **changes}.values(), "300,120,1,5,10,1"])
 
 
 def read(text: str | bytes):

@@ -20,17 +20,15 @@ from harness.storage.layout import stored_names
 from tests.support.commands import command
 from tests.support.exchanges import ONE
 from tests.support.factories import closed_load, record
+from tests.support.full_run import jtl_row
 from tests.support.merges import START_MS, figures, run_folder
 
 FIRST, SECOND = "10.0.0.7:1099", "10.0.0.8:1099"
 
 
-def row(address, second, user, users, *, elapsed_ms=900, label="Pay", group="Users", failure=""):
-    code, message, success = ("500", "no", "false") if failure else ("201", "Created", "true")
-    return (
-        f"{START_MS + 1000 * second},{elapsed_ms},{label},{code},{message},{address}-{group} 1-{user},{success},"
-        f"{failure},300,100,{users}"
-    )
+def row(address, second, user, users, *, group="Users", **changes):
+    code = "500" if changes.get("failure") else "201"
+    return jtl_row(second, user, users=users, thread=f"{address}-{group}", code=code, **changes)
 
 
 def distributed_rows():

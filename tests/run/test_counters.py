@@ -1,6 +1,7 @@
 """Counters of the machine and of CPU quotas, from a made /proc and /sys."""
 
 import os
+from typing import NamedTuple
 
 import pytest
 
@@ -25,14 +26,28 @@ def interface(name, received, sent):
     return f"{name:>6}: {received} 9 0 0 0 0 0 0 {sent} 8 0 0 0 0 0 0\n"
 
 
-def machine(root, iowait, running, switches, received, sent, read, written):
+class Counts(NamedTuple):
+    """What a machine has counted since its start, and `running`, its runnable threads; disks count sectors."""
+
+    running: int
+    iowait_ticks: int = 0
+    switches: int = 0
+    received_bytes: int = 0
+    sent_bytes: int = 0
+    read_sectors: int = 0
+    written_sectors: int = 0
+
+
+def machine(root, counts):
     """Write the counters of a machine with one disk of two partitions and one network card."""
-    cpu = f"cpu  500 0 500 9000 {iowait} 0 0 0 0 0\ncpu0 500 0 500 9000 {iowait} 0 0 0 0 0\n"
-    put(root, "proc/stat", f"{cpu}ctxt {switches}\nbtime 1\nprocs_running {running}\nprocs_blocked 0\n")
-    card = interface("eth0", received, sent) + interface("lo", 10**9, 10**9) + interface("docker0", 5000, 5000)
-    put(root, "proc/net/dev", NET_HEAD + card)
-    counts = f"5 0 {read} 3 6 0 {written} 4 0 0 0"
-    put(root, "proc/diskstats", f"7 0 loop0 9 9 9 9 9 9 9 9\n8 0 sda {counts}\n8 1 sda1 {counts}\n")
+    times = f"500 0 500 9000 {counts.iowait_ticks} 0 0 0 0 0"
+    stat = f"ctxt {counts.switches}\nbtime 1\nprocs_running {counts.running}\nprocs_blocked 0\n"
+    put(root, "proc/stat", f"cpu  {times}\ncpu0 {times}\n{stat}")
+    card = interface("eth0", counts.received_bytes, counts.sent_bytes)
+    others = interface("lo", 10**9, 10**9) + interface("docker0", 5000, 5000)
+    put(root, "proc/net/dev", NET_HEAD + card + others)
+    disk = f"5 0 {counts.read_sectors} 3 6 0 {counts.written_sectors} 4 0 0 0"
+    put(root, "proc/diskstats", f"7 0 loop0 9 9 9 9 9 9 9 9\n8 0 sda {disk}\n8 1 sda1 {disk}\n")
     (root / "sys/block/sda").mkdir(parents=True, exist_ok=True)
     (root / "sys/block/loop0").mkdir(parents=True, exist_ok=True)
 
@@ -42,10 +57,11 @@ def cells_of(counters, passed_s):
 
 
 def test_rates_are_differences_per_second_and_loopback_and_partitions_are_not_counted(tmp_path):
-    machine(tmp_path, 100, 3, 1000, 10_000, 500, 200, 80)
+    before = Counts(3, 100, switches=1000, received_bytes=10_000, sent_bytes=500, read_sectors=200, written_sectors=80)
+    machine(tmp_path, before)
     counters = MachineCounters(tmp_path)
     assert set(counters.cells(1.0)) == {"", "3"}  # the first call has no rates yet
-    machine(tmp_path, 100 + TICKS, 5, 5000, 30_000, 1500, 1200, 480)
+    machine(tmp_path, Counts(5, 100 + TICKS, 5000, 30_000, 1500, 1200, 480))
     assert cells_of(counters, 2.0) == {
         "iowait_cores": "0.500",  # one second of two
         "runnable_threads": "5",
@@ -115,11 +131,11 @@ def test_a_cgroup_without_a_quota_or_with_odd_counts_has_empty_cells(tmp_path, t
 def test_telemetry_has_the_machine_in_the_rows_of_the_host_and_the_quota_in_those_of_processes(tmp_path):
     put(tmp_path, f"proc/{os.getpid()}/cgroup", "0::/\n")
     put(tmp_path, "sys/fs/cgroup/cpu.stat", "nr_periods 0\nnr_throttled 0\n")
-    machine(tmp_path, 0, 1, 0, 0, 0, 0, 0)
+    machine(tmp_path, Counts(1))
     writer = TelemetryWriter(tmp_path / "telemetry.csv", {}, tmp_path)
     rows = []
     for second in range(1, 4):
-        machine(tmp_path, 0, second, 100 * second, 0, 2**20 * second, 0, 0)
+        machine(tmp_path, Counts(second, switches=100 * second, sent_bytes=2**20 * second))
         put(tmp_path, "sys/fs/cgroup/cpu.stat", f"nr_periods {10 * second}\nnr_throttled {3 * second}\n")
         rows += [",".join(map(str, (1000 * second, *row[1:]))) for row in writer.rows(1.0)]
     with (tmp_path / "telemetry.csv").open("w") as out:

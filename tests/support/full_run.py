@@ -1,6 +1,7 @@
 """A run directory with everything that a run leaves, and what its report consists of."""
 
 import gzip
+from dataclasses import dataclass
 from pathlib import Path
 
 from harness.run.directory import RunDirectory, json_text
@@ -22,11 +23,27 @@ Caused by: java.net.SocketTimeoutException: Read timed out
 """
 
 
-def jtl_row(second, user, *, elapsed_ms=900, code="201", failure="", label="Pay", thread="Users", users=2):
-    success, message = ("false", "no") if failure else ("true", "Created")
+@dataclass(frozen=True)
+class _Row:
+    """A sample that a user starts in a second of the run."""
+
+    second: int
+    user: int
+    elapsed_ms: int = 900
+    code: str = "201"
+    failure: str = ""
+    label: str = "Pay"
+    thread: str = "Users"
+    users: int = 2
+
+
+def jtl_row(second, user, **changes):
+    """Return a row of a JTL, without a failure by default; `changes` are fields of _Row."""
+    row = _Row(second, user, **changes)
+    success, message = ("false", "no") if row.failure else ("true", "Created")
     return (
-        f"{START_MS + 1000 * second},{elapsed_ms},{label},{code},{message},{thread} 1-{user},{success},{failure},"
-        f"300,100,{users}"
+        f"{START_MS + 1000 * second},{row.elapsed_ms},{row.label},{row.code},{message},{row.thread} 1-{user},"
+        f"{success},{row.failure},300,100,{row.users}"
     )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +11,7 @@ from harness.run.directory import RunDirectory
 from tests.support.factories import closed_load, record
 
 START_MS = 1_700_000_000_000
-# Without allThreads nobody can tell whether so few and short samples are those of two busy users.
+# Without allThreads it is unknown whether so few and short samples are those of two busy users.
 HEAD = "timeStamp,elapsed,label,responseCode,responseMessage,threadName,success,failureMessage,bytes,sentBytes"
 
 
@@ -25,28 +26,39 @@ def run_folder(reports: Path, run: str, **changes: Any) -> RunDirectory:
     return directory
 
 
-def add_run(
-    reports: Path,
-    run: str,
-    *,
-    elapsed_ms: int = 100,
-    label: str = "Pay",
-    samples: int = 120,
-    failures: int = 0,
-    seconds: int | None = None,
-    all_threads: int | None = None,
-    began_ms: int = START_MS,
-    **changes: Any,
-) -> RunDirectory:
-    """Write a run of `samples` requests of one length, one a second, the first `failures` failed; VALID by default."""
-    directory = run_folder(reports, run, **{"took_s": (seconds or samples) + 5.0, **changes})
-    quoted = '"' + label.replace('"', '""') + '"'
-    users = "" if all_threads is None else f",{all_threads}"
-    rows = [HEAD + ",allThreads" * bool(users)]
-    for place in range(samples):
-        start_ms = began_ms + 1000 * place * (seconds or samples) // samples
-        outcome = "500,no,Users 1-1,false,no card" if place < failures else "200,OK,Users 1-1,true,"
-        rows.append(f"{start_ms},{elapsed_ms + place % 3},{quoted},{outcome},300,100{users}")
-    directory.samples.write_text("\n".join(rows) + "\n", encoding="utf-8")
+@dataclass(frozen=True)
+class _Load:
+    """Requests of about one length, evenly over `seconds` (None: one a second); the first `failures` of them fail."""
+
+    elapsed_ms: int = 100
+    label: str = "Pay"
+    samples: int = 120
+    failures: int = 0
+    seconds: int | None = None
+    all_threads: int | None = None
+    began_ms: int = START_MS
+
+    @property
+    def length_s(self) -> int:
+        """The seconds from the first start to the last one, and one more."""
+        return self.seconds or self.samples
+
+    def jtl(self) -> str:
+        """Return the samples as JMeter writes them."""
+        quoted = '"' + self.label.replace('"', '""') + '"'
+        users = "" if self.all_threads is None else f",{self.all_threads}"
+        rows = [HEAD + ",allThreads" * bool(users)]
+        for number in range(self.samples):
+            start_ms = self.began_ms + 1000 * number * self.length_s // self.samples
+            outcome = "500,no,Users 1-1,false,no card" if number < self.failures else "200,OK,Users 1-1,true,"
+            rows.append(f"{start_ms},{self.elapsed_ms + number % 3},{quoted},{outcome},300,100{users}")
+        return "\n".join(rows) + "\n"
+
+
+def add_run(reports: Path, run: str, **changes: Any) -> RunDirectory:
+    """Write a run with its report, VALID by default; `changes` are those of its load, and else of its record."""
+    load = _Load(**{one.name: changes.pop(one.name) for one in fields(_Load) if one.name in changes})
+    directory = run_folder(reports, run, **{"took_s": load.length_s + 5.0, **changes})
+    directory.samples.write_text(load.jtl(), encoding="utf-8")
     write_report(directory)
     return directory

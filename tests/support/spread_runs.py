@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 from harness.report.files import summary_of_run
 from harness.run.directory import json_text
@@ -13,29 +14,37 @@ from harness.sweep.record import SweepRun
 from tests.support.report_folder import START_MS, run_folder
 from tests.support.sweeps import SWEEP_RECORD
 
-# Without allThreads nobody knows that so few samples are not those of busy users, which would be a warning.
+# Without allThreads it is unknown that so few samples are not those of busy users, which would be a warning.
 _HEAD = "timeStamp,elapsed,label,responseCode,responseMessage,threadName,success,bytes,sentBytes"
 
 
-def make_run(
-    reports: Path,
-    run: str,
-    least_ms: int = 50,
-    *,
-    label: str = "Pay",
-    is_success: bool = True,
-    users: int = 2,
-    is_doubtful: bool = False,
-) -> None:
-    """Write the JSON of a run of 100 s: 15 samples a second, from `least_ms` to 100 ms more in equal shares."""
-    directory = run_folder(reports, run, users=users)
-    outcome = "200,OK,Users 1-1,true" if is_success else "500,no,Users 1-1,false"
-    threads = f",{users}" if is_doubtful else ""
-    rows = [
-        f"{START_MS + 100_000 * place // 1500},{least_ms + place * 37 % 101},{label},{outcome},300,100{threads}"
-        for place in range(1500)
-    ]
-    directory.samples.write_text("\n".join([_HEAD + ",allThreads" * is_doubtful, *rows, ""]), encoding="utf-8")
+@dataclass(frozen=True)
+class _Load:
+    """15 samples a second for 100 s, from `least_ms` to 100 ms more in equal shares."""
+
+    least_ms: int = 50
+    label: str = "Pay"
+    is_success: bool = True
+    users: int = 2
+    is_doubtful: bool = False
+
+    def jtl(self) -> str:
+        """Return the samples as JMeter writes them."""
+        outcome = "200,OK,Users 1-1,true" if self.is_success else "500,no,Users 1-1,false"
+        threads = f",{self.users}" if self.is_doubtful else ""
+        rows = [
+            f"{START_MS + 100_000 * number // 1500},{self.least_ms + number * 37 % 101},{self.label},{outcome},"
+            f"300,100{threads}"
+            for number in range(1500)
+        ]
+        return "\n".join([_HEAD + ",allThreads" * self.is_doubtful, *rows, ""])
+
+
+def make_run(reports: Path, run: str, least_ms: int = 50, **changes: Any) -> None:
+    """Write the JSON of a run; `changes` are those of its load."""
+    load = _Load(least_ms, **changes)
+    directory = run_folder(reports, run, users=load.users)
+    directory.samples.write_text(load.jtl(), encoding="utf-8")
     directory.summary_json.write_text(json_text(summary_of_run(directory)), encoding="utf-8")
     directory.report.write_text("# a report\n", encoding="utf-8")
 
