@@ -19,6 +19,7 @@ import pytest
 from harness.base.errors import UsageError
 from harness.cli import main
 from tests.support.cloudwatch_runs import BEGAN_S, NO_SERVER, REGION, add_recent_run, metrics, spec
+from tests.support.markdown_rows import cells_of, row_of
 from tests.support.moto_server import moto_server
 from tests.support.paths import FAKE_JMETER, ROOT
 
@@ -91,9 +92,17 @@ def test_cloudwatch_metrics_are_in_csv_json_and_report_and_missing_ones_are_na(t
     assert (cpu["mean"], cpu["minimum"], cpu["maximum"]) == (0.6, 0.5, 0.7)
     assert (cpu["period_count"], cpu["point_count"], cpu["missing_last_count"]) == (2, 1, 1)
     report = directory.report.read_text()
-    assert "| ECS perf/okapi | 60.0 | 50.0-70.0 | n/a | n/a |  |  |  |  | 1 of 2 |" in report
-    assert "| RDS folio-db | 8.0 | 8.0-8.0 |  |  | 5120 | 5120-5120 | n/a | n/a | 2 of 2 |" in report
-    assert "| EC2 i-0123456789abcdef0 | n/a | n/a | n/a | n/a |  |  |  |  | 0 of 2 |" in report
+    used = [row_of(report, name) for name in ("ECS perf/okapi", "RDS folio-db", "EC2 i-0123456789abcdef0")]
+    assert cells_of(used, "CPU %", "CPU %: range", "memory %", "memory %: range", "periods") == [
+        ["60.0", "50.0-70.0", "n/a", "n/a", "1 of 2"],
+        ["8.0", "8.0-8.0", "", "", "2 of 2"],
+        ["n/a", "n/a", "n/a", "n/a", "0 of 2"],
+    ]
+    assert cells_of(used, "free memory MB", "free memory MB: range", "connections") == [
+        ["", "", ""],
+        ["5120", "5120-5120", "n/a"],
+        ["", "", ""],
+    ]
     assert {path.name for path in directory.path.glob("cloudwatch-*")} == {
         "cloudwatch-cpu.svg", "cloudwatch-free-memory.svg",
     }  # fmt: skip
@@ -172,7 +181,8 @@ def test_another_profile_may_be_given_and_a_run_without_cloudwatch_is_reported(t
     profile.write_text(f"format_version = 1\n[cloudwatch]\nrds = ['folio-db']\nendpoint_url = '{moto}'\n")
     monkeypatch.setenv("AWS_DEFAULT_REGION", REGION)
     assert metrics(directory.path, "--env", "aws", "--home", tmp_path / "home") == 0
-    assert "| RDS folio-db | 8.0 | 8.0-8.0 | 5120 | 5120-5120 |" in directory.report.read_text()
+    used = row_of(directory.report.read_text(), "RDS folio-db")
+    assert cells_of([used], "CPU %", "CPU %: range", "free memory MB") == [["8.0", "8.0-8.0", "5120"]]
     assert json.loads(directory.run_json.read_text())["cloudwatch"]["resources"] == [
         {"kind": "rds", "name": "folio-db"}
     ]

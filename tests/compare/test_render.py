@@ -19,6 +19,7 @@ from harness.metrics.metric import metric_of
 from harness.plan.thresholds import Thresholds
 from harness.report.charts.distribution import overlaid_chart
 from harness.report.charts.gallery import Picture
+from tests.support.markdown_rows import cells_of, rows_of
 
 
 def metric(name="average", base=100.0, new=110.0, verdict=OK, **changes):
@@ -136,11 +137,10 @@ def test_labels_are_in_one_table_and_regressed_ones_in_detail():
         "",
     )
     labels = section(text, "Labels")
-    assert rows(labels)[:4] == [
-        "| label | samples | average ms | req/s | errors % |",
-        "| Pay \\\\ now | 1000 → 990 | 100 → 110 (**+10.00 worse**) | 20.00 → 18.00 (-10.00) |  |",
-        "| Visit | 1000 → 990 | 100 → 90 (-10.00 better) | 20.00 → 20.00 (0.00) | 0.00 → 0.40 (~) |",
-        "| Look | 1000 → 990 | 100 → 101 (+1.00 ~) |  |  |",
+    assert cells_of(rows_of(labels), "label", "samples", "average ms", "req/s", "errors %") == [
+        ["Pay \\\\ now", "1000 → 990", "100 → 110 (**+10.00 worse**)", "20.00 → 18.00 (-10.00)", ""],
+        ["Visit", "1000 → 990", "100 → 90 (-10.00 better)", "20.00 → 20.00 (0.00)", "0.00 → 0.40 (~)"],
+        ["Look", "1000 → 990", "100 → 101 (+1.00 ~)", "", ""],
     ]
     assert [line for line in labels.splitlines() if line.startswith("### ")] == ["### Pay \\\\ now"]
 

@@ -12,9 +12,11 @@ from harness.base.errors import UsageError
 from harness.cli import main
 from harness.metrics.growth import GROWS, HEAP, Growth
 from harness.report.summary import Observed
+from tests.support.markdown_rows import cells_of, rows_of
 from tests.support.releases import NOTE, save_release
 
 SLOWER_MS = {"Search": 30.0, "Pay": 65.0}
+AVERAGE_VERDICT, P95_VERDICT = "sweep-02 average ms: verdict", "sweep-02 95 % ms: verdict"
 
 
 @pytest.fixture(scope="module")
@@ -33,33 +35,24 @@ def release(reports, base="tiny/sweep-01", new="tiny/sweep-02", *more):
     return code, reports / "tiny"
 
 
-def rows_of(text, heading):
-    """Return the cells of the one table under a heading, its titles first."""
-    lines = [line for line in section(text, heading).splitlines() if line.startswith("|")]
-    return [[cell.strip() for cell in line.strip("|").split("|")] for line in [lines[0], *lines[2:]]]
-
-
 def section(text, heading):
     return re.search(rf"^#+ {re.escape(heading)}\n(.*?)(?=^#+ |\Z)", text, re.MULTILINE | re.DOTALL)[1]
 
 
 def test_every_label_has_average_and_p95_of_both_releases_at_each_number_of_users(shop):
-    rows = rows_of(shop[1], "Labels")
-    assert rows[0] == [
-        "label", "users", "sweep-01 average ms", "sweep-02 average ms", "delta %", "verdict",
-        "sweep-01 95 % ms", "sweep-02 95 % ms", "delta %", "verdict",
-    ]  # fmt: skip
-    assert [(row[0], row[1]) for row in rows[1:]] == [("Search", "2"), ("Search", "4"), ("Pay", "2"), ("Pay", "4")]
-    for row in rows[3:]:
-        assert (row[2], row[3], row[5], row[9]) == ("50", "65", "REGRESSED", "REGRESSED")
-        assert float(row[4]) == pytest.approx(30, abs=2)
+    rows = rows_of(shop[1], "### Labels")
+    assert cells_of(rows, "label", "users") == [["Search", "2"], ["Search", "4"], ["Pay", "2"], ["Pay", "4"]]
+    average = ("sweep-01 average ms", "sweep-02 average ms", AVERAGE_VERDICT)
+    assert cells_of(rows[2:], *average, P95_VERDICT) == [["50", "65", "REGRESSED", "REGRESSED"]] * 2
+    for row in rows[2:]:
+        assert float(row["sweep-02 average ms: delta %"]) == pytest.approx(30, abs=2)
         # 1.645 standard deviations of 10 % above the mean.
-        assert float(row[7]) == pytest.approx(65 * 1.1645, abs=2)
+        assert float(row["sweep-02 95 % ms"]) == pytest.approx(65 * 1.1645, abs=2)
 
 
 def test_a_label_that_did_not_change_is_not_called_slower(shop):
-    search = rows_of(shop[1], "Labels")[1:3]
-    assert {row[5] for row in search} <= {"OK", "CANNOT TELL"}
+    search = [row for row in rows_of(shop[1], "### Labels") if row["label"] == "Search"]
+    assert {row[AVERAGE_VERDICT] for row in search} <= {"OK", "CANNOT TELL"}
     assert "Slower in sweep-02: TOTAL at 2 and 4 users; Pay at 2 and 4 users." in section(shop[1], "Summary")
     cause = next(line for line in section(shop[1], "Recommendations").splitlines() if "Find the cause" in line)
     assert "Search" not in cause
@@ -81,27 +74,26 @@ def test_the_plans_warning_is_at_the_top_of_the_page_once(shop):
 
 
 def test_every_run_is_in_the_table_of_test_runs_with_its_load_and_a_link(shop):
-    rows = rows_of(shop[1], "Test runs")
-    assert [row[:3] for row in rows[1:]] == [
+    rows = rows_of(shop[1], "## Test runs")
+    assert cells_of(rows, "test", "release", "run") == [
         ["1", "sweep-02", "[run-02_1](run-02_1.md)"],
         ["2", "sweep-02", "[run-02_2](run-02_2.md)"],
         ["3", "sweep-01", "[run-01_1](run-01_1.md)"],
         ["4", "sweep-01", "[run-01_2](run-01_2.md)"],
     ]
-    assert [row[5:8] for row in rows[1:]] == [["2", "1", "100"], ["4", "1", "100"]] * 2
+    assert cells_of(rows, "users", "ramp-up s", "duration s") == [["2", "1", "100"], ["4", "1", "100"]] * 2
 
 
 def test_goals_that_only_the_new_release_misses_are_a_recommendation(shop):
-    rows = rows_of(shop[1], "Goals (SLA)")
-    p90 = [row for row in rows[1:] if "p90" in row[0]]
-    assert [(row[1], row[3], row[5]) for row in p90] == [("2", "met", "missed"), ("4", "met", "missed")]
+    p90 = [row for row in rows_of(shop[1], "## Goals (SLA)") if "p90" in row["goal"]]
+    assert cells_of(p90, "users", "sweep-01: met", "sweep-02: met") == [["2", "met", "missed"], ["4", "met", "missed"]]
     assert "is met by sweep-01 and missed by sweep-02 at 2 and 4 users." in section(shop[1], "Recommendations")
 
 
 def test_failures_are_counted_per_release_and_new_ones_are_named(shop):
-    rows = rows_of(shop[1], "Errors")
-    assert sum(int(row[3]) for row in rows[1:]) == 0
-    assert sum(int(row[4]) for row in rows[1:]) == 60
+    rows = rows_of(shop[1], "## Errors")
+    assert sum(int(row["sweep-01"]) for row in rows) == 0
+    assert sum(int(row["sweep-02"]) for row in rows) == 60
     assert "Explain failures that only sweep-02 has: " in section(shop[1], "Recommendations")
 
 
@@ -134,7 +126,7 @@ def calm(tmp_path_factory):
 
 @pytest.mark.real
 def test_without_a_change_nothing_is_slower_and_nothing_is_recommended_for_it(calm):
-    verdicts = {row[at] for row in rows_of(calm, "Labels")[1:] for at in (5, 9)}
+    verdicts = {row[title] for row in rows_of(calm, "### Labels") for title in (AVERAGE_VERDICT, P95_VERDICT)}
     assert verdicts <= {"OK", "CANNOT TELL"}
     assert "Slower" not in calm
     assert "Find the cause" not in calm
@@ -150,13 +142,14 @@ def test_levels_with_a_doubtful_run_are_not_judged_and_are_to_be_measured_again(
     release(reports)
     text = (reports / "tiny" / "release-sweep-01-sweep-02.md").read_text()
     assert "- Measure 4 users again: runs are DOUBTFUL (not steady)." in section(text, "Recommendations")
-    assert {(row[1], row[5]) for row in rows_of(text, "Labels")[3:]} == {("2", "REGRESSED"), ("4", "CANNOT TELL")}
+    pay = [row for row in rows_of(text, "### Labels") if row["label"] == "Pay"]
+    assert cells_of(pay, "users", AVERAGE_VERDICT) == [["2", "REGRESSED"], ["4", "CANNOT TELL"]]
     assert "Slower in sweep-02: TOTAL at 2 users; Pay at 2 users." in section(text, "Summary")
 
 
 def test_levels_of_one_side_only_are_named_and_not_compared(calm):
     assert "Only sweep-02 has 3 users: not compared." in section(calm, "Summary")
-    assert {row[1] for row in rows_of(calm, "Labels")[1:]} == {"2"}
+    assert {row["users"] for row in rows_of(calm, "### Labels")} == {"2"}
 
 
 def test_titles_name_the_releases(shop, tmp_path):

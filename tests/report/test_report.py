@@ -20,6 +20,7 @@ from tests.support.full_run import (
     run_directory,
     sections_of,
 )
+from tests.support.markdown_rows import cells_of, row_of
 from tests.support.paths import ROOT
 
 
@@ -47,8 +48,11 @@ def test_the_measured_window_and_its_effect_are_above_the_table(text):
 def test_the_table_of_the_load_has_p95_and_p99_and_covers_the_window_only(text):
     load = text[text.index("### Load\n") : text.index("### Load, the whole run")]
     assert re.search(r"90 % ms \| 95 % ms \[\^\d+] \| 99 % ms \[\^\d+] \|", load)
-    assert "| TOTAL | 176 | 900 | 900 | 900 | 900 | 900 | 900 | 900 | 0.57 | 1 | 2.00 |" in load
-    assert "| TOTAL | 190 |" in text[text.index("### Load, the whole run") :]
+    total = row_of(text, "TOTAL", "### Load")
+    assert cells_of([total], "count", "average ms", "95 % ms", "99 % ms", "errors %", "errors", "req/s") == [
+        ["176", "900", "900", "900", "0.57", "1", "2.00"]
+    ]
+    assert row_of(text, "TOTAL", "### Load, the whole run")["count"] == "190"
 
 
 def test_errors_have_their_times_and_one_message_if_it_adds_to_the_cause(text):
@@ -136,8 +140,9 @@ def test_the_first_screen_has_verdict_goals_metrics_and_warnings(text):
     assert "| p90 ≤ 1000 ms | 900 ms | met |" in plain
     assert "Load: closed model, 2 users, ramp 1 s, 100 s in all. Measured window: 11 s to 99 s" in plain
     # 2 a second for 88 s.
-    assert "| Pay | 176 | 2.00 | 900 | 900 | 900 | 0.57 |" in screen
-    assert "| TOTAL | 176 | 2.00 | 900 | 900 | 900 | 0.57 |" in screen
+    rows = [row_of("\n".join(screen), name) for name in ("Pay", "TOTAL")]
+    expected = ["176", "2.00", "900", "900", "0.57"]
+    assert cells_of(rows, "count", "req/s", "p50 ms", "p95 ms", "errors %") == [expected] * 2
     assert "Most frequent error: Pay: 500 no card … (1 time)." in plain
     for words in (
         "- The generator used 85 % of the 2 cores",

@@ -49,12 +49,6 @@ def written(reports: Path, sweep: SweepRecord = SWEEP_RECORD) -> str:
     return (reports / "tiny" / "sweep-07.md").read_text()
 
 
-def table_under(text: str, heading: str) -> list[list[str]]:
-    lines = text[text.index(f"\n{heading}\n") :].splitlines()
-    rows = [line for line in lines if line.startswith("|")]
-    return [[cell.strip() for cell in row.strip("|").split("|")] for row in [rows[0], *rows[2:]]]
-
-
 def run(capsys, *arguments):
     code = main(["sweep", *arguments])
     return code, capsys.readouterr().out

@@ -22,8 +22,9 @@ from harness.sweep.record import Step, SweepRecord, SweepRun
 from harness.sweep.setting_findings import contrasts, setting_answer, setting_findings
 from harness.sweep.sources import find_sweeps
 from harness.sweep.swept_set import requests_of, set_of_level
+from tests.support.markdown_rows import cells_of, rows_of
 from tests.support.spread_runs import make_sweep
-from tests.support.sweep_reports import SVG, run, save_record, save_run, table_under, words, written
+from tests.support.sweep_reports import SVG, run, save_record, save_run, words, written
 from tests.support.sweeps import BROKEN, SWEEP_RECORD
 from tests.support.tiny import TINY_SYSTEM, run_json, sweep_json
 
@@ -170,8 +171,7 @@ def test_an_invalid_level_is_no_contrast():
 
 def test_the_report_is_about_the_values_and_has_no_findings_about_users(reports):
     text = written(reports, RECORD)
-    table = table_under(text, "## Levels")
-    assert (table[0][0], [row[0] for row in table[1:]]) == ("delay_ms", ["10", "20", "40"])
+    assert [row["delay_ms"] for row in rows_of(text, "## Levels")] == ["10", "20", "40"]
     findings = text[text.index("## Findings") : text.index("## Notes")]
     assert [line.partition(":")[0] for line in findings.splitlines() if line.startswith("- ")] == [
         "- throughput", "- average", "- p90", "- goal",
@@ -219,11 +219,10 @@ def test_two_sweeps_over_a_setting_are_compared_value_by_value(two, capsys):
     assert "**REGRESSED: at delay_ms=10, 20. tiny/sweep-08 is about 99 to 100 % slower than" in text
     assert "- Only tiny/sweep-07 has delay_ms=40: not compared." in text
     assert "- Only tiny/sweep-08 has delay_ms=80: not compared." in text
-    head, *rows = table_under(text, "## tiny/sweep-08 against tiny/sweep-07")
-    assert head[0] == "delay_ms"
-    assert [(row[0], row[-1]) for row in rows[:2]] == [("10", "REGRESSED"), ("20", "REGRESSED")]
-    head, *rows = table_under(text, "### average ms")
-    assert [row[:3] for row in rows[:4]] == [
+    rows = rows_of(text, "## tiny/sweep-08 against tiny/sweep-07")
+    assert cells_of(rows, "delay_ms", "verdict") == [["10", "REGRESSED"], ["20", "REGRESSED"]]
+    rows = rows_of(text, "### average ms")
+    assert cells_of(rows, "delay_ms", "tiny/sweep-07", "tiny/sweep-08") == [
         ["10", "100", "200"],
         ["20", "100", "200"],
         ["40", "100", ""],

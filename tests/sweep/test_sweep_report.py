@@ -14,7 +14,8 @@ from harness.sweep.levels import Figures, LevelRun, Sweep, levels_of
 from harness.sweep.record import CAPACITY, RUNNING, SweepRun
 from harness.sweep.text import answer_text, counted_text, findings, warnings_of
 from tests.support.factories import closed_load, record, sample, tally_of
-from tests.support.sweep_reports import GOAL, pictures, save_run, table_under, words, written
+from tests.support.markdown_rows import cells_of, row_of, rows_of
+from tests.support.sweep_reports import GOAL, pictures, save_run, words, written
 from tests.support.sweeps import SWEEP_RECORD, levels
 
 
@@ -30,22 +31,12 @@ def test_the_answer_comes_first(reports):
 
 
 def test_each_level_has_a_row_that_links_its_report(reports):
-    head, one, _, four, *_ = table_under(written(reports), "## Levels")
-    assert head[:4] == ["users", "samples", "req/s", "average ms"]
-    assert one == [
-        "1",
-        "40",
-        "2.50",
-        "400",
-        "400",
-        "400",
-        "400",
-        "400",
-        "0.00",
-        "yes",
-        r"[run-07_1](run-07_1.md) DOUBTFUL",
+    rows = rows_of(written(reports), "## Levels")
+    assert cells_of(rows[:1], "users", "samples", "req/s", "average ms", "95 % ms", "errors %") == [
+        ["1", "40", "2.50", "400", "400", "0.00"]
     ]
-    assert (four[0], four[-2]) == ("4", "no")
+    assert cells_of(rows[:1], "within the goal", "runs") == [["yes", "[run-07_1](run-07_1.md) DOUBTFUL"]]
+    assert cells_of(rows[2:], "users", "within the goal") == [["4", "no"]]
 
 
 def test_charts_are_in_the_sweeps_folder_and_stale_ones_are_removed(reports):
@@ -93,21 +84,21 @@ def test_an_invalid_level_is_marked_and_listed(reports):
     save_run(reports / "tiny", "run-07_3", 4, 10, is_broken=True)
     text = written(reports)
     assert "at 4 users the run is INVALID.**" in text
-    assert table_under(text, "## Levels")[3][-2:] == ["no", r"[run-07_3](run-07_3.md) INVALID"]
+    assert cells_of([row_of(text, "4", "## Levels")], "within the goal", "runs") == [
+        ["no", "[run-07_3](run-07_3.md) INVALID"]
+    ]
     assert "- INVALID at 4 users: all 40 samples failed" in text
 
 
 def test_where_littles_law_is_off_users_divided_by_throughput_is_a_column(reports):
-    assert "users ÷ req/s ms" not in table_under(written(reports), "## Levels")[0]
+    assert "users ÷ req/s ms" not in rows_of(written(reports), "## Levels")[0]
     # 40 answers of 10 ms, one a second: two users who were somewhere else for the rest of two seconds each.
     starved = [sample(elapsed_ms=10, start_ms=1_000_000 + 1000 * turn, all_threads=2) for turn in range(40)]
     run = record(name="run-07_2", load=closed_load(2), goal=GOAL)
     summary = summarise(tally_of(starved), run.id, run)
     (reports / "tiny" / "run-07_2.json").write_text(json_text(summary))
-    head, *rows = table_under(written(reports), "## Levels")
-    place = head.index("users ÷ req/s ms")
     # 40 samples in 39.01 s: 2 · 39.01 s ÷ 40.
-    assert [row[place] for row in rows][1] == "1950"
+    assert row_of(written(reports), "2", "## Levels")["users ÷ req/s ms"] == "1950"
     assert "But at 2 users the generator, not the system, may have been measured.**" in written(reports)
 
 
@@ -198,18 +189,17 @@ FINE = Verdict(VALID, (), (), ())
 def test_repeats_show_their_range(reports):
     save_run(reports / "tiny", "run-07_4", 2, 900)
     text = written(reports, replace(SWEEP_RECORD, runs=(*SWEEP_RECORD.runs, SweepRun(2, 2, "run-07_4")), repeat=2))
-    assert table_under(text, "### Range of the repeats")[2][:5] == [
-        "2",
-        "2",
-        "2.22–2.50",
-        "800–900",
-        "800–900",
-    ]
+    row = row_of(text, "2", "### Range of the repeats")
+    assert cells_of([row], "runs", "req/s", "average ms", "90 % ms") == [["2", "2.22–2.50", "800–900", "800–900"]]
     assert "Fewer than 2 runs at 1 and 4 users." in text
 
 
 def test_a_search_shows_its_steps_in_their_order(reports):
     runs = (SweepRun(4, 1, "run-07_3"), SweepRun(1, 1, "run-07_1"), SweepRun(2, 1, "run-07_2"))
     text = written(reports, replace(SWEEP_RECORD, kind=CAPACITY, users=(), runs=runs, first_users=4, most_users=9))
-    steps = table_under(text, "### Steps of the search")[1:4]
-    assert [(step[0], step[1], step[-2]) for step in steps] == [("1", "4", "no"), ("2", "1", "yes"), ("3", "2", "yes")]
+    steps = rows_of(text, "### Steps of the search")
+    assert cells_of(steps, "step", "users", "within the goal") == [
+        ["1", "4", "no"],
+        ["2", "1", "yes"],
+        ["3", "2", "yes"],
+    ]

@@ -12,7 +12,8 @@ from harness.base.errors import EXIT_OK, UsageError
 from harness.cli import main
 from harness.sweep.published import parse_csv, parse_markdown
 from harness.sweep.sources import find_sweeps
-from tests.support.sweep_reports import GOAL, run, table_under, written
+from tests.support.markdown_rows import cells_of, row_of
+from tests.support.sweep_reports import GOAL, run, written
 
 
 @pytest.mark.parametrize("name", ["tiny/sweep-07", "sweep-07", "sweep-07.md", "reports/tiny/sweep-07.json"])
@@ -68,9 +69,10 @@ def test_several_sweeps_are_side_by_side_and_two_are_compared(reports, capsys):
     text = (reports / "sweeps" / "old-tiny-sweep-07.md").read_text()
     assert "**tiny/sweep-07 is about 20 % faster than old (average, over 2 levels; median -20.00 %).**" in text
     assert "- [tiny/sweep-07](../tiny/sweep-07.md): 2 users within the goal" in text
-    rows = table_under(text, "## tiny/sweep-07 against old")
-    assert rows[0][:4] == ["users", "old average ms", "tiny/sweep-07 average ms", "delta %"]
-    assert rows[1][:4] == ["1", "500", "400", "-20.00"]
+    row = row_of(text, "1", "## tiny/sweep-07 against old")
+    assert cells_of([row], "old average ms", "tiny/sweep-07 average ms", "tiny/sweep-07 average ms: delta %") == [
+        ["500", "400", "-20.00"]
+    ]
     assert "- Only old has 8 users: not compared." in text
     assert (reports / "sweeps" / "old-tiny-sweep-07" / "average.svg").is_file()
 
