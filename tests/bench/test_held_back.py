@@ -1,4 +1,4 @@
-"""What `scripts/bench held-back` prints of a run, and how it holds a process back."""
+"""What `scripts/bench held-back` prints of a run, and how it slows a process down."""
 
 import os
 import signal

@@ -118,7 +118,7 @@ def test_a_filter_finds_the_texts_that_scripts_assign(answers: Any) -> None:
     assert [kind["name"] for kind in body(found, "GET", "/kinds")["kinds"]] == ["Book", "Map", "name-1"]
 
 
-def test_equal_requests_that_expect_different_values_take_turns(answers: Any) -> None:
+def test_equal_requests_that_expect_different_values_alternate(answers: Any) -> None:
     found = answers(
         request("GET", "/item", validates("$.status", "Available")),
         request("GET", "/item", validates("$.status", "Lost")),

@@ -75,7 +75,7 @@ def test_time_stamps_are_moved_and_nothing_else():
 
 
 @pytest.mark.real
-def test_files_of_many_labels_and_many_seconds_contain_what_they_say(tmp_path):
+def test_files_of_many_labels_and_many_seconds_contain_their_truth(tmp_path):
     labels = many_labels(tmp_path / "labels.jtl", 30, 4)
     assert counted(labels.path) == truth_of(labels)
     assert (len(labels.truth.labels), labels.row_count) == (30, 120)

@@ -78,8 +78,8 @@ def steady(count=14):
 
 
 def checks_of(runs, acceptances=(), rules=AVERAGE, label="TOTAL"):
-    nights = nightly_runs_of(runs)
-    found = judge(nights, max(night.date for night in nights), acceptances, rules)
+    groups = nightly_runs_of(runs)
+    found = judge(groups, max(group.date for group in groups), acceptances, rules)
     return [check for check in found if check.label == label]
 
 
@@ -96,9 +96,9 @@ def test_a_series_of_six_digits_is_a_date():
 
 def test_a_nightly_value_is_the_median_of_its_valid_repeats():
     runs = [run(1, 100, 1), run(1, 130, 2), run(1, 110, 3), run(1, 5, 4, state=INVALID)]
-    (night,) = nightly_runs_of(runs)
-    assert night.value("TOTAL", metric_of("average")) == 110
-    assert len(night.runs) == 4
+    (group,) = nightly_runs_of(runs)
+    assert group.value("TOTAL", metric_of("average")) == 110
+    assert len(group.runs) == 4
 
 
 def test_the_first_six_nightly_runs_are_not_judged():
@@ -120,7 +120,7 @@ def test_the_first_worse_nightly_run_warns_and_the_second_fails():
 
 
 def test_the_limit_is_the_noise_between_nightly_runs_if_above_the_threshold():
-    # Of the 91 distances of 14 nights the 28th counts: 7 are 0, the 21st of the 24 neighbours is log(98/97) = 0.010256.
+    # Of the 91 distances of 14 nightly runs the 28th counts: 7 are 0, the 21st of the 24 neighbours is log(98/97) = 0.010256.
     # 2.2219 · 14/17.8 · 0.010256 = 0.017923; 3.1 · 1.15 · 0.017923 · sqrt(1 + 1.57/14) = 0.067384
     check = check_of([*steady(), run(15, 108)])
     assert check.baseline == pytest.approx(100)
@@ -180,9 +180,9 @@ def test_a_further_change_is_detected_right_after_an_acceptance():
 
 
 def test_some_nightly_runs_after_an_acceptance_the_limit_is_as_narrow_as_before():
-    # Of six nights alone the spread, 2.2 %, would be taken 2.3 times, and nothing below +19 % be seen.
+    # Of six nightly runs alone the spread, 2.2 %, would be taken 2.3 times, and nothing below +19 % be seen.
     accepted = Acceptance("2026-11-15", "tiny", None, None, None, None, "checked twice")
-    since = [run(15 + place, 1.2 * value) for place, value in enumerate((100, 102, 98, 101, 99, 103))]
+    since = [run(15 + index, 1.2 * value) for index, value in enumerate((100, 102, 98, 101, 99, 103))]
     assert check_of([*steady(), *since, run(21, 134)], [accepted]).state == WARNED
     assert check_of([*steady(), *since, run(21, 128)], [accepted]).state == OK
 
@@ -205,7 +205,7 @@ def test_an_improvement_is_reported_and_becomes_the_baseline_if_it_lasts():
 
 
 def test_gradual_slowdowns_do_not_become_the_baseline():
-    # Every ten nights 4 % slower: each step is within the limit, and half of the way is a change for the worse.
+    # Every ten nightly runs 4 % slower: each step is within the limit, and half of the way is a change for the worse.
     runs = [
         replace(one, series=261001 + 100 * (day // 28) + day % 28)
         for day, one in enumerate(run(1, NOISE[day % 7] * 1.04 ** (day // 10)) for day in range(56))
@@ -271,7 +271,7 @@ def test_new_and_removed_labels_are_reported_once():
     assert checks_of(runs, label="Pay") == []
 
 
-def test_another_machine_has_its_own_history_and_the_report_says_what_changed():
+def test_another_machine_has_its_own_history_and_the_report_lists_what_changed():
     other = HostRecord("Other CPU", 4, 8 * 1024**3, "Linux 6", "3.11.7")
     runs = [*steady(8), run(9, 200, host=other)]
     (new,) = checks_of(runs)
@@ -360,8 +360,8 @@ def test_a_small_change_that_lasts_regresses_although_no_run_is_beyond_the_limit
 
 def weekends(factor=1.0):
     """Return runs from Sunday, the first of November, on: those of Saturday and Sunday are 30 % worse."""
-    nights = [(day, NOISE[day % len(NOISE)] * (1.3 if day % 7 in (0, 1) else 1.0)) for day in range(1, 29)]
-    return [run(day, value * (factor if day == 28 else 1.0)) for day, value in nights]
+    values = [(day, NOISE[day % len(NOISE)] * (1.3 if day % 7 in (0, 1) else 1.0)) for day in range(1, 29)]
+    return [run(day, value * (factor if day == 28 else 1.0)) for day, value in values]
 
 
 def test_a_weekend_that_is_always_worse_never_regresses():
@@ -378,6 +378,6 @@ def test_a_weekend_that_becomes_worse_than_usual_warns():
 def test_the_gate_has_few_false_alarms_and_detects_relevant_changes():
     random = numpy.random.default_rng(2)
     calm = alarms(random, Noise(0.03), 12)
-    assert calm.failed == 0  # of 648 nights; docs/benchmarks.md has many more
+    assert calm.failed == 0  # of 648 nightly runs; docs/benchmarks.md has many more
     assert calm.warned < 0.02
     assert found(random, Noise(0.03), 0.20, 20, 40).by_second >= 0.85

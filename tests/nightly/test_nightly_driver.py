@@ -58,24 +58,24 @@ def of_suite(home: Path, tmp_path: Path, suite: str, more: Sequence[str]) -> lis
     return [*arguments(home, tmp_path, suite), f"--build={tmp_path / 'build'}", *more]
 
 
-def nights(tmp_path: Path) -> Path:
+def reports_of(tmp_path: Path) -> Path:
     return tmp_path / "reports" / "nightly"
 
 
 def record_of(tmp_path: Path) -> dict:
     """Return the record of the only nightly run."""
-    (path,) = nights(tmp_path).glob("*.json")
+    (path,) = reports_of(tmp_path).glob("*.json")
     return json.loads(path.read_text())
 
 
 def page_of(tmp_path: Path) -> str:
-    (path,) = nights(tmp_path).glob("20*.md")
+    (path,) = reports_of(tmp_path).glob("20*.md")
     return path.read_text()
 
 
 def under_way(tmp_path: Path, number: int) -> None:
     """Wait until the run of that number takes samples."""
-    (samples,) = wait_for(lambda: list((nights(tmp_path) / "tiny").glob(f"run-*_{number}/samples.jtl")), 60)
+    (samples,) = wait_for(lambda: list((reports_of(tmp_path) / "tiny").glob(f"run-*_{number}/samples.jtl")), 60)
     wait_for(lambda: samples.read_text().count("\n") > 3, 30)
 
 
@@ -86,7 +86,7 @@ def nothing_is_left(tmp_path: Path) -> bool:
 def arguments(home: Path, tmp_path: Path, suite: str) -> list[str]:
     path = home / "env" / "nightly.toml"
     path.write_text(suite)
-    return ["--suite", str(path), "--home", str(home), "--reports", str(nights(tmp_path))]
+    return ["--suite", str(path), "--home", str(home), "--reports", str(reports_of(tmp_path))]
 
 
 def test_a_dry_run_prints_the_order_and_starts_nothing(home, tmp_path, capsys):
@@ -100,7 +100,7 @@ def test_a_dry_run_prints_the_order_and_starts_nothing(home, tmp_path, capsys):
         "  4. tiny, 4 users, profile local, round 2 of 2: 2 s\n"
         "about 2 min 8 s in total, including 30 s for each start; the budget is 10 min\n"
     )
-    assert not nights(tmp_path).exists()
+    assert not reports_of(tmp_path).exists()
 
 
 def test_a_load_with_auto_duration_is_planned_with_its_maximum(home, tmp_path, capsys):
@@ -157,7 +157,7 @@ def test_an_invalid_suite_is_refused_in_one_line_before_anything_runs(home, tmp_
         main(arguments(home, tmp_path, SUITE.replace(old, new)), "scripts/nightly")
     assert str(refused.value).startswith(message)
     assert len(str(refused.value).splitlines()) == 1
-    assert not nights(tmp_path).exists()
+    assert not reports_of(tmp_path).exists()
 
 
 @pytest.mark.real
@@ -170,7 +170,7 @@ def test_a_nightly_run_continues_after_a_run_that_a_stop_condition_ended(finishe
     assert page.count("stopped early: errors above 50 % for 1 s; errors 100.00 % in the last second") == 2
     assert page.count("| p99 ≤ 5 ms | 20 ms | **missed** |") == 2
     assert page.count("| errors ≤ 1 % | 100.00 % | **missed** |") == 2
-    (path,) = nights(tmp_path).glob("20*.xml")
+    (path,) = reports_of(tmp_path).glob("20*.xml")
     goals = next(one for one in JUnitXml.fromfile(str(path)) if one.name == "goals")
     assert (goals.tests, goals.failures) == (4, 4)
 
@@ -184,7 +184,7 @@ def test_a_nightly_run_continues_after_failed_runs_and_reports_all(finished, hom
     (home / "plans" / "broken.toml").write_text(TINY_PLAN.replace('system = "tiny"', 'system = "broken"'))
     summary = tmp_path / "summary.md"
     summary.write_text("before\n")
-    # The broken one is over at once: that says nothing of how long the last one takes.
+    # The broken one ends at once: that does not show how long the last one takes.
     broken = '[[run]]\nplan = "broken"\nduration = "5m"\n[[run]]'
     suite = SUITE.replace("[[run]]", broken) + "goal = { p90 = 5 }\n"
     suite += '[[run]]\nplan = "tiny"\nusers = 3\nduration = "599s"\n'
@@ -198,14 +198,14 @@ def test_a_nightly_run_continues_after_failed_runs_and_reports_all(finished, hom
     assert str(tmp_path) not in page
     states = [(run["state"], run["exit_code"]) for run in record_of(tmp_path)["runs"]]
     assert states == [("ended", 3), ("ended", 1), ("not run", None)]
-    (xml,) = nights(tmp_path).glob("*.xml")
+    (xml,) = reports_of(tmp_path).glob("*.xml")
     found = JUnitXml.fromfile(str(xml))
     assert (found.errors, found.failures) == (1, 2)  # the run that missed its goal, and the goal
     assert summary.read_text().startswith("before\n# Nights ")
     assert "GOAL MISSED" in summary.read_text()
     # The same bytes again, out of what is stored.
-    before = {path: path.read_bytes() for path in nights(tmp_path).glob("20*.*") if path.is_file()}
-    assert rendered(nights(tmp_path), home, record_of(tmp_path)["name"])[0] == 1
+    before = {path: path.read_bytes() for path in reports_of(tmp_path).glob("20*.*") if path.is_file()}
+    assert rendered(reports_of(tmp_path), home, record_of(tmp_path)["name"])[0] == 1
     assert {path: path.read_bytes() for path in before} == before
     assert nothing_is_left(tmp_path)
 
@@ -224,7 +224,7 @@ def test_an_interrupted_nightly_run_writes_its_report_and_can_be_resumed(finishe
         code, out = finished("--suite", str(mine))
     assert code == 130, out
     assert "**INTERRUPTED, so far INVALID: 1 of 1 run NOT RUN" in page_of(tmp_path)
-    (report,) = (nights(tmp_path) / "tiny").glob("run-*.md")
+    (report,) = (reports_of(tmp_path) / "tiny").glob("run-*.md")
     assert "INTERRUPTED" in report.read_text()
     assert "resume with: make nightly SUITE=env/mine.toml RESUME=1\n" in out
     assert nothing_is_left(tmp_path)
@@ -253,7 +253,7 @@ def test_kill_9_of_a_nightly_run_leaves_no_process_and_loses_nothing(start, fini
     assert "resumed after 1 run\n" in out
     runs = record_of(tmp_path)["runs"]
     assert [(run["state"], run["run"].rpartition("_")[2]) for run in runs] == [("ended", "1"), ("ended", "3")]
-    (killed,) = (nights(tmp_path) / "tiny").glob("run-*_2.md")
+    (killed,) = (reports_of(tmp_path) / "tiny").glob("run-*_2.md")
     # Its guardian sent TERM first: a harness that had the time for it wrote its report.
     assert re.search("INTERRUPTED: stopped by hand|INVALID: the harness did not see the end", killed.read_text())
 
@@ -270,7 +270,7 @@ def test_a_killed_run_is_reported_by_the_nightly(finished, tmp_path):
     assert code == 3, out
     assert "scripts/run ended with code -9: it wrote no result" in page_of(tmp_path)
     assert [run["run"].rpartition("_")[2] for run in record_of(tmp_path)["runs"]] == ["1"]
-    assert list(nights(tmp_path).glob("20*/*.result.json")) == []
+    assert list(reports_of(tmp_path).glob("20*/*.result.json")) == []
     wait_for(lambda: nothing_is_left(tmp_path), 30)
 
 
@@ -308,61 +308,61 @@ def test_a_slower_nightly_run_warns_and_the_next_one_fails(finished, home, tmp_p
     code, out = finished()
     assert code == 0, out
     assert "DOUBTFUL: 1 of 1 run DOUBTFUL; 1 load not judged: no run is VALID." in out
-    believed(nights(tmp_path))
+    believed(reports_of(tmp_path))
     today = date.fromisoformat(record_of(tmp_path)["name"][:10])
     for days in range(1, 11):
-        as_of(nights(tmp_path), today, today - timedelta(days=days))
-    forget(nights(tmp_path), today)
+        as_of(reports_of(tmp_path), today, today - timedelta(days=days))
+    forget(reports_of(tmp_path), today)
     code, out = finished(mode="queueing")  # 40 ms instead of 20
     assert code == 0, out
-    believed(nights(tmp_path))
-    code, out = rendered(nights(tmp_path), home, str(today))
+    believed(reports_of(tmp_path))
+    code, out = rendered(reports_of(tmp_path), home, str(today))
     assert code == 0, out
     assert "WARNED: 1 metric worse for the first time" in out
-    as_of(nights(tmp_path), today, today - timedelta(days=1))
+    as_of(reports_of(tmp_path), today, today - timedelta(days=1))
     code, out = finished(mode="queueing")  # judged with the run of the first nightly run of this date
     assert code == 1, out
     assert "REGRESSED: 1 metric worse than earlier nightly runs; 1 of 1 run DOUBTFUL." in out
-    page = (nights(tmp_path) / f"{today}-2.md").read_text()
+    page = (reports_of(tmp_path) / f"{today}-2.md").read_text()
     yesterday = today - timedelta(days=1)
     assert "**REGRESSED: 1 metric worse than earlier nightly runs" in page
     assert "TOTAL average ms: 40 against 20 (+100.00 %, limit" in page
     assert f"since {yesterday}" in page
     assert f"accept --since {yesterday} --plan tiny --users 4" in page
-    (chart,) = (nights(tmp_path) / f"{today}-2").glob("*.svg")
+    (chart,) = (reports_of(tmp_path) / f"{today}-2").glob("*.svg")
     assert f"]({today}-2/{chart.name})" in page
-    reports_of_runs = [path.read_text() for path in nights(tmp_path).glob("tiny/run-*.md")]
+    reports_of_runs = [path.read_text() for path in reports_of(tmp_path).glob("tiny/run-*.md")]
     assert len(reports_of_runs) == 2
     assert not any("Compared with" in text for text in reports_of_runs)  # the gate is the judge
     # The folder of the nightly runs is a folder of reports, and the one above it does not take it for a plan.
-    for reports in (nights(tmp_path), nights(tmp_path).parent):
+    for reports in (reports_of(tmp_path), reports_of(tmp_path).parent):
         assert command("aggregate.py", "summary", reports).returncode == 0
-    assert "nightly" not in (nights(tmp_path).parent / "SUMMARY.md").read_text()
-    assert command("aggregate.py", "site", nights(tmp_path), "--output", tmp_path / "site").returncode == 0
+    assert "nightly" not in (reports_of(tmp_path).parent / "SUMMARY.md").read_text()
+    assert command("aggregate.py", "site", reports_of(tmp_path), "--output", tmp_path / "site").returncode == 0
 
 
 @pytest.mark.real
 def test_a_nightly_run_downloads_earlier_metrics_uploads_its_runs_and_survives_a_lost_storage(finished, tmp_path):
     import boto3  # deferred: it takes long to load
 
-    asked = ("--s3", "s3://kept/load")
+    arguments = ("--s3", "s3://kept/load")
     with moto_server() as address:
         access = {**ENVIRONMENT, "AWS_ENDPOINT_URL": address}
         keys = {"aws_access_key_id": "x", "aws_secret_access_key": "y", "region_name": "us-east-1"}
         client = boto3.client("s3", endpoint_url=address, **keys)
-        assert finished(*asked, **access)[0] == 2  # there is no such bucket
-        assert not list(nights(tmp_path).glob("20*"))
+        assert finished(*arguments, **access)[0] == 2  # there is no such bucket
+        assert not list(reports_of(tmp_path).glob("20*"))
         client.create_bucket(Bucket="kept")
-        assert finished(*asked, **access)[0] == 0
-        shutil.rmtree(nights(tmp_path))  # another machine: it has no memory
-        code, out = finished(*asked, **access)
+        assert finished(*arguments, **access)[0] == 0
+        shutil.rmtree(reports_of(tmp_path))  # another machine: it has no memory
+        code, out = finished(*arguments, **access)
         assert code == 0, out
         assert record_of(tmp_path)["runs"][0]["run"].endswith("_2")
         assert record_of(tmp_path)["storage_problems"] == []
         keys = [found["Key"] for found in client.list_objects_v2(Bucket="kept")["Contents"]]
         assert len({key.partition("/run=")[2].partition("/")[0] for key in keys}) == 2
-    shutil.rmtree(nights(tmp_path))
-    code, out = finished(*asked, **access)
+    shutil.rmtree(reports_of(tmp_path))
+    code, out = finished(*arguments, **access)
     assert code == 3, out
     page = page_of(tmp_path)
     assert "- STORAGE: metrics of earlier nightly runs were not downloaded: " in page
@@ -388,4 +388,4 @@ def test_a_plan_that_could_leave_its_target_ends_a_nightly_before_anything_runs(
     (home / "plans" / "tiny.jmx").write_text(jmx(request(host(ALIAS))))
     with pytest.raises(UsageError, match=rf"tiny, 4 users: plans/tiny\.jmx:.*Buy: uses the host {ALIAS}|tiny: plans/"):
         main(arguments(home, tmp_path, SUITE), "scripts/nightly")
-    assert not nights(tmp_path).exists()
+    assert not reports_of(tmp_path).exists()

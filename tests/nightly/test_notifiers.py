@@ -12,14 +12,14 @@ from harness.nightly.files import NightlyFiles
 from harness.nightly.notice import Notice
 from harness.nightly.outcome import nightly_result
 from tests.support.commands import command
-from tests.support.nights import ended, entries, night
+from tests.support.nightly_runs import ended, entries, nightly_record
 
 
 @pytest.fixture
 def notice(tmp_path: Path) -> Notice:
     files = NightlyFiles(tmp_path / "2026-11-21")
     files.report.write_text("# Nightly\n")
-    return Notice(nightly_result(night(ended()), entries(100.0, 100.0), ()), "OK: 1 run.", files)
+    return Notice(nightly_result(nightly_record(ended()), entries(100.0, 100.0), ()), "OK: 1 run.", files)
 
 
 def test_an_added_notifier_gets_the_result_and_the_headline_although_another_one_fails(
@@ -80,7 +80,7 @@ def test_the_step_summary_links_the_report_as_one_file_only_where_github_stores_
 
 
 def test_the_nightly_report_is_written_again_as_one_html_file(tmp_path: Path) -> None:
-    record = night(ended())
+    record = nightly_record(ended())
     files = NightlyFiles(tmp_path / record.name)
     files.write(record)
     done = command("aggregate.py", "nightly", record.name, "--reports", tmp_path, "--home", tmp_path, "--html")

@@ -1,4 +1,4 @@
-"""What a nightly's suite says, and what it may not say."""
+"""What a nightly's suite contains, and what it may not contain."""
 
 from pathlib import Path
 

@@ -23,7 +23,7 @@ from tests.support.commands import command
 from tests.support.factories import closed_load
 from tests.support.fake_runs import behave, use_fake_runs, with_delay
 from tests.support.message_servers import PATH, Chat, chat_server
-from tests.support.nights import ended, entries, entry, load, night, profiled
+from tests.support.nightly_runs import ended, entries, entry, load, nightly_record, profiled
 
 SUITE = 'format_version = 1\ntitle = "Nights"\nbudget = "10m"\n{}[[run]]\nplan = "tiny"\nusers = 4\nduration = 2\n'
 NOTIFY = '[notify]\nmattermost = "$CHAT_WEBHOOK"\n'
@@ -163,7 +163,7 @@ def test_a_webhook_is_tried_out_without_a_nightly_run(chat, home, monkeypatch, c
 
 
 def result_of(*average_ms: float) -> NightlyResult:
-    return nightly_result(night(ended()), entries(*average_ms), ())
+    return nightly_result(nightly_record(ended()), entries(*average_ms), ())
 
 
 def test_the_message_names_what_is_worse_the_key_metrics_and_the_commit():
@@ -177,18 +177,18 @@ def test_the_message_names_what_is_worse_the_key_metrics_and_the_commit():
 
 def test_the_message_says_what_grew_inside_the_system_else_which_runs_have_profiles():
     slow = [profiled(one, 400 if one.series < 261120 else 1_200) for one in entries(*STEADY, 130.0, 131.0)]
-    *_, inside, _ = nightly_message(nightly_result(night(ended()), slow, ()), "x").lines
+    *_, inside, _ = nightly_message(nightly_result(nightly_record(ended()), slow, ()), "x").lines
     # 400 and 1,200 times 10 ms, by 10,000 requests.
     assert inside == "grew most since 2026-11-19: method shop.Cart.sum of shop, 0.4 ms → 1.2 ms per request"
     usual = [profiled(one, 400) for one in entries(*STEADY, 100.0)]
-    *_, inside, _ = nightly_message(nightly_result(night(ended()), usual, ()), "x").lines
+    *_, inside, _ = nightly_message(nightly_result(nightly_record(ended()), usual, ()), "x").lines
     assert inside == "where the time went: see run-261121_1 in the report"
 
 
 def test_the_message_gives_the_metrics_of_the_load_with_the_worst_finding_and_counts_the_others():
     loads = (load(), load(plan="shop", title="shop, 9 users"))
     bad = entry(verdict=Verdict(INVALID, ("web died",), (), ()))
-    record = night(ended(), ended(load=1, run=None, problem="no licence"), loads=loads)
+    record = nightly_record(ended(), ended(load=1, run=None, problem="no licence"), loads=loads)
     worst, figures, _ = nightly_message(nightly_result(record, [bad], ()), "x").lines
     assert worst == "INVALID: tiny, 2 users, run-261121_1: web died (and 2 more findings)"
     assert figures == "tiny, 2 users: no run is valid (and 1 other load)"

@@ -82,7 +82,7 @@ def test_the_html_file_has_its_charts_and_style_and_loads_nothing(files):
     assert NOTE in html
 
 
-def test_verdicts_outside_of_tables_stay_words():
+def test_verdicts_outside_of_tables_stay_text():
     assert 'ac:name="status"' not in storage_format("# t\n\nREGRESSED\n\n- met\n")
 
 

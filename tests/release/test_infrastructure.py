@@ -110,7 +110,7 @@ def test_services_databases_and_machines_are_in_the_appendix_and_stored_with_the
     assert "The infrastructure differs: ECS perf/mod-circulation memory limit MB: 1024 → 1814." in recommended
 
 
-def test_a_server_that_is_down_is_one_line_and_the_page_says_that_nothing_is_known(tmp_path, capsys):
+def test_a_server_that_is_down_is_one_line_and_the_page_reports_that_nothing_is_known(tmp_path, capsys):
     reports = tmp_path / "reports"
     two_sweeps(reports, NO_SERVER, rds=["folio-db"])
     code, folder = release(reports)

@@ -245,7 +245,7 @@ def test_slopes_and_forecast_of_the_long_run_are_on_the_page_and_a_recommendatio
 
 
 @pytest.mark.real
-def test_a_long_run_without_slopes_says_why(shop, tmp_path):
+def test_a_long_run_without_slopes_has_the_reason(shop, tmp_path):
     reports = tmp_path / "reports"
     shutil.copytree(shop[0].parent, reports)
     release(reports, "tiny/sweep-01", "tiny/sweep-02", "--long", "tiny/run-02_1")

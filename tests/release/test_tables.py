@@ -34,7 +34,7 @@ def rows_of(table: str) -> list[list[str]]:
 
 
 def side(name: str, at: int, *labels, **changes):
-    """Return a run per published level, of the release at this place."""
+    """Return a run per published level, of the release with this index."""
     return {
         users: [
             run_result(

@@ -23,7 +23,7 @@ RECEIVED = metric.Metric(
 
 
 def add_entries() -> None:
-    """Put p99.9 in the place of the entry that only the wide table shows, and the other metric at the end."""
+    """Replace the entry that only the wide table shows by p99.9, and add the other metric at the end."""
     metric.METRICS = (*(ADDED if one.key == ADDED.key else one for one in metric.METRICS), RECEIVED)
 
 
@@ -37,8 +37,8 @@ def printed(*arguments: str) -> str:
 
 
 def outputs(folder: Path) -> dict[str, str]:
-    """Return what each part of the program says, by the name of the part."""
-    return {**_of_runs(folder), **_of_several_runs(folder), **_of_nights(folder), **_of_goals()}
+    """Return the output of each part of the program, by the name of the part."""
+    return {**_of_runs(folder), **_of_several_runs(folder), **_of_nightly(folder), **_of_goals()}
 
 
 def _of_runs(folder: Path) -> dict[str, str]:
@@ -104,12 +104,12 @@ def _of_several_runs(folder: Path) -> dict[str, str]:
     }
 
 
-def _of_nights(folder: Path) -> dict[str, str]:
+def _of_nightly(folder: Path) -> dict[str, str]:
     from harness.history.acceptance import acceptances_csv, parse_acceptances
     from harness.nightly.outcome import nightly_result
     from harness.nightly.render import nightly_report
     from harness.nightly.suite import load_suite
-    from tests.support.nights import ended, entries, night
+    from tests.support.nightly_runs import ended, entries, nightly_record
 
     path = folder / "suite.toml"
     lines = (
@@ -130,7 +130,7 @@ def _of_nights(folder: Path) -> dict[str, str]:
         times = {**one.result.total.percentiles_ms, "99.9": 5 * (one.result.total.average_ms or 0)}
         total = replace(one.result.total, percentiles_ms=times)
         runs.append(replace(one, result=replace(one.result, total=total)))
-    record = night(ended(), metrics=tuple(metric.id for metric in suite.metrics))
+    record = nightly_record(ended(), metrics=tuple(metric.id for metric in suite.metrics))
     accepted = parse_acceptances("since,plan,users,env,label,metric,reason\n2026-11-20,tiny,,,,99.9,x\n", "x")
     return {
         "suite": " ".join((*suite.runs[0].arguments, *suite.runs[0].thresholds)),

@@ -17,10 +17,10 @@ def share_bytecode(copy: Path) -> dict[str, str]:
     """
     theirs = copy / "build" / "pycache"
     if sys.pycache_prefix:
-        for source, place in ((ROOT, copy), (Path(sys.base_prefix), Path(sys.base_prefix))):
+        for source, root in ((ROOT, copy), (Path(sys.base_prefix), Path(sys.base_prefix))):
             compiled = Path(sys.pycache_prefix) / source.relative_to("/")
             if compiled.is_dir():
-                shutil.copytree(compiled, theirs / place.relative_to("/"), copy_function=_link, dirs_exist_ok=True)
+                shutil.copytree(compiled, theirs / root.relative_to("/"), copy_function=_link, dirs_exist_ok=True)
     return {"PYTHONPYCACHEPREFIX": str(theirs)}
 
 

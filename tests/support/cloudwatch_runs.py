@@ -15,11 +15,11 @@ REGION = "eu-central-1"
 # Young enough for every period, and a full hour, so that its minutes are those of the run.
 BEGAN_S = int(time.time()) // 3600 * 3600 - 3600
 NO_SERVER = "http://127.0.0.1:9"
-PLACES = {"ecs": ["perf/okapi"], "rds": ["folio-db"], "ec2": ["i-0123456789abcdef0"]}
+RESOURCES = {"ecs": ["perf/okapi"], "rds": ["folio-db"], "ec2": ["i-0123456789abcdef0"]}
 
 
 def spec(url: str, **changes: Any):
-    return parse_cloudwatch({"region": REGION, "endpoint_url": url, **PLACES, **changes}, "env/x.toml [cloudwatch]")
+    return parse_cloudwatch({"region": REGION, "endpoint_url": url, **RESOURCES, **changes}, "env/x.toml [cloudwatch]")
 
 
 def metrics(*arguments: object) -> int:

@@ -23,7 +23,7 @@ def total(average_ms: float | None = 100.0, **changes):
 
 def runs(prefix: str, averages_ms, **changes) -> list[RunResult]:
     """Return a run for each average of TOTAL."""
-    return [run_result(f"{prefix}_{place}", total=total(ms, **changes)) for place, ms in enumerate(averages_ms)]
+    return [run_result(f"{prefix}_{index}", total=total(ms, **changes)) for index, ms in enumerate(averages_ms)]
 
 
 def metric(of: LabelComparison | None, name: Metric) -> MetricComparison:

@@ -67,7 +67,7 @@ class Proxy:
         return self.faults[-1]
 
     def handle(self, request: http.server.BaseHTTPRequestHandler) -> None:
-        """Pass a request on, or do what its fault says."""
+        """Pass a request on, or do what its fault is."""
         fault = self._fault(request)
         length = int(request.headers.get("Content-Length", 0))
         if fault and fault.what == CUT:

@@ -18,7 +18,7 @@ COMMENT_MOST = 65_536
 
 @dataclass
 class Answer:
-    """An answer in place of the usual one, to the next request that begins so, as in "GET /repos".
+    """An answer instead of the usual one, to the next request that begins so, as in "GET /repos".
 
     With `stores` the server does what the request asks for all the same.
     """

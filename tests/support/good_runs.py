@@ -55,7 +55,7 @@ def _samples(
     while len(noise) <= DURATION_S:
         noise.append(autocorrelation * noise[-1] + random.gauss(0, innovation))
     mean_shift = (_REQUEST_SIGMA**2 + _SECOND_SIGMA**2) / 2
-    due = [(ramp_s * place / users, place) for place in range(users)]
+    due = [(ramp_s * number / users, number) for number in range(users)]
     heapq.heapify(due)
     found: list[tuple[float, float, int, int]] = []
     last_end_s = [0.0] * users

@@ -1,4 +1,4 @@
-"""A minimal client of KillBill for the tests: one tenant, JSON in and out, status codes kept."""
+"""A minimal client of KillBill for the tests: one tenant, JSON in and out, with status codes."""
 
 from __future__ import annotations
 

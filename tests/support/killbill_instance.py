@@ -56,7 +56,7 @@ class Instance:
         return KillBill(self.target_url)
 
     def set_gateway(self, **settings: object) -> None:
-        """Let the stand-in behave as a start with these settings would have it."""
+        """Let the stand-in behave as after a start with these settings."""
         source = (MANIFEST.folder / "stripe" / "mappings.json").read_text()
         text = render(source, {"settings": MANIFEST.resolve_settings({**FAST, **settings})}, "mappings.json")
         json.loads(text)
@@ -134,7 +134,7 @@ def codes_of(summary: Mapping[str, Any], label: str) -> dict[str, int]:
 
 
 class Started(NamedTuple):
-    """What the supervisor of another process says of the KillBill that it started."""
+    """What the supervisor of another process reports about the KillBill that it started."""
 
     target_url: str
     processes: dict[str, int]
@@ -165,8 +165,8 @@ with Guardian() as guardian:
     ) as system:
         system.start()
         recordings = {name: str(path) for name, path in system.recordings.items()}
-        said = (system.target_url, dict(system.processes), dict(system.facts), recordings, system.exception_logs)
-        print(json.dumps(said), flush=True)
+        started = (system.target_url, dict(system.processes), dict(system.facts), recordings, system.exception_logs)
+        print(json.dumps(started), flush=True)
         sys.stdin.read()
 """
 
@@ -188,16 +188,16 @@ def started_without_root(settings: dict[str, Any], folder: Path, ports: dict[str
         subprocess.run(["chown", "-R", f"{user}:{user}", str(folder)], check=True)
     argv = [sys.executable, "-c", WITHOUT_ROOT, folder / "killbill", folder, folder / "logs", user]
     argv += [json.dumps(settings), json.dumps(ports)]
-    # A start is most of what a test asks of a KillBill: code that is compiled well does not pay.
+    # A start is most of what a test needs of a KillBill: code that is compiled well does not pay.
     process = subprocess.Popen(
-        [str(word) for word in argv],
+        [str(argument) for argument in argv],
         cwd=ROOT, env={**os.environ, **QUICK_JAVA}, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
     )  # fmt: skip
     assert process.stdout
     try:
-        said = process.stdout.readline()
-        assert said, "KillBill did not start; its process says why on standard error"
-        yield Started(*json.loads(said))
+        text = process.stdout.readline()
+        assert text, "KillBill did not start; the reason is on standard error"
+        yield Started(*json.loads(text))
     finally:
         process.communicate(timeout=60)
     assert process.returncode == 0

@@ -17,7 +17,7 @@ from tests.support.processes import QUICK_JVM, wait_for
 
 @contextmanager
 def generator(keys: Path, log: Path) -> Iterator[tuple[str, Path]]:
-    """Start a generator; yield its address and the log with what it says."""
+    """Start a generator; yield its address and its log."""
     with generators(keys, log) as (only,):
         yield only
 

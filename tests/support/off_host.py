@@ -50,7 +50,7 @@ def variables(**values: str) -> str:
 
 
 def collection(name: str, *values: str) -> str:
-    rows = "".join(text(str(place), value) for place, value in enumerate(values))
+    rows = "".join(text(str(index), value) for index, value in enumerate(values))
     return f'<collectionProp name="{name}">{rows}</collectionProp>'
 
 

@@ -25,7 +25,7 @@ REQUESTS = {"/v1/metrics": ExportMetricsServiceRequest, "/v1/traces": ExportTrac
 
 @dataclass
 class OtlpReceiver:
-    """What a receiver got; `code` is its answer, `rejected` how many values it says it rejected of each request.
+    """What a receiver got; `code` is its answer, `rejected` how many values of each request it reports as rejected.
 
     While `goes_on` is not set, it does not answer.
     """

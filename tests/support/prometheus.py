@@ -55,15 +55,15 @@ class Prometheus:
 
     def query(self, promql: str) -> dict[tuple[str, ...], float]:
         """Return the value of each series now, by the values of its labels in order of their names."""
-        found = self._asked("query", query=promql)
+        found = self._answer("query", query=promql)
         return {tuple(value for _, value in sorted(one["metric"].items())): float(one["value"][1]) for one in found}
 
     def values_between(self, promql: str, start_s: float, end_s: float) -> list[list[float]]:
         """Return the values of each series, one for each second; seconds without a value are left out."""
-        found = self._asked("query_range", query=promql, start=str(start_s), end=str(end_s), step="1")
+        found = self._answer("query_range", query=promql, start=str(start_s), end=str(end_s), step="1")
         return [[float(value) for _, value in one["values"]] for one in found]
 
-    def _asked(self, what: str, **parameters: str) -> list[Any]:
+    def _answer(self, what: str, **parameters: str) -> list[Any]:
         url = f"{self._url}/api/v1/{what}?{urllib.parse.urlencode(parameters)}"
         try:
             with urllib.request.urlopen(url, timeout=10) as answer:

@@ -48,13 +48,13 @@ def run_result(name: str, *labels: LabelResult, total: LabelResult | None = None
     return RunResult(**{**values, **changes})
 
 
-def batched(stretches: Sequence[Sequence[int]], length_s: float = 10.0, errors: Sequence[int] = ()) -> LabelResult:
-    """Return the figures of samples (ms) by the batch in which they ended."""
+def batched(samples_ms: Sequence[Sequence[int]], length_s: float = 10.0, errors: Sequence[int] = ()) -> LabelResult:
+    """Return the figures of the samples of each batch (ms, by their ends), of batches of `length_s`."""
     batches: Mapping[int, BatchCounts] = {
-        place: BatchCounts(Histogram.of(values), sum(values), errors[place] if errors else 0)
-        for place, values in enumerate(stretches)
+        index: BatchCounts(Histogram.of(values), sum(values), errors[index] if errors else 0)
+        for index, values in enumerate(samples_ms)
     }
-    histogram = Histogram.of(value for values in stretches for value in values)
+    histogram = Histogram.of(value for values in samples_ms for value in values)
     count, error_count = histogram.count, sum(errors)
     return LabelResult(
         label="TOTAL",
@@ -67,8 +67,8 @@ def batched(stretches: Sequence[Sequence[int]], length_s: float = 10.0, errors: 
         ),
         min_ms=histogram.min_ms,
         max_ms=histogram.max_ms,
-        rate_per_s=count / (length_s * len(stretches)),
+        rate_per_s=count / (length_s * len(samples_ms)),
         received_bytes_per_s=None,
-        batches=Batches.of(batches, len(stretches), length_s),
+        batches=Batches.of(batches, len(samples_ms), length_s),
         histogram=histogram,
     )

@@ -20,6 +20,6 @@ def make_home(folder: Path, jmx: str, more: str = "", profile: str = TINY_PROFIL
 
 def run_shop(folder: Path, port: int, *arguments: str) -> None:
     """Run the plan with a real JMeter and one user; the reports are in reports/shop/ of the home."""
-    places = ("--home", folder, "--reports", folder / "reports", "--target", f"http://127.0.0.1:{port}")
+    folders = ("--home", folder, "--reports", folder / "reports", "--target", f"http://127.0.0.1:{port}")
     arguments = ("--plan", "shop", "--users", "1", *arguments)
-    command("scripts/run", *arguments, *places, JMETER_HOME=str(toolchain.ensure_jmeter()))
+    command("scripts/run", *arguments, *folders, JMETER_HOME=str(toolchain.ensure_jmeter()))

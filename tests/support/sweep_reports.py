@@ -27,9 +27,9 @@ def save_run(folder: Path, name: str, users: int, elapsed_ms: int, is_broken: bo
     make = failed if is_broken else sample
     samples = [
         make(
-            elapsed_ms=elapsed_ms, start_ms=1_000_000 + turn * elapsed_ms, all_threads=users, thread_name=f"U 1-{user}"
+            elapsed_ms=elapsed_ms, start_ms=1_000_000 + iteration * elapsed_ms, all_threads=users, thread_name=f"U 1-{user}"
         )
-        for turn in range(40 // users)
+        for iteration in range(40 // users)
         for user in range(users)
     ]
     run = record(name=name, load=closed_load(users), goal=GOAL, **changes)
@@ -54,14 +54,14 @@ def run(capsys, *arguments):
     return code, capsys.readouterr().out
 
 
-def pictures(rates, **changes):
+def charts_of(rates, **changes):
     sweep = Sweep("x", levels(rates))
     goal = changes.pop("goal", None)
     return {
-        picture.name: ElementTree.fromstring(picture.svg)
-        for picture in sweep_charts(sweep, analyse(sweep.levels, goal))
+        chart.name: ElementTree.fromstring(chart.svg)
+        for chart in sweep_charts(sweep, analyse(sweep.levels, goal))
     }
 
 
-def words(chart):
+def texts_of(chart):
     return ["".join(element.itertext()) for element in chart.iter(f"{SVG}text")]

@@ -144,8 +144,8 @@ def tiny_home(folder: Path) -> Path:
 
 def arguments_of_run(home: Path, tmp_path: Path, arguments: Sequence[str]) -> list[str]:
     """Return the arguments of a run of the tiny plan."""
-    places = ["--home", str(home), "--reports", str(tmp_path / "reports"), "--build", str(tmp_path / "build")]
-    return ["--plan", "tiny", *places, *arguments]
+    folders = ["--home", str(home), "--reports", str(tmp_path / "reports"), "--build", str(tmp_path / "build")]
+    return ["--plan", "tiny", *folders, *arguments]
 
 
 def start_script(
@@ -200,7 +200,7 @@ def sweep_json(tmp_path: Path) -> dict:
 
 
 def samples_under_way(tmp_path: Path, rows: int = 3, seconds: float = 20.0) -> Path:
-    """Return the JTL of the run that goes on, once it holds more than `rows` rows."""
+    """Return the JTL of the current run, once it has more than `rows` rows."""
     samples = tmp_path / "reports" / "tiny" / "run-01_1" / "samples.jtl"
     wait_for(lambda: samples.is_file() and samples.read_text().count("\n") > rows, seconds)
     return samples

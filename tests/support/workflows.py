@@ -31,7 +31,7 @@ def steps(name: str, kind: str) -> list[dict[str, Any]]:
 
 def run_step(step: dict[str, Any], folder: Path, **environment: str) -> subprocess.CompletedProcess[str]:
     """Run the command of a step as a runner does: bash -e, little in the environment, and what the step gives."""
-    kept = {
+    own = {
         name: os.environ[name]
         for name in ("PATH", "HOME", "LANG", "JAVA_HOME", "TMPDIR", "HARNESS_RUNS")
         if name in os.environ
@@ -39,5 +39,5 @@ def run_step(step: dict[str, Any], folder: Path, **environment: str) -> subproce
     given = {name: environment.get(name, "") for name in step.get("env", {})}
     return subprocess.run(
         ["bash", "--noprofile", "--norc", "-e", "-o", "pipefail", "-c", step["run"]],
-        cwd=folder, env={**kept, "CI": "true", **given, **environment}, capture_output=True, text=True, check=False,
+        cwd=folder, env={**own, "CI": "true", **given, **environment}, capture_output=True, text=True, check=False,
     )  # fmt: skip

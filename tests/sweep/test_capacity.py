@@ -42,7 +42,7 @@ def test_a_first_level_that_misses_is_searched_below():
     assert [probe.users for probe in searched(lambda users: users <= 5, first=50)] == [50, 25, 12, 6, 3, 4, 5, 5, 6]
 
 
-def test_the_search_ends_at_the_maximum_if_the_system_holds_it():
+def test_the_search_ends_at_the_maximum_if_it_is_within_the_goal():
     probes = searched(lambda users: users <= 100, most=100)
     assert [probe.users for probe in probes] == [1, 2, 4, 8, 16, 32, 64, 100, 100]
     assert capacity(probes, 1, 100) == Capacity(100, None, 2, 2, 0, 0, True)
@@ -77,12 +77,12 @@ def test_two_runs_that_disagree_need_a_third():
 
 
 def test_after_an_accidental_miss_the_search_continues_above():
-    # 4 missed once and held twice: nothing has missed, and the next is the double of 4.
+    # 4 missed once and was within twice: nothing has missed, and the next is the double of 4.
     assert next_users(outcomes("1+ 2+ 4- 3+ 3+ 4+ 4+"), 1, 400) == 8
 
 
 def test_a_level_that_passed_by_chance_is_rejected():
-    # 6 held once and missed twice: the bracket is 5 to 6.
+    # 6 was within once and missed twice: the bracket is 5 to 6.
     assert next_users(outcomes("4+ 8- 6+ 7- 6- 6-"), 1, 400) == 5
 
 
@@ -97,7 +97,7 @@ def test_an_undecided_level_is_measured_three_times_and_then_searched_below():
     assert next_users(outcomes("1+ 2+ 4+ 4- 4+"), 1, 400, {4}) == 3
 
 
-def test_a_search_that_ends_below_an_undecided_level_says_so():
+def test_a_search_that_ends_below_an_undecided_level_reports_it():
     found = capacity(outcomes("1+ 2+ 4+ 4- 4+ 3+ 3+"), 1, 400, {4})
     assert found == Capacity(3, 4, 2, 2, 2, 3, is_settled=True, is_unsure=True)
     text = capacity_text(found, Goal(p90_ms=300), "the p90 is 301 ms")
@@ -107,7 +107,7 @@ def test_a_search_that_ends_below_an_undecided_level_says_so():
     )
 
 
-def test_undecided_first_levels_do_not_hold_the_search_up():
+def test_undecided_first_levels_do_not_delay_the_search():
     assert next_users(outcomes("1+"), 1, 400, {1}) == 2
     assert next_users(outcomes("1+ 2+"), 1, 400, {1, 2}) == 4
     # 4 is within the goal, so 1 and 2 are as well: the search goes on with 8, and ends as if they were decided.
@@ -130,7 +130,7 @@ def test_a_search_ends_when_a_second_level_stays_undecided_and_none_is_within_th
     undecided = {1, 2, 4, 8, 16}
     assert next_users(outcomes(f"{doubling} 16+ 16+"), 1, 16, undecided) == 8
     assert next_users(outcomes(f"{doubling} 16+ 16+ 8+ 8+"), 1, 16, undecided) is None
-    # A level within the goal keeps the search going.
+    # After a level within the goal the search continues.
     assert next_users(outcomes(f"{doubling} 16+ 16+ 8+ 8+"), 1, 16, undecided - {4}) is not None
 
 
@@ -195,7 +195,7 @@ def test_a_search_always_ends(seed, most):
 
 def test_27_samples_near_the_goal_are_measured_again_and_then_undecided():
     # The p90 is 318 ms against a goal of 300; of 27 samples its interval is 295 ms to no upper end.
-    times_ms = [round(243 * (0.6 + 0.8 * place / 26)) for place in range(27)]
+    times_ms = [round(243 * (0.6 + 0.8 * index / 26)) for index in range(27)]
     figures = replace(label_result("TOTAL", 243.0), histogram=Histogram.of(times_ms), percentiles_ms={"90": 318.0})
     verdict = Verdict(VALID, (), (), ("p90 318 ms, goal 300 ms",))
     result = run_result("tiny/run-07_1", figures, total=figures, verdict=verdict)

@@ -56,7 +56,7 @@ def test_growth_that_may_be_chance_is_not_suspected():
 @pytest.mark.parametrize(("step_mb", "is_suspect"), [(3, False), (5, True)])
 def test_certain_growth_below_two_percent_per_run_is_not_suspected(step_mb, is_suspect):
     # 3 MB of 204.5 MB are 1.5 %, 5 MB of 207.5 MB are 2.4 %.
-    (growth,) = growth_per_run(runs(*(200 + turn * step_mb for turn in range(4))))
+    (growth,) = growth_per_run(runs(*(200 + number * step_mb for number in range(4))))
     assert growth.low_bytes > 0
     assert growth.is_suspect == is_suspect
 

@@ -24,7 +24,7 @@ from harness.sweep.sources import find_sweeps
 from harness.sweep.swept_set import requests_of, set_of_level
 from tests.support.markdown_rows import cells_of, rows_of
 from tests.support.spread_runs import make_sweep
-from tests.support.sweep_reports import SVG, run, save_record, save_run, words, written
+from tests.support.sweep_reports import SVG, run, save_record, save_run, texts_of, written
 from tests.support.sweeps import BROKEN, SWEEP_RECORD
 from tests.support.tiny import TINY_SYSTEM, run_json, sweep_json
 
@@ -250,7 +250,7 @@ def test_the_charts_of_several_sweeps_have_the_values_of_the_setting(two):
     sweeps = [one.sweep for one in find_sweeps(["tiny/sweep-07", "tiny/sweep-08"], two)]
     charts = overlay_charts(sweeps, [analyse(one.levels, None) for one in sweeps])
     chart = ElementTree.fromstring(charts[0].svg)
-    assert {"delay_ms", "80"} <= set(words(chart)) and "users" not in words(chart)
+    assert {"delay_ms", "80"} <= set(texts_of(chart)) and "users" not in texts_of(chart)
 
 
 @pytest.mark.parametrize(
@@ -280,15 +280,15 @@ def chart_of(found):
 
 def test_the_axis_of_a_chart_has_the_values_of_the_setting():
     chart = chart_of(levels({"delay_ms=10": (100,), "delay_ms=40": (50,)}))
-    assert {"delay_ms", "40"} <= set(words(chart))
-    assert "users" not in words(chart)
+    assert {"delay_ms", "40"} <= set(texts_of(chart))
+    assert "users" not in texts_of(chart)
     assert "most 100 at delay_ms=10" in chart.findtext(f"{SVG}desc")
 
 
 def test_texts_are_at_equal_distances_and_no_line_joins_them():
     found = levels({"gc=G1": (100,), "gc=Z": (50,), "gc=Serial": (70,)})
     chart = chart_of(found)
-    assert {"gc", "G1", "Z", "Serial"} <= set(words(chart))
+    assert {"gc", "G1", "Z", "Serial"} <= set(texts_of(chart))
     assert [path for path in chart.iter(f"{SVG}path") if (path.get("class") or "").startswith("line")] == []
     assert [LevelAxis.of(found).x(level) for level in found] == [1, 2, 3]
 

@@ -217,7 +217,7 @@ def test_a_level_with_one_invalid_run_is_not_within_the_goal():
     assert outcome(level, GOAL).is_within is False
 
 
-def test_without_a_goal_there_is_no_answer_and_it_says_how_to_give_one():
+def test_without_a_goal_there_is_no_answer_but_the_way_to_give_one():
     for goal in (None, Goal()):
         found = answer(timed({1: 100}), goal)
         assert found.users is None
@@ -318,7 +318,7 @@ P90 = Goal(p90_ms=300)
 
 def spread(middle_ms, count):
     """Return `count` times evenly spread over the middle ± 40 %."""
-    return [round(middle_ms * (0.6 + 0.8 * place / (count - 1))) for place in range(count)]
+    return [round(middle_ms * (0.6 + 0.8 * index / (count - 1))) for index in range(count)]
 
 
 def test_27_samples_near_the_goal_are_undecided():
@@ -348,7 +348,7 @@ def test_an_average_is_judged_by_its_interval_too():
     assert outcome(level, Goal(average_ms=200)).is_within is False
 
 
-def test_the_answer_says_at_least_and_perhaps_with_an_undecided_level():
+def test_the_answer_is_at_least_and_perhaps_with_an_undecided_level():
     runs = [(10, 150), (20, 219), (30, 600)]
     found = answer(levels_of(measured(users, spread(ms, 60)) for users, ms in runs), P90)
     assert (found.users, found.perhaps_users, found.missed_users) == (10, 20, 30)

@@ -39,10 +39,10 @@ def sides(published):
 @pytest.mark.parametrize("published", [FIRST, SECOND], ids=["first round", "second round"])
 def test_every_published_difference_is_reproduced(published):
     average, p75 = compare_sweeps(*sides(published)).figures
-    for place, (users, cells) in enumerate(published.items()):
+    for index, (users, cells) in enumerate(published.items()):
         for figure, (*_, percent) in zip((average, p75), cells, strict=True):
-            assert figure.deltas[place].users == users
-            assert f"{figure.deltas[place].delta_ratio * 100:.2f}" == f"{percent:.2f}"
+            assert figure.deltas[index].users == users
+            assert f"{figure.deltas[index].delta_ratio * 100:.2f}" == f"{percent:.2f}"
 
 
 def test_one_sentence_states_the_range_in_which_a_side_is_slower():

@@ -210,17 +210,17 @@ def test_repeats_are_measured_in_rounds_and_a_fresh_system_is_started_for_each(f
     command = ("sweep", "--users", "2,1", "--repeat", "2", "--duration", "1", "--warmup", "1", "--fresh")
     code, out = finished(*command)
     assert code == 0, out
-    assert [(users, turn) for users, turn, _ in measured(tmp_path)] == [(2, 1), (1, 1), (2, 2), (1, 2)]
+    assert [(users, repeat) for users, repeat, _ in measured(tmp_path)] == [(2, 1), (1, 1), (2, 2), (1, 2)]
     assert (out.count(": ready after"), out.count("warm-up, not counted")) == (4, 4)
     assert "level 3 of 4, 2 users, round 2 of 2; about " in out
     log = tmp_path / "reports" / "tiny" / "run-01_4" / "system" / "web.log"
-    assert '"GET / HTTP/1.1" 200' in log.read_text()  # from its start: it was asked whether it is ready
+    assert '"GET / HTTP/1.1" 200' in log.read_text()  # from its start: the probe of whether it is ready
     assert sweep_json(tmp_path)["command"] == "make sweep PLAN=tiny USERS=2,1 REPEAT=2 FRESH=1 DURATION=1 WARMUP=1"
 
 
 @pytest.mark.real
 def test_a_search_finds_the_most_users_within_the_goal_and_shows_its_steps(finished, target, tmp_path):
-    # An answer takes 10 ms per user: 25 ms are kept with two users, and missed with three. Which steps lead there is
+    # An answer takes 10 ms per user: 25 ms are met with two users, and missed with three. Which steps lead there is
     # tested without a machine in test_capacity: where other processes use this one's cores, every level is DOUBTFUL.
     command = ("capacity", "--p90", "25", "--from", "2", "--duration", "1", "--warmup", "0", "--target", target)
     code, out = finished(*command, "--jfr", str(tmp_path / "shop.jfr"), mode="queueing")
@@ -278,9 +278,9 @@ def test_bad_input_is_one_clear_error_and_nothing_is_started_or_left(
 ):
     monkeypatch.setenv("JMETER_HOME", str(FAKE_JMETER))
     monkeypatch.setattr("resource.getrlimit", lambda _: (1024, 65_536))
-    places = ["--home", str(home), "--reports", str(tmp_path / "reports"), "--build", str(tmp_path / "build")]
+    folders = ["--home", str(home), "--reports", str(tmp_path / "reports"), "--build", str(tmp_path / "build")]
     with pytest.raises(UsageError) as caught:
-        main(["--plan", "tiny", *places, *arguments], f"scripts/{script}")
+        main(["--plan", "tiny", *folders, *arguments], f"scripts/{script}")
     assert message in str(caught.value)
     assert not (tmp_path / "reports").exists()
 
@@ -288,6 +288,6 @@ def test_bad_input_is_one_clear_error_and_nothing_is_started_or_left(
 def test_a_search_needs_a_goal(home, tmp_path):
     plan = home / "plans" / "tiny.toml"
     plan.write_text(plan.read_text().partition("[goal]")[0])
-    places = ["--home", str(home), "--reports", str(tmp_path / "reports")]
+    folders = ["--home", str(home), "--reports", str(tmp_path / "reports")]
     with pytest.raises(UsageError, match="PLAN=tiny has no goal for the search; give P90=1000 or AVERAGE=500"):
-        main(["--plan", "tiny", *places], "scripts/capacity")
+        main(["--plan", "tiny", *folders], "scripts/capacity")

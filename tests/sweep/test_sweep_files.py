@@ -139,7 +139,7 @@ def test_the_time_left_of_loops_is_known_after_the_first_run():
 
 
 def open_files_allowed(users: int, soft: int, hard: int) -> str:
-    """Return the soft limit after it was asked for so many users, or the error, in a process of its own."""
+    """Return the soft limit after it was raised for so many users, or the error, in a process of its own."""
     code = (
         "import resource\nfrom harness.base.errors import UsageError\n"
         "from harness.base.open_files import allow_open_files\n"

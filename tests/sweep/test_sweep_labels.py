@@ -1,4 +1,4 @@
-"""Single labels of sweeps: the table of transactions, and a sweep of one label in place of TOTAL."""
+"""Single labels of sweeps: the table of transactions, and a sweep of one label instead of TOTAL."""
 
 import json
 from dataclasses import replace
@@ -25,8 +25,8 @@ FASTER = replace(SWEEP_RECORD, name="sweep-08", runs=RUNS)
 def save(folder, name, users, *, find_ms=100, pay_ms=300, rounds=40):
     """Write the JSON of a run: each user makes rounds of Find and Pay in the transaction Visit, one after the other."""
     samples = []
-    for turn in range(rounds):
-        start_ms = 1_000_000 + turn * (find_ms + pay_ms)
+    for round_index in range(rounds):
+        start_ms = 1_000_000 + round_index * (find_ms + pay_ms)
         for user in range(users):
             common = {"all_threads": users, "thread_name": f"Users 1-{user + 1}"}
             message = f"{TRANSACTION_MESSAGE} 2, number of failing samples : 0"

@@ -1,4 +1,4 @@
-"""What a sweep's report says of CPU and memory, and of memory from run to run."""
+"""What a sweep's report contains on CPU and memory, and on memory from run to run."""
 
 from dataclasses import replace
 from xml.etree import ElementTree
@@ -18,7 +18,7 @@ from harness.sweep.usage_charts import heap_charts, recorded_charts, usage_chart
 from harness.system.heap import HeapUse
 from harness.system.recording import RecordedUse
 from tests.support.factories import record
-from tests.support.sweep_reports import SVG, words
+from tests.support.sweep_reports import SVG, texts_of
 from tests.support.sweeps import BROKEN
 
 MB = 1024 * 1024
@@ -32,7 +32,7 @@ def usage(process: str, cores: float, rss_mb: float) -> Usage:
 
 
 def run(number: int, rss_mb: float, verdict: Verdict = FINE, kept_up: bool = True) -> LevelRun:
-    """The run that was the so many'th to start; its name does not tell."""
+    """Return the run that was the so many'th to start; its name does not have the number."""
     facts = record(name="run", started_at=f"2026-01-01T00:{number:02d}:00Z", kept_up=kept_up)
     usages = (usage("jmeter", 0.1, 200 + number), usage("shop", 0.25, rss_mb), usage("host", 0.5, 900))
     return LevelRun(f"run-{number}", Figures(rate_per_s=10.0), verdict, facts, usages=usages)
@@ -60,13 +60,13 @@ def test_interrupted_series_and_uncounted_runs_are_excluded(left_out):
 
 def test_a_process_that_grows_from_run_to_run_is_a_suspect():
     # As in tests/sweep/test_growth.py: 9.6 MB a run, from 5.95 to 13.25.
-    section = growth_section(sweep(*((8, run(turn, size)) for turn, size in enumerate((100, 112, 118, 130)))))
+    section = growth_section(sweep(*((8, run(number, size)) for number, size in enumerate((100, 112, 118, 130)))))
     assert section.verdict.startswith("Leak suspect: shop. A JVM's memory also grows until")
     assert section.table.splitlines()[2] == "| shop | 4 | 115 | 100 | 130 | 9.60 | 5.95 to 13.25 | yes |"
 
 
 def test_a_process_that_does_not_grow_is_not_a_suspect():
-    section = growth_section(sweep(*((8, run(turn, size)) for turn, size in enumerate((100, 120, 110, 110)))))
+    section = growth_section(sweep(*((8, run(number, size)) for number, size in enumerate((100, 120, 110, 110)))))
     assert section.verdict == "No leak suspect."
     assert section.table.splitlines()[2].endswith("| 2.00 | -16.25 to 20.25 | no |")
 
@@ -78,7 +78,7 @@ def test_growth_is_unknown_without_repeated_levels():
 
 
 def test_restarted_systems_have_no_growth_section():
-    assert growth_section(sweep(*((8, run(turn, 100, kept_up=False)) for turn in range(4)))) is None
+    assert growth_section(sweep(*((8, run(number, 100, kept_up=False)) for number in range(4)))) is None
 
 
 def test_processes_are_listed_per_level_with_median_and_range():
@@ -92,7 +92,7 @@ def test_processes_are_listed_per_level_with_median_and_range():
 
 
 def test_memory_and_growth_come_after_the_charts():
-    levels = sweep(*((8, run(turn, size)) for turn, size in enumerate((100, 112, 118, 130))))
+    levels = sweep(*((8, run(number, size)) for number, size in enumerate((100, 112, 118, 130))))
     text = sweep_report(levels, analyse(levels.levels, None), Page([], "", "sweep-07", "./aggregate.py sweep x"), {})
     assert "\n## CPU and memory\n\n| users | process |" in text
     assert "values of repeats are medians of the runs' means; ranges" in text
@@ -119,9 +119,9 @@ def chart(pictures: tuple[Picture, ...], name: str) -> ElementTree.Element:
 def test_cpu_and_memory_have_a_line_per_process():
     levels = sweep((1, run(1, 100)), (8, run(2, 300)), (8, run(3, 320))).levels
     cpu, memory = (chart(usage_charts(levels), name) for name in ("cpu.svg", "memory.svg"))
-    assert {"jmeter", "shop", "host, all processes", "least to greatest of the repeats"} <= set(words(cpu))
+    assert {"jmeter", "shop", "host, all processes", "least to greatest of the repeats"} <= set(texts_of(cpu))
     assert "shop: least 100, most 310 at 8 users, last 310 at 8 users." in memory.findtext(f"{SVG}desc")
-    assert "host, all processes" not in words(memory)
+    assert "host, all processes" not in texts_of(memory)
 
 
 def test_the_heap_has_a_chart_per_jvm_and_a_table():
@@ -129,7 +129,7 @@ def test_the_heap_has_a_chart_per_jvm_and_a_table():
     [picture] = heap_charts(levels)
     assert picture.name == "heap.svg"
     found = ElementTree.fromstring(picture.svg)
-    assert {"used", "after GC", "committed", "reserved"} <= set(words(found))
+    assert {"used", "after GC", "committed", "reserved"} <= set(texts_of(found))
     assert "used: least 200, most 400 at 8 users" in found.findtext(f"{SVG}desc")
     assert heap_table(levels).splitlines()[2:] == [
         "| 1 | shop | 200 | 195-205 | 150 | 300 | 295-305 | 1024 | 6 |",
@@ -140,7 +140,7 @@ def test_the_heap_has_a_chart_per_jvm_and_a_table():
 def test_a_heap_of_an_older_version_has_no_line_after_collections():
     old = replace(run(1, 100), heap_uses=(replace(heap("shop", 200), after_gc_bytes_mean=None),))
     levels = sweep((1, old)).levels
-    assert "after GC" not in words(chart(heap_charts(levels), "heap.svg"))
+    assert "after GC" not in texts_of(chart(heap_charts(levels), "heap.svg"))
     assert heap_table(levels).splitlines()[2] == "| 1 | shop | 200 | 195-205 |  | 300 | 295-305 | 1024 | 6 |"
 
 
@@ -152,7 +152,7 @@ def recorded(pause_ms: float, cpu_ratio: float | None) -> RecordedUse:
 
 def test_a_recorded_jvm_elsewhere_has_a_row_per_level_and_a_chart_of_its_cpu():
     runs = (recorded(100, 0.1), recorded(200, 0.2), recorded(400, 0.4))
-    levels = sweep(*((users, replace(run(turn, 100), recorded=(use,))) for turn, (users, use) in
+    levels = sweep(*((users, replace(run(number, 100), recorded=(use,))) for number, (users, use) in
                      enumerate(zip((1, 8, 8), runs, strict=True)))).levels  # fmt: skip
     rows = recorded_table(levels).splitlines()
     heads = "users | process | collections | pauses ms | longest ms | % of time | JVM CPU % | machine CPU %"
@@ -188,6 +188,6 @@ def test_the_charts_are_in_their_sections():
     pictures = (*usage_charts(levels.levels), *heap_charts(levels.levels))
     text = sweep_report(levels, analyse(levels.levels, None), Page(pictures, "", "sweep-07", "make"), {})
     assert "\n## Charts\n" not in text
-    places = [text.index(part) for part in ("## CPU and memory", "sweep-07/memory.svg", "## JVM heap", "heap.svg")]
-    assert places == sorted(places)
+    positions = [text.index(part) for part in ("## CPU and memory", "sweep-07/memory.svg", "## JVM heap", "heap.svg")]
+    assert positions == sorted(positions)
     assert all(FILE_NAME.fullmatch(one.name) for one in pictures)

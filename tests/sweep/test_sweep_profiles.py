@@ -1,4 +1,4 @@
-"""What a sweep's report says of where the time went at each level."""
+"""What a sweep's report contains on where the time went at each level."""
 
 from dataclasses import replace
 

@@ -15,7 +15,7 @@ from harness.sweep.record import CAPACITY, RUNNING, SweepRun
 from harness.sweep.text import answer_text, counted_text, findings, warnings_of
 from tests.support.factories import closed_load, record, sample, tally_of
 from tests.support.markdown_rows import cells_of, row_of, rows_of
-from tests.support.sweep_reports import GOAL, pictures, save_run, words, written
+from tests.support.sweep_reports import GOAL, charts_of, save_run, texts_of, written
 from tests.support.sweeps import SWEEP_RECORD, levels
 
 
@@ -49,7 +49,7 @@ def test_charts_are_in_the_sweeps_folder_and_stale_ones_are_removed(reports):
     assert "](sweep-07/throughput.svg)" in text
 
 
-def test_the_same_runs_give_the_same_bytes_and_notes_are_kept(reports):
+def test_the_same_runs_give_the_same_bytes_and_notes_are_preserved(reports):
     first = written(reports)
     assert "\nwhy we looked\n" in first
     path = reports / "tiny" / "sweep-07.md"
@@ -66,7 +66,7 @@ def test_text_outside_the_notes_moves_into_them(reports):
     assert written(reports) == again
 
 
-def test_an_unfinished_sweep_says_which_levels_are_missing(reports):
+def test_an_unfinished_sweep_lists_the_missing_levels(reports):
     text = written(reports, replace(SWEEP_RECORD, state=RUNNING, users=(1, 2, 4, 8, 16)))
     assert "The sweep is not finished.**" in text
     assert "- Missing: 8 and 16 users." in text
@@ -93,7 +93,7 @@ def test_an_invalid_level_is_marked_and_listed(reports):
 def test_where_littles_law_is_off_users_divided_by_throughput_is_a_column(reports):
     assert "users ÷ req/s ms" not in rows_of(written(reports), "## Levels")[0]
     # 40 answers of 10 ms, one a second: two users who were somewhere else for the rest of two seconds each.
-    starved = [sample(elapsed_ms=10, start_ms=1_000_000 + 1000 * turn, all_threads=2) for turn in range(40)]
+    starved = [sample(elapsed_ms=10, start_ms=1_000_000 + 1000 * number, all_threads=2) for number in range(40)]
     run = record(name="run-07_2", load=closed_load(2), goal=GOAL)
     summary = summarise(tally_of(starved), run.id, run)
     (reports / "tiny" / "run-07_2.json").write_text(json_text(summary))
@@ -105,8 +105,8 @@ def test_where_littles_law_is_off_users_divided_by_throughput_is_a_column(report
 def test_a_level_with_a_slow_generator_is_named_in_the_answer(reports):
     generators = ("10.0.0.7:1099", 100), ("10.0.0.8:1099", 200)
     samples = [
-        sample(elapsed_ms=elapsed_ms, start_ms=1_000_000 + 100 * turn, all_threads=1, thread_name=f"{name}-Users 1-1")
-        for turn in range(200)
+        sample(elapsed_ms=elapsed_ms, start_ms=1_000_000 + 100 * number, all_threads=1, thread_name=f"{name}-Users 1-1")
+        for number in range(200)
         for name, elapsed_ms in generators
     ]
     run = record(name="run-07_2", load=closed_load(2), goal=GOAL)
@@ -165,7 +165,7 @@ def test_a_fall_at_one_level_of_single_runs_recommends_repeats():
     assert texts["cliff"] == (
         "none certain: throughput was 6.6 % lower at 30 users than at 20 in one run: repeat (REPEAT=3)"
     )
-    assert not any("cliff" in word for word in words(pictures(rates)["throughput.svg"]))
+    assert not any("cliff" in word for word in texts_of(charts_of(rates)["throughput.svg"]))
 
 
 def test_a_doubtful_level_is_marked_in_the_chart_and_named():

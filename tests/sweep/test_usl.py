@@ -64,7 +64,7 @@ def test_a_peak_beyond_the_last_level_is_not_reported():
     assert fit(noisy(0.02, 0.00002, 0.0, 1)).peak_users is None
 
 
-def test_the_law_cannot_follow_a_cliff_and_says_so():
+def test_the_law_cannot_follow_a_cliff_and_reports_it():
     found = fit(list(THRUZERO.items()))
     assert not found.follows
     assert found.worst_users == 100
@@ -91,16 +91,16 @@ def test_the_fit_needs_six_levels_above_zero():
 
 @pytest.mark.real
 def test_nineteen_of_twenty_intervals_contain_the_truth():
-    held, known = [0, 0, 0, 0], [0, 0, 0, 0]
+    covered, known = [0, 0, 0, 0], [0, 0, 0, 0]
     for seed in range(200):
         found = fit(noisy(ALPHA, BETA, 0.03, seed))
         estimates = (found.gamma_per_s, found.alpha, found.beta, found.peak_users)
-        for place, (estimate, true) in enumerate(zip(estimates, (GAMMA, ALPHA, BETA, PEAK), strict=True)):
-            known[place] += estimate is not None
-            held[place] += estimate is not None and estimate.low <= true <= estimate.high
+        for index, (estimate, true) in enumerate(zip(estimates, (GAMMA, ALPHA, BETA, PEAK), strict=True)):
+            known[index] += estimate is not None
+            covered[index] += estimate is not None and estimate.low <= true <= estimate.high
     assert known[:3] == [200, 200, 200]
     assert known[3] >= 80  # a fall of 18 % at the last of seven single runs is often, not always, more than noise
-    assert all(count >= 0.9 * total for count, total in zip(held, known, strict=True))
+    assert all(count >= 0.9 * total for count, total in zip(covered, known, strict=True))
 
 
 @pytest.mark.real

@@ -32,7 +32,7 @@ def ended(number: int = 1, **changes: Any) -> LoadRun:
     return LoadRun(**{**values, **changes})
 
 
-def night(*runs: LoadRun, **changes: Any) -> NightlyRecord:
+def nightly_record(*runs: LoadRun, **changes: Any) -> NightlyRecord:
     """Return the nightly run of 2026-11-21 with these runs; all of them finished."""
     values: dict[str, Any] = {
         "format_version": FORMAT_VERSION, "name": "2026-11-21", "series": "261121", "title": "Nightly",
@@ -56,7 +56,7 @@ def entry(date: str = "261121", number: int = 1, average_ms: float = 100.0, **ch
 
 def entries(*average_ms: float) -> list[Entry]:
     """Return a run for each of the nightly runs up to 2026-11-21, with that average."""
-    return [entry(f"2611{22 - len(average_ms) + place:02d}", 1, value) for place, value in enumerate(average_ms)]
+    return [entry(f"2611{22 - len(average_ms) + index:02d}", 1, value) for index, value in enumerate(average_ms)]
 
 
 def profiled(one: Entry, self_count: int) -> Entry:
