@@ -101,7 +101,9 @@ def _measure(storage: Storage, path: Path, repeat: int) -> _Timings:
                     raise ServiceError(str(error), "measure on an idle machine") from None
 
             def push() -> None:
-                timings.sent_bytes = upload(storage.client, pushed, path, stored_file(path, SAMPLES_NAME), lambda _: None)
+                timings.sent_bytes = upload(
+                    storage.client, pushed, path, stored_file(path, SAMPLES_NAME), lambda _: None
+                )
 
             for act in (copy, push) if number % 2 == 0 else (push, copy):
                 (timings.copies_s if act is copy else timings.pushes_s).append(_timed(act))

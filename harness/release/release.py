@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 
 from harness.base.errors import UsageError
@@ -57,8 +57,8 @@ class Release:
     names: Sides[str]
     compared: ComparedUsers
     long: RunSummary | None = None
-    infrastructures: Sides[Infrastructure | None] = Sides(None, None)
-    arounds: Sides[Around] = Sides(Around(), Around())
+    infrastructures: Sides[Infrastructure | None] = field(default_factory=lambda: Sides(None, None))
+    arounds: Sides[Around] = field(default_factory=lambda: Sides(Around(), Around()))
 
     @property
     def levels(self) -> Mapping[int, Comparison]:

@@ -106,9 +106,7 @@ def compare_sweeps(base: Sweep, new: Sweep) -> SweepComparison:
     """Return the differences at the common levels; they are unknown at levels with an INVALID run."""
     old, young = ({level.key: level for level in sweep.levels} for sweep in (base, new))
     common = [key for key in old if key in young]
-    figures = [
-        _figure(metric.key, [_delta(metric.key, old[key], young[key]) for key in common]) for metric in COMPARED
-    ]
+    figures = [_figure(metric.key, [_delta(metric.key, old[key], young[key]) for key in common]) for metric in COMPARED]
     only_base, only_new = ([key for key in one if key not in other] for one, other in ((old, young), (young, old)))
     return SweepComparison(
         base=base.name,

@@ -120,7 +120,8 @@ def test_the_first_worse_nightly_run_warns_and_the_second_fails():
 
 
 def test_the_limit_is_the_noise_between_nightly_runs_if_above_the_threshold():
-    # Of the 91 distances of 14 nightly runs the 28th counts: 7 are 0, the 21st of the 24 neighbours is log(98/97) = 0.010256.
+    # Of the 91 distances of 14 nightly runs the 28th counts: 7 are 0, the 21st of the 24 neighbours is log(98/97).
+    # That is 0.010256.
     # 2.2219 · 14/17.8 · 0.010256 = 0.017923; 3.1 · 1.15 · 0.017923 · sqrt(1 + 1.57/14) = 0.067384
     check = check_of([*steady(), run(15, 108)])
     assert check.baseline == pytest.approx(100)

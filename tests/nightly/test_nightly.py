@@ -124,7 +124,9 @@ def test_a_regression_outranks_an_invalid_run_and_both_are_reported():
 
 
 def test_a_failed_upload_makes_the_nightly_run_incomplete():
-    result = result_of(nightly_record(ended(), storage_problems=("tiny/run-261121_1 was not uploaded: 503",)), *entries(*STEADY))
+    result = result_of(
+        nightly_record(ended(), storage_problems=("tiny/run-261121_1 was not uploaded: 503",)), *entries(*STEADY)
+    )
     assert (result.verdict, result.exit_code) == ("INVALID", 3)
     assert "- STORAGE: tiny/run-261121\\_1 was not uploaded: 503\n" in page_of(result).replace("_1 was", "\\_1 was")
 
@@ -273,7 +275,10 @@ def test_a_judged_label_that_no_run_has_is_not_ok():
     gate = list(JUnitXml.fromstring(junit_xml(result).encode()))[1]
     assert [(case.name, type(case.result[0])) for case in gate if case.result] == [("Pya", Error)]
     # It may be that of a plan that did not run.
-    assert result_of(nightly_record(ended(state=NOT_RUN, run=None), labels=("Pya",)), *entries(*STEADY)).missing_labels == ()
+    assert (
+        result_of(nightly_record(ended(state=NOT_RUN, run=None), labels=("Pya",)), *entries(*STEADY)).missing_labels
+        == ()
+    )
 
 
 def test_a_summary_has_no_comments_charts_or_dead_links():

@@ -156,9 +156,7 @@ def test_metrics_before_and_after_the_sweep_are_fetched_once_and_memory_that_sta
     text = page.read_text()
     assert "| ECS perf/mod-circulation | 50.0 | 60.0 |" in section(text, "Before and after the sweeps")
     recommended = section(text, "Recommendations")
-    assert (
-        "Memory did not return to its size before the sweep: ECS perf/mod-circulation 50.0 → 60.0 %." in recommended
-    )
+    assert "Memory did not return to its size before the sweep: ECS perf/mod-circulation 50.0 → 60.0 %." in recommended
     publish(url, range(began_min - 20, began_min + 20), 10.0)
     release(reports)
     assert page.read_text() == text

@@ -87,7 +87,10 @@ def two_users(count: int = 50, elapsed_ms: int = 1000) -> list[Sample]:
     """Return the samples of two users who wait for one answer after the other: busy all the time."""
     return [
         sample(
-            elapsed_ms=elapsed_ms, start_ms=1_000_000 + iteration * elapsed_ms, all_threads=2, thread_name=f"Users 1-{user}"
+            elapsed_ms=elapsed_ms,
+            start_ms=1_000_000 + iteration * elapsed_ms,
+            all_threads=2,
+            thread_name=f"Users 1-{user}",
         )
         for iteration in range(count)
         for user in (1, 2)

@@ -33,7 +33,7 @@ _SIGMA = 0.1
 def save_release(
     reports: Path, series: str, times_ms: Mapping[str, float] = BASE_MS, levels: Sequence[int] = LEVELS, **changes: Any
 ) -> Path:
-    """Write a sweep with one run per level, all of its users busy with one label after the other; return its JSON's path.
+    """Write a sweep with one run per level, whose users are always busy; return the path of its JSON.
 
     `changes` are those of each run's record; `failure_count` samples of each run fail, `observed` is what was seen.
     """

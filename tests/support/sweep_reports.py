@@ -27,7 +27,10 @@ def save_run(folder: Path, name: str, users: int, elapsed_ms: int, is_broken: bo
     make = failed if is_broken else sample
     samples = [
         make(
-            elapsed_ms=elapsed_ms, start_ms=1_000_000 + iteration * elapsed_ms, all_threads=users, thread_name=f"U 1-{user}"
+            elapsed_ms=elapsed_ms,
+            start_ms=1_000_000 + iteration * elapsed_ms,
+            all_threads=users,
+            thread_name=f"U 1-{user}",
         )
         for iteration in range(40 // users)
         for user in range(users)
@@ -57,10 +60,7 @@ def run(capsys, *arguments):
 def charts_of(rates, **changes):
     sweep = Sweep("x", levels(rates))
     goal = changes.pop("goal", None)
-    return {
-        chart.name: ElementTree.fromstring(chart.svg)
-        for chart in sweep_charts(sweep, analyse(sweep.levels, goal))
-    }
+    return {chart.name: ElementTree.fromstring(chart.svg) for chart in sweep_charts(sweep, analyse(sweep.levels, goal))}
 
 
 def texts_of(chart):
