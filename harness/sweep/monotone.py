@@ -18,7 +18,7 @@ class _Block(NamedTuple):
 
     mean: float
     weight: float
-    count: int
+    value_count: int
 
 
 def never_falling(values: Sequence[float], weights: Sequence[float]) -> list[float]:
@@ -30,9 +30,9 @@ def never_falling(values: Sequence[float], weights: Sequence[float]) -> list[flo
             before = blocks.pop()
             both = before.weight + block.weight
             mean = (before.mean * before.weight + block.mean * block.weight) / both
-            block = _Block(mean, both, before.count + block.count)
+            block = _Block(mean, both, before.value_count + block.value_count)
         blocks.append(block)
-    return [block.mean for block in blocks for _ in range(block.count)]
+    return [block.mean for block in blocks for _ in range(block.value_count)]
 
 
 def fall_p_value(
