@@ -97,7 +97,7 @@ def run(options: argparse.Namespace) -> int:
     with Interrupts() as interrupts, ExitStack() as stack:
         jmeter_java_version()
         toolchain.ensure_jmeter()
-        if any(request.is_profiled for _, request in checked):
+        if any(one.request.is_profiled for one in checked):
             # Now, and not within the time of the first run.
             toolchain.ensure_profile_reader()
             toolchain.ensure_flame_graphs()
