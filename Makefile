@@ -51,6 +51,13 @@ takes.ls := RUN S3 ENV PLAN SINCE LAST
 takes.test := TESTS
 takes.test-fast := TESTS
 takes.bench := BENCH
+# Variables that are on (1, yes, on, true) or off (0, no, off, false, empty), unless text.VERB lists them.
+switches := ALL FIX FORCE FRESH NEW RESUME PROFILE TRACE SURE HTML DRY_RUN ANYWAY REPLACE FIGURES_ONLY
+text.check := HTML
+text.sweep := RESUME
+text.capacity := RESUME
+text.compare := NEW
+text.release := NEW
 targets := $(sort $(patsubst takes.%,%,$(filter takes.%,$(.VARIABLES))))
 known := $(sort $(foreach target,$(targets),$(takes.$(target))))
 # Variables that the scripts read from the environment are accepted by every target.
@@ -229,8 +236,10 @@ export NEWLINE := $(newline)
 quote = '$(subst $(newline),'"$$NEWLINE"',$(subst ','\'',$(1)))'
 # $(call option,users,$(USERS)) is --users='50', or nothing when the value is empty.
 option = $(if $(strip $(2)),--$(1)=$(call quote,$(2)))
-# $(call flag,name,value) is --name, unless the value is empty or says no.
-flag = $(if $(filter-out 0 no off false,$(2)),--$(1))
+on := 1 yes on true
+off := 0 no off false
+# $(call flag,name,value) is --name when the value is on. Other values than on and off are refused below.
+flag = $(if $(filter $(on),$(2)),--$(1))
 # $(call path,-dash) is './-dash', which is not taken for an option.
 path = $(call quote,$(if $(filter -%,$(firstword $(1))),./)$(1))
 # $(call quoted,run-07_1 run-08_*) is 'run-07_1' 'run-08_*'.
@@ -251,16 +260,16 @@ endif
 $(error $(wrong): no such variable; $(near)make help VERB lists them; nothing was started)
 endif
 
-# --html, unless HTML is empty or 0.
+# --html when HTML is on.
 html = $(call flag,html,$(HTML))
-# --sure, unless SURE is empty or 0.
+# --sure when SURE is on.
 sure = $(call flag,sure,$(SURE))
 
 # Compile once and not in every worker, whatever the environment says, and keep the tree clean.
 pytest = PYTHONDONTWRITEBYTECODE= PYTHONPYCACHEPREFIX=$(CURDIR)/build/pycache .venv/bin/python -m pytest
 
 # `make help VERB` and `make VERB HELP=1` explain the variables of VERB; no other recipe is then defined.
-is_help = $(and $(filter HELP,$(on_command_line)),$(filter-out 0,$(HELP)))
+is_help = $(and $(filter HELP,$(on_command_line)),$(filter-out $(off),$(HELP)))
 topics := $(if $(or $(filter help,$(firstword $(asked))),$(is_help)),$(filter-out help,$(asked)))
 ifneq ($(topics),)
 explained := $(shell sed -n 's/^\([a-z-]*\):.*## .*/\1/p' Makefile)
@@ -283,6 +292,14 @@ $(foreach name,$(takes.$(1)),@echo $(call quote,  $(or $(value about.$(1).$(name
 )
 endef
 else
+
+# $(call unclear,run) are the switches of a target whose value is neither on nor off.
+unclear = $(foreach name,$(filter-out $(text.$(1)),$(filter $(switches),$(takes.$(1)))),$(if \
+  $(or $(filter-out $(on) $(off),$($(name))),$(word 2,$($(name)))),$(name)))
+bad := $(firstword $(foreach target,$(asked),$(call unclear,$(target))))
+ifneq ($(bad),)
+$(error $(bad)=$(strip $($(bad))): neither on nor off; give $(bad)=1 or $(bad)=0; nothing was started)
+endif
 
 help: ## list the targets
 	@awk '/^##@ / {printf "\n%s\n", substr($$0, 5)} \
@@ -338,7 +355,7 @@ sweep_options = $(call option,plan,$(PLAN)) $(call option,env,$(ENV)) $(call opt
   $(call option,errors,$(ERRORS)) $(call option,stop,$(STOP)) $(call option,set,$(SET)) \
   $(call option,warmup,$(WARMUP)) $(call option,resume,$(RESUME)) \
   $(call flag,profile,$(PROFILE)) $(call option,jfr,$(JFR)) \
-  $(call flag,fresh,$(FRESH)) $(if $(filter 1,$(NEW)),--new) $(call option,note,$(NOTE)) \
+  $(call flag,fresh,$(FRESH)) $(call flag,new,$(NEW)) $(call option,note,$(NOTE)) \
   $(followed_options) $(sure) $(call option,reports,$(REPORTS))
 
 # $(call refused,S3,why,recipe) is the recipe, or an error when that variable has a value, which would be ignored.
@@ -357,7 +374,7 @@ overload: ## offer 50 % to 200 % of the capacity: does goodput collapse, and whe
 	@$(python) scripts/overload $(call option,plan,$(PLAN)) $(call option,env,$(ENV)) $(call option,set,$(SET)) \
 	  $(call option,goal,$(GOAL)) $(call option,rate,$(RATE)) $(call option,duration,$(LEVEL_DURATION)) \
 	  $(call option,max,$(MAX)) $(call option,target,$(TARGET)) $(call option,note,$(NOTE)) \
-	  $(if $(filter 1,$(NEW)),--new) $(followed_options) $(call option,reports,$(REPORTS))
+	  $(call flag,new,$(NEW)) $(followed_options) $(call option,reports,$(REPORTS))
 
 ab: ## is B worse than A? runs both alternately until it is sure: REPORTS/ab/<plan>/ab-01.md
 	@$(python) scripts/ab $(call option,a,$(A)) $(call option,b,$(B)) \

@@ -38,11 +38,13 @@ ONE_NAME = {
     ("report", "RUN"), ("export", "RUN"), ("notify", "RUN"), ("pin", "RUN"), ("run", "BASE"),
     ("release", "BASE"), ("soak", "BASE"),
 }  # fmt: skip
-FLAGS = {"ALL", "ANYWAY", "SURE", "FRESH", "REPLACE", "FIGURES_ONLY", "DRY_RUN", "FIX", "FORCE", "PROFILE", "TRACE"}
-SAYS_NOTHING = {
-    ("ab", "RESUME"), ("tune", "RESUME"), ("sweep", "S3"), ("capacity", "S3"), ("capacity", "REMOTES"),
-    ("nightly", "RESUME"),
+# On or off, except where a target takes a text by this name.
+SWITCHES = {
+    "ALL", "ANYWAY", "SURE", "FRESH", "REPLACE", "FIGURES_ONLY", "DRY_RUN", "FIX", "FORCE", "PROFILE", "TRACE",
+    "NEW", "RESUME", "HTML",
 }  # fmt: skip
+TEXTS = {("check", "HTML"), ("sweep", "RESUME"), ("capacity", "RESUME"), ("compare", "NEW"), ("release", "NEW")}
+SAYS_NOTHING = {("sweep", "S3"), ("capacity", "S3"), ("capacity", "REMOTES")}
 FAKE = r"""#!/bin/sh
 printf '%s\n' "$#" >>"$RECORD"
 for word do printf '%s\000' "$word" >>"$RECORD"; done
@@ -77,6 +79,10 @@ def argv(tmp_path):
     return called
 
 
+def is_switch(target: str, name: str) -> bool:
+    return name in SWITCHES and (target, name) not in TEXTS
+
+
 def hostile(folder: Path) -> list[str]:
     touch = f"touch {folder}/touched"
     return [
@@ -96,9 +102,7 @@ def test_every_value_of_every_variable_reaches_the_script_unchanged(target, name
     given = NEEDED.get(target, {})
     is_words = (target, name) not in ONE_NAME and (name in WORDS or (target, name) == ("compare", "NEW"))
     pattern = argv(target, {**given, name: "BENIGN"})
-    is_flag = name in FLAGS or (name == "NEW" and target not in ("compare", "release"))
-    is_flag |= name == "HTML" and target != "check"
-    assert is_flag or (target, name) in SAYS_NOTHING or "BENIGN" in str(pattern)
+    assert is_switch(target, name) or (target, name) in SAYS_NOTHING or "BENIGN" in str(pattern)
     for value in hostile(tmp_path):
         words = value.split() if is_words else [value]
         expected = []
@@ -152,6 +156,35 @@ def test_a_variable_that_the_target_does_not_take_is_refused_before_anything_sta
     assert done.stdout == ""
     assert line in done.stderr
     assert len(done.stderr.splitlines()) == 1
+
+
+def make(*words: str, **environment: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        ["make", "-C", str(ROOT), "--no-print-directory", "-n", *words],
+        env={**os.environ, **environment}, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("name", sorted(SWITCHES))
+def test_a_value_that_is_neither_on_nor_off_is_refused_before_anything_starts(name):
+    target = next(target for target, taken in PAIRS if taken == name and is_switch(target, taken))
+    words = [target, *(f"{one}={value}" for one, value in NEEDED.get(target, {}).items())]
+    line = f"{name}=2x: neither on nor off; give {name}=1 or {name}=0; nothing was started"
+    for done in (make(*words, f"{name}=2x"), make(*words, **{name: "2x"})):
+        assert (done.returncode, done.stdout) == (2, "")
+        assert line in done.stderr
+        assert len(done.stderr.splitlines()) == 1
+
+
+def test_a_switch_is_on_for_four_words_only():
+    lines = {value: make("run", f"TRACE={value}").stdout for value in ("1", "yes", "on", "true", "0", "false", "")}
+    assert [value for value, line in lines.items() if " --trace " in line] == ["1", "yes", "on", "true"]
+
+
+def test_a_switch_of_two_words_is_refused_and_a_text_of_the_same_name_is_not():
+    assert "TRACE=1 1: neither on nor off" in make("run", "TRACE=1 1").stderr
+    assert "--resume='07'" in make("sweep", "RESUME=07").stdout
+    assert "RESUME=07: neither on nor off" in make("nightly", "RESUME=07").stderr
 
 
 def help_of(*words: str) -> str:
