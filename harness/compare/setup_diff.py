@@ -66,11 +66,11 @@ def _named(run: RunRecord) -> Iterator[tuple[str, str]]:
     yield "target", run.target or "started here"
     yield "system", run.system
     # The harness does not configure a target, so the plan's system settings do not describe it.
-    if run.is_embedded:
-        for name, value in run.system_settings.items():
-            if _SECRET not in name:
-                yield f"{run.system}: {name}", _text(value)
-    yield from ((f"{run.system}: {name}", value) for name, value in run.system_facts)
+    settings = {name: value for name, value in run.system_settings.items() if run.is_embedded and _SECRET not in name}
+    yield from ((f"{run.system}: {name}", _text(value)) for name, value in settings.items())
+    # A fact with the name of a setting repeats it in words: "dropped indexes" is dropped_indexes.
+    repeated = {name.replace("_", " ") for name in settings}
+    yield from ((f"{run.system}: {name}", value) for name, value in run.system_facts if name not in repeated)
     yield from ((f"property {name}", value) for name, value in run.properties.items() if name not in SET_BY_THE_RUN)
     yield "profiled", "yes" if run.is_profiled else "no"
     yield "traced", "yes" if run.is_traced else "no"

@@ -50,6 +50,21 @@ def test_every_setting_of_a_run_is_compared():
     )
 
 
+def test_a_setting_that_is_also_a_fact_is_one_difference():
+    bare = run("A", system_settings={"dropped_indexes": [], "workers": 2}, system_facts=(("workers", "2 threads"),))
+    indexes = {"dropped_indexes": ["payments.id"], "workers": 4}
+    facts = (("dropped indexes", "payments.id"), ("workers", "4 threads"), ("nginx", "1.31"))
+    assert setup_differences([bare], [run("B", system_settings=indexes, system_facts=facts)]) == (
+        Difference("tiny: dropped_indexes", "none", "payments.id"),
+        Difference("tiny: workers", "2", "4"),
+        Difference("tiny: nginx", "none", "1.31"),
+    )
+    # The settings of a target are unknown: its facts remain.
+    target = run("C", target="http://a:80", system_settings={}, system_facts=(("workers", "2 threads"),))
+    other = run("D", target="http://a:80", system_settings={}, system_facts=(("workers", "4 threads"),))
+    assert setup_differences([target], [other]) == (Difference("tiny: workers", "2 threads", "4 threads"),)
+
+
 def test_load_generators_are_part_of_the_set_up():
     near, other, far = (
         tuple(GeneratorRecord(name, 1, None, "5.6.3", "17", 0, False) for name in names)
