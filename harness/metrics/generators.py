@@ -10,7 +10,7 @@ from typing import ClassVar
 
 from harness.base.units import MS_PER_S
 from harness.metrics.figures import LabelCounts, LabelFigures
-from harness.metrics.metric import AVERAGE, TIME_KEYS, elapsed_metrics
+from harness.metrics.metric import AVERAGE, P90, TIME_KEYS, elapsed_metrics
 from harness.metrics.tally import SampleTally
 from harness.metrics.timeline import Source
 
@@ -43,7 +43,7 @@ class GeneratorFigures:
     @property
     def p90_ms(self) -> float | None:
         """The p90 of the response times."""
-        return self.times_ms.get("p90_ms")
+        return self.times_ms.get(P90.key)
 
 
 def generator_figures(

@@ -158,18 +158,15 @@ ERRORS = Metric(
 )  # fmt: skip
 
 # At least 50 samples of each side are beyond a percentile that is compared.
-METRICS: tuple[Metric, ...] = (
-    AVERAGE,
-    percentile("50", {Table.DEFAULT, Table.REPORT, Table.RUNS, Table.HISTORY, Table.SWEEP}, 0.05, 100),
-    percentile("75", {Table.SWEEP, Table.OVERLAY}, 0.05, 200),
-    percentile("90", Table, 0.10, 500, is_goal=True),
-    percentile("95", {Table.REPORT, Table.HISTORY, Table.SWEEP, Table.OVERLAY}, 0.10, 1_000),
-    # The 95 % interval of a p99 is 23 % of its value at 1,000 samples and 7 % at 20,000.
-    percentile("99", {Table.REPORT}, 0.10, 5_000),
-    percentile("99.9"),
-    THROUGHPUT,
-    ERRORS,
-)
+MEDIAN = percentile("50", {Table.DEFAULT, Table.REPORT, Table.RUNS, Table.HISTORY, Table.SWEEP}, 0.05, 100)
+P75 = percentile("75", {Table.SWEEP, Table.OVERLAY}, 0.05, 200)
+P90 = percentile("90", Table, 0.10, 500, is_goal=True)
+P95 = percentile("95", {Table.REPORT, Table.HISTORY, Table.SWEEP, Table.OVERLAY}, 0.10, 1_000)
+# The 95 % interval of a p99 is 23 % of its value at 1,000 samples and 7 % at 20,000.
+P99 = percentile("99", {Table.REPORT}, 0.10, 5_000)
+P99_9 = percentile("99.9")
+
+METRICS: tuple[Metric, ...] = (AVERAGE, MEDIAN, P75, P90, P95, P99, P99_9, THROUGHPUT, ERRORS)
 
 
 def percentiles(table: Table | None = None) -> tuple[str, ...]:

@@ -13,7 +13,7 @@ from harness.compare.outcome import CANNOT_TELL, INVALID, REGRESSED, Comparison,
 from harness.compare.result import RunResult
 from harness.compare.setup_diff import Difference, setup_differences
 from harness.metrics.growth import GROWS
-from harness.metrics.metric import metric_of
+from harness.metrics.metric import AVERAGE, metric_of
 from harness.release.around import grown
 from harness.release.changes import BETTER, OF_LABELS, change_text, labels_with, verdict_text
 from harness.release.infrastructure import changed_facts
@@ -32,7 +32,7 @@ _NAMED = 5
 def headline(release: Release) -> str:
     """Return the verdict over all levels with its reason, and the range of changes of the average."""
     whole = release.compared.whole
-    average = next((figure for figure in whole.figures if figure.figure == "average_ms"), None)
+    average = next((figure for figure in whole.figures if figure.figure == AVERAGE.key), None)
     change = f" {_range(release, average)}" if average else ""
     return f"{whole.verdict}: {whole.reason.rstrip('.')}.{change}"
 

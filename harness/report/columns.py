@@ -78,6 +78,12 @@ LATENCY = Column("latency ms", "latency_ms", lambda label: label.latency_ms, uni
 CONNECT = Column("connect ms", "connect_ms", lambda label: label.connect_ms, units.average_text)
 # Every layout has these percentiles, in addition to the requested ones.
 ALWAYS_SHOWN = metric.percentiles(Table.DEFAULT)
+# Columns that are dropped in a narrow window, in this order; columns that are not listed stay.
+LEAST_USE = (
+    CONNECT.key, LATENCY.key, BYTES_MEAN.key, SENT.key, RECEIVED.key, STDDEV.key, SUCCESS_RATE.key, MIN.key,
+    ERROR_COUNT.key, metric.P75.key, MAX.key, metric.P99_9.key, metric.P95.key, metric.P99.key, RATE.key,
+    metric.MEDIAN.key,
+)  # fmt: skip
 
 
 def rising(percentiles: Iterable[str]) -> tuple[str, ...]:
@@ -161,7 +167,7 @@ def parse_sort(text: str, requested: Sequence[str] | None = None) -> SortOrder:
 def _names(column: Column) -> set[str]:
     """Return all names of a column in plain form: its title, with and without ms, and its JSON key."""
     names = {column.title, column.title.removesuffix(" ms"), column.key, column.key.removesuffix("_ms")}
-    if column.key == "p50_ms":
+    if column.key == metric.MEDIAN.key:
         names |= {"50 %", "median_ms"}
     return {_plain(name) for name in names}
 

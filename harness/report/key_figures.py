@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from harness.base import units
 from harness.metrics.figures import LOAD, Group
-from harness.metrics.metric import METRICS, Metric
+from harness.metrics.metric import MEDIAN, P95, Metric
 from harness.report.columns import COUNT, ERROR_RATIO, MAX, RATE, Column, metric_column
 from harness.report.loads import rows_by_load
 from harness.report.parts import Part
@@ -17,14 +17,13 @@ from harness.report.warnings import RunWarning, Severity
 
 # So many labels, TOTAL, the goals and some warnings fit on a screen of 40 lines.
 LABELS_MOST = 10
-_MEDIAN, _P95 = (next(metric for metric in METRICS if metric.percentile == text) for text in ("50", "95"))
 
 
 def _titled(metric: Metric, title: str) -> Column:
     return replace(metric_column(metric), title=title)
 
 
-KEY_COLUMNS = (COUNT, RATE, _titled(_MEDIAN, "p50 ms"), _titled(_P95, "p95 ms"), MAX, ERROR_RATIO)
+KEY_COLUMNS = (COUNT, RATE, _titled(MEDIAN, "p50 ms"), _titled(P95, "p95 ms"), MAX, ERROR_RATIO)
 # The parts of the report that a reader sees first.
 _KEY_PARTS = frozenset({Part.VERDICT, Part.WINDOW, Part.COUNT, Part.MEDIAN, Part.ERRORS})
 
@@ -50,7 +49,7 @@ def key_rows_of(load: Group) -> tuple[Shown, ...]:
 def _most_important(group: Rows) -> Shown:
     ranked = sorted(
         range(len(group.labels)),
-        key=lambda index: (-group.labels[index].error_count, -(_P95.of(group.labels[index]) or 0)),
+        key=lambda index: (-group.labels[index].error_count, -(P95.of(group.labels[index]) or 0)),
     )
     shown = sorted(ranked[:LABELS_MOST])
     return Shown(group.name, tuple(group.labels[index] for index in shown), group.total, group.counts_transactions)
@@ -74,7 +73,7 @@ def by_importance(warnings: Iterable[RunWarning]) -> list[RunWarning]:
 def key_warnings(summary: RunSummary) -> list[RunWarning]:
     """Return the warnings that concern the verdict, the window or a key column, the most important first."""
     load = summary.group(LOAD)
-    parts = _KEY_PARTS | {Part.TAIL} if load and is_tail(_P95, load.total.sample_count) else _KEY_PARTS
+    parts = _KEY_PARTS | {Part.TAIL} if load and is_tail(P95, load.total.sample_count) else _KEY_PARTS
     return [
         warning
         for warning in by_importance(summary.caveats)

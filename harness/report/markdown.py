@@ -10,7 +10,7 @@ from urllib.parse import quote
 from harness.base import units
 from harness.cloudwatch.sources import source_of
 from harness.metrics.figures import LOAD, Group, LabelFigures, driven_labels
-from harness.metrics.metric import Table, percentiles, times_of
+from harness.metrics.metric import MEDIAN, Table, percentiles, times_of
 from harness.metrics.window import describe
 from harness.plan.goal import Goal
 from harness.plan.load import CLOSED
@@ -47,7 +47,7 @@ LOAD_PERCENTILES = percentiles(Table.REPORT)
 GOAL_HEADS = ("goal", "measured", "result")
 _COLUMN_PARTS = {
     COUNT.key: Part.COUNT,
-    "p50_ms": Part.MEDIAN,
+    MEDIAN.key: Part.MEDIAN,
     ERROR_RATIO.key: Part.ERRORS,
 }
 

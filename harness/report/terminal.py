@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from harness.metrics.figures import LabelFigures
-from harness.report.columns import Column
+from harness.report.columns import ERROR_COUNT, ERROR_RATIO, LEAST_USE, Column
 from harness.report.tables import Rows, one_line, rows_of, title_of
 
 # Signs: colour alone is invisible to colour-blind readers and with NO_COLOR.
@@ -14,12 +14,6 @@ FAILED, SLOWEST = "!", "*"
 LEGEND = {FAILED: "! errors", SLOWEST: "* the slowest label of its group"}
 # Labels are wrapped before columns are dropped; below this width they are hard to read.
 LABEL_LEAST = 16
-# Columns that are dropped in a narrow window, in this order; columns that are not listed stay.
-_LEAST_USE = (
-    "connect_ms", "latency_ms", "received_bytes_mean", "sent_bytes_per_s", "received_bytes_per_s", "stddev_ms",
-    "success_rate_per_s", "min_ms", "error_count", "p75_ms", "max_ms", "p99.9_ms", "p95_ms", "p99_ms", "rate_per_s",
-    "p50_ms",
-)  # fmt: skip
 GAP = 2
 
 
@@ -81,7 +75,7 @@ def screen_table(
     least = min(wanted, LABEL_LEAST)
     shown = list(columns)
     figure_widths = [_width(column, cells[column.key]) for column in shown]
-    for key in _LEAST_USE:
+    for key in LEAST_USE:
         if least + sum(figure_widths) + GAP * len(shown) <= width:
             break
         shown = [column for column in shown if column.key != key]
@@ -109,7 +103,7 @@ def _slowest(labels: Sequence[LabelFigures], column: Column) -> float | None:
 
 def _cell(column: Column, row: LabelFigures, slowest: float | None) -> ScreenCell:
     text = column.cell(row)
-    if column.key in ("error_ratio", "error_count") and row.error_count:
+    if column.key in (ERROR_RATIO.key, ERROR_COUNT.key) and row.error_count:
         return ScreenCell(text, FAILED)
     return ScreenCell(text, SLOWEST if slowest is not None and column.figure(row) == slowest else "")
 

@@ -1,7 +1,8 @@
 """Every warning about a result: its code, severity, text, and the parts of a report that it concerns.
 
-To add a warning, add a member to WarningCode and a row to the table in docs/format.md. Its `found_in` yields the values
-for its text: a function of `evidence` or `generator_evidence`, or a new one here.
+To add a warning, write the function that yields the values for its text in `evidence`, `generator_evidence`,
+`throttle_evidence` or `growth`. Name it as the `found_in` of a new member of WarningCode, and add a row to the table in
+docs/format.md.
 """
 
 from __future__ import annotations
