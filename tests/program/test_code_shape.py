@@ -45,21 +45,21 @@ def test_the_files_with_which_make_test_begins_exist():
     assert [name for name in LONGEST if not (ROOT / "tests" / name).is_file()] == []
 
 
-def walked_paths() -> list[list[str]]:
-    """Return the steps of each path that docs/architecture.md walks."""
+def described_paths() -> list[list[str]]:
+    """Return the steps of each path that docs/architecture.md describes."""
     page = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
-    paths = page.partition("## Three walked paths\n")[2].partition("\n## ")[0].split("\n### ")[1:]
+    paths = page.partition("## Three paths through the code\n")[2].partition("\n## ")[0].split("\n### ")[1:]
     return [[line for line in path.splitlines() if re.match(r"\d+\. ", line)] for path in paths]
 
 
-def test_the_three_walked_paths_have_at_most_nine_steps():
-    counts = [len(steps) for steps in walked_paths()]
+def test_the_three_described_paths_have_at_most_nine_steps():
+    counts = [len(steps) for steps in described_paths()]
     assert len(counts) == 3
     assert all(0 < count <= STEPS_MOST for count in counts)
 
 
-def test_every_function_of_the_walked_paths_exists():
-    text = "\n".join(step for steps in walked_paths() for step in steps)
+def test_every_function_of_the_described_paths_exists():
+    text = "\n".join(step for steps in described_paths() for step in steps)
     named = re.findall(r"`([a-z_/]+\.py)`: `([A-Za-z_.]+)`", text)
     assert named
     for module, function in named:
