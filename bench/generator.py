@@ -47,26 +47,28 @@ class Variant:
 
 _FLUSHED = {"jmeter.save.saveservice.autoflush": "true"}
 _SUMMARISED = {"summariser.name": "summary", "summariser.out": "false", "summariser.log": "false"}
-# The first one is what the harness shipped before; the second one is what it ships.
+# The first variant has the earlier settings of the harness, the second one the current settings.
 VARIANTS = {
     "before: G1, a write per row, a summariser": Variant(_G1, properties={**_FLUSHED, **_SUMMARISED}),
-    "shipped": Variant(),
-    "shipped, with G1": Variant(_G1),
-    "shipped, with SerialGC": Variant("-XX:+UseSerialGC"),
-    "shipped, with ZGC": Variant("-XX:+UseZGC"),
-    "shipped, heap 3 GB": Variant(heap="-Xms3g -Xmx3g"),
-    "shipped, heap 300 MB": Variant(heap="-Xms300m -Xmx300m"),
-    "shipped, a write per row": Variant(properties=_FLUSHED),
-    "shipped, a summariser": Variant(properties=_SUMMARISED),
-    "shipped, 6 columns less": Variant(properties={f"jmeter.save.saveservice.{name}": "false" for name in _COLUMNS}),
-    "shipped, no agent": Variant(has_agent=False),
-    "shipped, -Xss256k": Variant(options="-Xss256k"),
-    "shipped, C1 only": Variant(options="-XX:TieredStopAtLevel=1"),
-    "shipped, stale check after 60 s": Variant(properties={"httpclient4.validate_after_inactivity": "60000"}),
-    "shipped, state kept per iteration": Variant(
+    "current settings": Variant(),
+    "current settings, with G1": Variant(_G1),
+    "current settings, with SerialGC": Variant("-XX:+UseSerialGC"),
+    "current settings, with ZGC": Variant("-XX:+UseZGC"),
+    "current settings, heap 3 GB": Variant(heap="-Xms3g -Xmx3g"),
+    "current settings, heap 300 MB": Variant(heap="-Xms300m -Xmx300m"),
+    "current settings, a write per row": Variant(properties=_FLUSHED),
+    "current settings, a summariser": Variant(properties=_SUMMARISED),
+    "current settings, 6 columns less": Variant(
+        properties={f"jmeter.save.saveservice.{name}": "false" for name in _COLUMNS}
+    ),
+    "current settings, no agent": Variant(has_agent=False),
+    "current settings, -Xss256k": Variant(options="-Xss256k"),
+    "current settings, C1 only": Variant(options="-XX:TieredStopAtLevel=1"),
+    "current settings, stale check after 60 s": Variant(properties={"httpclient4.validate_after_inactivity": "60000"}),
+    "current settings, state kept per iteration": Variant(
         properties={"httpclient.reset_state_on_thread_group_iteration": "false"}
     ),
-    "shipped, no body assertion": Variant(properties={"expected_text": ""}),
+    "current settings, no body assertion": Variant(properties={"expected_text": ""}),
 }
 
 SHIPPED = VARIANTS["shipped"]
