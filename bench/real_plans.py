@@ -31,21 +31,22 @@ _HEAD = """\
 `make init FIX=1` was run on test plans of public repositories, in the newest versions that were available.
 None of them is part of this project. The first two parts of a path are the repository.
 
-"Findings" are those of the lint, before and after the fixes; "left" are those without a fix. "Check" is `make check` of the
-fixed plan: one user, one pass. "Load" is `make run` with 2 users, or one per load of a plan with several, for 30 s. A
-cell has the number of samples; then how many of them failed, if any, and the verdict unless the run is VALID or
-DOUBTFUL. An empty cell was not run. The last run of a plan counts; some runs are of fixed plans that a slightly older
-version of the harness wrote. A check was stopped after four to five minutes (INTERRUPTED).
+"Findings" are those of the lint, before and after the fixes; "left" are those without a fix. "Check" is `make check`
+of the fixed plan: one user, one pass. "Load" is `make run` with 2 users, or one per load of a plan with several, for
+30 s. A cell has the number of samples; then the number of failed ones, if any, and the verdict unless the run is VALID
+or DOUBTFUL. An empty cell was not run. The last run of a plan counts; some runs are of fixed plans that a slightly
+older version of the harness wrote. A check was stopped after four to five minutes (INTERRUPTED).
 
 `make check` shortens pauses: there is no think time, and the pauses of Flow Control Actions last a second at most. Some
 plans wait for minutes until the system has finished a job. The stand-in has always finished it; a real system may not.
 
 The server is a stand-in on 127.0.0.1 (`bench/plan_server.py`) that gives plausible answers to all requests: it reads
-in the plan what extractors, assertions, loops and scripts expect of a response. It shows that the harness runs a plan, not that
-the plan suits its system. Data files that a repository lacks have the sample values of `make init`. Some repositories
-have files and properties with placeholders such as `[tenant]`; where these made an address invalid, the file was removed
-and the property got a value. A plan that takes addresses from responses got the stand-in's as `hosts`. All runs
-shared two cores with other programs, several at once, so many loads are DOUBTFUL and some INVALID for that reason.
+in the plan what extractors, assertions, loops and scripts expect of a response. It shows that the harness runs a plan,
+not that the plan suits its system. Data files that a repository lacks have the sample values of `make init`. Some
+repositories have files and properties with placeholders such as `[tenant]`; where these made an address invalid, the
+file was removed and the property got a value. A plan that takes addresses from responses got the stand-in's as `hosts`.
+All runs shared two cores with other programs, several at once, so many loads are DOUBTFUL and some INVALID for that
+reason.
 `bench/real_runs.py` ran the plans, and `bench/real_plans.py` writes this page.
 
 {summary}

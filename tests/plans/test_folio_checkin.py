@@ -239,7 +239,7 @@ def test_twenty_users_on_the_stand_in_of_a_release_wait_as_published(tmp_path: P
     assert 0.9 * 1072 <= load["total"]["percentiles_ms"]["75"] <= slowest * 1072
     assert Counter(row["responseCode"] for row in ended.rows if row["label"] == "Check In").keys() == {"200"}
     report = ended.directory.with_suffix(".md").read_text()
-    assert "FOLIO's place is taken by a stand-in" in report
+    assert "A stand-in replaces FOLIO" in report
     assert "- release: Goldenrod\n" in report
     assert "standin_" not in report + (ended.directory / "run.json").read_text()
     assert processes_of(tmp_path) == []

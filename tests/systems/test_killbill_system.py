@@ -257,7 +257,7 @@ def test_the_metrics_of_the_manifest_are_those_of_the_running_killbill(killbill:
 
 def test_the_litle_variant_pays_with_what_replaces_litle(instance: Instance, tmp_path: Path) -> None:
     plan = load_plan(ROOT / "plans", "killbill-litle")
-    assert plan.embedded_note.startswith("Litle's place is taken by KillBill's built-in external payment")
+    assert plan.embedded_note.startswith("KillBill's built-in external payment replaces Litle")
     # A run with a target does not have the properties of a KillBill that the harness starts.
     given = " ".join(f"{name}={value}" for name, value in plan.embedded_properties.items())
     places = (f"--target={instance.target_url}", f"--reports={tmp_path}")
@@ -336,7 +336,7 @@ def test_the_report_of_the_one_command_is_complete_and_names_no_folder(job: Job)
     report = job.directory.with_suffix(".md").read_text()
     for heading in ("Set-up", "Results", "Response codes", "CPU and memory", "Warnings", "Notes"):
         assert f"\n## {heading}\n" in report
-    assert "Stripe's place is taken by a stand-in" in report
+    assert "A stand-in replaces Stripe" in report
     assert str(job.directory.parents[1]) not in report
     assert str(ROOT) not in report
 
