@@ -92,7 +92,7 @@ about.overload.MAX := MAX=30m                      time limit of all variants: r
 about.ab.RESUME := RESUME=1                     resume the last A/B test of PLAN
 about.ab.SURE := SURE=1                       CANNOT TELL fails like REGRESSED (exit code 1)
 about.tune.SET := SET="plugin_threads=30,60 gc=G1,Z"  settings with the values to try, the baseline first (required)
-about.tune.METRIC := METRIC=p90                   what they are judged by: average, p90, throughput, … (default: p90)
+about.tune.METRIC := METRIC=p90                   metric that judges them: average, p90, throughput, … (default: p90)
 about.tune.DURATION := DURATION=60s                duration of each run (default: the plan's)
 about.tune.REPEAT := REPEAT=3                     runs of each combination (default: 2, more when there are few)
 about.tune.MAX := MAX=2h                       time limit of all runs; the design must fit (default: none)
@@ -129,7 +129,7 @@ about.capacity.S3 := $(about.sweep.S3)
 about.PROPERTIES := PROPERTIES="amount=25 httpclient4.retrycount=1"  JMeter properties (-J), separated by spaces
 about.PROFILE := PROFILE=1                    profile the JVMs of the system: methods, locks, allocations (docs/profile.md)
 about.TRACE := TRACE=1                      give each HTTP request a W3C traceparent; its id is in the JTL and the report
-about.LIVE := LIVE=1                       a page with the current values: on this machine; LIVE=8089 names its port, LIVE=0.0.0.0:8090 is for all with its token
+about.LIVE := LIVE=1                       a page with the current values: on this machine; LIVE=8089 names its port, LIVE=0.0.0.0:8090 is for everybody with its token
 about.METRICS := METRICS=1                    metrics for Prometheus at http://127.0.0.1:9464/metrics while runs last; or a port, or IP:port
 about.OTLP := OTLP=http://127.0.0.1:4318   send metrics, and spans of traced runs, to an OpenTelemetry receiver (docs/opentelemetry.md)
 about.JFR := JFR=shop.jfr                 with TARGET: flight recording of its JVM, for heap, pauses and CPU
@@ -155,10 +155,10 @@ about.release.NEW := NEW=folio-checkin/sweep-02      sweep of the release; Golde
 about.FROM := FROM=1                       users of the first run (default: 1, or 1 for each of several loads)
 about.MOST := MOST=400                     the largest number of users to try
 about.SUITE := SUITE=env/nightly.toml       the loads to run (default: env/nightly.toml)
-about.notify.SUITE := SUITE=env/nightly.toml       suite whose [notify] says who gets it (default: env/nightly.toml)
-about.notify.ENV := ENV=local                    profile whose [notify] says who gets it
+about.notify.SUITE := SUITE=env/nightly.toml       suite whose [notify] lists the recipients (default: env/nightly.toml)
+about.notify.ENV := ENV=local                    profile whose [notify] lists the recipients
 about.notify.RUN := RUN=2026-11-21               nightly run or A/B test whose message is sent again (default: a test message)
-about.notify.DRY_RUN := DRY_RUN=1                    print the message and who would get it; send nothing
+about.notify.DRY_RUN := DRY_RUN=1                    print message and recipients; send nothing
 about.DRY_RUN := DRY_RUN=1                    check the suite and print the order of the runs; start nothing
 about.RUN := RUN="run-07_1 run-07_2"      runs; PLAN/NAME when several plans have a run of that name (default: all)
 about.report.RUN := RUN=killbill-stripe/run-01_1  the run whose report is written again (required)
@@ -205,7 +205,7 @@ about.pull.ENV := ENV=lab                      only runs of this profile; its [s
 about.ls.ENV := $(about.pull.ENV)
 about.FIGURES_ONLY := FIGURES_ONLY=1               only run.json, summary and report, without samples
 about.REPLACE := REPLACE=1                    replace reports in S3 that were written again here
-about.RESULT := RESULT=reports/ab/…/ab-01.md  report of make ab, or a folder with one; without it the comment says: no result
+about.RESULT := RESULT=reports/ab/…/ab-01.md  report of make ab, or a folder with one; without it the comment states: no result
 about.REPO := REPO=owner/name               repository (default: that of the CI job)
 about.PR := PR=12                       number of the pull request, or OWNER:BRANCH of its head (required)
 about.SHA := SHA=0123…                   also set the status of this commit, the one that was measured
@@ -216,16 +216,16 @@ about.REPORTS := REPORTS=reports              folder of the reports (default: re
 about.TESTS := TESTS=tests/base/test_units.py  tests to run (default: all)
 about.BENCH := BENCH=aggregate              one part of the benchmarks (default: all)
 
-# Variables are texts of the user: from here on make expands nothing in them, whether from the command line or not.
+# Values of variables are plain text: from here on make expands nothing in them, from whatever source.
 is_given = $(filter-out undefined default file automatic,$(firstword $(origin $(1))))
 on_command_line := $(strip $(foreach name,$(.VARIABLES),$(if $(filter command,$(firstword $(origin $(name)))),$(name))))
 as_text = $(if $(call is_given,$(1)),$(eval override export $(1) := $$(value $(1))))
 $(foreach name,$(sort $(known) $(on_command_line)),$(call as_text,$(name)))
-# A make that a script or a test starts gets none of them.
+# A make that a script or a test starts does not inherit them.
 MAKEOVERRIDES :=
 # Messages of the scripts name these variables instead of options: harness/program.py.
-asked := $(or $(MAKECMDGOALS),help)
-export MAKE_VARIABLES := $(strip $(foreach target,$(asked),$(takes.$(target))))
+requested := $(or $(MAKECMDGOALS),help)
+export MAKE_VARIABLES := $(strip $(foreach target,$(requested),$(takes.$(target))))
 
 define newline
 
@@ -240,11 +240,11 @@ on := 1 yes on true
 off := 0 no off false
 # $(call flag,name,value) is --name when the value is on. Other values than on and off are refused below.
 flag = $(if $(filter $(on),$(2)),--$(1))
-# $(call path,-dash) is './-dash', which is not taken for an option.
+# $(call path,-dash) is './-dash', which is not an option.
 path = $(call quote,$(if $(filter -%,$(firstword $(1))),./)$(1))
 # $(call quoted,run-07_1 run-08_*) is 'run-07_1' 'run-08_*'.
 quoted = $(foreach name,$(1),$(call path,$(name)))
-# $(call given,PLAN) is PLAN as the user gave it, and empty for our default.
+# $(call given,PLAN) is the user's PLAN, and empty for our default.
 given = $(if $(call is_given,$(1)),$($(1)))
 # $(call names,plans) are the names of the TOML files in plans/.
 names = $(sort $(patsubst $(1)/%.toml,%,$(wildcard $(1)/*.toml)))
@@ -255,7 +255,7 @@ near = $(shell $(python) -c 'import sys; from harness.base.config import did_you
   print(did_you_mean(sys.argv[1].upper(), sys.argv[2:]))' $(call quote,$(wrong)) $(sort $(known)))
 ifneq ($(wrong),)
 ifneq ($(takers),)
-$(error $(wrong): make $(asked) does not take it; these do: $(takers); nothing was started)
+$(error $(wrong): make $(requested) does not take it; these do: $(takers); nothing was started)
 endif
 $(error $(wrong): no such variable; $(near)make help VERB lists them; nothing was started)
 endif
@@ -265,12 +265,12 @@ html = $(call flag,html,$(HTML))
 # --sure when SURE is on.
 sure = $(call flag,sure,$(SURE))
 
-# Compile once and not in every worker, whatever the environment says, and keep the tree clean.
+# Compile once and not in every worker, independent of the environment, and do not write into the tree.
 pytest = PYTHONDONTWRITEBYTECODE= PYTHONPYCACHEPREFIX=$(CURDIR)/build/pycache .venv/bin/python -m pytest
 
 # `make help VERB` and `make VERB HELP=1` explain the variables of VERB; no other recipe is then defined.
 is_help = $(and $(filter HELP,$(on_command_line)),$(filter-out $(off),$(HELP)))
-topics := $(if $(or $(filter help,$(firstword $(asked))),$(is_help)),$(filter-out help,$(asked)))
+topics := $(if $(or $(filter help,$(firstword $(requested))),$(is_help)),$(filter-out help,$(requested)))
 ifneq ($(topics),)
 explained := $(shell sed -n 's/^\([a-z-]*\):.*## .*/\1/p' Makefile)
 unknown := $(filter-out $(explained),$(topics))
@@ -278,7 +278,7 @@ starting := check gui run soak sweep capacity overload ab tune system
 ifneq ($(unknown),)
 $(error $(firstword $(unknown)): no such target; make lists them)
 endif
-$(asked): explain
+$(requested): explain
 	@:
 
 explain:
@@ -296,7 +296,7 @@ else
 # $(call unclear,run) are the switches of a target whose value is neither on nor off.
 unclear = $(foreach name,$(filter-out $(text.$(1)),$(filter $(switches),$(takes.$(1)))),$(if \
   $(or $(filter-out $(on) $(off),$($(name))),$(word 2,$($(name)))),$(name)))
-bad := $(firstword $(foreach target,$(asked),$(call unclear,$(target))))
+bad := $(firstword $(foreach target,$(requested),$(call unclear,$(target))))
 ifneq ($(bad),)
 $(error $(bad)=$(strip $($(bad))): neither on nor off; give $(bad)=1 or $(bad)=0; nothing was started)
 endif
@@ -325,7 +325,7 @@ gui: ## open a plan in the JMeter GUI, with the harness's JMeter, plugins and pr
 	@$(python) scripts/gui $(call option,plan,$(PLAN)) $(call option,env,$(ENV)) $(call option,target,$(TARGET)) \
 	  $(call option,properties,$(PROPERTIES))
 
-# What follows runs while they last.
+# Options of live displays and exports.
 followed_options = $(call option,live,$(LIVE)) $(call option,metrics,$(METRICS)) $(call option,otlp,$(OTLP))
 
 # Options of both run and soak.
@@ -344,7 +344,7 @@ run_options = $(call option,plan,$(PLAN)) $(call option,env,$(ENV)) $(call optio
 run: ## run one load test: start the system (or use TARGET), run JMeter, write the report
 	@$(python) scripts/run $(run_options)
 
-soak: ## run a load test of hours and look for leaks: what grows, until when, and which classes
+soak: ## run a load test of hours and look for leaks: which resources and classes grow, and until when
 	@$(python) scripts/run --soak $(run_options)
 
 # Options of both sweep and capacity.
@@ -358,7 +358,7 @@ sweep_options = $(call option,plan,$(PLAN)) $(call option,env,$(ENV)) $(call opt
   $(call flag,fresh,$(FRESH)) $(call flag,new,$(NEW)) $(call option,note,$(NOTE)) \
   $(followed_options) $(sure) $(call option,reports,$(REPORTS))
 
-# $(call refused,S3,why,recipe) is the recipe, or an error when that variable has a value, which would be ignored.
+# $(call refused,S3,why,recipe) is the recipe, or an error when that variable has a value: the recipe would ignore it.
 refused = $(if $(strip $($(1))),echo '$(2)' >&2; exit 2,$(3))
 no_push = a sweep is not pushed by itself: when it is done, make push S3=… RUN="run-07_*"
 
@@ -489,12 +489,12 @@ ls: ## list the runs in S3=s3://bucket/prefix
 setup: ## build .venv and the JMeter home; every other target does it when needed
 	@$(python) scripts/setup $(call flag,all,$(ALL))
 
-# pytest returns 5 for "no tests": correct when TESTS names files without tests of this kind, never for all tests.
+# pytest returns 5 for "no tests": no error when TESTS names files without tests of this kind, an error for all tests.
 or_none = || { [ $$? = 5 ] && [ $(call quote,$(TESTS)) != tests ]; }
 tests = $(foreach word,$(TESTS),$(call quote,$(word)))
 
-# One session for both kinds. A file stays on one worker, which starts the system of the file once. Four workers on two
-# cores: a real test needs a core for a third of its time, and waits for the rest.
+# One session for both kinds. All tests of a file run on one worker, which starts the system of the file once. There are
+# four workers on two cores: a real test uses a core for a third of its time, and waits for the rest.
 test: ## run all tests, with real JMeters and real systems (minutes)
 	@$(python) scripts/setup --tests
 	@$(pytest) -n 4 --dist loadfile --no-loadscope-reorder $(tests)
