@@ -71,7 +71,7 @@ VARIANTS = {
     "current settings, no body assertion": Variant(properties={"expected_text": ""}),
 }
 
-SHIPPED = VARIANTS["shipped"]
+CURRENT = VARIANTS["current settings"]
 _PERIOD_S = 0.5
 _ALWAYS = tuple(VARIANTS)[:2]
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 
-from bench.generator import PLAN, SHIPPED, jmeter_speed
+from bench.generator import CURRENT, PLAN, jmeter_speed
 from bench.results import Aim
 from bench.run import StartedSystem
 from bench.tables import aims_table
@@ -99,7 +99,7 @@ def _wrk(target: str, duration_s: int) -> OneUser:
 
 
 def _jmeter(target: str, options: argparse.Namespace, folder: Path) -> OneUser:
-    speed = jmeter_speed(SHIPPED, options, target, folder)
+    speed = jmeter_speed(CURRENT, options, target, folder)
     samples = read_samples(folder / "samples.jtl", Dropped())
     counted = islice(samples, options.warm_up, options.warm_up + options.requests)
     return OneUser(statistics.fmean(sample.elapsed_ms for sample in counted) * 1e3, speed.rate_per_s)

@@ -7,11 +7,11 @@ def test_ratios_compare_runs_of_the_same_round():
     # The second round ran on a machine of half the speed: only ratios within a round are 0.8 and 1.25.
     speeds = {
         "before": [Speed(50, 20_000), Speed(100, 10_000), Speed(60, 18_000)],
-        "shipped": [Speed(40, 25_000), Speed(80, 12_500), Speed(66, 9_000)],
+        "current settings": [Speed(40, 25_000), Speed(80, 12_500), Speed(66, 9_000)],
     }
     assert speeds_table(speeds).splitlines()[2:] == [
         "| before | 60.0 | 1.00 | 18000 | 1.00 |",
-        "| shipped | 66.0 | 0.80 | 12500 | 1.25 |",
+        "| current settings | 66.0 | 0.80 | 12500 | 1.25 |",
     ]
 
 
