@@ -45,7 +45,7 @@ public final class AllowedConnections {
         patch(instrumentation, "sun.nio.ch.DatagramChannelImpl", "send", "Ljava/net/InetSocketAddress;", false);
         Exchanges.install(instrumentation);
         ResultFlush.install(instrumentation);
-        TimerTurns.install(instrumentation);
+        TimerWaker.install(instrumentation);
         TraceIds.install(instrumentation);
         if (!names.isEmpty() && Files.notExists(file)) { // a Java process that the plan starts has the same environment, and must not overwrite the file
             Files.writeString(file, "allowed: this machine, " + names + "\n");

@@ -65,6 +65,9 @@ public final class Exchanges {
 
     private Exchanges() {}
 
+    /** The value of a variable before and after a sample; null when it was not set. */
+    private record Change(String before, String after) {}
+
     /** Patches JMeter's notifier when it is loaded. */
     static void install(Instrumentation instrumentation) {
         if (MODE.isEmpty()) {
@@ -198,7 +201,7 @@ public final class Exchanges {
         return "";
     }
 
-    private static void store(Object result, String failure, Map<String, String[]> changes)
+    private static void store(Object result, String failure, Map<String, Change> changes)
             throws ReflectiveOperationException, IOException {
         StringBuilder out = new StringBuilder(1024);
         out.append("{\"label\":");
@@ -219,13 +222,13 @@ public final class Exchanges {
         assertions(out, result);
         out.append(",\"variables\":{");
         String comma = "";
-        for (Map.Entry<String, String[]> change : changes.entrySet()) {
+        for (Map.Entry<String, Change> change : changes.entrySet()) {
             out.append(comma);
             quote(out, change.getKey());
             out.append(":[");
-            quote(out, change.getValue()[0]);
+            quote(out, change.getValue().before());
             out.append(',');
-            quote(out, change.getValue()[1]);
+            quote(out, change.getValue().after());
             out.append(']');
             comma = ",";
         }
@@ -283,8 +286,8 @@ public final class Exchanges {
         out.append(']');
     }
 
-    /** Returns the variables that changed since the thread's last sample: name, and value before and after. */
-    private static Map<String, String[]> changes(ClassLoader loader) throws ReflectiveOperationException {
+    /** Returns the variables that changed since the thread's last sample, by name. */
+    private static Map<String, Change> changes(ClassLoader loader) throws ReflectiveOperationException {
         Map<String, String> now = new HashMap<>();
         Object context = loader.loadClass("org.apache.jmeter.threads.JMeterContextService").getMethod("getContext").invoke(null);
         Object variables = call(context, "getVariables");
@@ -298,11 +301,11 @@ public final class Exchanges {
         }
         Map<String, String> before = VARIABLES.get();
         VARIABLES.set(now);
-        Map<String, String[]> changes = new TreeMap<>();
+        Map<String, Change> changes = new TreeMap<>();
         for (Map.Entry<String, String> pair : now.entrySet()) {
             String old = before.get(pair.getKey());
             if (!Objects.equals(old, pair.getValue()) && changes.size() < MOST_VARIABLES) {
-                changes.put(pair.getKey(), new String[] {old == null ? null : cut(old), cut(pair.getValue())});
+                changes.put(pair.getKey(), new Change(old == null ? null : cut(old), cut(pair.getValue())));
             }
         }
         return changes;

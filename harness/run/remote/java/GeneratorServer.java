@@ -117,17 +117,17 @@ public final class GeneratorServer implements Generator {
     }
 
     @Override
-    public long renew(String held) { // not synchronized: it must not wait for a slow call
-        check(held);
+    public long renew(String callersClaim) { // not synchronized: it must not wait for a slow call
+        check(callersClaim);
         renewedNs = System.nanoTime();
         return System.currentTimeMillis();
     }
 
     @Override
     public synchronized void begin(
-            String held, Map<String, String> properties, List<String> variables, Map<String, byte[]> files)
+            String callersClaim, Map<String, String> properties, List<String> variables, Map<String, byte[]> files)
             throws RemoteException {
-        check(held);
+        check(callersClaim);
         List<String> missing = variables.stream().filter(name -> System.getenv(name) == null).toList();
         if (!missing.isEmpty()) {
             throw new IllegalStateException("it was started without " + String.join(", ", missing));
@@ -165,14 +165,14 @@ public final class GeneratorServer implements Generator {
     }
 
     @Override
-    public synchronized boolean stop(String held) {
-        check(held);
+    public synchronized boolean stop(String callersClaim) {
+        check(callersClaim);
         return stop();
     }
 
     @Override
-    public synchronized Map<String, byte[]> left(String held) throws RemoteException {
-        check(held);
+    public synchronized Map<String, byte[]> left(String callersClaim) throws RemoteException {
+        check(callersClaim);
         Map<String, byte[]> files = new TreeMap<>();
         try {
             for (Path file : filesOfRun()) {
@@ -189,8 +189,8 @@ public final class GeneratorServer implements Generator {
     }
 
     @Override
-    public synchronized void release(String held) {
-        check(held);
+    public synchronized void release(String callersClaim) {
+        check(callersClaim);
         stop();
         claim = "";
         print("free");
@@ -205,8 +205,8 @@ public final class GeneratorServer implements Generator {
         }
     }
 
-    private void check(String held) {
-        if (!claim.equals(held)) {
+    private void check(String callersClaim) {
+        if (!claim.equals(callersClaim)) {
             throw new IllegalStateException(
                     claim.isEmpty() ? "it had no contact with this harness for too long" : "it is in use by " + claimedBy);
         }

@@ -7,22 +7,22 @@ import java.util.stream.Stream;
  * Wakes a user who waits in a Throughput Shaping Timer every {@link #PERIOD_MS}.
  *
  * The timer (jmeter-plugins-tst 2.5) lets a user sleep for (users who wait ÷ requests per second) seconds, and after each
- * request it wakes the one who has slept longest, mostly too early: that user sleeps as long again. A turn that nobody is
- * awake to take until its second ends is lost: of 2 requests per second with 20 users who wait, a third. Whoever is woken
- * here asks the timer again, and it alone decides who may pass. So the timer's rates stay its own.
+ * request it wakes the one who has slept longest, mostly too early: that user sleeps as long again. A request for which no
+ * user is awake until its second ends is not sent: of 2 requests per second with 20 users who wait, a third. A user
+ * who is woken here calls the timer again, which decides alone who may pass: its rates do not change.
  */
-public final class TimerTurns {
+public final class TimerWaker {
     private static final long PERIOD_MS = 10;
     private static final String TIMER = "kg/apc/jmeter/timers/VariableThroughputTimer";
     private static volatile List<WeakReference<Object>> timers = List.of();
     private static Thread waker;
 
-    private TimerTurns() {}
+    private TimerWaker() {}
 
     /** Patches the timer when it is loaded. */
     static void install(Instrumentation instrumentation) {
         MethodPatch patch =
-                new MethodPatch("delay", MethodPatch.THIS, false, "TimerTurns", "see", "Ljava/lang/Object;");
+                new MethodPatch("delay", MethodPatch.THIS, false, "TimerWaker", "see", "Ljava/lang/Object;");
         patch.install(
                 instrumentation,
                 TIMER,
@@ -44,7 +44,7 @@ public final class TimerTurns {
         Stream<Object> others = timers.stream().map(WeakReference::get).filter(one -> one != null && one != timer);
         timers = Stream.concat(others, Stream.of(timer)).map(WeakReference::new).toList();
         if (waker == null) {
-            waker = new Thread(TimerTurns::wake, "wakes users of timers");
+            waker = new Thread(TimerWaker::wake, "wakes users of timers");
             waker.setDaemon(true);
             waker.start();
         }
