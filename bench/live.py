@@ -74,11 +74,12 @@ def _shares(rate: int, seconds: int) -> _Shares:
             with path.open("a", encoding="utf-8") as out:
                 out.writelines(_row(source, second, number, rate) for number in range(rate))
             began_s = time.process_time()
-            progress.tick(float(second), *plain.new_samples())
+            rows = plain.new_rows()
+            progress.tick(float(second), rows.samples, rows.row_count)
             read_s = time.process_time()
-            samples, count = whole.new_samples()
-            other_progress.tick(float(second), samples, count)
-            state.add(samples, float(second))
+            rows = whole.new_rows()
+            other_progress.tick(float(second), rows.samples, rows.row_count)
+            state.add(rows.samples, float(second))
             counted_s = time.process_time()
             state.now()
             for index, passed_s in enumerate((read_s - began_s, counted_s - read_s, time.process_time() - counted_s)):

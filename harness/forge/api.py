@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from email.message import Message
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 from urllib.parse import urlsplit
 
 from harness.base import records, strict_json
@@ -51,6 +51,13 @@ class Access:
             raise UsageError(what, "set it again")
 
 
+class _Answer(NamedTuple):
+    """An answer of the server: its JSON, and its headers."""
+
+    data: Any
+    headers: Message
+
+
 class Api:
     """An HTTP API with JSON. Redirects are not followed: the token is sent to no other server."""
 
@@ -61,7 +68,7 @@ class Api:
 
     def read(self, kind: type[T], method: str, path: str, data: Mapping[str, object] | None = None) -> T:
         """Return the answer as a dataclass. `path` is added to the address of the API, or is an address itself."""
-        return self._built(kind, path, self._answer(method, path, data)[0])
+        return self._built(kind, path, self._answer(method, path, data).data)
 
     def send(self, method: str, path: str, data: Mapping[str, object]) -> None:
         """Send a request whose answer does not matter."""
@@ -71,12 +78,12 @@ class Api:
         """Yield the items of a list, page by page. `path` has a query."""
         page = 1
         while True:
-            items, headers = self._answer("GET", f"{path}&per_page={PAGE_SIZE}&page={page}")
-            if not isinstance(items, list):
+            answer = self._answer("GET", f"{path}&per_page={PAGE_SIZE}&page={page}")
+            if not isinstance(answer.data, list):
                 raise self._strange(path, "not a list")
-            for item in items:
+            for item in answer.data:
                 yield self._built(kind, path, item)
-            if 'rel="next"' not in headers.get("Link", ""):
+            if 'rel="next"' not in answer.headers.get("Link", ""):
                 return
             page += 1
 
@@ -84,15 +91,15 @@ class Api:
         """Return a text with ••• in place of the token."""
         return self._secrets.masked(text.encode(errors="replace")).decode(errors="replace")
 
-    def _answer(self, method: str, path: str, data: Mapping[str, object] | None = None) -> tuple[Any, Message]:
-        """Return the JSON and the headers of an answer; HarnessError for a refusal."""
+    def _answer(self, method: str, path: str, data: Mapping[str, object] | None = None) -> _Answer:
+        """Send a request and return the answer; HarnessError for a refusal."""
         address = path if "://" in path else self._access.address.rstrip("/") + path
         request = urllib.request.Request(address, None if data is None else json.dumps(data).encode(), method=method)
         request.add_header("Content-Type", "application/json")
         request.add_header(self._access.header, f"{self._access.scheme}{self._access.token}")
         try:
             response = send(request, _TIMEOUT_S)
-            return strict_json.parse(response.body or b"null"), response.headers
+            return _Answer(strict_json.parse(response.body or b"null"), response.headers)
         except urllib.error.HTTPError as error:
             with error:
                 raise self._refusal(method, path, error) from None

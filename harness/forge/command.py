@@ -41,7 +41,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.description = "Write the result of make ab into a pull request: one comment, and the status of a commit."
     parser.epilog = _EPILOG
     option = parser.add_argument
-    what = "report of make ab, or a folder that contains one; without it the comment says that there is no result"
+    what = "report of make ab, or a folder that contains one; without it the comment is that there is no result"
     option("report", type=Path, nargs="?", help=what)
     option("--repo", metavar="OWNER/NAME", help="default: $GITHUB_REPOSITORY, or GitLab's $CI_PROJECT_PATH")
     option("--pr", metavar="N", required=True, help="number of the pull request, or OWNER:BRANCH of its head")

@@ -1,4 +1,4 @@
-"""Turns the report of a comparison into the sticky comment and the status of a commit."""
+"""Makes the sticky comment and the status of a commit from the report of a comparison."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ class Subject:
 def status_of(report: ComparisonReport, subject: Subject) -> Status:
     """Return the status of the commit.
 
-    CANNOT TELL is a success whose text says so: a noisy machine must not block a pull request. A comparison that was
+    CANNOT TELL is a success whose text names it: a noisy machine must not block a pull request. A comparison that was
     interrupted is an error, and so is everything that is no verdict.
     """
     verdict = report.verdict or "ABORTED"
@@ -68,7 +68,7 @@ def marker_of(context: str) -> str:
 def comment_text(report: ComparisonReport, subject: Subject, newest_sha: str, limit: int) -> str:
     """Return the text of the sticky comment, of at most `limit` characters.
 
-    `newest_sha` is the newest commit of the pull request: the text says when that is not the one that was measured.
+    `newest_sha` is the newest commit of the pull request: the text names it when another one was measured.
     """
     head = f"{marker_of(subject.context)}\n"
     foot = _foot(subject, newest_sha)

@@ -1,4 +1,4 @@
-"""Fits a Markdown report into a place of limited size that has no files beside it: a comment, a step summary."""
+"""Cuts a Markdown report to a limited size, without the files beside it: for a comment or a step summary."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def without_files(report: str) -> str:
 def cut(text: str, limit: int, rest: str, size: Callable[[str], int] = len) -> str:
     """Return a text whose `size` (characters) is at most `limit`; a longer one is cut between lines.
 
-    A code block that is cut is closed. `rest` tells the reader where all of the text is.
+    A code block that is cut is closed. `rest` names where the whole text is.
     """
     if size(text) <= limit:
         return text

@@ -40,7 +40,7 @@ def append_report(
 def step_summary(report: str, report_name: str, room_bytes: int = LIMIT_BYTES) -> str:
     """Return the report as a summary of at most `room_bytes` bytes of UTF-8; longer reports are cut between lines.
 
-    `report_name` tells the reader where the rest is.
+    `report_name` names where the rest is.
     """
     return cut(without_files(report), room_bytes, report_name, size=lambda text: len(text.encode()))
 

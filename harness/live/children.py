@@ -24,26 +24,26 @@ class Display(Protocol):
     """Shows the runs of a series, such as a live page. None of its methods may raise an error or wait."""
 
     def announce(self, heading: str) -> None:
-        """Take what the next run is."""
+        """Get the heading of the next run."""
 
     def show(self, directory: RunDirectory, record: RunRecord, hidden: Sequence[str]) -> None:
-        """Take the run that starts in a directory; `hidden` are the secrets that no text may contain."""
+        """Get the run that starts in a directory; `hidden` are the secrets that no text may contain."""
 
     def add(self, samples: Sequence[Sample], passed_s: float) -> None:
-        """Take the samples of about the last second; `passed_s` is since the first of all."""
+        """Get the samples of about the last second; `passed_s` is since the first of all."""
 
     def finish(self) -> None:
-        """Take that the load has ended."""
+        """Note that the load has ended."""
 
     def end(self, summary: RunSummary, report: str) -> None:
-        """Take the results of the run and the path of its report."""
+        """Get the results of the run and the path of its report."""
 
     def conclude(self, line: str) -> None:
-        """Take the result of the run that was announced last."""
+        """Get the result of the run that was announced last."""
 
 
 class ChildFollower:
-    """Shows each run of a series. A run directory has all that is needed but `hidden`; the child knows nothing."""
+    """Shows each run of a series from its run directory; `hidden` are the secrets that no text may contain."""
 
     def __init__(self, displays: Sequence[Display], hidden: Sequence[str]) -> None:
         self._displays, self._hidden = displays, hidden
@@ -100,7 +100,7 @@ class ChildFollower:
         tail = self._tail or self._begin(run)
         if tail is None or self._directory is None:
             return []
-        return tail.rest(self._directory.samples) if has_ended else tail.new_samples()[0]
+        return tail.rest(self._directory.samples) if has_ended else tail.new_rows().samples
 
     def _begin(self, run: ChildRun) -> JtlTail | None:
         """Show a run as soon as its run.json exists; return what reads its samples, None before."""

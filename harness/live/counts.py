@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from harness.base.units import MS_PER_S
 from harness.jtl.sample import TRANSACTION_MESSAGE, Sample, generator_of
@@ -19,7 +20,7 @@ _SOURCE = Source(0, "")
 
 
 @dataclass
-class Ended:
+class EndedSamples:
     """Samples by the second in which they ended (s since 1970): their times in ms, and how many of them failed.
 
     `first_start_ms` is the start of the first one in the file; without samples it is 0.
@@ -28,6 +29,21 @@ class Ended:
     seconds: dict[int, list[int]] = field(default_factory=dict)
     error_counts: Counter[int] = field(default_factory=Counter)
     first_start_ms: int = 0
+
+
+class NewSamples(NamedTuple):
+    """New samples: the requests and the transactions among them."""
+
+    requests: EndedSamples
+    transactions: EndedSamples
+
+
+@dataclass(frozen=True, slots=True)
+class _Thread:
+    """A thread: its group without regard to labels, and its load generator."""
+
+    group: str
+    generator: str
 
 
 class _Cell:
@@ -46,8 +62,7 @@ class LiveCounts:
         self._tally = SampleTally(once_labels, with_timeline=False)
         # By group of threads, label, and whether it is a transaction: a plain tuple, because every sample makes one.
         self._cells: dict[tuple[str, str, bool], _Cell] = {}
-        # By thread name: its group without regard to labels, and its load generator.
-        self._threads: dict[str, tuple[str, str]] = {}
+        self._threads: dict[str, _Thread] = {}  # by name
         self._users: dict[str, int] = {}
 
     @property
@@ -63,25 +78,25 @@ class LiveCounts:
         """Return every kind of error, the most frequent first."""
         return self._tally.error_kinds()
 
-    def add(self, samples: Sequence[Sample]) -> tuple[Ended, Ended]:
-        """Count samples; return the requests and the transactions among them by second."""
-        ended = Ended(), Ended()
+    def add(self, samples: Sequence[Sample]) -> NewSamples:
+        """Count samples and return them by second."""
+        requests, transactions = EndedSamples(), EndedSamples()
         cells, threads, users = self._cells, self._threads, self._users
         changed: dict[int, _Cell] = {}
         for (
             start_ms, elapsed_ms, label, code, message, thread_name, _, failure, _, _, active, _, _,
             sample_count, error_count, _, _,
         ) in samples:  # fmt: skip
-            group, generator = threads.get(thread_name) or self._thread(thread_name)
+            thread = threads.get(thread_name) or self._thread(thread_name)
             if active is not None:
-                users[generator] = active
+                users[thread.generator] = active
             is_transaction = message.startswith(TRANSACTION_MESSAGE)
-            cell = cells.get((group, label, is_transaction)) or self._cell(group, label, is_transaction)
+            cell = cells.get((thread.group, label, is_transaction)) or self._cell(thread.group, label, is_transaction)
             times_ms, counts = cell.times_ms, cell.counts
             if not times_ms:
                 changed[id(cell)] = cell
             end_ms = start_ms + elapsed_ms
-            part = ended[is_transaction]
+            part = transactions if is_transaction else requests
             second = part.seconds.get(end_ms // MS_PER_S)
             if second is None:
                 second = part.seconds[end_ms // MS_PER_S] = []
@@ -107,14 +122,14 @@ class LiveCounts:
         for cell in changed.values():
             cell.counts.histogram.add_all(cell.times_ms)
             cell.times_ms.clear()
-        return ended
+        return NewSamples(requests, transactions)
 
-    def _thread(self, thread_name: str) -> tuple[str, str]:
-        """Return group and load generator of a thread, and remember them."""
+    def _thread(self, name: str) -> _Thread:
+        """Return a thread, and remember it."""
         if len(self._threads) >= _THREADS_MAX:
             self._threads.clear()
-        found = self._threads[thread_name] = group_of(thread_name, "", frozenset()), generator_of(thread_name)
-        return found
+        thread = self._threads[name] = _Thread(group_of(name, "", frozenset()), generator_of(name))
+        return thread
 
     def _cell(self, group: str, label: str, is_transaction: bool) -> _Cell:
         """Return where the samples of a label are counted, for the first of them in a group of threads."""

@@ -1,4 +1,4 @@
-"""Collects the metrics of runs one after the other, for scrapers that come whenever they want."""
+"""Collects the metrics of runs one after the other, for scrapers with any period."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from harness.live.telemetry_tail import TelemetryTail
 
 @dataclass(frozen=True)
 class RunInProgress:
-    """A run that goes on: what tells it from others, its counts, and the CPU and memory of its processes."""
+    """A run in progress: the labels that identify it, its counts, and the CPU and memory of its processes."""
 
     labels: RunLabels
     counts: RunCounts
@@ -40,9 +40,9 @@ class _EndedRun:
 
 
 class RunsCollector(Collector):
-    """Collects the run that goes on. Its methods may be called by different threads.
+    """Collects the run in progress. Its methods may be called by different threads.
 
-    A run that has ended stays until the next one begins and every scraper has its final counts, and not longer than the
+    An ended run is collected until the next one begins and every scraper has its final counts, and not longer than the
     slowest scraper needs.
     """
 
@@ -60,7 +60,7 @@ class RunsCollector(Collector):
 
     @property
     def is_final(self) -> bool:
-        """Whether runs have ended and none goes on: no count changes any more."""
+        """Whether runs have ended and none is in progress: no count changes any more."""
         with self._lock:
             return self._final_count > 0 and self._current is None
 
@@ -98,7 +98,7 @@ class RunsCollector(Collector):
         yield from families(runs)
 
     def _forget(self) -> None:
-        """Remove the ended runs that nobody needs: all but the last one while no other goes on."""
+        """Remove the ended runs that no scraper needs; the last one stays while no run is in progress."""
         last = [] if self._current else self._ended[-1:]
         before = self._ended[: len(self._ended) - len(last)]
         since_s = time.monotonic() - GONE_S

@@ -23,10 +23,10 @@ from harness.run.record import RunRecord
 
 
 class MetricsEndpoint:
-    """Serves the metrics of runs at one address; `log` prints it, `is_in_a_hurry` that nobody may wait.
+    """Serves the metrics of runs at one address; `log` prints it.
 
-    The address is served from the first run that is announced or begins. One that cannot be used is reported, and the
-    runs go on without metrics.
+    `is_in_a_hurry` returns whether to skip the wait for scrapers. The address is served from the first run that is
+    announced or begins. One that cannot be used is reported, and the runs continue without metrics.
     """
 
     def __init__(self, address: Address, log: Log, is_in_a_hurry: Callable[[], bool]) -> None:
@@ -62,7 +62,7 @@ class MetricsEndpoint:
         try:
             self._collector.add(samples)
         except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
-            # The run is worth more than its metrics.
+            # An error of the metrics must not end the run.
             self._is_broken = True
             self._log(f"METRICS: the counts are not updated any more ({error!r}); the run goes on")
 
@@ -72,10 +72,10 @@ class MetricsEndpoint:
             self._collector.end()
 
     def end(self, summary: RunSummary, report: str) -> None:
-        """Go on as before: the metrics have no verdict."""
+        """Change nothing: the metrics have no verdict."""
 
     def conclude(self, line: str) -> None:
-        """Go on as before: scrapers may not have the final counts of the run."""
+        """Change nothing: scrapers may not have the final counts of the run."""
 
     def __enter__(self) -> MetricsEndpoint:
         return self

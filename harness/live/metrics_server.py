@@ -26,7 +26,7 @@ _PATH = "/metrics"
 
 
 class MetricsServer:
-    """A server in a thread of its own; `collector` is asked at each scrape. OSError when the address cannot be used."""
+    """A server in a thread of its own; each scrape reads `collector`. OSError when the address cannot be used."""
 
     def __init__(self, address: Address, collector: RunsCollector) -> None:
         registry = CollectorRegistry()

@@ -24,7 +24,7 @@ from harness.run.telemetry import STOLEN
 
 @dataclass(frozen=True)
 class RunLabels:
-    """What tells a run from others: its id, such as tiny/run-01_1, its plan, its profile and the harness's commit.
+    """What identifies a run: its id, such as tiny/run-01_1, its plan, its profile and the harness's commit.
 
     `commit` is empty outside git.
     """

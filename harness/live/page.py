@@ -18,8 +18,7 @@ from harness.site.single import single_page
 def live_page(run: str, load: str, stops: str, stop_token: str, charts: Path) -> bytes:
     """Return the page of a run, which has no name before the first one begins.
 
-    The button ends `stops`, such as "the load"; `stop_token` is what the server wants to see for that. `charts` is the
-    chart library.
+    The button ends `stops`, such as "the load", with `stop_token`. `charts` is the chart library.
     """
     about = {"run": run, "stops": stops, "token": stop_token, "times": [metric.words for metric in TIMES]}
     # A script cannot be ended by what has no "<".

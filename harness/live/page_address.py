@@ -53,7 +53,8 @@ class LiveAddress:
     def names(self, header: str, port: int) -> bool:
         """Return whether the Host of a request is this address; by another name it may be a page of somebody else.
 
-        Of a page on all addresses of this machine the host may be any IP address: nobody can own a name that is one.
+        Of a page on all addresses of this machine the host may be any IP address: no page of somebody else has one as its
+        name.
         """
         host, _, given_port = header.lower().rpartition(":")
         host = host.removeprefix("[").removesuffix("]")
@@ -70,7 +71,7 @@ class LiveAddress:
 
 
 def parse_page_address(text: str | None) -> LiveAddress | None:
-    """Return where `--live` wants the page: None for none. UsageError for an address or a token that cannot be.
+    """Return where `--live` serves the page: None for no page. UsageError for an address or a token that cannot be.
 
     A host has a token: that of the environment variable LIVE_TOKEN, else a new one.
     """

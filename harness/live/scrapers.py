@@ -8,7 +8,7 @@ from dataclasses import dataclass
 # A scraper that is a little late is waited for; one with a longer period than this is not.
 _LATE_S = 1.0
 _PERIOD_MOST_S = 60.0
-# A scraper that stays away for longer is gone.
+# A scraper without a scrape for longer is gone.
 GONE_S = _PERIOD_MOST_S + _LATE_S
 
 

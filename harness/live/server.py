@@ -47,7 +47,7 @@ class LiveServer:
 
     @property
     def port(self) -> int:
-        """The port, also when any free one was wanted."""
+        """The port, also when any free one was requested."""
         return int(self._server.server_address[1])
 
     @property
@@ -90,7 +90,7 @@ class _Server(ThreadingHTTPServer):
 
 class _Handler(BaseHTTPRequestHandler):
     server: _Server
-    timeout = 30.0  # of one read or write: a viewer that takes nothing keeps no thread
+    timeout = 30.0  # of one read or write: a viewer that takes nothing occupies no thread for longer
 
     def log_message(self, format: str, *args: object) -> None:
         """Write nothing: the terminal belongs to the run."""
@@ -136,7 +136,7 @@ class _Handler(BaseHTTPRequestHandler):
         self.send_header("Content-Length", str(len(body)))
         self.send_header("Cache-Control", "no-store")
         self.send_header("Referrer-Policy", "no-referrer")  # the address has the token
-        self.send_header("X-Frame-Options", "DENY")  # no other page may lay itself over the stop button
+        self.send_header("X-Frame-Options", "DENY")  # no other page may cover the stop button
         self.end_headers()
         self.wfile.write(body)
 

@@ -9,7 +9,7 @@ from typing import Any
 from harness.base import units
 from harness.base.secrecy import masked
 from harness.jtl.sample import Sample
-from harness.live.counts import Ended, LiveCounts
+from harness.live.counts import EndedSamples, LiveCounts
 from harness.live.telemetry_tail import Use
 from harness.metrics.causes import with_their_causes
 from harness.metrics.figures import LOAD, Group
@@ -65,9 +65,9 @@ class LiveState:
     def add(self, samples: Sequence[Sample], passed_s: float) -> None:
         """Count new samples; `passed_s` is since the first of all."""
         self._passed_s = max(self._passed_s, passed_s)
-        requests, transactions = self._counts.add(samples)
-        self._has_requests |= bool(requests.seconds)
-        for second in sorted(self._count(requests if self._has_requests else transactions)):
+        new = self._counts.add(samples)
+        self._has_requests |= bool(new.requests.seconds)
+        for second in sorted(self._count(new.requests if self._has_requests else new.transactions)):
             self._set_point(second)
         for second in [second for second in self._recent if second < len(self._points) - _LATE_S]:
             del self._recent[second]
@@ -79,7 +79,7 @@ class LiveState:
         """
         return self._points[first : None if is_ended else -1]
 
-    def _count(self, ended: Ended) -> set[int]:
+    def _count(self, ended: EndedSamples) -> set[int]:
         """Count samples in the seconds of their ends; return these seconds. Those that are too late have no second."""
         if self._origin_s is None and ended.seconds:
             self._origin_s = ended.first_start_ms // units.MS_PER_S

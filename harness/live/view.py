@@ -36,7 +36,7 @@ class LiveView:
     """The live page of a command; `log` prints its address, `stop` ends `stops` as Ctrl-C does.
 
     `charts` contains the chart library. The page is served from the first run that is announced or begins. An address
-    that cannot be used is reported, and the runs go on without the page.
+    that cannot be used is reported, and the runs continue without the page.
     """
 
     def __init__(self, address: LiveAddress, charts: Path, stops: str, stop: Callable[[], None], log: Log) -> None:
@@ -51,7 +51,7 @@ class LiveView:
         self._earlier: list[list[str]] = []
 
     def announce(self, heading: str) -> None:
-        """Show which run of the series is next; the results of the one before it stay until it begins."""
+        """Show which run of the series is next; the results of the one before are shown until it begins."""
         server = self._opened()
         if server:
             self._heading, self._is_starting = heading, True
@@ -86,13 +86,13 @@ class LiveView:
         try:
             self._run.add(samples, passed_s, is_viewed=self._server.viewer_count > 0)
         except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
-            # The run is worth more than its page.
+            # An error of the page must not end the run.
             self._run.is_broken = True
             self._log(f"LIVE: the page is not updated any more ({error!r}); the run goes on")
         self._server.publish()
 
     def finish(self) -> None:
-        """Go on as before: the page shows the verdict at the end."""
+        """Change nothing: the page shows the verdict at the end."""
 
     def end(self, summary: RunSummary, report: str) -> None:
         """Send the verdict and the key metrics of the report, which is the file `report`."""
@@ -118,7 +118,7 @@ class LiveView:
         """Return the server, which is started by the first call; None when its address cannot be used."""
         if self._server is None and not self._is_refused:
             try:
-                server = LiveServer(self._address, self._message, self._asked_to_stop)
+                server = LiveServer(self._address, self._message, self._request_stop)
             except OSError as error:
                 self._is_refused = True
                 where = f"{self._address.host}:{self._address.port}" if self._address.token else str(self._address.port)
@@ -132,11 +132,11 @@ class LiveView:
     def _page(self, server: LiveServer, name: str, load: str) -> bytes:
         return live_page(name, load, self._stops, server.stop_token, self._charts)
 
-    def _asked_to_stop(self) -> None:
+    def _request_stop(self) -> None:
         if self._is_stopping:
             return  # a second request would end JMeter at once, as a second Ctrl-C does
         self._is_stopping = True
-        self._log("stop: asked for on the live page")
+        self._log("stop: requested on the live page")
         self._stop()
 
     def _message(self, sent_count: int) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""The options that ask for what follows runs while they last, such as their live page."""
+"""The options of what follows runs while they last, such as their live page."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ METRICS_PORT = 9464
 
 
 def add_watchers(parser: argparse.ArgumentParser) -> None:
-    """Add the options that ask for watchers of runs."""
+    """Add the options of the watchers of runs."""
     live = (
         "serve a page with the current values while runs last: 1 or a port, for this machine only; or host:port, for "
         "all who have its token ($LIVE_TOKEN, else a new one)"
@@ -45,10 +45,10 @@ def add_watchers(parser: argparse.ArgumentParser) -> None:
 
 @dataclass(frozen=True)
 class WatcherOptions:
-    """The watchers that were asked for; `live_address` is None without a live page, whose button ends `stops`.
+    """The requested watchers; `live_address` is None without a live page, whose button ends `stops`.
 
-    `metrics_address` is None without metrics for Prometheus, `receiver` without those by OTLP. `receiver_problem` says
-    why there is none although one was asked for.
+    `metrics_address` is None without metrics for Prometheus, `receiver` without those by OTLP. `receiver_problem` is
+    why a requested receiver is not used.
     """
 
     live_address: LiveAddress | None
@@ -99,10 +99,10 @@ class WatcherOptions:
 
 
 def watcher_options(options: argparse.Namespace, stops: str = "the load") -> WatcherOptions:
-    """Return the watchers that the command line asks for; the button of the page ends what `stops` names.
+    """Return the watchers of the command line; the button of the page ends what `stops` names.
 
     UsageError for an address of page or metrics that cannot be. A receiver that cannot be is named in one line, and the
-    runs go on: they do not depend on it.
+    runs continue: they do not depend on it.
     """
     live = parse_page_address(options.live)
     metrics = parse_address(options.metrics, "--metrics", METRICS_PORT)

@@ -41,7 +41,7 @@ class ChildRun:
 
 @dataclass(frozen=True)
 class ChildEnd:
-    """How the child process ended, and what its result file says."""
+    """How the child process ended, and the content of its result file."""
 
     ended: Ended
     end: RunEnd
@@ -66,16 +66,16 @@ class ChildWatch(Protocol):
     """Follows the runs of a series from outside. None of its methods may raise an error or wait."""
 
     def announce(self, heading: str) -> None:
-        """Take what the next run is, as the terminal prints it."""
+        """Get the heading of the next run, as the terminal prints it."""
 
     def poll(self, run: ChildRun) -> None:
         """Look at a running run; this is called several times per second."""
 
     def ended(self, run: ChildRun) -> None:
-        """Take the end of a run, whose result file is still there."""
+        """Note the end of a run, whose result file still exists."""
 
     def conclude(self, line: str) -> None:
-        """Take the result of the run, as the terminal prints it."""
+        """Get the result of the run, as the terminal prints it."""
 
 
 @dataclass(frozen=True)
@@ -91,7 +91,7 @@ class Children:
     arguments: tuple[str, ...] = ()
 
     def announce(self, heading: str) -> None:
-        """Print what the next run is."""
+        """Print the heading of the next run."""
         log(heading)
         if self.watch:
             self.watch.announce(heading)

@@ -84,22 +84,22 @@ def drive(
     first_sample_s: float | None = None
     while jmeter.wait(_PERIOD_S) is None:
         now_s = time.monotonic()
-        samples, row_count = tail.new_samples()
-        figures = live.tick(now_s, samples, row_count)
+        rows = tail.new_rows()
+        figures = live.tick(now_s, rows.samples, rows.row_count)
         if figures.sample_count and first_sample_s is None:
             first_sample_s = now_s
         if first_sample_s is not None:
             progress.show(figures, now_s - first_sample_s, end.duration_s)
-            progress.add(samples, row_count, now_s - first_sample_s)
+            progress.add(rows.samples, rows.row_count, now_s - first_sample_s)
         if interrupts.count:
             progress.log("stopping: JMeter finishes its running samples; interrupt again to stop at once")
             return Outcome(jmeter.stop(GRACEFUL_S, _TERM_S, hurry=lambda: interrupts.count > 1), True, ())
-        enough = end.enough(now_s, samples, row_count, figures.sample_count)
+        enough = end.enough(now_s, rows.samples, rows.row_count, figures.sample_count)
         found = () if enough else tuple(failures())
         if found:
             progress.log(f"stopping: {found[0]}")
             return Outcome(jmeter.stop(_BRIEF_S, _TERM_S), False, found)
-        early = "" if enough else end.stop_reason(now_s, samples, row_count, figures.users)
+        early = "" if enough else end.stop_reason(now_s, rows.samples, rows.row_count, figures.users)
         if enough or early:
             progress.log(f"{enough or f'stopping early: {early}'}: JMeter finishes its running samples")
             code = jmeter.stop(GRACEFUL_S, _TERM_S, hurry=lambda: interrupts.count > 0)

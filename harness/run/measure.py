@@ -122,7 +122,7 @@ def _drive(
         with telemetry, own_metrics, progress:
             outcome = drive(process, tail, progress, context.interrupts, failures, end)
             if context.watch:
-                context.watch(tail.new_samples()[0], 0.0)  # what JMeter wrote at its end
+                context.watch(tail.new_rows().samples, 0.0)  # what JMeter wrote at its end
     if telemetry.problem:
         context.log(
             f"{directory.telemetry.name} is incomplete ({telemetry.problem}); CPU and memory values are missing"
@@ -137,7 +137,7 @@ def _drive(
 
 
 def _profiler(run: PreparedRun, context: RunContext) -> AbstractContextManager[Profiler | None]:
-    """Return what profiles the system during the load and sums up statements; nothing unless that was asked for."""
+    """Return what profiles the system during the load and sums up statements; None unless the run is profiled."""
     system = run.system if run.spec.is_profiled else None
     named = run.spec.profile.database
     databases = {postgresql.NAME: postgresql.statement_commands(named.url, named.password)} if named else {}
@@ -152,7 +152,7 @@ def _profiler(run: PreparedRun, context: RunContext) -> AbstractContextManager[P
 
 
 def _packer(run: PreparedRun, context: RunContext, tail: JtlTail) -> AbstractContextManager[SamplesPacker | None]:
-    """Return what packs the rows of a long run while it lasts; nothing for other runs."""
+    """Return what packs the rows of a long run while it lasts; None for other runs."""
     spec, directory = run.spec, run.directory
     if not spec.is_long or not spec.profile.pack_mb:
         return nullcontext()
@@ -165,7 +165,7 @@ def _packer(run: PreparedRun, context: RunContext, tail: JtlTail) -> AbstractCon
 
 
 def _histograms(run: PreparedRun, context: RunContext) -> AbstractContextManager[HistogramTaker | None]:
-    """Return what takes the heap histograms of a soak of a system that is started here; nothing for other runs."""
+    """Return what takes the heap histograms of a soak of a system that is started here; None for other runs."""
     load = run.spec.load
     if run.system is None or not run.spec.is_soak:
         return nullcontext()

@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 from itertools import islice
 from pathlib import Path
 from types import TracebackType
+from typing import NamedTuple
 
 from rich.console import Console
 from rich.live import Live
@@ -33,6 +34,13 @@ Watch = Callable[[Sequence[Sample], float], None]
 _READ_BYTES = 256 * 1024
 
 
+class NewRows(NamedTuple):
+    """The new rows of a JTL: their samples, all or the last ones, and the number of all rows."""
+
+    samples: list[Sample]
+    row_count: int
+
+
 class JtlTail:
     """Reads the new rows of a growing JTL, without those of setUp, which may be many; with `is_whole` all of them."""
 
@@ -50,18 +58,18 @@ class JtlTail:
         """How many bytes of the file it has read, up to a line end."""
         return self._offset
 
-    def new_samples(self) -> tuple[list[Sample], int]:
-        """Return the new samples and their count; of more than 256 KB only the last samples, unless all are wanted."""
+    def new_rows(self) -> NewRows:
+        """Return the rows since the last call; of more than 256 KB only the last samples, unless `is_whole`."""
         try:
             with self._path.open("rb") as stream:
                 inode = os.fstat(stream.fileno()).st_ino
                 if self._inode not in (None, inode):
-                    return [], 0  # another file has its name: its secrets were masked after the load
+                    return NewRows([], 0)  # another file has its name: its secrets were masked after the load
                 self._inode = inode
                 stream.seek(self._offset)
                 data = stream.read()
         except OSError:  # it does not exist yet, or was removed
-            return [], 0
+            return NewRows([], 0)
         return self._taken(data)
 
     def rest(self, path: Path) -> list[Sample]:
@@ -69,18 +77,18 @@ class JtlTail:
 
         When another file replaced it, that is `path`. It has the same rows: without secrets, or packed.
         """
-        samples, _ = self.new_samples()
+        samples = self.new_rows().samples
         if self._path.is_file() and self._path.stat().st_ino == self._inode:
             return samples
         with gzip.open(path, "rb") if path.suffix == PACKED else path.open("rb") as stream:
             deque(islice(stream, self._line_count), maxlen=0)
-            return self._taken(stream.read())[0]
+            return self._taken(stream.read()).samples
 
-    def _taken(self, data: bytes) -> tuple[list[Sample], int]:
-        """Return the samples in the whole lines of what follows in the file, and their count."""
+    def _taken(self, data: bytes) -> NewRows:
+        """Return the rows in the whole lines of what follows in the file."""
         data = data[: data.rfind(b"\n") + 1]
         if not data:
-            return [], 0
+            return NewRows([], 0)
         is_first = self._offset == 0
         self._offset += len(data)
         self._line_count += data.count(b"\n")
@@ -88,9 +96,9 @@ class JtlTail:
             self._header, data = data[: data.find(b"\n") + 1], data[data.find(b"\n") + 1 :]
         if self._most_bytes is None or len(data) <= self._most_bytes:
             samples = self._samples(data)
-            return samples, len(samples)
+            return NewRows(samples, len(samples))
         row_count = data.count(b"\n") - data.count(SETUP.encode())
-        return self._samples(data[data.find(b"\n", len(data) - self._most_bytes) + 1 :]), row_count
+        return NewRows(self._samples(data[data.find(b"\n", len(data) - self._most_bytes) + 1 :]), row_count)
 
     def _samples(self, data: bytes) -> list[Sample]:
         if self._plain is None:

@@ -47,7 +47,7 @@ class Server:
         return "done"
 
 
-def test_a_busy_server_is_asked_again_after_growing_or_named_waits() -> None:
+def test_a_request_to_a_busy_server_is_repeated_after_growing_or_named_waits() -> None:
     said: list[str] = []
     paused: list[float] = []
     assert retried(Server(None, 60, None), said.append, paused.append) == "done"

@@ -73,8 +73,8 @@ def comment(address: str) -> Comment:
 
     def run(*arguments: object, **environment: str) -> subprocess.CompletedProcess[str]:
         variables = {"GITHUB_API_URL": address, "GITHUB_TOKEN": TOKEN, **environment}
-        words = ("--repo", "owner/name", "--pr", "12", *arguments)
-        return command("aggregate.py", "comment", *words, **variables)
+        given = ("--repo", "owner/name", "--pr", "12", *arguments)
+        return command("aggregate.py", "comment", *given, **variables)
 
     return run
 
@@ -180,7 +180,7 @@ def test_a_pull_request_is_found_by_its_branch(comment: Comment, report: Path, f
     assert len(forge.comments) == 1
 
 
-def test_the_comment_says_that_newer_commits_are_not_measured(comment: Comment, report: Path, forge: Forge) -> None:
+def test_the_comment_names_newer_commits_that_are_not_measured(comment: Comment, report: Path, forge: Forge) -> None:
     forge.head_sha = NEWER
     assert comment(report, "--sha", SHA).returncode == 0
     assert "\ncommit 0123456 · newer commits up to fffffff are not measured\n" in forge.comments[0]["body"]
@@ -287,7 +287,7 @@ def test_a_short_rate_limit_is_waited_for(comment: Comment, report: Path, forge:
     assert len(forge.comments) == 1
 
 
-def test_a_long_rate_limit_is_one_line_that_says_when_it_ends(comment: Comment, report: Path, forge: Forge) -> None:
+def test_a_long_rate_limit_is_one_line_with_the_time_of_its_end(comment: Comment, report: Path, forge: Forge) -> None:
     reset_s = int(time.time()) + 3600
     forge.answers = [Answer("GET", 403, "{}", {"X-RateLimit-Remaining": "0", "X-RateLimit-Reset": str(reset_s)})]
     line = failure(comment(report), 3)

@@ -1,4 +1,4 @@
-"""A report without its files: nothing that needs them, and never longer than its place."""
+"""A report without its files: nothing that needs them, and never longer than the limit."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ def test_what_needs_files_is_left_out() -> None:
 
 def test_a_code_block_that_is_cut_is_closed() -> None:
     text = "```\n" + "line\n" * 20 + "```\n"
-    # The last line takes 35 characters when it says 22: there is room for two fences and six lines.
+    # The last line takes 35 characters with the number 22: there is room for two fences and six lines.
     assert cut(text, 35 + 2 * 4 + 6 * 5, "x.md") == (
         "```\n" + "line\n" * 6 + "```\n" + "\n… cut here: 15 more lines in x.md\n"
     )
 
 
 @given(LINES, st.integers(60, 400))
-def test_the_limit_holds_for_any_text_and_no_code_block_is_open(text: str, limit: int) -> None:
+def test_any_text_is_within_the_limit_and_no_code_block_is_open(text: str, limit: int) -> None:
     for size in (len, lambda one: len(one.encode())):
         result = cut(text, limit, "x.md", size)
         assert size(result) <= limit

@@ -22,7 +22,7 @@ ROW = "1000000,100,Pay,200,OK,Users 1-1,true,,10,10,1,1,90,1\n"
 
 
 class View:
-    """Notes what it is told."""
+    """Stores the calls that it gets."""
 
     def __init__(self):
         self.shown, self.labels, self.ended, self.calls = [], [], [], []

@@ -15,34 +15,38 @@ FIGURES = (
 )  # fmt: skip
 
 
-def one(count, failed_count, **values):
+def one(label, thread, elapsed_ms, start_ms, is_transaction, count, failed_count, users):
     failed_count = min(count, failed_count)
-    failure = "no" if failed_count else ""
-    return sample(**values, sample_count=count, error_count=failed_count, success=not failed_count, failure=failure)
+    return sample(
+        label, elapsed_ms, start_ms, thread_name=thread, message=TRANSACTION if is_transaction else "OK",
+        sample_count=count, error_count=failed_count, success=not failed_count, failure="no" if failed_count else "",
+        all_threads=users,
+    )  # fmt: skip
 
 
 SAMPLES = st.builds(
     one,
     label=st.sampled_from(["Find", "Pay", "Log in"]),
-    thread_name=st.sampled_from(["Users 1-1", "Users 1-2", "10.0.0.7:1099-Users 1-1", "tearDown Thread Group 1-1"]),
+    thread=st.sampled_from(["Users 1-1", "Users 1-2", "10.0.0.7:1099-Users 1-1", "tearDown Thread Group 1-1"]),
     elapsed_ms=st.integers(0, 3000),
     start_ms=st.integers(1_000_000, 1_009_000),
-    message=st.sampled_from([TRANSACTION, "OK"]),
+    is_transaction=st.booleans(),
     count=st.integers(1, 3),
     failed_count=st.sampled_from([0, 0, 1]),
-    all_threads=st.sampled_from([None, 3]),
+    users=st.sampled_from([None, 3]),
 )
 
 
 @given(st.lists(st.lists(SAMPLES, max_size=6), min_size=1, max_size=4))
 def test_labels_errors_and_seconds_are_those_of_every_sample(ticks):
-    counts, seconds = LiveCounts(("Log in",)), (defaultdict(Counter), defaultdict(Counter))
-    failed = (Counter(), Counter())
+    counts = LiveCounts(("Log in",))
+    seconds = {"requests": defaultdict(Counter), "transactions": defaultdict(Counter)}
+    failed = {"requests": Counter(), "transactions": Counter()}
     for tick in ticks:
-        for index, part in enumerate(counts.add(tick)):
-            for at_s, times_ms in part.seconds.items():
-                seconds[index][at_s].update(times_ms)
-            failed[index].update(part.error_counts)
+        for kind, ended in counts.add(tick)._asdict().items():
+            for at_s, times_ms in ended.seconds.items():
+                seconds[kind][at_s].update(times_ms)
+            failed[kind].update(ended.error_counts)
     samples = [one for tick in ticks for one in tick]
     expected = tally_of(samples, ("Log in",))
     found = {group.name: group for group in counts.groups()}
@@ -55,13 +59,13 @@ def test_labels_errors_and_seconds_are_those_of_every_sample(ticks):
     assert [(kind.label, kind.cause, kind.count) for kind in counts.error_kinds()] == [
         (kind.label, kind.cause, kind.count) for kind in expected.error_kinds()
     ]
-    for index in (0, 1):
+    for kind in ("requests", "transactions"):
+        of_kind = [one for one in samples if one.is_transaction == (kind == "transactions")]
         ended = defaultdict(Counter)
-        for one in samples:
-            if one.is_transaction == bool(index):
-                ended[one.end_ms // 1000][one.elapsed_ms // one.sample_count] += one.sample_count
-        assert seconds[index] == ended
-        assert failed[index].total() == sum(one.error_count for one in samples if one.is_transaction == bool(index))
+        for one in of_kind:
+            ended[one.end_ms // 1000][one.elapsed_ms // one.sample_count] += one.sample_count
+        assert seconds[kind] == ended
+        assert failed[kind].total() == sum(one.error_count for one in of_kind)
 
 
 def test_users_are_the_newest_of_each_load_generator():

@@ -233,7 +233,7 @@ def test_an_ended_run_stays_until_the_next_one_goes_on_and_every_scraper_has_its
             assert values(endpoint, "loadtest_run_ended", **SCRAPER) == {("tiny/run-01_2", None): 1}
 
 
-def test_an_ended_run_that_no_scraper_asked_for_within_a_minute_is_left_out(directory, spec, monkeypatch):
+def test_an_ended_run_that_no_scraper_requested_within_a_minute_is_left_out(directory, spec, monkeypatch):
     monkeypatch.setattr("harness.live.metrics_collector.GONE_S", -1.0)
     endpoint = Endpoint()
     with endpoint.served as served:

@@ -1,4 +1,4 @@
-"""What a receiver of OpenTelemetry data gets of a run, and what the report says when it does not."""
+"""What a receiver of OpenTelemetry data gets of a run, and what the report has when it does not."""
 
 import json
 import threading
@@ -63,7 +63,7 @@ def followed(directory, monkeypatch):
     return run
 
 
-def said(run):
+def delivery_text(run):
     return dict(setup_lines(run))["OTLP"]
 
 
@@ -90,7 +90,7 @@ def test_the_last_metrics_have_exactly_the_counts_of_all_samples(followed):
     pay = times["Pay", "load", "request"]
     assert (pay.count, pay.zero_count, pay.min, pay.max) == (10, 1, 0.0, 60.0)
     assert pay.sum == pytest.approx((sum(values_ms) + 50) / 1000, rel=1e-12)
-    found = {pay.positive.offset + place: count for place, count in enumerate(pay.positive.bucket_counts) if count}
+    found = {pay.positive.offset + index: count for index, count in enumerate(pay.positive.bucket_counts) if count}
     assert pay.scale == 5
     # 7 ms is twice there; 1000 ms and 1001 ms are in different buckets, because 1 s is the upper bound of its own.
     expected = {bucket_index(ms): values_ms.count(ms) + (ms == 50) for ms in [*values_ms[1:], 50]}
@@ -103,7 +103,7 @@ def test_the_last_metrics_have_exactly_the_counts_of_all_samples(followed):
     assert by_label(receiver.last["loadtest.error_causes"])["Pay", "402", "expected 201"].as_int == 1
     # At the start, after 9 s, and at the end.
     assert run.otlp == DeliveryRecord(3, 0, 0, 0, "")
-    assert said(run) == "3 exports delivered"
+    assert delivery_text(run) == "3 exports delivered"
 
 
 def test_counts_are_cumulative_and_rise_from_one_start(followed):
@@ -178,7 +178,7 @@ def test_a_failed_request_has_a_span_with_the_ids_of_its_header(followed):
     }  # fmt: skip
     assert (span.status.code, span.status.message) == (2, "no •••")
     assert run.otlp == DeliveryRecord(2, 0, 1, 0, "")
-    assert said(run) == "2 exports and 1 span delivered"
+    assert delivery_text(run) == "2 exports and 1 span delivered"
 
 
 def test_a_request_slower_than_the_p99_of_its_label_has_a_span_once_100_are_known(followed):
@@ -203,7 +203,7 @@ def test_spans_per_second_are_bounded_and_those_left_out_are_counted(followed):
         _, run = followed(receiver.url, (0.0, slow_or_failed))
     lengths = [(span.end_time_unix_nano - span.start_time_unix_nano) // 10**6 for _, span in receiver.spans]
     assert lengths == [*range(SPANS_PER_S + 5, 5, -1)]  # the slowest ones
-    assert said(run) == "2 exports and 10 spans delivered; 5 more slow or failed requests without a span"
+    assert delivery_text(run) == "2 exports and 10 spans delivered; 5 more slow or failed requests without a span"
 
 
 def test_a_redirect_whose_rows_share_an_id_has_one_span(followed):
@@ -216,7 +216,7 @@ def test_a_redirect_whose_rows_share_an_id_has_one_span(followed):
     assert [span.name for _, span in receiver.spans] == ["Moved"]
 
 
-def test_a_receiver_that_is_down_costs_one_line_and_the_report_says_what_is_lost(followed):
+def test_a_receiver_that_is_down_costs_one_line_and_the_report_counts_what_is_lost(followed):
     began_s = time.monotonic()
     seconds = [(float(second), [failed(trace_id=trace_id(second))]) for second in range(12)]
     lines, run = followed(f"http://127.0.0.1:{free_port()}", *seconds)
@@ -226,7 +226,7 @@ def test_a_receiver_that_is_down_costs_one_line_and_the_report_says_what_is_lost
         f"OTLP: {why}; the run goes on, and its report counts what was not delivered"
     ]
     assert run.otlp == DeliveryRecord(4, 4, 12, 12, why)
-    assert said(run) == f"4 of 4 exports, 12 of 12 spans were not delivered: {why}"
+    assert delivery_text(run) == f"4 of 4 exports, 12 of 12 spans were not delivered: {why}"
 
 
 @pytest.mark.parametrize(
@@ -243,14 +243,14 @@ def test_a_receiver_that_refuses_is_named_with_its_reason(followed, changes, why
     with receiving(**changes) as receiver:
         lines, run = followed(receiver.url, (0.0, [sample()]))
     assert len([line for line in lines if why in line]) == 1
-    assert said(run) == f"2 of 2 exports were not delivered: {why}"
+    assert delivery_text(run) == f"2 of 2 exports were not delivered: {why}"
 
 
 def test_an_answer_that_is_no_message_of_otlp_is_no_delivery(followed, monkeypatch):
     monkeypatch.setattr("tests.support.otlp_receiver.OtlpReceiver.answer", lambda *_: b"\xff\xff")
     with receiving() as receiver:
         _, run = followed(receiver.url, (0.0, [sample()]))
-    assert said(run) == "2 of 2 exports were not delivered: the answer is not one of OTLP"
+    assert delivery_text(run) == "2 of 2 exports were not delivered: the answer is not one of OTLP"
 
 
 def test_a_receiver_that_rejects_spans_loses_these_alone(followed, monkeypatch):
@@ -259,7 +259,7 @@ def test_a_receiver_that_rejects_spans_loses_these_alone(followed, monkeypatch):
     with receiving(rejected=2) as receiver:
         _, run = followed(receiver.url, (0.0, rows))
     why = "the receiver rejected 2 values of v1/traces"
-    assert said(run) == f"0 of 2 exports, 2 of 5 spans were not delivered: {why}"
+    assert delivery_text(run) == f"0 of 2 exports, 2 of 5 spans were not delivered: {why}"
 
 
 def test_a_slow_receiver_never_holds_the_run_up(followed, monkeypatch):
@@ -292,7 +292,8 @@ def test_a_row_that_cannot_be_counted_ends_the_sending_and_not_the_run(followed)
         lines, run = followed(receiver.url, (0.0, [sample()]), (5.0, [sample(sample_count=0)]), (10.0, [sample()]))
         assert by_label(receiver.last["loadtest.requests"])["Pay", "load", "request"].as_int == 1
     assert len([line for line in lines if "the run goes on" in line]) == 1
-    assert said(run).startswith("1 of 2 exports were not delivered: an error of the harness (ZeroDivisionError(")
+    text = delivery_text(run)
+    assert text.startswith("1 of 2 exports were not delivered: an error of the harness (ZeroDivisionError(")
 
 
 def test_runs_of_a_series_have_counts_a_resource_and_a_delivery_of_their_own(directory):
@@ -367,19 +368,19 @@ def test_a_malformed_address_is_one_line_and_the_run_goes_on(directory, capsys, 
         watchers.begin(directory, SimpleNamespace())
         watchers.add([sample()], 1.0)
         watchers.finish()
-    told = said(directory.read_run())
-    assert told.startswith(f"nothing was sent: {line.partition(';')[0]}")
-    assert SECRET not in text + told
+    delivered = delivery_text(directory.read_run())
+    assert delivered.startswith(f"nothing was sent: {line.partition(';')[0]}")
+    assert SECRET not in text + delivered
 
 
 def test_a_path_of_the_address_stays_before_that_of_the_signal(followed):
     with receiving(prefix="/api/otlp") as receiver:
         _, run = followed(f"{receiver.url}/api/otlp/", (0.0, [sample()]))
-    assert said(run) == "2 exports delivered"
+    assert delivery_text(run) == "2 exports delivered"
     assert "loadtest.requests" in receiver.last
 
 
-def test_a_run_of_before_this_version_is_read_and_its_report_says_nothing():
+def test_a_run_of_before_this_version_is_read_and_its_report_has_no_line():
     data = json.loads(json.dumps(to_plain(record())))
     del data["otlp"]
     old = build(RunRecord, data)

@@ -149,7 +149,7 @@ def test_a_nightly_run_shows_and_sends_a_child_and_the_button_interrupts_the_who
         assert "INTERRUPTED" in over["end"]["verdict"]
         out, _ = process.communicate(timeout=60)
     assert process.returncode == 130, out
-    assert "stop: asked for on the live page" in out
+    assert "stop: requested on the live page" in out
     (path,) = (reports / "tiny").glob("run-*.json")
     total, run = sample_count(json.loads(path.read_text())), f"tiny/{path.stem}"
     assert 0 < scrapes.joined()["requests_total", run] <= total

@@ -15,17 +15,17 @@ TOKEN = "a-token-of-20-letter"
 
 
 class Run:
-    """A run with numbers for points; `asked` counts the stops."""
+    """A run with numbers for points; `stop_count` is how often it was stopped."""
 
     def __init__(self):
         self.points = []
-        self.asked = 0
+        self.stop_count = 0
 
     def message(self, sent_count):
         return {"from": sent_count, "points": self.points[sent_count:], "now": None, "end": None}
 
     def stop(self):
-        self.asked += 1
+        self.stop_count += 1
 
 
 @pytest.fixture
@@ -42,7 +42,7 @@ def server(run):
 
 
 class Viewer:
-    """A viewer of the events; `last` is what it has already, as a browser that reconnects says."""
+    """A viewer of the events; `last` is what it has already, which a browser that reconnects sends."""
 
     def __init__(self, server, last=None, path="/events"):
         self._connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=10)
@@ -59,7 +59,7 @@ class Viewer:
         self._connection.close()
 
 
-def asked(server, method, path, **headers):
+def answer_of(server, method, path, **headers):
     connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=10)
     connection.request(method, path, headers=headers)
     answer = connection.getresponse()
@@ -105,21 +105,21 @@ def test_at_the_end_viewers_get_the_last_state_and_the_events_end(run):
 
 
 def test_a_stop_needs_the_token_of_the_page(server, run):
-    assert asked(server, "POST", "/stop")[0] == 403
-    assert asked(server, "POST", "/stop", **{"X-Live-Token": "guess"})[0] == 403
-    assert run.asked == 0
-    assert asked(server, "POST", "/stop", **{"X-Live-Token": server.stop_token}) == (200, b"stopping")
-    assert run.asked == 1
+    assert answer_of(server, "POST", "/stop")[0] == 403
+    assert answer_of(server, "POST", "/stop", **{"X-Live-Token": "guess"})[0] == 403
+    assert run.stop_count == 0
+    assert answer_of(server, "POST", "/stop", **{"X-Live-Token": server.stop_token}) == (200, b"stopping")
+    assert run.stop_count == 1
 
 
 @pytest.mark.parametrize("path", ["/", "/events"])
 def test_a_request_by_another_name_is_refused(server, path):
-    assert asked(server, "GET", path, Host="evil.example")[0] == 403
+    assert answer_of(server, "GET", path, Host="evil.example")[0] == 403
 
 
 def test_the_page_is_served_and_nothing_else(server):
-    assert asked(server, "GET", "/") == (200, b"<p>live")
-    assert asked(server, "GET", "/../run.json")[0] == 404
+    assert answer_of(server, "GET", "/") == (200, b"<p>live")
+    assert answer_of(server, "GET", "/../run.json")[0] == 404
 
 
 def test_a_taken_port_is_an_error_of_the_system(server, run):
@@ -155,25 +155,25 @@ def guarded(run):
 )
 @pytest.mark.parametrize(("method", "path"), [("GET", "/"), ("GET", "/events"), ("POST", "/stop")])
 def test_without_the_token_the_page_its_events_and_the_stop_are_refused(guarded, run, method, path, query):
-    status, body = asked(guarded, method, path + query, **{"X-Live-Token": guarded.stop_token})
-    assert (status, run.asked) == (403, 0)
+    status, body = answer_of(guarded, method, path + query, **{"X-Live-Token": guarded.stop_token})
+    assert (status, run.stop_count) == (403, 0)
     assert b"wrong one" in body
     assert TOKEN.encode() not in body
 
 
 def test_with_the_token_the_page_its_events_and_the_stop_answer(guarded, run):
-    assert asked(guarded, "GET", f"/?token={TOKEN}") == (200, b"<p>live")
-    assert asked(guarded, "POST", f"/stop?token={TOKEN}", **{"X-Live-Token": guarded.stop_token})[0] == 200
-    assert run.asked == 1
+    assert answer_of(guarded, "GET", f"/?token={TOKEN}") == (200, b"<p>live")
+    assert answer_of(guarded, "POST", f"/stop?token={TOKEN}", **{"X-Live-Token": guarded.stop_token})[0] == 200
+    assert run.stop_count == 1
     viewer = Viewer(guarded, path=f"/events?token={TOKEN}")
     assert viewer.event()["points"] == []
     viewer.close()
 
 
 def test_the_token_of_the_address_alone_stops_nothing_and_another_name_is_refused_with_it(guarded, run):
-    assert asked(guarded, "POST", f"/stop?token={TOKEN}")[0] == 403
-    assert asked(guarded, "GET", f"/?token={TOKEN}", Host="evil.example")[0] == 403
-    assert run.asked == 0
+    assert answer_of(guarded, "POST", f"/stop?token={TOKEN}")[0] == 403
+    assert answer_of(guarded, "GET", f"/?token={TOKEN}", Host="evil.example")[0] == 403
+    assert run.stop_count == 0
 
 
 def test_a_request_that_is_no_address_is_dropped_without_a_word(server, capfd):

@@ -91,7 +91,7 @@ def test_the_time_left_is_known_only_with_a_duration_and_processes_have_units():
     assert one.now()["uses"] == [["web", "25", "50"]]
 
 
-def test_of_very_many_labels_the_page_says_how_many_it_leaves_out():
+def test_of_very_many_labels_the_page_counts_those_that_it_leaves_out():
     one = state()
     one.add([sample(f"Find {number}") for number in range(103)], 1.0)
     labels = [row[0] for row in one.now()["labels"]]

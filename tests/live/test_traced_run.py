@@ -77,7 +77,7 @@ PLAN = jmx(
 
 @dataclass(frozen=True)
 class Viewed:
-    """Two pages of a run that has ended: `cut` is what the first one said when its connection was cut.
+    """Two pages of a run that has ended: `cut` is the message of the first one when its connection was cut.
 
     `during` are the lines of both after that, while the run went on.
     """
@@ -88,13 +88,13 @@ class Viewed:
 
 
 def lines_of(page):
-    """Return the lines of all charts of a page; it is asked five times per second at most, because that costs CPU."""
+    """Return the lines of all charts of a page; they are read five times per second at most, because that costs CPU."""
     page.wait_for_timeout(200)
     return page.evaluate("shown.flatMap((one) => one.spec.lines.map((line) => line.y))")
 
 
 def cut_and_mended(cable, first, second):
-    """Cut the connection of the first page for a while; return what it says then, and the lines of both afterwards."""
+    """Cut the connection of the first page for a while; return its message then, and the lines of both afterwards."""
     cable.cut()
     cut = wait_for(first.locator("#link").inner_text)
     missed = len(lines_of(second)[0])
@@ -123,10 +123,10 @@ def traced(tmp_path_factory, request, cable):
     make_home(folder, PLAN, "[allow]\nredirects = true\n")
     seen, is_enough, viewed = [], threading.Event(), None
     with serving(Shop, seen=seen, is_enough=is_enough) as port, receiving() as receiver:
-        places = ["--home", folder, "--reports", folder / "reports", "--target", f"http://127.0.0.1:{port}"]
+        folders = ["--home", folder, "--reports", folder / "reports", "--target", f"http://127.0.0.1:{port}"]
         arguments = ["--plan", "shop", "--users", "1", "--loops", "3", "--trace", "--otlp", receiver.url, "--live", "1"]
         with subprocess.Popen(
-            [sys.executable, str(ROOT / "scripts" / "run"), *arguments, *map(str, places)],
+            [sys.executable, str(ROOT / "scripts" / "run"), *arguments, *map(str, folders)],
             env={**os.environ, "JMETER_HOME": str(toolchain.ensure_jmeter())}, stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT, text=True,
         ) as process:  # fmt: skip
@@ -238,7 +238,7 @@ def test_each_failed_request_has_a_span_that_is_the_parent_of_the_systems_own(se
     assert {(span.name, span.status.code) for _, span in receiver.spans} == {("Broken", 2)}
 
 
-def test_the_report_says_what_was_delivered(sent, traced_run):
+def test_the_report_counts_what_was_delivered(sent, traced_run):
     summary, receiver, _ = sent
     exports = [path for path, _ in receiver.requests if path == "/v1/metrics"]
     spans = len(receiver.spans)
@@ -250,7 +250,7 @@ def test_the_report_says_what_was_delivered(sent, traced_run):
     assert delivered in traced_run[0].with_suffix(".md").read_text()
 
 
-def test_a_page_that_lost_its_connection_says_so_and_gets_the_seconds_that_it_missed(viewed):
+def test_a_page_that_lost_its_connection_shows_it_and_gets_the_seconds_that_it_missed(viewed):
     assert viewed.cut == "no connection to the run: trying again"
     first, second = viewed.during
     assert first == second

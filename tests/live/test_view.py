@@ -100,7 +100,7 @@ def test_a_second_request_to_stop_does_not_end_jmeter_at_once(tmp_path, view, sp
         connection.request("POST", "/stop", headers={"X-Live-Token": token})
         assert connection.getresponse().status == 200
     assert view.stops == [1]
-    assert view.lines[1:] == ["stop: asked for on the live page"]
+    assert view.lines[1:] == ["stop: requested on the live page"]
 
 
 def test_a_row_that_cannot_be_counted_ends_the_page_and_not_the_run(tmp_path, view, spec):

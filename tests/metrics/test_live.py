@@ -42,30 +42,30 @@ def test_errors_of_a_part_of_the_rows_are_scaled_up_and_marked_as_an_estimate():
 def test_when_many_rows_arrive_the_last_are_read_and_all_are_counted(tmp_path):
     path = tmp_path / "samples.jtl"
     path.write_text(HEADER + "".join(f"{number},10,a,200,Users 1-1,true,1\n" for number in range(20_000)))
-    samples, row_count = JtlTail(path).new_samples()
-    assert row_count == 20_000
-    assert 5_000 < len(samples) < 10_000
-    assert samples[-1].start_ms == 19_999
+    rows = JtlTail(path).new_rows()
+    assert rows.row_count == 20_000
+    assert 5_000 < len(rows.samples) < 10_000
+    assert rows.samples[-1].start_ms == 19_999
 
 
 def test_a_tail_that_is_wanted_whole_has_every_row(tmp_path):
     path = tmp_path / "samples.jtl"
     path.write_text(HEADER + "".join(f"{number},10,a,200,Users 1-1,true,1\n" for number in range(20_000)))
-    samples, row_count = JtlTail(path, is_whole=True).new_samples()
-    assert (len(samples), row_count) == (20_000, 20_000)
+    rows = JtlTail(path, is_whole=True).new_rows()
+    assert (len(rows.samples), rows.row_count) == (20_000, 20_000)
 
 
 def test_setup_samples_are_never_counted(tmp_path):
     path = tmp_path / "samples.jtl"
     tail = JtlTail(path)
-    rows = "".join(f"{number},1,a,200,setUp: warm-up 1-1,true,1\n" for number in range(20_000))
+    of_setup = "".join(f"{number},1,a,200,setUp: warm-up 1-1,true,1\n" for number in range(20_000))
     path.write_text(HEADER + "1,1,a,200,setUp 1-1,true,1\n2,2,a,200,Users 1-1,true,1\n")
-    samples, row_count = tail.new_samples()
-    assert ([found.elapsed_ms for found in samples], row_count) == ([2], 1)
+    rows = tail.new_rows()
+    assert ([found.elapsed_ms for found in rows.samples], rows.row_count) == ([2], 1)
     with path.open("a") as out:
-        out.write(rows + "3,3,a,200,Users 1-1,true,1\n")
-    samples, row_count = tail.new_samples()
-    assert ([found.elapsed_ms for found in samples], row_count) == ([3], 1)
+        out.write(of_setup + "3,3,a,200,Users 1-1,true,1\n")
+    rows = tail.new_rows()
+    assert ([found.elapsed_ms for found in rows.samples], rows.row_count) == ([3], 1)
 
 
 def test_a_progress_line_shows_time_users_rate_times_and_errors():
@@ -78,7 +78,7 @@ def test_a_progress_line_shows_time_users_rate_times_and_errors():
 def test_the_tail_of_a_growing_file_yields_every_complete_row_once(tmp_path):
     path = tmp_path / "samples.jtl"
     tail = JtlTail(path)
-    assert tail.new_samples() == ([], 0)
+    assert tail.new_rows() == ([], 0)
     seen = []
     with path.open("w") as out:
         for text in (
@@ -89,7 +89,7 @@ def test_the_tail_of_a_growing_file_yields_every_complete_row_once(tmp_path):
         ):
             out.write(text)
             out.flush()
-            seen.append([found.elapsed_ms for found in tail.new_samples()[0]])
+            seen.append([found.elapsed_ms for found in tail.new_rows().samples])
     assert seen == [[10], [20], [], [30]]
 
 

@@ -191,9 +191,9 @@ def test_only_rows_that_progress_has_read_are_packed(jtl, monkeypatch):
     monkeypatch.setattr(packing, "_PERIOD_S", 0.001)
     text, counted, tail = jtl.read_bytes(), 0, JtlTail(jtl)
     with SamplesPacker(jtl, (), 2000, lambda: tail.offset) as packer:
-        for turn in range(100):
-            text += append(jtl, rows(100 * turn, 100))
-            counted += tail.new_samples()[1]
+        for number in range(100):
+            text += append(jtl, rows(100 * number, 100))
+            counted += tail.new_rows().row_count
         while packer.packed is None or len(text) - packer.packed.text_bytes >= 2000:
             time.sleep(0.001)
         assert packer.packed.text_bytes <= tail.offset
@@ -210,7 +210,7 @@ def test_only_rows_that_progress_has_read_are_packed(jtl, monkeypatch):
 def test_rows_are_packed_only_when_another_process_that_follows_the_file_has_read_them(jtl, monkeypatch):
     monkeypatch.setattr(packing, "_PERIOD_S", 0.001)
     text = jtl.read_bytes() + append(jtl, rows(0, 400))
-    ends = [place + 1 for place, byte in enumerate(text) if byte == ord("\n")]
+    ends = [index + 1 for index, byte in enumerate(text) if byte == ord("\n")]
     given, packed, pack_rows = [], [], packing.pack
 
     def read_bytes():
@@ -242,7 +242,7 @@ def test_a_jtl_that_is_shorter_than_a_step_stays_as_it_is(jtl):
 def test_a_packer_that_fails_leaves_all_rows(jtl, monkeypatch):
     monkeypatch.setattr(packing, "_PERIOD_S", 0.001)
     text = jtl.read_bytes() + append(jtl, rows(0, 100))
-    packed_path(jtl).mkdir()  # stands for any error of the disk
+    packed_path(jtl).mkdir()  # like any error of the disk
     with SamplesPacker(jtl, (), 100, lambda: len(text)) as packer:
         while not packer.problem:
             time.sleep(0.001)

@@ -21,7 +21,7 @@ function startLive(about) {
   chart("errors", "Errors", "per second", ["errors"]);
   chart("users", "Users", "active", ["users"]);
 
-  // Set the values of one second. The lines keep them too, because a change of the colours draws the chart again.
+  // Set the values of one second. The lines store them too, because a change of the colours draws the chart again.
   function set(key, at, values) {
     const { spec, one } = series[key];
     values.forEach((value, line) => {
@@ -55,20 +55,20 @@ function startLive(about) {
 
   // A table of the same size keeps its cells, so that a reader can select text in it.
   function table(id, heads, rows) {
-    const place = byId(id);
-    place.hidden = rows.length === 0;
+    const section = byId(id);
+    section.hidden = rows.length === 0;
     const size = `${heads} ${rows.length}`;
     const classOf = (column) => (column === 0 || (["causes", "goals", "earlier"].includes(id) && heads[column] !== "count") ? "" : "figure");
-    if (place.dataset.size !== size) {
-      place.dataset.size = size;
-      const head = element("tr", {}, ...heads.map((words, column) => element("th", { textContent: words, className: classOf(column) })));
+    if (section.dataset.size !== size) {
+      section.dataset.size = size;
+      const head = element("tr", {}, ...heads.map((text, column) => element("th", { textContent: text, className: classOf(column) })));
       const body = rows.map((cells) => element("tr", {}, ...cells.map(() => element("td", {}))));
-      place.querySelector(".scroll").replaceChildren(element("table", {}, element("thead", {}, head), element("tbody", {}, ...body)));
+      section.querySelector(".scroll").replaceChildren(element("table", {}, element("thead", {}, head), element("tbody", {}, ...body)));
     }
-    const cells = place.querySelectorAll("td");
-    rows.flat().forEach((words, at) => {
-      if (cells[at].textContent !== words) cells[at].textContent = words;
-      cells[at].className = `${classOf(at % heads.length)} ${words === "missed" ? "problem" : ""}`;
+    const cells = section.querySelectorAll("td");
+    rows.flat().forEach((text, index) => {
+      if (cells[index].textContent !== text) cells[index].textContent = text;
+      cells[index].className = `${classOf(index % heads.length)} ${text === "missed" ? "problem" : ""}`;
     });
   }
 

@@ -1,4 +1,4 @@
-"""What the report of a run says of the delivery to a receiver of OpenTelemetry data."""
+"""Stores in run.json what a receiver of OpenTelemetry data got of a run."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def record_delivery(directory: RunDirectory, delivery: DeliveryRecord, log: Log)
         record = load_record(RunRecord, directory.run_json)
         directory.write_run(replace(record, otlp=delivery))
     except HarnessError as error:
-        log(f"OTLP: the report does not say what was delivered: {error}")
+        log(f"OTLP: the report has no delivery counts: {error}")
 
 
 class NothingSent:

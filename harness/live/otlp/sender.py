@@ -68,7 +68,7 @@ class Sender:
         self._waiting.put(None)
 
     def note(self, problem: str) -> None:
-        """Print why something is not delivered, and keep it for the report: the first reason alone."""
+        """Print why something is not delivered, and store it for the report: the first reason alone."""
         if not self._problem and not self._is_over:
             self._problem = problem
             self._log(f"OTLP: {problem}; the run goes on, and its report counts what was not delivered")

@@ -41,7 +41,7 @@ class SpanPicker:
         self.left_out_count += len(found) - len(chosen)
 
     def take(self, snapshot: RunSnapshot) -> tuple[Sample, ...]:
-        """Return what was chosen since the last call; from now on the counts of `snapshot` say what is slow."""
+        """Return what was chosen since the last call; from now on the counts of `snapshot` determine what is slow."""
         chosen, self._chosen = tuple(self._chosen), []
         if self._has_traces:
             self._slow_ms = {

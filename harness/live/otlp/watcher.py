@@ -35,7 +35,7 @@ class OtlpRuns:
     def __init__(self, receiver: Receiver, log: Log) -> None:
         self._receiver, self._log = receiver, log
         self._sender: Sender | None = None
-        self._told = ""
+        self._announced = ""
         self._is_broken = False
 
     def begin(self, directory: RunDirectory, spec: RunSpec) -> None:
@@ -51,10 +51,10 @@ class OtlpRuns:
         messages = Messages(_resource(directory, spec), time.time_ns(), spec.hidden)
         self._sender = Sender(self._receiver, messages, self._log)
         what = "metrics, and spans of slow and failed requests" if spec.is_traced else "metrics"
-        told = f"OTLP: {what} go to {self._receiver.address.origin} every {number_text(PERIOD_S)} s"
-        if told != self._told:
-            self._log(told)
-        self._told = told
+        line = f"OTLP: {what} go to {self._receiver.address.origin} every {number_text(PERIOD_S)} s"
+        if line != self._announced:
+            self._log(line)
+        self._announced = line
 
     def add(self, samples: Sequence[Sample], passed_s: float) -> None:
         """Count the samples of the last second, and offer the counts to the sender when they are due."""
@@ -92,7 +92,7 @@ class OtlpRuns:
 
     @contextmanager
     def _guarded(self, sender: Sender) -> Iterator[None]:
-        """Report an error of the harness, after which nothing is counted any more: the run is worth more."""
+        """Report an error of the harness; nothing is counted after it, and the run continues."""
         try:
             yield
         except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
@@ -106,7 +106,7 @@ class OtlpRuns:
 
 
 def _resource(directory: RunDirectory, spec: RunSpec) -> dict[str, str]:
-    """Return what tells the run from others; OTEL_SERVICE_NAME and OTEL_RESOURCE_ATTRIBUTES have priority."""
+    """Return what identifies the run; OTEL_SERVICE_NAME and OTEL_RESOURCE_ATTRIBUTES have priority."""
     run = f"{directory.plan}/{directory.name}"
     commit = git.commit_of(ROOT, "HEAD")
     from_environment = {name: str(value) for name, value in OTELResourceDetector().detect().attributes.items()}
