@@ -48,7 +48,7 @@ examples:
   scripts/ab --a http://127.0.0.1:8080 --b http://127.0.0.1:8081           two systems that already run
   scripts/ab --a origin/main --b HEAD --plan lb-nginx --max 30m            two commits
   scripts/ab --a HEAD --b local                                            the last commit, and your changes since
-  scripts/ab --a delay_ms=10 --b delay_ms=11 --profile                     also says what grew inside the system
+  scripts/ab --a delay_ms=10 --b delay_ms=11 --profile                     also reports what grew inside the system
   scripts/ab … --resume                                                    resumes what was interrupted or killed
 
 A side is settings of the system or properties of the plan (name=value), a profile, a target, or a commit, or several of
@@ -103,7 +103,12 @@ def run(options: argparse.Namespace) -> int:
             toolchain.ensure_flame_graphs()
         check_space(options.reports, 0)
         stack.enter_context(locked(options.reports))
-        record, files = _resumed(options, record) if options.resume else _started(options, record)
+        if options.resume:
+            files = find_unfinished(options.reports, record.plan)
+            record = _resumed(files, record)
+        else:
+            files = reserve_ab(options.reports, record.plan)
+            record = replace(record, name=files.name)
         hidden = [secret for side in sides.values() for secret in side.request.hidden]
         children = stack.enter_context(followed.children(interrupts, guardian, hidden))
         with interrupts.held():
@@ -114,7 +119,7 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _publish(report: Path, *, is_html: bool) -> None:
-    """Write the report as one HTML file if that was asked for, and append it to the step summary of a workflow."""
+    """Write the report as one HTML file with `is_html`, and append it to the step summary of a workflow."""
     page = None
     if is_html:
         from harness.site.files import try_report_page  # deferred: only --html needs the site
@@ -215,18 +220,12 @@ def _record(
     )
 
 
-def _started(options: argparse.Namespace, record: AbRecord) -> tuple[AbRecord, AbFiles]:
-    files = reserve_ab(options.reports, record.plan)
-    return replace(record, name=files.name), files
-
-
-def _resumed(options: argparse.Namespace, record: AbRecord) -> tuple[AbRecord, AbFiles]:
-    """Return the plan's unfinished test; UsageError when its sides or its load are others."""
-    files = find_unfinished(options.reports, record.plan)
+def _resumed(files: AbFiles, new: AbRecord) -> AbRecord:
+    """Return the record of an unfinished test; UsageError when its sides or its load differ from those of `new`."""
     stored = files.read()
-    if stored.settings != record.settings:
+    if stored.settings != new.settings:
         todo = f"repeat its command: {stored.command} RESUME=1"
         raise UsageError(f"--resume: {stored.id} has other sides or another load, or a commit has moved", todo)
     write_missing_reports(files)
     log(f"{stored.id}: resumed after {units.plural(len(stored.runs), 'run')}")
-    return replace(stored, stop_reason=""), files
+    return replace(stored, stop_reason="")

@@ -28,7 +28,7 @@ _METRICS_NAMED = 3
 class Outcome:
     """The record with its pairs in order, the `metrics` of TOTAL over the pairs that count, and the verdict.
 
-    With `is_decided` no further pair is needed. `reason` says what the verdict rests on beside the metrics.
+    With `is_decided` no further pair is needed. `reason` is the reason of the verdict beside the metrics.
     """
 
     record: AbRecord
@@ -93,7 +93,7 @@ def outcome_of(record: AbRecord, results: Mapping[str, RunResult]) -> Outcome:
 
 
 def headline(outcome: Outcome) -> str:
-    """Return the verdict in one sentence: the metrics that it rests on, and the number of pairs."""
+    """Return the verdict in one sentence: the metrics that decide it, and the number of pairs."""
     record, count = outcome.record, len(outcome.counted)
     before = "" if record.state == FINISHED else "INTERRUPTED, so far "
     verdict = outcome.verdict

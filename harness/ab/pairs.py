@@ -6,6 +6,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from harness.ab.record import A
 from harness.ab.rule import Series
 from harness.compare.findings import ALWAYS_DECIDE, CLOCK_STEP_MS, sample_count
 from harness.compare.result import LabelResult, RunResult
@@ -40,6 +41,10 @@ class Pair:
     def b_is_first(self) -> bool:
         """Whether B ran first: A B, B A, A B, B A."""
         return self.number % 2 == 0
+
+    def result(self, side: str) -> RunResult | None:
+        """Return the result of side A or B."""
+        return self.a if side == A else self.b
 
 
 def problem_of(result: RunResult | None, problem: str) -> tuple[str, bool]:
@@ -83,10 +88,10 @@ def _series(metric: Metric, pairs: Sequence[tuple[LabelResult, LabelResult]], th
         base, new = (math.exp(sum(map(math.log, side)) / len(known)) for side in zip(*known, strict=True))
         step = CLOCK_STEP_MS / base if metric.percentile is not None else 0.0
         found = Series(metric, tuple(math.log(b / a) for a, b in known), base, new, step)
-    return _with_doubts(found, pairs, threshold, decides=decides)
+    return _with_reason(found, pairs, threshold, decides=decides)
 
 
-def _with_doubts(
+def _with_reason(
     found: Series, pairs: Sequence[tuple[LabelResult, LabelResult]], threshold: float, *, decides: bool
 ) -> Series:
     """Return a series with the reason for which it is not judged, and whether B needs its answer to be OK."""

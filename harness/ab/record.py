@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -21,8 +22,8 @@ WARM_UP = 0
 class Side:
     """One side, as text and resolved: `ref` is a name of git, `commit` its commit; None for the working copy.
 
-    `target` is None for a system that the harness starts. `settings` and `properties` are words of
-    SET: those of the system, and those of the plan or of JMeter.
+    `target` is None for a system that the harness starts. `settings` and `properties` are
+    assignments of SET: those of the system, and those of the plan or of JMeter.
     """
 
     text: str
@@ -64,7 +65,7 @@ class AbRecord:
     `arguments` are the options of scripts/run of both sides. A run should take `planned_s` beside its start, and is
     stopped after `limit_s`. `budget_s` is the time limit of everything, None without one; `spent_s` is the time used so
     far, including earlier attempts. `state` is `running` until there is a verdict or the budget ends; until then it can
-    be resumed. `stop_reason` is why it ended without a decision; `undelivered` says who did not get the message about
+    be resumed. `stop_reason` is why it ended without a decision; `undelivered` lists who did not get the message about
     it, and why.
     """
 
@@ -128,6 +129,6 @@ class AbRecord:
         return self.a if name == A else self.b
 
 
-def order_of(pair: int) -> tuple[str, str]:
-    """Return the sides of a pair in the order of measuring: A B, B A, A B, B A. So both sides meet a drift alike."""
+def order_of(pair: int) -> Sequence[str]:
+    """Return the two sides of a pair in the order of measuring: A B, B A, A B, B A. So a drift affects both alike."""
     return (A, B) if pair % 2 else (B, A)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from urllib.parse import quote
 
 from harness.ab.outcome import Outcome, headline
@@ -32,7 +32,7 @@ _PAIR_HEADS = ("pair", "order", "A", "B", *(f"{metric.title} A → B (change %)"
 def ab_report(outcome: Outcome, notes: str) -> str:
     """Return the report as Markdown; `notes` is the text of its notes block."""
     record, footnotes = outcome.record, Footnotes()
-    sides = _side_results(outcome.pairs)
+    sides = {name: [run for pair in outcome.pairs if (run := pair.result(name))] for name in (A, B)}
     return filled(
         "harness.ab",
         "ab.md.j2",
@@ -54,8 +54,8 @@ def ab_report(outcome: Outcome, notes: str) -> str:
         cause_table=cause_table(outcome.causes, (A, B)),
         profiles=_profiles(outcome.counted),
         warnings=[
-            *map(cell, profiling_warnings(*sides)),
-            *(f"{name}: {cell(text)}" for name, side in zip((A, B), sides, strict=True) for text in warnings_of(side)),
+            *map(cell, profiling_warnings(sides[A], sides[B])),
+            *(f"{name}: {cell(text)}" for name, runs in sides.items() for text in warnings_of(runs)),
         ],
         footnotes=footnotes.lines,
         notes=notes,
@@ -64,12 +64,8 @@ def ab_report(outcome: Outcome, notes: str) -> str:
     )
 
 
-def _side_results(pairs: Sequence[Pair]) -> tuple[list[RunResult], list[RunResult]]:
-    return [pair.a for pair in pairs if pair.a], [pair.b for pair in pairs if pair.b]
-
-
 def _side_text(side: Side) -> str:
-    """Return a side's text, and what it stands for where that is more."""
+    """Return a side's text with its profile and commit where the text does not name them."""
     parts = [f"profile {side.profile}"] if side.profile != side.text else []
     parts += [f"commit {side.commit[:12]}: its plans/, env/ and systems/"] if side.commit else []
     return cell(side.text) + (f" ({cell('; '.join(parts))})" if parts else "")
@@ -79,9 +75,9 @@ def _level(outcome: Outcome) -> float:
     return 1 - level_of(len(outcome.counted)) * outcome.record.thresholds.alpha / 0.05
 
 
-def _total(outcome: Outcome, sides: tuple[list[RunResult], list[RunResult]]) -> LabelComparison:
-    counts = [sum(run.total.sample_count or 0 for run in side if run.total) for side in sides]
-    return LabelComparison(TOTAL, counts[0], counts[1], outcome.metrics, outcome.verdict)
+def _total(outcome: Outcome, sides: Mapping[str, Sequence[RunResult]]) -> LabelComparison:
+    counts = {name: sum(run.total.sample_count or 0 for run in runs if run.total) for name, runs in sides.items()}
+    return LabelComparison(TOTAL, counts[A], counts[B], outcome.metrics, outcome.verdict)
 
 
 def _pair_row(pair: Pair) -> list[str]:
@@ -152,9 +148,9 @@ def _label(run: RunResult | None, name: str) -> LabelResult | None:
     return next((label for label in run.labels if label.label == name), None) if run else None
 
 
-def _setting_table(record: AbRecord, sides: tuple[list[RunResult], list[RunResult]]) -> str:
+def _setting_table(record: AbRecord, sides: Mapping[str, Sequence[RunResult]]) -> str:
     commits = [side.commit[:12] if side.commit else "working copy" for side in (record.a, record.b)]
     found = [Difference("plans, env and systems of", *commits)] if commits[0] != commits[1] else []
-    found += setup_differences(*sides) if all(sides) else ()
+    found += setup_differences(sides[A], sides[B]) if all(sides.values()) else ()
     rows = [[cell(one.name), cell(one.base), cell(one.new)] for one in found]
     return table(("setting", A, B), rows, text_columns=3) if rows else ""

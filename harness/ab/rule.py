@@ -69,15 +69,15 @@ def judge(series: Sequence[Series], thresholds: Thresholds) -> tuple[MetricCompa
     tests = [_test(one, level) if len(one.differences) > 1 else None for one in series]
     # What is the same in all pairs, such as no errors at all, cannot be rejected: it does not count as a test.
     tested = [
-        place
-        for place, (one, test) in enumerate(zip(series, tests, strict=True))
+        index
+        for index, (one, test) in enumerate(zip(series, tests, strict=True))
         if test and not one.reason and any(one.differences)
     ]
-    p_values = [test.p_value for place, test in enumerate(tests) if test and place in tested]
+    p_values = [test.p_value for index, test in enumerate(tests) if test and index in tested]
     adjusted = dict(zip(tested, adjusted_p_values(p_values), strict=True))
     return tuple(
-        _compared(one, test, adjusted.get(place, 1.0), thresholds.of(one.metric), level)
-        for place, (one, test) in enumerate(zip(series, tests, strict=True))
+        _compared(one, test, adjusted.get(index, 1.0), thresholds.of(one.metric), level)
+        for index, (one, test) in enumerate(zip(series, tests, strict=True))
     )
 
 
@@ -152,17 +152,18 @@ def _compared(series: Series, test: _Test | None, adjusted: float, threshold: fl
     if series.reason:
         return found
     worse, most = (-change, -low) if series.metric.more_is_better else (change, high)
-    verdict, reason = _verdict(worse, most, threshold, is_change=adjusted < level)
-    return replace(found, adjusted_p_value=adjusted, verdict=verdict, reason=reason)
+    return _judged(replace(found, adjusted_p_value=adjusted), worse, most, is_change=adjusted < level)
 
 
-def _verdict(worse: float, most: float, threshold: float, *, is_change: bool) -> tuple[str, str]:
-    """Return the verdict of a metric and its reason; `worse` is its mean change for the worse, `most` the bad end."""
+def _judged(found: MetricComparison, worse: float, most: float, *, is_change: bool) -> MetricComparison:
+    """Return a metric with its verdict and reason; `worse` is its mean change for the worse, `most` the bad end."""
+    threshold = found.threshold_ratio
     if is_change and worse > threshold * _PART_OF_THRESHOLD:
-        return REGRESSED, ""
+        return replace(found, verdict=REGRESSED, reason="")
     if most <= threshold:
-        return OK, IMPROVED if is_change and -worse > threshold * _PART_OF_THRESHOLD else ""
-    return CANNOT_TELL, "the interval extends beyond the threshold"
+        is_improved = is_change and -worse > threshold * _PART_OF_THRESHOLD
+        return replace(found, verdict=OK, reason=IMPROVED if is_improved else "")
+    return replace(found, verdict=CANNOT_TELL, reason="the interval extends beyond the threshold")
 
 
 def _in_units(values: Iterable[float], metric: Metric) -> list[float]:

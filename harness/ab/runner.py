@@ -74,7 +74,7 @@ class AbRunner:
         return self._outcome.exit_code_if(sure=self._options.sure)
 
     def _notify(self, recipients: Recipients) -> None:
-        """Send the message about the outcome if it is due; the report says what was not delivered."""
+        """Send the message about the outcome if it is due; the report lists what was not delivered."""
         from harness.notify.delivery import deliver  # deferred: most tests notify nobody
 
         if not is_due(recipients.when, self._outcome):

@@ -15,7 +15,7 @@ from harness.base.errors import HarnessError, UsageError
 from harness.plan.data_files import data_files
 from harness.plan.load import Load, LoadRecord, load_record
 from harness.run.request import Names, Request, resolve_request
-from harness.run.set_values import words_of
+from harness.run.set_values import split_text
 
 _ADDRESS = re.compile(r"https?://", re.IGNORECASE)
 _FORMS = "settings (name=value), a profile, http://host:port, or a commit of git"
@@ -70,7 +70,7 @@ def parse_side(name: str, text: str, profiles: Collection[str]) -> SideText:
     """
     parts: dict[str, str] = {}
     changes = []
-    for word in words_of(text):
+    for word in split_text(text):
         if "=" in word and not _ADDRESS.match(word):
             changes.append(word)
             continue
@@ -90,12 +90,12 @@ def unknown_ref(name: str, word: str, profiles: Collection[str]) -> UsageError:
 
 
 def ready_side(name: str, text: SideText, names: Names, files: SideFiles) -> ReadySide:
-    """Return a side resolved in its files; `names` are plan, profile, SET and PROFILE for what its text does not say.
+    """Return a side resolved in its files; `names` are plan, profile, SET and PROFILE for what its text omits.
 
     UsageError, starting with the side, for an unknown name or a value that neither the system nor the plan has.
     """
     profile, home, build = text.profile or names.profile, files.home, files.build
-    common = words_of(names.set_values) if names.set_values else []
+    common = split_text(names.set_values) if names.set_values else []
     given = shlex.join([*common, *text.changes])
     try:
         of_side = replace(names, profile=profile, target=text.target, set_values=given or None)
@@ -143,7 +143,7 @@ def _differences(a: LoadRecord, b: LoadRecord) -> str:
 
 
 def what_runs(side: ReadySide) -> tuple[object, ...]:
-    """Return what tells whether two sides run the same."""
+    """Return what is equal when two sides run the same."""
     plan, profile, target = side.request.plan, side.request.profile, side.request.target
     generator = (profile.generator_heap_mb, profile.generator_jvm_args)
     settings = None if target else dict(side.request.settings)

@@ -231,7 +231,7 @@ def open_run(name: str | Path, reports: str | Path = REPORTS) -> Run:
     summary = read_summary(path)
     if summary is not None:
         return Run(summary.source, directory=RunDirectory(path) if path.suffix != ".json" else None, stored=summary)
-    if RUN_NAME.fullmatch(path.name) or split_choice(path)[0].suffix == ".md":
+    if RUN_NAME.fullmatch(path.name) or split_choice(path).file.suffix == ".md":
         raise UsageError(
             f"{name}: only a Markdown report, which has neither counts nor samples",
             "name a run with its JSON, or a JTL; compare() reads Markdown reports, too",

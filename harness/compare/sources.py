@@ -36,9 +36,9 @@ def read_result(path: Path) -> RunResult:
         return RunResult.of(summary)
     if is_run(path):
         return parse_report(_text(RunDirectory(path).report), _short(path))
-    file, choice = split_choice(path)
-    if file.suffix == ".md":
-        return parse_report(_text(file), _short(file), choice)
+    chosen = split_choice(path)
+    if chosen.file.suffix == ".md":
+        return parse_report(_text(chosen.file), _short(chosen.file), chosen.choice)
     return result_of_jtls(resolve([str(path)]), _short(path))
 
 

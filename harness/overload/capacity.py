@@ -10,7 +10,7 @@ from harness.base import units
 from harness.base.errors import UsageError
 from harness.run.directory import SWEEP_NAME
 from harness.run.recorded import recorded_in
-from harness.run.set_values import words_of
+from harness.run.set_values import split_text
 from harness.sweep.files import SweepFiles
 from harness.sweep.record import CAPACITY, FINISHED, SweepRecord
 
@@ -24,11 +24,11 @@ class Capacity:
 
 
 def last_capacity(
-    reports: Path, plan: str, profile: str, target: str | None, words: Collection[str]
+    reports: Path, plan: str, profile: str, target: str | None, assignments: Collection[str]
 ) -> Capacity | None:
     """Return the capacity that the plan's last finished search found; None without one.
 
-    It must have used the same profile, the same target, and a SET of just these words.
+    It must have used the same profile, the same target, and a SET of just these assignments.
     """
     for path in reversed(recorded_in(reports / plan, SWEEP_NAME)):
         files = SweepFiles(path)
@@ -37,7 +37,7 @@ def last_capacity(
         except UsageError:
             continue  # of another version, or damaged: it does not count
         same = (record.kind, record.state, record.profile, record.target) == (CAPACITY, FINISHED, profile, target)
-        if same and sorted(words_of(record.set_values or "")) == sorted(words):
+        if same and sorted(split_text(record.set_values or "")) == sorted(assignments):
             found = _capacity(files, record)
             if found:
                 return found

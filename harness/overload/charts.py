@@ -17,19 +17,19 @@ FILE_NAME = re.compile(re.escape(CHART_NAME))
 def goodput_chart(record: OverloadRecord) -> Picture | None:
     """Return the chart; None without a measured variant."""
     names = record.variant_names
-    found = [(names[run.variant], run.result) for run in record.runs if run.result]
+    found = {names[run.variant]: run.result for run in record.runs if run.result}
     if not found:
         return None
-    offered = tuple((_percent(one.offered_ratio), one.offered_per_s) for one in found[0][1].levels)
+    offered = tuple((_percent(one.offered_ratio), one.offered_per_s) for one in next(iter(found.values())).levels)
     marks = Marks(curve=offered, curve_name="offered", range_text="95 % interval")
-    lines = [_line(name, result) for name, result in found]
+    lines = [_line(name, result) for name, result in found.items()]
     unit = "requests/s answered within the goal"
     return Picture(CHART_NAME, chart("Goodput", unit, lines, marks, LevelAxis("load % of the capacity")))
 
 
 def _line(name: str, result: VariantResult) -> Line:
     points = tuple((_percent(level.offered_ratio), level.goodput.value) for level in result.levels)
-    ranges = tuple(RangeAt(_percent(level.offered_ratio), *level.interval_per_s) for level in result.levels)
+    ranges = tuple(RangeAt(_percent(level.offered_ratio), *level.interval) for level in result.levels)
     return Line(name, points, ranges)
 
 

@@ -25,7 +25,7 @@ from harness.overload.record import FINISHED, FORMAT_VERSION, RUNNING, OverloadR
 from harness.overload.render import result_line, variant_table
 from harness.overload.report_files import write_overload_report
 from harness.overload.runner import OverloadRunner, load_of, one_user, planned_s
-from harness.overload.variants import fixed_words, parse_variants
+from harness.overload.variants import common_assignments, parse_variants
 from harness.plan.goal import Goal
 from harness.plan.goal_input import resolve_goal
 from harness.plan.jmx import LOAD_GROUP
@@ -48,7 +48,7 @@ examples:
 
 One run per variant: new users arrive at 50, 75, 100, 125, 150 and 200 % of the capacity, one level after the other, and
 then at 50 % again. Values with commas in --set make variants: every combination. 100 % are the requests per second at
-the capacity that scripts/capacity found last with the same SET (the words that all variants have), or --rate.
+the capacity that scripts/capacity found last with the same SET (what all variants have in common), or --rate.
 
 An answer is good when it succeeds within the least time limit of the goal. The verdict of a variant is CONGESTION
 COLLAPSE or GRACEFUL when the 95 % interval of (goodput at 200 %) / (peak goodput) is below or above 80 %, else
@@ -158,7 +158,7 @@ def _requests(options: argparse.Namespace) -> Mapping[str, Request]:
     for variant in variants:
         request = resolve_request(replace(names, set_values=variant or None), options.home, options.build)
         goal = resolve_goal({"goal": options.goal}, request.plan.goal)
-        # No stop condition: an overload is what is wanted.
+        # No stop condition: it would end the overload.
         found[variant] = replace(request, plan=replace(request.plan, goal=goal, stop=()))
     return found
 
@@ -204,7 +204,7 @@ def time_limit_ms(goal: Goal) -> float:
     limits = [limit for metric, limit in goal.of_metrics.items() if metric.is_time]
     limits += [goal.each_average_ms] if goal.each_average_ms is not None else []
     if not limits:
-        raise UsageError("the goal has no time limit: nothing says which answer is good", "give GOAL='p90<2s'")
+        raise UsageError("the goal has no time limit, so no answer can be judged as good", "give GOAL='p90<2s'")
     return min(limits)
 
 
@@ -221,10 +221,10 @@ def _capacity(options: argparse.Namespace, record: OverloadRecord) -> Capacity |
     """Return the capacity that a search found; None when the rate is known. UsageError without a search."""
     if record.capacity_per_s is not None:
         return None
-    words = fixed_words(record.variants)
-    found = last_capacity(options.reports, record.plan, record.profile, record.target, words)
+    common = common_assignments(record.variants)
+    found = last_capacity(options.reports, record.plan, record.profile, record.target, common)
     if found is None:
-        values = {"plan": record.plan, "set": " ".join(words), "target": record.target, "env": record.profile}
+        values = {"plan": record.plan, "set": " ".join(common), "target": record.target, "env": record.profile}
         search = make_command("capacity", values)
         what = "the capacity is not known: there is no finished capacity search with these settings"
         raise UsageError(what, f"run {search}, or give RATE=<new users per second>")

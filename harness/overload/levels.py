@@ -1,8 +1,8 @@
 """The levels of an overload test: one open load whose rate rises step by step, and falls back at the end.
 
 All levels follow each other in one run: a queue that one level fills is there in the next one. The first stage is a
-warm-up and is not counted. After the highest level the rate falls to that of the first level, and stays there: the
-system recovers, or it does not.
+warm-up and is not counted. After the highest level the rate falls to that of the first level for the
+rest of the run: the system recovers, or it does not.
 """
 
 from __future__ import annotations

@@ -18,7 +18,7 @@ _RUN_NAME = re.compile(r"run-\d+_\d+")
 
 @dataclass(frozen=True)
 class VariantRun:
-    """The run of a variant; `result` is None when the run is INVALID, and `problem` says why."""
+    """The run of a variant; `result` is None when the run is INVALID, and `problem` is why."""
 
     variant: str
     run: str

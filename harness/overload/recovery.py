@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from harness.overload.attempts import Attempt, Outcome
 from harness.overload.levels import REST_GOOD_LEAST_RATIO, Level
@@ -40,27 +41,34 @@ def recovery_of(attempts: Sequence[Attempt], before: Level, after: Level) -> Rec
             None, watched_s, reason="the first level was an overload already: there is nothing to return to"
         )
     windows = list(_windows(attempts, before))
-    goodputs = [goodput for goodput, _ in windows]
-    p90s = [p90 for _, p90 in windows if p90 is not None]
-    if not windows or len(p90s) < len(windows) or not min(goodputs):
+    goodputs_per_s = [window.goodput_per_s for window in windows]
+    p90s_ms = [window.p90_ms for window in windows if window.p90_ms is not None]
+    if not windows or len(p90s_ms) < len(windows) or not min(goodputs_per_s):
         what = f"some {WINDOW_S} s of the first level have no answer within the goal: there is nothing to return to"
         return Recovery(None, watched_s, reason=what)
-    least_per_s, most_ms = min(goodputs) * (1 - TOLERANCE_RATIO), max(p90s) * (1 + TOLERANCE_RATIO)
-    for second, (goodput, p90) in enumerate(_windows(attempts, after)):
-        if p90 is not None and goodput >= least_per_s and p90 <= most_ms:
+    least_per_s, most_ms = min(goodputs_per_s) * (1 - TOLERANCE_RATIO), max(p90s_ms) * (1 + TOLERANCE_RATIO)
+    for second, window in enumerate(_windows(attempts, after)):
+        if window.p90_ms is not None and window.goodput_per_s >= least_per_s and window.p90_ms <= most_ms:
             return Recovery(second, watched_s, least_per_s, most_ms)
     return Recovery(None, watched_s, least_per_s, most_ms)
 
 
-def _windows(attempts: Sequence[Attempt], level: Level) -> Iterator[tuple[float, float | None]]:
-    """Yield goodput (1/s) and p90 (ms) of all five seconds of a level, by their first second; p90 of all requests."""
+class _Window(NamedTuple):
+    """Five seconds of a level: their goodput, and the p90 of all requests; None without any."""
+
+    goodput_per_s: float
+    p90_ms: float | None
+
+
+def _windows(attempts: Sequence[Attempt], level: Level) -> Iterator[_Window]:
+    """Yield all windows of five seconds of a level, by their first second."""
     seconds: dict[int, list[Attempt]] = {}
     for attempt in attempts:
         seconds.setdefault(int(attempt.start_s), []).append(attempt)
     for first in range(level.from_s, level.to_s - WINDOW_S + 1):
         found = [attempt for second in range(first, first + WINDOW_S) for attempt in seconds.get(second, ())]
         good = sum(attempt.outcome is Outcome.GOOD for attempt in found)
-        yield good / WINDOW_S, p90_ms(found)
+        yield _Window(good / WINDOW_S, p90_ms(found))
 
 
 def p90_ms(attempts: Sequence[Attempt]) -> float | None:

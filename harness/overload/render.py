@@ -11,7 +11,7 @@ from harness.overload.levels import MOST_RATIO, OFFERED_RATIOS, RECOVERY_LEVELS,
 from harness.overload.record import OverloadRecord, VariantRun
 from harness.overload.recovery import TOLERANCE_RATIO, WINDOW_S
 from harness.overload.result import LevelResult, VariantResult
-from harness.overload.variants import fixed_words
+from harness.overload.variants import common_assignments
 from harness.overload.verdict import KEPT_LEAST_RATIO, OVERLOAD_LEAST_RATIO, judge
 from harness.report.notes import NOTES_BEGIN, NOTES_END
 from harness.report.tables import cell, one_line, table
@@ -102,13 +102,13 @@ def _variant_row(name: str, run: VariantRun) -> list[str]:
     if run.result is None:
         return [name, "INVALID", "", "", "", "", "", link]
     verdict, recovery = judge(run.result.levels), run.result.recovery
-    span = f"{_percent(verdict.low_ratio)}-{_percent(verdict.high_ratio)}" if verdict.low_ratio is not None else ""
+    kept = verdict.kept
     after = "unknown" if recovery.reason else f"not in {recovery.watched_s}"
     return [
         name,
         verdict.state,
-        _percent(verdict.kept_ratio),
-        span,
+        _percent(kept.ratio) if kept else "",
+        f"{_percent(kept.low_ratio)}-{_percent(kept.high_ratio)}" if kept else "",
         units.rate_text(verdict.peak.goodput.value) if verdict.peak else "",
         _percent(verdict.peak.offered_ratio) if verdict.peak else "",
         after if recovery.after_s is None else str(recovery.after_s),
@@ -117,14 +117,13 @@ def _variant_row(name: str, run: VariantRun) -> list[str]:
 
 
 def _level_row(level: LevelResult) -> list[str]:
-    low, high = level.interval_per_s
-    rate = units.rate_text
+    interval, rate = level.interval, units.rate_text
     return [
         _percent(level.offered_ratio),
         rate(level.offered_per_s),
         rate(level.started_per_s),
         rate(level.goodput.value),
-        f"{rate(low)}-{rate(high)}",
+        f"{rate(interval.low_per_s)}-{rate(interval.high_per_s)}",
         str(level.good_count),
         str(level.late_count),
         str(level.rejected_fast_count),
@@ -155,9 +154,9 @@ def _setup(record: OverloadRecord) -> list[tuple[str, str]]:
     levels = ", ".join(_percent(ratio) for ratio in OFFERED_RATIOS)
     rest = _percent(REST_RATIO)
     rate = "unknown" if record.capacity_per_s is None else f"{record.capacity_per_s:.4g} new users/s"
-    fixed = " ".join(fixed_words(record.variants)) if len(record.variants) > 1 else ""
+    common = " ".join(common_assignments(record.variants)) if len(record.variants) > 1 else ""
     return [
-        *([("SET of all variants", fixed)] if fixed else []),
+        *([("SET of all variants", common)] if common else []),
         ("goal", f"an answer within {units.number_text(record.limit_ms)} ms ({record.goal})"),
         ("100 %", f"{rate} ({record.capacity_source})"),
         ("levels", f"{record.level_s} s each at {levels} %, after a warm-up of {record.level_s} s at {rest} %"),
@@ -167,5 +166,5 @@ def _setup(record: OverloadRecord) -> list[tuple[str, str]]:
     ]
 
 
-def _percent(ratio: float | None) -> str:
+def _percent(ratio: float) -> str:
     return units.percent_text(ratio, 0)

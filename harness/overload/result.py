@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from harness.metrics import batch_means
 from harness.metrics.batch_means import Estimate
@@ -16,6 +17,13 @@ from harness.overload.recovery import Recovery, p90_ms, recovery_of
 
 # A user who starts later than this after the schedule is missing.
 LATE_LEAST_S = 1.0
+
+
+class GoodputInterval(NamedTuple):
+    """The 95 % interval of a goodput."""
+
+    low_per_s: float
+    high_per_s: float
 
 
 @dataclass(frozen=True)
@@ -50,11 +58,12 @@ class LevelResult:
         return self.sample_count / self.length_s
 
     @property
-    def interval_per_s(self) -> tuple[float, float]:
-        """The 95 % interval of the goodput, 1/s; no end of it is below 0 or above the requests that started."""
+    def interval(self) -> GoodputInterval:
+        """The interval of the goodput; no end of it is below 0 or above the requests that started."""
         goodput = self.goodput
         reach = student_t_quantile(goodput.freedom, (1 + CONFIDENCE) / 2) * goodput.error if goodput.error else 0.0
-        return max(0.0, goodput.value - reach), min(max(self.started_per_s, goodput.value), goodput.value + reach)
+        high_per_s = min(max(self.started_per_s, goodput.value), goodput.value + reach)
+        return GoodputInterval(max(0.0, goodput.value - reach), high_per_s)
 
 
 @dataclass(frozen=True)

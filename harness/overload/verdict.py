@@ -15,6 +15,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from harness.base import units
 from harness.compare.outcome import CANNOT_TELL
@@ -34,18 +35,24 @@ MISSING_MOST_RATIO = 0.02
 _MISSING_ALWAYS = 2
 
 
+class KeptShare(NamedTuple):
+    """The goodput at the highest level ÷ the peak goodput, with its 95 % interval."""
+
+    ratio: float
+    low_ratio: float
+    high_ratio: float
+
+
 @dataclass(frozen=True)
 class Verdict:
-    """The verdict and why. The kept share (0-1) has a 95 % interval; `peak` is the level with the greatest goodput.
+    """The verdict and why; `peak` is the level with the greatest goodput.
 
-    They are None when no goodput was measured.
+    `kept` and `peak` are None when no goodput was measured.
     """
 
     state: str
     reason: str
-    kept_ratio: float | None = None
-    low_ratio: float | None = None
-    high_ratio: float | None = None
+    kept: KeptShare | None = None
     peak: LevelResult | None = None
 
 
@@ -62,13 +69,17 @@ def judge(levels: Sequence[LevelResult]) -> Verdict:
         share = _percent(rest.good_count / rest.sample_count)
         what = f"overloaded at {_percent(rest.offered_ratio)} % already: only {share} % of the requests were good"
         return Verdict(CANNOT_TELL, f"{what}; the capacity is lower than assumed: give a smaller RATE")
-    kept, low, high = ratio_interval(last.goodput, peak.goodput)
+    kept = kept_share(last.goodput, peak.goodput)
     text = (
-        f"at {_percent(last.offered_ratio)} % load the goodput is {_percent(kept)} % of its peak of "
+        f"at {_percent(last.offered_ratio)} % load the goodput is {_percent(kept.ratio)} % of its peak of "
         f"{units.rate_text(peak.goodput.value)}/s at {_percent(peak.offered_ratio)} % "
-        f"(95 % interval {_percent(low)} % to {_percent(high)} %)"
+        f"(95 % interval {_percent(kept.low_ratio)} % to {_percent(kept.high_ratio)} %)"
     )
-    state = COLLAPSE if high < KEPT_LEAST_RATIO else GRACEFUL if low > KEPT_LEAST_RATIO else CANNOT_TELL
+    state = CANNOT_TELL
+    if kept.high_ratio < KEPT_LEAST_RATIO:
+        state = COLLAPSE
+    elif kept.low_ratio > KEPT_LEAST_RATIO:
+        state = GRACEFUL
     if state == GRACEFUL and last.started_per_s < OVERLOAD_LEAST_RATIO * peak.goodput.value:
         started = units.rate_text(last.started_per_s)
         state = CANNOT_TELL
@@ -76,7 +87,7 @@ def judge(levels: Sequence[LevelResult]) -> Verdict:
         text += f"and {units.rate_text(peak.goodput.value)}/s were answered within the goal: give a greater RATE"
     elif state == CANNOT_TELL:
         text += f", which includes {_percent(KEPT_LEAST_RATIO)} %; measure longer levels"
-    return Verdict(state, text, kept, low, high, peak)
+    return Verdict(state, text, kept, peak)
 
 
 def _behind(levels: Sequence[LevelResult]) -> str:
@@ -90,22 +101,21 @@ def _behind(levels: Sequence[LevelResult]) -> str:
     return ""
 
 
-def ratio_interval(part: Estimate, whole: Estimate) -> tuple[float, float, float]:
-    """Return part ÷ whole with the low and high end of its 95 % interval; the low end is at least 0.
+def kept_share(last: Estimate, peak: Estimate) -> KeptShare:
+    """Return the share of the peak goodput that is left at the last level; the low end of its interval is at least 0.
 
     The intervals of a level with itself, and of values without scatter, have no width.
     """
-    ratio = part.value / whole.value
-    if part is whole:
-        return ratio, ratio, ratio
-    squares = (part.error**2, (ratio * whole.error) ** 2)
-    if not sum(squares):
-        return ratio, ratio, ratio
-    freedom = sum(squares) ** 2 / sum(
-        square**2 / side.freedom for square, side in zip(squares, (part, whole), strict=True)
-    )
-    reach = student_t_quantile(freedom, (1 + CONFIDENCE) / 2) * math.sqrt(sum(squares)) / whole.value
-    return ratio, max(0.0, ratio - reach), ratio + reach
+    ratio = last.value / peak.value
+    if last is peak:
+        return KeptShare(ratio, ratio, ratio)
+    last_square, peak_square = last.error**2, (ratio * peak.error) ** 2
+    total = last_square + peak_square
+    if not total:
+        return KeptShare(ratio, ratio, ratio)
+    freedom = total**2 / (last_square**2 / last.freedom + peak_square**2 / peak.freedom)
+    reach = student_t_quantile(freedom, (1 + CONFIDENCE) / 2) * math.sqrt(total) / peak.value
+    return KeptShare(ratio, max(0.0, ratio - reach), ratio + reach)
 
 
 def _percent(ratio: float) -> str:

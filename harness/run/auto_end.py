@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from itertools import pairwise
+from typing import NamedTuple
 
 from harness.base.units import MS_PER_S
 from harness.jtl.sample import Sample, generator_of
@@ -93,9 +94,10 @@ class AutoEnd:
         if not window.is_steady:
             self._last = AutoEndRecord(False, len(seconds), None, None, None)
             return False
-        average_ms, within_ms = mean_of(seconds, window)
-        is_met = window.length_s >= WINDOW_LEAST_S and within_ms <= enough_ms(average_ms)
-        self._last = AutoEndRecord(is_met, len(seconds), window.from_s, round(average_ms, 3), round(within_ms, 3))
+        mean = mean_of(seconds, window)
+        is_met = window.length_s >= WINDOW_LEAST_S and mean.within_ms <= enough_ms(mean.average_ms)
+        average_ms, within_ms = round(mean.average_ms, 3), round(mean.within_ms, 3)
+        self._last = AutoEndRecord(is_met, len(seconds), window.from_s, average_ms, within_ms)
         return is_met
 
 
@@ -108,12 +110,19 @@ def enough_ms(average_ms: float) -> float:
     return max(PRECISION_RATIO * average_ms, short_ms)
 
 
-def mean_of(seconds: Sequence[SecondFigures], window: Window) -> tuple[float, float]:
-    """Return the mean response time in a window and the half-width of its 95 % interval by 20 batch means, both ms."""
+class MeanTime(NamedTuple):
+    """A mean response time; `within_ms` is the half-width of its 95 % interval."""
+
+    average_ms: float
+    within_ms: float
+
+
+def mean_of(seconds: Sequence[SecondFigures], window: Window) -> MeanTime:
+    """Return the mean response time in a window, with its interval by 20 batch means."""
     bounds = [window.from_s + number * window.length_s // BATCH_COUNT for number in range(BATCH_COUNT + 1)]
     parts = [seconds[start:end] for start, end in pairwise(bounds)]
     counts = [sum(second.sample_count for second in part) for part in parts]
     sums_ms = [sum(second.elapsed_sum_ms for second in part) for part in parts]
     means_ms = tuple(sum_ms / count if count else None for sum_ms, count in zip(sums_ms, counts, strict=True))
     found = average(Batches(window.length_s / BATCH_COUNT, tuple(counts), (0,) * len(counts), means_ms, {}, {}))
-    return found.value, student_t_quantile(found.freedom, (1 + CONFIDENCE) / 2) * found.error
+    return MeanTime(found.value, student_t_quantile(found.freedom, (1 + CONFIDENCE) / 2) * found.error)

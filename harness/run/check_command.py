@@ -110,14 +110,14 @@ def _findings(request: Request) -> CheckResult:
     """Return the findings of the lint, and those for which a run with the plan's load is refused."""
     plan = request.plan
     refused = refusals_of(request, resolve_load(parse_load(LoadArguments()), plan.load))
-    known = {_subject(finding) for finding in refused}
     found = lint(plan.jmx_path, has_loads=bool(plan.load.loads))
-    others = [finding for finding in found if _subject(finding) not in known]
+    others = [finding for finding in found if not any(_is_same(finding, one) for one in refused)]
     return CheckResult(plan.name, f"{plan.jmx_path.parent.name}/{plan.jmx_path.name}", refused, others)
 
 
-def _subject(finding: Finding) -> tuple[str, str, str]:
-    return finding.code, finding.path, finding.attribute
+def _is_same(one: Finding, other: Finding) -> bool:
+    """Return whether two findings report the same problem of the same attribute."""
+    return (one.code, one.path, one.attribute) == (other.code, other.path, other.attribute)
 
 
 def _pass(request: Request, console: Console, options: argparse.Namespace, limit_s: float) -> Pass:
@@ -142,9 +142,9 @@ def _pass(request: Request, console: Console, options: argparse.Namespace, limit
 def _extracted(one: Exchange, constants: Collection[str]) -> Changes:
     """Return the changed variables without User Defined Variables that have their first value, and JMeter's own."""
     return {
-        name: change
-        for name, change in (one.variables or {}).items()
-        if not name.startswith(_OWN_VARIABLES) and not (name in constants and change[0] is None)
+        name: (before, after)
+        for name, (before, after) in (one.variables or {}).items()
+        if not name.startswith(_OWN_VARIABLES) and not (name in constants and before is None)
     }
 
 

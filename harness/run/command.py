@@ -194,7 +194,7 @@ def _run(options: argparse.Namespace, result: ResultFile) -> int:
         if request.is_profiled:
             ensure_profile_reader()
             ensure_flame_graphs()
-        kept_in = storage_for_run(options.s3, request.profile)
+        storage = storage_for_run(options.s3, request.profile)
         console, guardian = Console(), stack.enter_context(Guardian())
         interim = partial(show_interim, console)
         context = RunContext(jmeter, interrupts, console, guardian, None, interim, watchers.watch)
@@ -227,9 +227,9 @@ def _run(options: argparse.Namespace, result: ResultFile) -> int:
         show_closing(context.console, summary, shown(directory.report), to_compare)
         watchers.end(summary, shown(directory.report))
         code = summary.verdict.exit_code_if(sure=options.sure)
-        kept = push_after_run(directory, kept_in, code, context.log) if kept_in else PushOutcome(code)
-        result.end(summary.verdict.state, summary.verdict.reasons, kept.exit_code, kept.problem)
-        return kept.exit_code
+        pushed = push_after_run(directory, storage, code, context.log) if storage else PushOutcome(code)
+        result.end(summary.verdict.state, summary.verdict.reasons, pushed.exit_code, pushed.problem)
+        return pushed.exit_code
 
 
 def _compared(
@@ -258,8 +258,8 @@ def _references(options: argparse.Namespace, spec: RunSpec) -> References:
 def _attach_recording(options: argparse.Namespace, directory: RunDirectory, context: RunContext) -> None:
     """Attach the recording of JFR, if one was given; log what is not known, and the command that attaches it later."""
     if options.jfr and (why := attach(directory, options.jfr, process_of(options.jfr), {})):
-        words = [shown(ROOT / "aggregate.py"), "heap", shown(options.jfr), "--run", shown(directory.path)]
-        context.log(f"JFR={shown(options.jfr)}: {why}; attach it later: {shlex.join(words)}")
+        command = [shown(ROOT / "aggregate.py"), "heap", shown(options.jfr), "--run", shown(directory.path)]
+        context.log(f"JFR={shown(options.jfr)}: {why}; attach it later: {shlex.join(command)}")
 
 
 def compare_command(base: str, new: str, reports: Path) -> str:
@@ -267,8 +267,8 @@ def compare_command(base: str, new: str, reports: Path) -> str:
     is_default = reports == ROOT / "reports"
     if Path.cwd() == ROOT:
         return f"make compare BASE={base} NEW={new}" + ("" if is_default else f" REPORTS={shlex.quote(shown(reports))}")
-    words = [shown(ROOT / "aggregate.py"), "compare", "--save", base, new]
-    return shlex.join([*words, *([] if is_default else ["--reports", shown(reports)])])
+    command = [shown(ROOT / "aggregate.py"), "compare", "--save", base, new]
+    return shlex.join([*command, *([] if is_default else ["--reports", shown(reports)])])
 
 
 def _measure(spec: RunSpec, request: Request, directory: RunDirectory, context: RunContext) -> None:

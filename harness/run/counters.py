@@ -7,13 +7,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from statistics import fmean
+from typing import NamedTuple
 
 from harness.run.resources import RESOURCE_COLUMNS
-from harness.run.telemetry import MACHINE_COLUMNS
+from harness.run.telemetry import MACHINE_COLUMNS, QUOTA_COLUMNS
 
 _SECTOR_BYTES = 512
 _OPEN_FILES_LIMIT = "Max open files"
-# Version 1 of cgroups says this much and more for no limit.
+# Version 1 of cgroups reports this much and more for no limit.
 _UNLIMITED_BYTES = 1 << 60
 _KHZ_PER_MHZ = 1000
 # Reading a frequency can take milliseconds, and machines have up to hundreds of cores.
@@ -22,6 +23,27 @@ _FREQUENCIES_MOST = 4
 _INNER_INTERFACES = ("lo", "veth", "docker", "br-", "virbr", "cni", "flannel", "cali", "ifb", "tun", "tap")
 # Devices that are part of another one, or memory.
 _INNER_DISKS = ("loop", "ram", "zram", "dm-", "md", "sr")
+
+
+class _Transferred(NamedTuple):
+    """The bytes that disks have read and written, or interfaces received and sent; None where unknown."""
+
+    in_bytes: float | None
+    out_bytes: float | None
+
+
+class _Periods(NamedTuple):
+    """The periods of a CPU quota: those in which it was used up, and all. The largest is the most throttled one."""
+
+    throttled_count: int
+    all_count: int
+
+
+class _Descriptors(NamedTuple):
+    """The open descriptors of a process, and how many of them are sockets."""
+
+    open_count: int
+    socket_count: int
 
 
 class MachineCounters:
@@ -45,12 +67,12 @@ class MachineCounters:
             "runnable_threads": stat.get("procs_running", [""])[0],
             "switches_per_s": self._rate("switches", _number(stat.get("ctxt", [])), passed_s),
         }
-        received, sent = _network_bytes(dict(_lines(self._proc / "net" / "dev")))
-        found["received_bytes_per_s"] = self._rate("received", received, passed_s)
-        found["sent_bytes_per_s"] = self._rate("sent", sent, passed_s)
-        read, written = self._disk_bytes()
-        found["read_bytes_per_s"] = self._rate("read", read, passed_s)
-        found["written_bytes_per_s"] = self._rate("written", written, passed_s)
+        network = _network_bytes(dict(_lines(self._proc / "net" / "dev")))
+        found["received_bytes_per_s"] = self._rate("received", network.in_bytes, passed_s)
+        found["sent_bytes_per_s"] = self._rate("sent", network.out_bytes, passed_s)
+        disks = self._disk_bytes()
+        found["read_bytes_per_s"] = self._rate("read", disks.in_bytes, passed_s)
+        found["written_bytes_per_s"] = self._rate("written", disks.out_bytes, passed_s)
         found["cpu_mhz"] = self._mhz()
         return tuple(found[column] for column in MACHINE_COLUMNS)
 
@@ -61,7 +83,7 @@ class MachineCounters:
         self._last[name] = value
         return "" if last is None else f"{max(0.0, (value - last) / passed_s):.{decimals}f}"
 
-    def _disk_bytes(self) -> tuple[float | None, float | None]:
+    def _disk_bytes(self) -> _Transferred:
         """Return the bytes that all disks have read and written since the machine's start."""
         read, written = None, None
         for _, fields in _lines(self._proc / "diskstats"):
@@ -71,7 +93,7 @@ class MachineCounters:
                 continue
             read = (read or 0) + int(fields[4]) * _SECTOR_BYTES
             written = (written or 0) + int(fields[8]) * _SECTOR_BYTES
-        return read, written
+        return _Transferred(read, written)
 
     def _mhz(self) -> str:
         found = []
@@ -88,25 +110,27 @@ class QuotaCounters:
     def __init__(self, root: Path = Path("/")) -> None:
         self._proc, self._groups = root / "proc", root / "sys" / "fs" / "cgroup"
         self._files: dict[int, tuple[Path, ...]] = {}
-        self._last: dict[tuple[int, Path], tuple[int, int]] = {}
+        self._last: dict[tuple[int, Path], _Periods] = {}
 
-    def cells(self, pid: int) -> tuple[str, str]:
-        """Return how many periods have ended since the last call, and how many throttled; empty without a quota.
+    def cells(self, pid: int) -> tuple[str, ...]:
+        """Return the values of QUOTA_COLUMNS: the periods since the last call; empty without a quota.
 
         They are those of the cgroup that was throttled most.
         """
         if pid not in self._files:
             self._files[pid] = tuple(dict.fromkeys(self._stat_files(pid)))
-        found = (0, 0)
+        found = _Periods(0, 0)
         for file in self._files[pid]:
             counts = _periods(file)
             if counts is None:
                 continue
             last = self._last.get((pid, file), counts)
             self._last[pid, file] = counts
-            found = max(found, (counts[0] - last[0], counts[1] - last[1]))
-        throttled, periods = found
-        return (str(periods), str(throttled)) if periods > 0 else ("", "")
+            passed = _Periods(counts.throttled_count - last.throttled_count, counts.all_count - last.all_count)
+            found = max(found, passed)
+        if found.all_count <= 0:
+            return ("",) * len(QUOTA_COLUMNS)
+        return (str(found.all_count), str(found.throttled_count))
 
     def _stat_files(self, pid: int) -> Iterator[Path]:
         """Yield the cpu.stat of the process's cgroup and of all above it; a container sees only some of them."""
@@ -124,11 +148,11 @@ class QuotaCounters:
                             yield file
 
 
-def _periods(file: Path) -> tuple[int, int] | None:
-    """Return throttled periods and periods; None where the cgroup counts none."""
+def _periods(file: Path) -> _Periods | None:
+    """Return the periods of a cgroup; None where it counts none."""
     counts = dict(_lines(file))
     try:
-        return int(counts["nr_throttled"][0]), int(counts["nr_periods"][0])
+        return _Periods(int(counts["nr_throttled"][0]), int(counts["nr_periods"][0]))
     except (KeyError, ValueError, IndexError):
         return None
 
@@ -150,16 +174,16 @@ def _iowait_s(fields: list[str]) -> float | None:
     return int(fields[4]) / os.sysconf("SC_CLK_TCK") if len(fields) > 4 else None
 
 
-def _network_bytes(interfaces: Mapping[str, list[str]]) -> tuple[float | None, float | None]:
-    """Return the bytes that outer interfaces have received and sent; None without one."""
+def _network_bytes(interfaces: Mapping[str, list[str]]) -> _Transferred:
+    """Return the bytes that outer interfaces have received and sent."""
     outer = [
         fields
         for name, fields in interfaces.items()
         if len(fields) == 16 and not name.startswith(_INNER_INTERFACES)  # 8 counters of each direction
     ]
     if not outer:
-        return None, None
-    return sum(int(fields[0]) for fields in outer), sum(int(fields[8]) for fields in outer)
+        return _Transferred(None, None)
+    return _Transferred(sum(int(fields[0]) for fields in outer), sum(int(fields[8]) for fields in outer))
 
 
 class ResourceCounters:
@@ -178,17 +202,17 @@ class ResourceCounters:
 
     def cells(self, pids: Sequence[int]) -> tuple[str, ...]:
         """Return the values of RESOURCE_COLUMNS of a process with its descendants; empty where not known."""
-        counts = [count for pid in pids if (count := self._descriptors(pid))]
-        if not counts:
+        found = [one for pid in pids if (one := self._descriptors(pid))]
+        if not found:
             return ("",) * len(RESOURCE_COLUMNS)
         limits = (self._open_files_limit(pids[0]), self._memory_limit(pids[0]))
         shown = ["" if limit is None else str(limit) for limit in limits]
         # The limit is that of each process; a leak of one worker reaches it alone.
-        open_files, sockets = max(count for count, _ in counts), sum(sockets for _, sockets in counts)
+        open_files, sockets = max(one.open_count for one in found), sum(one.socket_count for one in found)
         return (str(open_files), shown[0], str(sockets), shown[1], "", "")
 
-    def _descriptors(self, pid: int) -> tuple[int, int] | None:
-        """Return the open descriptors of a process, and how many of them are sockets; None where it has ended."""
+    def _descriptors(self, pid: int) -> _Descriptors | None:
+        """Return the open descriptors of a process; None where it has ended."""
         count = sockets = 0
         try:
             for entry in (self._proc / str(pid) / "fd").iterdir():
@@ -197,7 +221,7 @@ class ResourceCounters:
                     sockets += str(entry.readlink()).startswith("socket:")
         except OSError:
             return None
-        return count, sockets
+        return _Descriptors(count, sockets)
 
     def _open_files_limit(self, pid: int) -> int | None:
         with suppress(OSError, ValueError):

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from harness.base.units import MS_PER_S
 from harness.jtl.sample import Sample
@@ -40,6 +41,13 @@ class _Second:
         return float(value_ms or 0.0)
 
 
+class _Count(NamedTuple):
+    """The samples of the interval that ended at `at_s`."""
+
+    at_s: float
+    sample_count: float
+
+
 class EarlyStop:
     """Collects the samples of a load; call `reason` about once a second."""
 
@@ -53,7 +61,7 @@ class EarlyStop:
         self._last_s: float | None = None
         self._since_s: dict[StopRule, float] = {}
         self._full_since_s: float | None = None
-        self._counts: deque[tuple[float, float]] = deque()
+        self._counts: deque[_Count] = deque()
 
     def reason(self, now_s: float, samples: Sequence[Sample], row_count: int, users: int) -> str:
         """Return the condition that is met and the measured value, or an empty text.
@@ -86,7 +94,7 @@ class EarlyStop:
         if metric == THROUGHPUT:
             return self._throughput_reason(rule, now_s)
         if not second.count:
-            return ""  # says nothing: neither that it goes on nor that it is over
+            return ""  # a second without samples is neither beyond the limit nor within it
         value = second.of(metric)
         if value <= rule.limit:
             self._since_s.pop(rule, None)
@@ -105,8 +113,8 @@ class EarlyStop:
             return
         if self._full_since_s is None:
             self._full_since_s = from_s
-        self._counts.append((now_s, count))
-        while self._counts[0][0] <= now_s - self._longest_s:
+        self._counts.append(_Count(now_s, count))
+        while self._counts[0].at_s <= now_s - self._longest_s:
             self._counts.popleft()
 
     def _is_full(self, from_s: float, to_s: float, users: int) -> bool:
@@ -123,7 +131,8 @@ class EarlyStop:
     def _throughput_reason(self, rule: StopRule, now_s: float) -> str:
         if self._full_since_s is None or now_s - self._full_since_s < rule.for_s:
             return ""
-        rate_per_s = sum(count for at_s, count in self._counts if at_s > now_s - rule.for_s) / rule.for_s
+        since_s = now_s - rule.for_s
+        rate_per_s = sum(one.sample_count for one in self._counts if one.at_s > since_s) / rule.for_s
         if rate_per_s >= rule.limit:
             return ""
         return f"{rule.text}; {metric_text(THROUGHPUT)} {THROUGHPUT.text(rate_per_s)} {THROUGHPUT.unit} on average"

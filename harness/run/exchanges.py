@@ -117,7 +117,7 @@ def first_of_each_cause(exchanges: Iterable[Exchange]) -> tuple[Exchange, ...]:
     return tuple(found)
 
 
-def place_of_stop(exchanges: Sequence[Exchange], stopped_ms: int) -> str:
+def progress_at(exchanges: Sequence[Exchange], stopped_ms: int) -> str:
     """Return which samples a stop at `stopped_ms` (ms since 1970) broke off, else the last one before it."""
     broken = [one for one in exchanges if one.start_ms < stopped_ms <= one.end_ms and not one.is_success]
     if broken:

@@ -1,4 +1,4 @@
-"""Counts the samples of the first seconds of a load for one interim table: nobody waits long for the first numbers."""
+"""Counts the samples of the first seconds of a load for one interim table, so that the first numbers appear early."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ class Interim:
 
 
 def interim_of(show: ShowInterim | None, duration_s: float | None, once_labels: Iterable[str]) -> Interim | None:
-    """Return what prints the interim table of a load; None when nobody wants it or the load is short.
+    """Return what prints the interim table of a load; None when it is not requested or the load is short.
 
     `duration_s` is None when only loops end the load.
     """

@@ -7,6 +7,7 @@ import re
 import zipfile
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
+from typing import NamedTuple
 
 from harness.base.errors import UsageError
 from harness.plan.jmx import Node, plan_tree
@@ -24,6 +25,13 @@ _OF_JAVA = ("java.", "javax.", "jdk.", "sun.")
 _LINE = re.compile(r"\s*([\w.$,]+)\s*=\s*([\w.$]+)\s*")
 
 
+class NeededClass(NamedTuple):
+    """A Java class that an element of a JMX needs."""
+
+    node: Node
+    name: str
+
+
 def check_classes(jmx: Path, home: Path, plugins: Path | None = None, class_path: str = "") -> None:
     """Raise a UsageError that names each class that the JMX needs and that is in no jar.
 
@@ -33,8 +41,8 @@ def check_classes(jmx: Path, home: Path, plugins: Path | None = None, class_path
         return
     aliases = {**_names(home / "bin" / "upgrade.properties"), **_names(home / "bin" / "saveservice.properties")}
     needed = dict[str, Node]()
-    for node, name in needed_classes(plan_tree(jmx), aliases):
-        needed.setdefault(name, node)
+    for one in needed_classes(plan_tree(jmx), aliases):
+        needed.setdefault(one.name, one.node)
     jars = [*(home / "lib" / "ext").glob("*.jar"), *(plugins.glob("*.jar") if plugins else ())]
     absent = set(needed) - _found(needed, [*map(Path, filter(None, class_path.split(os.pathsep))), *jars])
     absent -= _found(absent, (home / "lib").glob("*.jar"))
@@ -42,18 +50,18 @@ def check_classes(jmx: Path, home: Path, plugins: Path | None = None, class_path
         _refuse(f"{jmx.parent.name}/{jmx.name}", {name: node for name, node in needed.items() if name in absent})
 
 
-def needed_classes(tree: Node, aliases: Mapping[str, str]) -> Iterator[tuple[Node, str]]:
-    """Yield each element with a class that it needs; JMeter reads disabled elements, too, but does not run them.
+def needed_classes(tree: Node, aliases: Mapping[str, str]) -> Iterator[NeededClass]:
+    """Yield the classes that each element needs; JMeter reads disabled elements, too, but does not run them.
 
     `aliases` are JMeter's short names of classes. A name without a class of its own is yielded as it is.
     """
     for node in tree.walk_all():
         name = node.kind.replace("_-", "$").replace("__", "_")
         name = aliases.get(name, name)
-        yield node, aliases.get(name, name)
+        yield NeededClass(node, aliases.get(name, name))
         value = node.value(_ATTRIBUTES[node.kind]) if node.kind in _ATTRIBUTES and node.is_enabled else ""
         if _CLASS.fullmatch(value) and not value.startswith(_OF_JAVA):
-            yield node, value
+            yield NeededClass(node, value)
 
 
 def _names(file: Path) -> dict[str, str]:
@@ -63,19 +71,19 @@ def _names(file: Path) -> dict[str, str]:
     return {name: value for names, value in pairs for name in names.split(",")}
 
 
-def _found(names: Iterable[str], places: Iterable[Path]) -> set[str]:
+def _found(names: Iterable[str], paths: Iterable[Path]) -> set[str]:
     """Return the names of classes that are in a jar or in a folder of classes or jars."""
     wanted = {f"{name.replace('.', '/')}.class": name for name in names}
     found: set[str] = set()
-    for place in places:
+    for path in paths:
         if len(found) == len(wanted):
             break
-        if place.is_dir():
-            found |= {name for path, name in wanted.items() if (place / path).is_file()}
-            found |= _found(names, place.glob("*.jar"))
-        elif zipfile.is_zipfile(place):
-            with zipfile.ZipFile(place) as jar:
-                found |= {wanted[entry] for entry in wanted.keys() & set(jar.namelist())}
+        if path.is_dir():
+            found |= {name for file, name in wanted.items() if (path / file).is_file()}
+            found |= _found(names, path.glob("*.jar"))
+        elif zipfile.is_zipfile(path):
+            with zipfile.ZipFile(path) as jar:
+                found |= {wanted[file] for file in wanted.keys() & set(jar.namelist())}
     return found
 
 

@@ -16,7 +16,7 @@ from harness.base.ports import LOOPBACK
 from harness.run.jmeter_command import CONSOLE_NAME, JMeterCommand
 
 _ASK_AGAIN_S = 0.5
-_REASONS_KEPT = 3
+_REASONS_MOST = 3
 _ERROR_LINE = re.compile(r" (?:ERROR|FATAL) [\w.$]+: (.+)")
 # What a plan logs with ${__log(…,ERROR)}: the thread's name, then the message.
 _PLAN_LINE = re.compile(r" ERROR o\.a\.j\.f\.LogFunction: .*?  :  (.+)")
@@ -112,7 +112,7 @@ def free_udp_port() -> int:
 def plan_messages(directory: Path, log_name: str) -> tuple[str, ...]:
     """Return the distinct errors that the plan itself logged."""
     messages = (match[1].strip() for line in _log_lines(directory / log_name) if (match := _PLAN_LINE.search(line)))
-    return tuple(dict.fromkeys(messages))[:_REASONS_KEPT]
+    return tuple(dict.fromkeys(messages))[:_REASONS_MOST]
 
 
 def has_dead_thread(directory: Path, log_name: str) -> bool:
@@ -145,9 +145,9 @@ def reason_from_logs(directory: Path, log_name: str, *, with_console: bool = Tru
     errors = [match[1] for line in lines if (match := _ERROR_LINE.search(line) or _EXCEPTION_LINE.match(line))]
     if not errors and with_console and console.is_file():
         shown = console.read_text(errors="replace").splitlines()
-        errors = [line for line in shown if line.strip() and not line.startswith(_JAVA_NOTE)][-_REASONS_KEPT:]
+        errors = [line for line in shown if line.strip() and not line.startswith(_JAVA_NOTE)][-_REASONS_MOST:]
     reasons = dict.fromkeys(" ".join(text.split()).replace(f"{directory}/", "") for text in errors)
-    return "; ".join(list(reasons)[:_REASONS_KEPT])
+    return "; ".join(list(reasons)[:_REASONS_MOST])
 
 
 def _log_lines(log: Path) -> list[str]:

@@ -57,7 +57,7 @@ def jmeter_arguments(
 ) -> list[str]:
     """Return the command that runs the plan in the working directory; `settings` is jmeter/jmeter.properties.
 
-    JMeter listens on the UDP port `stop_port` for the stop word; `maxport` keeps it from trying the next ports.
+    JMeter listens on the UDP port `stop_port` for the stop word; `maxport` excludes the next ports.
     """
     command = [str(home / "bin" / "jmeter"), "-n", "-t", PLAN_NAME, "-l", SAMPLES_NAME, "-j", LOG_NAME]
     command += ["-q", str(settings), f"-L{_QUIET}"]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 from pathlib import Path
+from typing import NamedTuple
 
 from harness.base.config import did_you_mean
 from harness.base.errors import UsageError
@@ -15,6 +16,13 @@ _SUFFIXES = (".json", ".md")
 _GLOB_CHARACTERS = frozenset("*?[")
 _NAMES_SHOWN = 10
 _CHOICE = re.compile(r"(.+\.md)([#:].+)")
+
+
+class ChosenTable(NamedTuple):
+    """A file, and the choice of one of its tables, such as #2; empty without one."""
+
+    file: Path
+    choice: str
 
 
 def find_paths(names: Iterable[str], reports_dir: Path) -> list[Path]:
@@ -28,7 +36,7 @@ def find_paths(names: Iterable[str], reports_dir: Path) -> list[Path]:
 
 
 def find_run(name: str, plan: str | None, reports_dir: Path, only_one: str = "name one") -> Path:
-    """Return the absolute path of the only run that a name stands for; `only_one` tells a user who named several."""
+    """Return the absolute path of the only run of a name; `only_one` is the advice for a name of several runs."""
     path, *others = find_paths(in_plan([name], plan), reports_dir)
     if others:
         raise UsageError(f"{name}: {1 + len(others)} runs", only_one)
@@ -40,19 +48,21 @@ def in_plan(names: Iterable[str], plan: str | None) -> list[str]:
     return [f"{plan}/{name}" if plan and "/" not in name and not is_there(Path(name)) else name for name in names]
 
 
-def split_choice(path: Path) -> tuple[Path, str]:
+def split_choice(path: Path) -> ChosenTable:
     """Return a Markdown file and the choice of a table in its name: old.md#2, old.md:72 or old.md#Reference run.
 
-    The choice keeps its first character. It is empty for other names, and for a file that has such a name.
+    The choice begins with # or : then. It is empty for other names, and for a file that has such a name.
     """
     match = _CHOICE.fullmatch(path.name)
-    return (path.with_name(match[1]), match[2]) if match and not path.exists() else (path, "")
+    if not match or path.exists():
+        return ChosenTable(path, "")
+    return ChosenTable(path.with_name(match[1]), match[2])
 
 
 def is_there(path: Path) -> bool:
     """Return whether a path is a file, a folder, or a run of which only the JSON or the report exists."""
     is_beside = any(path.with_name(path.name + suffix).is_file() for suffix in _SUFFIXES if path.name)
-    return is_beside or split_choice(path)[0].exists()
+    return is_beside or split_choice(path).file.exists()
 
 
 def is_run(path: Path) -> bool:

@@ -16,14 +16,14 @@ from harness.plan.spec import RunSpec
 from harness.run.connections import FOREIGN_NAME, foreign_reasons
 from harness.run.context import RunContext, start, system_of
 from harness.run.directory import RunDirectory
-from harness.run.exchanges import RAW_NAME, STORE_ALL, Exchange, masked_exchanges, parse_exchanges, place_of_stop
+from harness.run.exchanges import RAW_NAME, STORE_ALL, Exchange, masked_exchanges, parse_exchanges, progress_at
 from harness.run.jmeter import JMeter, plan_messages, reason_from_logs
 from harness.run.jmeter_command import LOG_NAME, STOP_NOW
 from harness.run.prepare import JAVA_OPTIONS, PreparedRun, prepare
 from harness.run.request import Request
 
 _PERIOD_S = 0.5
-_TELL_S = 10.0
+_LOG_PERIOD_S = 10.0
 # JMeter breaks off its running samples and writes them, which shows where the pass was; then it is ended.
 _STOP_S, _TERM_S = 5.0, 3.0
 
@@ -40,7 +40,7 @@ class PassInterruptedError(PassStoppedError):
 
 @dataclass(frozen=True)
 class Pass:
-    """The requests of a pass; `stopped` says where and why it did not end by itself, and is empty when it did.
+    """The requests of a pass; `stopped` is where and why it was stopped, empty when it ended by itself.
 
     `changes` are sentences about what the pass did unlike the plan.
     """
@@ -88,7 +88,7 @@ def run_once(spec: RunSpec, request: Request, folder: Path, context: RunContext,
         what = f"{spec.plan.name}: JMeter ran no sampler" + (f" ({why})" if why else "")
         raise InvalidRunError(what, "check the conditions and controllers of the plan")
     shown = masked_exchanges(exchanges, spec.hidden)
-    stopped = f"{stop.why}: {place_of_stop(shown, stop.at_ms)}" if stop else ""
+    stopped = f"{stop.why}: {progress_at(shown, stop.at_ms)}" if stop else ""
     return Pass(shown, stopped, stop is not None and stop.is_interrupted, plan.changes)
 
 
@@ -98,7 +98,7 @@ def _drive(run: PreparedRun, context: RunContext, limit_s: float) -> _Stop | Non
     environment = {**run.command.environment, JAVA_OPTIONS: options}
     process = JMeter(replace(run.command, environment=environment, stop_word=STOP_NOW), run.directory.path)
     interrupts, started_s = context.interrupts, time.monotonic()
-    told_s = started_s
+    logged_s = started_s
     try:
         while process.wait(_PERIOD_S) is None:
             now_s = time.monotonic()
@@ -110,8 +110,8 @@ def _drive(run: PreparedRun, context: RunContext, limit_s: float) -> _Stop | Non
                 stop = _Stop(f"the pass did not end within {duration_text(limit_s)}", _now_ms(), False)
                 process.stop(_STOP_S, _TERM_S, hurry=lambda: interrupts.count > 0)
                 return stop
-            if now_s - told_s > _TELL_S:
-                told_s = now_s
+            if now_s - logged_s > _LOG_PERIOD_S:
+                logged_s = now_s
                 context.log(f"{now_s - started_s:.0f} s: {len(_stored(run.directory.path))} samples")
     finally:
         process.stop(0.0, _TERM_S)

@@ -6,11 +6,11 @@ JMeter appends to samples.jtl. The rows that the harness has read are packed in 
 2. The index, samples.jtl.packed, is replaced: from now on readers take these rows from the packed file.
 3. Their space in samples.jtl is freed by a hole. Offsets do not change, so JMeter continues to append.
 
-At the end the rest is packed, and samples.jtl and the index are removed. Whatever is killed at whatever moment, the
-index says for each row from which file it is read: before step 2 the packed rows are still in samples.jtl, and what a
-killed step left behind the end of the packed file is cut off by the next one.
+At the end the rest is packed, and samples.jtl and the index are removed. A kill at any moment loses no row: the index
+determines from which file each row is read. Before step 2 the packed rows are still in samples.jtl, and what a killed
+step left behind the end of the packed file is cut off by the next one.
 
-Secrets are masked before the rows are packed, since nobody can mask them afterwards.
+Secrets are masked before the rows are packed, since they cannot be masked afterwards.
 """
 
 from __future__ import annotations
@@ -83,7 +83,7 @@ class SamplesPacker:
                 self._beginning = finish(self._jtl, self._beginning, self._spellings)
 
     def _watch(self) -> None:
-        if sys.platform == "linux":  # the load generator comes first
+        if sys.platform == "linux":  # the load generator has priority
             os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), _LEAST_PRIORITY)
         read_bytes = deque([0] * _LATE_PERIODS, maxlen=_LATE_PERIODS)
         with self._noted():
@@ -95,7 +95,7 @@ class SamplesPacker:
 
     @contextlib.contextmanager
     def _noted(self) -> Iterator[None]:
-        """Note a full disk or a removed folder: the run is worth more than the space."""
+        """Note a full disk or a removed folder; the run continues."""
         try:
             yield
         except OSError as error:

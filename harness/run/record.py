@@ -103,7 +103,7 @@ class RunRecord:
     `kept_up` means that the system was already running and was not stopped; its logs contain only this run.
     `stopped_early` is the stop condition that ended the run, and what was measured then; empty without one.
     `profile_unknown` contains, per process, why its profile is unknown; it is for runs that are profiled.
-    `set_values` are the words of SET: killbill.plugin_threads=30, amount=25.
+    `set_values` are the assignments of SET: killbill.plugin_threads=30, amount=25.
     `is_traced` means that each HTTP request carried a traceparent header, whose id is in the JTL.
     `is_soak` means that heap histograms were taken; `histogram_unknown` contains, per process, why there is none.
     `otlp` is what a receiver of OpenTelemetry data got; None when nothing was sent.

@@ -68,7 +68,7 @@ def _attach_events(
     if within:
         add_recording(directory.heap, directory.recording, process, within)
         why = why or _gap_text(recording.name, within, first_ms, last_ms)
-    unknown = tuple(one for one in record.heap_unknown if one[0] != process)
+    unknown = tuple((name, text) for name, text in record.heap_unknown if name != process)
     if why:
         why = f"{'known in part' if within else 'not known'}: {why}"
         unknown = (*unknown, (process, why))
@@ -77,7 +77,7 @@ def _attach_events(
 
 
 def _gap_text(name: str, events: Sequence[RecordedEvent], first_ms: int, last_ms: int | None) -> str:
-    """Return how much of a run a recording with CPU lacks; empty for little, and where collections alone tell it."""
+    """Return how much of a run a recording lacks; empty for little, and for a recording without CPU."""
     if not any(event.kind == CPU for event in events):
         return ""
     late_s = (events[0].time_ms - first_ms) / MS_PER_S

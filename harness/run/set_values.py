@@ -5,6 +5,7 @@ from __future__ import annotations
 import shlex
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from harness.base.config import did_you_mean
 from harness.base.errors import UsageError
@@ -19,9 +20,9 @@ _TRUTH = {"true": True, "false": False}
 
 @dataclass(frozen=True)
 class SetValues:
-    """The words of SET, each name=value: settings of the system; properties of the plan or of JMeter.
+    """The assignments of SET, each name=value: settings of the system; properties of the plan or of JMeter.
 
-    `shown` are all words as a report has them: a setting has its system's name in front.
+    `shown` are all of them as a report has them: a setting has its system's name in front.
     """
 
     settings: tuple[str, ...] = ()
@@ -31,13 +32,13 @@ class SetValues:
     @property
     def property_names(self) -> frozenset[str]:
         """The names of the properties."""
-        return frozenset(word.partition("=")[0] for word in self.properties)
+        return frozenset(one.partition("=")[0] for one in self.properties)
 
 
 def sorted_values(
     text: str, plan: Plan, system: Manifest | None, systems: Collection[str], *, is_target: bool
 ) -> SetValues:
-    """Return the words of SET: those that name a setting of the plan's `system`, and properties.
+    """Return the assignments of SET: to settings of the plan's `system`, and to properties.
 
     A name with a dot may be a property of JMeter. UsageError for any other name that neither the system nor the plan
     has, a setting of another system (`systems` are the names of all) or of a target, a secret, and a name that occurs
@@ -45,38 +46,44 @@ def sorted_values(
     """
     own = sorted(read_properties(plan.jmx_path).keys() - SET_BY_THE_RUN.keys())
     settings, properties, shown = [], [], []
-    for word in words_of(text):
-        name, equals, _ = word.partition("=")
+    for assignment in split_text(text):
+        name, equals, _ = assignment.partition("=")
         if not equals or not name:
-            raise UsageError(f"{word} is not name=value", f"give {_EXAMPLE}")
+            raise UsageError(f"{assignment} is not name=value", f"give {_EXAMPLE}")
         if is_secret_name(name):
             raise UsageError(f"{name} is a secret, and the report has the command", "set it in a profile")
-        of_system, bare = _parted(name, systems)
-        if system and of_system in ("", system.name) and (of_system or bare in system.settings):
+        found = _setting_name(name, systems)
+        if system and found.system in ("", system.name) and (found.system or found.setting in system.settings):
             if is_target:
                 raise UsageError(f"{name} is a setting of {system.name}, and TARGET starts no system", "leave it out")
-            settings.append(word)
-            shown.append(f"{system.name}.{word.removeprefix(f'{system.name}.')}")
-        elif of_system:
+            settings.append(assignment)
+            shown.append(f"{system.name}.{assignment.removeprefix(f'{system.name}.')}")
+        elif found.system:
             starts = f"starts {system.name}" if system and not is_target else "starts no system"
-            raise UsageError(f"{name}: this run {starts}", f"leave {of_system}'s settings out")
+            raise UsageError(f"{name}: this run {starts}", f"leave {found.system}'s settings out")
         else:
             _check_property(name, own, plan, system)
-            properties.append(word)
-            shown.append(word)
+            properties.append(assignment)
+            shown.append(assignment)
     _check_once(shown)
     return SetValues(tuple(settings), tuple(properties), tuple(shown))
 
 
-def _parted(name: str, systems: Collection[str]) -> tuple[str, str]:
-    """Return the system in front of a name, empty without one, and the rest."""
+class _SettingName(NamedTuple):
+    """The name of a setting; `system` is the system in front of it, empty without one."""
+
+    system: str
+    setting: str
+
+
+def _setting_name(name: str, systems: Collection[str]) -> _SettingName:
     front, dot, rest = name.partition(".")
-    return (front, rest) if dot and front in systems else ("", name)
+    return _SettingName(front, rest) if dot and front in systems else _SettingName("", name)
 
 
 def _check_property(name: str, own: Collection[str], plan: Plan, system: Manifest | None) -> None:
     """Raise a UsageError for a name that is no property of the plan, and cannot be one of JMeter."""
-    if name in own or name in SET_BY_THE_RUN:  # with_properties says which variable sets the latter
+    if name in own or name in SET_BY_THE_RUN:  # with_properties names the variable that sets the latter
         return
     settings = sorted(system.settings) if system else []
     with_system = [f"{system.name}.{setting}" for setting in settings] if system else []
@@ -90,25 +97,25 @@ def _check_property(name: str, own: Collection[str], plan: Plan, system: Manifes
     )
 
 
-def _check_once(words: Iterable[str]) -> None:
+def _check_once(assignments: Iterable[str]) -> None:
     seen: set[str] = set()
-    for name in (word.partition("=")[0] for word in words):
+    for name in (assignment.partition("=")[0] for assignment in assignments):
         if name in seen:
             raise UsageError(f"{name} occurs twice", "give each value once")
         seen.add(name)
 
 
 def with_settings(
-    system: Manifest, settings: Settings, words: Iterable[str], of_plan: Mapping[str, object]
+    system: Manifest, settings: Settings, assignments: Iterable[str], of_plan: Mapping[str, object]
 ) -> Settings:
-    """Return a system's settings, changed by words such as plugin_threads=30 or killbill.plugin_threads=30.
+    """Return a system's settings, changed by assignments such as plugin_threads=30 or killbill.plugin_threads=30.
 
     UsageError for an unknown name, a value of another type or out of range, and a setting of which the plan's `of_plan`
     has another value, because the plan's name would then be misleading.
     """
     given: dict[str, Setting] = {}
-    for word in words:
-        name, _, value = word.partition("=")
+    for assignment in assignments:
+        name, _, value = assignment.partition("=")
         bare = name.removeprefix(f"{system.name}.")
         if bare not in system.settings:
             raise UsageError(f"{name}: {system.name} has no such setting", there_is(bare, system.settings))
@@ -119,8 +126,8 @@ def with_settings(
     return system.resolve_settings({**settings, **given})
 
 
-def words_of(text: str) -> list[str]:
-    """Return the words of a text, in which quotes join words; UsageError for a quote that nothing ends."""
+def split_text(text: str) -> list[str]:
+    """Return the parts of a text that blanks separate; quotes join parts. UsageError for a quote that nothing ends."""
     try:
         return shlex.split(text)
     except ValueError as error:

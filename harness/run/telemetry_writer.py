@@ -11,6 +11,7 @@ import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
+from typing import NamedTuple
 
 import psutil
 
@@ -24,6 +25,17 @@ _PERIOD_S = 1.0
 _FAMILY_PERIOD = 10
 _NO_MACHINE = ("",) * len(MACHINE_COLUMNS)
 _NO_RESOURCES = ("",) * len(RESOURCE_COLUMNS)
+
+
+class _Use(NamedTuple):
+    """What a process used: CPU time since the last call, resident memory, and threads."""
+
+    cpu_s: float
+    rss_bytes: int
+    thread_count: int
+
+    def plus(self, other: _Use) -> _Use:
+        return _Use(self.cpu_s + other.cpu_s, self.rss_bytes + other.rss_bytes, self.thread_count + other.thread_count)
 
 
 class TelemetryWriter:
@@ -109,15 +121,13 @@ class TelemetryWriter:
         self._find_families()
         for name, process in self._processes.items():
             try:
-                used_s, rss_bytes, thread_count = self._use(process)
+                use = self._use(process)
             except psutil.Error:
                 continue  # it has ended and gets no row
             for member in self._families[name]:
                 with contextlib.suppress(psutil.Error):  # a worker that has ended
-                    of_member = self._use(member)
-                    used_s, rss_bytes = used_s + of_member[0], rss_bytes + of_member[1]
-                    thread_count += of_member[2]
-            cells = (now_ms, name, _cores_text(used_s, passed_s), rss_bytes, str(thread_count))
+                    use = use.plus(self._use(member))
+            cells = (now_ms, name, _cores_text(use.cpu_s, passed_s), use.rss_bytes, str(use.thread_count))
             members = [process.pid, *(member.pid for member in self._families[name])]
             resources = self._resources.cells(members) if is_full else _NO_RESOURCES
             rows.append((*cells, *_NO_MACHINE, *self._quotas.cells(process.pid), *resources))
@@ -133,15 +143,11 @@ class TelemetryWriter:
                         self._families[name] = process.children(recursive=True)
         self._family_age += 1
 
-    def _use(self, process: psutil.Process) -> tuple[float, int, int]:
-        """Return CPU seconds since the last call, resident bytes and threads."""
+    def _use(self, process: psutil.Process) -> _Use:
         with process.oneshot():
             cpu = process.cpu_times()
-            return (
-                self._used_s(process.pid, cpu.user + cpu.system),
-                process.memory_info().rss,
-                process.num_threads(),
-            )
+            used_s = self._used_s(process.pid, cpu.user + cpu.system)
+            return _Use(used_s, process.memory_info().rss, process.num_threads())
 
     def _used_s(self, whose: str | int, cpu_s: float) -> float:
         used_s = cpu_s - self._cpu_s.get(whose, cpu_s)

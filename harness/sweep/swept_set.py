@@ -8,7 +8,7 @@ from pathlib import Path
 
 from harness.base.errors import UsageError
 from harness.run.request import Names, Request, resolve_request
-from harness.run.set_values import words_of
+from harness.run.set_values import split_text
 from harness.system.system import Manifest
 
 
@@ -33,14 +33,14 @@ def set_of_level(text: str | None, assignment: str) -> str:
     if not assignment:
         return text or ""
     name = assignment.partition("=")[0]
-    return shlex.join(assignment if one.partition("=")[0] == name else one for one in words_of(text or ""))
+    return shlex.join(assignment if one.partition("=")[0] == name else one for one in split_text(text or ""))
 
 
 def _swept(names: Names, manifest: Manifest | None, is_split: bool) -> str:
     """Return the assignment of SET with several values; an empty text without one."""
     settings = manifest.settings if manifest else {}
     found = []
-    for assignment in words_of(names.set_values or ""):
+    for assignment in split_text(names.set_values or ""):
         name, _, value = assignment.partition("=")
         default = settings.get(name.removeprefix(f"{manifest.name}.") if manifest else name)
         if "," not in value or isinstance(default, list):

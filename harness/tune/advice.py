@@ -44,7 +44,7 @@ def _of_best(outcome: Outcome, best: Best) -> Iterator[str]:
             yield f"{factor.name}={factor.values[level]} is the {side}est value that was tried: try {side}er ones."
     if best.equals:
         texts = [set_text(record.factors, choice) for choice in best.equals]
-        yield f"These runs cannot tell the best values from {'; '.join(texts)}: choose by cost, or repeat more often."
+        yield f"These runs cannot distinguish the best values from {'; '.join(texts)}: choose by cost, or repeat more."
 
 
 def _of_undecided(outcome: Outcome) -> Iterator[str]:
@@ -60,7 +60,7 @@ def _of_undecided(outcome: Outcome) -> Iterator[str]:
     if repeat > _REPEAT_MOST:
         yield f"{names}: the scatter is too large for an answer; make the runs longer, or the machine quieter."
     else:
-        yield f"{names}: about REPEAT={repeat}, or longer runs, would tell."
+        yield f"{names}: about REPEAT={repeat}, or longer runs, would decide."
 
 
 def _of_idle(outcome: Outcome) -> Iterator[str]:
@@ -68,7 +68,7 @@ def _of_idle(outcome: Outcome) -> Iterator[str]:
     record = outcome.record
     mains = {one.places[0] for one in outcome.effects if not one.is_pair}
     unsure = {one.places[0] for one in outcome.effects if not one.is_pair and one.verdict != NO_EFFECT}
-    idle = [record.factors[place].name for place in sorted(mains - unsure - outcome.active)]
+    idle = [record.factors[index].name for index in sorted(mains - unsure - outcome.active)]
     if idle and len(idle) < len(record.factors):
         bound = units.percent_text(record.threshold_ratio, 0)
         yield f"{', '.join(idle)}: no effect of {bound} % or more; leave it out and vary something else."

@@ -52,39 +52,39 @@ def best_of(factors: Sequence[Factor], fit: Fit, effects: Sequence[Effect], metr
     is best. Another choice is distinguished when the lower end of its one-sided interval of being worse is above 0, all
     intervals together at 95 %.
     """
-    active = {place for effect in effects if effect.verdict == FOUND for place in effect.places}
+    active = {index for effect in effects if effect.verdict == FOUND for index in effect.places}
     if not active:
         return None
     choices: list[Choice] = list(
-        product(*(range(len(one.values)) if place in active else [None] for place, one in enumerate(factors)))
+        product(*(range(len(one.values)) if index in active else [None] for index, one in enumerate(factors)))
     )
     sign = -1.0 if metric.more_is_better else 1.0
     terms = np.array([row(factors, choice) for choice in choices])
-    place = int(np.argmin(sign * (terms @ fit.coefficients)))
+    best = int(np.argmin(sign * (terms @ fit.coefficients)))
     reach = student_t_quantile(fit.freedom, 1 - (1 - _LEVEL) / max(1, len(choices) - 1))
     equals = []
     for other, choice in enumerate(choices):
-        worse, error = fit.estimate(sign * (terms[other] - terms[place]))
-        if other != place and worse - reach * error <= 0:
+        worse = fit.estimate(sign * (terms[other] - terms[best]))
+        if other != best and worse.value - reach * worse.error <= 0:
             equals.append(choice)
-    change, error = fit.estimate(terms[place] - terms[0])
-    two_sided = student_t_quantile(fit.freedom, (1 + _LEVEL) / 2) * error
+    change = fit.estimate(terms[best] - terms[0])
+    two_sided = student_t_quantile(fit.freedom, (1 + _LEVEL) / 2) * change.error
     return Best(
-        choice=choices[place],
-        sure_ratio=_share_of_draws(fit, sign * terms, place),
-        delta_ratio=as_ratio(change),
-        low_ratio=as_ratio(change - two_sided),
-        high_ratio=as_ratio(change + two_sided),
+        choice=choices[best],
+        sure_ratio=_share_of_draws(fit, sign * terms, best),
+        delta_ratio=as_ratio(change.value),
+        low_ratio=as_ratio(change.value - two_sided),
+        high_ratio=as_ratio(change.value + two_sided),
         equals=tuple(equals),
     )
 
 
-def _share_of_draws(fit: Fit, terms: Vector, place: int) -> float:
-    """Return the share of draws of the coefficients in which the row `place` of the terms has the least value."""
+def _share_of_draws(fit: Fit, terms: Vector, best: int) -> float:
+    """Return the share of draws of the coefficients in which the row `best` of the terms has the least value."""
     chance = np.random.default_rng(_SEED)
     scale = np.sqrt(fit.freedom / chance.chisquare(fit.freedom, _DRAWS))
     values, vectors = np.linalg.eigh(fit.covariance)
     root = vectors * np.sqrt(np.clip(values, 0.0, math.inf))
     draws = chance.normal(size=(_DRAWS, len(values))) @ root.T * scale[:, None]
     parts = np.array_split(fit.coefficients + draws, _PARTS)  # of many choices all at once would take much memory
-    return sum(int((np.argmin(part @ terms.T, axis=1) == place).sum()) for part in parts) / _DRAWS
+    return sum(int((np.argmin(part @ terms.T, axis=1) == best).sum()) for part in parts) / _DRAWS

@@ -6,6 +6,7 @@ import math
 import re
 from collections.abc import Iterator, Sequence
 from itertools import combinations
+from typing import NamedTuple
 
 from harness.metrics.distributions import student_t_quantile
 from harness.metrics.metric import Metric
@@ -27,8 +28,20 @@ _NAME_PX = 20
 # Where an axis cannot begin at 0, it begins at this part of the least value.
 _ROOM = 0.9
 
-# A mean with its interval: value, low, high.
-Mean = tuple[float, float, float]
+
+class Mean(NamedTuple):
+    """A mean of the metric, in its unit, with its 95 % interval."""
+
+    value: float
+    low: float
+    high: float
+
+
+class Point(NamedTuple):
+    """A mean and its position on the x axis."""
+
+    x: float
+    mean: Mean
 
 
 def tune_charts(outcome: Outcome) -> tuple[Picture, ...]:
@@ -45,13 +58,12 @@ def tune_charts(outcome: Outcome) -> tuple[Picture, ...]:
     return tuple(charts)
 
 
-def _pairs(outcome: Outcome) -> list[tuple[int, int]]:
-    """Return the pairs of factors to draw: those with the clearest interactions first."""
-    clearest: dict[tuple[int, int], float] = dict.fromkeys(combinations(range(len(outcome.record.factors)), 2), 0.0)
+def _pairs(outcome: Outcome) -> list[tuple[int, ...]]:
+    """Return the pairs of factors to draw, as their indexes: those with the clearest interactions first."""
+    clearest: dict[tuple[int, ...], float] = dict.fromkeys(combinations(range(len(outcome.record.factors)), 2), 0.0)
     for effect in outcome.effects:
         if effect.is_pair:
-            pair = (effect.places[0], effect.places[1])
-            clearest[pair] = max(clearest[pair], _clearness(effect))
+            clearest[effect.places] = max(clearest[effect.places], _clearness(effect))
     return sorted(clearest, key=lambda pair: -clearest[pair])[:_PAIRS_MOST]
 
 
@@ -64,9 +76,9 @@ def _clearness(effect: Effect) -> float:
 
 def _mean(factors: Sequence[Factor], levels: dict[int, int], fit: Fit) -> Mean:
     """Return the mean of the metric with these values, averaged over the other factors, with its 95 % interval."""
-    value, error = fit.estimate(row(factors, [levels.get(place) for place in range(len(factors))]))
-    reach = student_t_quantile(fit.freedom, (1 + _LEVEL) / 2) * error
-    return math.exp(value), math.exp(value - reach), math.exp(value + reach)
+    found = fit.estimate(row(factors, [levels.get(index) for index in range(len(factors))]))
+    reach = student_t_quantile(fit.freedom, (1 + _LEVEL) / 2) * found.error
+    return Mean(math.exp(found.value), math.exp(found.value - reach), math.exp(found.value + reach))
 
 
 def _axis(means: Sequence[Mean]) -> Axis:
@@ -79,77 +91,85 @@ def _axis(means: Sequence[Mean]) -> Axis:
 
 def _effects_chart(factors: Sequence[Factor], fit: Fit, metric: Metric) -> str:
     """Return the chart of the means with each value: the values of a factor are neighbours, joined by a line."""
-    points = list(_points(factors, fit))
-    end = points[-1][0] + 0.5
+    lines = list(_lines(factors, fit))
+    end = lines[-1][-1].x + 0.5
     step_px = (svg.RIGHT - svg.LEFT) / (end + 0.5)
-    ticks = tuple((x, svg.shortened(factors[place].values[level], step_px)) for x, place, level, _ in points)
-    y = _axis([mean for *_, mean in points])
+    ticks = tuple(
+        (point.x, svg.shortened(value, step_px))
+        for factor, points in zip(factors, lines, strict=True)
+        for value, point in zip(factor.values, points, strict=True)
+    )
+    y = _axis([point.mean for points in lines for point in points])
     keys = [svg.line_key("mean, with its 95 % interval", svg.MAIN, ""), svg.line_key("mean of all", svg.CONTEXT, "9 3")]
     rows, legend_end = svg.legend(keys, svg.HEAD_PX)
     plot = Plot(Axis(-0.5, end, ticks), y, legend_end + _NAME_PX + 12, svg.HEIGHT - svg.FOOT_PX)
-    overall, *_ = _mean(factors, {}, fit)
+    overall = _mean(factors, {}, fit).value
     body = [rows, plot.axes("value of the setting"), plot.line([(-0.5, overall), (end, overall)], svg.CONTEXT, "9 3")]
-    for place, factor in enumerate(factors):
-        own = [(x, mean) for x, other, _, mean in points if other == place]
-        body += _line(plot, own, svg.MAIN, "")
-        middle, width = (own[0][0] + own[-1][0]) / 2, (len(own) + 0.6) * step_px
+    for factor, points in zip(factors, lines, strict=True):
+        body += _line(plot, points, svg.MAIN, "")
+        middle, width = (points[0].x + points[-1].x) / 2, (len(points) + 0.6) * step_px
         body.append(svg.text(plot.x_px(middle), plot.top - 8, svg.shortened(factor.name, width), "muted middle"))
     about = " ".join(
-        f"{factors[place].word(level)}: {svg.figure(mean[0])} ({svg.figure(mean[1])} to {svg.figure(mean[2])})."
-        for _, place, level, mean in points
+        f"{factor.assignment(level)}: {_mean_text(point.mean)}."
+        for factor, points in zip(factors, lines, strict=True)
+        for level, point in enumerate(points)
     )
     return svg.document(f"{metric.words} with each value", f"{metric.unit}, logarithmic", about, svg.HEIGHT, body)
 
 
-def _points(factors: Sequence[Factor], fit: Fit) -> Iterator[tuple[float, int, int, Mean]]:
-    """Yield position, factor, value and mean; factors are apart by one more position."""
-    x = 0.0
-    for place, factor in enumerate(factors):
-        for level in range(len(factor.values)):
-            yield x, place, level, _mean(factors, {place: level}, fit)
-            x += 1.0
-        x += 1.0
+def _lines(factors: Sequence[Factor], fit: Fit) -> Iterator[list[Point]]:
+    """Yield the points of each factor, one for each value; factors are apart by one more position."""
+    first = 0.0
+    for index, factor in enumerate(factors):
+        yield [Point(first + level, _mean(factors, {index: level}, fit)) for level in range(len(factor.values))]
+        first += len(factor.values) + 1.0
 
 
-def _pair_chart(factors: Sequence[Factor], pair: tuple[int, int], fit: Fit, metric: Metric) -> str:
+def _mean_text(mean: Mean) -> str:
+    return f"{svg.figure(mean.value)} ({svg.figure(mean.low)} to {svg.figure(mean.high)})"
+
+
+def _pair_chart(factors: Sequence[Factor], pair: Sequence[int], fit: Fit, metric: Metric) -> str:
     """Return the chart of two factors: a line for each value of the second one over those of the first one.
 
     Its axis is logarithmic, so parallel lines mean that the factors do not depend on each other.
     """
-    one, other = factors[pair[0]], factors[pair[1]]
+    first, second = pair
+    one, other = factors[first], factors[second]
     lines = [
-        [(float(x), _mean(factors, {pair[0]: x, pair[1]: level}, fit)) for x in range(len(one.values))]
+        [Point(float(x), _mean(factors, {first: x, second: level}, fit)) for x in range(len(one.values))]
         for level in range(len(other.values))
     ]
     looks = [(index % len(svg.COLOURS), svg.DASHES[index % len(svg.DASHES)]) for index in range(len(lines))]
-    keys = [svg.line_key(other.word(level), *look) for level, look in enumerate(looks)]
+    keys = [svg.line_key(other.assignment(level), *look) for level, look in enumerate(looks)]
     rows, legend_end = svg.legend(keys, svg.HEAD_PX)
-    y = _axis([mean for line in lines for _, mean in line])
-    x_axis = Axis(-0.5, len(one.values) - 0.5, tuple((float(at), value) for at, value in enumerate(one.values)))
+    y = _axis([point.mean for points in lines for point in points])
+    x_axis = Axis(-0.5, len(one.values) - 0.5, tuple((float(x), value) for x, value in enumerate(one.values)))
     plot = Plot(x_axis, y, legend_end + 12, max(legend_end + 12 + svg.LEAST_PLOT_PX, svg.HEIGHT - svg.FOOT_PX))
     body = [rows, plot.axes(one.name)]
     for points, look in zip(lines, looks, strict=True):
         body += _line(plot, points, *look)
-    about = " ".join(_line_text(one, other.word(level), line) for level, line in enumerate(lines))
+    about = " ".join(_line_text(one, other.assignment(level), points) for level, points in enumerate(lines))
     title = f"{metric.words} with {one.name} and {other.name}"
     return svg.document(
         title, f"{metric.unit}, logarithmic, with 95 % intervals", about, plot.bottom + svg.FOOT_PX, body
     )
 
 
-def _line_text(one: Factor, name: str, line: Sequence[tuple[float, Mean]]) -> str:
-    values = ", ".join(f"{value} {svg.figure(mean[0])}" for value, (_, mean) in zip(one.values, line, strict=True))
+def _line_text(one: Factor, name: str, points: Sequence[Point]) -> str:
+    pairs = zip(one.values, points, strict=True)
+    values = ", ".join(f"{value} {svg.figure(point.mean.value)}" for value, point in pairs)
     return f"{name}: {values}."
 
 
-def _line(plot: Plot, points: Sequence[tuple[float, Mean]], colour: int, dash: str) -> list[str]:
+def _line(plot: Plot, points: Sequence[Point], colour: int, dash: str) -> list[str]:
     """Return the means joined by a line, each with a dot and its interval."""
-    parts = [plot.line([(x, mean[0]) for x, mean in points], colour, dash)]
-    for x, (value, low, high) in points:
-        at, top, bottom = plot.x_px(x), plot.y_px(high), plot.y_px(low)
+    parts = [plot.line([(point.x, point.mean.value) for point in points], colour, dash)]
+    for point in points:
+        x_px, top, bottom = plot.x_px(point.x), plot.y_px(point.mean.high), plot.y_px(point.mean.low)
         cap = f"m-{_CAP_PX} 0h{2 * _CAP_PX}m-{_CAP_PX} 0"
-        path = f"M{svg.number(at)} {svg.number(top)}{cap}V{svg.number(bottom)}{cap}"
-        centre = f'cx="{svg.number(at)}" cy="{svg.number(plot.y_px(value))}"'
+        path = f"M{svg.number(x_px)} {svg.number(top)}{cap}V{svg.number(bottom)}{cap}"
+        centre = f'cx="{svg.number(x_px)}" cy="{svg.number(plot.y_px(point.mean.value))}"'
         parts.append(f'<path class="line c{colour}" d="{path}"/>')
         parts.append(f'<circle {centre} r="{_DOT_PX}" class="bar c{colour}"/>')
     return parts

@@ -28,7 +28,7 @@ from harness.run.directory import check_space
 from harness.run.preflight import check_request
 from harness.run.request import Names
 from harness.tune.design import FULL_MOST, REPEAT_MOST, Design, designs
-from harness.tune.factors import Cell, Factor, combination_count, parse_factors, set_text, words
+from harness.tune.factors import Cell, Factor, assignments, combination_count, parse_factors, set_text
 from harness.tune.files import TuneFiles, last_tune, locked, reserve_tune
 from harness.tune.outcome import outcome_of
 from harness.tune.record import FORMAT_VERSION, RUNNING, TuneRecord, with_rest_apart
@@ -95,7 +95,12 @@ def run(options: argparse.Namespace) -> int:
         toolchain.ensure_jmeter()
         check_space(options.reports, 0)
         stack.enter_context(locked(options.reports))
-        record, stored = _resumed(options, record) if options.resume else _started(options, record)
+        if options.resume:
+            stored = last_tune(options.reports, record.plan)
+            record = _resumed(stored, record)
+        else:
+            stored = reserve_tune(options.reports, record.plan)
+            record = replace(record, name=stored.name)
         hidden = [secret for side in sides for secret in side.request.hidden]
         children = stack.enter_context(followed.children(interrupts, guardian, hidden))
         with interrupts.held():
@@ -106,7 +111,7 @@ def run(options: argparse.Namespace) -> int:
 
 @dataclass(frozen=True)
 class _Experiment:
-    """What the command line asks for, with the design that was chosen."""
+    """The experiment of the command line, with the design that was chosen."""
 
     factors: tuple[Factor, ...]
     metric: Metric
@@ -117,7 +122,7 @@ class _Experiment:
 
 def _side(factors: Sequence[Factor], cell: Cell, options: argparse.Namespace, files: SideFiles) -> ReadySide:
     """Return a combination, resolved like scripts/run does; UsageError when it cannot run."""
-    text = SideText(set_text(factors, cell), changes=tuple(words(factors, cell)))
+    text = SideText(set_text(factors, cell), changes=tuple(assignments(factors, cell)))
     return ready_side("SET", text, Names(options.plan, options.env), files)
 
 
@@ -128,8 +133,8 @@ def _checked_sides(factors: Sequence[Factor], options: argparse.Namespace, files
     """
     baseline = (0,) * len(factors)
     cells = [baseline]
-    for place, factor in enumerate(factors):
-        cells += [(*baseline[:place], level, *baseline[place + 1 :]) for level in range(1, len(factor.values))]
+    for index, factor in enumerate(factors):
+        cells += [(*baseline[:index], level, *baseline[index + 1 :]) for level in range(1, len(factor.values))]
     sides = [_side(factors, cell, options, files) for cell in cells]
     for index, side in enumerate(sides):
         for other in sides[:index]:
@@ -140,7 +145,7 @@ def _checked_sides(factors: Sequence[Factor], options: argparse.Namespace, files
 
 
 def _chance() -> random.Random:
-    """Return where the random order comes from."""
+    """Return the source of the random order."""
     return random.Random()
 
 
@@ -169,7 +174,7 @@ def _design_text(factors: Sequence[Factor], design: Design) -> str:
     return f"{what}, {units.plural(design.repeat, 'time')}, {design.run_count} runs in {blocks}"
 
 
-def _record(options: argparse.Namespace, baseline: ReadySide, load: Load, asked: _Experiment) -> TuneRecord:
+def _record(options: argparse.Namespace, baseline: ReadySide, load: Load, experiment: _Experiment) -> TuneRecord:
     """Return the record of a new experiment, without a name."""
     assert load.duration_s is not None
     plan, profile = baseline.request.plan, baseline.request.profile
@@ -184,16 +189,16 @@ def _record(options: argparse.Namespace, baseline: ReadySide, load: Load, asked:
         name="",
         plan=plan.name,
         command=make_command("tune", {name: getattr(options, name) for name in names}),
-        factors=asked.factors,
-        cells=asked.design.cells,
-        blocks=asked.design.blocks,
-        repeat=asked.repeat,
-        metric_name=asked.metric.name,
+        factors=experiment.factors,
+        cells=experiment.design.cells,
+        blocks=experiment.design.blocks,
+        repeat=experiment.repeat,
+        metric_name=experiment.metric.name,
         arguments=tuple(f"--{name}={value}" for name, value in arguments.items() if value),
         load=load_record(load, plan.load),
         planned_s=load.duration_s,
         limit_s=load.duration_s + profile.overrun_s + SLACK_S,
-        budget_s=asked.budget_s,
+        budget_s=experiment.budget_s,
         thresholds=plan.thresholds,
         state=RUNNING,
         runs=(),
@@ -204,19 +209,13 @@ def _record(options: argparse.Namespace, baseline: ReadySide, load: Load, asked:
     )
 
 
-def _started(options: argparse.Namespace, record: TuneRecord) -> tuple[TuneRecord, TuneFiles]:
-    files = reserve_tune(options.reports, record.plan)
-    return replace(record, name=files.name), files
+def _resumed(files: TuneFiles, new: TuneRecord) -> TuneRecord:
+    """Return the record of an earlier experiment, to continue with the budget of `new`.
 
-
-def _resumed(options: argparse.Namespace, record: TuneRecord) -> tuple[TuneRecord, TuneFiles]:
-    """Return the plan's last experiment; UsageError when no run is left, or when its settings or its load are others.
-
-    It goes on with the budget that is given now.
+    UsageError when no run is left, or when its settings or its load differ from those of `new`.
     """
-    files = last_tune(options.reports, record.plan)
     stored = files.read()
-    if stored.settings != record.settings:
+    if stored.settings != new.settings:
         todo = f"repeat its command: {stored.command} RESUME=1"
         raise UsageError(f"--resume: {stored.id} has other settings or another load", todo)
     write_missing_reports(files)
@@ -224,7 +223,5 @@ def _resumed(options: argparse.Namespace, record: TuneRecord) -> tuple[TuneRecor
     if not outcome.steps_left:
         raise UsageError(f"--resume: {stored.id} is finished", "leave it out to start a new experiment")
     log(f"{stored.id}: resumed after {units.plural(len(stored.runs), 'run')}")
-    apart = with_rest_apart(stored, {one.at for one in outcome.counted})
-    resumed_at = len(stored.runs)
-    goes_on = replace(apart, budget_s=record.budget_s, state=RUNNING, stop_reason="", resumed_at=resumed_at)
-    return goes_on, files
+    apart = with_rest_apart(stored, {one.step for one in outcome.counted})
+    return replace(apart, budget_s=new.budget_s, state=RUNNING, stop_reason="", resumed_at=len(stored.runs))

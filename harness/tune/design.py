@@ -113,10 +113,10 @@ def _round(cells: Sequence[Cell], chance: random.Random) -> list[tuple[int, ...]
 def _imbalance(cells: Sequence[Cell], blocks: Sequence[Sequence[int]]) -> float:
     """Return how unequally often the blocks contain the values: the sum of the squared differences of their counts."""
     total = 0.0
-    for place in range(len(cells[0])):
-        level_count = 1 + max(cell[place] for cell in cells)
+    for factor in range(len(cells[0])):
+        level_count = 1 + max(cell[factor] for cell in cells)
         for block in blocks:
-            counts = np.bincount([cells[index][place] for index in block], minlength=level_count)
+            counts = np.bincount([cells[index][factor] for index in block], minlength=level_count)
             total += float(((counts - counts.mean()) ** 2).sum())
     return total
 
@@ -125,13 +125,14 @@ def _part(factors: Sequence[Factor], size: int, chance: random.Random) -> tuple[
     """Return `size` different combinations with the baseline: of a few random starts the best after exchanges."""
     cells = list(combinations(factors))
     terms = np.array([row(factors, cell) for cell in cells])
-    best: tuple[float, list[int]] = (-np.inf, [])
+    best: list[int] = []
+    best_determinant = -np.inf
     for _ in range(_STARTS):
         chosen = _exchanged(terms, [0, *chance.sample(range(1, len(cells)), size - 1)])
         sign, determinant = np.linalg.slogdet(terms[chosen].T @ terms[chosen])
-        if sign > 0 and determinant > best[0]:
-            best = (float(determinant), chosen)
-    return tuple(cells[index] for index in sorted(best[1]))
+        if sign > 0 and determinant > best_determinant:
+            best, best_determinant = chosen, float(determinant)
+    return tuple(cells[index] for index in sorted(best))
 
 
 def _exchanged(terms: Vector, chosen: list[int]) -> list[int]:

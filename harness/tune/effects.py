@@ -1,7 +1,7 @@
 """Decides which settings have an effect: the change by each value and each pair of values, with intervals.
 
-All intervals hold together: each is at the level 1 - alpha / number of effects (Bonferroni). So of experiments in which
-nothing has an effect, at most alpha report one. `scripts/bench tune` measures it.
+All intervals are simultaneous: each is at the level 1 - alpha / number of effects (Bonferroni). So of experiments in
+which nothing has an effect, at most alpha report one. `scripts/bench tune` measures it.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import combinations, product
+from typing import NamedTuple
 
 from harness.metrics.distributions import student_t_quantile
 from harness.metrics.metric import Metric
@@ -62,7 +63,7 @@ def effects_of(factors: Sequence[Factor], fit: Fit, threshold: float, alpha: flo
     """Return the effects of all values in the order of the factors, then those of all pairs of values."""
     contrasts = list(_contrasts(factors))
     reach = student_t_quantile(fit.freedom, 1 - alpha / (2 * len(contrasts)))
-    return tuple(_effect(*contrast, fit, reach, threshold) for contrast in contrasts)
+    return tuple(_effect(contrast, fit, reach, threshold) for contrast in contrasts)
 
 
 def is_better(metric: Metric, delta_ratio: float) -> bool:
@@ -75,23 +76,29 @@ def as_ratio(difference: float) -> float:
     return math.expm1(min(max(difference, -_DIFFERENCE_MOST), _DIFFERENCE_MOST))
 
 
-def _contrasts(factors: Sequence[Factor]) -> Iterator[tuple[tuple[int, ...], tuple[int, ...], Vector]]:
+class _Contrast(NamedTuple):
+    """An effect before its estimate: the indexes of its factors and of their values, and its combination of terms."""
+
+    factors: tuple[int, ...]
+    levels: tuple[int, ...]
+    terms: Vector
+
+
+def _contrasts(factors: Sequence[Factor]) -> Iterator[_Contrast]:
     others = [range(1, len(factor.values)) for factor in factors]
-    for place, levels in enumerate(others):
+    for index, levels in enumerate(others):
         for level in levels:
-            yield (place,), (level,), main_contrast(factors, place, level)
+            yield _Contrast((index,), (level,), main_contrast(factors, index, level))
     for one, other in combinations(range(len(factors)), 2):
         for pair in product(others[one], others[other]):
-            yield (one, other), pair, pair_contrast(factors, (one, other), pair)
+            yield _Contrast((one, other), pair, pair_contrast(factors, (one, other), pair))
 
 
-def _effect(
-    places: tuple[int, ...], levels: tuple[int, ...], contrast: Vector, fit: Fit, reach: float, threshold: float
-) -> Effect:
-    value, error = fit.estimate(contrast)
-    width = reach * error + _ROUNDING
-    change, low, high = (as_ratio(one) for one in (value, value - width, value + width))
+def _effect(contrast: _Contrast, fit: Fit, reach: float, threshold: float) -> Effect:
+    found = fit.estimate(contrast.terms)
+    width = reach * found.error + _ROUNDING
+    change, low, high = (as_ratio(one) for one in (found.value, found.value - width, found.value + width))
     verdict = FOUND if low > 0 or high < 0 else CANNOT_TELL
     if verdict != FOUND and max(-low, high) <= threshold:
         verdict = NO_EFFECT
-    return Effect(places, levels, change, low, high, threshold, verdict)
+    return Effect(contrast.factors, contrast.levels, change, low, high, threshold, verdict)

@@ -7,7 +7,7 @@ from typing import Any
 from harness.base.records import to_plain
 from harness.metrics.metric import ERRORS
 from harness.tune.advice import next_steps
-from harness.tune.factors import words
+from harness.tune.factors import assignments
 from harness.tune.outcome import Outcome
 from harness.tune.text import effect_name, headline
 
@@ -17,7 +17,7 @@ def to_json(outcome: Outcome) -> dict[str, Any]:
     record = outcome.record
     combinations = [
         {
-            "values": words(record.factors, cell),
+            "values": assignments(record.factors, cell),
             "run_count": sum(one.run.cell == index for one in outcome.counted),
             "mean": outcome.mean_of(record.metric, index),
             "error_ratio": outcome.mean_of(ERRORS, index),

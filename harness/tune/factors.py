@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from itertools import product
 
 from harness.base.errors import UsageError
-from harness.run.set_values import words_of
+from harness.run.set_values import split_text
 
 # The index of the value of each factor, in the order of the factors.
 Cell = tuple[int, ...]
@@ -23,24 +23,24 @@ class Factor:
     name: str
     values: tuple[str, ...]
 
-    def word(self, level: int) -> str:
-        """Return a value as a word of SET, such as plugin_threads=30."""
+    def assignment(self, level: int) -> str:
+        """Return a value as an assignment of SET, such as plugin_threads=30."""
         return f"{self.name}={self.values[level]}"
 
 
 def parse_factors(text: str) -> tuple[Factor, ...]:
-    """Return the factors of SET: words name=value,value,…; UsageError unless each has two or more different values."""
+    """Return the factors of SET, name=value,value,… each; UsageError unless each has two or more different values."""
     factors: list[Factor] = []
-    for word in words_of(text):
-        name, equals, rest = word.partition("=")
+    for part in split_text(text):
+        name, equals, rest = part.partition("=")
         values = tuple(value.strip() for value in rest.split(","))
         if not equals or not name or not all(values):
-            raise UsageError(f"{word} is not name=value,value", f"give {_EXAMPLE}")
+            raise UsageError(f"{part} is not name=value,value", f"give {_EXAMPLE}")
         if len(values) == 1:
             todo = f"give several, such as {name}={values[0]},…; a fixed value belongs in the profile"
-            raise UsageError(f"{word}: one value only, so there is nothing to compare", todo)
+            raise UsageError(f"{part}: one value only, so there is nothing to compare", todo)
         if len(set(values)) < len(values):
-            raise UsageError(f"{word}: a value occurs twice", "give each value once")
+            raise UsageError(f"{part}: a value occurs twice", "give each value once")
         if name in (factor.name for factor in factors):
             raise UsageError(f"{name} occurs twice", "give all of its values in one word")
         factors.append(Factor(name, values))
@@ -59,11 +59,11 @@ def combinations(factors: Sequence[Factor]) -> Iterator[Cell]:
     return product(*(range(len(factor.values)) for factor in factors))
 
 
-def words(factors: Sequence[Factor], cell: Sequence[int | None]) -> list[str]:
-    """Return a combination as words of SET, without the factors whose index is None."""
-    return [factor.word(level) for factor, level in zip(factors, cell, strict=True) if level is not None]
+def assignments(factors: Sequence[Factor], cell: Sequence[int | None]) -> list[str]:
+    """Return a combination as assignments of SET, without the factors whose index is None."""
+    return [factor.assignment(level) for factor, level in zip(factors, cell, strict=True) if level is not None]
 
 
 def set_text(factors: Sequence[Factor], cell: Sequence[int | None]) -> str:
     """Return a combination as SET takes it; a value with blanks is quoted."""
-    return shlex.join(words(factors, cell))
+    return shlex.join(assignments(factors, cell))

@@ -11,6 +11,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import combinations
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,6 +30,13 @@ class Observation:
     value: float
 
 
+class ContrastEstimate(NamedTuple):
+    """The estimate of a combination of terms and its standard error, both differences of logarithms."""
+
+    value: float
+    error: float
+
+
 @dataclass(frozen=True)
 class Fit:
     """The fitted model: `coefficients` of the terms of `row`, and their covariance.
@@ -42,10 +50,10 @@ class Fit:
     scatter: float
     freedom: int
 
-    def estimate(self, contrast: Vector) -> tuple[float, float]:
-        """Return the value of a combination of terms, and its standard error."""
+    def estimate(self, contrast: Vector) -> ContrastEstimate:
+        """Return the estimate of a combination of terms."""
         variance = float(contrast @ self.covariance @ contrast)
-        return float(contrast @ self.coefficients), math.sqrt(max(0.0, variance))
+        return ContrastEstimate(float(contrast @ self.coefficients), math.sqrt(max(0.0, variance)))
 
 
 def term_count(factors: Sequence[Factor]) -> int:
@@ -75,7 +83,7 @@ def fit(factors: Sequence[Factor], observations: Sequence[Observation]) -> Fit |
     """Return the fitted model; None while the runs do not determine all terms and the scatter."""
     if not observations:
         return None
-    blocks = {block: place for place, block in enumerate(dict.fromkeys(one.block for one in observations))}
+    blocks = {block: index for index, block in enumerate(dict.fromkeys(one.block for one in observations))}
     rows = [np.concatenate([row(factors, one.cell), _coded(blocks[one.block], len(blocks))]) for one in observations]
     matrix, values = np.array(rows), np.array([one.value for one in observations])
     freedom = len(values) - matrix.shape[1]
@@ -89,17 +97,17 @@ def fit(factors: Sequence[Factor], observations: Sequence[Observation]) -> Fit |
     return Fit(coefficients[:count], inverse[:count, :count] * variance, math.sqrt(variance), freedom)
 
 
-def main_contrast(factors: Sequence[Factor], place: int, level: int) -> Vector:
+def main_contrast(factors: Sequence[Factor], index: int, level: int) -> Vector:
     """Return the terms of a factor's value less those of its first value, averaged over the other factors."""
-    return _with(factors, {place: level}) - _with(factors, {place: 0})
+    return _with(factors, {index: level}) - _with(factors, {index: 0})
 
 
-def pair_contrast(factors: Sequence[Factor], places: tuple[int, int], levels: tuple[int, int]) -> Vector:
+def pair_contrast(factors: Sequence[Factor], indexes: tuple[int, int], levels: tuple[int, int]) -> Vector:
     """Return by how much the change of one factor differs between a value of another one and its first value."""
-    (one, other), (level, other_level) = places, levels
+    (one, other), (level, other_level) = indexes, levels
     at = {(a, b): _with(factors, {one: a, other: b}) for a in (0, level) for b in (0, other_level)}
     return at[level, other_level] - at[level, 0] - at[0, other_level] + at[0, 0]
 
 
 def _with(factors: Sequence[Factor], levels: dict[int, int]) -> Vector:
-    return row(factors, [levels.get(place) for place in range(len(factors))])
+    return row(factors, [levels.get(index) for index in range(len(factors))])

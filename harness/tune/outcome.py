@@ -14,7 +14,7 @@ from harness.compare.result import RunResult
 from harness.metrics.metric import Metric
 from harness.tune.best import Best, best_of
 from harness.tune.effects import CANNOT_TELL, FOUND, NO_EFFECT, Effect, as_ratio, effects_of
-from harness.tune.factors import words
+from harness.tune.factors import assignments
 from harness.tune.model import Fit, Observation, fit
 from harness.tune.record import ENDED, FINISHED, WARM_UP, Step, TuneRecord, TuneRun
 
@@ -32,9 +32,9 @@ class Counted:
     is_invalid: bool = False
 
     @property
-    def at(self) -> tuple[int, int]:
-        """Its block and its place in it."""
-        return self.run.block, self.run.place
+    def step(self) -> Step:
+        """The step of the experiment that it did."""
+        return Step(self.run.block, self.run.place, self.run.cell)
 
 
 @dataclass(frozen=True)
@@ -62,12 +62,12 @@ class Outcome:
     @property
     def steps_left(self) -> tuple[Step, ...]:
         """The runs still to do, in order."""
-        return self.record.steps_left(frozenset(one.at for one in self.counted))
+        return self.record.steps_left(frozenset(one.step for one in self.counted))
 
     @property
     def active(self) -> frozenset[int]:
         """The indexes of the factors with a found effect, alone or in a pair."""
-        return frozenset(place for effect in self.effects if effect.verdict == FOUND for place in effect.places)
+        return frozenset(index for effect in self.effects if effect.verdict == FOUND for index in effect.places)
 
     @property
     def scatter_ratio(self) -> float | None:
@@ -119,7 +119,7 @@ def outcome_of(record: TuneRecord, results: Mapping[str, RunResult]) -> Outcome:
     if failed := _failed(recent):
         verdict = INVALID if any(one.is_invalid for one in failed) else verdict
         return Outcome(record, runs, fitted, effects, best, verdict, _reason(record, failed), is_decided=True)
-    left = record.steps_left(frozenset(one.at for one in runs if not one.problem))
+    left = record.steps_left(frozenset(one.step for one in runs if not one.problem))
     return Outcome(record, runs, fitted, effects, best, verdict, record.stop_reason, is_decided=not left)
 
 
@@ -160,7 +160,7 @@ def _reason(record: TuneRecord, failed: Sequence[Counted]) -> str:
     last = failed[-1]
     if last.run.block == WARM_UP:
         return f"the warm-up run failed: {last.problem}"
-    cell = " ".join(words(record.factors, record.cells[last.run.cell]))
+    cell = " ".join(assignments(record.factors, record.cells[last.run.cell]))
     return f"{len(failed)} runs in a row do not count, the last one with {cell}: {last.problem}"
 
 

@@ -21,7 +21,7 @@ WARM_UP = 0
 
 @dataclass(frozen=True)
 class Step:
-    """A run to do: its block (from 1; 0 is the warm-up run), its place in the block (from 0), its combination."""
+    """A run to do: its block (from 1; 0 is the warm-up run), its index in the block (from 0), its combination."""
 
     block: int
     place: int
@@ -127,18 +127,18 @@ class TuneRecord:
         """Planned and actual seconds of the valid runs."""
         return run_times((run, self.planned_s) for run in self.runs if run.state == ENDED)
 
-    def steps_left(self, counted: Collection[tuple[int, int]]) -> tuple[Step, ...]:
-        """Return the runs still to do, in order; `counted` are block and place of those that count."""
-        left = [
+    def steps_left(self, counted: Collection[Step]) -> tuple[Step, ...]:
+        """Return the runs still to do, in order; `counted` are the steps whose runs count."""
+        steps = (
             Step(block, place, cell)
             for block, cells in enumerate(self.blocks, start=1)
             for place, cell in enumerate(cells)
-            if (block, place) not in counted
-        ]
+        )
+        left = [step for step in steps if step not in counted]
         return tuple(left if self.has_warmed_up else [Step(WARM_UP, 0, 0), *left])
 
 
-def with_rest_apart(record: TuneRecord, counted: Collection[tuple[int, int]]) -> TuneRecord:
+def with_rest_apart(record: TuneRecord, counted: Collection[Step]) -> TuneRecord:
     """Return the record of an experiment that is resumed: the rest of an interrupted block becomes a block of its own.
 
     The machine may have changed since. The new block begins with a run of the baseline, unless the rest has one.

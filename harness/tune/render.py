@@ -15,7 +15,7 @@ from harness.report.tables import cell, one_line, table
 from harness.report.template import filled
 from harness.tune.advice import next_steps
 from harness.tune.effects import FOUND, NO_EFFECT, Effect, is_better
-from harness.tune.factors import combination_count, words
+from harness.tune.factors import assignments, combination_count
 from harness.tune.outcome import Counted, Outcome
 from harness.tune.record import WARM_UP, TuneRecord
 from harness.tune.text import effect_name, headline, sure_text
@@ -117,7 +117,7 @@ def _cell_table(outcome: Outcome) -> str:
             for metric in columns
             for mean in [outcome.mean_of(metric, index)]
         ]
-        rows.append([cell(" ".join(words(record.factors, record.cells[index]))), str(count), *values])
+        rows.append([cell(" ".join(assignments(record.factors, record.cells[index]))), str(count), *values])
     return table(("values", "runs", *(metric.title for metric in columns)), rows)
 
 
@@ -125,10 +125,10 @@ def _sure_text(outcome: Outcome) -> str:
     best, record = outcome.best, outcome.record
     if best is None:
         return ""
-    values = cell(" ".join(words(record.factors, best.choice)))
+    values = cell(" ".join(assignments(record.factors, best.choice)))
     text = f"Best: {values}. Given these runs, no other values of these settings are better: {sure_text(best)} sure."
     if best.equals:
-        equals = "; ".join(cell(" ".join(words(record.factors, choice))) for choice in best.equals)
+        equals = "; ".join(cell(" ".join(assignments(record.factors, choice))) for choice in best.equals)
         text += f" Not distinguishable from it: {equals}."
     idle = [cell(factor.name) for factor, level in zip(record.factors, best.choice, strict=True) if level is None]
     return f"{text} It leaves out {', '.join(idle)}: no effect was found." if idle else text
@@ -148,9 +148,12 @@ def _run_rows(outcome: Outcome) -> Iterator[list[str]]:
         values = [metric.text(metric.of(total)) if total else "" for metric in columns]
         counts = f"no: {cell(one.problem)}" if one.problem else "yes"
         yield [
-            _link(one), cell(" ".join(words(record.factors, record.cells[one.run.cell]))), counts, str(one.run.block),
+            _link(one),
+            cell(" ".join(assignments(record.factors, record.cells[one.run.cell]))),
+            counts,
+            str(one.run.block),
             *values,
-        ]  # fmt: skip
+        ]
 
 
 def _link(one: Counted) -> str:

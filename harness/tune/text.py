@@ -9,7 +9,7 @@ from harness.compare.outcome import INVALID
 from harness.report.tables import one_line
 from harness.tune.best import Best
 from harness.tune.effects import CANNOT_TELL, FOUND, NO_EFFECT, Effect, is_better
-from harness.tune.factors import Factor, words
+from harness.tune.factors import Factor, assignments
 from harness.tune.outcome import Outcome
 from harness.tune.record import FINISHED
 
@@ -52,7 +52,7 @@ def _effects_text(outcome: Outcome) -> Iterator[str]:
 def _unfound(outcome: Outcome, effect: Effect) -> str:
     """Return the verdict on an effect's factor: NO EFFECT or CANNOT TELL; empty for a found one, and for a pair.
 
-    A factor with several values cannot be told while one of them cannot.
+    With one undecided value, all values of a factor are undecided.
     """
     if effect.is_pair or effect.places[0] in outcome.active:
         return ""
@@ -61,12 +61,12 @@ def _unfound(outcome: Outcome, effect: Effect) -> str:
 
 
 def effect_name(factors: Sequence[Factor], effect: Effect) -> str:
-    """Return what an effect is of: plugin_threads 2 → 60, or the words of two values joined by ×."""
+    """Return what an effect is of: plugin_threads 2 → 60, or the assignments of two values joined by ×."""
     if not effect.is_pair:
         factor = factors[effect.places[0]]
         return f"{factor.name} {factor.values[0]} → {factor.values[effect.levels[0]]}"
     pairs = zip(effect.places, effect.levels, strict=True)
-    return " × ".join(factors[place].word(level) for place, level in pairs)
+    return " × ".join(factors[index].assignment(level) for index, level in pairs)
 
 
 def change_text(effect: Effect) -> str:
@@ -78,7 +78,7 @@ def change_text(effect: Effect) -> str:
 def best_text(outcome: Outcome, best: Best) -> str:
     """Return the best values, how sure that is, and their change from the baseline's."""
     record = outcome.record
-    text = f"best: {' '.join(words(record.factors, best.choice))}, {sure_text(best)} sure"
+    text = f"best: {' '.join(assignments(record.factors, best.choice))}, {sure_text(best)} sure"
     if best.is_baseline:
         return f"{text}, the baseline's"
     change, low, high = map(units.signed_percent, (best.delta_ratio, best.low_ratio, best.high_ratio))

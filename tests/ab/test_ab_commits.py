@@ -26,7 +26,7 @@ def test_a_commit_is_run_with_its_own_files_and_built_once(ab, repository, tmp_p
     system.write_text(system.read_text().replace("A file server", "Another file server"))
     commit(repository, "Second")
     assert ab("--a=v1", "--b=HEAD delay_ms=20") == 1
-    a, b = (Path(calls(tmp_path)[place]["home"]) for place in (1, 2))
+    a, b = (Path(calls(tmp_path)[number]["home"]) for number in (1, 2))
     assert [path.parent.parent for path in (a, b)] == [tmp_path / "build" / "ab"] * 2
     assert 'title = "A file server"' in (a / "systems" / "tiny" / "system.toml").read_text()
     assert 'title = "Another file server"' in (b / "systems" / "tiny" / "system.toml").read_text()
@@ -69,10 +69,10 @@ def test_commits_with_different_test_data_are_refused(ab, repository, tmp_path):
     jmx.write_text(jmx.read_text().replace("<ThreadGroup guiclass", f"{element}<hashTree/><ThreadGroup guiclass"))
     users = repository / "plans" / "data" / "users.csv"
     users.parent.mkdir()
-    for place, text in enumerate(("name\nanna\n", "name\nanna\n", "name\nbert\n")):
+    for number, text in enumerate(("name\nanna\n", "name\nanna\n", "name\nbert\n")):
         users.write_text(text)
-        (repository / "systems" / "tiny" / "notes").write_text(str(place))
-        commit(repository, f"Users {place}")
+        (repository / "systems" / "tiny" / "notes").write_text(str(number))
+        commit(repository, f"Users {number}")
     with pytest.raises(UsageError, match=r"plans/data/users\.csv differs between A=HEAD~1 and B=HEAD: not the same"):
         ab("--a=HEAD~1", "--b=HEAD")
     users.unlink()

@@ -1,4 +1,4 @@
-"""The report of a stored A/B test, written again by aggregate.py ab, and what it says of profiled sides."""
+"""The report of a stored A/B test, written again by aggregate.py ab, and its part about profiled sides."""
 
 import json
 import re
@@ -140,7 +140,7 @@ def test_a_regression_of_profiled_sides_shows_what_grew_inside_the_system(tmp_pa
 
 
 @pytest.mark.usefixtures("regressed")
-def test_a_test_with_one_profiled_side_says_so(tmp_path):
+def test_a_test_with_one_profiled_side_has_a_warning(tmp_path):
     profile_runs(tmp_path, {"B": 1_200})
     assert again(tmp_path, "ab-01") == 1
     assert "- Only one side is profiled: tiny/run-01_3, tiny/run-01_4, tiny/run-01_7, " in page_of(tmp_path)

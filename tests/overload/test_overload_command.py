@@ -153,13 +153,13 @@ def test_the_capacity_is_that_of_a_search_with_the_same_settings_only(tmp_path):
     found = last_capacity(reports, "tiny", "local", None, ["queue.most=10"])
     assert found is not None
     assert found.requests_per_s == pytest.approx(2.5, rel=0.1)
-    for profile, target, words in (
+    for profile, target, assignments in (
         ("local", None, []),
         ("local", None, ["queue.most=11"]),
         ("other", None, ["queue.most=10"]),
         ("local", "http://127.0.0.1:8080", ["queue.most=10"]),
     ):
-        assert last_capacity(reports, "tiny", profile, target, words) is None
+        assert last_capacity(reports, "tiny", profile, target, assignments) is None
 
 
 def test_an_answer_is_good_within_the_least_time_limit_of_the_goal():

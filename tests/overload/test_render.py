@@ -63,7 +63,7 @@ def test_each_variant_has_a_row_and_a_table_of_its_levels(record):
     assert "time-outs of the client: connect_timeout_ms 1000, response_timeout_ms 5000" in text.replace("\\_", "_")
 
 
-def test_an_unfinished_test_says_what_is_missing_and_a_run_without_requests_is_invalid(record):
+def test_an_unfinished_test_lists_what_is_missing_and_a_run_without_requests_is_invalid(record):
     runs = (VariantRun("accept_count=10", "run-07_1", None, "no request of the load"),)
     text = overload_report(replace(record, state=RUNNING, runs=runs), "")
     assert "**accept_count=10: INVALID: no request of the load**" in text
@@ -140,7 +140,7 @@ def test_an_unknown_test_is_one_line_with_those_that_are_there(record, tmp_path)
         again(tmp_path, "overload-08")
 
 
-def test_the_exit_code_says_that_a_variant_has_no_usable_run(record, tmp_path):
+def test_the_exit_code_is_3_when_a_variant_has_no_usable_run(record, tmp_path):
     broken = VariantRun("accept_count=10", "run-07_1", None, "no request of the load")
     stored(tmp_path, replace(record, runs=(broken, record.runs[1])))
     assert again(tmp_path, "overload-07") == EXIT_INVALID

@@ -3,7 +3,7 @@
 import pytest
 
 from harness.base.errors import UsageError
-from harness.overload.variants import fixed_words, parse_variants, variant_names
+from harness.overload.variants import common_assignments, parse_variants, variant_names
 
 
 def test_values_with_commas_make_every_combination():
@@ -14,7 +14,7 @@ def test_values_with_commas_make_every_combination():
         "page_count=1 accept_count=1000 max_threads=20",
         "page_count=1 accept_count=1000 max_threads=50",
     )
-    assert fixed_words(found) == ("page_count=1",)
+    assert common_assignments(found) == ("page_count=1",)
 
 
 def test_variants_are_named_after_what_differs():
@@ -26,7 +26,7 @@ def test_variants_are_named_after_what_differs():
 
 def test_without_set_there_is_one_variant():
     assert parse_variants("", ()) == ("",)
-    assert fixed_words(("",)) == ()
+    assert common_assignments(("",)) == ()
 
 
 def test_a_setting_that_is_a_list_has_one_value():
@@ -36,17 +36,17 @@ def test_a_setting_that_is_a_list_has_one_value():
         "killbill.dropped_indexes=a.b,c.d accept_count=10",
         "killbill.dropped_indexes=a.b,c.d accept_count=1000",
     )
-    assert fixed_words(found) == ("killbill.dropped_indexes=a.b,c.d",)
+    assert common_assignments(found) == ("killbill.dropped_indexes=a.b,c.d",)
 
 
 def test_a_value_with_blanks_stays_quoted():
     assert parse_variants("'note=two words' accept_count=1,2", ())[0] == "'note=two words' accept_count=1"
 
 
-@pytest.mark.parametrize("word", ["accept_count=10,", "accept_count=,10", "accept_count=10,10"])
-def test_an_empty_or_repeated_value_is_refused(word):
+@pytest.mark.parametrize("text", ["accept_count=10,", "accept_count=,10", "accept_count=10,10"])
+def test_an_empty_or_repeated_value_is_refused(text):
     with pytest.raises(UsageError, match="empty or a repeated value"):
-        parse_variants(word, ())
+        parse_variants(text, ())
 
 
 def test_too_many_variants_are_refused():

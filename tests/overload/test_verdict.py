@@ -8,7 +8,7 @@ import pytest
 from harness.compare.outcome import CANNOT_TELL
 from harness.metrics.batch_means import Estimate
 from harness.overload.result import level_results, recovery_result, requests_per_user
-from harness.overload.verdict import COLLAPSE, GRACEFUL, judge, ratio_interval
+from harness.overload.verdict import COLLAPSE, GRACEFUL, judge, kept_share
 from tests.support.overloads import SERVED_PER_S, level, levels_with, simulated
 
 _SEEDS = range(100)
@@ -107,8 +107,8 @@ def test_users_who_start_more_than_a_second_late_are_missing():
 
 
 def test_the_interval_of_a_goodput_is_within_what_was_requested():
-    low, high = level(1.0, [20.0] * 5 + [0.0] * 5).interval_per_s
-    assert (low, high) == (0.0, 20.0)
+    interval = level(1.0, [20.0] * 5 + [0.0] * 5).interval
+    assert (interval.low_per_s, interval.high_per_s) == (0.0, 20.0)
 
 
 def test_a_system_that_serves_everything_was_not_overloaded():
@@ -124,7 +124,7 @@ def test_users_who_wait_for_their_answers_and_request_less_are_no_overload():
 
 
 def test_the_goodput_of_a_busy_server_scatters_less_than_the_arrivals():
-    # Three Poisson arrivals of four find a place; the server answers 20 per second, evenly.
+    # The queue has room for three of four Poisson arrivals; the server answers 20 per second, evenly.
     last = level_results(simulated(queue_most=10, level_s=10), SERVED_PER_S, 10)[-1]
     assert last.goodput.value == pytest.approx(20, abs=0.2)
     assert last.goodput.error < 0.2
@@ -143,20 +143,20 @@ def test_a_system_that_is_overloaded_from_the_beginning_is_not_called_graceful()
 def test_without_any_good_answer_nothing_is_claimed():
     verdict = judge([level(ratio, [0.0] * 10) for ratio in (0.5, 0.75, 1.0, 1.25, 1.5, 2.0)])
     assert verdict.state == CANNOT_TELL
-    assert verdict.kept_ratio is None
+    assert verdict.kept is None
 
 
-def test_the_interval_of_a_ratio_by_hand():
+def test_the_interval_of_a_kept_share_by_hand():
     # 8 ± 1 of 20 ± 1: the ratio is 0.4, its error sqrt(1 + 0.16) / 20 = 0.0539;
     # Welch: 1.16² / (1/9 + 0.16²/9) = 11.8 degrees of freedom, t = 2.183.
-    ratio, low, high = ratio_interval(Estimate(8.0, 1.0, 9.0, 10), Estimate(20.0, 1.0, 9.0, 10))
-    assert ratio == 0.4
-    assert high - ratio == pytest.approx(2.183 * math.sqrt(1.16) / 20, rel=0.002)
-    assert ratio - low == pytest.approx(high - ratio)
+    kept = kept_share(Estimate(8.0, 1.0, 9.0, 10), Estimate(20.0, 1.0, 9.0, 10))
+    assert kept.ratio == 0.4
+    assert kept.high_ratio - kept.ratio == pytest.approx(2.183 * math.sqrt(1.16) / 20, rel=0.002)
+    assert kept.ratio - kept.low_ratio == pytest.approx(kept.high_ratio - kept.ratio)
 
 
 def test_goodputs_without_scatter_have_an_interval_without_width():
-    assert ratio_interval(Estimate(0.0, 0.0, 9.0, 10), Estimate(20.0, 0.0, 9.0, 10)) == (0.0, 0.0, 0.0)
+    assert kept_share(Estimate(0.0, 0.0, 9.0, 10), Estimate(20.0, 0.0, 9.0, 10)) == (0.0, 0.0, 0.0)
 
 
 def test_the_requests_of_a_user_are_those_before_the_overload():

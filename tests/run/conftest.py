@@ -18,8 +18,8 @@ def command(home: Path, tmp_path: Path) -> Callable[..., list[str]]:
     """Return the command of a script on the tiny plan, as a list for the shell or for Popen."""
 
     def of(script: str, *arguments: str) -> list[str]:
-        places = arguments_of_run(home, tmp_path, arguments)
-        return [sys.executable, str(ROOT / "scripts" / script), *places]
+        options = arguments_of_run(home, tmp_path, arguments)
+        return [sys.executable, str(ROOT / "scripts" / script), *options]
 
     return of
 

@@ -24,8 +24,8 @@ def test_the_settings_of_plan_and_profile_are_the_systems(home: Path) -> None:
     change(home / "systems" / "tiny" / "system.toml", "[settings]\n", '[settings]\ncache = "off"\nsize = 1\n')
     (home / "plans" / "tiny.toml").open("a").write('[embedded]\nsettings = { cache = "on" }\n')
     (home / "env" / "local.toml").open("a").write("[system.tiny]\nsize = 2\n")
-    asked = resolve_request(Names("tiny", "local"), home, home)
-    assert asked.settings == {"cache": "on", "size": 2, "python": "python3"}
+    request = resolve_request(Names("tiny", "local"), home, home)
+    assert request.settings == {"cache": "on", "size": 2, "python": "python3"}
 
 
 def test_a_profile_that_contradicts_the_plans_setting_is_refused(home: Path) -> None:
@@ -50,9 +50,9 @@ def test_a_plan_without_a_system_needs_a_target(home: Path) -> None:
     with pytest.raises(UsageError) as error:
         resolve_request(Names("tiny", "local"), home, home)
     assert str(error.value) == "PLAN=tiny has no system to start; give TARGET=http://host:port of one that runs"
-    asked = resolve_request(Names("tiny", "local", "http://localhost:8290/stocks"), home, home)
-    assert asked.target is not None
-    assert (asked.manifest, asked.settings, asked.target.url) == (None, {}, "http://localhost:8290/stocks")
+    request = resolve_request(Names("tiny", "local", "http://localhost:8290/stocks"), home, home)
+    assert request.target is not None
+    assert (request.manifest, request.settings, request.target.url) == (None, {}, "http://localhost:8290/stocks")
 
 
 def test_the_command_that_compares_two_runs_is_for_the_current_folder(tmp_path, monkeypatch) -> None:
@@ -62,9 +62,9 @@ def test_the_command_that_compares_two_runs_is_for_the_current_folder(tmp_path, 
     assert run.compare_command(*runs, default) == "make compare BASE=shop/run-01_1 NEW=shop/run-01_2"
     assert run.compare_command(*runs, ROOT / "build" / "my runs").endswith("/run-01_2 REPORTS='build/my runs'")
     monkeypatch.chdir(tmp_path)
-    program, *words = run.compare_command(*runs, tmp_path / "runs").split()
+    program, *rest = run.compare_command(*runs, tmp_path / "runs").split()
     assert (tmp_path / program).resolve() == ROOT / "aggregate.py"
-    assert words == ["compare", "--save", *runs, "--reports", "runs"]
+    assert rest == ["compare", "--save", *runs, "--reports", "runs"]
     assert "--reports" not in run.compare_command(*runs, default)
 
 

@@ -29,9 +29,9 @@ def drive(mean_ms, seed=1, *, spread=0.1, most_s=600, silent_from_s=None, rate=2
         drift = 0.5 * drift + noise.gauss(0, spread)  # neighbouring seconds resemble each other
         samples = []
         if silent_from_s is None or second < silent_from_s:
-            for turn in range(rate):
+            for number in range(rate):
                 elapsed_ms = max(1, round(mean_ms(second) * (1 + drift) * noise.lognormvariate(0, 0.3)))
-                end_ms = 1_000_000 + 1000 * second + 1000 * turn // rate
+                end_ms = 1_000_000 + 1000 * second + 1000 * number // rate
                 users = min(5, 1 + second)
                 samples.append(sample(elapsed_ms=elapsed_ms, start_ms=end_ms - elapsed_ms, all_threads=users))
         watch.add(float(second), samples, len(samples))
@@ -167,7 +167,7 @@ def test_levels_of_a_sweep_cannot_be_auto(script):
 
 
 @pytest.mark.real
-def test_a_run_with_duration_auto_ends_by_itself_and_says_when(home, target, tmp_path, monkeypatch, capsys):
+def test_a_run_with_duration_auto_ends_by_itself_and_reports_when(home, target, tmp_path, monkeypatch, capsys):
     # A steady window of 6 s is enough here instead of 60 s, with a look each second.
     monkeypatch.setattr(auto_end, "WINDOW_LEAST_S", 6)
     monkeypatch.setattr(auto_end, "LOOK_PERIOD_S", 1.0)

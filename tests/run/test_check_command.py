@@ -21,9 +21,9 @@ def check(home, tmp_path):
 
     def checked(plan: str, *arguments: object, mode: str = "silent"):
         (home / "plans" / "tiny.jmx").write_text(plan)
-        places = ("--home", home, "--build", tmp_path / "build")
+        folders = ("--home", home, "--build", tmp_path / "build")
         environment = {"JMETER_HOME": str(FAKE_JMETER), "FAKE_JMETER": mode, "EXCHANGE": EXCHANGE}
-        return command("scripts/check", "--plan", "tiny", *places, *arguments, **environment)
+        return command("scripts/check", "--plan", "tiny", *folders, *arguments, **environment)
 
     return checked
 
@@ -72,7 +72,7 @@ def test_a_page_that_cannot_be_written_is_refused_before_anything_starts(check, 
 @pytest.mark.real
 def test_a_pass_that_does_not_end_shows_its_requests_and_names_the_one_that_it_waited_for(check, target, tmp_path):
     page = tmp_path / "check.html"
-    # JMeter must have asked for Slow by then, on a busy machine as well.
+    # JMeter must have requested Slow by then, on a busy machine as well.
     arguments = ("--target", target, "--limit", "4s", "--html", page)
     done = check(jmx(request(name="Page") + request(name="Slow") + request(name="Last")), *arguments, mode="waits")
     assert done.returncode == 3
@@ -88,8 +88,8 @@ def test_a_pass_that_does_not_end_shows_its_requests_and_names_the_one_that_it_w
 @pytest.mark.real
 def test_a_pass_that_is_interrupted_shows_its_requests(home, target, tmp_path):
     (home / "plans" / "tiny.jmx").write_text(jmx(request(name="Page") + request(name="Slow")))
-    places = ("--home", str(home), "--build", str(tmp_path / "build"))
-    arguments = ("--plan", "tiny", "--target", target, *places)
+    folders = ("--home", str(home), "--build", str(tmp_path / "build"))
+    arguments = ("--plan", "tiny", "--target", target, *folders)
     process = start_script("check", arguments, tmp_path, "waits", {"EXCHANGE": EXCHANGE})
     wait_for(lambda: list((tmp_path / "tmp").glob("check-*/check/pass/.exchanges.jsonl")))
     process.send_signal(signal.SIGINT)

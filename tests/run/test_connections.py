@@ -1,4 +1,4 @@
-"""Which hosts JMeter may connect to, and what is said of those that it tried beside them."""
+"""Which hosts JMeter may connect to, and how its attempts to reach others are reported."""
 
 import pytest
 
@@ -43,9 +43,9 @@ def test_foreign_addresses_are_counted_and_named_most_frequent_first():
     )
 
 
-def test_a_truncated_list_of_connections_says_at_least():
-    told = foreign_reasons("allowed: x\n" + "a:1\n" * 1000, ("10.0.0.5:80",))
-    assert told[0].startswith("at least 1000 connections to hosts that are not allowed were refused: a:1 (1000×)")
+def test_a_truncated_list_of_connections_has_an_at_least():
+    reasons = foreign_reasons("allowed: x\n" + "a:1\n" * 1000, ("10.0.0.5:80",))
+    assert reasons[0].startswith("at least 1000 connections to hosts that are not allowed were refused: a:1 (1000×)")
 
 
 @pytest.mark.parametrize(

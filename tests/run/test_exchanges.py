@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from harness.run.exchanges import exchanges_text, first_of_each_cause, masked_exchanges, parse_exchanges, place_of_stop
+from harness.run.exchanges import exchanges_text, first_of_each_cause, masked_exchanges, parse_exchanges, progress_at
 from tests.support.exchanges import ONE
 
 TOKEN = "Zx81-quite-secret"
@@ -81,9 +81,9 @@ def test_a_stop_is_where_samples_had_not_ended_else_after_the_last_one():
     page = replace(ONE, label="Page", is_success=True)  # from 1000 to 1012
     slow = replace(ONE, label="Slow", thread="Users 1-2", start_ms=1500, elapsed_ms=4000)
     tear_down = replace(ONE, label="Log out", start_ms=5600)
-    assert place_of_stop([page, slow, tear_down], 5000) == "Slow (Users 1-2) had not ended"
-    assert place_of_stop([page, slow], 5501) == "after 2 samples, the last of them Slow (Users 1-2)"
-    assert place_of_stop([page, replace(page, label="Late", start_ms=4999)], 5000) == (
+    assert progress_at([page, slow, tear_down], 5000) == "Slow (Users 1-2) had not ended"
+    assert progress_at([page, slow], 5501) == "after 2 samples, the last of them Slow (Users 1-2)"
+    assert progress_at([page, replace(page, label="Late", start_ms=4999)], 5000) == (
         "after 1 sample, the last of them Page (Users 1-1)"
     )
-    assert place_of_stop([tear_down], 5000) == place_of_stop([], 5000) == "no sample had ended"
+    assert progress_at([tear_down], 5000) == progress_at([], 5000) == "no sample had ended"

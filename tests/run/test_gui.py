@@ -67,7 +67,7 @@ def test_the_jmx_itself_is_opened_with_plan_properties_target_and_settings(
     assert arguments[-1].startswith("headless: ") and "-Djava.awt.headless=false," in arguments[-1]
 
 
-def test_a_plan_opens_without_its_secrets_and_says_so(
+def test_a_plan_opens_without_its_secrets_with_a_warning(
     gui: Callable[..., subprocess.CompletedProcess[str]], home: Path, tmp_path: Path
 ) -> None:
     plan = home / "plans" / "tiny.toml"

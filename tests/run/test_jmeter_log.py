@@ -1,4 +1,4 @@
-"""What jmeter.log says of a run that is not what was asked for."""
+"""The reasons in jmeter.log for a run that does not match its request."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""JMeter's connections are held to the allowed hosts: a real JMeter against a server on an alias of the loopback.
+"""JMeter connects only to the allowed hosts: a real JMeter against a server on an alias of the loopback.
 
 127.0.0.2 and the like are this machine by our rules, so the server that must hear nothing has an address of its own,
 which these tests add to the loopback interface and remove again: that needs root.
@@ -126,14 +126,14 @@ GROOVY = {
 def everything(port: int, there: str, start: str, more: str = "") -> str:
     """A plan that tries to reach the foreign server, whose host is `there`, in every way of JMeter, and does `more`."""
     url = f"http://{ALIAS}:{port}/script"
-    place = (host(there), text("HTTPSampler.port", str(port)))
+    address = (host(there), text("HTTPSampler.port", str(port)))
     tcp = {"classname": "TCPClientImpl", "server": there, "port": str(port), "request": "GET /tcp", "timeout": "500"}
     return jmx(
         element(
             "CSVDataSet", "Rows", text("filename", "rows.csv"), text("variableNames", "there,start"), flag("recycle")
         )
-        + request(*place, name="HttpClient4")
-        + request(*place, text("HTTPSampler.implementation", "Java"), name="Java")
+        + request(*address, name="HttpClient4")
+        + request(*address, text("HTTPSampler.implementation", "Java"), name="Java")
         + request(name="address in path", path=f"{start}/path")
         + request(text("HTTPSampler.proxyHost", there), text("HTTPSampler.proxyPort", str(port)), name="proxy")
         + request(flag("HTTPSampler.follow_redirects"), name="redirect", path="/redirect")
@@ -174,7 +174,7 @@ def test_no_connection_of_any_allowed_plan_reaches_another_host(drive, foreign):
     assert "reach 127.0.0.2:1" in report
 
 
-def test_a_plan_reaches_a_host_that_plan_and_profile_allow_and_java_options_of_the_user_are_kept(
+def test_a_plan_reaches_a_host_that_plan_and_profile_allow_and_java_options_of_the_user_are_passed_on(
     drive, foreign, monkeypatch
 ):
     monkeypatch.setitem(os.environ, "JDK_JAVA_OPTIONS", "-Dshop.answer=42")

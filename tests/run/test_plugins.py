@@ -70,12 +70,12 @@ def java_request(name: str, enabled: str = "true") -> str:
 def checked(jmeter: Path, tmp_path: Path) -> Callable[..., str]:
     """Return the text of the error for a plan with an element; empty for none."""
 
-    def check(element: str, **places: object) -> str:
+    def check(element: str, **paths: object) -> str:
         file = tmp_path / "plans" / "shop.jmx"
         file.parent.mkdir(exist_ok=True)
         file.write_text(jmx(element), encoding="utf-8")
         try:
-            check_classes(file, jmeter, **places)
+            check_classes(file, jmeter, **paths)
         except UsageError as error:
             return str(error)
         return ""
@@ -127,7 +127,7 @@ def test_a_class_of_a_plugin_of_the_plan_or_of_the_class_path_is_found(
 
 
 def maven(folder: Path, script: str) -> str:
-    """Return a PATH on which `mvn` is a script, after it has told its version."""
+    """Return a PATH on which `mvn` is a script that also prints its version."""
     program = folder / "mvn"
     folder.mkdir(exist_ok=True)
     program.write_text(f'#!/bin/sh\n[ "$1" = -v ] && echo "Apache Maven 3.8.7" && exit\n{script}\n')

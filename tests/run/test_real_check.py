@@ -26,7 +26,7 @@ class Shop(BaseHTTPRequestHandler):
         self.answer(200, "image/png" if self.path == "/picture" else "text/html", body)
 
     def do_POST(self):
-        self.asked.append((self.path, self.rfile.read(int(self.headers["Content-Length"])).decode()))
+        self.posted.append((self.path, self.rfile.read(int(self.headers["Content-Length"])).decode()))
         if self.path == "/login":
             self.answer(201, "application/json", json.dumps({"access_token": TOKEN}).encode())
         else:
@@ -95,18 +95,18 @@ PLAN = jmx(
 @pytest.fixture(scope="module")
 def checked(tmp_path_factory):
     """One check: what it prints, its page, and what the server got."""
-    folder, asked = tmp_path_factory.mktemp("check"), []
+    folder, posted = tmp_path_factory.mktemp("check"), []
     make_home(folder, PLAN)
     page = folder / "check.html"
-    with serving(Shop, asked=asked) as port:
+    with serving(Shop, posted=posted) as port:
         arguments = ("--plan", "shop", "--target", f"http://127.0.0.1:{port}", "--home", folder, "--html", page)
         done = command("scripts/check", *arguments, JMETER_HOME=str(toolchain.ensure_jmeter()), COLUMNS="200")
-    yield done, page.read_text(), asked
+    yield done, page.read_text(), posted
     shutil.rmtree(folder)
 
 
 def test_each_request_is_printed_once_in_order_and_a_failure_gives_code_1(checked):
-    done, _, asked = checked
+    done, _, posted = checked
     assert done.returncode == 1, done.stdout + done.stderr
     titles = re.findall(r"^([A-Z][\w ]+): (passed|FAILED), (\d+)", done.stdout, re.MULTILINE)
     assert titles == [
@@ -116,7 +116,7 @@ def test_each_request_is_printed_once_in_order_and_a_failure_gives_code_1(checke
         ("Picture", "passed", "200"),
         ("Order", "FAILED", "500"),
     ]
-    assert [path for path, _ in asked] == ["/login", "/order"]
+    assert [path for path, _ in posted] == ["/login", "/order"]
     assert "shop: 5 requests, 1 failed" in done.stdout
     assert "not reached in one pass: Never reached" in done.stdout
 
@@ -138,8 +138,8 @@ def test_a_binary_body_is_its_size_and_a_long_one_is_cut(checked):
 
 
 def test_an_extracted_variable_is_shown_before_and_after_and_secrets_are_masked_everywhere(checked):
-    done, page, asked = checked
-    assert asked[1] == ("/order", f"key={TOKEN}")
+    done, page, posted = checked
+    assert posted[1] == ("/order", f"key={TOKEN}")
     assert "  variable order_key: not set → •••" in done.stdout
     assert "  > key=•••" in done.stdout
     for output in (done.stdout, done.stderr, page):

@@ -61,9 +61,9 @@ def ran(tmp_path_factory):
     reports = folder / "reports"
     sent = defaultdict(set)
     with serving(Shop, count=[0], sent=sent) as port:
-        places = ("--home", folder, "--reports", reports)
+        folders = ("--home", folder, "--reports", reports)
         arguments = ("--plan", "shop", "--target", f"http://127.0.0.1:{port}", "--users", "4", "--duration", "3")
-        command("scripts/run", *arguments, *places, JMETER_HOME=str(toolchain.ensure_jmeter()))
+        command("scripts/run", *arguments, *folders, JMETER_HOME=str(toolchain.ensure_jmeter()))
     return reports / "shop" / "run-01_1", sent
 
 

@@ -92,11 +92,11 @@ def used(tmp_path_factory):
     (folder / "home" / "plans").mkdir()
     (folder / "home" / "env" / "local.toml").write_text(TINY_PROFILE)
     (folder / "foreign.jmx").write_text(JMX)
-    places = ("--home", folder / "home", "--build", folder / "build")
+    folders = ("--home", folder / "home", "--build", folder / "build")
     jmeter = str(toolchain.ensure_jmeter())
-    init = command("scripts/init", "--plan", "shop", "--jmx", folder / "foreign.jmx", "--fix", *places)
+    init = command("scripts/init", "--plan", "shop", "--jmx", folder / "foreign.jmx", "--fix", *folders)
     with serving(Shop) as port:
-        target = ("--plan", "shop", "--target", f"http://127.0.0.1:{port}", *places)
+        target = ("--plan", "shop", "--target", f"http://127.0.0.1:{port}", *folders)
         checked = command("scripts/check", *target, JMETER_HOME=jmeter)
         with interrupted_after(120):
             ran = command("scripts/run", *target, "--reports", folder / "reports", JMETER_HOME=jmeter)

@@ -111,7 +111,7 @@ def test_jmeter_runs_the_plan_with_its_secrets_and_none_is_stored_in_any_spellin
     ElementTree.parse(reports / "tiny" / "run-01_1" / "effective.jmx")
 
 
-def test_an_open_load_starts_as_many_users_as_its_rate_says(to_the_end, target, tmp_path):
+def test_an_open_load_starts_as_many_users_as_its_rate_demands(to_the_end, target, tmp_path):
     # Each arrival runs the loop until its time is over in this plan, so users are counted, not samples.
     _, text = to_the_end("--target", target, "--rate", "5", "--duration", "4")
     directory = tmp_path / "reports" / "tiny" / "run-01_1"

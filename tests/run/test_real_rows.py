@@ -60,10 +60,10 @@ def rows_of(samples):
 def without_times(rows):
     """Return how often each row occurs, without the columns that differ between two runs."""
     header = rows[0]
-    told = [
+    columns = [
         header.index(name) for name in ("label", "responseCode", "responseMessage", "threadName", "success", "bytes")
     ]
-    return header, Counter(tuple(row[index] for index in told) for row in rows[1:])
+    return header, Counter(tuple(row[index] for index in columns) for row in rows[1:])
 
 
 @pytest.fixture(scope="module")

@@ -29,9 +29,9 @@ def test_a_recording_that_no_run_can_have_is_refused_before_it(
     home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, arguments: tuple[str, ...], message: str
 ) -> None:
     monkeypatch.setenv("JMETER_HOME", str(FAKE_JMETER))
-    places = ["--home", str(home), "--reports", str(tmp_path / "reports"), "--build", str(tmp_path / "build")]
+    folders = ["--home", str(home), "--reports", str(tmp_path / "reports"), "--build", str(tmp_path / "build")]
     with pytest.raises(UsageError) as caught:
-        main(["--plan", "tiny", *places, *arguments], "scripts/run")
+        main(["--plan", "tiny", *folders, *arguments], "scripts/run")
     assert message in str(caught.value)
     assert not (tmp_path / "reports").exists()
 

@@ -20,7 +20,7 @@ from tests.support.tiny import DUMMY_JMX, arguments_of_run, report, run_json, sa
 def test_a_run_starts_the_system_and_writes_directory_report_and_json(run, tmp_path):
     done = run("--users", "3")
     assert done.returncode == 0, done.stdout + done.stderr
-    assert "tiny/run-01_1: DOUBTFUL: not steady" in done.stdout  # 2 s are too few to tell
+    assert "tiny/run-01_1: DOUBTFUL: not steady" in done.stdout  # 2 s are too few for a check
     reports = tmp_path / "reports"
     directory = reports / "tiny" / "run-01_1"
     for name in ("run.json", "samples.jtl", "jmeter.log", "effective.jmx", "telemetry.csv"):
@@ -58,8 +58,8 @@ def test_a_secret_reaches_jmeter_and_no_stored_file(run, home, target, tmp_path)
     done = run("--target", target, "--duration", "1", SHOP_PASSWORD="hunter2hunter2")
     assert done.returncode == 0, done.stdout + done.stderr
     assert "masked secrets in jmeter.log" in done.stdout
-    kept = [path for path in (tmp_path / "reports").rglob("*") if path.is_file()]
-    assert [path for path in kept if b"hunter2hunter2" in path.read_bytes()] == []
+    stored = [path for path in (tmp_path / "reports").rglob("*") if path.is_file()]
+    assert [path for path in stored if b"hunter2hunter2" in path.read_bytes()] == []
     assert "logs in with •••" in (tmp_path / "reports" / "tiny" / "run-01_1" / "jmeter.log").read_text()
 
 
@@ -145,7 +145,7 @@ def test_a_doubtful_run_ends_with_3_when_it_must_be_sure(run, target):
 
 
 @pytest.mark.real
-def test_a_stop_condition_ends_a_run_with_1_and_the_report_and_the_result_file_say_why(run, target, tmp_path):
+def test_a_stop_condition_ends_a_run_with_1_and_the_report_and_the_result_file_have_the_reason(run, target, tmp_path):
     result = tmp_path / "result.json"
     arguments = ("--duration", "60", "--stop", "errors>50% for 1s", "--result", str(result))
     done = run("--target", target, *arguments, mode="all-failed")
@@ -231,7 +231,7 @@ def test_an_interrupt_keeps_the_samples_and_marks_the_report(start_run, target, 
     text = report(tmp_path / "reports")
     assert "**INTERRUPTED: stopped by hand before its end: the samples so far are saved" in text
     assert "| Pay |" in text
-    assert run_json(tmp_path / "reports")["exit_codes"] == {"jmeter": 0}  # it was asked, not killed
+    assert run_json(tmp_path / "reports")["exit_codes"] == {"jmeter": 0}  # on a request, not killed
     assert processes_of(tmp_path) == []
 
 
@@ -298,9 +298,9 @@ def test_a_system_that_never_gets_ready_shows_its_log_and_ends_with_3(run, home,
     assert done.returncode == 3
     assert "no licence" in done.stderr
     assert not list((tmp_path / "reports").rglob("run-*"))
-    kept = tmp_path / "build" / "failed-start"
-    assert kept.is_dir()
-    assert f"before the system was ready; see {os.path.relpath(kept)}\n" in done.stderr
+    stored = tmp_path / "build" / "failed-start"
+    assert stored.is_dir()
+    assert f"before the system was ready; see {os.path.relpath(stored)}\n" in done.stderr
 
 
 @pytest.mark.real
@@ -315,5 +315,5 @@ def test_properties_of_the_command_line_are_in_run_json_and_in_the_report(run, t
     )
     assert facts["command"] == "make run PLAN=tiny DURATION=1 PROPERTIES='httpclient4.retrycount=1 api_token=•••'"
     assert "- PROPERTIES: httpclient4.retrycount=1, api_token=•••\n" in report(tmp_path / "reports")
-    kept = [path for path in (tmp_path / "reports").rglob("*") if path.is_file()]
-    assert [path for path in kept if b"hunter2hunter2" in path.read_bytes()] == []
+    stored = [path for path in (tmp_path / "reports").rglob("*") if path.is_file()]
+    assert [path for path in stored if b"hunter2hunter2" in path.read_bytes()] == []

@@ -55,9 +55,9 @@ def ran(tmp_path_factory):
         path = folder / "home" / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text)
-    places = ["--home", str(folder / "home"), "--reports", str(folder / "reports"), "--build", str(folder / "build")]
+    folders = ["--home", str(folder / "home"), "--reports", str(folder / "reports"), "--build", str(folder / "build")]
     with serving(SimpleHTTPRequestHandler) as port, interrupted_after(120):  # no sampler asks it
-        arguments = ("--plan", "tiny", *places, "--target", f"http://127.0.0.1:{port}")
+        arguments = ("--plan", "tiny", *folders, "--target", f"http://127.0.0.1:{port}")
         done = command("scripts/run", *arguments, JMETER_HOME=str(toolchain.ensure_jmeter()))
     assert done.returncode == 0, done.stdout + done.stderr
     return folder / "reports" / "tiny" / "run-01_1"
@@ -137,7 +137,7 @@ def test_users_of_a_shaping_timer_send_the_requests_of_their_stages(ran, rows):
     assert "(mean difference per 15 s ÷ mean of the curve)" in text
 
 
-def test_run_json_says_what_each_load_was(ran):
+def test_run_json_describes_each_load(ran):
     load = json.loads((ran / "run.json").read_text())["load"]
     assert (load["model"], load["users"], load["rate_per_s"], load["duration_s"]) == ("mixed", 21, 10.0, 5.0)
     assert [one["group"] for one in load["loads"]] == ["Browse", "Night batch", "Buy", "Steps"]

@@ -101,7 +101,7 @@ def test_closing_the_terminal_stops_the_run_and_the_report_is_written(in_termina
     assert terminal.process.wait(timeout=30) == 130
     assert "**INTERRUPTED: stopped by hand before its end: the samples so far are saved" in report(tmp_path / "reports")
     facts = run_json(tmp_path / "reports")
-    assert (facts["state"], facts["exit_codes"]) == ("finished", {"jmeter": 0})  # it was asked, and not killed
+    assert (facts["state"], facts["exit_codes"]) == ("finished", {"jmeter": 0})  # on a request, not killed
     assert processes_of(tmp_path) == []
 
 
@@ -210,12 +210,12 @@ def test_a_nightly_without_standard_output_writes_report_and_junit_file(in_termi
     argv = [sys.executable, str(ROOT / "scripts" / "nightly"), "--suite", str(home / "env" / "nightly.toml")]
     (unread, environment), (unseen, of_terminal) = apart("reader"), apart("terminal")
 
-    def night(folder: Path) -> list[str]:
-        places = {"home": home, "reports": folder / "reports" / "nightly", "build": folder / "build"}
-        return [*argv, *(word for name, path in places.items() for word in (f"--{name}", str(path)))]
+    def nightly(folder: Path) -> list[str]:
+        folders = {"home": home, "reports": folder / "reports" / "nightly", "build": folder / "build"}
+        return [*argv, *(word for name, path in folders.items() for word in (f"--{name}", str(path)))]
 
-    process = subprocess.Popen(night(unread), env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
-    terminal = in_terminal(night(unseen), **of_terminal)
+    process = subprocess.Popen(nightly(unread), env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+    terminal = in_terminal(nightly(unseen), **of_terminal)
     process.stdout.readline()
     process.stdout.close()
     (samples,) = wait_for(lambda: list((unseen / "reports" / "nightly" / "tiny").glob("run-*_1/samples.jtl")), 60)
@@ -261,7 +261,7 @@ def test_a_sweep_in_which_a_run_folder_is_removed_writes_its_report(command, env
     assert "[run-01_1](run-01_1.md)" in (tmp_path / "reports" / "tiny" / "sweep-01.md").read_text()
 
 
-# Root may write everywhere; without this capability it is held to the rights of a folder like anybody else.
+# Root may write everywhere; without this capability the rights of a folder restrict it like anybody else.
 AS_ORDINARY = ["setpriv", "--inh-caps=-all", "--bounding-set=-all"] if os.geteuid() == 0 else []
 
 

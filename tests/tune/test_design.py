@@ -13,11 +13,11 @@ from harness.tune.model import row, term_count
 
 
 def factors(*sizes: int) -> tuple[Factor, ...]:
-    return tuple(Factor(f"f{place}", tuple(map(str, range(size)))) for place, size in enumerate(sizes))
+    return tuple(Factor(f"f{index}", tuple(map(str, range(size)))) for index, size in enumerate(sizes))
 
 
-def chosen(*sizes: int, repeat: int | None = None, place: int = 0):
-    return list(designs(factors(*sizes), repeat, random.Random(1)))[place]
+def chosen(*sizes: int, repeat: int | None = None, index: int = 0):
+    return list(designs(factors(*sizes), repeat, random.Random(1)))[index]
 
 
 def test_a_word_of_set_is_a_setting_with_its_values_and_the_first_is_the_baseline():
@@ -84,9 +84,9 @@ def test_many_combinations_are_divided_into_blocks_in_which_each_value_is_equall
         for block in pair:
             rest = list(block)
             rest.remove(0)
-            for place in range(4):
+            for factor in range(4):
                 # Of 8 combinations 4 have each value; the search may leave one of them over.
-                count = Counter(design.cells[index][place] for index in rest)[0]
+                count = Counter(design.cells[index][factor] for index in rest)[0]
                 assert 3 <= count <= 5
 
 

@@ -25,9 +25,9 @@ def etch_fit(block_shift: float = 0.0):
     return fit(
         TWO,
         [
-            Observation(cell, 1 + (place if block_shift else 0), value + place * block_shift)
+            Observation(cell, 1 + (replicate if block_shift else 0), value + replicate * block_shift)
             for cell, values in ETCH_RATES.items()
-            for place, value in enumerate(values)
+            for replicate, value in enumerate(values)
         ],
     )
 
@@ -35,23 +35,23 @@ def etch_fit(block_shift: float = 0.0):
 def test_effects_and_pairs_are_those_of_a_published_experiment():
     found = etch_fit()
     # Its effects are A -101.625, B 7.375, C 306.125. That of a pair is half of the difference of two effects.
-    for place, effect in enumerate((-101.625, 7.375, 306.125)):
-        assert found.estimate(main_contrast(TWO, place, 1))[0] == pytest.approx(effect)
-    for places, effect in (((0, 1), -24.875), ((0, 2), -153.625), ((1, 2), -2.125)):
-        assert found.estimate(pair_contrast(TWO, places, (1, 1)))[0] == pytest.approx(2 * effect)
+    for index, effect in enumerate((-101.625, 7.375, 306.125)):
+        assert found.estimate(main_contrast(TWO, index, 1)).value == pytest.approx(effect)
+    for indexes, effect in (((0, 1), -24.875), ((0, 2), -153.625), ((1, 2), -2.125)):
+        assert found.estimate(pair_contrast(TWO, indexes, (1, 1))).value == pytest.approx(2 * effect)
     # Its sum of squares of errors is 18,020.5, and that of ABC, which is no term here, 126.5625: 9 degrees of freedom.
     assert found.freedom == 9
     assert found.scatter == pytest.approx(math.sqrt((18_020.5 + 126.5625) / 9))
     # Of a difference of two means of 8 runs.
-    assert found.estimate(main_contrast(TWO, 0, 1))[1] == pytest.approx(found.scatter * math.sqrt(2 / 8))
-    assert found.estimate(row(TWO, (None, None, None)))[0] == pytest.approx(776.0625)
+    assert found.estimate(main_contrast(TWO, 0, 1)).error == pytest.approx(found.scatter * math.sqrt(2 / 8))
+    assert found.estimate(row(TWO, (None, None, None))).value == pytest.approx(776.0625)
 
 
 def test_a_shift_between_blocks_changes_no_effect():
     shifted = etch_fit(block_shift=5_000.0)
     assert shifted.freedom == 8
-    for place, effect in enumerate((-101.625, 7.375, 306.125)):
-        assert shifted.estimate(main_contrast(TWO, place, 1))[0] == pytest.approx(effect)
+    for index, effect in enumerate((-101.625, 7.375, 306.125)):
+        assert shifted.estimate(main_contrast(TWO, index, 1)).value == pytest.approx(effect)
 
 
 def test_a_setting_with_three_values_has_an_effect_of_each_against_the_first():
@@ -93,9 +93,9 @@ def test_intervals_are_those_of_student_t_at_a_level_divided_by_their_number():
     assert len(effects) == 6
     # SciPy 1.17: t.ppf(1 - 0.05 / 12, 8) of 16 runs less 7 terms less 1 block.
     assert found.freedom == 8
-    value, error = found.estimate(main_contrast(TWO, 0, 1))
-    assert effects[0].low_ratio == pytest.approx(math.expm1(value - 3.479 * error), abs=1e-4)
-    assert effects[0].high_ratio == pytest.approx(math.expm1(value + 3.479 * error), abs=1e-4)
+    effect = found.estimate(main_contrast(TWO, 0, 1))
+    assert effects[0].low_ratio == pytest.approx(math.expm1(effect.value - 3.479 * effect.error), abs=1e-4)
+    assert effects[0].high_ratio == pytest.approx(math.expm1(effect.value + 3.479 * effect.error), abs=1e-4)
 
 
 def test_a_setting_without_effect_is_distinguished_from_an_undecided_one():

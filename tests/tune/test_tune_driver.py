@@ -178,8 +178,8 @@ def test_the_rest_of_an_interrupted_block_becomes_a_block_of_its_own_with_a_base
 def test_a_run_that_did_not_measure_the_system_does_not_count_and_is_repeated(tune, tmp_path):
     assert tune(behaviour={"3": "doubt"}) == 0
     record = record_of(tmp_path)
-    places = [(run["block"], run["place"]) for run in record["runs"]]
-    assert places[2] == places[3] == (1, 1)
+    steps = [(run["block"], run["place"]) for run in record["runs"]]
+    assert steps[2] == steps[3] == (1, 1)
     assert len(record["runs"]) == 12
     assert "after 10 runs" in record["headline"]
     assert "| no: DOUBTFUL: the load generator used nearly all of the CPU | 1 |" in page_of(tmp_path)
@@ -256,7 +256,7 @@ BAD = [
     ),
     (SETTINGS, ["--duration=auto"], "DURATION=auto: the runs would have different lengths"),
     (SETTINGS, ["--resume"], "--resume: there is no experiment of tiny yet; leave it out"),
-    (" ".join(f"s{place}=1,2,3,4,5,6,7,8" for place in range(5)), [], "SET=s0=1"),
+    (" ".join(f"s{number}=1,2,3,4,5,6,7,8" for number in range(5)), [], "SET=s0=1"),
 ]
 
 
@@ -272,7 +272,7 @@ def test_bad_input_is_refused_in_one_line_before_anything_runs(tune, tmp_path, s
 
 def test_more_combinations_than_a_design_can_have_are_refused(tune, home, tmp_path):
     system = home / "systems" / "tiny" / "system.toml"
-    names = [f"size_{place}" for place in range(6)]
+    names = [f"size_{number}" for number in range(6)]
     system.write_text(system.read_text() + "".join(f"{name} = 0\n" for name in names))
     with pytest.raises(UsageError, match="4,096 combinations are too many: their effects and pairs are 154 unknowns"):
         tune(settings=" ".join(f"{name}=1,2,3,4" for name in names))

@@ -14,6 +14,7 @@ import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 from harness.base import process as child
 from harness.base import toolchain
@@ -47,6 +48,13 @@ class _Peer:
     facts: dict[str, str]
     clock_ahead_ms: int = 0
     lost: str = ""
+
+
+class _Answer(NamedTuple):
+    """A generator's answer to a command: its kind, such as done or failed, and a text, such as the reason."""
+
+    kind: str
+    text: str
 
 
 class Generators:
@@ -177,11 +185,10 @@ class Generators:
             self._send("end", str(number), str(folder))
         for number, answer in self._answers("done", present, _COMMAND_S).items():
             peer = self._peers[number]
-            match answer:
-                case ["done", _, "ran on"]:
-                    found.append(f"the load of generator {peer.remote.name} still ran when JMeter ended")
-                case ["failed" | "lost", _, why]:
-                    found.append(f"generator {peer.remote.name} was lost: {why}")
+            if answer.kind != "done":
+                found.append(f"generator {peer.remote.name} was lost: {answer.text}")
+            elif answer.text == "ran on":
+                found.append(f"the load of generator {peer.remote.name} still ran when JMeter ended")
         for number in present:
             folder = self._folder / f"{number}-left"
             for path in sorted(path for path in folder.rglob("*") if path.is_file()):
@@ -228,29 +235,29 @@ class Generators:
             self._client.stdin.write("\t".join(fields) + "\n")
             self._client.stdin.flush()
 
-    def _wait_for_all(self, answer_type: str, within_s: float) -> None:
-        """Wait until each generator has answered `answer_type`; a StartError names the first that does not."""
-        for number, answer in self._answers(answer_type, range(len(self._peers)), within_s).items():
-            if answer[0] != answer_type:
-                raise _not_usable(self._peers[number].remote, answer[2], "see docs/generators.md for the cause")
+    def _wait_for_all(self, kind: str, within_s: float) -> None:
+        """Wait until each generator has sent an answer of this kind; a StartError names the first that does not."""
+        for number, answer in self._answers(kind, range(len(self._peers)), within_s).items():
+            if answer.kind != kind:
+                raise _not_usable(self._peers[number].remote, answer.text, "see docs/generators.md for the cause")
 
-    def _answers(self, answer_type: str, numbers: Iterable[int], within_s: float) -> dict[int, list[str]]:
-        """Return the answers: `answer_type`, or failed or lost with the reason; no answer is failed."""
-        answers: dict[int, list[str]] = {}
+    def _answers(self, kind: str, numbers: Iterable[int], within_s: float) -> dict[int, _Answer]:
+        """Return the answers by generator: of this kind, or failed or lost with the reason; no answer is failed."""
+        answers: dict[int, _Answer] = {}
         waiting, until_s = set(numbers), time.monotonic() + within_s
         while waiting:
             try:
                 fields = self._lines.get(timeout=max(0.0, until_s - time.monotonic()))
             except queue.Empty:
-                answers |= {n: ["failed", str(n), f"no answer within {within_s:.0f} s"] for n in waiting}
+                answers |= dict.fromkeys(waiting, _Answer("failed", f"no answer within {within_s:.0f} s"))
                 return answers
             self._take(fields)
             if fields[0] == _END:
                 why = " ".join((self._folder / "client.log").read_text(errors="replace").split())
-                answers |= {n: ["failed", str(n), f"the program that talks to it ended: {why}"] for n in waiting}
+                answers |= dict.fromkeys(waiting, _Answer("failed", f"the program that talks to it ended: {why}"))
                 return answers
-            if fields[0] in (answer_type, "failed", "lost"):
-                answers[int(fields[1])] = fields
+            if fields[0] in (kind, "failed", "lost"):
+                answers[int(fields[1])] = _Answer(fields[0], fields[2])
                 waiting.discard(int(fields[1]))
         return answers
 

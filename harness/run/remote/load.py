@@ -6,6 +6,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import NamedTuple
 
 from harness.base import units
 from harness.base.errors import UsageError
@@ -131,21 +132,25 @@ def records(
 ) -> tuple[GeneratorRecord, ...]:
     """Return the record of each generator for run.json."""
     return tuple(
-        GeneratorRecord(remote.name, users, rate_per_s, fact["jmeter"], fact["java"], ahead, remote.is_local)
-        for remote, fact, ahead, (users, rate_per_s) in zip(
-            remotes, facts, ahead_ms, _sizes(load, len(remotes)), strict=True
-        )
+        GeneratorRecord(remote.name, part.users, part.rate_per_s, fact["jmeter"], fact["java"], ahead, remote.is_local)
+        for remote, fact, ahead, part in zip(remotes, facts, ahead_ms, _part_of_each(load, len(remotes)), strict=True)
     )
 
 
-def _sizes(load: Load, count: int) -> list[tuple[int | None, float | None]]:
-    """Return the users and the new users per second of each generator; None for what the load does not have."""
+class _Part(NamedTuple):
+    """The part of the load of one generator: users, or new users per second; None for what the load does not have."""
+
+    users: int | None
+    rate_per_s: float | None
+
+
+def _part_of_each(load: Load, count: int) -> list[_Part]:
     if isinstance(load, SeveralLoads):
         each = [SeveralLoads(part) for part in parts(load.loads, count)]
-        return [(part.users, part.rate_per_s) for part in each]
+        return [_Part(part.users, part.rate_per_s) for part in each]
     if isinstance(load, ClosedLoad):
-        return [(users, None) for users in users_each(load.users, count)]
-    return [(None, load.rate_per_s / count)] * count
+        return [_Part(users, None) for users in users_each(load.users, count)]
+    return [_Part(None, load.rate_per_s / count)] * count
 
 
 def difference(own: Mapping[str, str], other: Mapping[str, str]) -> str:

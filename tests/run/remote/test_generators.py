@@ -117,7 +117,7 @@ def ended(shared, run) -> Callable[..., subprocess.CompletedProcess]:
 
 
 def loaded(process: subprocess.Popen, tmp_path: Path) -> None:
-    """Wait until the run of a process has samples; fail at once with what it said when it ends without them."""
+    """Wait until the run of a process has samples; fail at once with its output when it ends without them."""
     samples = tmp_path / "reports" / "tiny" / "run-01_1" / "samples.jtl"
 
     def has_rows() -> bool:
