@@ -123,9 +123,9 @@ def main(arguments: Sequence[str], program: str = AGGREGATE) -> int:
         parser = _parser(f"{program} {verb}")
         parser.set_defaults(verb=verb)
         module.add_arguments(parser)
-        words = _joined_sort(arguments[1:])
+        joined = _joined_sort(arguments[1:])
         # Files on both sides of an option are accepted, except behind "--", which argparse cannot combine with that.
-        options = parser.parse_args(words) if "--" in words else parser.parse_intermixed_args(words)
+        options = parser.parse_args(joined) if "--" in joined else parser.parse_intermixed_args(joined)
         return module.run(options)
 
 
@@ -138,7 +138,7 @@ def _parser(name: str) -> argparse.ArgumentParser:
 
 
 def _verb(arguments: Sequence[str]) -> str:
-    """Return the verb; UsageError for a file or a misspelt word in its place."""
+    """Return the verb; UsageError when the first argument is a file or a misspelt verb."""
     word = arguments[0] if arguments else ""
     if word in VERBS:
         return word
@@ -170,7 +170,7 @@ def _print_help_or_version(word: str) -> None:
 
 
 def _joined_sort(arguments: Sequence[str]) -> list[str]:
-    """Return the arguments with `--sort -x` as one word, because argparse takes `-x` for an option."""
+    """Return the arguments with `--sort -x` joined to one, because argparse takes `-x` for an option."""
     result: list[str] = []
     for argument in arguments:
         if result and result[-1] == "--sort" and argument.startswith("-"):

@@ -18,7 +18,7 @@ _STAMP = ".installed-requirements.txt"
 def start(program: str) -> None:
     """Run a program of `harness.cli` inside .venv and exit with its exit code."""
     _enter_complete_venv(program)
-    _keep_bytecode()
+    _store_bytecode()
     from harness.program import run  # here, because the first Python of a command does not need it
 
     sys.exit(run(program))
@@ -47,7 +47,7 @@ def _enter_complete_venv(program: str) -> None:
         os.execv(python, [python, f"{_ROOT}/{program}", *sys.argv[1:]])
 
 
-def _keep_bytecode() -> None:
+def _store_bytecode() -> None:
     """Store compiled modules in build/ where PYTHONDONTWRITEBYTECODE keeps them out of the checkout.
 
     Without them every start compiles all modules: that takes longer than a small table.

@@ -53,8 +53,7 @@ class LiveAddress:
     def names(self, header: str, port: int) -> bool:
         """Return whether the Host of a request is this address; by another name it may be a page of somebody else.
 
-        Of a page on all addresses of this machine the host may be any IP address: no page of somebody else has one as its
-        name.
+        Of a page on all addresses of this machine the host may be any IP address: no other page has one as its name.
         """
         host, _, given_port = header.lower().rpartition(":")
         host = host.removeprefix("[").removesuffix("]")

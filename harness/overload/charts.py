@@ -29,7 +29,10 @@ def goodput_chart(record: OverloadRecord) -> Picture | None:
 
 def _line(name: str, result: VariantResult) -> Line:
     points = tuple((_percent(level.offered_ratio), level.goodput.value) for level in result.levels)
-    ranges = tuple(RangeAt(_percent(level.offered_ratio), *level.interval) for level in result.levels)
+    ranges = tuple(
+        RangeAt(_percent(level.offered_ratio), level.interval.low_per_s, level.interval.high_per_s)
+        for level in result.levels
+    )
     return Line(name, points, ranges)
 
 

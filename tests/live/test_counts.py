@@ -15,25 +15,22 @@ FIGURES = (
 )  # fmt: skip
 
 
-def one(label, thread, elapsed_ms, start_ms, is_transaction, count, failed_count, users):
+def one(count, failed_count, **values):
     failed_count = min(count, failed_count)
-    return sample(
-        label, elapsed_ms, start_ms, thread_name=thread, message=TRANSACTION if is_transaction else "OK",
-        sample_count=count, error_count=failed_count, success=not failed_count, failure="no" if failed_count else "",
-        all_threads=users,
-    )  # fmt: skip
+    failure = "no" if failed_count else ""
+    return sample(**values, sample_count=count, error_count=failed_count, success=not failed_count, failure=failure)
 
 
 SAMPLES = st.builds(
     one,
     label=st.sampled_from(["Find", "Pay", "Log in"]),
-    thread=st.sampled_from(["Users 1-1", "Users 1-2", "10.0.0.7:1099-Users 1-1", "tearDown Thread Group 1-1"]),
+    thread_name=st.sampled_from(["Users 1-1", "Users 1-2", "10.0.0.7:1099-Users 1-1", "tearDown Thread Group 1-1"]),
     elapsed_ms=st.integers(0, 3000),
     start_ms=st.integers(1_000_000, 1_009_000),
-    is_transaction=st.booleans(),
+    message=st.sampled_from([TRANSACTION, "OK"]),
     count=st.integers(1, 3),
     failed_count=st.sampled_from([0, 0, 1]),
-    users=st.sampled_from([None, 3]),
+    all_threads=st.sampled_from([None, 3]),
 )
 
 

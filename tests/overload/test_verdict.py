@@ -27,7 +27,7 @@ def test_an_unbounded_queue_collapses_and_recovers_when_it_is_served():
     levels = level_results(found, SERVED_PER_S, 30)
     verdict = judge(levels)
     assert verdict.state == COLLAPSE
-    assert verdict.high_ratio < 0.1
+    assert verdict.kept.high_ratio < 0.1
     assert levels[-1].timed_out_count > 0.9 * levels[-1].sample_count
     assert levels[-1].rejected_fast_count == 0
     # 5, 10 and 20 requests per second too many for 30 s each are served at 10 per second in 105 s.
@@ -39,7 +39,7 @@ def test_a_bounded_queue_is_graceful_and_recovers_at_once():
     levels = level_results(found, SERVED_PER_S, 30)
     verdict = judge(levels)
     assert verdict.state == GRACEFUL
-    assert verdict.low_ratio > 0.8
+    assert verdict.kept.low_ratio > 0.8
     assert levels[-1].rejected_fast_count == pytest.approx(levels[-1].sample_count / 2, rel=0.05)
     assert (levels[-1].late_count, levels[-1].timed_out_count) == (0, 0)
     assert recovery_result(found, 30).after_s <= 3
