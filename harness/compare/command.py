@@ -37,8 +37,8 @@ from harness.metrics.histogram import Histogram
 from harness.metrics.metric import Table, compared_metrics, times_of
 from harness.plan.plan import thresholds_of
 from harness.plan.thresholds import Thresholds
-from harness.report.charts.distribution import overlaid_chart
-from harness.report.charts.gallery import Picture
+from harness.report.charts.chart import Chart
+from harness.report.charts.distribution import NamedCounts, overlaid_chart
 from harness.report.export import json_text
 from harness.report.pages import write_page
 from harness.run.directory import write_whole
@@ -145,7 +145,7 @@ def _compare_sides(options: argparse.Namespace, sides: Sequence[list[str]]) -> i
         else (),
         causes=causes(before, after) if comparison.verdict == REGRESSED else (),
     )
-    _write(compared, options, output, _picture(base, new, output) if output else None)
+    _write(compared, options, output, _chart(base, new, output) if output else None)
     return _exit_code(comparison.verdict, sure=options.sure)
 
 
@@ -222,9 +222,9 @@ def _command(options: argparse.Namespace, base: Sequence[Found], new: Sequence[F
     return shlex.join(["./aggregate.py", "compare", *words])
 
 
-def _picture(base: Sequence[Found], new: Sequence[Found], output: Path) -> Picture | None:
+def _chart(base: Sequence[Found], new: Sequence[Found], output: Path) -> Chart | None:
     """Return the chart of the response time distributions; None when a side has no samples."""
-    names, sides = [], []
+    sides = []
     for side, role in ((base, "baseline"), (new, "contender")):
         totals = [found.result.total for found in side]
         histograms = [total.histogram for total in totals if total and total.histogram]
@@ -233,14 +233,13 @@ def _picture(base: Sequence[Found], new: Sequence[Found], output: Path) -> Pictu
         together = Histogram()
         for histogram in histograms:
             together.merge(histogram.counts)
-        names.append(f"{role}: {side[0].result.name}" + (f" and {len(side) - 1} more" if len(side) > 1 else ""))
-        sides.append(together.counts)
-    title = "Distribution of response times"
-    chart = overlaid_chart(title, (names[0], sides[0]), (names[1], sides[1]))
-    return Picture(output.with_suffix(".svg").name, chart)
+        name = f"{role}: {side[0].result.name}" + (f" and {len(side) - 1} more" if len(side) > 1 else "")
+        sides.append(NamedCounts(name, together.counts))
+    svg = overlaid_chart("Distribution of response times", sides[0], sides[1])
+    return Chart(output.with_suffix(".svg").name, svg)
 
 
-def _write(compared: Compared, options: argparse.Namespace, output: Path | None, picture: Picture | None) -> None:
+def _write(compared: Compared, options: argparse.Namespace, output: Path | None, chart: Chart | None) -> None:
     data = json_text(rendered.to_json(compared))
     if output is None:
         if hasattr(sys.stdout, "reconfigure"):
@@ -248,12 +247,12 @@ def _write(compared: Compared, options: argparse.Namespace, output: Path | None,
         print(data if options.format == JSON else rendered.report(compared, ""), end="")
         return
     if options.format == MARKDOWN:
-        chart = output.with_suffix(".svg")
-        if picture:
-            write_whole(chart, picture.svg)
+        chart_path = output.with_suffix(".svg")
+        if chart:
+            write_whole(chart_path, chart.svg)
         else:
-            chart.unlink(missing_ok=True)  # left by an earlier comparison
-        write_page(output, lambda notes: rendered.report(compared, notes, picture))
+            chart_path.unlink(missing_ok=True)  # left by an earlier comparison
+        write_page(output, lambda notes: rendered.report(compared, notes, chart))
     if options.format == JSON or options.save:
         write_whole(output.with_suffix(".json") if options.save else output, data)
     print(f"{rendered.terminal_text(compared.comparison, shutil.get_terminal_size().columns)}{os.path.relpath(output)}")

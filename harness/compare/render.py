@@ -22,7 +22,7 @@ from harness.compare.outcome import (
 from harness.compare.setup_diff import Difference
 from harness.metrics.metric import AVERAGE, compared_metrics
 from harness.plan.thresholds import Thresholds
-from harness.report.charts.gallery import Picture
+from harness.report.charts.chart import Chart
 from harness.report.notes import NOTES_BEGIN, NOTES_END
 from harness.report.tables import cell, one_line, table
 from harness.report.template import filled
@@ -125,8 +125,8 @@ def _aligned(rows: Sequence[tuple[str, ...]], width: int) -> list[str]:
     ]
 
 
-def report(compared: Compared, notes: str, picture: Picture | None = None) -> str:
-    """Return the comparison as Markdown; `notes` is the text of its notes block, `picture` is the chart next to it."""
+def report(compared: Compared, notes: str, chart: Chart | None = None) -> str:
+    """Return the comparison as Markdown; `notes` is the text of its notes block, `chart` is next to it."""
     comparison = compared.comparison
     footnotes = Footnotes()
     total = metric_table(comparison.total, footnotes) if comparison.total else ""
@@ -151,7 +151,7 @@ def report(compared: Compared, notes: str, picture: Picture | None = None) -> st
         warnings=[cell(text) for text in comparison.caveats],
         alpha=units.number_text(compared.thresholds.alpha),
         footnotes=footnotes.lines,
-        picture=f"![{cell(picture.alternative)}]({quote(picture.name)})" if picture else "",
+        chart=f"![{cell(chart.alternative)}]({quote(chart.name)})" if chart else "",
         notes_begin=NOTES_BEGIN,
         notes_end=NOTES_END,
         notes=notes,

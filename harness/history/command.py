@@ -22,7 +22,7 @@ from harness.history.files import read_catalogue
 from harness.history.render import history_chart, history_report
 from harness.history.series import History, history, labels_of
 from harness.metrics.metric import AVERAGE, Metric, compared_metrics, parse_metric
-from harness.report.charts.gallery import Picture
+from harness.report.charts.chart import Chart
 from harness.report.pages import write_page
 from harness.run.directory import write_whole
 
@@ -154,17 +154,17 @@ def _runs_folder(options: argparse.Namespace, output: Path | None) -> str | None
     return "" if folder == "." else f"{folder}/"
 
 
-def _pictures(found: History, stem: str) -> list[Picture | None]:
+def _pictures(found: History, stem: str) -> list[Chart | None]:
     """Return the chart of each set of conditions; a single run has none."""
     drawn = [line for line in found.lines if len(line.valid) > 1]
     names = iter([f"{stem}.svg"] if len(drawn) == 1 else [f"{stem}-{index + 1}.svg" for index in range(len(drawn))])
     return [
-        Picture(next(names), history_chart(line, found.label, found.metric)) if len(line.valid) > 1 else None
+        Chart(next(names), history_chart(line, found.label, found.metric)) if len(line.valid) > 1 else None
         for line in found.lines
     ]
 
 
-def _write_pictures(output: Path, pictures: Sequence[Picture]) -> None:
+def _write_pictures(output: Path, pictures: Sequence[Chart]) -> None:
     for path in output.parent.glob("*.svg"):
         if re.fullmatch(rf"{re.escape(output.stem)}(-\d+)?\.svg", path.name):
             path.unlink()  # left by an earlier history with more charts

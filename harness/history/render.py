@@ -13,7 +13,7 @@ from harness.history.summary import figures_of, start_text
 from harness.metrics.metric import Metric, Table
 from harness.report.charts import svg
 from harness.report.charts.axes import Axis, value_axis
-from harness.report.charts.gallery import Picture
+from harness.report.charts.chart import Chart
 from harness.report.charts.svg import Plot
 from harness.report.setup import load_text
 from harness.report.tables import cell, table
@@ -31,7 +31,7 @@ def _metric_text(metric: Metric) -> str:
     return f"the {metric.words}" if metric.is_time else metric.short_title
 
 
-def history_report(history: History, pictures: Sequence[Picture | None], runs_folder: str | None, command: str) -> str:
+def history_report(history: History, pictures: Sequence[Chart | None], runs_folder: str | None, command: str) -> str:
     """Return the history as Markdown; `pictures` has the chart of each set of conditions, or None.
 
     `runs_folder` is the relative path of the runs' reports; None for text without links. `command` creates the history

@@ -10,16 +10,16 @@ from harness.history.render import name_axis
 from harness.nightly.gate import REGRESSED, WARNED, Check
 from harness.report.charts import svg
 from harness.report.charts.axes import near_axis
-from harness.report.charts.gallery import Picture
+from harness.report.charts.chart import Chart
 from harness.report.charts.svg import Plot
 
 _DOT_PX = 3.5
 _TONIGHT_PX = 5.5
 
 
-def check_picture(check: Check, name: str) -> Picture:
+def check_picture(check: Check, name: str) -> Chart:
     """Return the chart of a check with at least two nightly values; `name` is its file name."""
-    return Picture(name, _chart(check))
+    return Chart(name, _chart(check))
 
 
 def _chart(check: Check) -> str:

@@ -26,7 +26,7 @@ from harness.nightly.gate import (
 )
 from harness.nightly.outcome import FAILED, GOAL_MISSED, LoadResult, NightlyResult, Outcome
 from harness.nightly.record import RUNNING, NightlyRecord
-from harness.report.charts.gallery import Picture
+from harness.report.charts.chart import Chart
 from harness.report.markdown import GOAL_HEADS, goal_rows
 from harness.report.notes import NOTES_BEGIN, NOTES_END
 from harness.report.profiles import profile_links
@@ -46,7 +46,7 @@ _CHECK_HEADS = ("label", "metric", "state", "tonight", "baseline", "change", "li
 _TEXT_COLUMNS = 4
 
 
-def nightly_report(result: NightlyResult, pictures: Mapping[int, Sequence[Picture]], notes: str) -> str:
+def nightly_report(result: NightlyResult, pictures: Mapping[int, Sequence[Chart]], notes: str) -> str:
     """Return the report as Markdown; `pictures` are the charts of each load by index, in the report's folder."""
     record = result.record
     return filled(
@@ -84,7 +84,7 @@ def nightly_report(result: NightlyResult, pictures: Mapping[int, Sequence[Pictur
     )
 
 
-def nightly_charts(result: NightlyResult) -> dict[int, list[Picture]]:
+def nightly_charts(result: NightlyResult) -> dict[int, list[Chart]]:
     """Return the charts of the changed metrics by the index of their load."""
     return {
         index: [

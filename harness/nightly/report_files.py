@@ -11,7 +11,7 @@ from harness.nightly.files import NightlyFiles, find_before
 from harness.nightly.junit import junit_xml
 from harness.nightly.outcome import NightlyResult, nightly_result
 from harness.nightly.render import FILE_NAME, nightly_charts, nightly_report
-from harness.report.charts.files import write_pictures
+from harness.report.charts.files import write_charts
 from harness.report.pages import write_page
 from harness.run.directory import write_whole
 
@@ -38,6 +38,6 @@ def write_nightly_report(files: NightlyFiles, home: Path) -> NightlyResult:
     result = read_nightly_result(files, home)
     write_whole(files.junit, junit_xml(result))
     pictures = nightly_charts(result)
-    write_pictures(files.folder, [picture for charts in pictures.values() for picture in charts], FILE_NAME)
+    write_charts(files.folder, [picture for charts in pictures.values() for picture in charts], FILE_NAME)
     write_page(files.report, lambda notes: nightly_report(result, pictures, notes))
     return result

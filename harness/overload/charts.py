@@ -6,7 +6,7 @@ import re
 
 from harness.overload.record import OverloadRecord
 from harness.overload.result import VariantResult
-from harness.report.charts.gallery import Picture
+from harness.report.charts.chart import Chart
 from harness.sweep.charts import Line, Marks, RangeAt, chart
 from harness.sweep.level_axis import LevelAxis
 
@@ -14,7 +14,7 @@ CHART_NAME = "goodput.svg"
 FILE_NAME = re.compile(re.escape(CHART_NAME))
 
 
-def goodput_chart(record: OverloadRecord) -> Picture | None:
+def goodput_chart(record: OverloadRecord) -> Chart | None:
     """Return the chart; None without a measured variant."""
     names = record.variant_names
     found = {names[run.variant]: run.result for run in record.runs if run.result}
@@ -24,7 +24,7 @@ def goodput_chart(record: OverloadRecord) -> Picture | None:
     marks = Marks(curve=offered, curve_name="offered", range_text="95 % interval")
     lines = [_line(name, result) for name, result in found.items()]
     unit = "requests/s answered within the goal"
-    return Picture(CHART_NAME, chart("Goodput", unit, lines, marks, LevelAxis("load % of the capacity")))
+    return Chart(CHART_NAME, chart("Goodput", unit, lines, marks, LevelAxis("load % of the capacity")))
 
 
 def _line(name: str, result: VariantResult) -> Line:

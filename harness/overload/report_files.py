@@ -6,7 +6,7 @@ from harness.overload.charts import FILE_NAME, goodput_chart
 from harness.overload.files import OverloadFiles
 from harness.overload.record import OverloadRecord
 from harness.overload.render import overload_report
-from harness.report.charts.files import write_pictures
+from harness.report.charts.files import write_charts
 from harness.report.pages import write_page
 
 
@@ -14,4 +14,4 @@ def write_overload_report(files: OverloadFiles, record: OverloadRecord) -> None:
     """Write the Markdown report and the chart; the notes block is preserved."""
     picture = goodput_chart(record)
     write_page(files.report, lambda notes: overload_report(record, notes), record.note)
-    write_pictures(files.folder, [picture] if picture else [], FILE_NAME)
+    write_charts(files.folder, [picture] if picture else [], FILE_NAME)

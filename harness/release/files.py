@@ -21,8 +21,8 @@ from harness.release.infrastructure import FORMAT_VERSION as INFRASTRUCTURE_VERS
 from harness.release.release import Release
 from harness.release.render import Links, release_page
 from harness.release.sides import Sides
-from harness.report.charts.files import write_pictures
-from harness.report.charts.gallery import Picture
+from harness.report.charts.chart import Chart
+from harness.report.charts.files import write_charts
 from harness.report.files import summary_of_run
 from harness.report.pages import write_page
 from harness.report.summary import RunSummary
@@ -171,7 +171,7 @@ def write_release(release: Release, command: str, template: str) -> Written:
     path = page_path(release.base, release.new)
     titled = [replace(sweep, name=name) for sweep, name in zip(release.sweeps, release.names, strict=True)]
     pictures = [
-        Picture(picture.name, _DECLARATION + picture.svg) for picture in overlay_charts(titled, release.analyses)
+        Chart(picture.name, _DECLARATION + picture.svg) for picture in overlay_charts(titled, release.analyses)
     ]
     links = _links(release, path.parent)
     note = release.new.sweep.record.note if release.new.sweep.record else ""
@@ -180,7 +180,7 @@ def write_release(release: Release, command: str, template: str) -> Written:
         lambda notes: release_page(release, Page(pictures, notes, path.stem, command), links, template),
         note,
     )
-    write_pictures(path.with_suffix(""), pictures, CHART_NAME)
+    write_charts(path.with_suffix(""), pictures, CHART_NAME)
     confluence = path.with_suffix(".confluence.xml")
     write_whole(confluence, storage_format(path.read_text(encoding="utf-8")))
     return Written(path, write_report_page(path), confluence)

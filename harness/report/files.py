@@ -16,8 +16,8 @@ from harness.metrics.growth import ResourceSeries, growths
 from harness.metrics.shared_counter import shared_counter
 from harness.metrics.tally import SampleTally
 from harness.metrics.window import Window, parse_window
-from harness.report.charts.files import write_pictures
-from harness.report.charts.gallery import FILE_NAME, gallery
+from harness.report.charts.files import write_charts
+from harness.report.charts.run_charts import FILE_NAME, run_charts
 from harness.report.failures import failures_page, stored_failures
 from harness.report.growth import is_constant, with_cloud
 from harness.report.jtls import counted_tally, silences_of
@@ -247,8 +247,8 @@ def write_summary(directory: RunDirectory, summary: RunSummary) -> None:
     write_whole(directory.summary_json, json_text(summary))
     if exchanges := stored_exchanges(directory):
         write_whole(directory.failures_page, failures_page(summary, exchanges))
-    charts = gallery(summary)
-    write_pictures(directory.path, charts.pictures, FILE_NAME)
+    charts = run_charts(summary)
+    write_charts(directory.path, charts.all, FILE_NAME)
     note = summary.run.note if summary.run else ""
     write_page(directory.report, lambda notes: report(summary, charts, notes, directory.name), note)
 

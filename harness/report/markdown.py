@@ -14,8 +14,9 @@ from harness.metrics.metric import MEDIAN, Table, percentiles, times_of
 from harness.metrics.window import describe
 from harness.plan.goal import Goal
 from harness.plan.load import CLOSED
+from harness.report.charts.chart import Chart
 from harness.report.charts.cloudwatch import cloud_notes, cloud_table
-from harness.report.charts.gallery import Gallery, Picture
+from harness.report.charts.run_charts import RunCharts
 from harness.report.columns import COUNT, DEFAULT, ERROR_RATIO, Column, columns_of
 from harness.report.failures import anchor
 from harness.report.footnotes import Footnotes
@@ -263,12 +264,12 @@ def _law_line(summary: RunSummary, notes: Footnotes) -> str:
     )
 
 
-def image(picture: Picture, folder: str) -> str:
+def image(chart: Chart, folder: str) -> str:
     """Return the Markdown of a chart whose file is in `folder`."""
-    return f"![{cell(picture.alternative)}]({quote(folder)}/{picture.name})"
+    return f"![{cell(chart.alternative)}]({quote(folder)}/{chart.name})"
 
 
-def report(summary: RunSummary, charts: Gallery, notes: str, folder: str) -> str:
+def report(summary: RunSummary, charts: RunCharts, notes: str, folder: str) -> str:
     """Return the whole report as Markdown; `notes` is the text of the notes block, `folder` contains the charts."""
     load, whole, run = summary.group(LOAD), summary.whole, summary.run
     observed, window = summary.observed, summary.window
@@ -305,10 +306,10 @@ def report(summary: RunSummary, charts: Gallery, notes: str, folder: str) -> str
         code_table=_code_table(summary, footnotes),
         error_table=_error_table(summary, folder) if summary.errors else "",
         failed_transactions=_failed_transactions(summary),
-        over_time=[image(picture, folder) for picture in charts.over_time],
-        distribution=[image(picture, folder) for picture in charts.distribution],
-        machine=[image(picture, folder) for picture in charts.machine],
-        heap=[image(picture, folder) for picture in charts.heap],
+        over_time=[image(chart, folder) for chart in charts.over_time],
+        distribution=[image(chart, folder) for chart in charts.distribution],
+        machine=[image(chart, folder) for chart in charts.machine],
+        heap=[image(chart, folder) for chart in charts.heap],
         is_cut=window.length_s < window.run_s,
         usage_table=_usage_tables(observed, footnotes),
         **_profile_values(summary, folder),
@@ -317,7 +318,7 @@ def report(summary: RunSummary, charts: Gallery, notes: str, folder: str) -> str
         cloud_notes=cloud_notes(observed.cloudwatch, summary.source) if observed.cloudwatch else [],
         is_cloud_missing=run is not None and run.cloudwatch is not None,
         cloud_title=_cloud_title(summary),
-        cloud=[image(picture, folder) for picture in charts.cloud],
+        cloud=[image(chart, folder) for chart in charts.cloud],
         exception_table=_exception_table(summary),
         read_logs=[cell(name) for name in (run.exception_logs if run else ()) if name not in observed.missing_logs],
         missing_logs=[cell(name) for name in observed.missing_logs],
@@ -329,7 +330,7 @@ def report(summary: RunSummary, charts: Gallery, notes: str, folder: str) -> str
     )
 
 
-def _resource_values(summary: RunSummary, charts: Gallery, folder: str) -> dict[str, object]:
+def _resource_values(summary: RunSummary, charts: RunCharts, folder: str) -> dict[str, object]:
     """Return what the heaps and other resources did, and the classes in the heaps of a soak."""
     observed, window, run = summary.observed, summary.window, summary.run
     return {
@@ -338,7 +339,7 @@ def _resource_values(summary: RunSummary, charts: Gallery, folder: str) -> dict[
         "heap_unknown": [(cell(name), cell(why)) for name, why in run.heap_unknown] if run else [],
         "growth_table": growth_table(observed.growths) if observed.growths else "",
         "growth_notes": growth_notes(observed.growths, window.length_s, is_soak=run is not None and run.is_soak),
-        "growth_charts": [image(picture, folder) for picture in charts.growth],
+        "growth_charts": [image(chart, folder) for chart in charts.growth],
         "live_heaps": [live_heap_text(heap, (window.from_s, window.to_s)) for heap in observed.live_heaps],
         "histogram_unknown": [(cell(name), cell(why)) for name, why in run.histogram_unknown] if run else [],
     }

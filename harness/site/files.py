@@ -22,7 +22,7 @@ from harness.history.catalogue import Catalogue, Entry, runs_of
 from harness.history.files import read_catalogue
 from harness.history.summary_files import summary_notes
 from harness.plan.thresholds import Thresholds
-from harness.report.charts.gallery import gallery
+from harness.report.charts.run_charts import run_charts
 from harness.report.markdown import report
 from harness.report.summary import FORMAT_VERSION, RunSummary
 from harness.run.directory import RunDirectory, read_object, write_whole
@@ -164,7 +164,7 @@ def _markdown(directory: RunDirectory, data: dict[str, Any] | None) -> str:
         summary = read_record(RunSummary, data, str(directory.summary_json))
     except HarnessError:
         return heading
-    return report(summary, gallery(summary), summary.run.note if summary.run else "", directory.name)
+    return report(summary, run_charts(summary), summary.run.note if summary.run else "", directory.name)
 
 
 def _data(directory: RunDirectory) -> dict[str, Any]:

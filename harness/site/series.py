@@ -15,7 +15,7 @@ from harness.metrics.histogram import Histogram
 from harness.metrics.metric import metric_of
 from harness.metrics.timeline import Timeline
 from harness.metrics.window import Window
-from harness.report.charts.gallery import middles_s, rates_per_s
+from harness.report.charts.run_charts import middles_s, rates_per_s
 from harness.run.telemetry import UsageSeries
 from harness.system.heap import HeapSeries
 

@@ -12,7 +12,7 @@ from harness.metrics.metric import Table, times_of
 from harness.plan.goal import Goal
 from harness.report.charts import svg
 from harness.report.charts.axes import value_axis
-from harness.report.charts.gallery import Picture
+from harness.report.charts.chart import Chart
 from harness.report.charts.svg import Key, Plot
 from harness.report.verdict import DOUBTFUL
 from harness.sweep.analysis import SweepAnalysis, goal_parts
@@ -86,7 +86,7 @@ class Marks:
     range_text: str = "least to greatest of the repeats"
 
 
-def sweep_charts(sweep: Sweep, analysis: SweepAnalysis) -> tuple[Picture, ...]:
+def sweep_charts(sweep: Sweep, analysis: SweepAnalysis) -> tuple[Chart, ...]:
     """Return the charts of one sweep, without those that have no values."""
     levels, over = sweep.levels, LevelAxis.of(sweep.levels)
     quality = Marks(
@@ -105,7 +105,7 @@ def sweep_charts(sweep: Sweep, analysis: SweepAnalysis) -> tuple[Picture, ...]:
     return tuple(one for one in charts if one)
 
 
-def _throughput_chart(levels: Sequence[Level], analysis: SweepAnalysis, marks: Marks, unit: str) -> Picture | None:
+def _throughput_chart(levels: Sequence[Level], analysis: SweepAnalysis, marks: Marks, unit: str) -> Chart | None:
     cliff, fit = analysis.cliff, analysis.usl
     knee, saturation = analysis.knee, analysis.saturation
     if cliff and cliff.is_certain:
@@ -126,7 +126,7 @@ def _curve_users(levels: Sequence[Level]) -> list[float]:
     return [first + (last - first) * index / _CURVE_POINTS for index in range(_CURVE_POINTS + 1)]
 
 
-def _time_chart(levels: Sequence[Level], limits: Mapping[str, float], marks: Marks) -> Picture | None:
+def _time_chart(levels: Sequence[Level], limits: Mapping[str, float], marks: Marks) -> Chart | None:
     metrics = times_of(Table.BRIEF)
     goals = tuple(
         (f"goal: {metric.short_title} ≤ {limits[metric.key]:g} ms", limits[metric.key])
@@ -138,7 +138,7 @@ def _time_chart(levels: Sequence[Level], limits: Mapping[str, float], marks: Mar
     return picture("response-time.svg", "Response time", "ms", lines, marks, LevelAxis.of(levels))
 
 
-def _errors_chart(levels: Sequence[Level], limits: Mapping[str, float], marks: Marks) -> Picture | None:
+def _errors_chart(levels: Sequence[Level], limits: Mapping[str, float], marks: Marks) -> Chart | None:
     if ERRORS in limits:
         goal = (f"goal: ≤ {units.percent_text(limits[ERRORS])} %", limits[ERRORS] * 100)
         marks = replace(marks, goals=(goal,))
@@ -146,9 +146,9 @@ def _errors_chart(levels: Sequence[Level], limits: Mapping[str, float], marks: M
     return picture("errors.svg", "Errors", "% of samples", lines, marks, LevelAxis.of(levels))
 
 
-def picture(name: str, title: str, unit: str, lines: Sequence[Line], marks: Marks, over: LevelAxis) -> Picture | None:
+def picture(name: str, title: str, unit: str, lines: Sequence[Line], marks: Marks, over: LevelAxis) -> Chart | None:
     """Return a chart with its file name; None when its lines have no points."""
-    return Picture(name, chart(title, unit, lines, marks, over)) if any(line.points for line in lines) else None
+    return Chart(name, chart(title, unit, lines, marks, over)) if any(line.points for line in lines) else None
 
 
 def _limits(goal: Goal | None) -> dict[str, float]:
@@ -160,7 +160,7 @@ def _is_doubtful(level: Level) -> bool:
     return any(run.verdict is not None and run.verdict.state == DOUBTFUL for run in level.counted)
 
 
-def overlay_charts(sweeps: Sequence[Sweep], analyses: Sequence[SweepAnalysis]) -> tuple[Picture, ...]:
+def overlay_charts(sweeps: Sequence[Sweep], analyses: Sequence[SweepAnalysis]) -> tuple[Chart, ...]:
     """Return the charts of several sweeps, one line per sweep; only goals that all sweeps share are drawn."""
     goals = {analysis.goal for analysis in analyses}
     limits = _limits(goals.pop() if len(goals) == 1 else None)

@@ -10,7 +10,7 @@ from urllib.parse import quote
 from harness.base import units
 from harness.metrics.metric import ERRORS, THROUGHPUT, Table, columns_of_runs
 from harness.plan.goal import Goal
-from harness.report.charts.gallery import Picture
+from harness.report.charts.chart import Chart
 from harness.report.markdown import image
 from harness.report.notes import NOTES_BEGIN, NOTES_END
 from harness.report.setup import setup_lines
@@ -72,7 +72,7 @@ PRINTS = {column.figure: column.text for column in COLUMNS}
 class Page:
     """Charts, notes and command of a report; `folder` contains the charts, `command` writes the same report again."""
 
-    pictures: Sequence[Picture]
+    pictures: Sequence[Chart]
     notes: str
     folder: str
     command: str
@@ -122,7 +122,7 @@ def sweep_report(
     )
 
 
-def _is_of_processes(picture: Picture) -> bool:
+def _is_of_processes(picture: Chart) -> bool:
     return picture.name in _PROCESS_CHARTS or picture.name.startswith(_JVM_CHARTS)
 
 

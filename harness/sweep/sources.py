@@ -12,8 +12,8 @@ from harness.base.config import did_you_mean
 from harness.base.errors import HarnessError, UsageError
 from harness.compare.sources import read_result
 from harness.plan.goal import Goal
-from harness.report.charts.files import write_pictures
-from harness.report.charts.gallery import Picture
+from harness.report.charts.chart import Chart
+from harness.report.charts.files import write_charts
 from harness.report.notes import notes_of
 from harness.report.pages import write_page
 from harness.run.directory import SWEEP_NAME, load_record
@@ -223,7 +223,7 @@ def write_sweep_report(path: Path, command: str | None = None, goal: Goal | None
         lambda notes: sweep_report(found.sweep, analysis, Page(pictures, notes, name, command), links),
         found.sweep.record.note,
     )
-    write_pictures(found.report.with_suffix(""), pictures, FILE_NAME)
+    write_charts(found.report.with_suffix(""), pictures, FILE_NAME)
     return AnalysedSweep(found.sweep, analysis)
 
 
@@ -243,7 +243,7 @@ def write_sweeps(
             sweeps, analyses, comparisons, Page(pictures, notes, output.stem, command), output.parent
         ),
     )
-    write_pictures(output.with_suffix(""), pictures, FILE_NAME)
+    write_charts(output.with_suffix(""), pictures, FILE_NAME)
 
 
 def printed_sweeps(
@@ -257,7 +257,7 @@ def printed_sweeps(
     return _report(sweeps, analyses, comparisons, Page((), notes, "printed", command), Path())
 
 
-def _pictures(sweeps: Sequence[FoundSweep], analyses: Sequence[SweepAnalysis]) -> tuple[Picture, ...]:
+def _pictures(sweeps: Sequence[FoundSweep], analyses: Sequence[SweepAnalysis]) -> tuple[Chart, ...]:
     if len(sweeps) == 1:
         sweep = sweeps[0].sweep
         of_jvms = (*heap_charts(sweep.levels), *recorded_charts(sweep.levels))

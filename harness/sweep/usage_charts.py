@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from statistics import median
 
 from harness.base.units import BYTES_PER_MB
-from harness.report.charts.gallery import Picture
+from harness.report.charts.chart import Chart
 from harness.run.telemetry import HOST, STOLEN, process_title
 from harness.sweep.charts import Line, Marks, RangeAt, picture
 from harness.sweep.level_axis import LevelAxis
@@ -15,7 +15,7 @@ from harness.sweep.levels import Level, LevelRun
 _ValueOf = Callable[[LevelRun], float | None]
 
 
-def usage_charts(levels: Sequence[Level]) -> tuple[Picture, ...]:
+def usage_charts(levels: Sequence[Level]) -> tuple[Chart, ...]:
     """Return the charts of CPU and memory, one line per process; without those that have no values.
 
     A point is the median of the runs' means in the measurement window. The memory of the whole host is left out.
@@ -31,7 +31,7 @@ def usage_charts(levels: Sequence[Level]) -> tuple[Picture, ...]:
     return tuple(chart for chart in charts if chart)
 
 
-def heap_charts(levels: Sequence[Level]) -> tuple[Picture, ...]:
+def heap_charts(levels: Sequence[Level]) -> tuple[Chart, ...]:
     """Return a chart of the heap of each JVM: used, after collections, committed and reserved, as in `usage_charts`."""
     processes = _names(use.process for level in levels for run in level.counted for use in run.heap_uses)
     charts = []
@@ -44,7 +44,7 @@ def heap_charts(levels: Sequence[Level]) -> tuple[Picture, ...]:
     return tuple(chart for chart in charts if chart)
 
 
-def recorded_charts(levels: Sequence[Level]) -> tuple[Picture, ...]:
+def recorded_charts(levels: Sequence[Level]) -> tuple[Chart, ...]:
     """Return the chart of the CPU of recorded JVMs elsewhere, as in `usage_charts`; nothing without a recording."""
     processes = _names(use.process for level in levels for run in level.counted for use in run.recorded)
     lines = [_line(levels, process, _recorded_percent(process)) for process in processes]

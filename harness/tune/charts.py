@@ -12,7 +12,7 @@ from harness.metrics.distributions import student_t_quantile
 from harness.metrics.metric import Metric
 from harness.report.charts import svg
 from harness.report.charts.axes import Axis, near_axis
-from harness.report.charts.gallery import Picture
+from harness.report.charts.chart import Chart
 from harness.report.charts.svg import Plot
 from harness.tune.effects import FOUND, Effect
 from harness.tune.factors import Factor
@@ -44,15 +44,15 @@ class Point(NamedTuple):
     mean: Mean
 
 
-def tune_charts(outcome: Outcome) -> tuple[Picture, ...]:
+def tune_charts(outcome: Outcome) -> tuple[Chart, ...]:
     """Return the chart of all means, and one for each of the most important pairs; none without a fitted model."""
     record, fit = outcome.record, outcome.fit
     if fit is None:
         return ()
     pairs = _pairs(outcome)
-    charts = [Picture("effects.svg", _effects_chart(record.factors, fit, record.metric))]
+    charts = [Chart("effects.svg", _effects_chart(record.factors, fit, record.metric))]
     charts += [
-        Picture(f"pair-{number}.svg", _pair_chart(record.factors, pair, fit, record.metric))
+        Chart(f"pair-{number}.svg", _pair_chart(record.factors, pair, fit, record.metric))
         for number, pair in enumerate(pairs, start=1)
     ]
     return tuple(charts)

@@ -8,7 +8,7 @@ from urllib.parse import quote
 from harness.base import units
 from harness.compare.warnings import warnings_of
 from harness.metrics.metric import ERRORS, Metric, Table, metrics_of
-from harness.report.charts.gallery import Picture
+from harness.report.charts.chart import Chart
 from harness.report.notes import NOTES_BEGIN, NOTES_END
 from harness.report.setup import load_text
 from harness.report.tables import cell, one_line, table
@@ -23,7 +23,7 @@ from harness.tune.text import effect_name, headline, sure_text
 _RUN_HEADS = ("run", "values", "counts", "block")
 
 
-def tune_report(outcome: Outcome, pictures: Sequence[Picture], notes: str) -> str:
+def tune_report(outcome: Outcome, pictures: Sequence[Chart], notes: str) -> str:
     """Return the report as Markdown; `notes` is the text of its notes block."""
     record = outcome.record
     images = [f"![{cell(picture.alternative)}]({quote(record.name)}/{quote(picture.name)})" for picture in pictures]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from harness.ab.report_files import result_of
 from harness.base.errors import UsageError
 from harness.compare.result import RunResult
-from harness.report.charts.files import write_pictures
+from harness.report.charts.files import write_charts
 from harness.report.pages import write_page
 from harness.tune.files import TuneFiles
 from harness.tune.outcome import Outcome, outcome_of
@@ -36,7 +36,7 @@ def write_tune_page(files: TuneFiles, outcome: Outcome) -> None:
     from harness.tune.render import tune_report
 
     pictures = tune_charts(outcome)
-    write_pictures(files.folder, pictures, FILE_NAME)
+    write_charts(files.folder, pictures, FILE_NAME)
     write_page(files.report, lambda notes: tune_report(outcome, pictures, notes))
 
 

@@ -17,8 +17,8 @@ from harness.compare.render import Compared, Side, headline, report, terminal_te
 from harness.compare.setup_diff import Difference
 from harness.metrics.metric import metric_of
 from harness.plan.thresholds import Thresholds
-from harness.report.charts.distribution import overlaid_chart
-from harness.report.charts.gallery import Picture
+from harness.report.charts.chart import Chart
+from harness.report.charts.distribution import NamedCounts, overlaid_chart
 from tests.support.markdown_rows import cells_of, rows_of
 
 
@@ -211,7 +211,9 @@ def test_the_json_has_the_same_values_in_full_precision():
 
 
 def test_two_distributions_overlap_as_shares_of_their_own_samples():
-    chart = overlaid_chart("Times", ("baseline: a", {250: 500, 1000: 500}), ("contender: b", {450: 10}))
+    chart = overlaid_chart(
+        "Times", NamedCounts("baseline: a", {250: 500, 1000: 500}), NamedCounts("contender: b", {450: 10})
+    )
     assert "a: 1,000 samples from 250 to 1,000 ms; contender: b: 10 samples from 450 to 450 ms." in chart
     # Of the 164 px between the axes the baseline's two bars take half each, all of the contender's samples the whole.
     assert 'class="bar c4" d="M266.4 242v-82h36.5v82zM813.5 242v-82h36.5v82z"' in chart
@@ -219,15 +221,15 @@ def test_two_distributions_overlap_as_shares_of_their_own_samples():
 
 
 def test_separate_bars_are_outlined_down_to_0_between_them():
-    chart = overlaid_chart("Times", ("a", {0: 1}), ("b", {0: 5, 1000: 5}))
+    chart = overlaid_chart("Times", NamedCounts("a", {0: 1}), NamedCounts("b", {0: 5, 1000: 5}))
     (steps,) = re.findall(r'class="line c1" d="M84 242l0-82 ([^"]+)"', chart)
     # Half of the samples: 82 px up, along and down, along the axis, and the same again.
     assert steps == "63.8 0 0 82 638.3 0 0-81.9 63.9 0 0 81.9"
 
 
 def test_the_report_shows_the_chart():
-    chart = overlaid_chart("t", ("a", {1: 2}), ("b", {2: 3}))
-    text = report(compared(label("TOTAL", metric())), "", Picture("compare.svg", chart))
+    chart = overlaid_chart("t", NamedCounts("a", {1: 2}), NamedCounts("b", {2: 3}))
+    text = report(compared(label("TOTAL", metric())), "", Chart("compare.svg", chart))
     assert "\n![t: a: 2 samples from 1 to 1 ms; b: 3 samples from 2 to 2 ms.](compare.svg)\n" in text
 
 

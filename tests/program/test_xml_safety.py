@@ -159,7 +159,7 @@ def test_nothing_else_parses_xml():
         "harness.plan.thread_groups": {"xml"},  # builds and writes it
         "harness.plan.trace": {"xml", "defusedxml"},  # reads what thread_groups has written; xml to build and write
         "harness.base.masking": {"xml", "defusedxml"},  # to ask whether a file is XML; xml to escape
-        "harness.report.charts.gallery": {"defusedxml"},  # the charts that we drew
+        "harness.report.charts.chart": {"defusedxml"},  # the charts that we drew
         "harness.jtl.xml": {"xml"},
         "harness.jtl.xml_elements": {"xml"},
     }

@@ -10,6 +10,7 @@ from harness.report.charts import svg
 from harness.report.charts.axes import log_axis, number_tick, time_axis, value_axis
 from harness.report.charts.distribution import distribution_chart
 from harness.report.charts.over_time import (
+    Band,
     Series,
     cpu_chart,
     error_chart,
@@ -47,7 +48,7 @@ def lines(chart):
     return [path.get("d") for path in elements(chart, "path", "line") if "h" not in path.get("d")]
 
 
-def places(path):
+def points_of(path):
     """The corners of a path of relative steps: [(x, y)]."""
     numbers = [float(number) for number in re.findall(r"-?(?:\d+\.?\d*|\.\d+)", path)]
     x, y = 0.0, 0.0
@@ -66,21 +67,21 @@ def bars(path):
 
 
 def boxes(chart):
-    """The boxes of all texts, with letters of 0.55 em, about as wide as those of Arial: [(words, left, right, y)]."""
+    """The boxes of all texts, with letters of 0.55 em, about as wide as those of Arial: [(content, left, right, y)]."""
     found = []
     for element in parsed(chart).iter(f"{SVG}text"):
-        words = "".join(element.itertext())
-        width = len(words) * 0.55 * 15
+        content = "".join(element.itertext())
+        width = len(content) * 0.55 * 15
         x, style = float(element.get("x")), element.get("class", "")
         left = x - width / 2 if "middle" in style else x - width if "end" in style else x
-        found.append((words, left, left + width, float(element.get("y"))))
+        found.append((content, left, left + width, float(element.get("y"))))
     return found
 
 
 def assert_texts_stand_clear(chart):
     height = float(parsed(chart).get("height"))
-    for words, left, right, y in boxes(chart):
-        assert left >= 0 and right <= svg.WIDTH and 15 <= y < height - 4, words
+    for content, left, right, y in boxes(chart):
+        assert left >= 0 and right <= svg.WIDTH and 15 <= y < height - 4, content
     for one, other in combinations(boxes(chart), 2):
         apart = abs(one[3] - other[3]) >= 14 or one[2] <= other[1] or other[2] <= one[1]
         assert apart, (one, other)
@@ -92,7 +93,7 @@ def minute(values):
 
 def luminance(colour):
     """Relative luminance by WCAG 2."""
-    parts = [int(colour[place : place + 2], 16) / 255 for place in (1, 3, 5)]
+    parts = [int(colour[at : at + 2], 16) / 255 for at in (1, 3, 5)]
     red, green, blue = (part / 12.92 if part <= 0.03928 else ((part + 0.055) / 1.055) ** 2.4 for part in parts)
     return 0.2126 * red + 0.7152 * green + 0.0722 * blue
 
@@ -107,18 +108,18 @@ ODD_CHARTS = {
     "single point": lambda: line_chart("t", "ms", [Series("one", ((5, 42.0),))]),
     "no series": lambda: line_chart("t", "ms", []),
     "empty series": lambda: line_chart("t", "ms", [Series("one", ()), Series("two", ())]),
-    "nothing known": lambda: line_chart("t", "ms", [minute([None] * 60)], band=(10, 50)),
+    "nothing known": lambda: line_chart("t", "ms", [minute([None] * 60)], band=Band(10, 50)),
     "all zero": lambda: line_chart("t", "ms", [minute([0] * 60)]),
     "tiny": lambda: line_chart("t", "ms", [minute([0.001, 0.0014])]),
     "huge": lambda: line_chart(
-        "t", "ms", [Series("a", tuple((60 * x, 1e9 - x) for x in range(600)))], band=(6000, 30000)
+        "t", "ms", [Series("a", tuple((60 * x, 1e9 - x) for x in range(600)))], band=Band(6000, 30000)
     ),
     "long names": lambda: line_chart(
         "t" * 200, "ms", [Series(f"{n} " + "name " * 40, ((0, n), (9, n))) for n in range(9)]
     ),
     "negative seconds": lambda: line_chart("t", "ms", [Series("a", tuple((x, x + 9) for x in range(-9, 600)))]),
-    "many points": lambda: line_chart("t", "ms", [minute([x % 7 for x in range(40_000)])], band=(30, 39_000)),
-    "no errors": lambda: error_chart(range(300), [0] * 300, [60] * 300, 1.0, (30, 290)),
+    "many points": lambda: line_chart("t", "ms", [minute([x % 7 for x in range(40_000)])], band=Band(30, 39_000)),
+    "no errors": lambda: error_chart(range(300), [0] * 300, [60] * 300, 1.0, Band(30, 290)),
     "no buckets": lambda: error_chart([], [], [], 1.0),
     "no samples": lambda: distribution_chart("t", {}, []),
     "one sample of 0 ms": lambda: distribution_chart("t", {0: 1}, [("median", 0)]),
@@ -191,7 +192,7 @@ def test_a_chart_follows_the_readers_colour_scheme_and_is_opaque():
     ],
 )
 def test_a_value_axis_begins_at_0_and_has_round_ticks(greatest, ticks):
-    assert [words for _, words in value_axis([greatest]).ticks] == ticks
+    assert [label for _, label in value_axis([greatest]).ticks] == ticks
 
 
 @pytest.mark.parametrize(
@@ -209,16 +210,16 @@ def test_a_value_axis_begins_at_0_and_has_round_ticks(greatest, ticks):
 def test_a_time_axis_has_seconds_minutes_or_hours(last_s, unit, first_ticks):
     axis = time_axis([0, last_s])
     assert axis.unit == unit
-    assert [words for _, words in axis.ticks][:3] == first_ticks
+    assert [label for _, label in axis.ticks][:3] == first_ticks
 
 
 def test_a_time_before_the_first_sample_is_negative():
-    assert [words for _, words in time_axis([-130, 600]).ticks][:4] == ["−2:00", "0:00", "2:00", "4:00"]
+    assert [label for _, label in time_axis([-130, 600]).ticks][:4] == ["−2:00", "0:00", "2:00", "4:00"]
 
 
 def test_a_logarithmic_axis_has_a_position_for_0():
     axis = log_axis(-0.5, 999.5)
-    assert [words for _, words in axis.ticks] == ["0", "1", "2", "5", "10", "20", "50", "100", "200", "500"]
+    assert [label for _, label in axis.ticks] == ["0", "1", "2", "5", "10", "20", "50", "100", "200", "500"]
     assert 0 < axis.share(0) < axis.share(1) < axis.share(10) < 1
 
 
@@ -230,22 +231,22 @@ def test_ticks_of_an_extreme_range_stay_short():
 def test_a_line_runs_from_the_left_axis_to_the_right_end_and_from_0_to_the_top_tick():
     # The plot is 84 to 850 px wide; it begins 12 px below the head's 44 and ends 58 px above the card's 300.
     (line,) = lines(line_chart("t", "ms", [Series("a", ((0, 0), (5, 100), (10, 50)))]))
-    assert places(line) == [(84, 242), (467, 56), (850, 149)]
+    assert points_of(line) == [(84, 242), (467, 56), (850, 149)]
 
 
 def test_an_unknown_value_is_a_gap_and_not_0():
     chart = line_chart(
         "t", "ms", [Series("a", ((0, 10), (1, 10), (2, None), (3, 10), (4, float("nan")), (5, 10), (6, 10)))]
     )
-    assert [len(places(line)) for line in lines(chart)] == [2, 2]
-    assert {y for line in lines(chart) for _, y in places(line)} == {56}
+    assert [len(points_of(line)) for line in lines(chart)] == [2, 2]
+    assert {y for line in lines(chart) for _, y in points_of(line)} == {56}
     (dot,) = elements(chart, "circle", "bar")  # second 3 alone, between two gaps
     assert (dot.get("cx"), dot.get("cy")) == ("467", "56")
     assert "a: least 10, most 10, last 10; 2 of 7 points without a value." in description(chart)
 
 
 def test_lines_differ_not_only_in_colour():
-    chart = cpu_chart([Series(f"p{place}", ((0, place), (1, place))) for place in range(12)])
+    chart = cpu_chart([Series(f"p{number}", ((0, number), (1, number))) for number in range(12)])
     looks = {(path.get("class"), path.get("stroke-dasharray")) for path in elements(chart, "path", "line")}
     assert len({dash for _, dash in looks}) == 6
     assert len(looks) == 12
@@ -257,7 +258,7 @@ def test_one_line_needs_no_legend_and_two_have_one():
 
 
 def test_the_measurement_window_is_shaded_and_named():
-    chart = throughput_chart(range(601), [5] * 601, band=(60, 540))
+    chart = throughput_chart(range(601), [5] * 601, band=Band(60, 540))
     assert "window: 1:00 to 9:00" in texts(chart)
     shaded = elements(chart, "rect", "band")[-1]
     # 84 + 766 * 60/600, and 766 * 480/600 wide
@@ -265,8 +266,8 @@ def test_the_measurement_window_is_shaded_and_named():
 
 
 def test_a_window_outside_the_chart_is_not_shaded_and_one_beyond_its_ends_is_cut():
-    assert elements(throughput_chart([0, 9], [1, 1], band=(20, 30)), "rect", "band") == []
-    assert "window: 3 to 9 s" in texts(throughput_chart([0, 9], [1, 1], band=(3, 30)))
+    assert elements(throughput_chart([0, 9], [1, 1], band=Band(20, 30)), "rect", "band") == []
+    assert "window: 3 to 9 s" in texts(throughput_chart([0, 9], [1, 1], band=Band(3, 30)))
 
 
 def test_counts_are_divided_by_the_length_of_their_interval():
@@ -313,9 +314,9 @@ def test_a_long_line_keeps_its_peaks_as_shade_around_the_means():
     values[2005] = 100
     chart = line_chart("t", "ms", [minute(values)])
     (line,) = lines(chart)
-    assert len(places(line)) == 400
+    assert len(points_of(line)) == 400
     (shade,) = elements(chart, "path", "shade")
-    tops = [y for _, y in places(shade.get("d"))]
+    tops = [y for _, y in points_of(shade.get("d"))]
     assert min(tops) == 78  # 100 of 100 is the top of the plot: title 44, legend 22, 12
     assert "line: mean of 10 points; shaded: their range" in texts(chart)
 
@@ -369,7 +370,7 @@ def test_labels_of_close_marks_are_separated_and_in_order(values):
     counts = dict.fromkeys(range(10_000), 1)
     chart = distribution_chart("t", counts, list(zip(PERCENTILES, values, strict=True)))
     assert_texts_stand_clear(chart)
-    labels = {words: left for words, left, _, _ in boxes(chart)}
+    labels = {content: left for content, left, _, _ in boxes(chart)}
     assert [labels[name] for name in PERCENTILES] == sorted(labels[name] for name in PERCENTILES)
 
 

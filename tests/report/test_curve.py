@@ -9,7 +9,7 @@ import pytest
 from harness.jtl.sample import Sample
 from harness.metrics.tally import SampleTally, Scope
 from harness.plan.group_load import GroupLoad, Stage
-from harness.report.charts.gallery import gallery
+from harness.report.charts.run_charts import run_charts
 from harness.report.curve import request_curve, user_curve
 from harness.report.markdown import report
 from tests.report.test_loads import summary_of
@@ -95,8 +95,8 @@ def test_the_report_has_the_line_and_the_chart() -> None:
         for tenth in range(10)
     ]  # fmt: skip
     summary = summary_of(samples, STEPS)
-    charts = gallery(summary)
-    assert "users-1.svg" in [picture.name for picture in charts.pictures]
+    charts = run_charts(summary)
+    assert "users-1.svg" in [picture.name for picture in charts.all]
     text = report(summary, charts, "", "run-01_1")
     assert "Users: 0.00 % from the curve of its stages (mean difference per second ÷ mean of the curve)." in text
     assert "users-1.svg" in text
@@ -163,8 +163,8 @@ def test_the_report_of_requests_has_the_line_and_the_chart() -> None:
         for number in range(count)
     ]  # fmt: skip
     summary = summary_of(samples, SHAPED)
-    charts = gallery(summary)
-    assert "requests-1.svg" in [picture.name for picture in charts.pictures]
+    charts = run_charts(summary)
+    assert "requests-1.svg" in [picture.name for picture in charts.all]
     assert "Requests: 0.00 % from the curve of its stages" in report(summary, charts, "", "run-01_1")
 
 

@@ -16,7 +16,7 @@ from harness.metrics.window import parse_window
 from harness.plan.goal import Goal
 from harness.plan.group_load import GroupLoad, SeveralLoads, Stage
 from harness.plan.load import PlanLoad, load_record
-from harness.report.charts.gallery import gallery
+from harness.report.charts.run_charts import run_charts
 from harness.report.closing import closing
 from harness.report.loads import LoadTally
 from harness.report.markdown import report
@@ -79,7 +79,7 @@ def test_each_load_has_its_labels_users_and_law() -> None:
 
 def test_the_summary_and_the_end_of_a_run_have_a_row_for_each_load() -> None:
     summary = summary_of([*browsing(), *user("Buy", 1, 1, 500)], BROWSE, BUY)
-    text = report(summary, gallery(summary), "", "run-01_1")
+    text = report(summary, run_charts(summary), "", "run-01_1")
     part = text.split("## Summary\n")[1].split("## Results\n")[0].split("**Summary of loads**\n")[1]
     assert [row.split(" | ")[:2] for row in part.splitlines() if row.startswith("| B")] == [
         ["| Browse", "120"],

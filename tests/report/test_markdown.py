@@ -1,7 +1,7 @@
 import re
 from dataclasses import replace
 
-from harness.report.charts.gallery import gallery
+from harness.report.charts.run_charts import run_charts
 from harness.report.failures import failures_page
 from harness.report.markdown import report as rendered
 from harness.report.notes import NOTES_BEGIN, NOTES_END, notes_of
@@ -16,7 +16,7 @@ def summary_of(samples, run=None):
 
 
 def report(summary, notes):
-    return rendered(summary, gallery(summary), notes, "run-01_1")
+    return rendered(summary, run_charts(summary), notes, "run-01_1")
 
 
 def test_a_report_states_its_verdict_before_any_metric():

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from harness.base.errors import UsageError
 from harness.history.summary_files import SUMMARY_NAME, write_summary
-from harness.report.charts.gallery import gallery
+from harness.report.charts.run_charts import run_charts
 from harness.report.files import summary_of_run, write_report
 from harness.report.markdown import report
 from harness.report.notes import NOTES_BEGIN, NOTES_END, notes_of, rendered_again
@@ -71,7 +71,7 @@ def test_notes_survive_a_damaged_block(noted, damage):
 @pytest.mark.real
 def test_a_line_anywhere_in_a_real_report_survives(noted):
     summary = summary_of_run(noted)
-    charts = gallery(summary)
+    charts = run_charts(summary)
     lines = noted.report.read_text(encoding="utf-8").split("\n")
     for place in range(len(lines) + 1):
         older = "\n".join([*lines[:place], "- load: the pool was full", *lines[place:]])

@@ -4,7 +4,7 @@ import re
 import shutil
 import textwrap
 
-from harness.report.charts.gallery import gallery
+from harness.report.charts.run_charts import run_charts
 from harness.report.files import write_report
 from harness.report.markdown import report
 from harness.report.summarise import summarise
@@ -157,7 +157,7 @@ def test_the_first_screen_has_verdict_goals_metrics_and_warnings(text):
 def test_the_first_screen_of_a_run_with_many_labels_has_those_with_errors_and_the_slowest():
     samples = [sample(f"Page {number:02}", elapsed_ms=100 + number, start_ms=START_MS) for number in range(1, 21)]
     made = summarise(tally_of([*samples, failed("Log in", elapsed_ms=1, start_ms=START_MS)]), "x", record())
-    screen = first_screen(report(made, gallery(made), "", "x"))
+    screen = first_screen(report(made, run_charts(made), "", "x"))
     labels = [line.split(" | ")[0].removeprefix("| ") for line in screen if line.startswith(("| Page", "| Log"))]
     assert labels == [*(f"Page {number}" for number in range(12, 21)), "Log in"]
     assert "11 more labels with fewer errors or a lower p95: see the full table below." in screen

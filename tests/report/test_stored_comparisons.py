@@ -8,7 +8,7 @@ import pytest
 from harness.base.errors import UsageError
 from harness.base.records import build, read_record
 from harness.compare.markdown_report import parse_report
-from harness.report.charts.gallery import gallery
+from harness.report.charts.run_charts import run_charts
 from harness.report.files import add_comparisons, summary_of_run, write_report
 from harness.report.markdown import report
 from harness.report.stored_comparisons import FORMAT_VERSION, ComparedLabel, ComparedRun, ComparedRuns, SettingChange
@@ -80,7 +80,7 @@ Intervals, p-values and reasons: `./aggregate.py compare tiny/run-01_1 tiny/run-
 
 def rendered(*compared):
     summary = replace(summary_of(two_users(), record()), source="tiny/run-01_2", compared=compared)
-    return report(summary, gallery(summary), "", "run-01_2")
+    return report(summary, run_charts(summary), "", "run-01_2")
 
 
 def test_the_section_has_settings_metrics_labels_and_warnings_of_each_reference():

@@ -5,7 +5,7 @@ from xml.etree import ElementTree
 
 import pytest
 
-from harness.report.charts.gallery import Picture
+from harness.report.charts.chart import Chart
 from harness.report.verdict import INTERRUPTED, VALID, Verdict
 from harness.run.telemetry import Usage
 from harness.sweep.analysis import analyse
@@ -112,7 +112,7 @@ def with_heap(number: int, used_mb: int | None, **changes: object) -> LevelRun:
     return replace(run(number, 100), heap_uses=(heap("shop", used_mb),), **changes)
 
 
-def chart(pictures: tuple[Picture, ...], name: str) -> ElementTree.Element:
+def chart(pictures: tuple[Chart, ...], name: str) -> ElementTree.Element:
     return ElementTree.fromstring(next(one.svg for one in pictures if one.name == name))
 
 

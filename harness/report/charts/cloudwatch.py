@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from statistics import median
+from typing import NamedTuple
 
 from harness.base import units
 from harness.cloudwatch.points import WITHIN, CloudMetric, CloudMetrics
 from harness.cloudwatch.queries import BURST, CONNECTIONS, CPU, CPU_CREDITS, ECS, FREE_MEMORY, MEMORY, Resource
 from harness.cloudwatch.sources import metric_names, resource_title, source_of
+from harness.report.charts.chart import Chart
 from harness.report.charts.over_time import Band, Series, line_chart
 from harness.report.tables import cell, table
 
@@ -24,38 +26,56 @@ def _count(value: float | None) -> str:
     return "" if value is None else f"{value:.1f}"
 
 
-# Metric, head, print.
-COLUMNS: tuple[tuple[str, str, _Print], ...] = (
-    (CPU, "CPU %", _percent),
-    (MEMORY, "memory %", _percent),
-    (FREE_MEMORY, "free memory MB", units.mb_text),
-    (CONNECTIONS, "connections", _count),
-    (CPU_CREDITS, "CPU credits", _count),
-    (BURST, "burst balance %", _percent),
+class CloudColumn(NamedTuple):
+    """A column of the table: its metric, its title, and how a value is printed."""
+
+    metric: str
+    title: str
+    text: _Print
+
+
+COLUMNS = (
+    CloudColumn(CPU, "CPU %", _percent),
+    CloudColumn(MEMORY, "memory %", _percent),
+    CloudColumn(FREE_MEMORY, "free memory MB", units.mb_text),
+    CloudColumn(CONNECTIONS, "connections", _count),
+    CloudColumn(CPU_CREDITS, "CPU credits", _count),
+    CloudColumn(BURST, "burst balance %", _percent),
 )
-# Metric, file, title, unit, and what a value is multiplied by.
+
+
+class _CloudChart(NamedTuple):
+    """A chart: its metric, the name of its file, its title and unit, and the factor from a value to the unit."""
+
+    metric: str
+    name: str
+    title: str
+    unit: str
+    factor: float
+
+
 _CHARTS = (
-    (CPU, "cloudwatch-cpu", "CPU in {source}", "%", 100.0),
-    (MEMORY, "cloudwatch-memory", "Memory in {source}", "%", 100.0),
-    (FREE_MEMORY, "cloudwatch-free-memory", "Free memory in {source}", "MB", 1 / units.BYTES_PER_MB),
-    (CPU_CREDITS, "cloudwatch-cpu-credits", "CPU credits in {source}", "credits", 1.0),
-    (BURST, "cloudwatch-burst-balance", "Burst balance in {source}", "%", 100.0),
+    _CloudChart(CPU, "cloudwatch-cpu", "CPU in {source}", "%", 100.0),
+    _CloudChart(MEMORY, "cloudwatch-memory", "Memory in {source}", "%", 100.0),
+    _CloudChart(FREE_MEMORY, "cloudwatch-free-memory", "Free memory in {source}", "MB", 1 / units.BYTES_PER_MB),
+    _CloudChart(CPU_CREDITS, "cloudwatch-cpu-credits", "CPU credits in {source}", "credits", 1.0),
+    _CloudChart(BURST, "cloudwatch-burst-balance", "Burst balance in {source}", "%", 100.0),
 )
-CHART_NAMES = tuple(name for _, name, *_ in _CHARTS)
+CHART_NAMES = tuple(chart.name for chart in _CHARTS)
 
 
 def cloud_table(found: CloudMetrics) -> str:
     """Return the table of a run: a row per resource, with n/a for values that CloudWatch did not have."""
     names = {metric.metric for metric in found.metrics}
-    columns = [column for column in COLUMNS if column[0] in names]
+    columns = [column for column in COLUMNS if column.metric in names]
     rows = []
     for resource in found.resources:
         row = [cell(resource_title(resource))]
-        for name, _, show in columns:
-            metric = found.metric(resource, name)
-            row += metric_cells([metric] if metric else [], resource, name, show)
+        for column in columns:
+            metric = found.metric(resource, column.metric)
+            row += metric_cells([metric] if metric else [], resource, column.metric, column.text)
         rows.append([*row, _periods(found, resource)])
-    heads = [head for _, title, _ in columns for head in (title, "range")]
+    heads = [head for column in columns for head in (column.title, "range")]
     return table(["resource", *heads, "periods"], rows)
 
 
@@ -125,7 +145,7 @@ def _source(found: CloudMetrics) -> str:
 def _absent(found: CloudMetrics, resource: Resource) -> str:
     """Return what CloudWatch had no values for: the resource, or some of its metrics; empty when it had all."""
     known = {metric.metric for metric in found.metrics if metric.of == resource and metric.point_count}
-    titles = [title for name, title, _ in COLUMNS if found.metric(resource, name) and name not in known]
+    titles = [one.title for one in COLUMNS if found.metric(resource, one.metric) and one.metric not in known]
     name = cell(resource_title(resource))
     return f"{name} {' and '.join(titles)}" if known and titles else name if titles else ""
 
@@ -134,14 +154,15 @@ def _names(metrics: Sequence[CloudMetric]) -> str:
     return ", ".join(dict.fromkeys(cell(resource_title(metric.of)) for metric in metrics))
 
 
-def cloud_charts(found: CloudMetrics, band: Band | None, run_s: int) -> list[tuple[str, str]]:
-    """Return the charts of a run over time, each with its name and its SVG; a period without a value is a gap."""
+def cloud_charts(found: CloudMetrics, band: Band | None, run_s: int) -> tuple[Chart, ...]:
+    """Return the charts of a run over time; a period without a value is a gap."""
     charts = []
-    for name, file, title, unit, factor in _CHARTS:
-        lines = [_series(metric, factor) for metric in found.metrics if metric.metric == name]
+    for one in _CHARTS:
+        lines = [_series(metric, one.factor) for metric in found.metrics if metric.metric == one.metric]
         if any(line.values for line in lines):
-            charts.append((file, line_chart(title.format(source=_source(found)), unit, lines, band=band, end_s=run_s)))
-    return charts
+            svg = line_chart(one.title.format(source=_source(found)), one.unit, lines, band=band, end_s=run_s)
+            charts.append(Chart(f"{one.name}.svg", svg))
+    return tuple(charts)
 
 
 def _series(metric: CloudMetric, factor: float) -> Series:

@@ -7,10 +7,11 @@ from bisect import bisect_right
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
+from typing import NamedTuple
 
 from harness.report.charts import svg
 from harness.report.charts.axes import Axis, log_axis, nice_step, number_tick, ticks_between, value_axis
-from harness.report.charts.svg import Plot
+from harness.report.charts.svg import Bar, LeastSize, Plot
 
 LOG_FROM_RATIO = 10  # greatest ÷ median; above it nearly all samples would fall into a few bars of equal width
 LOG_FACTORS = (1.02, 1.05, 1.1, 1.2, 1.5, 2.0, 5.0, 10.0)
@@ -18,7 +19,7 @@ _MOST_BARS, _FEWEST_BARS = 150, 12
 _LABEL_PX = 18  # one of the two lines of a mark's label
 _LABEL_GAP_PX = 14
 _LEADER_PX = 14
-_LEAST_BAR_PX = (0.0, 1.5)  # one slow sample in a million is visible
+_LEAST_BAR = LeastSize(0.0, 1.5)  # one slow sample in a million is visible
 
 
 @dataclass(frozen=True)
@@ -38,7 +39,7 @@ class _Scale:
 def distribution_chart(
     title: str, counts: Mapping[int, int] | Sequence[tuple[int, int]], marks: Sequence[tuple[str, float]]
 ) -> str:
-    """Return the histogram of (elapsed_ms, sample count); `marks` are named values in ms: ("p90", 1134).
+    """Return the histogram of sample counts by elapsed_ms; `marks` are named values in ms: ("p90", 1134).
 
     The x axis is logarithmic, and labelled so, if the greatest value is far above the median. Heights are % of all
     samples per bar. Bars that are wider than the others because of whole milliseconds are lower by the same factor, so
@@ -55,58 +56,68 @@ def distribution_chart(
         return svg.document(title, "", "No samples.", svg.HEIGHT, [plot.axes("response time, ms"), nothing])
     scale = _logarithmic(pairs) if _is_far_tailed(pairs) else _linear(pairs)
     bars = _bars(pairs, scale, total)
-    plot = Plot(scale.axis, value_axis([height for _, _, height in bars]), top, bottom)
+    plot = Plot(scale.axis, value_axis([bar.value for bar in bars]), top, bottom)
     body = [
         plot.axes("response time, ms, logarithmic" if scale.axis.is_log else "response time, ms"),
-        plot.bars(bars, svg.MAIN, _LEAST_BAR_PX),
+        plot.bars(bars, svg.MAIN, _LEAST_BAR),
         *_mark_lines(plot, labels),
     ]
-    said = "".join(f", {name} {svg.figure(value_ms)} ms" for name, value_ms in marks)
-    words = f"{total:,} samples from {pairs[0][0]:,} to {pairs[-1][0]:,} ms{said}."
-    return svg.document(title, f"% of samples per {scale.bar_text}", words, svg.HEIGHT, body)
+    named = "".join(f", {name} {svg.figure(value_ms)} ms" for name, value_ms in marks)
+    about = f"{total:,} samples from {pairs[0][0]:,} to {pairs[-1][0]:,} ms{named}."
+    return svg.document(title, f"% of samples per {scale.bar_text}", about, svg.HEIGHT, body)
 
 
-def overlaid_chart(title: str, base: tuple[str, Mapping[int, int]], new: tuple[str, Mapping[int, int]]) -> str:
-    """Return two overlaid histograms of (elapsed_ms, sample count): the first is filled, the second an outline.
+@dataclass(frozen=True)
+class NamedCounts:
+    """The sample counts by elapsed_ms of one side of an overlaid chart, and its name in the legend."""
+
+    name: str
+    counts: Mapping[int, int]
+
+    @property
+    def pairs(self) -> list[tuple[int, int]]:
+        """The counts that are not 0, in ascending order of elapsed_ms."""
+        return sorted((value_ms, count) for value_ms, count in self.counts.items() if count)
+
+
+def overlaid_chart(title: str, base: NamedCounts, new: NamedCounts) -> str:
+    """Return two overlaid histograms: that of the baseline is filled, that of the contender an outline.
 
     Heights are % of the samples of each side, so that a longer run is not higher than a shorter one.
     """
-    sides = [
-        (name, sorted((value_ms, count) for value_ms, count in counts.items() if count)) for name, counts in (base, new)
-    ]
-    together = sorted(pair for _, pairs in sides for pair in pairs)
+    together = sorted([*base.pairs, *new.pairs])
     scale = _logarithmic(together) if _is_far_tailed(together) else _linear(together)
-    filled, outlined = (_bars(pairs, scale, sum(count for _, count in pairs)) for _, pairs in sides)
+    filled, outlined = (_bars(side.pairs, scale, sum(side.counts.values())) for side in (base, new))
     keys = [
-        svg.box_key(sides[0][0], f"bar c{svg.CONTEXT}"),
-        svg.line_key(sides[1][0], svg.WARNING, ""),
+        svg.box_key(base.name, f"bar c{svg.CONTEXT}"),
+        svg.line_key(new.name, svg.WARNING, ""),
     ]
-    rows, legend_end = svg.legend(keys, svg.HEAD_PX)
-    heights = [height for _, _, height in (*filled, *outlined)]
-    bottom = max(legend_end + 12 + svg.LEAST_PLOT_PX, svg.HEIGHT - svg.FOOT_PX)
-    plot = Plot(scale.axis, value_axis(heights), legend_end + 12, bottom)
+    legend = svg.legend(keys, svg.HEAD_PX)
+    heights = [bar.value for bar in (*filled, *outlined)]
+    bottom = max(legend.end + 12 + svg.LEAST_PLOT_PX, svg.HEIGHT - svg.FOOT_PX)
+    plot = Plot(scale.axis, value_axis(heights), legend.end + 12, bottom)
     body = [
-        rows,
+        legend.rows,
         plot.axes("response time, ms, logarithmic" if scale.axis.is_log else "response time, ms"),
-        plot.bars(filled, svg.CONTEXT, _LEAST_BAR_PX),
+        plot.bars(filled, svg.CONTEXT, _LEAST_BAR),
         plot.line(_outline(outlined), svg.WARNING, ""),
     ]
-    words = "; ".join(
-        f"{name}: {sum(count for _, count in pairs):,} samples from {pairs[0][0]:,} to {pairs[-1][0]:,} ms"
-        for name, pairs in sides
+    about = "; ".join(
+        f"{side.name}: {sum(side.counts.values()):,} samples from {side.pairs[0][0]:,} to {side.pairs[-1][0]:,} ms"
+        for side in (base, new)
     )
-    return svg.document(title, f"% of samples per {scale.bar_text}", f"{words}.", bottom + svg.FOOT_PX, body)
+    return svg.document(title, f"% of samples per {scale.bar_text}", f"{about}.", bottom + svg.FOOT_PX, body)
 
 
-def _outline(bars: Sequence[tuple[float, float, float]]) -> list[tuple[float, float]]:
+def _outline(bars: Sequence[Bar]) -> list[tuple[float, float]]:
     """Return the outline of bars; it is 0 between them."""
     points: list[tuple[float, float]] = []
-    for start, end, height in bars:
-        if not points or points[-1][0] != start:
+    for bar in bars:
+        if not points or points[-1][0] != bar.start:
             points += [(points[-1][0], 0.0)] if points else []
-            points.append((start, 0.0))
-        points += [(start, height), (end, height)]
-    return [*points, (bars[-1][1], 0.0)]
+            points.append((bar.start, 0.0))
+        points += [(bar.start, bar.value), (bar.end, bar.value)]
+    return [*points, (bars[-1].end, 0.0)]
 
 
 def _pairs(counts: Mapping[int, int] | Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
@@ -160,48 +171,59 @@ def _logarithmic(pairs: Sequence[tuple[int, int]]) -> _Scale:
     return _Scale(tuple(edges_ms), axis, math.log10(factor), f"factor of {factor:g}")
 
 
-def _bars(pairs: Sequence[tuple[int, int]], scale: _Scale, total: int) -> list[tuple[float, float, float]]:
-    """Return (from ms, to ms, % of samples per bar of the scale's width) of the bars that contain samples."""
-    held = [0] * (len(scale.edges_ms) - 1)
+def _bars(pairs: Sequence[tuple[int, int]], scale: _Scale, total: int) -> list[Bar]:
+    """Return the bars that contain samples, from ms to ms; values are % of samples per bar of the scale's width."""
+    counts = [0] * (len(scale.edges_ms) - 1)
     for value_ms, count in pairs:
-        held[bisect_right(scale.edges_ms, value_ms) - 1] += count
+        counts[bisect_right(scale.edges_ms, value_ms) - 1] += count
     drawn = pairwise(edge_ms - 0.5 for edge_ms in scale.edges_ms)
     width_of = scale.axis.position
     return [
-        (start, end, 100 * count / total * scale.bar_width / (width_of(end) - width_of(start)))
-        for (start, end), count in zip(drawn, held, strict=True)
+        Bar(start, end, 100 * count / total * scale.bar_width / (width_of(end) - width_of(start)))
+        for (start, end), count in zip(drawn, counts, strict=True)
         if count
     ]
 
 
-def _labels(marks: Sequence[tuple[str, float]]) -> list[tuple[str, str, float]]:
-    """Return (names, value as text, value in ms) in ascending order; marks of one value share a label."""
+class _MarkLabel(NamedTuple):
+    """The label of the marks of one value: their names, the value in ms, and its text."""
+
+    names: str
+    text: str
+    value_ms: float
+
+    @property
+    def width_px(self) -> float:
+        return max(svg.text_width(self.names), svg.text_width(self.text)) + _LABEL_GAP_PX
+
+
+def _labels(marks: Sequence[tuple[str, float]]) -> list[_MarkLabel]:
+    """Return the labels of marks in ascending order; marks of one value share a label."""
     names: dict[str, list[str]] = {}
     values: dict[str, float] = {}
     for name, value_ms in sorted(marks, key=lambda mark: mark[1]):
-        words = f"{svg.figure(value_ms)} ms"
-        names.setdefault(words, []).append(name)
-        values.setdefault(words, value_ms)
-    return [(", ".join(names[words]), words, value_ms) for words, value_ms in values.items()]
+        text = f"{svg.figure(value_ms)} ms"
+        names.setdefault(text, []).append(name)
+        values.setdefault(text, value_ms)
+    return [_MarkLabel(", ".join(names[text]), text, value_ms) for text, value_ms in values.items()]
 
 
-def _mark_lines(plot: Plot, labels: Sequence[tuple[str, str, float]]) -> list[str]:
+def _mark_lines(plot: Plot, labels: Sequence[_MarkLabel]) -> list[str]:
     """Return the marks: a line up through the plot, bent to a label that does not overlap its neighbours.
 
     If not all labels fit side by side, the marks of the smallest values are dropped.
     """
-    widths = [max(svg.text_width(names), svg.text_width(words)) + _LABEL_GAP_PX for names, words, _ in labels]
+    widths = [label.width_px for label in labels]
     while sum(widths) > svg.WIDTH - 24:
         widths, labels = widths[1:], labels[1:]
-    places = [plot.x_px(value_ms) for _, _, value_ms in labels]
+    marks_px = [plot.x_px(label.value_ms) for label in labels]
+    labels_px = svg.spread(marks_px, widths, 12, svg.WIDTH - 12)
     parts = []
-    for (names, words, _), place, label_at in zip(
-        labels, places, svg.spread(places, widths, 12, svg.WIDTH - 12), strict=True
-    ):
+    for label, mark_px, label_px in zip(labels, marks_px, labels_px, strict=True):
         base = svg.HEAD_PX + 2 * _LABEL_PX
         parts += [
-            svg.text(label_at, base - _LABEL_PX - 4, names, "muted middle"),
-            svg.text(label_at, base - 4, words, "middle"),
-            svg.bent((label_at, base + 1), (place, plot.top), (place, plot.bottom), "mark"),
+            svg.text(label_px, base - _LABEL_PX - 4, label.names, "muted middle"),
+            svg.text(label_px, base - 4, label.text, "middle"),
+            svg.bent((label_px, base + 1), (mark_px, plot.top), (mark_px, plot.bottom), "mark"),
         ]
     return parts

@@ -6,16 +6,16 @@ import re
 from collections.abc import Sequence
 from pathlib import Path
 
-from harness.report.charts.gallery import Picture
+from harness.report.charts.chart import Chart
 from harness.run.directory import write_whole
 
 
-def write_pictures(folder: Path, pictures: Sequence[Picture], names: re.Pattern[str]) -> None:
+def write_charts(folder: Path, charts: Sequence[Chart], names: re.Pattern[str]) -> None:
     """Write the charts, and delete charts of an earlier report (files that match `names`) that no longer exist."""
     folder.mkdir(exist_ok=True)  # a run that exists only as JSON has none
-    for picture in pictures:
-        write_whole(folder / picture.name, picture.svg)
-    written = {picture.name for picture in pictures}
+    for chart in charts:
+        write_whole(folder / chart.name, chart.svg)
+    written = {chart.name for chart in charts}
     for path in folder.glob("*.svg"):
         if names.fullmatch(path.name) and path.name not in written:
             path.unlink()

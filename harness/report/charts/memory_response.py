@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
 
 from harness.base import units
 from harness.metrics.growth import GROWS, HEAP, RSS, Bins, Growth
@@ -34,10 +35,17 @@ def memory_response_chart(summary: RunSummary) -> str:
     growth = _chosen(summary.observed.growths)
     if growth is None or summary.timeline is None or summary.origin_s is None:
         return ""
-    memory, what = _memory(summary.observed, growth.process, summary.window)
-    times = _averages_ms(summary.timeline, summary.origin_s, summary.window)
-    dots = [(memory[at_s] / units.BYTES_PER_MB, times[at_s]) for at_s in sorted(memory.keys() & times.keys())]
-    return _chart(f"{what} of {growth.process}", dots) if len(dots) >= _POINTS_LEAST else ""
+    memory = _memory(summary.observed, growth.process, summary.window)
+    sizes, times = memory.bytes_at, _averages_ms(summary.timeline, summary.origin_s, summary.window)
+    dots = [(sizes[at_s] / units.BYTES_PER_MB, times[at_s]) for at_s in sorted(sizes.keys() & times.keys())]
+    return _chart(f"{memory.kind} of {growth.process}", dots) if len(dots) >= _POINTS_LEAST else ""
+
+
+class _Memory(NamedTuple):
+    """The memory of a process: bytes by the middle (s) of each part of the window, and which memory it is."""
+
+    bytes_at: Mapping[float, float]
+    kind: str
 
 
 def _chosen(growths: Sequence[Growth]) -> Growth | None:
@@ -46,19 +54,19 @@ def _chosen(growths: Sequence[Growth]) -> Growth | None:
     return max(growing, key=lambda one: one.per_hour, default=max(memories, key=lambda one: one.last, default=None))
 
 
-def _memory(observed: Observed, process: str, window: Window) -> tuple[dict[float, float], str]:
-    """Return bytes by the middle of each part of the window, and what they are."""
+def _memory(observed: Observed, process: str, window: Window) -> _Memory:
+    """Return the least heap of a process in each part of the window if its heap is known, else its resident memory."""
     bins = _bins(window)
     for heap in observed.heap_series:
         if heap.process == process:
             for at_s, used_bytes in zip(heap.seconds, heap.used_bytes, strict=True):
                 bins.add(_ms(at_s, window), used_bytes)
-            return dict(bins.minimums()), "least heap"
+            return _Memory(dict(bins.minimums()), "least heap")
     for usage in observed.usage_series:
         if usage.process == process:
             for at_s, rss_bytes in zip(usage.seconds, usage.rss_bytes, strict=True):
                 bins.add(_ms(at_s, window), rss_bytes)
-    return dict(bins.means()), "resident memory"
+    return _Memory(dict(bins.means()), "resident memory")
 
 
 def _averages_ms(timeline: Timeline, origin_s: int, window: Window) -> dict[float, float]:
@@ -87,21 +95,21 @@ def _chart(memory: str, dots: _Dots) -> str:
     x = _axis([size for size, _ in dots])
     y = value_axis([time_ms for _, time_ms in dots])
     keys = [svg.box_key(name, f"bar c{colour}") for colour, name in enumerate(_THIRDS)]
-    rows, legend_end = svg.legend(keys, svg.HEAD_PX)
-    plot = Plot(x, y, legend_end + 12, svg.HEIGHT - svg.FOOT_PX)
+    legend = svg.legend(keys, svg.HEAD_PX)
+    plot = Plot(x, y, legend.end + 12, svg.HEIGHT - svg.FOOT_PX)
     x_title = f"{memory}, MB"
     body = [
-        rows,
+        legend.rows,
         plot.axes(x_title),
-        *(_dot(plot, dot, len(_THIRDS) * place // len(dots)) for place, dot in enumerate(dots)),
+        *(_dot(plot, dot, len(_THIRDS) * index // len(dots)) for index, dot in enumerate(dots)),
     ]
     third = len(dots) // len(_THIRDS)
-    words = "; ".join(
+    means = "; ".join(
         f"{name}: {svg.figure(sum(size for size, _ in part) / len(part))} MB, "
         f"{svg.figure(sum(time_ms for _, time_ms in part) / len(part))} ms"
         for name, part in ((_THIRDS[0], dots[:third]), (_THIRDS[2], dots[-third:]))
     )
-    about = f"Average response time against {x_title}; {len(dots)} parts of the window. {words}."
+    about = f"Average response time against {x_title}; {len(dots)} parts of the window. {means}."
     return svg.document("Response time against memory", "ms, average", about, svg.HEIGHT, body)
 
 

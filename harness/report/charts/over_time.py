@@ -6,25 +6,31 @@ import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
-from typing import TypeGuard
+from typing import NamedTuple, TypeGuard
 
 from harness.base import units
 from harness.metrics.downsampling import chunk_size, chunks
 from harness.metrics.metric import metric_of
 from harness.report.charts import svg
 from harness.report.charts.axes import Axis, time_axis, value_axis
-from harness.report.charts.svg import Key, Plot
+from harness.report.charts.svg import Bar, Key, LeastSize, Plot, Range
 from harness.system.heap import HeapSeries
 
 AFTER_START = "time since the load began"
 FEW_BARS = 20
-LEAST_BAR_PX = (4.0, 8.0)  # few bars: one second with one error among thousands of samples stays visible
-LEAST_BAR_OF_MANY_PX = (1.0, 2.0)  # many bars are visible anyway, and must not look like more errors
+LEAST_BAR = LeastSize(4.0, 8.0)  # few bars: one second with one error among thousands of samples stays visible
+LEAST_BAR_OF_MANY = LeastSize(1.0, 2.0)  # many bars are visible anyway, and must not look like more errors
 _MOST_POINTS = 800  # of a line, about one per px; longer lines are drawn as means and ranges
 _CHUNKS = 400
 
-Band = tuple[float, float]
 Values = Sequence[float | None]
+
+
+class Band(NamedTuple):
+    """An interval of a chart that is emphasised: the measurement window, in seconds after the load began."""
+
+    from_s: float
+    to_s: float
 
 
 @dataclass(frozen=True)
@@ -61,10 +67,10 @@ def line_chart(
     drawn = list(zip(series, looks, strict=True))
 
     def draw(plot: Plot) -> list[str]:
-        shades = [part for line, (colour, _) in drawn for part in _shades(plot, line, colour, chunk)]
-        return shades + [part for line, look in drawn for part in _lines(plot, line, *look, chunk)]
+        shades = [part for line, look in drawn for part in _shades(plot, line, look, chunk)]
+        return shades + [part for line, look in drawn for part in _lines(plot, line, look, chunk)]
 
-    keys = [svg.line_key(line.name, *look) for line, look in drawn] if len(series) > 1 else []
+    keys = [svg.line_key(line.name, look.colour, look.dash) for line, look in drawn] if len(series) > 1 else []
     if chunk > 1:
         keys.append(svg.box_key(f"line: mean of {chunk} points; shaded: their range", f"shade c{svg.CONTEXT}"))
     description = " ".join(_series_text(line) for line in series)
@@ -89,19 +95,19 @@ def user_chart(xs: Sequence[float], users: Values, band: Band | None = None, end
     return line_chart("Users", "active", [_series("users", xs, users)], band=band, end_s=end_s)
 
 
-def asked_users_chart(
-    load: str, xs: Sequence[float], asked: Values, delivered: Values, band: Band | None = None, end_s: float = 0.0
+def planned_users_chart(
+    load: str, xs: Sequence[float], planned: Values, delivered: Values, band: Band | None = None, end_s: float = 0.0
 ) -> str:
-    """Return the chart of the active users of a load with stages, and of those that the plan asks for."""
-    lines = [_series("delivered", xs, delivered), _series("asked for", xs, asked)]
+    """Return the chart of the planned and the active users of a load with stages."""
+    lines = [_series("delivered", xs, delivered), _series("planned", xs, planned)]
     return line_chart(f"Users of {load}", "active", lines, band=band, end_s=end_s)
 
 
-def asked_requests_chart(
-    load: str, xs: Sequence[float], asked: Values, delivered: Values, band: Band | None = None, end_s: float = 0.0
+def planned_requests_chart(
+    load: str, xs: Sequence[float], planned: Values, delivered: Values, band: Band | None = None, end_s: float = 0.0
 ) -> str:
-    """Return the chart of the requests per second of a load with stages, and of those that the plan asks for."""
-    lines = [_series("delivered", xs, delivered), _series("asked for", xs, asked)]
+    """Return the chart of the planned and the delivered requests per second of a load with stages."""
+    lines = [_series("delivered", xs, delivered), _series("planned", xs, planned)]
     return line_chart(f"Requests of {load}", "requests/s", lines, band=band, end_s=end_s)
 
 
@@ -118,22 +124,22 @@ def error_chart(
     The bar of a bucket of `bucket_s` seconds is centred on its x. The legend states the total, so that no errors and
     one error are easy to distinguish.
     """
-    words = _errors_text(sum(error_counts), sum(sample_counts))
+    total = _errors_text(sum(error_counts), sum(sample_counts))
     joined = chunk_size(len(xs), _CHUNKS) if len(xs) > _MOST_POINTS else 1
     errors, samples = (_rate_bars(xs, counts, bucket_s, joined) for counts in (error_counts, sample_counts))
-    rates = Series("samples", tuple((x, rate) for x, (_, _, rate) in zip(xs[::joined], samples, strict=True)))
-    failed = [bar for bar in errors if bar[2]]
-    least_px = LEAST_BAR_PX if len(failed) <= FEW_BARS else LEAST_BAR_OF_MANY_PX
+    rates = Series("samples", tuple((x, bar.value) for x, bar in zip(xs[::joined], samples, strict=True)))
+    failed = [bar for bar in errors if bar.value]
+    least = LEAST_BAR if len(failed) <= FEW_BARS else LEAST_BAR_OF_MANY
 
     def draw(plot: Plot) -> list[str]:
         return [
-            plot.bars(samples, svg.CONTEXT, (0, 0), "shade"),
-            *([plot.bars(failed, svg.WARNING, least_px)] if failed else []),
+            plot.bars(samples, svg.CONTEXT, LeastSize(0, 0), "shade"),
+            *([plot.bars(failed, svg.WARNING, least)] if failed else []),
         ]
 
-    keys = [svg.box_key(words, f"bar c{svg.WARNING}"), svg.box_key("all samples", f"shade c{svg.CONTEXT}")]
+    keys = [svg.box_key(total, f"bar c{svg.WARNING}"), svg.box_key("all samples", f"shade c{svg.CONTEXT}")]
     unit = "per second" if joined == 1 else f"per second, mean of {units.duration_text(joined * bucket_s)}"
-    return _chart(_Frame("Errors", unit, AFTER_START, band, end_s), [rates], keys, draw, f"{words}.")
+    return _chart(_Frame("Errors", unit, AFTER_START, band, end_s), [rates], keys, draw, f"{total}.")
 
 
 def cpu_chart(processes: Sequence[Series], band: Band | None = None, end_s: float = 0.0) -> str:
@@ -173,21 +179,21 @@ def _chart(
     band = _clipped(frame.band, x)
     if band:
         keys = [*keys, svg.box_key(f"window: {_interval(band, x)}", "band edge")]
-    rows, legend_end = svg.legend(keys, svg.HEAD_PX)
-    plot = Plot(x, y, legend_end + 12, max(legend_end + 12 + svg.LEAST_PLOT_PX, svg.HEIGHT - svg.FOOT_PX))
+    legend = svg.legend(keys, svg.HEAD_PX)
+    plot = Plot(x, y, legend.end + 12, max(legend.end + 12 + svg.LEAST_PLOT_PX, svg.HEIGHT - svg.FOOT_PX))
     nothing = svg.text((svg.LEFT + svg.RIGHT) / 2, (plot.top + plot.bottom) / 2, "no values", "muted middle")
     body = [
-        rows,
+        legend.rows,
         *(_band(plot, band) if band else []),
         plot.axes(f"{frame.x_label}, {x.unit}"),
         *(draw(plot) if any(line.values for line in lines) else [nothing]),
     ]
-    about = f"{frame.y_unit} over {frame.x_label}, {_interval((x.low, x.high), x)}. {description}"
+    about = f"{frame.y_unit} over {frame.x_label}, {_interval(Band(x.low, x.high), x)}. {description}"
     return svg.document(frame.title, frame.y_unit, about, plot.bottom + svg.FOOT_PX, body)
 
 
 def _band(plot: Plot, band: Band) -> list[str]:
-    left, right = (plot.x_px(at) for at in band)
+    left, right = plot.x_px(band.from_s), plot.x_px(band.to_s)
     return [
         svg.rectangle(left, plot.top, right - left, plot.bottom - plot.top, "band"),
         *(svg.straight(at, plot.top, at, plot.bottom, "edge") for at in (left, right)),
@@ -196,27 +202,35 @@ def _band(plot: Plot, band: Band) -> list[str]:
 
 def _clipped(band: Band | None, x: Axis) -> Band | None:
     """Return the part of the band that the axis shows; None without one."""
-    if band is None or band[1] <= x.low or band[0] >= x.high:
+    if band is None or band.to_s <= x.low or band.from_s >= x.high:
         return None
-    return max(band[0], x.low), min(band[1], x.high)
+    return Band(max(band.from_s, x.low), min(band.to_s, x.high))
 
 
 def _interval(band: Band, x: Axis) -> str:
     """Return an interval in the time format of the axis, to the second."""
     if x.unit == "s":
-        return f"{band[0]:.3g} to {band[1]:.3g} s"
+        return f"{band.from_s:.3g} to {band.to_s:.3g} s"
     return " to ".join(f"{'−' if at < 0 else ''}{units.clock_text(abs(at))}" for at in band)
 
 
-def _lines(plot: Plot, line: Series, colour: int, dash: str, chunk: int) -> list[str]:
-    return [plot.line([(span.second, span.mean) for span in run], colour, dash) for run in _runs(_spans(line, chunk))]
+class _Look(NamedTuple):
+    """The colour (an index) and the dash of a line."""
+
+    colour: int
+    dash: str
 
 
-def _shades(plot: Plot, line: Series, colour: int, chunk: int) -> list[str]:
+def _lines(plot: Plot, line: Series, look: _Look, chunk: int) -> list[str]:
+    runs = _runs(_spans(line, chunk))
+    return [plot.line([(span.second, span.mean) for span in run], look.colour, look.dash) for run in runs]
+
+
+def _shades(plot: Plot, line: Series, look: _Look, chunk: int) -> list[str]:
     if chunk == 1:
         return []
-    runs = _runs(_spans(line, chunk))
-    return [plot.shade([(span.second, span.least, span.most) for span in run], colour) for run in runs if len(run) > 1]
+    runs = [run for run in _runs(_spans(line, chunk)) if len(run) > 1]
+    return [plot.shade([Range(span.second, span.least, span.most) for span in run], look.colour) for run in runs]
 
 
 @dataclass(frozen=True)
@@ -242,21 +256,19 @@ def _runs(spans: Iterable[_Span | None]) -> list[list[_Span]]:
     return [[span for span in run if span] for is_gap, run in groupby(spans, lambda span: span is None) if not is_gap]
 
 
-def _look(index: int) -> tuple[int, str]:
-    """Return colour and dash of the series with this index; the pairs repeat after 36 series."""
+def _look(index: int) -> _Look:
+    """Return the look of the series with this index; looks repeat after 36 series."""
     count = len(svg.COLOURS)
-    return index % count, svg.DASHES[(index + index // count) % count]
+    return _Look(index % count, svg.DASHES[(index + index // count) % count])
 
 
-def _rate_bars(
-    xs: Sequence[float], counts: Sequence[int], bucket_s: float, joined: int
-) -> list[tuple[float, float, float]]:
-    """Return bars (from, to, per second), each of `joined` buckets of `bucket_s` seconds; the last may have fewer."""
+def _rate_bars(xs: Sequence[float], counts: Sequence[int], bucket_s: float, joined: int) -> list[Bar]:
+    """Return bars of rates per second, each of `joined` buckets of `bucket_s` seconds; the last may have fewer."""
     bars = []
     for x, joined_counts in zip(xs[::joined], chunks(counts, joined), strict=True):
         seconds = len(joined_counts) * bucket_s
         left = x - bucket_s / 2
-        bars.append((left, left + seconds, sum(joined_counts) / seconds))
+        bars.append(Bar(left, left + seconds, sum(joined_counts) / seconds))
     return bars
 
 

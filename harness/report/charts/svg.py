@@ -12,6 +12,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from html import escape  # that of xml.sax.saxutils loads all of urllib
 from itertools import pairwise
+from typing import NamedTuple
 
 from harness.report.charts.axes import Axis
 
@@ -58,14 +59,14 @@ _STYLE = (
 _FORBIDDEN = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
-def plain(words: str) -> str:
+def plain(content: str) -> str:
     """Return text for XML: one line, escaped, characters that XML forbids replaced."""
-    return escape(" ".join(_FORBIDDEN.sub("\ufffd", words).split()), quote=False)
+    return escape(" ".join(_FORBIDDEN.sub("\ufffd", content).split()), quote=False)
 
 
-def text_width(words: str) -> float:
+def text_width(content: str) -> float:
     """Return the approximate width of a text in px: rather too wide, since the reader's font is not known."""
-    return TEXT_PX * sum(_em(letter) for letter in words)
+    return TEXT_PX * sum(_em(letter) for letter in content)
 
 
 def _em(letter: str) -> float:
@@ -78,12 +79,12 @@ def _em(letter: str) -> float:
     return 0.8 if letter.isupper() else 0.64
 
 
-def shortened(words: str, most_px: float) -> str:
+def shortened(content: str, most_px: float) -> str:
     """Return the text, with its middle removed if it is wider than `most_px`."""
-    shown, kept = words, len(words)
-    while kept > 2 and text_width(shown) > most_px:
-        kept -= 1
-        shown = words[: (kept + 1) // 2] + "…" + words[-(kept // 2) :]
+    shown, letter_count = content, len(content)
+    while letter_count > 2 and text_width(shown) > most_px:
+        letter_count -= 1
+        shown = content[: (letter_count + 1) // 2] + "…" + content[-(letter_count // 2) :]
     return shown
 
 
@@ -92,17 +93,31 @@ def spread(centres: Sequence[float], widths: Sequence[float], low: float, high: 
 
     Overlapping items become one block, centred on the middle of their wanted positions.
     """
-    blocks: list[tuple[float, list[float]]] = []  # left end, widths
+    blocks: list[_Block] = []
     for centre, width in zip(centres, widths, strict=True):
-        left, parts = centre - width / 2, [width]
-        left = max(low, min(left, high - width))
-        while blocks and blocks[-1][0] + sum(blocks[-1][1]) > left:
-            before_left, before = blocks.pop()
-            wanted = (before_left * len(before) + (left - sum(before)) * len(parts)) / (len(before) + len(parts))
-            parts = before + parts
-            left = max(low, min(wanted, high - sum(parts)))
-        blocks.append((left, parts))
-    return [left + sum(parts[:index]) + parts[index] / 2 for left, parts in blocks for index in range(len(parts))]
+        block = _Block(max(low, min(centre - width / 2, high - width)), [width])
+        while blocks and blocks[-1].right > block.left:
+            before, count = blocks.pop(), len(block.widths)
+            middle = before.left * len(before.widths) + (block.left - sum(before.widths)) * count
+            parts = before.widths + block.widths
+            block = _Block(max(low, min(middle / len(parts), high - sum(parts))), parts)
+        blocks.append(block)
+    return [
+        block.left + sum(block.widths[:index]) + width / 2
+        for block in blocks
+        for index, width in enumerate(block.widths)
+    ]
+
+
+class _Block(NamedTuple):
+    """Items side by side: the left end of the first, and their widths."""
+
+    left: float
+    widths: list[float]
+
+    @property
+    def right(self) -> float:
+        return self.left + sum(self.widths)
 
 
 def number(value: float) -> str:
@@ -116,16 +131,16 @@ def _tenths(tenths: int) -> str:
     return f"-{digits}" if tenths < 0 else digits
 
 
-def text(x: float, y: float, words: str, style: str = "") -> str:
+def text(x: float, y: float, content: str, style: str = "") -> str:
     """Return a text element; x is its start, middle or end, as `style` says."""
     kind = f' class="{style}"' if style else ""
-    return f'<text x="{number(x)}" y="{number(y)}"{kind}>{plain(words)}</text>'
+    return f'<text x="{number(x)}" y="{number(y)}"{kind}>{plain(content)}</text>'
 
 
-def tick_text(x: float, y: float, words: str) -> str:
+def tick_text(x: float, y: float, content: str) -> str:
     """Return a text centred on x, moved inwards if it would leave the card."""
-    room = text_width(words) / 2 + 6
-    return text(min(max(x, room), WIDTH - room), y, words, "middle")
+    room = text_width(content) / 2 + 6
+    return text(min(max(x, room), WIDTH - room), y, content, "middle")
 
 
 def straight(x1: float, y1: float, x2: float, y2: float, style: str) -> str:
@@ -136,8 +151,8 @@ def straight(x1: float, y1: float, x2: float, y2: float, style: str) -> str:
 
 def bent(start: tuple[float, float], bend: tuple[float, float], end: tuple[float, float], style: str) -> str:
     """Return a line of two parts with a style."""
-    places = " ".join(f"{number(x)},{number(y)}" for x, y in (start, bend, end))
-    return f'<polyline points="{places}" class="{style}"/>'
+    points = " ".join(f"{number(x)},{number(y)}" for x, y in (start, bend, end))
+    return f'<polyline points="{points}" class="{style}"/>'
 
 
 def rectangle(x: float, y: float, width: float, height: float, style: str) -> str:
@@ -148,6 +163,29 @@ def rectangle(x: float, y: float, width: float, height: float, style: str) -> st
 def figure(value: float) -> str:
     """Return a value for text: whole from 100 up, three digits below."""
     return f"{value:,.0f}" if abs(value) >= 100 else f"{value:.3g}"
+
+
+class Bar(NamedTuple):
+    """A bar from 0 to `value` on the y axis, from `start` to `end` on the x axis."""
+
+    start: float
+    end: float
+    value: float
+
+
+class LeastSize(NamedTuple):
+    """The least size of a bar in px: a smaller one would be invisible."""
+
+    width_px: float
+    height_px: float
+
+
+class Range(NamedTuple):
+    """The least and the greatest value at an x."""
+
+    x: float
+    least: float
+    most: float
 
 
 @dataclass(frozen=True)
@@ -170,50 +208,48 @@ class Plot:
     def axes(self, x_title: str) -> str:
         """Return grid, ticks, tick texts and the title of the x axis."""
         parts = []
-        for value, words in self.y.ticks:
+        for value, label in self.y.ticks:
             y = self.y_px(value)
-            parts += [straight(LEFT, y, RIGHT, y, "grid" if value else "axis"), text(LEFT - 8, y + 5, words, "end")]
-        for value, words in self.x.ticks:
+            parts += [straight(LEFT, y, RIGHT, y, "grid" if value else "axis"), text(LEFT - 8, y + 5, label, "end")]
+        for value, label in self.x.ticks:
             x = self.x_px(value)
-            parts += [straight(x, self.bottom, x, self.bottom + 5, "axis"), tick_text(x, self.bottom + 21, words)]
+            parts += [straight(x, self.bottom, x, self.bottom + 5, "axis"), tick_text(x, self.bottom + 21, label)]
         parts.append(text((LEFT + RIGHT) / 2, self.bottom + 44, x_title, "muted middle"))
         return "\n".join(parts)
 
     def line(self, points: Sequence[tuple[float, float]], colour: int, dash: str) -> str:
         """Return a line through points; a single point is a dot."""
-        places = [(round(self.x_px(x) * 10), round(self.y_px(y) * 10)) for x, y in points]
-        if len(places) == 1:
-            x, y = places[0]
+        tenths = [(round(self.x_px(x) * 10), round(self.y_px(y) * 10)) for x, y in points]
+        if len(tenths) == 1:
+            x, y = tenths[0]
             return f'<circle cx="{_tenths(x)}" cy="{_tenths(y)}" r="2.5" class="bar c{colour}"/>'
-        return f'<path class="line c{colour}" d="{_through(places)}"{dashed(dash)}/>'
+        return f'<path class="line c{colour}" d="{_through(tenths)}"{dashed(dash)}/>'
 
-    def shade(self, spans: Sequence[tuple[float, float, float]], colour: int) -> str:
-        """Return the area between (x, least, greatest)."""
-        outline = [(x, most) for x, _, most in spans] + [(x, least) for x, least, _ in reversed(spans)]
-        places = [(round(self.x_px(x) * 10), round(self.y_px(y) * 10)) for x, y in outline]
-        return f'<path class="shade c{colour}" d="{_through(places)}z"/>'
+    def shade(self, ranges: Sequence[Range], colour: int) -> str:
+        """Return the area between the least and the greatest values."""
+        outline = [(one.x, one.most) for one in ranges] + [(one.x, one.least) for one in reversed(ranges)]
+        tenths = [(round(self.x_px(x) * 10), round(self.y_px(y) * 10)) for x, y in outline]
+        return f'<path class="shade c{colour}" d="{_through(tenths)}z"/>'
 
-    def bars(
-        self, bars: Sequence[tuple[float, float, float]], colour: int, least: tuple[float, float], style: str = "bar"
-    ) -> str:
-        """Return bars from 0, each (from, to, value); `least` is their least width and height in px."""
+    def bars(self, bars: Sequence[Bar], colour: int, least: LeastSize, style: str = "bar") -> str:
+        """Return bars that are at least as large as `least`."""
         steps = []
-        for start, end, value in bars:
-            left, right = self.x_px(start), self.x_px(end)
-            spare = max(0.0, least[0] - (right - left)) / 2
+        for bar in bars:
+            left, right = self.x_px(bar.start), self.x_px(bar.end)
+            spare = max(0.0, least.width_px - (right - left)) / 2
             left, right = left - spare, right + spare
-            height = max(least[1], self.bottom - self.y_px(value))
+            height = max(least.height_px, self.bottom - self.y_px(bar.value))
             corner = _pair(round(left * 10), round(self.bottom * 10))
             wide, high = round(right * 10) - round(left * 10), round(height * 10)
             steps.append(f"M{corner}v{_tenths(-high)}h{_tenths(wide)}v{_tenths(high)}z")
         return f'<path class="{style} c{colour}" d="{"".join(steps)}"/>'
 
 
-def _through(places: Sequence[tuple[int, int]]) -> str:
+def _through(points: Sequence[tuple[int, int]]) -> str:
     """Return the path through points in tenths of a px; steps are relative to the point before, which is shorter."""
-    steps = [_pair(x - before_x, y - before_y) for (before_x, before_y), (x, y) in pairwise(places)]
-    parted = [step if place == 0 or step.startswith("-") else " " + step for place, step in enumerate(steps)]
-    return f"M{_pair(*places[0])}l{''.join(parted)}"
+    steps = [_pair(x - before_x, y - before_y) for (before_x, before_y), (x, y) in pairwise(points)]
+    parted = [step if index == 0 or step.startswith("-") else " " + step for index, step in enumerate(steps)]
+    return f"M{_pair(*points[0])}l{''.join(parted)}"
 
 
 def _pair(x: int, y: int) -> str:
@@ -247,8 +283,15 @@ def box_key(name: str, style: str) -> Key:
     return Key(name, lambda x, y: rectangle(x, y - 6, SWATCH_PX, 12, style))
 
 
-def legend(keys: Sequence[Key], top: float) -> tuple[str, float]:
-    """Return the legend's rows below `top`, and the px where they end."""
+class Legend(NamedTuple):
+    """The rows of a legend as SVG text, and the px where they end."""
+
+    rows: str
+    end: float
+
+
+def legend(keys: Sequence[Key], top: float) -> Legend:
+    """Return the legend whose rows begin at `top`."""
     parts, x, y = [], float(LEFT), top
     for key in keys:
         name = shortened(key.name, RIGHT - LEFT - SWATCH_PX - 7)
@@ -257,7 +300,7 @@ def legend(keys: Sequence[Key], top: float) -> tuple[str, float]:
             x, y = float(LEFT), y + LINE_PX
         parts += [key.swatch(x, y + LINE_PX / 2), text(x + SWATCH_PX + 7, y + LINE_PX / 2 + 5, name)]
         x += width
-    return "\n".join(parts), y + LINE_PX if keys else top
+    return Legend("\n".join(parts), y + LINE_PX if keys else top)
 
 
 def document(title: str, unit: str, description: str, height: float, body: Sequence[str]) -> str:

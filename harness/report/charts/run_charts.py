@@ -1,4 +1,4 @@
-"""The charts of a report: their data and the names of their files."""
+"""The charts of a run's report: their data and the names of their files."""
 
 from __future__ import annotations
 
@@ -6,23 +6,22 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from defusedxml.ElementTree import fromstring
-
 from harness.cloudwatch.points import CloudMetrics
 from harness.metrics.figures import LOAD
 from harness.metrics.timeline import Timeline
+from harness.report.charts.chart import Chart
 from harness.report.charts.cloudwatch import CHART_NAMES, cloud_charts
 from harness.report.charts.distribution import distribution_chart
 from harness.report.charts.memory_response import memory_response_chart
 from harness.report.charts.over_time import (
     Band,
     Series,
-    asked_requests_chart,
-    asked_users_chart,
     cpu_chart,
     error_chart,
     heap_chart,
     memory_chart,
+    planned_requests_chart,
+    planned_users_chart,
     response_time_chart,
     throughput_chart,
     user_chart,
@@ -37,47 +36,32 @@ FILE_NAME = re.compile(
     rf"(response-time|response-memory|throughput|errors|users(-\d+)?|requests-\d+|distribution|cpu|memory|heap(-\d+)?|{'|'.join(CHART_NAMES)})\.svg"
 )
 _MARKS = (("median", "50"), ("p90", "90"), ("p95", "95"), ("p99", "99"))
-_SVG = "{http://www.w3.org/2000/svg}"
 
 
 @dataclass(frozen=True)
-class Picture:
-    """A chart: the name and the text of its file."""
+class RunCharts:
+    """The charts of a run's report, by section."""
 
-    name: str
-    svg: str
-
-    @property
-    def alternative(self) -> str:
-        """The text alternative of the chart: its title and description."""
-        root = fromstring(self.svg)
-        return f"{root.findtext(f'{_SVG}title')}: {root.findtext(f'{_SVG}desc')}"
-
-
-@dataclass(frozen=True)
-class Gallery:
-    """The charts of a report, by section."""
-
-    over_time: tuple[Picture, ...]
-    distribution: tuple[Picture, ...]
-    machine: tuple[Picture, ...]
-    heap: tuple[Picture, ...]
-    cloud: tuple[Picture, ...]
-    growth: tuple[Picture, ...] = ()
+    over_time: tuple[Chart, ...]
+    distribution: tuple[Chart, ...]
+    machine: tuple[Chart, ...]
+    heap: tuple[Chart, ...]
+    cloud: tuple[Chart, ...]
+    growth: tuple[Chart, ...] = ()
 
     @property
-    def pictures(self) -> tuple[Picture, ...]:
+    def all(self) -> tuple[Chart, ...]:
         """All of them."""
         return (*self.over_time, *self.distribution, *self.machine, *self.heap, *self.cloud, *self.growth)
 
 
-def gallery(summary: RunSummary) -> Gallery:
+def run_charts(summary: RunSummary) -> RunCharts:
     """Return the charts of a summary that have data."""
     window = summary.window
     is_cut = window.length_s < window.run_s
-    frame = _Frame((window.from_s, window.to_s) if is_cut else None, window.run_s, summary.origin_s or 0)
+    frame = _Frame(Band(window.from_s, window.to_s) if is_cut else None, window.run_s, summary.origin_s or 0)
     observed = summary.observed
-    return Gallery(
+    return RunCharts(
         over_time=(*(frame.over_time(summary.timeline) if summary.timeline else ()), *frame.curves(summary.loads)),
         distribution=_distribution(summary),
         machine=frame.machine(observed.usage_series) if observed.usage_series else (),
@@ -114,31 +98,31 @@ class _Frame:
     run_s: int
     origin_s: int
 
-    def over_time(self, timeline: Timeline) -> tuple[Picture, ...]:
+    def over_time(self, timeline: Timeline) -> tuple[Chart, ...]:
         width_s = timeline.bucket_s
         middles = middles_s(timeline, self.origin_s)
         rates = rates_per_s(timeline, self.origin_s, self.run_s)
         known = [(middle, rate) for middle, rate in zip(middles, rates, strict=True) if rate is not None]
-        pictures = [
-            Picture(
+        charts = [
+            Chart(
                 "response-time.svg",
                 response_time_chart(middles, timeline.times_ms, self.band, self.run_s),
             ),
-            Picture(
+            Chart(
                 "throughput.svg",
                 throughput_chart([at for at, _ in known], [rate for _, rate in known], self.band, self.run_s),
             ),
-            Picture(
+            Chart(
                 "errors.svg",
                 error_chart(middles, timeline.error_count, timeline.sample_count, width_s, self.band, self.run_s),
             ),
         ]
         if any(users is not None for users in timeline.active_users):
-            pictures.append(Picture("users.svg", user_chart(middles, timeline.active_users, self.band, self.run_s)))
-        return tuple(pictures)
+            charts.append(Chart("users.svg", user_chart(middles, timeline.active_users, self.band, self.run_s)))
+        return tuple(charts)
 
-    def curves(self, loads: Sequence[LoadFigures]) -> tuple[Picture, ...]:
-        """Return a chart of each load with stages: the users or the requests asked for, and those delivered."""
+    def curves(self, loads: Sequence[LoadFigures]) -> tuple[Chart, ...]:
+        """Return a chart of each load with stages: the planned and the delivered users, or requests."""
         found = []
         for number, load in enumerate(loads, 1):
             curve = load.curve or load.request_curve
@@ -146,12 +130,12 @@ class _Frame:
                 continue
             first_s = curve.start_s - self.origin_s + curve.bucket_s / 2
             xs = [first_s + curve.bucket_s * index for index in range(len(curve.asked))]
-            name, chart = ("users", asked_users_chart) if load.curve else ("requests", asked_requests_chart)
-            svg = chart(load.name, xs, curve.asked, curve.delivered, self.band, self.run_s)
-            found.append(Picture(f"{name}-{number}.svg", svg))
+            name, draw = ("users", planned_users_chart) if load.curve else ("requests", planned_requests_chart)
+            svg = draw(load.name, xs, curve.asked, curve.delivered, self.band, self.run_s)
+            found.append(Chart(f"{name}-{number}.svg", svg))
         return tuple(found)
 
-    def machine(self, series: Sequence[UsageSeries]) -> tuple[Picture, ...]:
+    def machine(self, series: Sequence[UsageSeries]) -> tuple[Chart, ...]:
         cores = [
             Series(process.process, tuple(zip(process.seconds, process.cpu_cores, strict=True))) for process in series
         ]
@@ -161,33 +145,33 @@ class _Frame:
             if any(process.rss_bytes)
         ]
         return (
-            Picture("cpu.svg", cpu_chart(cores, self.band, self.run_s)),
-            Picture("memory.svg", memory_chart(sizes, self.band, self.run_s)),
+            Chart("cpu.svg", cpu_chart(cores, self.band, self.run_s)),
+            Chart("memory.svg", memory_chart(sizes, self.band, self.run_s)),
         )
 
-    def heaps(self, series: Sequence[HeapSeries]) -> tuple[Picture, ...]:
+    def heaps(self, series: Sequence[HeapSeries]) -> tuple[Chart, ...]:
         return tuple(
-            Picture(
+            Chart(
                 f"heap-{number}.svg" if len(series) > 1 else "heap.svg",
                 heap_chart(heap, self.band, self.run_s),
             )
             for number, heap in enumerate(series, start=1)
         )
 
-    def cloud(self, found: CloudMetrics) -> tuple[Picture, ...]:
-        return tuple(Picture(f"{name}.svg", svg) for name, svg in cloud_charts(found, self.band, self.run_s))
+    def cloud(self, found: CloudMetrics) -> tuple[Chart, ...]:
+        return cloud_charts(found, self.band, self.run_s)
 
 
-def _distribution(summary: RunSummary) -> tuple[Picture, ...]:
+def _distribution(summary: RunSummary) -> tuple[Chart, ...]:
     load = summary.group(LOAD)
     if load is None:
         return ()
     percentiles = load.total.percentiles_ms
     marks = [(name, percentiles[key]) for name, key in _MARKS if key in percentiles]
     chart = distribution_chart("Response times of the load", load.total.counts.histogram.counts, marks)
-    return (Picture("distribution.svg", chart),)
+    return (Chart("distribution.svg", chart),)
 
 
-def _growth(summary: RunSummary) -> tuple[Picture, ...]:
+def _growth(summary: RunSummary) -> tuple[Chart, ...]:
     chart = memory_response_chart(summary)
-    return (Picture("response-memory.svg", chart),) if chart else ()
+    return (Chart("response-memory.svg", chart),) if chart else ()
