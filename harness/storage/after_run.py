@@ -58,7 +58,7 @@ def push_after_run(directory: RunDirectory, storage: Storage, code: int, log: Lo
 def push_command(directory: RunDirectory, storage: Storage) -> str:
     """Return the command that pushes a run."""
     reports = directory.path.parent.parent
-    words = ["./aggregate.py", "push", f"{directory.plan}/{directory.name}", storage.location.url]
-    words += ["--endpoint-url", storage.endpoint_url] if storage.endpoint_url else []
-    words += [] if reports == ROOT / "reports" else ["--reports", shown(reports)]
-    return shlex.join(words)
+    arguments = ["./aggregate.py", "push", f"{directory.plan}/{directory.name}", storage.location.url]
+    arguments += ["--endpoint-url", storage.endpoint_url] if storage.endpoint_url else []
+    arguments += [] if reports == ROOT / "reports" else ["--reports", shown(reports)]
+    return shlex.join(arguments)

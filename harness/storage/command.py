@@ -53,8 +53,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.description = _DESCRIPTIONS[verb]
     parser.epilog = _EPILOG
     option = parser.add_argument
-    words = "RUN… and s3://bucket/prefix; RUN may be all" if verb == PUSH else "s3://bucket/prefix; RUN… (default: all)"
-    option("words", nargs="*", metavar="RUN|s3://…", help=words)
+    what = "RUN… and s3://bucket/prefix; RUN may be all" if verb == PUSH else "s3://bucket/prefix; RUN… (default: all)"
+    option("runs", nargs="*", metavar="RUN|s3://…", help=what)
     only = "" if verb == PUSH else "only runs of this profile; "
     option("--env", help=f"{only}its [storage] names the bucket when s3://… is missing")
     option("--home", type=Path, default=ROOT, help=argparse.SUPPRESS)
@@ -75,7 +75,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> int:
     """Upload, download or list runs and return the exit code."""
     try:
-        storage, names = _storage_and_names(options)
+        storage = _storage(options)
+        # Addresses and names of runs may be given in any order.
+        names = tuple(text for text in options.runs if not text.startswith(SCHEME))
         if options.verb == PUSH:
             return _push(options, storage, names)
         wanted = _wanted(options, names)
@@ -85,10 +87,8 @@ def run(options: argparse.Namespace) -> int:
         return EXIT_INTERRUPTED
 
 
-def _storage_and_names(options: argparse.Namespace) -> tuple[Storage, tuple[str, ...]]:
-    """Return the storage and the names of runs; they may be given in any order."""
-    urls = [word for word in options.words if word.startswith(SCHEME)]
-    names = tuple(word for word in options.words if not word.startswith(SCHEME))
+def _storage(options: argparse.Namespace) -> Storage:
+    urls = [text for text in options.runs if text.startswith(SCHEME)]
     if len(urls) > 1:
         raise UsageError(f"{' and '.join(urls)}: two addresses", "give one")
     home: Path = options.home
@@ -99,7 +99,7 @@ def _storage_and_names(options: argparse.Namespace) -> tuple[Storage, tuple[str,
     if url is None:
         what = f"env/{options.env}.toml has no [storage] with s3" if profile else "no S3 address is given"
         raise UsageError(what, "give s3://bucket/prefix, or --env of a profile with [storage]")
-    return open_storage(url, endpoint_of(options) or settings.get("endpoint_url")), names
+    return open_storage(url, endpoint_of(options) or settings.get("endpoint_url"))
 
 
 def _wanted(options: argparse.Namespace, names: Sequence[str]) -> Wanted:

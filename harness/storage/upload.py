@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Any, NamedTuple
 
 from harness.base.errors import ServiceError, UsageError
 from harness.base.python_packages import ensure_zstandard
@@ -84,10 +84,7 @@ def _parts(chunks: Iterator[bytes], part_bytes: int, on_chunk: Callable[[], None
 
 def _send_parts(client: Any, target: Target, metadata: Mapping[str, str], parts: Iterator[bytes]) -> int:
     """Upload an object in parts and return the bytes sent; parts that are already uploaded are not sent again."""
-    upload_id, uploaded = _unfinished(client, target)
-    if upload_id is None:
-        started = client.create_multipart_upload(**target, ChecksumAlgorithm="SHA256", Metadata=metadata)
-        upload_id = started["UploadId"]
+    started = _unfinished(client, target) or _begun(client, target, metadata)
     size_bytes = sent_bytes = 0
     sending: deque[Future[dict[str, Any]]] = deque()
     done: list[dict[str, Any]] = []
@@ -95,17 +92,17 @@ def _send_parts(client: Any, target: Target, metadata: Mapping[str, str], parts:
     with ThreadPoolExecutor(_AT_ONCE) as pool, _announced_wait():
         for number, data in enumerate(parts, 1):
             size_bytes += len(data)
-            part = uploaded.get(number)
+            part = started.parts.get(number)
             if part is not None and _matches(part, data):
                 done.append(_part(number, part["ETag"], data))
                 continue
             while len(sending) >= _AT_ONCE:
                 done.append(sending.popleft().result())
-            sending.append(pool.submit(_send_part, client, {**target, "UploadId": upload_id}, number, data))
+            sending.append(pool.submit(_send_part, client, {**target, "UploadId": started.id}, number, data))
             sent_bytes += len(data)
         done += [future.result() for future in sending]
     done.sort(key=lambda part: part["PartNumber"])
-    client.complete_multipart_upload(**target, UploadId=upload_id, MultipartUpload={"Parts": done})
+    client.complete_multipart_upload(**target, UploadId=started.id, MultipartUpload={"Parts": done})
     stored_bytes = client.head_object(**target)["ContentLength"]
     if stored_bytes != size_bytes:
         raise _damaged(target, f"{stored_bytes:,} bytes instead of {size_bytes:,}")
@@ -134,15 +131,27 @@ def _is_whole(client: Any, target: Target, file: StoredFile) -> bool:
         raise
 
 
-def _unfinished(client: Any, target: Target) -> tuple[str | None, dict[int, Any]]:
-    """Return the id of the object's newest interrupted upload, and its parts by number; None without one."""
+class _Upload(NamedTuple):
+    """An upload in parts: its id, and the parts by number that S3 has."""
+
+    id: str
+    parts: Mapping[int, Any]
+
+
+def _begun(client: Any, target: Target, metadata: Mapping[str, str]) -> _Upload:
+    answer = client.create_multipart_upload(**target, ChecksumAlgorithm="SHA256", Metadata=metadata)
+    return _Upload(answer["UploadId"], {})
+
+
+def _unfinished(client: Any, target: Target) -> _Upload | None:
+    """Return the object's newest interrupted upload; None without one."""
     pages = client.get_paginator("list_multipart_uploads").paginate(Bucket=target["Bucket"], Prefix=target["Key"])
     uploads = [one for page in pages for one in page.get("Uploads", ()) if one["Key"] == target["Key"]]
     if not uploads:
-        return None, {}
+        return None
     upload_id = max(uploads, key=lambda one: one["Initiated"])["UploadId"]
     pages = client.get_paginator("list_parts").paginate(**target, UploadId=upload_id)
-    return upload_id, {part["PartNumber"]: part for page in pages for part in page.get("Parts", ())}
+    return _Upload(upload_id, {part["PartNumber"]: part for page in pages for part in page.get("Parts", ())})
 
 
 def _send_part(client: Any, target: Target, number: int, data: bytes) -> dict[str, Any]:
