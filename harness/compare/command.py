@@ -10,6 +10,7 @@ import sys
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import NamedTuple
 
 from harness.base import units
 from harness.base.errors import EXIT_INVALID, EXIT_OK, EXIT_REGRESSED, UsageError
@@ -23,6 +24,7 @@ from harness.compare.sides import (
     Found,
     is_in,
     name_of,
+    pattern_of_labels,
     plans_of,
     read_side,
     refuse_duplicates,
@@ -116,20 +118,29 @@ def run(options: argparse.Namespace) -> int:
             raise UsageError("--html: --format json writes no report", "leave one of them out")
         options.save = options.save or options.output is None
     if len(options.runs) == 1 and not (options.base or options.new):
-        return _compare_with_pasted(options, _names(options, [options.runs])[0][0])
+        (name,) = _names(options, _Sides(options.runs, [])).base
+        return _compare_with_pasted(options, name)
     return _compare_sides(options, _sides(options))
 
 
-def _compare_sides(options: argparse.Namespace, sides: Sequence[list[str]]) -> int:
-    """Print or write the comparison of a baseline and a contender, given by the names of their runs."""
-    base_names, new_names = _names(options, sides)
-    if are_sweeps([*base_names, *new_names]):
-        return _compare_two_sweeps(options, [*base_names, *new_names])
-    base, new = (read_side(names, options.reports) for names in (base_names, new_names))
+class _Sides(NamedTuple):
+    """The names of the runs of both sides."""
+
+    base: list[str]
+    new: list[str]
+
+
+def _compare_sides(options: argparse.Namespace, sides: _Sides) -> int:
+    """Print or write the comparison of a baseline and a contender."""
+    names = _names(options, sides)
+    if are_sweeps([*names.base, *names.new]):
+        return _compare_two_sweeps(options, [*names.base, *names.new])
+    base, new = read_side(names.base, options.reports), read_side(names.new, options.reports)
     refuse_duplicates(base, new)
     thresholds = _thresholds(options, plans_of(base, new))
     if options.label is not None:
-        base, new = with_labels(options.label, base, new)
+        pattern = pattern_of_labels(options.label, (*base, *new))
+        base, new = with_labels(pattern, base), with_labels(pattern, new)
     before, after = ([found.result for found in side] for side in (base, new))
     comparison = compare(before, after, thresholds, options.anyway)
     output = _output(options, base, new)
@@ -157,14 +168,14 @@ def _compare_with_pasted(options: argparse.Namespace, name: str) -> int:
     own, others = addresses[0], addresses[1:]
     if len(others) > 1 and (options.output or options.save or options.format == JSON):
         raise UsageError(f"compare: {name} has tables of {len(others)} other runs", f"name one: {others[0]} {own}")
-    return max(_compare_sides(options, [[other], [own]]) for other in others)
+    return max(_compare_sides(options, _Sides([other], [own])) for other in others)
 
 
-def _names(options: argparse.Namespace, sides: Sequence[list[str]]) -> list[list[str]]:
-    """Return the names of each side with the plan in front of bare ones, and the pinned run in place of a pin."""
-    sides = [in_plan(names, options.plan) for names in sides]
-    every = [name for names in sides for name in names]
-    return [runs_of_pins(names, every, options.reports) for names in sides]
+def _names(options: argparse.Namespace, sides: _Sides) -> _Sides:
+    """Return the names with the plan in front of bare ones, and the pinned run instead of a pin."""
+    base, new = in_plan(sides.base, options.plan), in_plan(sides.new, options.plan)
+    every = [*base, *new]
+    return _Sides(runs_of_pins(base, every, options.reports), runs_of_pins(new, every, options.reports))
 
 
 def _exit_code(verdict: str, *, sure: bool) -> int:
@@ -173,14 +184,14 @@ def _exit_code(verdict: str, *, sure: bool) -> int:
     return EXIT_REGRESSED if verdict == REGRESSED or (sure and verdict == CANNOT_TELL) else EXIT_OK
 
 
-def _sides(options: argparse.Namespace) -> tuple[list[str], list[str]]:
+def _sides(options: argparse.Namespace) -> _Sides:
     if options.base or options.new:
         if options.runs or not (options.base and options.new):
             raise UsageError("compare: --base and --new go together, without other runs", _TWO_SIDES)
-        return options.base, options.new
+        return _Sides(options.base, options.new)
     if len(options.runs) != 2:
         raise UsageError(f"compare: {len(options.runs)} arguments instead of two", _TWO_SIDES)
-    return [options.runs[0]], [options.runs[1]]
+    return _Sides([options.runs[0]], [options.runs[1]])
 
 
 def _thresholds(options: argparse.Namespace, plans: Sequence[str]) -> Thresholds:
@@ -213,13 +224,13 @@ def _output(options: argparse.Namespace, base: Sequence[Found], new: Sequence[Fo
 
 def _command(options: argparse.Namespace, base: Sequence[Found], new: Sequence[Found]) -> str:
     """Return the command that makes the same comparison again."""
-    names = [[name_of(found, options.reports) for found in side] for side in (base, new)]
+    before, after = ([name_of(found, options.reports) for found in side] for side in (base, new))
     is_pair = len(base) == len(new) == 1
-    words = [*names[0], *names[1]] if is_pair else ["--base", *names[0], "--new", *names[1]]
-    words += _judging_options(options)
+    arguments = [*before, *after] if is_pair else ["--base", *before, "--new", *after]
+    arguments += _judging_options(options)
     if options.label is not None:
-        words += ["--label", options.label]
-    return shlex.join(["./aggregate.py", "compare", *words])
+        arguments += ["--label", options.label]
+    return shlex.join(["./aggregate.py", "compare", *arguments])
 
 
 def _chart(base: Sequence[Found], new: Sequence[Found], output: Path) -> Chart | None:
@@ -290,11 +301,11 @@ def _compare_two_sweeps(options: argparse.Namespace, names: Sequence[str]) -> in
 
 
 def _judging_options(options: argparse.Namespace) -> list[str]:
-    """Return the verdict options as words of a command line."""
-    words = ["--anyway"] * options.anyway
+    """Return the verdict options as arguments of a command line."""
+    arguments = ["--anyway"] * options.anyway
     for text in options.threshold:
-        words += ["--threshold", text]
-    return words + (["--alpha", options.alpha] if options.alpha is not None else [])
+        arguments += ["--threshold", text]
+    return arguments + (["--alpha", options.alpha] if options.alpha is not None else [])
 
 
 def _sweep_name(found: FoundSweep) -> str:

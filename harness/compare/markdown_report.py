@@ -16,6 +16,7 @@ import math
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 from harness.base.errors import UsageError
 from harness.base.units import BYTES_PER_KB, MS_PER_S
@@ -62,8 +63,13 @@ _OTHER_TITLES = frozenset(
         "transactions, the whole run",
     }
 ) - {_LOAD_TITLE, _TRANSACTIONS_TITLE}
-# Number and ratio of errors.
-_Errors = tuple[int | None, float | None]
+
+
+class _Errors(NamedTuple):
+    """The number and the ratio of errors; None when unknown."""
+
+    count: int | None = None
+    ratio: float | None = None
 
 
 def parse_report(text: str, name: str, choice: str = "") -> RunResult:
@@ -338,8 +344,8 @@ class _Reader:
         return LabelResult(
             label=row.label,
             sample_count=None if count is None else int(count),
-            error_count=errors[0],
-            error_ratio=errors[1],
+            error_count=errors.count,
+            error_ratio=errors.ratio,
             average_ms=self._time_ms(row, _AVERAGE),
             percentiles_ms={name: value for name in names if (value := self._time_ms(row, name)) is not None},
             min_ms=self._time_ms(row, _MIN),
@@ -368,7 +374,7 @@ class _Reader:
             self._remarks.append(
                 f"Errors are left blank: read as fractions or as percentages, {why} give whole numbers of errors."
             )
-            return [(None, None)] * len(self._rows)
+            return [_Errors()] * len(self._rows)
         if nonzero and is_fraction:
             self._remarks.append(
                 "Errors are read as fractions despite their % sign: only fractions give whole numbers of errors."
@@ -380,16 +386,18 @@ def _printed_errors(row: _Row, parts: float) -> _Errors:
     """Return the errors of a row with a fraction, or with a percentage (`parts` 100); exact when only one fits."""
     value, count, found = row.number(_ERRORS), row.number(_COUNT), row.error_counts(parts)
     if value is None:
-        return None, None
-    return (found[0], found[0] / count) if count and len(found) == 1 else (None, value / parts)
+        return _Errors()
+    if count and len(found) == 1:
+        return _Errors(found[0], found[0] / count)
+    return _Errors(ratio=value / parts)
 
 
 def _counted_errors(row: _Row) -> _Errors:
     """Return the errors of a row with an error count, a percentage, or both."""
     count, errors, percent = row.number(_COUNT), row.number(_ERRORS), row.number(_ERROR_PERCENT)
     if errors is not None:
-        return int(errors), errors / count if count else None
-    return None, percent / 100 if percent is not None and 0 <= percent <= 100 else None
+        return _Errors(int(errors), errors / count if count else None)
+    return _Errors(ratio=percent / 100 if percent is not None and 0 <= percent <= 100 else None)
 
 
 def _rate_per_s(row: _Row) -> float | None:

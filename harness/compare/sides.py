@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+import re
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from harness.base.errors import UsageError
 from harness.compare.render import Side
-from harness.compare.result import RunResult
+from harness.compare.result import LabelResult, RunResult
 from harness.compare.sources import read_result
 from harness.report.selection import parse_pattern
 from harness.run.directory import RUN_NAME, RunDirectory
@@ -44,18 +45,25 @@ def refuse_duplicates(base: Sequence[Found], new: Sequence[Found]) -> None:
         seen.add(path)
 
 
-def with_labels(text: str, base: Sequence[Found], new: Sequence[Found]) -> tuple[list[Found], list[Found]]:
-    """Return both sides with only the labels that match a pattern; UsageError when none does."""
+def pattern_of_labels(text: str, results: Sequence[Found]) -> re.Pattern[str]:
+    """Return the pattern of --label; UsageError when no label of the results matches."""
     pattern = parse_pattern(text)
-    known = dict.fromkeys(label.label for found in (*base, *new) for label in found.result.labels)
+    known = dict.fromkeys(label.label for found in results for label in found.result.labels)
     if not any(pattern.search(label) for label in known):
         raise UsageError(f"--label {text} matches no label", f"there are: {', '.join(known) or 'none'}")
+    return pattern
 
-    def filtered(found: Found) -> Found:
-        labels = tuple(label for label in found.result.labels if pattern.search(label.label))
-        return replace(found, result=replace(found.result, labels=labels))
 
-    return [filtered(found) for found in base], [filtered(found) for found in new]
+def with_labels(pattern: re.Pattern[str], side: Sequence[Found]) -> list[Found]:
+    """Return the results of a side with only the labels that match a pattern."""
+    return [
+        replace(found, result=replace(found.result, labels=tuple(_matching(found.result.labels, pattern))))
+        for found in side
+    ]
+
+
+def _matching(labels: Iterable[LabelResult], pattern: re.Pattern[str]) -> Iterator[LabelResult]:
+    return (label for label in labels if pattern.search(label.label))
 
 
 def is_in(path: Path, reports: Path) -> bool:
@@ -65,16 +73,16 @@ def is_in(path: Path, reports: Path) -> bool:
 
 def short_names(side: Sequence[Found], plan: Path) -> str:
     """Return the names of a side's runs for a file's name: run-07_1+2+3, with the plan's name for other plans."""
-    words: list[str] = []
+    parts: list[str] = []
     last = ""
     for found in side:
         name = found.path.name if RUN_NAME.fullmatch(found.path.name) else found.path.name.split(".")[0]
         if found.path.resolve().parent != plan.resolve():
             name = f"{found.path.resolve().parent.name}-{name}"
         head, _, number = name.rpartition("_")
-        words.append(number if head and head == last else name)
+        parts.append(number if head and head == last else name)
         last = head
-    return "+".join(words)
+    return "+".join(parts)
 
 
 def report_side(found: Found, output: Path | None) -> Side:

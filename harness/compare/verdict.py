@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
+from typing import NamedTuple
 
 from harness.base import units
 from harness.base.errors import UsageError
@@ -70,18 +71,18 @@ def compare(
     has_total = any(result.total for result in base) and any(result.total for result in new)
     total = _judged(base, new, [TOTAL], thresholds, unjudged)[0] if has_total else None
     labels = _judged(base, new, common, thresholds, unjudged)
-    verdict, reasons, further_runs = _whole([total, *labels] if total else labels, invalid, () if anyway else doubtful)
+    overall = _overall([total, *labels] if total else labels, invalid, () if anyway else doubtful)
     return Comparison(
         base=tuple(result.name for result in base),
         new=tuple(result.name for result in new),
-        verdict=verdict,
-        reasons=tuple(reasons),
+        verdict=overall.verdict,
+        reasons=tuple(overall.reasons),
         total=total,
         labels=tuple(labels),
         only_base=tuple(label for label in base_labels if label not in new_labels),
         only_new=tuple(label for label in new_labels if label not in base_labels),
         caveats=(*known, *comparison_warnings(base, new, thresholds.alpha)),
-        further_runs=further_runs,
+        further_runs=overall.further_runs,
     )
 
 
@@ -172,11 +173,12 @@ def _metric(
     )
     if adjusted is None:
         return found
-    verdict, reason = _verdict(finding.metric, shift, adjusted, threshold, thresholds.alpha)
-    if verdict != CANNOT_TELL:
-        return replace(found, verdict=verdict, reason=reason)
+    judgement = _judgement(finding.metric, shift, adjusted, threshold, thresholds.alpha)
+    if judgement.verdict != CANNOT_TELL:
+        return replace(found, verdict=judgement.verdict, reason=judgement.reason)
     if is_coarse:
         return replace(found, reason="the clock resolution, 1 ms, is more than half of the threshold")
+    reason = judgement.reason
     further_runs = _further_runs(finding, shift, threshold, planning.least_runs(tested_count, thresholds.alpha))
     if further_runs is None:
         is_noise = shift.least is not None and shift.least > _LEAST_RATIO_MOST
@@ -185,19 +187,25 @@ def _metric(
     return replace(found, reason=reason, further_runs=further_runs)
 
 
-def _verdict(metric: Metric, shift: Shift, adjusted: float, threshold: float, alpha: float) -> tuple[str, str]:
-    """Return the verdict on a metric, and its reason."""
+class _Judgement(NamedTuple):
+    """The verdict on a metric; the reason is empty when the verdict needs none."""
+
+    verdict: str
+    reason: str = ""
+
+
+def _judgement(metric: Metric, shift: Shift, adjusted: float, threshold: float, alpha: float) -> _Judgement:
     if shift.low is None or shift.high is None:
-        return CANNOT_TELL, "too few runs for an interval"
+        return _Judgement(CANNOT_TELL, "too few runs for an interval")
     # From here on, higher is worse.
     low, high = (-shift.high, -shift.low) if metric.more_is_better else (shift.low, shift.high)
     if adjusted < alpha and low > threshold:
-        return REGRESSED, ""
+        return _Judgement(REGRESSED)
     if high <= threshold:
-        return OK, IMPROVED if adjusted < alpha and high < -threshold else ""
+        return _Judgement(OK, IMPROVED if adjusted < alpha and high < -threshold else "")
     if adjusted < alpha and low > 0:
-        return CANNOT_TELL, "worse, but possibly by less than the threshold"
-    return CANNOT_TELL, "the interval extends beyond the threshold"
+        return _Judgement(CANNOT_TELL, "worse, but possibly by less than the threshold")
+    return _Judgement(CANNOT_TELL, "the interval extends beyond the threshold")
 
 
 def _further_runs(finding: Finding, shift: Shift, threshold: float, least: int) -> int | None:
@@ -212,21 +220,26 @@ def _further_runs(finding: Finding, shift: Shift, threshold: float, least: int) 
     return None if needed is None else max(needed - min(finding.base_n, finding.new_n), 1)
 
 
-def _whole(
-    labels: Sequence[LabelComparison], invalid: Sequence[str], doubtful: Sequence[str]
-) -> tuple[str, Sequence[str], int | None]:
-    """Return the overall verdict, its reasons, and how many more runs a side it needs."""
+class _Overall(NamedTuple):
+    """The overall verdict, its reasons, and how many more runs a side it needs, if known."""
+
+    verdict: str
+    reasons: Sequence[str]
+    further_runs: int | None = None
+
+
+def _overall(labels: Sequence[LabelComparison], invalid: Sequence[str], doubtful: Sequence[str]) -> _Overall:
     if invalid:
-        return INVALID, invalid, None
+        return _Overall(INVALID, invalid)
     if doubtful:
-        return CANNOT_TELL, doubtful, None
+        return _Overall(CANNOT_TELL, doubtful)
     if regressed := _sentences(labels, lambda metric: metric.verdict == REGRESSED, _change_text):
-        return REGRESSED, regressed, None
+        return _Overall(REGRESSED, regressed)
     open_ones = _sentences(labels, _is_open, _change_text)
     if open_ones or not any(label.verdict == OK for label in labels):
         further = [metric.further_runs or 0 for label in labels for metric in label.metrics if _is_open(metric)]
-        return CANNOT_TELL, open_ones or ["nothing could be judged"], max(further, default=0) or None
-    return OK, _sentences(labels, lambda metric: metric.reason == IMPROVED, _change_text), None
+        return _Overall(CANNOT_TELL, open_ones or ["nothing could be judged"], max(further, default=0) or None)
+    return _Overall(OK, _sentences(labels, lambda metric: metric.reason == IMPROVED, _change_text))
 
 
 def _is_open(metric: MetricComparison) -> bool:
