@@ -25,11 +25,11 @@ from harness.site.template import filled
 
 # The percentiles with a tile.
 _PERCENTILES = ("50", "95", "99")
-# So many warnings are printed in words below the verdict; the report has all of them.
+# So many warnings are printed below the verdict; the report has all of them.
 _WARNINGS_MOST = 3
 # Sections that are linked: by the page itself, and by those of nightlies and A/B tests.
 _ANCHORS = {"Warnings": "warnings", "Where the time went": ANCHOR}
-# The colour of a report about several runs, by the first words of its verdict.
+# The colour of a report about several runs, by the start of its verdict.
 _STATES = {
     "OK": "valid", "VALID": "valid", "IMPROVED": "valid",
     "REGRESSED": "invalid", "INVALID": "invalid", "FAILED": "invalid",
@@ -99,7 +99,7 @@ def report_body(report: Markup) -> Markup:
     found = _VERDICT.search(report)
     if found is None:
         return report
-    state = next((state for words, state in _STATES.items() if found[1].startswith(words)), "answer")
+    state = next((state for start, state in _STATES.items() if found[1].startswith(start)), "answer")
     banner = f'<div class="judged {state}">\n{found[0]}\n</div>'
     return Markup(report[: found.start()] + Markup(banner) + report[found.end() :])
 

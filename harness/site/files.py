@@ -27,7 +27,7 @@ from harness.report.markdown import report
 from harness.report.summary import FORMAT_VERSION, RunSummary
 from harness.run.directory import RunDirectory, read_object, write_whole
 from harness.site.body import chart_script, report_body, run_body
-from harness.site.pages import ASSETS, Page, Site, data_path, run_data
+from harness.site.pages import ASSETS, Neighbours, Page, Site, data_path, run_data
 from harness.site.series import ChartData, chart_data_of
 from harness.site.side_by_side import RUNS_BEFORE, comparison_json
 from harness.site.single import LIMIT_BYTES, single_page, single_prose, smaller
@@ -98,7 +98,7 @@ def _write_pages(
         for index, entry in enumerate(runs):
             result = _whole_result(entry, reports_dir)
             against = _against(before, result, thresholds) if result else {}
-            _write_run(site, entry, (names[index], names[index + 2], baseline), against, reports_dir, target)
+            _write_run(site, entry, Neighbours(names[index], names[index + 2], baseline), against, reports_dir, target)
             baseline = entry.id if entry.result else baseline
             if result:
                 before.append((entry.id, result))
@@ -130,7 +130,7 @@ def _against(
 def _write_run(
     site: Site,
     entry: Entry,
-    neighbours: tuple[str, str, str],
+    neighbours: Neighbours,
     against: dict[str, list[dict[str, Any]]],
     reports_dir: Path,
     target: Path,

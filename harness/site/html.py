@@ -105,5 +105,5 @@ def _html(html: str, kind: str = "html_block") -> Token:
     return Token(kind, "", 0, content=html)
 
 
-def _text(words: str) -> Token:
-    return Token("text", "", 0, content=words)
+def _text(content: str) -> Token:
+    return Token("text", "", 0, content=content)

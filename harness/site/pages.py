@@ -7,7 +7,7 @@ import posixpath
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 from urllib.parse import quote, unquote
 
 from markupsafe import Markup
@@ -38,6 +38,31 @@ class Page:
     path: str
     html: str
     files: tuple[str, ...] = ()
+
+
+class Neighbours(NamedTuple):
+    """The previous and the next run of the plan, and the last earlier run with statistics; empty if there is none."""
+
+    before: str
+    after: str
+    baseline: str
+
+
+class _OwnCharts(NamedTuple):
+    """The charts of a report with data: the name of their folder, and their keys."""
+
+    folder: str
+    keys: set[str]
+
+    def has(self, folder: str, key: str) -> bool:
+        return folder == self.folder and key in self.keys
+
+
+class _Prose(NamedTuple):
+    """The HTML of a report, and the images and flame graphs in it."""
+
+    html: Markup
+    files: tuple[str, ...]
 
 
 def page_path(identity: str) -> str:
@@ -76,12 +101,12 @@ class Site:
             count=count_line(entries),
             trends=trends(entries),
             metric=METRIC.words,
-            notes=self._prose(notes, "")[0] if notes.strip() else "",
+            notes=self._prose(notes, "").html if notes.strip() else "",
             rows=rows,
             figure_titles=[figure.title for figure in FIGURES],
             plans=_distinct(row["plan"] for row in rows),
             states=_distinct(row["state"] for row in rows),
-            users=sorted({str(row["users"]) for row in rows if row["users"]}, key=_by_number),
+            users=sorted({str(row["users"]) for row in rows if row["users"]}, key=_user_order),
             documents=[
                 (
                     title,
@@ -89,7 +114,7 @@ class Site:
                         {
                             "name": f"{document.folder}/{document.name}",
                             "href": quote(page_path(f"{document.folder}/{document.name}")),
-                            "headline": self._prose(document.headline, document.folder)[0],
+                            "headline": self._prose(document.headline, document.folder).html,
                         }
                         for document in documents
                         if document.kind == kind
@@ -101,15 +126,10 @@ class Site:
         )
         return Page(INDEX, html)
 
-    def run(self, entry: Entry, markdown: str, charts: Sequence[ChartData], neighbours: tuple[str, str, str]) -> Page:
-        """Return the page of a run: its report, in which charts with data can be zoomed.
-
-        `neighbours` are the previous and the next run of the plan, and the last earlier run with statistics; empty if
-        there is none.
-        """
+    def run(self, entry: Entry, markdown: str, charts: Sequence[ChartData], neighbours: Neighbours) -> Page:
+        """Return the page of a run: its report, in which charts with data can be zoomed."""
         keys = {chart.key for chart in charts}
-        body, files = self._prose(markdown, entry.plan, own_charts=(entry.name, keys))
-        before, after, baseline = neighbours
+        prose = self._prose(markdown, entry.plan, _OwnCharts(entry.name, keys))
         html = filled(
             "run.html.j2",
             root="../",
@@ -118,20 +138,21 @@ class Site:
             state=state_of(entry.result),
             problem=entry.problem,
             data=quote(f"../{data_path(entry.id)}") if charts else "",
-            body=run_body(body, entry.result),
-            before=_neighbour(before),
-            after=_neighbour(after),
+            body=run_body(prose.html, entry.result),
+            before=_neighbour(neighbours.before),
+            after=_neighbour(neighbours.after),
             compare=quote(f"../{COMPARE}") if entry.result else "",
-            baseline=_neighbour(baseline),
+            baseline=_neighbour(neighbours.baseline),
         )
-        return Page(page_path(entry.id), html, files)
+        return Page(page_path(entry.id), html, prose.files)
 
     def document(self, document: Document, markdown: str) -> Page:
         """Return the page of a report about several runs."""
-        body, files = self._prose(markdown, document.folder)
+        prose = self._prose(markdown, document.folder)
         identity = f"{document.folder}/{document.name}"
-        html = filled("document.html.j2", root="../" * document.path.count("/"), title=identity, body=report_body(body))
-        return Page(page_path(identity), html, files)
+        root, body = "../" * document.path.count("/"), report_body(prose.html)
+        html = filled("document.html.j2", root=root, title=identity, body=body)
+        return Page(page_path(identity), html, prose.files)
 
     def compare(self) -> Page:
         """Return the page of two runs side by side, which its script fills."""
@@ -162,17 +183,14 @@ class Site:
             "started_at": entry.started_at,
             "users": known.users,
             "profile": known.profile,
-            "notes": self._prose(first_line(entry.notes), entry.plan)[0] or entry.problem,
+            "notes": self._prose(first_line(entry.notes), entry.plan).html or entry.problem,
             "can_compare": entry.result is not None and entry.run is not None,
             "figures": figures(entry),
         }
 
-    def _prose(
-        self, markdown: str, folder: str, own_charts: tuple[str, set[str]] = ("", set())
-    ) -> tuple[Markup, tuple[str, ...]]:
-        """Return Markdown of a folder as HTML, and the images and flame graphs in it."""
+    def _prose(self, markdown: str, folder: str, own_charts: _OwnCharts | None = None) -> _Prose:
+        """Return the Markdown of a report in `folder` as HTML; `own_charts` can be zoomed."""
         shown: list[str] = []
-        name, keys = own_charts
 
         def link_of(href: str) -> str | None:
             path, _, anchor = href.partition("#")
@@ -186,21 +204,21 @@ class Site:
             there = quote(posixpath.relpath(page_path(stem), folder or "."))
             return f"{there}#{anchor}" if anchor else there
 
-        def image_of(source: str, words: str) -> Markup | None:
+        def image_of(source: str, text: str) -> Markup | None:
             path = unquote(source)
             key, extension = posixpath.splitext(posixpath.basename(path))
-            if extension == ".svg" and key in keys and posixpath.dirname(path) == name:
+            if own_charts and extension == ".svg" and own_charts.has(posixpath.dirname(path), key):
                 return Markup('<figure class="chart" data-chart="{}"><figcaption>{}</figcaption></figure>\n').format(
-                    key, words
+                    key, text
                 )
             target = posixpath.normpath(posixpath.join(folder, path))
             if target not in self.images:
                 return None
             shown.append(target)
             there = quote(posixpath.relpath(target, folder or "."))
-            return Markup('<img src="{}" alt="{}">').format(there, words)
+            return Markup('<img src="{}" alt="{}">').format(there, text)
 
-        return prose(markdown, link_of, image_of), tuple(dict.fromkeys(shown))
+        return _Prose(prose(markdown, link_of, image_of), tuple(dict.fromkeys(shown)))
 
 
 def _doubtful_reason(entry: Entry) -> str:
@@ -246,7 +264,7 @@ def _distinct(values: Iterable[Any]) -> list[str]:
     return sorted({str(value) for value in values})
 
 
-def _by_number(text: str) -> tuple[bool, float, str]:
+def _user_order(text: str) -> tuple[bool, float, str]:
     """Return the sort key of a number of users: 5, 50, 5/s."""
     number = text.removesuffix("/s")
     return number != text, float(number), text

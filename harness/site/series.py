@@ -21,6 +21,7 @@ from harness.system.heap import HeapSeries
 
 # Bars of the distribution grow by this factor. It is the same for every run, so that two runs can be overlaid.
 BAR_FACTOR = 1.1
+_DISTRIBUTION = "share of samples"
 
 
 @dataclass(frozen=True)
@@ -97,13 +98,14 @@ def _distribution(groups: Iterable[Mapping[str, Any]], where: str) -> list[Chart
     for label in load["labels"]:
         if load["counts_transactions"] or not label["is_transaction"]:
             counts.merge(build(Histogram, label["counts"]["histogram"], where).counts)
-    edges, heights = bars_of(counts.counts)
-    line = Line("share of samples", tuple(edges), tuple(heights))
-    return [ChartData("distribution", "Response times of the load", "% of samples per 10 % of time", "ms", (line,))]
+    lines = (distribution_line(counts.counts),)
+    return [ChartData("distribution", "Response times of the load", "% of samples per 10 % of time", "ms", lines)]
 
 
-def bars_of(counts: Mapping[int, int]) -> tuple[list[float], list[float]]:
-    """Return the left edges (ms) of bars and their heights, % of all samples; the last height, 0, ends the last bar.
+def distribution_line(counts: Mapping[int, int]) -> Line:
+    """Return bars as a line: x are their left edges (ms), y their heights (% of all samples).
+
+    The last height, 0, ends the last bar.
 
     The right edge of a bar is `BAR_FACTOR` times the left one. A bar that is wider because of whole milliseconds is
     lower by the same factor, so that areas are correct on a logarithmic axis. Bars begin half a millisecond early, so
@@ -111,21 +113,21 @@ def bars_of(counts: Mapping[int, int]) -> tuple[list[float], list[float]]:
     """
     total = sum(counts.values())
     if not total:
-        return [], []
+        return Line(_DISTRIBUTION, (), ())
     edges_ms = _edges_ms(max(counts))
-    held = [0] * (len(edges_ms) - 1)
+    bars = [0] * (len(edges_ms) - 1)
     index = 0
     for elapsed_ms in sorted(counts):
         while elapsed_ms >= edges_ms[index + 1]:
             index += 1
-        held[index] += counts[elapsed_ms]
-    first = next(index for index, count in enumerate(held) if count)
+        bars[index] += counts[elapsed_ms]
+    first = next(index for index, count in enumerate(bars) if count)
     lefts = [edge_ms - 0.5 if edge_ms else 0.25 for edge_ms in edges_ms[first:]]
     heights = [
         100 * count / total * math.log(BAR_FACTOR) / math.log(right / left)
-        for count, (left, right) in zip(held[first:], pairwise(lefts), strict=True)
+        for count, (left, right) in zip(bars[first:], pairwise(lefts), strict=True)
     ]
-    return lefts, [*heights, 0.0]
+    return Line(_DISTRIBUTION, tuple(lefts), (*heights, 0.0))
 
 
 def _edges_ms(greatest_ms: int) -> list[int]:

@@ -26,7 +26,7 @@ _KINDS = {".svg": "image/svg+xml", ".png": "image/png"}
 def single_page(title: str, body: Markup, style: str, scripts: Sequence[str], *, connects: bool = False) -> str:
     """Return the page of a report. Only these scripts and this style run in it, whatever a label contains.
 
-    With `connects` its scripts may ask the server that sent it.
+    With `connects` its scripts may connect to the server that sent it.
     """
     return str(
         filled(
@@ -50,18 +50,18 @@ def single_prose(markdown: str, images: Mapping[str, bytes], charts: frozenset[s
     shown without JavaScript. Links to other files become plain text.
     """
 
-    def image_of(source: str, words: str) -> Markup | None:
+    def image_of(source: str, text: str) -> Markup | None:
         path = posixpath.normpath(unquote(source))
         if path not in images:
             return None
         key, extension = posixpath.splitext(posixpath.basename(path))
         address = f"data:{_KINDS[extension]};base64,{base64.b64encode(images[path]).decode()}"
         if key not in charts:
-            return Markup('<img class="picture" src="{}" alt="{}">').format(address, words)
+            return Markup('<img class="picture" src="{}" alt="{}">').format(address, text)
         return Markup(
             '<figure class="chart" data-chart="{}"><figcaption>{}</figcaption>'
             '<img class="still" src="{}" alt=""></figure>\n'
-        ).format(key, words, address)
+        ).format(key, text, address)
 
     return prose(markdown, lambda _href: None, image_of)
 

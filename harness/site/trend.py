@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from statistics import median
+from typing import NamedTuple
 
 from markupsafe import Markup
 
@@ -89,12 +90,12 @@ def chart(points: Sequence[Point]) -> Markup:
     most = max((point.value or 0.0 for point in points), default=0.0) or 1.0
     step = (_WIDTH - 2 * _EDGE) / max(1, len(points) - 1)
     low, high = _HEIGHT - _EDGE, _EDGE
-    places = [
-        (round(_EDGE + index * step, 1), round(low - (low - high) * (point.value or 0.0) / most, 1), point)
+    drawn = [
+        _Drawn(round(_EDGE + index * step, 1), round(low - (low - high) * (point.value or 0.0) / most, 1), point)
         for index, point in enumerate(points)
     ]
-    line = " ".join(f"{x},{y}" for x, y, point in places if point.is_valid and point.value is not None)
-    marks = Markup("").join(_mark(x, y, point) for x, y, point in places)
+    line = " ".join(f"{one.x},{one.y}" for one in drawn if one.point.is_valid and one.point.value is not None)
+    marks = Markup("").join(map(_mark, drawn))
     about = f"{METRIC.words}: {', '.join(_text(point.value) for point in points)}"
     return Markup(
         '<svg class="trend" viewBox="0 0 {} {}" width="{}" height="{}" role="img" aria-label="{}">'
@@ -102,7 +103,16 @@ def chart(points: Sequence[Point]) -> Markup:
     ).format(_WIDTH, _HEIGHT, _WIDTH, _HEIGHT, about, low, _WIDTH, low, line, marks)
 
 
-def _mark(x: float, y: float, point: Point) -> Markup:
+class _Drawn(NamedTuple):
+    """A point and its coordinates in px."""
+
+    x: float
+    y: float
+    point: Point
+
+
+def _mark(drawn: _Drawn) -> Markup:
+    x, y, point = drawn.x, drawn.y, drawn.point
     title = Markup("<title>{}: {}, {}</title>").format(point.run, _text(point.value), point.state)
     if point.value is None:
         path = f"M{x - 3:.1f} {y - 3:.1f}l6 6m0 -6l-6 6"

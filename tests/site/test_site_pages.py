@@ -12,7 +12,7 @@ from harness.run.directory import read_json
 from harness.site.files import write_site
 from harness.site.html import prose
 from harness.site.pages import Site
-from harness.site.series import bars_of, chart_data_of
+from harness.site.series import chart_data_of, distribution_line
 from tests.support.report_folder import add_run, run_folder
 
 
@@ -63,7 +63,8 @@ def test_a_chart_alone_is_a_block():
 
 
 def test_bars_contain_all_samples_and_areas_are_proportional_on_a_logarithmic_axis():
-    edges, heights = bars_of({1: 5, 100: 3, 101: 2})
+    line = distribution_line({1: 5, 100: 3, 101: 2})
+    edges, heights = list(line.xs), list(line.ys)
     # 1 ms is in the bar from 0.5 to 1.5 ms, which is ln(3) / ln(1.1) = 11.53 bars wide and as much lower
     assert edges[0] == 0.5
     assert heights[0] == pytest.approx(50 / 11.5267, rel=1e-4)
@@ -74,9 +75,10 @@ def test_bars_contain_all_samples_and_areas_are_proportional_on_a_logarithmic_ax
 
 
 def test_bars_of_zero_times_and_of_no_samples():
-    edges, heights = bars_of({0: 4})
+    line = distribution_line({0: 4})
+    edges, heights = list(line.xs), list(line.ys)
     assert (edges, heights) == ([0.25, 0.5], [pytest.approx(100 * 0.09531 / 0.693147, rel=1e-4), 0.0])
-    assert bars_of({}) == ([], [])
+    assert distribution_line({}).xs == distribution_line({}).ys == ()
 
 
 def test_the_charts_of_a_run_are_those_of_its_report_with_the_same_points(tmp_path):
