@@ -77,9 +77,9 @@ def _merge(options: argparse.Namespace) -> int:
 
     for name in options.run:
         refuse_stored(name)
-    directory, summary = merge(options.run, options.reports.resolve(), options.into)
-    show_closing(Console(), summary, os.path.relpath(directory.report))
-    return _ended(options, directory, summary)
+    merged = merge(options.run, options.reports.resolve(), options.into)
+    show_closing(Console(), merged.summary, os.path.relpath(merged.directory.report))
+    return _ended(options, merged.directory, merged.summary)
 
 
 def _ended(options: argparse.Namespace, directory: RunDirectory, summary: RunSummary) -> int:

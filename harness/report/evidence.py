@@ -66,15 +66,23 @@ FOUND: Values = {}
 
 
 @dataclass(frozen=True)
+class WarmUp:
+    """The average response time in the excluded warm-up, and that in the window, ms."""
+
+    average_ms: float
+    window_ms: float
+
+
+@dataclass(frozen=True)
 class Evidence:
     """The data from which warnings are found: of a run, or of a bare JTL (`run` is None).
 
     `load` is the TOTAL of the load in the window; `law` and `usages` also cover the window. `codes` are those of the
-    driven labels over the whole run. `warm_up_ms` are the averages of the excluded warm-up and of the window. `pause_s`
-    is the mean pause before a request that the plan makes. `is_span_known` is False if a clock was set. `longest_ms`,
-    the load's slowest sample, `gaps`, `throttle` and `clock_step` cover the whole run. `loads`
-    are those of a run with several. `lost_cpu` is what others used in the seconds that make the window unsteady.
-    `growths` are those of the system's resources in the window.
+    driven labels over the whole run. `warm_up` is None when none was excluded. `pause_s` is the mean pause before a
+    request that the plan makes. `is_span_known` is False if a clock was set. `longest_ms`, the load's slowest sample,
+    `gaps`, `throttle` and `clock_step` cover the whole run. `loads` are those of a run with several. `lost_cpu` is what
+    others used in the seconds that make the window unsteady. `growths` are those of the system's resources in the
+    window.
     """
 
     run: RunRecord | None
@@ -84,7 +92,7 @@ class Evidence:
     usages: tuple[Usage, ...]
     dropped: Dropped
     window: Window
-    warm_up_ms: tuple[float, float] | None
+    warm_up: WarmUp | None
     is_span_known: bool
     generators: tuple[GeneratorFigures, ...] = ()
     longest_ms: int | None = None
@@ -245,8 +253,9 @@ def _lost_cpu_text(evidence: Evidence) -> str:
 
 def fast_warm_up(evidence: Evidence) -> Iterator[Values]:
     """Yield the averages of the warm-up and of the window, where the warm-up was the faster one."""
-    if evidence.warm_up_ms and evidence.warm_up_ms[0] < FAST_WARM_UP_RATIO * evidence.warm_up_ms[1]:
-        before, counted = (units.average_text(average) for average in evidence.warm_up_ms)
+    warm_up = evidence.warm_up
+    if warm_up and warm_up.average_ms < FAST_WARM_UP_RATIO * warm_up.window_ms:
+        before, counted = units.average_text(warm_up.average_ms), units.average_text(warm_up.window_ms)
         yield {"seconds": str(evidence.window.warm_up_cut_s), "before": before, "counted": counted}
 
 

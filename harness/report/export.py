@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from harness.base.records import to_plain
 from harness.metrics.figures import LabelFigures
@@ -25,9 +25,9 @@ def csv_head(columns: Sequence[Column]) -> str:
 def csv_rows(view: View, columns: Sequence[Column]) -> str:
     """Return a line per row, quoted according to RFC 4180; an unknown value is an empty cell."""
     return csv_lines(
-        [view.source, group.name, row.label, _truth(is_total), _truth(row.is_transaction)]
-        + ["" if (figure := column.figure(row)) is None else json.dumps(figure) for column in columns]
-        for group, row, is_total in _rows(view)
+        [view.source, row.group, row.figures.label, _truth(row.is_total), _truth(row.figures.is_transaction)]
+        + ["" if (figure := column.figure(row.figures)) is None else json.dumps(figure) for column in columns]
+        for row in _rows(view)
     )
 
 
@@ -51,13 +51,13 @@ def json_lines(view: View, percentiles: Sequence[str]) -> str:
         _dumps(
             {
                 "source": view.source,
-                "group": group.name,
-                "is_total": is_total,
-                **_figures(row, percentiles),
+                "group": row.group,
+                "is_total": row.is_total,
+                **_figures(row.figures, percentiles),
             }
         )
         + "\n"
-        for group, row, is_total in _rows(view)
+        for row in _rows(view)
     )
 
 
@@ -98,12 +98,20 @@ def _figures(figures: LabelFigures, percentiles: Sequence[str]) -> dict[str, Any
     return values
 
 
-def _rows(view: View) -> Iterator[tuple[Shown, LabelFigures, bool]]:
+class _Row(NamedTuple):
+    """A shown row: the name of its group, its metrics, and whether it is TOTAL."""
+
+    group: str
+    figures: LabelFigures
+    is_total: bool
+
+
+def _rows(view: View) -> Iterator[_Row]:
     for group in view.groups:
         for label in group.labels:
-            yield group, label, False
+            yield _Row(group.name, label, is_total=False)
         if group.total:
-            yield group, group.total, True
+            yield _Row(group.name, group.total, is_total=True)
 
 
 def _dumps(data: Any) -> str:

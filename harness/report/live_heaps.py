@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from harness.base import units
+from harness.metrics.window import Window
 from harness.report.tables import cell, table
 from harness.system.histograms import CLASSES_MOST, MIDDLE, LiveHeap
 
 
-def live_heap_text(heap: LiveHeap, window_s: tuple[int, int]) -> str:
-    """Return the title, the table and the notes of one JVM; `window_s` is the measurement window."""
+def live_heap_text(heap: LiveHeap, window: Window) -> str:
+    """Return the title, the table and the notes of one JVM."""
     names = [moment.moment for moment in heap.moments]
     sizes = ", ".join(f"{units.mb_text(moment.live_bytes, 1)} MB at the {moment.moment}" for moment in heap.moments)
     parts = [f"### Live objects of {cell(heap.process)}", f"{sizes}."]
@@ -25,13 +26,13 @@ def live_heap_text(heap: LiveHeap, window_s: tuple[int, int]) -> str:
         ]
         since = f"from the {names[-2]} to the {names[-1]}"
         parts += [table(heads, rows), f"The {CLASSES_MOST} classes that grew most {since} at most; shallow sizes."]
-    parts.append(_pauses_text(heap, window_s))
+    parts.append(_pauses_text(heap, window))
     return "\n\n".join(parts)
 
 
-def _pauses_text(heap: LiveHeap, window_s: tuple[int, int]) -> str:
+def _pauses_text(heap: LiveHeap, window: Window) -> str:
     """Return that histograms stop the JVM, and whether one did within the window."""
-    within = [moment for moment in heap.moments if window_s[0] <= moment.at_s < window_s[1]]
+    within = [moment for moment in heap.moments if window.from_s <= moment.at_s < window.to_s]
     pauses = ", ".join(f"at {units.clock_text(moment.at_s)} for up to {moment.took_ms} ms" for moment in within)
     stops = f"within the window {pauses}" if within else "outside of the window"
     where = (

@@ -56,7 +56,8 @@ def find_lost_cpu(
     ):
         found = _interval(lost, window, ratio * core_count)
         if found and _rest_is_steady(window, seconds, found):
-            during_ms, else_ms = _averages(window, seconds, found)
+            during_ms = _average_ms(seconds[found.start : found.stop])
+            else_ms = _average_ms([seconds[second] for second in _rest(window, found)])
             inside, outside = _mean(lost, found), _mean(lost, _rest(window, found))
             if inside > 2 * outside and during_ms and else_ms and during_ms >= _SLOWER_RATIO * else_ms:
                 return LostCpu(is_stolen, inside, found.start, found.stop, during_ms, else_ms)
@@ -119,12 +120,7 @@ def _rest_is_steady(window: Window, seconds: Sequence[SecondFigures], interval: 
     return find_window(WindowSpec(STEADY), rest, users_are_driven=False).is_steady is True
 
 
-def _averages(window: Window, seconds: Sequence[SecondFigures], interval: range) -> tuple[float | None, float | None]:
-    """Return the average response times in the interval and in the rest of the window, ms."""
-    rest = [seconds[second] for second in _rest(window, interval)]
-    return _average_ms(seconds[interval.start : interval.stop]), _average_ms(rest)
-
-
 def _average_ms(seconds: Sequence[SecondFigures]) -> float | None:
+    """Return the average response time in some seconds; None without a sample."""
     sample_count = sum(second.sample_count for second in seconds)
     return sum(second.elapsed_sum_ms for second in seconds) / sample_count if sample_count else None

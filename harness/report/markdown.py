@@ -340,7 +340,7 @@ def _resource_values(summary: RunSummary, charts: RunCharts, folder: str) -> dic
         "growth_table": growth_table(observed.growths) if observed.growths else "",
         "growth_notes": growth_notes(observed.growths, window.length_s, is_soak=run is not None and run.is_soak),
         "growth_charts": [image(chart, folder) for chart in charts.growth],
-        "live_heaps": [live_heap_text(heap, (window.from_s, window.to_s)) for heap in observed.live_heaps],
+        "live_heaps": [live_heap_text(heap, window) for heap in observed.live_heaps],
         "histogram_unknown": [(cell(name), cell(why)) for name, why in run.histogram_unknown] if run else [],
     }
 

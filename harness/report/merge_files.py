@@ -10,6 +10,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
+from typing import NamedTuple
 from uuid import uuid4
 
 from harness.base.errors import UsageError
@@ -29,8 +30,15 @@ _COPY_BYTES = 1024 * 1024
 _PACKED = ("", ".zst", ".gz")
 
 
-def merge(given: Sequence[str], reports: Path, into: Path | None) -> tuple[RunDirectory, RunSummary]:
-    """Merge several runs into one and write its report; return its directory and its summary.
+class MergedRun(NamedTuple):
+    """The directory and the summary of a merged run."""
+
+    directory: RunDirectory
+    summary: RunSummary
+
+
+def merge(given: Sequence[str], reports: Path, into: Path | None) -> MergedRun:
+    """Merge several runs into one, write its report and return it.
 
     Each of `given` is a run's folder or a JTL, as path or as name=path. `into` is the folder of the new run; without it
     the next free name in `reports` is used. UsageError when they cannot be one run; then nothing is written.
@@ -60,7 +68,7 @@ def _named(given: Sequence[str], reports: Path) -> list[tuple[str, Path]]:
 
 def _merged_runs(
     named: Sequence[tuple[str, Path]], given: Sequence[str], reports: Path, into: Path | None
-) -> tuple[RunDirectory, RunSummary]:
+) -> MergedRun:
     parts = [Part(name, _record(path)) for name, path in named]
     samples = [_samples(path) for _, path in named]
     check_parts(parts)
@@ -72,10 +80,10 @@ def _merged_runs(
         command = f"./aggregate.py report --merge {' '.join(arguments)}"
         run_id = f"{directory.name}-{uuid4().hex[:8]}"
         directory.write_run(merged_record(parts, directory.name, command, run_id))
-        return directory, write_report(directory)
+        return MergedRun(directory, write_report(directory))
 
 
-def _merged_jtls(named: Sequence[tuple[str, Path]], into: Path | None) -> tuple[RunDirectory, RunSummary]:
+def _merged_jtls(named: Sequence[tuple[str, Path]], into: Path | None) -> MergedRun:
     if into is None:
         raise UsageError("JTL files have no plan", "name the new run: --into reports/<plan>/run-01_1")
     if len({name for name, _ in named}) < len(named):
@@ -86,7 +94,7 @@ def _merged_jtls(named: Sequence[tuple[str, Path]], into: Path | None) -> tuple[
         summary = summary_of_jtls(inputs, Counting(window=STEADY_WINDOW, with_batches=True))
         summary = replace(summary, source=f"{directory.plan}/{directory.name}")
         write_summary(directory, summary)
-        return directory, summary
+        return MergedRun(directory, summary)
 
 
 def _record(path: Path) -> RunRecord:

@@ -7,6 +7,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from typing import NamedTuple
 
 NOTES_BEGIN = "<!-- notes:begin: text here is preserved when the report is rendered again -->"
 # The spelling of older reports.
@@ -53,11 +54,13 @@ def rendered_again(older: str | None, render: Callable[[str], str], default: str
         return Rendered(_sealed(fresh))
     generated = _outside(render(""))
     for lines, block in ([(outside, notes)] if notes is not None else []) + [(everything, "")]:
-        words, rest = _apart(lines, generated)
-        if _digest(rest) == seal and (not words or notes_of(fresh) is not None):
-            text = "\n\n".join(part for part in (block, "\n".join(words).strip("\n")) if part)
-            return Rendered(_sealed(render(text) if words else fresh), sum(1 for line in words if line.strip()))
-    return Rendered(_sealed(fresh), is_unclear=bool(_apart(everything if notes is None else outside, generated)[0]))
+        found = _separated(lines, generated)
+        if _digest(found.generated) == seal and (not found.written or notes_of(fresh) is not None):
+            text = "\n\n".join(part for part in (block, "\n".join(found.written).strip("\n")) if part)
+            moved_count = sum(1 for line in found.written if line.strip())
+            return Rendered(_sealed(render(text) if found.written else fresh), moved_count)
+    unclear = _separated(everything if notes is None else outside, generated).written
+    return Rendered(_sealed(fresh), is_unclear=bool(unclear))
 
 
 def _lines(markdown: str) -> list[str]:
@@ -73,21 +76,28 @@ def _outside(markdown: str) -> list[str]:
     return _lines(f"{markdown[:begin]}\n{markdown[end + len(NOTES_END) :]}")
 
 
-def _apart(lines: Iterable[str], generated: Iterable[str]) -> tuple[list[str], list[str]]:
-    """Return the lines that are not among the generated ones, with the blank lines between them; and the others."""
+class _Separated(NamedTuple):
+    """Lines that people wrote, with the blank lines between them, and generated lines."""
+
+    written: list[str]
+    generated: list[str]
+
+
+def _separated(lines: Iterable[str], generated: Iterable[str]) -> _Separated:
+    """Return the lines of a report; people wrote those that are not among the generated ones."""
     left = Counter(line.rstrip() for line in generated)
-    words: list[str] = []
+    written: list[str] = []
     rest: list[str] = []
     for line in lines:
         is_blank = not line.strip()
         if is_blank or left[line.rstrip()] > 0:
             left[line.rstrip()] -= 1
             rest.append(line)
-            if words and words[-1].strip():
-                words.append("")
+            if written and written[-1].strip():
+                written.append("")
         else:
-            words.append(line)
-    return (words if any(words) else []), rest
+            written.append(line)
+    return _Separated(written if any(written) else [], rest)
 
 
 def _digest(lines: Iterable[str]) -> str:

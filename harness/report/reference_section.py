@@ -1,9 +1,10 @@
-"""Renders what a run was compared with: the section of its report, and a line for the terminal."""
+"""Renders the comparisons of a run with its references: the section of its report, and lines for the terminal."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 from urllib.parse import quote
 
 from harness.base import units
@@ -39,17 +40,17 @@ def parts(compared: Sequence[ComparedRun], name: str) -> list[Part]:
 
 
 def _part(one: ComparedRun, name: str) -> Part:
-    base, new = _short_names(one.name, name)
+    names = _short_names(one.name, name)
     requests = [label for label in one.labels if not label.is_transaction]
     transactions = [label for label in one.labels if label.is_transaction]
     tables = ((requests, "label (samples)"), (transactions, "transaction (samples)"))
-    sided = ((base, one.only_base), (new, one.only_new))
-    link = f"[{cell(base)}]({quote(one.link)})" if one.link else cell(base)
+    sided = ((names.base, one.only_base), (names.new, one.only_new))
+    link = f"[{cell(names.base)}]({quote(one.link)})" if one.link else cell(names.base)
     return Part(
         title=f"{link}, {cell(one.role)}",
         headline=cell(one.headline),
-        setting_table=_setting_table(one, base, new),
-        total_table=_total_table(one, base, new) if one.total else "",
+        setting_table=_setting_table(one, names),
+        total_table=_total_table(one, names) if one.total else "",
         label_tables=tuple(_label_table(one, labels, head) for labels, head in tables if labels),
         one_sided=tuple(f"Only {cell(run)} has {', '.join(map(cell, labels))}." for run, labels in sided if labels),
         warnings=tuple(map(cell, one.warnings)),
@@ -57,19 +58,26 @@ def _part(one: ComparedRun, name: str) -> Part:
     )
 
 
-def _short_names(base: str, new: str) -> tuple[str, str]:
+class _Names(NamedTuple):
+    """The names of the reference (`base`) and of the run (`new`)."""
+
+    base: str
+    new: str
+
+
+def _short_names(base: str, new: str) -> _Names:
     """Return the names of two runs, without their plan when it is the same."""
     base_plan, _, base_run = base.rpartition("/")
     new_plan, _, new_run = new.rpartition("/")
-    return (base_run, new_run) if base_plan == new_plan else (base, new)
+    return _Names(base_run, new_run) if base_plan == new_plan else _Names(base, new)
 
 
-def _setting_table(one: ComparedRun, base: str, new: str) -> str:
+def _setting_table(one: ComparedRun, names: _Names) -> str:
     rows = [[cell(text) for text in (setting.name, setting.base, setting.new)] for setting in one.settings]
-    return table(("setting", cell(base), cell(new)), rows, text_columns=3) if rows else ""
+    return table(("setting", cell(names.base), cell(names.new)), rows, text_columns=3) if rows else ""
 
 
-def _total_table(one: ComparedRun, base: str, new: str) -> str:
+def _total_table(one: ComparedRun, names: _Names) -> str:
     """Return a row for each metric of TOTAL."""
     assert one.total is not None
     rows = []
@@ -78,7 +86,7 @@ def _total_table(one: ComparedRun, base: str, new: str) -> str:
         row = [metric.title, *map(metric.text, values), _change_text(metric, one.total.change_ratio[index])]
         threshold = f"{units.percent_text(one.threshold_ratios[index])} {metric.change_unit}"
         rows.append([*row, threshold, _emphasised(one.total.verdicts[index], one.total.verdicts[index])])
-    return table(("TOTAL", cell(base), cell(new), "change", "threshold", "verdict"), rows)
+    return table(("TOTAL", cell(names.base), cell(names.new), "change", "threshold", "verdict"), rows)
 
 
 def _label_table(one: ComparedRun, labels: Sequence[ComparedLabel], head: str) -> str:

@@ -11,6 +11,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from math import ceil, sqrt
 from statistics import fmean, median, variance
+from typing import NamedTuple
 
 from harness.base.errors import UsageError
 from harness.base.units import BYTES_PER_KB, MS_PER_S
@@ -86,8 +87,8 @@ def differences(events: Mapping[str, Events], seconds: Seconds) -> tuple[Differe
     """Return what the system did more of in the slow seconds: per process and kind, the largest growth first."""
     found: list[Difference] = []
     for process, of_process in events.items():
-        for kind, unit, entries in _entries(of_process):
-            found += _grown(process, kind, unit, entries, seconds)
+        for kind in _kinds(of_process):
+            found += _grown(process, kind, seconds)
     return tuple(found)
 
 
@@ -111,21 +112,29 @@ def differences_text(seconds: Seconds, found: Sequence[Difference]) -> str:
 _PerSecond = dict[str, dict[int, float]]
 
 
-def _entries(events: Events) -> Iterator[tuple[str, str, _PerSecond]]:
-    """Yield the kinds of events with their unit, and their values by name and second."""
+class _Kind(NamedTuple):
+    """A kind of events, its unit, and the values by name and second."""
+
+    name: str
+    unit: str
+    values: _PerSecond
+
+
+def _kinds(events: Events) -> Iterator[_Kind]:
 
     def of(kind: str) -> list[EventRow]:
         return events.rows.get(kind, [])
 
-    yield "method", "samples", _sums((row.stack[0], row.second, row.count) for row in of("cpu") if row.stack)
-    yield "lock", "ms", _sums((_at(row), row.second, row.total / _NS_PER_MS) for row in of("lock"))
-    yield "exception", "", _sums((_at(row), row.second, row.count) for row in of("throw"))
-    yield "allocation", "MB", _sums((_at(row), row.second, row.total / _BYTES_PER_MB) for row in of("alloc"))
-    yield "garbage collection", "ms", _sums(("pauses", row.second, row.total / _NS_PER_MS) for row in of("gc"))
-    yield "safepoint", "ms", _sums((row.detail, row.second, row.total / _NS_PER_MS) for row in of("safepoint"))
+    yield _Kind("method", "samples", _sums((row.stack[0], row.second, row.count) for row in of("cpu") if row.stack))
+    yield _Kind("lock", "ms", _sums((_at(row), row.second, row.total / _NS_PER_MS) for row in of("lock")))
+    yield _Kind("exception", "", _sums((_at(row), row.second, row.count) for row in of("throw")))
+    yield _Kind("allocation", "MB", _sums((_at(row), row.second, row.total / _BYTES_PER_MB) for row in of("alloc")))
+    yield _Kind("garbage collection", "ms", _sums(("pauses", row.second, row.total / _NS_PER_MS) for row in of("gc")))
+    safepoints = ((row.detail, row.second, row.total / _NS_PER_MS) for row in of("safepoint"))
+    yield _Kind("safepoint", "ms", _sums(safepoints))
     waits = (row for row in of("thread") if row.other == WAITING and len(row.stack) > 1)
     named = ((f"{row.stack[1]} in {row.stack[0]}", row.second, row.total / _NS_PER_S) for row in waits)
-    yield "wait", "threads", _sums(named)
+    yield _Kind("wait", "threads", _sums(named))
 
 
 def _at(row: EventRow) -> str:
@@ -140,15 +149,15 @@ def _sums(values: Iterable[tuple[str, int, float]]) -> _PerSecond:
     return found
 
 
-def _grown(process: str, kind: str, unit: str, entries: _PerSecond, seconds: Seconds) -> Iterable[Difference]:
+def _grown(process: str, kind: _Kind, seconds: Seconds) -> Iterable[Difference]:
     found = []
     whole = 0.0
-    for name, values in entries.items():
+    for name, values in kind.values.items():
         slow, normal = ([values.get(second, 0.0) for second in chosen] for chosen in (seconds.slow, seconds.normal))
         before, after = fmean(normal), fmean(slow)
         whole += after
         if after - before > max(_GROWTH_LEAST * before, _ERRORS_LEAST * _error(slow, normal)):
-            found.append(Difference(process, kind, name, after, before, unit))
+            found.append(Difference(process, kind.name, name, after, before, kind.unit))
     found.sort(key=lambda one: (one.normal - one.slow, one.name))
     return [one for one in found[:_ROWS_MOST] if one.slow - one.normal > _OF_KIND_LEAST * whole]
 

@@ -1,4 +1,4 @@
-"""What a run was compared with when it ended: a fact of the run, stored with it and printed in its report."""
+"""The comparisons of a run with its references, made when it ended: stored with the run, printed in its report."""
 
 from __future__ import annotations
 

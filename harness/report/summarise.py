@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 from harness.base.units import MS_PER_S
 from harness.jtl.sample import TRANSACTION_MESSAGE
@@ -17,10 +18,10 @@ from harness.metrics.silences import Silences, may_be_pause
 from harness.metrics.tally import SampleTally
 from harness.metrics.throttle import Throttle, find_throttle
 from harness.metrics.timeline import SecondSeries, Timeline
-from harness.metrics.window import STEADY, Window, WindowSpec, find_window, full_load_s, parse_window
+from harness.metrics.window import STEADY, SecondFigures, Window, WindowSpec, find_window, full_load_s, parse_window
 from harness.plan.group_load import TRANSACTION, SeveralLoads
 from harness.plan.load import CLOSED, MIXED
-from harness.report.evidence import Evidence
+from harness.report.evidence import Evidence, WarmUp
 from harness.report.goals import RunGroups
 from harness.report.loads import LoadFigures, LoadTally, load_figures, mean_pause_s, pause_per_transaction_s
 from harness.report.lost_cpu import LostCpu, find_lost_cpu
@@ -76,22 +77,31 @@ def window_of(tally: SampleTally, spec: WindowSpec, run: RunRecord | None) -> Wi
     seconds = tally.second_series.by_second(origin_s, span_s[1])
     if run and _is_staged(run) and spec.kind == STEADY:
         return find_window(parse_window("all"), seconds)
-    return find_window(spec, seconds, *_drive_of(run))
+    drive = _drive_of(run)
+    return find_window(spec, seconds, drive.user_count, drive.users_are_driven, drive.ramp_s, drive.duration_s)
 
 
 def _is_staged(run: RunRecord) -> bool:
     return SeveralLoads(run.load.loads or ()).is_staged
 
 
-def _drive_of(run: RunRecord | None) -> tuple[int | None, bool, float, float | None]:
-    """Return how the plan drives: its users, whether they are driven, ramp-up and duration in seconds."""
+class _Drive(NamedTuple):
+    """How the plan drives: its users, whether their number is constant, its ramp-up and duration; None if unknown."""
+
+    user_count: int | None = None
+    users_are_driven: bool = True
+    ramp_s: float = 0.0
+    duration_s: float | None = None
+
+
+def _drive_of(run: RunRecord | None) -> _Drive:
     if run is None:
-        return None, True, 0.0, None
+        return _Drive()
     load = run.load
     duration_s = load.duration_s
     if duration_s is not None and load.loads:
         duration_s = min(one.duration_s for one in load.loads)
-    return load.users, load.model == CLOSED, load.ramp_s, duration_s
+    return _Drive(load.users, load.model == CLOSED, load.ramp_s, duration_s)
 
 
 def window_span_ms(tally: SampleTally, window: Window) -> IntervalMs | None:
@@ -206,7 +216,7 @@ def _evidence(
         usages=observed.usages,
         dropped=tally.dropped,
         window=window,
-        warm_up_ms=_warm_up_ms(tally, window),
+        warm_up=_warm_up(tally, window),
         is_span_known=tally.span_ms() is None or tally.second_series.span_s is not None,
         longest_ms=groups.whole.total.max_ms if groups.whole else None,
         throttle=_throttle(tally, run),
@@ -241,7 +251,8 @@ def _throttle(tally: SampleTally, run: RunRecord | None) -> Throttle | None:
     if origin_s is None or span_s is None or (run and _is_staged(run)):
         return None
     seconds, drive = tally.second_series.by_second(origin_s, span_s[1]), _drive_of(run)
-    return find_throttle(seconds, full_load_s(seconds, *drive), drive[1])
+    full = full_load_s(seconds, drive.user_count, drive.users_are_driven, drive.ramp_s, drive.duration_s)
+    return find_throttle(seconds, full, drive.users_are_driven)
 
 
 def _lost_cpu(tally: SampleTally, run: RunRecord | None, observed: Observed, window: Window) -> LostCpu | None:
@@ -257,13 +268,15 @@ def _thirds(tally: SampleTally, window: Window) -> Thirds | None:
     origin_s, length_s = origin_of(tally), window.length_s // 3
     if origin_s is None or tally.second_series.span_s is None or not length_s:
         return None
-    averages, rates = [], []
-    for begin_s in (origin_s + window.from_s, origin_s + window.to_s - length_s):
-        seconds = tally.second_series.by_second(begin_s, begin_s + length_s - 1)
-        sample_count = sum(second.sample_count for second in seconds)
-        averages.append(sum(second.elapsed_sum_ms for second in seconds) / sample_count if sample_count else None)
-        rates.append(sample_count / length_s)
-    return Thirds(length_s, averages[0], averages[1], rates[0], rates[1])
+    begins = (origin_s + window.from_s, origin_s + window.to_s - length_s)
+    first, last = (tally.second_series.by_second(begin_s, begin_s + length_s - 1) for begin_s in begins)
+    return Thirds(
+        length_s=length_s,
+        first_ms=_average_ms(first),
+        last_ms=_average_ms(last),
+        first_per_s=sum(second.sample_count for second in first) / length_s,
+        last_per_s=sum(second.sample_count for second in last) / length_s,
+    )
 
 
 def _corrected(evidence: Evidence) -> CorrectedTimes | None:
@@ -350,19 +363,20 @@ def shown_series(second_series: SecondSeries) -> SecondSeries | None:
     return wide
 
 
-def _warm_up_ms(tally: SampleTally, window: Window) -> tuple[float, float] | None:
+def _warm_up(tally: SampleTally, window: Window) -> WarmUp | None:
     """Return the average response times of the excluded warm-up and of the window; None unless both are known."""
     origin_s = origin_of(tally)
     if origin_s is None or not window.warm_up_cut_s:
         return None
-    averages = []
-    for from_s, to_s in ((window.from_s - window.warm_up_cut_s, window.from_s), (window.from_s, window.to_s)):
-        seconds = tally.second_series.by_second(origin_s + from_s, origin_s + to_s - 1)
-        sample_count = sum(second.sample_count for second in seconds)
-        if not sample_count:
-            return None
-        averages.append(sum(second.elapsed_sum_ms for second in seconds) / sample_count)
-    return averages[0], averages[1]
+    series, from_s = tally.second_series, origin_s + window.from_s
+    before_ms = _average_ms(series.by_second(from_s - window.warm_up_cut_s, from_s - 1))
+    window_ms = _average_ms(series.by_second(from_s, origin_s + window.to_s - 1))
+    return None if before_ms is None or window_ms is None else WarmUp(before_ms, window_ms)
+
+
+def _average_ms(seconds: Sequence[SecondFigures]) -> float | None:
+    sample_count = sum(second.sample_count for second in seconds)
+    return sum(second.elapsed_sum_ms for second in seconds) / sample_count if sample_count else None
 
 
 def _pause_s(run: RunRecord | None, load: Group | None, loads: Sequence[LoadFigures]) -> float:

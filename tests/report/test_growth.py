@@ -157,11 +157,12 @@ def test_live_objects_name_the_classes_and_the_pause_within_the_window():
         for moment, at_s, size in (("start", -3.0, 10), ("middle", 600.0, 20), ("end", 1203.0, 35))
     )
     heap = LiveHeap("shop", moments, (ClassGrowth("byte[]", (1, 2, 3), (MB, 2 * MB, 4 * MB)),))
-    text = live_heap_text(heap, (20, 1190))
+    window = Window("given", 20, 1190, 1170, 1203)
+    text = live_heap_text(heap, window)
     assert "### Live objects of shop\n\n10.0 MB at the start, 20.0 MB at the middle, 35.0 MB at the end." in text
     assert r"| byte\[\] | 1.00 | 2.00 | 4.00 | 2.00 | 1 | 2 | 3 |" in text
     assert "which stopped the JVM: within the window at 10:00 for up to 300 ms." in text
-    assert "outside of the window" in live_heap_text(replace(heap, moments=moments[::2], classes=()), (20, 1190))
+    assert "outside of the window" in live_heap_text(replace(heap, moments=moments[::2], classes=()), window)
 
 
 # Averages of the memory of modules in four consecutive runs of 30 minutes, % of their reservation, as FOLIO's
