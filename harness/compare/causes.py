@@ -135,7 +135,7 @@ def _of_database(used: DatabaseUse, requests: int) -> _Costs | None:
 
 
 def _sampled(count: int, each: float) -> _Cost:
-    """Return the cost of a number of samples or exceptions, each of which stands for `each` per request."""
+    """Return the cost of a number of samples or exceptions, each of which represents `each` per request."""
     return _Cost(count * each, sqrt(count) * each)
 
 

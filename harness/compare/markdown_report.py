@@ -82,7 +82,7 @@ def parse_report(text: str, name: str, choice: str = "") -> RunResult:
     if choice:
         table = _chosen(metric_tables(text), name, choice)
         result = _Reader(table).result(f"{name}{choice}")
-        return replace(result, remarks=(f"Read from {_place(table)}.", *result.remarks))
+        return replace(result, remarks=(f"Read from {_position(table)}.", *result.remarks))
     every = tables = metric_tables(text)
     transactions = [table for table in tables if table.title.casefold() == _TRANSACTIONS_TITLE]
     if is_generated(text):
@@ -104,7 +104,7 @@ def parse_report(text: str, name: str, choice: str = "") -> RunResult:
             )
         result = _Reader(own).result(name)
         others = _addresses(every, name, but=own)
-        remark = f"Read from {_place(own)}. The file has other tables, which can be named: {others}."
+        remark = f"Read from {_position(own)}. The file has other tables, which can be named: {others}."
         return replace(result, remarks=(remark, *result.remarks))
     if tables:
         return _Reader(tables[0]).result(name)
@@ -144,10 +144,10 @@ def _addresses(tables: Sequence[MarkdownTable], name: str, but: MarkdownTable | 
     """Return how each table except `but` is named on the command line, and where it is."""
     file = name.rpartition("/")[2].removesuffix(".md")
     numbered = enumerate(tables, start=1)
-    return ", ".join(f"{file}.md#{number} ({_place(table)})" for number, table in numbered if table is not but)
+    return ", ".join(f"{file}.md#{number} ({_position(table)})" for number, table in numbered if table is not but)
 
 
-def _place(table: MarkdownTable) -> str:
+def _position(table: MarkdownTable) -> str:
     above = table.caption or table.title or table.heading
     return f"line {table.line}, below “{above}”" if above else f"line {table.line}"
 

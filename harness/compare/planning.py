@@ -1,7 +1,7 @@
 """Compute how many runs a comparison of two groups needs, and the smallest change that it can detect.
 
 The formulas are those of the t-test over runs (J. Cohen, "Statistical Power Analysis for the Behavioral Sciences", 2.4;
-t quantiles in place of normal ones, because groups are small), with pi/3 for ranks in place of values: the asymptotic
+t quantiles instead of normal ones, because groups are small), with pi/3 for ranks instead of values: the asymptotic
 relative efficiency of the Mann-Whitney test is 3/pi (E. L. Lehmann, "Nonparametrics", 2.4).
 """
 

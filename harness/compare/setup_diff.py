@@ -1,4 +1,4 @@
-"""Find the set-up differences of two sides: the first place to look when metrics differ."""
+"""Find the set-up differences of two sides: what to look at first when metrics differ."""
 
 from __future__ import annotations
 

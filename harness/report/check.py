@@ -16,7 +16,7 @@ class CheckResult:
     """The result of a check of the JMX `file`.
 
     `refusals` are findings for which `make run` refuses the plan, `warnings` the others. `unreached` are the labels of
-    enabled samplers that the pass did not run. `stopped` says where and why a pass was stopped before its end.
+    enabled samplers that the pass did not run. `stopped` is where and why a pass was stopped before its end.
     `changes` are sentences about what the pass did unlike the plan.
     """
 

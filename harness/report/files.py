@@ -232,7 +232,7 @@ def _with_flame_graphs(directory: RunDirectory, summary: RunSummary) -> RunSumma
 def write_missing_report(directory: RunDirectory) -> None:
     """Write the report of a run whose harness was killed before it could; nothing for any other run.
 
-    A run that cannot be read stays without a report: who reads it next says why.
+    A run that cannot be read stays without a report: the next command that reads it reports the cause.
     """
     if directory.run_json.is_file() and not directory.report.is_file():
         with contextlib.suppress(HarnessError):

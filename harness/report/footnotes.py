@@ -8,18 +8,18 @@ from harness.report.parts import Part
 from harness.report.tables import cell
 from harness.report.warnings import RunWarning
 
-# Warnings about these parts are printed in words below them.
-_IN_WORDS = (Part.VERDICT, Part.WINDOW)
+# Warnings about these parts are printed below them.
+_PRINTED_BELOW = (Part.VERDICT, Part.WINDOW)
 
 
 class Footnotes:
     """The footnotes of one report, numbered in the order of their first mark.
 
-    Warnings that only concern the verdict and the measured window have none: the report states them in words.
+    Warnings that only concern the verdict and the measured window have none: the report prints them below.
     """
 
     def __init__(self, found: Sequence[RunWarning]) -> None:
-        parts = {warning: [part for part in warning.concerns if part not in _IN_WORDS] for warning in found}
+        parts = {warning: [part for part in warning.concerns if part not in _PRINTED_BELOW] for warning in found}
         ordered = sorted((warning for warning in found if parts[warning]), key=lambda warning: min(parts[warning]))
         self._numbered = tuple(enumerate(ordered, start=1))
 

@@ -146,7 +146,7 @@ def other_runs(evidence: Evidence) -> Iterator[Values]:
 
 @dataclass(frozen=True)
 class _Machine:
-    """A machine with telemetry: its cores in words and as a number, and the cores used by process."""
+    """A machine with telemetry: its cores as text and as a number, and the cores used by process."""
 
     cores: str
     core_count: int

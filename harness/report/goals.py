@@ -41,7 +41,7 @@ class RunGroups:
 
 @dataclass(frozen=True)
 class GoalResult:
-    """One goal with what was measured: a row of the goal table. `text` says it in one line.
+    """One goal with what was measured: a row of the goal table. `text` is its line.
 
     `label` is the label or the regular expression, None for TOTAL; `metric` is the key of a metric, `max` or `min` its
     limit. `measured` is the value in that unit, of several labels that of `measured_label`, the worst one; None when it

@@ -8,7 +8,7 @@ from enum import IntEnum, auto
 class Part(IntEnum):
     """A part of a report, in the order of the report.
 
-    Warnings about the verdict and the measured window are printed in words below them; other parts have footnote marks.
+    Warnings about the verdict and the measured window are printed below them; other parts have footnote marks.
     """
 
     VERDICT = auto()

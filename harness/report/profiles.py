@@ -73,7 +73,7 @@ def _locks(profile: ProcessProfile) -> str:
 def database_text(used: DatabaseUse, request_count: int) -> str:
     """Return the Markdown of a database; `request_count` is the number of samples of the whole load.
 
-    Columns of what the database does not tell are left out, and those per request without an interval.
+    Columns without a value are left out, and those per request without an interval.
     """
     if not used.statements:
         return f"### {cell(used.process)}\n\nStatements: none{_of_interval(used) if used.interval else ''}."
@@ -90,10 +90,10 @@ def database_text(used: DatabaseUse, request_count: int) -> str:
         ("pages each", [_each(use.page_count, use.count) for use in used.statements]),
         ("lock ms", [average_text(use.lock_ms) for use in used.statements]),
     ]
-    told = [(title, cells) for title, cells in columns if any(cells)]
-    rows = zip(*(cells for _, cells in told), strict=True)
+    known = [(title, cells) for title, cells in columns if any(cells)]
+    rows = zip(*(cells for _, cells in known), strict=True)
     text = _statements_text(used, request_count)
-    statements = f"### {cell(used.process)}\n\n{text}\n\n{table([title for title, _ in told], rows)}"
+    statements = f"### {cell(used.process)}\n\n{text}\n\n{table([title for title, _ in known], rows)}"
     return "\n\n".join(filter(None, [statements, _not_of_interval(used), _without_index(used), _database_waits(used)]))
 
 

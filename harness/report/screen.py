@@ -69,7 +69,7 @@ def _show_closing(console: Console, last: Closing) -> None:
 
 
 def _print_lines(console: Console, lines: Iterable[Line]) -> None:
-    """Print lines; they are wrapped at words in a terminal only: programs search the output line by line."""
+    """Print lines; they are wrapped between words in a terminal only: programs search the output line by line."""
     for line in lines:
         text = Text.assemble(*line.parts)
         if not (line.is_wrapped and console.is_terminal):

@@ -29,7 +29,7 @@ class SlowSample:
     `at_s` is its start since the start of the load. `pause_ms` are the pauses of all garbage collections, `wait_ms` the
     lock waits of all threads; both are None without a profile. `host_cores` is the CPU that all processes used on
     average, None if not known. `trace_id` is empty unless the run was traced. `lock` is the one that threads waited for
-    longest, `wait` the place where more threads with work waited than usual; both are empty without such a wait.
+    longest, `wait` the method in which more threads with work waited than usual; both are empty without such a wait.
     """
 
     at_s: float

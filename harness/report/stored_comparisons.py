@@ -42,10 +42,11 @@ class ComparedLabel:
 class ComparedRun:
     """The comparison of a run with one reference, as `aggregate.py compare` judged it at the end of the run.
 
-    `role` says why the reference was chosen: "previous run", "pinned as baseline". `link` is the path of its report
-    from that of the run; empty unless it is a run in the reports folder. With a `problem` there is no comparison, and
-    only `name` and `role` are set. `metrics` are ids; `threshold_ratios` are the smallest changes of each that matter.
-    `only_base` and `only_new` are labels of one side; `warnings` are those of the comparison and of both runs.
+    `role` is the reason that the reference was chosen: "previous run", "pinned as baseline". `link` is the path of its
+    report from that of the run; empty unless it is a run in the reports folder. With a `problem` there is no
+    comparison, and only `name` and `role` are set. `metrics` are ids; `threshold_ratios` are the smallest changes of
+    each that matter. `only_base` and `only_new` are labels of one side; `warnings` are those of the comparison and of
+    both runs.
     """
 
     name: str

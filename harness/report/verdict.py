@@ -91,8 +91,8 @@ def judge(
     reasons = reasons or ([] if early else _other_load(evidence, peak_users))  # after a crash fewer users are expected
     if reasons or groups is None:
         return Verdict(INVALID, tuple(reasons), (), ())  # invalid statistics meet no goal
-    doubts = dict.fromkeys(warning.brief for warning in warnings if warning.severity is Severity.DOUBTFUL)
-    why = (*([f"stopped early: {early}"] if early else []), *doubts)
+    doubtful = dict.fromkeys(warning.brief for warning in warnings if warning.severity is Severity.DOUBTFUL)
+    why = (*([f"stopped early: {early}"] if early else []), *doubtful)
     goals = (*judge_goals(run.goal if run else Goal(), groups), *_goals_of_loads(evidence))
     met = tuple(result.text for result in goals if result.is_met)
     missed = tuple(result.text for result in goals if not result.is_met)

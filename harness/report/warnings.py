@@ -22,7 +22,7 @@ from harness.report.parts import Part
 class Severity(Enum):
     """What a warning means for its run."""
 
-    # True of most runs, and says nothing against the figures: only the run's own report shows it.
+    # True of most runs, and does not question the metrics: only the run's own report shows it.
     NOTE = "note"
     # The run stays VALID.
     WARNING = "warning"
@@ -46,8 +46,8 @@ class WarningCode(StrEnum):
     """A warning. Its value is its code in JSON files; members are in the order in which a run's warnings are listed.
 
     `concerns` are parts of a report; a warning about the run as a whole concerns the verdict, too, and the report's
-    summary prints it in words. `brief` is the warning in a few words: in the verdict of a DOUBTFUL run, and at a level
-    of a sweep. `text` says what to do; `found_in` yields the values for its names in braces, once per case.
+    summary prints its text. `brief` is the warning in short: in the verdict of a DOUBTFUL run, and at a level
+    of a sweep. `text` also names the remedy; `found_in` yields the values for its names in braces, once per case.
     """
 
     severity: Severity
@@ -377,7 +377,7 @@ class RunWarning:
 
     @property
     def brief(self) -> str:
-        """It in a few words; empty where WarningCode has none."""
+        """The warning in short; empty where WarningCode has none."""
         return _BY_CODE[self.code].brief if self.code in _BY_CODE else ""
 
 

@@ -27,7 +27,7 @@ class Watcher(Protocol):
     def finish(self) -> None:
         """Take that the load has ended: run.json is complete, and the report is written next.
 
-        What the report should say of the watcher is added to run.json here. It may take a few seconds.
+        What the report prints about the watcher is added to run.json here. It may take a few seconds.
         """
 
     def end(self, summary: RunSummary, report: str) -> None:
@@ -57,32 +57,32 @@ class Watchers:
         return self.add if self.members else None
 
     def announce(self, heading: str) -> None:
-        """Tell them which run is next."""
+        """Announce the next run to them."""
         for member in self.of_series:
             member.announce(heading)
 
     def begin(self, directory: RunDirectory, spec: RunSpec) -> None:
-        """Tell them which run starts."""
+        """Pass them the run that starts."""
         for member in self.members:
             member.begin(directory, spec)
 
     def add(self, samples: Sequence[Sample], passed_s: float) -> None:
-        """Give them the newest samples."""
+        """Pass them the newest samples."""
         for member in self.members:
             member.add(samples, passed_s)
 
     def finish(self) -> None:
-        """Tell them that the load has ended, before the report is written."""
+        """Pass them the end of the load, before the report is written."""
         for member in self.members:
             member.finish()
 
     def end(self, summary: RunSummary, report: str) -> None:
-        """Give them the results."""
+        """Pass them the results."""
         for member in self.members:
             member.end(summary, report)
 
     def conclude(self, line: str) -> None:
-        """Give them the result of a run in one line."""
+        """Pass them the result of a run in one line."""
         for member in self.of_series:
             member.conclude(line)
 

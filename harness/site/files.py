@@ -243,7 +243,7 @@ def _single_prose(report: Path, charts: frozenset[str]) -> Markup:
 
 
 def _write_single(report: Path, title: str, body: Markup, scripts: Sequence[str]) -> Path:
-    scripts = [*scripts, asset_text("tables.js"), asset_text("pictures.js")]
+    scripts = [*scripts, asset_text("tables.js"), asset_text("images.js")]
     for fitted in smaller(body, report.name):
         page = single_page(title, fitted, asset_text("site.css"), scripts)
         if len(page.encode()) <= LIMIT_BYTES:

@@ -228,7 +228,7 @@ def test_the_planted_allocation_and_exception_of_a_real_jvm_are_the_only_ones_na
     with gzip.open(tmp_path / "profile.tsv.gz", "rt") as lines:
         events = read_events(lines)
     plain, audited = (run(*profiles(events, first_ms, last_ms), count) for first_ms, last_ms, count in windows)
-    # Some samples at another allocation stand for what was planted: they are within the error of so few samples.
+    # Some samples at another allocation represent what was planted: they are within the error of so few samples.
     (found,) = [one for one in causes([plain], [audited]) if one.kind == "allocation"]
     assert (found.process, found.name, found.unit) == ("shop", "byte[] at Shop.audit", "KB")
     # 1 MB each; the JVM samples what it allocates.

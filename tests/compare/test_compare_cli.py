@@ -40,9 +40,9 @@ def test_a_run_twice_as_slow_regressed_with_exit_code_1(compare, capsys):
 def test_the_command_in_the_report_reproduces_it(compare, capsys):
     compare("run-07_1", "--threshold", "p95=20%", "run-07_3", "--label", "P.y", "--alpha", "0.01")
     first = capsys.readouterr().out
-    words = first.splitlines()[0].split("aggregate.py ")[1].split(";")[0]
-    assert words == "compare tiny/run-07_1 tiny/run-07_3 --threshold p95=20% --alpha 0.01 --label P.y"
-    compare(*words.split()[1:])
+    command = first.splitlines()[0].split("aggregate.py ")[1].split(";")[0]
+    assert command == "compare tiny/run-07_1 tiny/run-07_3 --threshold p95=20% --alpha 0.01 --label P.y"
+    compare(*command.split()[1:])
     assert capsys.readouterr().out == first
 
 
@@ -176,7 +176,7 @@ def test_labels_that_exist_on_one_side_only_are_listed(compare, reports, capsys)
         (["run-07_1", "run-07_2", "--output", "no/x.md"], "its folder does not exist"),
     ],
 )
-def test_wrong_use_is_an_error_that_says_what_to_do(compare, arguments, what):
+def test_wrong_use_is_an_error_that_names_the_remedy(compare, arguments, what):
     with pytest.raises(UsageError, match=what):
         compare(*arguments)
 

@@ -51,8 +51,8 @@ def label_of(result, name):
     return next(label for label in result.labels if label.label == name)
 
 
-def has_remark(result, words):
-    return any(words in remark for remark in result.remarks)
+def has_remark(result, text):
+    return any(text in remark for remark in result.remarks)
 
 
 @pytest.fixture
@@ -75,7 +75,7 @@ def test_a_90_percent_column_of_zeros_means_unknown(of_2015):
     assert has_remark(of_2015, "The 90 % column is 0 in all rows")
 
 
-def test_a_p90_column_that_is_not_0_everywhere_is_kept():
+def test_a_p90_column_that_is_not_0_everywhere_is_used():
     result = parse_report(
         classic("| A | 10 | 5 | 4 | 0 | 0 | 9 | 0.0% | 1/s |", "| TOTAL | 10 | 5 | 4 | 7 | 0 | 9 | 0.0% | 1/s |"), "x"
     )
@@ -131,7 +131,7 @@ def test_the_classic_layout_of_today_contains_real_percentages():
     assert result.remarks == ()
 
 
-# Older reports call the p90 the 90 % line.
+# Older reports call the p90 “90 % line”.
 @pytest.mark.parametrize("goal", ["90 % line 1175 ms", "p90 1175 ms"])
 def test_our_own_report_yields_its_load_table(goal):
     text = (
@@ -226,7 +226,7 @@ def test_the_first_table_below_results_is_the_runs_own_and_the_others_are_named(
     ("choice", "sample_count"),
     [("#1", 10), ("#2", 20), ("#3", 30), (":15", 30), (":17", 30), ("#Reference Run", 40), ("#setup", 10)],
 )
-def test_a_table_is_chosen_by_number_line_or_the_words_above_it(choice, sample_count):
+def test_a_table_is_chosen_by_number_line_or_the_text_above_it(choice, sample_count):
     result = parse_report(PASTED, "run-07_95.md", choice)
     assert (result.name, result.total.sample_count) == (f"run-07_95.md{choice}", sample_count)
     assert result.remarks[0].startswith("Read from line ")

@@ -25,26 +25,26 @@ from tests.support.results import run_result
 def test_a_markdown_report_against_runs_is_shown_and_not_judged():
     reports = [
         run_result(
-            f"M_{place}",
+            f"M_{index}",
             total=total(300.0),
             kind=MARKDOWN,
             run=None,
             verdict=None,
             remarks=("the 90 % column is all 0",),
         )
-        for place in range(5)
+        for index in range(5)
     ]
     found = compare(runs("A", QUIET), reports, LIMITS)
     assert (found.verdict, average(found).verdict, average(found).unit) == (CANNOT_TELL, CANNOT_TELL, "")
     assert average(found).delta_ratio == pytest.approx(2.0)
     assert "M_0: the 90 % column is all 0" in found.caveats
     # Among themselves they are runs like any others.
-    others = [replace(report, name=f"N_{place}") for place, report in enumerate(reports)]
+    others = [replace(report, name=f"N_{index}") for index, report in enumerate(reports)]
     assert compare(reports, others, LIMITS).verdict == OK
 
 
 @pytest.mark.parametrize(
-    ("changes", "says"),
+    ("changes", "message"),
     [
         ({"plan": "other"}, "plan is tiny in the baseline, other in the contender"),
         ({"load": closed_load(users=4)}, "users is 2 in the baseline, 4 in the contender"),
@@ -59,12 +59,12 @@ def test_a_markdown_report_against_runs_is_shown_and_not_judged():
         ({"state": RUNNING}, "tiny/B is still running, or was killed"),
     ],
 )
-def test_different_runs_are_refused_and_compared_on_request(changes, says):
+def test_different_runs_are_refused_and_compared_on_request(changes, message):
     base = [run_result("A", total=total())]
     new = [run_result("B", total=total(), run=record(name="B", **changes))]
-    with pytest.raises(UsageError, match=says):
+    with pytest.raises(UsageError, match=message):
         compare(base, new, LIMITS)
-    assert f"Compared anyway, although they differ: {says}." in compare(base, new, LIMITS, anyway=True).caveats
+    assert f"Compared anyway, although they differ: {message}." in compare(base, new, LIMITS, anyway=True).caveats
 
 
 def test_interrupted_runs_and_different_windows_are_refused():
@@ -111,7 +111,7 @@ def test_a_doubtful_run_is_neither_ok_nor_regressed_and_its_metrics_are_shown(fa
     assert compare(new, base, LIMITS).verdict == CANNOT_TELL
 
 
-def test_with_anyway_doubtful_runs_are_judged_and_a_warning_says_so():
+def test_with_anyway_doubtful_runs_are_judged_and_a_warning_states_it():
     base, new = runs("A", QUIET), runs("B", [ms * 1.5 for ms in QUIET])
     base[0], new[3] = doubtful(base[0], STEADY_NOT), doubtful(new[3], STEADY_NOT, LITTLE)
     found = compare(base, new, LIMITS, anyway=True)

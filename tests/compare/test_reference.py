@@ -16,7 +16,7 @@ from tests.support.results import batched, label_result, run_result
 
 def steady(least_ms):
     """Return TOTAL of 20 batches of 300 samples with an average of `least_ms` + 49.5 + 0.95 ms."""
-    return batched([[least_ms + batch % 3 + place * 37 % 100 for place in range(300)] for batch in range(20)])
+    return batched([[least_ms + batch % 3 + index * 37 % 100 for index in range(300)] for batch in range(20)])
 
 
 def compared(base, new, **changes):

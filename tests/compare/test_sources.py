@@ -46,7 +46,7 @@ def save(reports: Path, plan: str, name: str, elapsed_ms=1000) -> Path:
 
 def jtl(elapsed_ms=100) -> str:
     """Return a JTL of one user who gets ten answers a second, for a minute."""
-    rows = [f"{1_000_000 + turn * 100},{elapsed_ms},Pay,200,OK,Users 1-1,true,300,100,1\n" for turn in range(600)]
+    rows = [f"{1_000_000 + number * 100},{elapsed_ms},Pay,200,OK,Users 1-1,true,300,100,1\n" for number in range(600)]
     return HEAD + "".join(rows)
 
 
@@ -117,7 +117,7 @@ def test_an_unknown_run_is_an_error_with_the_nearest_name(reports):
         find_paths(["run-99_*"], reports)
 
 
-def test_without_any_run_the_error_says_so(reports):
+def test_without_any_run_the_error_states_it(reports):
     with pytest.raises(UsageError, match="there are no runs yet"):
         find_paths(["run-01_1"], reports)
 

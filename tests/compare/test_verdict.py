@@ -61,7 +61,7 @@ def test_a_certain_change_that_may_be_below_the_threshold_is_undecided():
     assert (one.verdict, one.reason) == (CANNOT_TELL, "worse, but possibly by less than the threshold")
 
 
-def test_an_undecided_metric_says_how_many_more_runs_are_needed():
+def test_an_undecided_metric_states_how_many_more_runs_are_needed():
     noisy = (90.0, 95.0, 100.0, 105.0, 110.0)
     found = compare(runs("A", noisy), runs("B", noisy), LIMITS)
     one = average(found)
@@ -112,15 +112,15 @@ def test_errors_are_judged_by_difference_and_not_by_ratio(goal):
     def with_errors(prefix, ratios):
         return [
             run_result(
-                f"{prefix}_{place}",
+                f"{prefix}_{index}",
                 total=total(error_ratio=ratio),
                 run=record(
                     name=prefix,
                     goal=goal,
-                    started_at=f"2026-01-0{1 + (prefix == 'B')}T00:00:0{place}Z",
+                    started_at=f"2026-01-0{1 + (prefix == 'B')}T00:00:0{index}Z",
                 ),
             )
-            for place, ratio in enumerate(ratios)
+            for index, ratio in enumerate(ratios)
         ]
 
     none = [0.0] * 5
@@ -156,12 +156,12 @@ def test_p_values_are_adjusted_over_the_labels_and_not_over_total():
     def side(prefix, factor):
         return [
             run_result(
-                f"{prefix}_{place}",
+                f"{prefix}_{index}",
                 label_result("Pay", ms * factor),
                 *(label_result(name, ms) for name in ("Void", "Refund", "Capture")),
                 total=total(ms * factor),
             )
-            for place, ms in enumerate(QUIET)
+            for index, ms in enumerate(QUIET)
         ]
 
     found = compare(side("A", 1.0), side("B", 1.3), LIMITS)
@@ -175,12 +175,12 @@ def test_more_labels_than_five_runs_can_support_need_a_sixth():
     def side(prefix, factor):
         return [
             run_result(
-                f"{prefix}_{place}",
+                f"{prefix}_{index}",
                 label_result("Pay", ms * factor),
                 *(label_result(f"L{number}", ms) for number in range(9)),
                 total=total(ms),
             )
-            for place, ms in enumerate(QUIET)
+            for index, ms in enumerate(QUIET)
         ]
 
     pay = compare(side("A", 1.0), side("B", 1.3), LIMITS).labels[0]
@@ -200,9 +200,9 @@ def test_a_label_with_few_samples_does_not_prevent_ok():
     def side(prefix, count):
         return [
             run_result(
-                f"{prefix}_{place}", label_result("Rare", 50.0 + 40 * (place % 2), sample_count=count), total=total(ms)
+                f"{prefix}_{index}", label_result("Rare", 50.0 + 40 * (index % 2), sample_count=count), total=total(ms)
             )
-            for place, ms in enumerate(QUIET)
+            for index, ms in enumerate(QUIET)
         ]
 
     found = compare(side("A", 150), side("B", 150), LIMITS)
@@ -263,7 +263,7 @@ def test_runs_without_batches_are_undecided():
 
 
 def test_an_interval_of_errors_stays_within_0_and_100_percent():
-    # All errors of each side stand in half of its batches, which resemble their neighbours: 50 % of 100, or none.
+    # All errors of each side are in half of its batches, which resemble their neighbours: 50 % of 100, or none.
     rising = batched([[10] * 10] * 20, errors=[0] * 10 + [10] * 10)
     found = compare([run_result("A", total=rising)], [run_result("B", total=rising)], LIMITS)
     one = metric(found.total, ERRORS)
@@ -278,11 +278,11 @@ def test_a_time_falls_by_at_most_100_percent():
 
 
 def test_without_a_total_the_labels_decide():
-    base = [run_result(f"A_{place}", label_result("Pay", ms)) for place, ms in enumerate(QUIET)]
-    new = [run_result(f"B_{place}", label_result("Pay", ms)) for place, ms in enumerate(QUIET)]
+    base = [run_result(f"A_{index}", label_result("Pay", ms)) for index, ms in enumerate(QUIET)]
+    new = [run_result(f"B_{index}", label_result("Pay", ms)) for index, ms in enumerate(QUIET)]
     found = compare(base, new, LIMITS)
     assert (found.total, found.verdict) == (None, OK)
-    unlike = [run_result(f"B_{place}", label_result("Void", ms)) for place, ms in enumerate(QUIET)]
+    unlike = [run_result(f"B_{index}", label_result("Void", ms)) for index, ms in enumerate(QUIET)]
     found = compare(base, unlike, LIMITS)
     assert (found.verdict, found.reasons) == (CANNOT_TELL, ("nothing could be judged",))
 
@@ -293,11 +293,11 @@ def test_any_metrics_give_a_finite_result_and_a_reason():
         sides = []
         for _ in range(2):
             most_ms = random.choice([0, 1, 3, 100_000])
-            stretches = [[random.randint(0, most_ms) for _ in range(random.randint(8, 60))] for _ in range(10)]
-            errors = [random.randint(0, 8) if random.random() < 0.3 else 0 for _ in stretches]
-            sides.append(batched(stretches, errors=errors))
+            batches = [[random.randint(0, most_ms) for _ in range(random.randint(8, 60))] for _ in range(10)]
+            errors = [random.randint(0, 8) if random.random() < 0.3 else 0 for _ in batches]
+            sides.append(batched(batches, errors=errors))
         one, other = (
-            [run_result(f"{name}{place}", total=side, run=None) for place in range(1 + number % 2 * 4)]
+            [run_result(f"{name}{index}", total=side, run=None) for index in range(1 + number % 2 * 4)]
             for name, side in zip("AB", sides, strict=True)
         )
         found = compare(one, other, Thresholds().changed({"throughput": 1.0}))

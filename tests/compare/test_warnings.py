@@ -37,8 +37,8 @@ def test_jtls_without_a_record_are_compared_and_unknown_settings_are_reported():
 
 
 def test_there_are_warnings_about_single_runs_and_their_order():
-    base = [replace(one, origin_s=100 + place) for place, one in enumerate(runs("A", QUIET))]
-    new = [replace(one, origin_s=200 + place) for place, one in enumerate(runs("B", QUIET))]
+    base = [replace(one, origin_s=100 + index) for index, one in enumerate(runs("A", QUIET))]
+    new = [replace(one, origin_s=200 + index) for index, one in enumerate(runs("B", QUIET))]
     new[0] = replace(
         new[0],
         warnings=(
@@ -49,8 +49,8 @@ def test_there_are_warnings_about_single_runs_and_their_order():
     found = compare(base, new, LIMITS)
     assert found.caveats[0].startswith("All runs of one side are older than those of the other")
     assert found.caveats[1:] == ("B_0: Not steady: it fell apart",)
-    in_turn = [replace(one, origin_s=100 + place) for place, one in enumerate(runs("B", QUIET))]
-    assert compare(base, in_turn, LIMITS).caveats == ()
+    alternating = [replace(one, origin_s=100 + index) for index, one in enumerate(runs("B", QUIET))]
+    assert compare(base, alternating, LIMITS).caveats == ()
 
 
 def test_warnings_of_the_plan_are_listed_once():
@@ -84,8 +84,8 @@ def test_every_warning_of_both_sides_is_listed_and_runs_that_share_one_share_a_l
         for one in base
     ]
     new = [
-        replace(one, warnings=(stand_in, RunWarning(WarningCode.HOST_CPU, f"The cores were {91 + place} % busy.")))
-        for place, one in enumerate(new)
+        replace(one, warnings=(stand_in, RunWarning(WarningCode.HOST_CPU, f"The cores were {91 + index} % busy.")))
+        for index, one in enumerate(new)
     ]
     assert compare(base, new, LIMITS).caveats == (
         "Times of a stand-in say nothing about FOLIO.",
@@ -131,8 +131,8 @@ def test_of_two_runs_with_other_numbers_in_a_warning_both_are_quoted():
 def test_a_profiled_side_against_one_that_is_not_has_a_warning_of_its_own():
     def side(name, *are_profiled):
         return [
-            run_result(f"{name}_{place}", total=total(), run=record(name=f"{name}_{place}", is_profiled=is_profiled))
-            for place, is_profiled in enumerate(are_profiled)
+            run_result(f"{name}_{index}", total=total(), run=record(name=f"{name}_{index}", is_profiled=is_profiled))
+            for index, is_profiled in enumerate(are_profiled)
         ]
 
     def found(base, new):

@@ -78,7 +78,7 @@ def boxes(chart):
     return found
 
 
-def assert_texts_stand_clear(chart):
+def assert_texts_do_not_overlap(chart):
     height = float(parsed(chart).get("height"))
     for content, left, right, y in boxes(chart):
         assert left >= 0 and right <= svg.WIDTH and 15 <= y < height - 4, content
@@ -134,7 +134,7 @@ ODD_CHARTS = {
 @pytest.mark.parametrize("draw", ODD_CHARTS.values(), ids=ODD_CHARTS)
 def test_odd_data_give_a_chart_with_readable_text_inside_the_card(draw):
     chart = draw()
-    assert_texts_stand_clear(chart)
+    assert_texts_do_not_overlap(chart)
     assert "nan" not in chart and "inf" not in chart
     assert parsed(chart).find(f"{SVG}title").text
 
@@ -158,13 +158,13 @@ def test_a_distribution_does_not_depend_on_the_order_of_its_counts():
 
 @pytest.mark.parametrize("colour", svg.COLOURS)
 @pytest.mark.parametrize("background", [svg.CARD, svg.CARD_DARK, svg.BAND])
-def test_every_colour_stands_out_from_both_cards(colour, background):
+def test_every_colour_differs_clearly_from_both_cards(colour, background):
     assert contrast(colour, background) >= 3
 
 
 @pytest.mark.parametrize("colour", svg.COLOURS_ON_DARK)
 @pytest.mark.parametrize("background", [svg.CARD_DARK, svg.BAND_DARK])
-def test_every_colour_of_the_dark_card_stands_out_from_it(colour, background):
+def test_every_colour_of_the_dark_card_differs_clearly_from_it(colour, background):
     assert contrast(colour, background) >= 4.5
 
 
@@ -281,7 +281,7 @@ def test_cores_become_percent_and_bytes_megabytes():
     assert "used: least 1, most 2, last 2. committed: least 3" in description(heap)
 
 
-def test_a_run_without_errors_says_so_and_draws_none():
+def test_a_run_without_errors_states_it_and_draws_none():
     chart = error_chart([0, 1, 2], [0, 0, 0], [60, 61, 62], 1.0)
     assert "no errors in 183 samples" in texts(chart)
     assert elements(chart, "path", "bar") == []
@@ -369,7 +369,7 @@ def test_marks_of_one_value_share_a_label():
 def test_labels_of_close_marks_are_separated_and_in_order(values):
     counts = dict.fromkeys(range(10_000), 1)
     chart = distribution_chart("t", counts, list(zip(PERCENTILES, values, strict=True)))
-    assert_texts_stand_clear(chart)
+    assert_texts_do_not_overlap(chart)
     labels = {content: left for content, left, _, _ in boxes(chart)}
     assert [labels[name] for name in PERCENTILES] == sorted(labels[name] for name in PERCENTILES)
 
@@ -379,7 +379,7 @@ def test_when_labels_do_not_fit_the_slowest_marks_remain():
     chart = distribution_chart("t", {1_000_000: 5, 1_100_000: 5}, marks)
     assert "99 %" in texts(chart)
     assert "80 %" not in texts(chart)
-    assert_texts_stand_clear(chart)
+    assert_texts_do_not_overlap(chart)
 
 
 @pytest.mark.parametrize(

@@ -36,8 +36,8 @@ def printed(monkeypatch):
 def many(*labels, error=None):
     """Return a run of one user with 60 samples of each label, each longer than those before; one of `error` fails."""
     samples, start_ms = [], 1_000_000
-    for place, label in enumerate(labels * 60):
-        samples.append(sample(label, elapsed_ms=100 + 10 * (place % len(labels)), start_ms=start_ms))
+    for index, label in enumerate(labels * 60):
+        samples.append(sample(label, elapsed_ms=100 + 10 * (index % len(labels)), start_ms=start_ms))
         start_ms += samples[-1].elapsed_ms
     bad = [failed(error, start_ms=start_ms)] if error else []
     return summary_of([*samples, *bad], record(load=closed_load(users=1)))

@@ -70,7 +70,7 @@ def test_failed_exchanges_are_open_on_the_page_and_others_folded():
 FINDING = Finding(Rule.FIXED_HOST, "Buy", "has a host", "remove it", "Shop > Users > Buy", 12)
 
 
-def test_findings_have_place_code_reason_and_remedy():
+def test_findings_have_line_code_reason_and_remedy():
     shown = [text for text, _ in finding_lines(CheckResult("shop", "plans/shop.jmx", (FINDING,), ()))]
     assert shown == [
         "make run refuses this plan: 1 finding",
@@ -80,7 +80,7 @@ def test_findings_have_place_code_reason_and_remedy():
     ]
 
 
-def test_a_plan_without_findings_says_so():
+def test_a_plan_without_findings_has_a_line_that_states_it():
     assert [text for text, _ in finding_lines(CheckResult("s", "plans/s.jmx", (), ()))] == ["plans/s.jmx: no findings"]
 
 
@@ -97,7 +97,7 @@ def test_samplers_that_were_not_reached_are_named_on_the_page():
     assert "not reached in one pass: Pay" in exchange_page("t", sections)
 
 
-def test_a_pass_that_was_stopped_is_not_a_good_one_and_its_page_says_where():
+def test_a_pass_that_was_stopped_is_not_a_good_one_and_its_page_states_where():
     stopped = CheckResult("s", "plans/s.jmx", (), (), (replace(ONE, is_success=True),), stopped="after 2 samples")
     assert closing_line(stopped) == ("s: 1 request, 0 failed; the pass is not complete", Style.BAD)
     assert "after 2 samples" in exchange_page("t", check_sections(stopped))

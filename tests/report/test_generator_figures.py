@@ -124,15 +124,15 @@ def test_a_generator_with_many_more_errors_is_reported():
 
 
 @pytest.mark.parametrize(
-    ("changes", "said"),
+    ("changes", "text"),
     [
         ({"first_ms": 1_006_000, "count": 270}, "Generators began late (10.0.0.8:1099 6 s), while"),
         ({"count": 270}, "Generators ended early (10.0.0.8:1099 54 s), while"),
     ],
 )
-def test_a_generator_that_began_late_or_ended_early_is_reported(changes, said):
+def test_a_generator_that_began_late_or_ended_early_is_reported(changes, text):
     # The first drives for 60 s.
-    assert said in text_of(
+    assert text in text_of(
         summary_of(samples(GENERATORS[0]), samples(GENERATORS[1], **changes)), WarningCode.ABSENT_GENERATOR
     )
 

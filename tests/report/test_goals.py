@@ -20,10 +20,13 @@ TRANSACTION = f"{TRANSACTION_MESSAGE} 2, number of failing samples : 0"
 # Over 100 s: 100 of Find, 50 of each Check, the rows of a transaction, and a log-in outside of the load.
 SAMPLES = [
     *(sample("Find", elapsed_ms=100, start_ms=1_000_000 + 1000 * second) for second in range(100)),
-    *(sample("Check In", elapsed_ms=200, start_ms=1_000_000 + 2000 * turn) for turn in range(50)),
-    *(sample("Check Out", elapsed_ms=300, start_ms=1_000_000 + 2000 * turn) for turn in range(45)),
-    *(failed("Check Out", elapsed_ms=300, start_ms=1_090_000 + 2000 * turn) for turn in range(5)),
-    *(sample("Visit", elapsed_ms=900, start_ms=1_000_000 + 10_000 * turn, message=TRANSACTION) for turn in range(10)),
+    *(sample("Check In", elapsed_ms=200, start_ms=1_000_000 + 2000 * number) for number in range(50)),
+    *(sample("Check Out", elapsed_ms=300, start_ms=1_000_000 + 2000 * number) for number in range(45)),
+    *(failed("Check Out", elapsed_ms=300, start_ms=1_090_000 + 2000 * number) for number in range(5)),
+    *(
+        sample("Visit", elapsed_ms=900, start_ms=1_000_000 + 10_000 * number, message=TRANSACTION)
+        for number in range(10)
+    ),
     sample("Log In", elapsed_ms=50, thread_name="setUp 1-1", start_ms=999_000),
 ]  # fmt: skip
 

@@ -140,11 +140,11 @@ def test_a_chart_shows_response_times_against_the_memory_of_what_grows():
         UsageSeries("shop", seconds, (0.0,) * len(seconds), rss),
     )
     summary = summary_with(growth(RSS), growth(RSS, process="till", verdict=STEADY), usage_series=usages)
-    (picture,) = run_charts(summary).growth
-    assert picture.name == "response-memory.svg"
-    assert "resident memory of shop, MB" in picture.alternative
+    (chart,) = run_charts(summary).growth
+    assert chart.name == "response-memory.svg"
+    assert "resident memory of shop, MB" in chart.alternative
     # 100 to 159 ms in the first 600 s, 220 to 279 in the last; a sample counts at its end, a little later.
-    assert "first third of the window: 210 MB, 129 ms; last third: 250 MB, 249 ms" in picture.alternative
+    assert "first third of the window: 210 MB, 129 ms; last third: 250 MB, 249 ms" in chart.alternative
     heap = HeapSeries("shop", seconds, rss, rss, rss)
     with_heap = replace(summary, observed=replace(summary.observed, heap_series=(heap,)))
     assert "least heap of shop, MB" in run_charts(with_heap).growth[0].alternative
@@ -185,8 +185,8 @@ def folio_cloudwatch():
         ratios = [float(average) / 100 for average in averages]
         for minute in range(120):
             at = min(max((minute - 15) / 30, 0), 3)
-            place = min(int(at), 2)
-            value = ratios[place] + (ratios[place + 1] - ratios[place]) * (at - place)
+            index = min(int(at), 2)
+            value = ratios[index] + (ratios[index + 1] - ratios[index]) * (at - index)
             lines.append(f"{60 * minute},60,ecs,folio/{service},memory_ratio,{AVERAGE},{value:.4f},Complete")
     return lines
 
@@ -202,7 +202,7 @@ def test_of_the_published_memory_of_folio_only_mod_circulation_grows():
 
 
 def half_an_hour(folder, leaked_per_s):
-    """A run of half an hour of a JVM: 2 GB of heap, collected every 10 s, and `leaked_per_s` bytes kept per second."""
+    """A run of half an hour of a JVM: 2 GB of heap, collected every 10 s, of which `leaked_per_s` bytes leak."""
     directory = run_directory(folder, record(took_s=1801.0, is_soak=True, once_labels=()), "")
     seconds = range(1800)
     rows = [jtl_row(second, 1, elapsed_ms=100 + (second % 7), users=1) for second in seconds]

@@ -29,7 +29,7 @@ def pays(count=20, step_ms=1000):
     return [sample("Pay", 100 if index < count - 1 else step_ms, index * step_ms) for index in range(count)]
 
 
-def test_the_table_has_the_columns_of_the_last_one_and_is_said_to_be_interim(printed):
+def test_the_table_has_the_columns_of_the_last_one_and_is_called_interim(printed):
     assert printed(pays()) == [
         "",
         "Interim results after 20 s of load, ramp-up and warm-up included; the report at the end excludes them.",

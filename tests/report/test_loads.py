@@ -39,12 +39,12 @@ def user(group: str, number: int, users: int, elapsed_ms: int, pause_ms: int = 0
         sample(
             label=group,
             elapsed_ms=elapsed_ms,
-            start_ms=1_000_000 + turn * step_ms + pause_ms,
+            start_ms=1_000_000 + iteration * step_ms + pause_ms,
             thread_name=f"{group} 1-{number}",
             all_threads=3,
             group_threads=users,
         )
-        for turn in range(seconds * 1000 // step_ms)
+        for iteration in range(seconds * 1000 // step_ms)
     ]
 
 
@@ -189,8 +189,8 @@ def test_a_pause_per_transaction_is_divided_among_its_requests() -> None:
     paused = replace(BROWSE, think_time_s=0.8, think_time_per="transaction")
     samples = [*user("Buy", 1, 1, 500)]
     for number in (1, 2):
-        for turn in range(60):
-            start_ms, thread = 1_000_000 + turn * 1000, f"Browse 1-{number}"
+        for iteration in range(60):
+            start_ms, thread = 1_000_000 + iteration * 1000, f"Browse 1-{number}"
             rows = [
                 ("Page", 0, 100, ""),
                 ("Item", 100, 100, ""),

@@ -110,8 +110,8 @@ def warning_of(*found):
     samples = []
     for second, figures in enumerate(seconds_with()):
         average_ms = figures.elapsed_sum_ms // figures.sample_count
-        for turn in range(figures.sample_count):
-            end_ms = 1_000_000 + 1000 * second + 1000 * turn // figures.sample_count
+        for number in range(figures.sample_count):
+            end_ms = 1_000_000 + 1000 * second + 1000 * number // figures.sample_count
             samples.append(sample(start_ms=end_ms - average_ms, elapsed_ms=average_ms, all_threads=10))
     run, tally = record(load=closed_load(users=10, duration_s=RUN_S)), tally_of(samples)
     window = window_of(tally, WindowSpec("steady"), run)

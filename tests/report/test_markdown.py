@@ -21,8 +21,8 @@ def report(summary, notes):
 
 def test_a_report_states_its_verdict_before_any_metric():
     text = report(summary_of([sample("Create"), *two_users()], record()), "")
-    places = [text.index(words) for words in ("VALID", "| goal |", "## Summary", "| Pay |", "## Results", "## Set-up")]
-    assert places == sorted(places)
+    positions = [text.index(part) for part in ("VALID", "| goal |", "## Summary", "| Pay |", "## Results", "## Set-up")]
+    assert positions == sorted(positions)
     assert text.index("## Results") < text.index("### Once per user") < text.index("## Set-up")
     assert "- heap: 512 MB" in text
     assert "<!-- command: make run PLAN=tiny -->" in text

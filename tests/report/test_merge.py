@@ -98,7 +98,7 @@ def test_two_merged_runs_have_the_metrics_of_one_distributed_run(tmp_path, two_r
 def test_a_merged_run_has_the_first_failed_requests_of_all_its_runs(tmp_path, two_runs):
     failure = replace(ONE, label="Pay", failure="no card 4711")
     for number, folder in enumerate(two_runs):
-        many = [replace(failure, start_ms=10 * turn + number) for turn in (1, 2, 3)]
+        many = [replace(failure, start_ms=10 * round_number + number) for round_number in (1, 2, 3)]
         RunDirectory(Path(folder)).failures.write_text(exchanges_text(many))
     directory, merged = merge(two_runs, tmp_path / "reports", None)
     stored = parse_exchanges(directory.failures.read_text())
@@ -141,9 +141,9 @@ def test_a_bottleneck_on_one_generators_machine_is_reported_with_its_name(tmp_pa
         "host gen2",
         "generator gen2",
     ]
-    told = [warning.text for warning in merged.caveats if warning.code == "generator-cpu"]
-    assert len(told) == 1
-    assert told[0].startswith("The generator used 95 % of the 2 cores of gen2 in the measurement window")
+    texts = [warning.text for warning in merged.caveats if warning.code == "generator-cpu"]
+    assert len(texts) == 1
+    assert texts[0].startswith("The generator used 95 % of the 2 cores of gen2 in the measurement window")
     assert "generator gen2 [^" in directory.report.read_text()
 
 
@@ -202,7 +202,7 @@ def test_generators_that_hardly_overlapped_are_reported(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("changes", "said"),
+    ("changes", "message"),
     [
         ({"plan": "other"}, "plan is tiny and other"),
         ({"target": "http://shop:81"}, "target is http://shop:80 and http://shop:81"),
@@ -218,8 +218,8 @@ def test_generators_that_hardly_overlapped_are_reported(tmp_path):
         ({"generators": (GeneratorRecord("h:1", 3, None, "5.6.3", "17", 0, True),)}, "already has several generators"),
     ],
 )
-def test_parts_of_different_loads_are_refused(changes, said):
-    with pytest.raises(UsageError, match=said):
+def test_parts_of_different_loads_are_refused(changes, message):
+    with pytest.raises(UsageError, match=message):
         check_parts([Part("gen1", run_of(2)), Part("gen2", run_of(3, **changes))])
 
 
@@ -238,7 +238,7 @@ def test_the_end_reason_of_a_part_is_in_the_merged_run_with_its_generator():
 @pytest.mark.real
 def test_a_refused_merge_leaves_no_files_and_ends_with_2(tmp_path, two_runs):
     jtl = f"{two_runs[0]}/samples.jtl"
-    for arguments, said in (
+    for arguments, message in (
         ([two_runs[0]], "--merge needs at least two runs"),
         ([*two_runs, "gone"], "gone: not found"),
         ([two_runs[0], two_runs[0]], "the same run"),
@@ -247,7 +247,7 @@ def test_a_refused_merge_leaves_no_files_and_ends_with_2(tmp_path, two_runs):
     ):
         done = command("aggregate.py", "report", "--merge", *arguments, "--reports", tmp_path / "reports")
         assert done.returncode == 2, done
-        assert said in done.stderr
+        assert message in done.stderr
         assert done.stderr.count("\n") == 1
     assert not (tmp_path / "reports").exists()
 

@@ -1,4 +1,4 @@
-"""A person's words in a report survive when it is rendered again, wherever in the report they are."""
+"""The text of a person in a report survives when it is rendered again, wherever in the report they are."""
 
 import os
 
@@ -73,8 +73,8 @@ def test_a_line_anywhere_in_a_real_report_survives(noted):
     summary = summary_of_run(noted)
     charts = run_charts(summary)
     lines = noted.report.read_text(encoding="utf-8").split("\n")
-    for place in range(len(lines) + 1):
-        older = "\n".join([*lines[:place], "- load: the pool was full", *lines[place:]])
+    for index in range(len(lines) + 1):
+        older = "\n".join([*lines[:index], "- load: the pool was full", *lines[index:]])
         again = rendered_again(older, lambda notes: report(summary, charts, notes, noted.name))
         assert not again.is_unclear
         assert {"- load: the pool was full", WORD} <= set(notes_of(again.text).split("\n"))
@@ -89,7 +89,7 @@ def test_text_outside_of_the_block_moves_into_it_and_is_reported(noted, capsys):
     assert capsys.readouterr().err == f"{where}: 2 lines from outside of the notes block moved into it\n"
 
 
-def test_a_generated_line_that_a_person_changed_is_kept_in_a_copy(noted, capsys):
+def test_a_generated_line_that_a_person_changed_is_saved_in_a_copy(noted, capsys):
     text = noted.report.read_text(encoding="utf-8").replace("**VALID.", "**VALID, but the disk was full.")
     noted.report.write_text(text, encoding="utf-8")
     write_report(noted)
@@ -109,8 +109,8 @@ def test_the_summary_of_all_runs_keeps_text_although_its_rows_change(tmp_path):
     summary.write_text(summary.read_text(encoding="utf-8") + "\nmine\n", encoding="utf-8")
     add_run(tmp_path, "tiny/run-01_2")
     write_summary(tmp_path)
-    kept = [path for path in tmp_path.iterdir() if path.is_file() and "mine" in path.read_text(encoding="utf-8")]
-    assert kept
+    copies = [path for path in tmp_path.iterdir() if path.is_file() and "mine" in path.read_text(encoding="utf-8")]
+    assert copies
     assert "run-01_2" in summary.read_text(encoding="utf-8")
 
 
@@ -141,26 +141,26 @@ def test_a_file_that_is_not_utf8_is_refused_with_its_line(tmp_path):
 
 
 LINE = st.text(st.characters(exclude_categories=("Cs", "Cc")), max_size=30)
-WORDS = st.lists(
+TEXTS = st.lists(
     st.one_of(LINE, st.sampled_from(("None.", "## Warnings", NOTES_BEGIN, NOTES_END, "", "| run 1 | 7 |")))
 )
 
 
 @settings(max_examples=100, suppress_health_check=[HealthCheck.too_slow], deadline=None)
 @given(
-    notes=WORDS,
-    inserts=st.lists(st.tuples(st.integers(0, 40), WORDS), max_size=4),
+    notes=TEXTS,
+    inserts=st.lists(st.tuples(st.integers(0, 40), TEXTS), max_size=4),
     counts=st.tuples(st.integers(0, 5), st.integers(0, 5)),
 )
-def test_text_anywhere_survives_or_the_old_page_is_kept(notes, inserts, counts):
+def test_text_anywhere_survives_or_the_old_page_is_saved(notes, inserts, counts):
     lines = rendered_again(None, lambda text: page(text, counts[0]), "\n".join(notes)).text.split("\n")
-    for place, words in inserts:
-        lines[min(place, len(lines)) : min(place, len(lines))] = words
+    for index, inserted in inserts:
+        lines[min(index, len(lines)) : min(index, len(lines))] = inserted
     again = rendered_again("\n".join(lines), lambda text: page(text, counts[1]))
     if again.is_unclear:
         return  # write_page copies the older page
     written = again.text.split("\n")
-    for line in [*notes, *(line for _, words in inserts for line in words)]:
+    for line in [*notes, *(line for _, inserted in inserts for line in inserted)]:
         assert (
             line.rstrip() in [one.rstrip() for one in written] or not line.strip() or line in (NOTES_BEGIN, NOTES_END)
         )

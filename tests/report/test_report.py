@@ -63,9 +63,9 @@ def test_errors_have_their_times_and_one_message_if_it_adds_to_the_cause(text):
 def test_every_chart_is_a_file_that_the_report_links_with_a_description(reported, text):
     images = re.findall(r"^!\[(.+)\]\((.+)\)$", text, re.M)
     assert [path for _, path in images] == [f"run-01_1/{name}.svg" for name in CHARTS]
-    for words, path in images:
+    for description, path in images:
         assert (reported.report.parent / path).read_text().startswith("<svg ")
-        assert re.search(r"\d", words), words
+        assert re.search(r"\d", description), description
 
 
 def test_charts_over_time_share_one_axis_and_shade_the_window(reported):
@@ -106,10 +106,10 @@ def test_every_footnote_is_referenced_and_numbered_in_page_order(text):
 
 
 def test_warnings_are_marked_at_the_metrics_they_concern(text):
-    notes = {words.split(":")[0]: number for number, words in re.findall(r"^\[\^(\d+)\]: (.+)$", text, re.M)}
+    notes = {note.split(":")[0]: number for number, note in re.findall(r"^\[\^(\d+)\]: (.+)$", text, re.M)}
 
     def mark(start):
-        return f"[^{next(number for words, number in notes.items() if words.startswith(start))}]"
+        return f"[^{next(number for note, number in notes.items() if note.startswith(start))}]"
 
     def line(start):
         return next(line for line in text.splitlines() if line.startswith(start))
@@ -144,12 +144,12 @@ def test_the_first_screen_has_verdict_goals_metrics_and_warnings(text):
     expected = ["176", "2.00", "900", "900", "0.57"]
     assert cells_of(rows, "count", "req/s", "p50 ms", "p95 ms", "errors %") == [expected] * 2
     assert "Most frequent error: Pay: 500 no card … (1 time)." in plain
-    for words in (
+    for line in (
         "- The generator used 85 % of the 2 cores",
         "- The 2 cores",
         "- 1 record of the JTL could not be used",
     ):
-        assert words in plain, words
+        assert line in plain, line
     assert "too few for a p95 (1000)" in plain
     assert "[^" not in plain
 
@@ -187,7 +187,7 @@ def test_a_report_is_rendered_again_from_its_json_alone_with_the_same_bytes(dire
     assert files_of(directory) == before
 
 
-def test_notes_are_kept_and_obsolete_charts_are_removed(directory):
+def test_notes_are_preserved_and_obsolete_charts_are_removed(directory):
     directory.report.write_text(directory.report.read_text().replace("first try", "second thoughts"))
     (directory.path / "plan-of-the-site.svg").write_text("<svg/>")
     directory.heap.unlink()
@@ -213,7 +213,7 @@ def test_git_keeps_the_charts_of_a_run_and_nothing_else_of_its_directory():
     assert lines.index("reports/*/run-*/*") < lines.index("!reports/*/run-*/*.svg")
 
 
-def test_a_profiled_run_says_where_the_time_went(directory):
+def test_a_profiled_run_shows_where_the_time_went(directory):
     add_profile(directory)
     write_report(directory)
     text = directory.report.read_text(encoding="utf-8")

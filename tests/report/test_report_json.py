@@ -35,7 +35,7 @@ def summaries():
             "tiny/run-01_1",
             record(load=closed_load(users=None, model="open", rate_per_s=2.0), target="http://shop", git_commit=None),
         ),
-        "percentiles that were asked for": summarise(
+        "requested percentiles": summarise(
             tally_of([sample()]), "samples.jtl", options=SummaryOptions(percentiles=("50", "90", "99.99"))
         ),
     }

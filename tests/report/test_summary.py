@@ -114,7 +114,7 @@ def test_a_window_that_ends_after_the_run_is_no_longer_than_the_run():
     assert in_window(samples, 1, 2, 3).group(LOAD).total.rate_per_s == 2.0  # one sample in 1.0 to 1.5 s
 
 
-def test_a_window_in_which_no_sample_ended_has_no_load_and_the_whole_run_is_kept():
+def test_a_window_in_which_no_sample_ended_has_no_load_and_the_whole_run_remains():
     samples = [sample(start_ms=1_000_000), sample(start_ms=1_009_000)]
     summary = in_window(samples, 3, 6, 10)
     assert summary.group(LOAD) is None

@@ -47,7 +47,7 @@ def labels_of(view):
 
 
 def three():
-    """Three labels: B has the slowest average, C the slowest 90 % line, A is first and the only one with errors."""
+    """Three labels: B has the slowest average, C the slowest p90, A is first and the only one with errors."""
     return [
         failed("A", elapsed_ms=10),
         sample("B", elapsed_ms=70),
@@ -84,7 +84,7 @@ def test_the_wide_table_has_every_metric():
 def test_the_classic_table_is_padded_as_in_2015_and_its_values_are_right():
     samples = [sample(elapsed_ms=18, start_ms=0, received_bytes=0), failed(elapsed_ms=82, start_ms=918)]
     group = load_of([*samples, *[sample(elapsed_ms=50, start_ms=500, received_bytes=770) for _ in range(6)]])
-    # 8 samples in a second; of 300 + 6 * 770 bytes; the 90 % line is of rank floor(7.2 + 0.5) = 7
+    # 8 samples in a second; of 300 + 6 * 770 bytes; the p90 is of rank floor(7.2 + 0.5) = 7
     assert classic_table(group, columns_of(CLASSIC)) == (
         "|                                 | #count | average | median | 90% |  min |   max |    errors | bandwidth |\n"
         "| ------------------------------- | ------ | ------- | ------ | --- | ---- | ----- | --------- | --------- |\n"
@@ -103,15 +103,15 @@ def test_a_classic_table_grows_with_its_cells():
 
 
 @pytest.mark.parametrize(
-    ("layout", "asked", "titles"),
+    ("layout", "requested", "titles"),
     [
         (DEFAULT, ("99.9", "95"), ["median ms", "90 % ms", "95 % ms", "99.9 % ms"]),
         (WIDE, ("99",), ["median ms", "90 % ms", "99 % ms"]),
         (CLASSIC, ("95",), ["median", "90%", "95%"]),
     ],
 )
-def test_requested_percentiles_are_next_to_median_and_p90(layout, asked, titles):
-    heads = [column.title for column in columns_of(layout, asked)]
+def test_requested_percentiles_are_next_to_median_and_p90(layout, requested, titles):
+    heads = [column.title for column in columns_of(layout, requested)]
     assert [head for head in heads if "%" in head.replace("errors %", "") or "median" in head] == titles
 
 
@@ -135,7 +135,7 @@ def test_a_label_with_pipes_newlines_and_markdown_cannot_break_a_table():
     assert cell("Login & Pay") == "Login & Pay"
 
 
-def test_a_label_cannot_act_on_a_terminal_or_turn_the_direction_of_writing():
+def test_a_label_cannot_act_on_a_terminal_or_reverse_the_direction_of_writing():
     assert cell("\x1b]0;title\x07") == "\ufffd\\]0;title\ufffd"
     assert cell("\u202etxt.exe") == "\ufffdtxt.exe"
 
@@ -188,7 +188,7 @@ def test_an_unknown_column_is_refused_with_the_nearest_one():
         parse_sort("averge ms")
 
 
-def test_with_a_filter_total_covers_the_labels_shown_and_a_remark_says_so():
+def test_with_a_filter_total_covers_the_labels_shown_and_a_remark_states_it():
     view = view_of(three(), pattern=parse_pattern("^[AB]$"))
     assert labels_of(view) == ["A", "B"]
     # of 10, 70 and 70 ms
@@ -229,7 +229,7 @@ def test_only_a_label_is_its_row_without_total():
         view_of(three(), only="Bb")
 
 
-def test_the_table_says_whether_total_counts_transaction_controllers():
+def test_the_table_states_whether_total_counts_transaction_controllers():
     samples = [sample("Order", message=f"{TRANSACTION_MESSAGE} 2, number of failing samples : 0"), sample(), sample()]
     assert view_of(samples).remarks[1:] == (
         "TOTAL excludes the rows of 1 Transaction Controller; it includes those of their samplers, if any. See "

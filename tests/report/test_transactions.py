@@ -92,7 +92,7 @@ def test_a_report_without_transactions_has_no_table_of_them():
     assert "Transaction" not in report(summary_of([sample()], record()), "")
 
 
-def test_the_goal_of_each_label_holds_for_transactions_too():
+def test_the_goal_of_each_label_applies_to_transactions_too():
     goal = record().goal.with_limits(each_average_ms=250)
     judged = summary_of(two_rounds(), record(goal=goal, load=closed_load(users=1)))
     assert "1 of 3 labels above 250 ms on average, the slowest is Check In with 300 ms" in judged.verdict.goals_missed
@@ -107,7 +107,7 @@ def test_transactions_of_setup_are_apart_from_its_requests():
     assert found.index("### setUp\n") < found.index("### Transactions in setUp\n") < found.index("## Response codes")
 
 
-def test_a_jtl_of_nothing_but_transactions_says_what_its_total_is_of():
+def test_a_jtl_of_nothing_but_transactions_states_what_its_total_is_of():
     alone = summary_of([transaction(), transaction()], record())
     assert alone.groups[0].total.sample_count == 2
     found = report(alone, "")
@@ -116,7 +116,7 @@ def test_a_jtl_of_nothing_but_transactions_says_what_its_total_is_of():
     assert "| Check In | 200 | 2 | 0 |" in found
 
 
-def test_with_transactions_asked_for_in_total_they_are_one_table():
+def test_with_transactions_requested_in_total_they_are_one_table():
     group = summary_of(two_rounds(), with_transactions=True).groups[0]
     assert group.total.sample_count == 6
     assert parts_of(group) == (group,)
@@ -213,7 +213,7 @@ def rounds_of_one_user():
     return found
 
 
-def test_littles_law_has_one_pause_per_transaction_where_the_plan_says_so():
+def test_littles_law_has_one_pause_per_transaction_where_the_plan_has_it():
     load = closed_load(users=1, think_time_s=1.8, think_time_per="transaction")
     # Ten rounds of 2 s in the 18.2 s from the first start to the last end: the last pause is not within them.
     law = summary_of(rounds_of_one_user(), record(load=load)).littles_law

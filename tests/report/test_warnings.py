@@ -1,4 +1,4 @@
-"""Warnings: when each is raised, when it is not, and that it says what to do."""
+"""Warnings: when each is raised, when it is not, and that it names the remedy."""
 
 import re
 from dataclasses import replace
@@ -49,9 +49,9 @@ def test_busy_users_satisfy_littles_law():
     assert "littles-law" not in {warning.code for warning in summary.caveats}
 
 
-def test_a_starved_generator_breaks_littles_law_and_the_report_says_what_to_check():
+def test_a_starved_generator_breaks_littles_law_and_the_report_names_the_remedy():
     # The samples last 10 ms of every second: where were the two users for the rest?
-    samples = [sample(elapsed_ms=10, start_ms=1_000_000 + 1000 * turn, all_threads=2) for turn in range(50)]
+    samples = [sample(elapsed_ms=10, start_ms=1_000_000 + 1000 * number, all_threads=2) for number in range(50)]
     text = warnings_of(samples, record())["littles-law"]
     assert "in the measurement window: 2.0 users were active on average, the samples account for 0.0" in text
     # 50 samples of two users in 49.01 s: each came round every 2 · 49.01 / 50 s.
@@ -60,13 +60,13 @@ def test_a_starved_generator_breaks_littles_law_and_the_report_says_what_to_chec
 
 
 def test_answers_in_less_than_a_millisecond_break_littles_law_too():
-    samples = [sample(elapsed_ms=0, start_ms=1_000_000 + 1000 * turn, all_threads=2) for turn in range(50)]
+    samples = [sample(elapsed_ms=0, start_ms=1_000_000 + 1000 * number, all_threads=2) for number in range(50)]
     text = warnings_of(samples, record())["littles-law"]
     assert "Users ÷ throughput is 1960 ms, mean response and think time 0.00 ms" in text
 
 
 def test_a_think_time_in_the_plan_does_not_break_littles_law():
-    samples = [sample(elapsed_ms=100, start_ms=1_000_000 + 1000 * turn, all_threads=1) for turn in range(50)]
+    samples = [sample(elapsed_ms=100, start_ms=1_000_000 + 1000 * number, all_threads=1) for number in range(50)]
     thinking = closed_load(users=1, think_time_s=0.9)
     assert "littles-law" not in warnings_of(samples, record(load=thinking))
     assert "littles-law" in warnings_of(samples, record(load=closed_load(users=1)))
@@ -75,7 +75,7 @@ def test_a_think_time_in_the_plan_does_not_break_littles_law():
 def test_a_saturated_generator_is_doubtful_in_a_short_window_too():
     # 2,000 users in 5 s, of whom 26.5 wait for an answer at any time: 1,350 answers of 100 ms in 5.096 s.
     samples = [
-        sample(elapsed_ms=100, start_ms=1_000_000 + turn * 5000 // 1350, all_threads=2000) for turn in range(1350)
+        sample(elapsed_ms=100, start_ms=1_000_000 + number * 5000 // 1350, all_threads=2000) for number in range(1350)
     ]
     summary = summary_of(samples, record(load=closed_load(users=2000)))
     text = next(warning.text for warning in summary.caveats if warning.code == "littles-law")
@@ -86,7 +86,7 @@ def test_a_saturated_generator_is_doubtful_in_a_short_window_too():
 
 def test_below_ten_seconds_littles_law_warns_only_when_it_is_off_by_half():
     # Two users of whom 1.6 are busy over 5 s; and 0.01.
-    fair = [sample(elapsed_ms=800, start_ms=1_000_000 + 500 * turn, all_threads=2) for turn in range(10)]
+    fair = [sample(elapsed_ms=800, start_ms=1_000_000 + 500 * number, all_threads=2) for number in range(10)]
     assert "littles-law" not in warnings_of(fair, record())
     starved = [one._replace(elapsed_ms=5) for one in fair]
     assert "littles-law" in warnings_of(starved, record())
@@ -140,24 +140,24 @@ def test_with_a_remote_system_the_hosts_cpu_belongs_to_the_generator():
     assert "a larger machine" in found["host-cpu"]
 
 
-@pytest.mark.parametrize(("host_cores", "is_doubted"), [(1.29, False), (1.31, True)])
-def test_cpu_use_of_other_processes_is_a_warning(host_cores, is_doubted):
-    # Of two cores the run accounts for 1.1: what is over that by 10 % of both, 0.2, is doubted.
+@pytest.mark.parametrize(("host_cores", "has_warning"), [(1.29, False), (1.31, True)])
+def test_cpu_use_of_other_processes_is_a_warning(host_cores, has_warning):
+    # Of two cores the run accounts for 1.1: more than that by 10 % of both, 0.2, is a warning.
     run = (usage("jmeter", 0.3), usage("shop", 0.8))
     found = warnings_of(two_users(), record(), usage=(usage("host", host_cores), *run))
-    assert ("other-cpu" in found) is is_doubted
-    if is_doubted:
+    assert ("other-cpu" in found) is has_warning
+    if has_warning:
         assert "are not listed used 10 % of the 2 cores" in found["other-cpu"]
     assert "other-cpu" not in warnings_of(two_users(), record(), usage=run)  # the host is not known
 
 
-@pytest.mark.parametrize(("stolen_cores", "is_doubted"), [(0.09, False), (0.11, True)])
-def test_a_hypervisor_that_takes_more_than_a_twentieth_of_the_cores_makes_a_run_doubtful(stolen_cores, is_doubted):
+@pytest.mark.parametrize(("stolen_cores", "has_warning"), [(0.09, False), (0.11, True)])
+def test_a_hypervisor_that_takes_more_than_a_twentieth_of_the_cores_makes_a_run_doubtful(stolen_cores, has_warning):
     run = (usage("jmeter", 0.3), usage("shop", 0.8), usage("host", 1.1), usage("stolen", stolen_cores))
     found = warnings_of(two_users(), record(), usage=run)
-    assert ("stolen-cpu" in found) is is_doubted
+    assert ("stolen-cpu" in found) is has_warning
     assert "other-cpu" not in found  # no process of this machine used it
-    if is_doubted:
+    if has_warning:
         assert "took 6 % of the time of the 2 cores" in found["stolen-cpu"]
 
 
@@ -184,15 +184,15 @@ def test_the_closed_model_is_noted_and_the_open_one_is_not():
 
 
 @pytest.mark.parametrize(
-    ("count", "words"),
+    ("count", "start"),
     [
         (999, "999 samples: too few for a p95 (1000) or p99 (5000)."),
         (1000, "1000 samples: too few for a p99 (5000)."),
         (4999, "4999 samples: too few for a p99 (5000)."),
     ],
 )
-def test_too_few_samples_for_the_last_percentiles_are_a_warning(count, words):
-    assert warnings_of([sample()] * count)["few-samples"].startswith(words)
+def test_too_few_samples_for_the_last_percentiles_are_a_warning(count, start):
+    assert warnings_of([sample()] * count)["few-samples"].startswith(start)
 
 
 def test_enough_samples_have_no_warning():
@@ -218,7 +218,7 @@ def test_dropped_rows_are_a_warning_with_their_first_line_numbers():
     assert "Look at these lines" in text
 
 
-def test_a_run_that_is_not_steady_says_what_to_do():
+def test_a_run_that_is_not_steady_names_the_remedy():
     window = Window("steady", 0, 50, 50, 50, is_steady=False, reason="response times did not settle")
     text = warnings_of(two_users(), window=window)["not-steady"]
     assert text.startswith("Not steady: response times did not settle. ")
@@ -233,14 +233,14 @@ def seconds_of(averages_ms):
     ]
 
 
-@pytest.mark.parametrize(("warm_up_ms", "is_doubted"), [(79, True), (80, False), (300, False)])
-def test_a_warm_up_faster_than_the_window_is_a_warning(warm_up_ms, is_doubted):
+@pytest.mark.parametrize(("warm_up_ms", "has_warning"), [(79, True), (80, False), (300, False)])
+def test_a_warm_up_faster_than_the_window_is_a_warning(warm_up_ms, has_warning):
     samples = seconds_of([10] * 10 + [warm_up_ms] * 20 + [100] * 70)  # ramp, warm-up, what is counted
     counted = tally_of(samples[30:])
     window = Window("steady", 30, 100, 70, 100, ramp_cut_s=10, warm_up_cut_s=20, is_steady=True)
     found = warnings_of(samples, window=window, counted=counted)
-    assert ("fast-warm-up" in found) is is_doubted
-    if is_doubted:
+    assert ("fast-warm-up" in found) is has_warning
+    if has_warning:
         assert (
             "The excluded warm-up of 20 s was faster than the measurement window, 79 ms on average against 100 ms"
             in found["fast-warm-up"]

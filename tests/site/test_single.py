@@ -18,7 +18,7 @@ from tests.support.report_folder import HEAD, START_MS, add_run, run_folder
 
 
 def text_of(page: str) -> str:
-    """Return the words of a page in their order, without scripts, styles and tags."""
+    """Return the text of a page, without scripts, styles and tags."""
     bare = re.sub(r"<(script|style)>.*?</\1>|<[^>]+>", " ", page, flags=re.DOTALL)
     return " ".join(html.unescape(bare).split())
 
@@ -60,9 +60,9 @@ def test_verdict_goals_key_metrics_and_response_times_come_first_and_the_set_up_
         "Set-up",
         "Warnings",
     ]
-    places = [text.find(words) for words in order]
-    assert -1 not in places, text
-    assert places == sorted(places)
+    positions = [text.find(part) for part in order]
+    assert -1 not in positions, text
+    assert positions == sorted(positions)
     assert text.count("Response time: ms over time") == 1  # moved, not repeated
 
 
@@ -163,7 +163,7 @@ def test_a_page_has_a_title_that_is_escaped():
 
 
 @pytest.mark.real
-def test_a_run_of_3000_labels_has_a_page_below_the_limit_that_says_what_it_leaves_out(tmp_path, charts):
+def test_a_run_of_3000_labels_has_a_page_below_the_limit_that_names_what_it_leaves_out(tmp_path, charts):
     run = run_folder(tmp_path, "tiny/run-07_1")
     rows = [
         f"{START_MS + number * 40},{100 + number % 7},Request number {number % 3000},200,OK,Users 1-1,true,,300,100"

@@ -66,7 +66,7 @@ def test_without_javascript_charts_are_images(browser, report):
     context.close()
 
 
-def test_a_table_sorts_with_total_last_and_a_picture_opens_large(browser, tmp_path):
+def test_a_table_sorts_with_total_last_and_an_image_opens_large(browser, tmp_path):
     path = tmp_path / "sweep-07.md"
     rows = "| a | 9 |\n| b | 1,000 |\n| c |  |\n| d | 70 [^1] |\n| TOTAL | 5000 |\n"
     path.write_text(f"# Sweep\n\n| label | ms [^1] |\n| --- | ---: |\n{rows}\n![levels](sweep-07.svg)\n\n[^1]: why\n")

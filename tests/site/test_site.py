@@ -170,7 +170,7 @@ def test_next_to_a_doubtful_run_nothing_is_marked_and_the_verdict_comes_first(pa
     page.get_by_text("doubt/run-01_2: Only ").wait_for()
 
 
-def test_runs_of_other_loads_are_said_not_to_be_comparable(page, site):
+def test_runs_of_other_loads_are_reported_as_not_comparable(page, site):
     page.goto(f"{site}/compare.html#shop/run-07_1&shop/run-07_10")
     page.get_by_text("These runs differ in plan or load").wait_for()
 

@@ -41,8 +41,9 @@ def test_plans_are_sorted_by_name_and_series_and_runs_newest_first(tmp_path):
     ):
         add_run(tmp_path, run, started_at=started_at)
     text = summary_of(tmp_path)
-    places = [text.index(f"({run}.md)") for run in ("big/run-01_1", "tiny/run-07_2", "tiny/run-07_1", "tiny/run-08_1")]
-    assert places == sorted(places)
+    runs = ("big/run-01_1", "tiny/run-07_2", "tiny/run-07_1", "tiny/run-08_1")
+    positions = [text.index(f"({run}.md)") for run in runs]
+    assert positions == sorted(positions)
     assert [line for line in text.splitlines() if line.startswith("#")] == [
         "# Summary",
         "## big",
@@ -164,7 +165,7 @@ def test_a_non_numeric_metric_is_reported_as_broken_json(tmp_path):
     assert text.count("its JSON cannot be read") == 1  # NaN is not JSON
 
 
-def test_invalid_runs_and_missed_goals_say_so_in_their_row_and_in_the_count(tmp_path):
+def test_invalid_runs_and_missed_goals_are_named_in_their_row_and_in_the_count(tmp_path):
     add_run(tmp_path, "tiny/run-07_1", failures=120)
     add_run(tmp_path, "tiny/run-07_2", elapsed_ms=1500)
     text = summary_of(tmp_path)
@@ -173,7 +174,7 @@ def test_invalid_runs_and_missed_goals_say_so_in_their_row_and_in_the_count(tmp_
     assert "2 runs: 1 invalid, 1 with a goal missed." in text
 
 
-def test_doubtful_runs_say_so_in_their_row_and_in_the_count(tmp_path):
+def test_doubtful_runs_are_named_in_their_row_and_in_the_count(tmp_path):
     add_run(tmp_path, "tiny/run-07_1", samples=99)
     add_run(tmp_path, "tiny/run-07_2", samples=99, elapsed_ms=1500)
     text = summary_of(tmp_path)

@@ -21,7 +21,7 @@ def html_of(markdown, links=(), images=()):
         prose(
             markdown,
             lambda href: href.replace(".md", ".html") if href in links else None,
-            lambda source, words: Markup('<img src="{}" alt="{}">').format(source, words) if source in images else None,
+            lambda source, text: Markup('<img src="{}" alt="{}">').format(source, text) if source in images else None,
         )
     )
 
@@ -84,12 +84,12 @@ def test_bars_of_zero_times_and_of_no_samples():
 def test_the_charts_of_a_run_are_those_of_its_report_with_the_same_points(tmp_path):
     run = add_run(tmp_path, "tiny/run-07_1", samples=20, failures=2, all_threads=2)
     data = read_json(run.summary_json, FORMAT_VERSION)
-    courses = {course.key: course for course in chart_data_of(data, "x")}
-    assert list(courses) == ["response-time", "throughput", "errors", "users", "distribution"]
+    charts = {chart.key: chart for chart in chart_data_of(data, "x")}
+    assert list(charts) == ["response-time", "throughput", "errors", "users", "distribution"]
     # a sample a second; the last second is covered in part only
-    assert courses["throughput"].lines[0].ys == (*([1.0] * 19), None)
-    assert courses["throughput"].lines[0].xs[:2] == (0.5, 1.5)
-    assert courses["errors"].lines[0].ys[:3] == (1.0, 1.0, 0.0)
+    assert charts["throughput"].lines[0].ys == (*([1.0] * 19), None)
+    assert charts["throughput"].lines[0].xs[:2] == (0.5, 1.5)
+    assert charts["errors"].lines[0].ys[:3] == (1.0, 1.0, 0.0)
 
 
 def test_the_distribution_excludes_transactions_as_total_does(tmp_path):
@@ -97,8 +97,8 @@ def test_the_distribution_excludes_transactions_as_total_does(tmp_path):
     data = json.loads(run.summary_json.read_text())
     load = next(group for group in data["groups"] if group["name"] == LOAD)
     load["labels"].append({**load["labels"][0], "is_transaction": True, "counts": {"histogram": "5000:1000"}})
-    (course,) = [course for course in chart_data_of(data, "x") if course.key == "distribution"]
-    assert max(course.lines[0].xs) < 200
+    (chart,) = [chart for chart in chart_data_of(data, "x") if chart.key == "distribution"]
+    assert max(chart.lines[0].xs) < 200
 
 
 def test_the_site_has_a_page_and_data_for_each_run_the_licences_and_nothing_of_an_earlier_one(tmp_path, charts):
@@ -122,7 +122,7 @@ def test_the_site_has_a_page_and_data_for_each_run_the_licences_and_nothing_of_a
         "tiny/sweep-07/a.svg",
         "data/tiny/run-07_1.js",
         "assets/site.css",
-        *(f"assets/{name}.js" for name in ("charts", "index", "run", "compare", "tables", "pictures")),
+        *(f"assets/{name}.js" for name in ("charts", "index", "run", "compare", "tables", "images")),
         *(f"assets/{name}.min.js" for name in ("chart.js", "chartjs-plugin-zoom")),
         *(f"assets/{name}-LICENSE.md" for name in ("chart.js", "chartjs-plugin-zoom")),
     }

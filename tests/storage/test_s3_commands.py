@@ -29,14 +29,14 @@ def test_the_commands_push_list_and_pull(tmp_path, capsys):
     left_out = capsys.readouterr().err
     assert "tiny/run-07_2: left out: still running, or killed" in left_out
     assert "other/run-01_1: left out: its run.json lacks its identity" in left_out
-    asked = "--plan tiny --env local --since 2026-01-01 --last 5"
-    assert main(["ls", "s3://kept/load", *asked.split()]) == 0
+    options = "--plan tiny --env local --since 2026-01-01 --last 5"
+    assert main(["ls", "s3://kept/load", *options.split()]) == 0
     assert f"| tiny/run-07_1 | local | 2026-01-01 | {RUN_ID} | complete |" in capsys.readouterr().out
     profile = tmp_path / "home" / "env" / "local.toml"
     profile.parent.mkdir(parents=True)
     profile.write_text('format_version = 1\n[storage]\ns3 = "s3://kept/load"\n')
-    places = ["--env", "local", "--home", str(profile.parent.parent), "--reports", str(tmp_path / "there")]
-    assert main(["pull", *places, "run-07_1"]) == 0
+    folders = ["--env", "local", "--home", str(profile.parent.parent), "--reports", str(tmp_path / "there")]
+    assert main(["pull", *folders, "run-07_1"]) == 0
     assert (tmp_path / "there" / "tiny" / "run-07_1" / "samples.jtl").is_file()
     assert "run-07_1" in (tmp_path / "there" / "SUMMARY.md").read_text()
 

@@ -135,7 +135,7 @@ def test_a_manifest_of_another_run_or_with_outside_paths_is_refused(change):
 
 def test_a_changed_measurement_contradicts_and_a_rendered_report_only_differs():
     stored = Manifest(KEY, (file("samples.jtl"), file("report.md"), file("heap.csv"), file("run.json")))
-    # run.json says as well what CloudWatch was asked for, which may be something else later.
+    # run.json also contains the request to CloudWatch, which may be another one later.
     again = Manifest(KEY, (file("samples.jtl"), file("report.md", "bb"), file("errors.svg"), file("run.json", "bb")))
     other = Manifest(KEY, (file("samples.jtl", "bb"), file("report.md")))
     assert stored.contradicted(again) == ()

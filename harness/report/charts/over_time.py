@@ -59,7 +59,7 @@ def line_chart(
     The x axis ends at `end_s` or later, so that charts of one run are aligned.
 
     Up to six lines are easy to distinguish. A line of more than 800 points is drawn as the means of chunks of points,
-    with the range of each chunk shaded; the legend says so.
+    with the range of each chunk shaded; the legend states it.
     """
     most_points = max((len(line.points) for line in series), default=0)
     chunk = chunk_size(most_points, _CHUNKS) if most_points > _MOST_POINTS else 1

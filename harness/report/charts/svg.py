@@ -132,7 +132,7 @@ def _tenths(tenths: int) -> str:
 
 
 def text(x: float, y: float, content: str, style: str = "") -> str:
-    """Return a text element; x is its start, middle or end, as `style` says."""
+    """Return a text element; `style` defines whether x is its start, middle or end."""
     kind = f' class="{style}"' if style else ""
     return f'<text x="{number(x)}" y="{number(y)}"{kind}>{plain(content)}</text>'
 

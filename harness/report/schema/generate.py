@@ -1,6 +1,6 @@
 """Writes summary.schema.json from the types of a run's JSON: `python -m harness.report.schema.generate`.
 
-The types say which keys there are and what may be null; fields.toml describes each key and narrows its values.
+The types define the keys and what may be null; fields.toml describes each key and narrows its values.
 """
 
 from __future__ import annotations

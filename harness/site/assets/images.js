@@ -1,9 +1,9 @@
-// Pictures that open large: click one, or press Enter on it. The buttons zoom; Escape closes.
+// Images that open large: click one, or press Enter on it. The buttons zoom; Escape closes.
 "use strict";
 
-function enlarge(picture) {
+function enlarge(image) {
   const dialog = document.createElement("dialog");
-  const copy = picture.cloneNode();
+  const copy = image.cloneNode();
   const frame = document.createElement("div");
   const bar = document.createElement("div");
   let width = 100; // % of the frame
@@ -30,11 +30,11 @@ function enlarge(picture) {
   dialog.showModal();
 }
 
-for (const picture of document.querySelectorAll("article img:not(.still)")) {
-  picture.tabIndex = 0;
-  picture.title = "click to enlarge";
-  picture.addEventListener("click", () => enlarge(picture));
-  picture.addEventListener("keydown", (event) => {
-    if (event.key === "Enter") enlarge(picture);
+for (const image of document.querySelectorAll("article img:not(.still)")) {
+  image.tabIndex = 0;
+  image.title = "click to enlarge";
+  image.addEventListener("click", () => enlarge(image));
+  image.addEventListener("keydown", (event) => {
+    if (event.key === "Enter") enlarge(image);
   });
 }
