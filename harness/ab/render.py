@@ -11,7 +11,7 @@ from harness.ab.record import WARM_UP, A, AbRecord, B, Side
 from harness.ab.rule import LOOKS, Series, level_of
 from harness.base import units
 from harness.compare.outcome import LabelComparison
-from harness.compare.render import Footnotes, cause_table, metric_table
+from harness.compare.render import Footnotes, Heads, cause_table, metric_table
 from harness.compare.result import LabelResult, RunResult
 from harness.compare.setup_diff import Difference, setup_differences
 from harness.compare.warnings import profiling_warnings, warnings_of
@@ -25,7 +25,7 @@ from harness.report.tables import cell, one_line, table
 from harness.report.template import filled
 
 _BRIEF = metrics_of(Table.BRIEF)
-_HEADS = (A, B, "interval")
+_HEADS = Heads(A, B, "interval")
 _PAIR_HEADS = ("pair", "order", "A", "B", *(f"{metric.title} A → B (change %)" for metric in _BRIEF), "counts")
 
 
@@ -51,7 +51,7 @@ def ab_report(outcome: Outcome, notes: str) -> str:
         warm_up=_warm_up(record),
         label_table=_label_table(outcome.counted, record.thresholds),
         setting_table=_setting_table(record, sides),
-        cause_table=cause_table(outcome.causes, (A, B)),
+        cause_table=cause_table(outcome.causes, _HEADS),
         profiles=_profiles(outcome.counted),
         warnings=[
             *map(cell, profiling_warnings(sides[A], sides[B])),

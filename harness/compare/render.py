@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 from urllib.parse import quote
 
 from harness.base import units
@@ -35,6 +35,17 @@ _MOST_RATIO = 10.0
 _TERMINAL_LABELS = 15
 _TERMINAL_NAME_LEAST = 12
 _BETTER, _WORSE = "better", "worse"
+
+
+class Heads(NamedTuple):
+    """The titles of the columns of both sides, and of the interval."""
+
+    base: str
+    new: str
+    interval: str = ""
+
+
+HEADS = Heads("baseline", "contender", "95 % interval")
 
 
 @dataclass(frozen=True)
@@ -93,7 +104,7 @@ def terminal_text(comparison: Comparison, width: int) -> str:
     rows += [_terminal_row(f"{one_line(label)} average ms", metric) for label, metric in averages[:_TERMINAL_LABELS]]
     lines = [headline(comparison)]
     if rows:
-        lines += ["", *_aligned([("TOTAL", "baseline", "contender", "delta", "verdict"), *rows], width)]
+        lines += ["", *_aligned([("TOTAL", HEADS.base, HEADS.new, "delta", "verdict"), *rows], width)]
     if len(averages) > _TERMINAL_LABELS:
         lines.append(f"and {units.plural(len(averages) - _TERMINAL_LABELS, 'more label')}: see the report")
     return "\n".join([*lines, ""])
@@ -188,10 +199,10 @@ def _setting_table(settings: Sequence[Difference]) -> str:
     return table(("setting", "baseline", "contender"), rows, text_columns=3) if rows else ""
 
 
-def cause_table(causes: Sequence[Cause], heads: tuple[str, str] = ("baseline", "contender")) -> str:
-    """Return a row for each cause; `heads` are the names of both sides. Empty without a cause."""
+def cause_table(causes: Sequence[Cause], heads: Heads = HEADS) -> str:
+    """Return a row for each cause; empty without one."""
     rows = [[cell(cause.kind), cell(cause.process), cell(cause.name), *cost_texts(cause)] for cause in causes]
-    columns = ("kind", "process", "what", *(f"{head} per request" for head in heads))
+    columns = ("kind", "process", "what", f"{heads.base} per request", f"{heads.new} per request")
     return table(columns, rows, text_columns=3) if rows else ""
 
 
@@ -217,15 +228,11 @@ class Footnotes:
         return [f"[^{number}]: {cell(text)}" for text, number in self.numbers.items()]
 
 
-def metric_table(
-    label: LabelComparison,
-    footnotes: Footnotes,
-    heads: tuple[str, str, str] = ("baseline", "contender", "95 % interval"),
-) -> str:
-    """Return a row for each metric that either side has; `heads` are the titles of both sides and of the interval."""
+def metric_table(label: LabelComparison, footnotes: Footnotes, heads: Heads = HEADS) -> str:
+    """Return a row for each metric that either side has."""
     known = [metric for metric in label.metrics if metric.base is not None or metric.new is not None]
     columns = (
-        "metric", *heads[:2], "delta %", heads[2], "p", "adjusted p", "n", "threshold", "verdict",
+        "metric", heads.base, heads.new, "delta %", heads.interval, "p", "adjusted p", "n", "threshold", "verdict",
     )  # fmt: skip
     return table(columns, [_metric_row(metric, footnotes) for metric in known])
 

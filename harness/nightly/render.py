@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from urllib.parse import quote
 
 from harness.base import units
-from harness.compare.render import cause_table
+from harness.compare.render import Heads, cause_table
 from harness.history.render import change_text
 from harness.history.summary import start_text
 from harness.metrics.metric import Metric, Table, columns_of_runs
@@ -252,7 +252,7 @@ def _growth(load: LoadResult) -> str:
     if load.growth is None:
         return ""
     date = load.growth.date
-    grown = cause_table(load.growth.causes, (date, "tonight"))
+    grown = cause_table(load.growth.causes, Heads(date, "tonight"))
     return f"What grew inside the system since the nightly run of {date}:\n\n{grown}"
 
 

@@ -1,4 +1,4 @@
-"""The interim table that a run prints in its first minute: the columns of its last table, and what they do not cover."""
+"""The interim table that a run prints in its first minute, with the columns of its last table."""
 
 from __future__ import annotations
 
