@@ -10,7 +10,7 @@ from harness.cli import main
 from harness.storage.after_run import push_after_run, push_command
 from harness.storage.s3 import check_writable, push, runs_there
 from tests.support.fault_proxy import FORBIDDEN
-from tests.support.stored_runs import a_run, said
+from tests.support.stored_runs import a_run, print_text
 from tests.support.tiny import Start
 
 pytestmark = pytest.mark.real
@@ -51,7 +51,7 @@ def test_a_failed_push_loses_nothing_and_prints_the_command_that_repeats_it(stor
 @pytest.mark.parametrize("code", [1, EXIT_INVALID])
 def test_a_failed_push_keeps_a_runs_nonzero_exit_code(storage, proxy, tmp_path, code):
     proxy.add("PUT", "run.json", FORBIDDEN)
-    assert push_after_run(a_run(tmp_path), storage, code, said).exit_code == code
+    assert push_after_run(a_run(tmp_path), storage, code, print_text).exit_code == code
 
 
 def test_the_printed_command_is_quoted_for_a_shell(storage, tmp_path, monkeypatch):
@@ -63,12 +63,12 @@ def test_the_printed_command_is_quoted_for_a_shell(storage, tmp_path, monkeypatc
 def test_a_run_without_samples_is_pushed_with_a_message(storage, tmp_path, capsys):
     run = a_run(tmp_path)
     run.samples.unlink()
-    push(run, storage, said)
+    push(run, storage, print_text)
     assert "its samples are not on this machine" in capsys.readouterr().out
 
 
 def test_an_interrupted_run_is_not_pushed_and_the_command_is_printed(storage, tmp_path, capsys):
-    assert push_after_run(a_run(tmp_path), storage, EXIT_INTERRUPTED, said).exit_code == EXIT_INTERRUPTED
+    assert push_after_run(a_run(tmp_path), storage, EXIT_INTERRUPTED, print_text).exit_code == EXIT_INTERRUPTED
     assert runs_there(storage) == ()
     assert (
         "./aggregate.py push tiny/run-07_1 s3://kept/load --endpoint-url http://127.0.0.1:" in capsys.readouterr().out

@@ -20,7 +20,7 @@ from harness.run.packing import pack
 from harness.storage.s3 import DifferentError, pull, push, runs_there
 from tests.support.fault_proxy import CORRUPT, CUT, CUT_ANSWER, FORBIDDEN, HOLD, SERVER_ERROR
 from tests.support.paths import ROOT
-from tests.support.stored_runs import FOLDER, LARGE, RUN_ID, a_run, contents, large_run, said
+from tests.support.stored_runs import FOLDER, LARGE, RUN_ID, a_run, contents, large_run, print_text
 
 pytestmark = pytest.mark.real
 
@@ -30,7 +30,7 @@ PART_COUNT = 3
 
 def test_a_downloaded_run_is_identical_and_renders_the_same_report(storage, tmp_path):
     run = a_run(tmp_path / "here")
-    pushed = push(run, storage, said)
+    pushed = push(run, storage, print_text)
     assert pushed.url == f"s3://kept/{FOLDER}"
     assert {"run.json", "summary.json", "report.md", "samples.jtl", "system/web.log"} < set(pushed.uploaded)
     stored = boto3.client("s3").list_objects_v2(Bucket="kept")["Contents"]
@@ -38,7 +38,7 @@ def test_a_downloaded_run_is_identical_and_renders_the_same_report(storage, tmp_
         f"{FOLDER}/{name}" for name in ("run.json", "summary.json", "report.md", "samples.jtl.zst", "manifest.json")
     }
     assert five < {found["Key"] for found in stored}
-    pulled = pull(storage, tmp_path / "there", said, figures_only=False)
+    pulled = pull(storage, tmp_path / "there", print_text, figures_only=False)
     assert pulled.runs == ("tiny/run-07_1",)
     before = contents(tmp_path / "here")
     assert before.pop("tiny/run-07_1/jmeter.log") == b"not kept"
@@ -49,34 +49,34 @@ def test_a_downloaded_run_is_identical_and_renders_the_same_report(storage, tmp_
 
 def test_existing_files_are_not_transferred_again(storage, proxy, tmp_path):
     run = a_run(tmp_path)
-    push(run, storage, said)
+    push(run, storage, print_text)
     puts = proxy.puts()
-    assert push(run, storage, said).uploaded == ()
+    assert push(run, storage, print_text).uploaded == ()
     assert proxy.puts() == puts
-    assert pull(storage, tmp_path, said).there == ("tiny/run-07_1",)
-    assert pull(storage, tmp_path, said, figures_only=False).there == ("tiny/run-07_1",)
+    assert pull(storage, tmp_path, print_text).there == ("tiny/run-07_1",)
+    assert pull(storage, tmp_path, print_text, figures_only=False).there == ("tiny/run-07_1",)
 
 
 def test_metrics_alone_are_downloaded_and_later_the_rest(storage, proxy, tmp_path):
-    push(a_run(tmp_path / "here"), storage, said)
-    pull(storage, tmp_path / "there", said, plan="tiny", since="2026-01-01")
+    push(a_run(tmp_path / "here"), storage, print_text)
+    pull(storage, tmp_path / "there", print_text, plan="tiny", since="2026-01-01")
     assert sorted(contents(tmp_path / "there")) == [
         "tiny/run-07_1.json", "tiny/run-07_1.md", "tiny/run-07_1/run.json",
     ]  # fmt: skip
     assert not any("samples" in path for method, path in proxy.seen if method == "GET")
     (tmp_path / "there" / "tiny" / "run-07_1.md").write_text("with notes of mine")
-    pull(storage, tmp_path / "there", said, figures_only=False)
+    pull(storage, tmp_path / "there", print_text, figures_only=False)
     after = contents(tmp_path / "there")
     assert "tiny/run-07_1/samples.jtl" in after
     assert after["tiny/run-07_1.md"] == b"with notes of mine"
-    assert pull(storage, tmp_path / "there", said, since="2026-01-02").there == ()
+    assert pull(storage, tmp_path / "there", print_text, since="2026-01-02").there == ()
 
 
 @pytest.mark.parametrize("what", [SERVER_ERROR, CUT], ids=["503", "cut"])
 def test_a_part_that_fails_once_is_sent_again(storage, proxy, tmp_path, what):
     proxy.add("PUT", "partNumber=2", what)
-    push(large_run(tmp_path / "here"), storage, said)
-    pull(storage, tmp_path / "there", said, figures_only=False)
+    push(large_run(tmp_path / "here"), storage, print_text)
+    pull(storage, tmp_path / "there", print_text, figures_only=False)
     assert (tmp_path / "there" / "tiny" / "run-07_1" / "samples.jtl").read_bytes() == LARGE
 
 
@@ -84,11 +84,11 @@ def test_a_corrupted_part_is_an_error_and_only_it_is_sent_again(storage, proxy, 
     run = large_run(tmp_path)
     proxy.add("PUT", "partNumber=2", CORRUPT)
     with pytest.raises(ServiceError, match=r"samples.jtl.zst: the server has different contents .*repeat the command"):
-        push(run, storage, said)
+        push(run, storage, print_text)
     assert [found.is_whole for found in runs_there(storage)] == [False]
-    assert pull(storage, tmp_path / "there", said).incomplete == ("tiny/run-07_1",)
+    assert pull(storage, tmp_path / "there", print_text).incomplete == ("tiny/run-07_1",)
     before = proxy.puts("partNumber")
-    push(run, storage, said)
+    push(run, storage, print_text)
     assert proxy.puts("partNumber") == before + 1
     assert [found.is_whole for found in runs_there(storage)] == [True]
 
@@ -97,9 +97,9 @@ def test_a_corrupted_small_file_is_an_error_and_is_sent_again(storage, proxy, tm
     run = a_run(tmp_path / "here")
     proxy.add("PUT", "run.json", CORRUPT)
     with pytest.raises(ServiceError, match=r"run.json: the server has different contents"):
-        push(run, storage, said)
-    push(run, storage, said)
-    pull(storage, tmp_path / "there", said)
+        push(run, storage, print_text)
+    push(run, storage, print_text)
+    pull(storage, tmp_path / "there", print_text)
     assert contents(tmp_path / "there")["tiny/run-07_1/run.json"] == run.run_json.read_bytes()
 
 
@@ -124,42 +124,42 @@ def test_an_interrupted_push_resumes_with_the_missing_files(storage, proxy, tmp_
         assert (line in error) == (number == signal.SIGINT)
     assert [found.is_whole for found in runs_there(storage)] in ([], [False])
     before = proxy.puts("partNumber")
-    push(run, storage, said)
+    push(run, storage, print_text)
     assert proxy.puts("partNumber") - before <= 1
     assert [found.is_whole for found in runs_there(storage)] == [True]
 
 
 def test_other_measurements_under_the_same_id_are_an_error_and_remain(storage, proxy, tmp_path):
     run = a_run(tmp_path)
-    push(run, storage, said)
+    push(run, storage, print_text)
     run.samples.write_text(run.samples.read_text().replace("Pay", "Buy"))
     puts = proxy.puts()
     for replace in (False, True):
         with pytest.raises(DifferentError, match=r"has another samples.jtl than the local run; .*never replaced"):
-            push(run, storage, said, replace=replace)
+            push(run, storage, print_text, replace=replace)
     assert proxy.puts() == puts
 
 
 def test_a_regenerated_report_replaces_the_old_one_only_on_request(storage, tmp_path):
     run = a_run(tmp_path / "here")
-    push(run, storage, said)
+    push(run, storage, print_text)
     run.report.write_text("with notes")
     with pytest.raises(DifferentError, match=r"differs in report.md; --replace"):
-        push(run, storage, said)
-    assert push(run, storage, said, replace=True).uploaded == ("report.md",)
-    pull(storage, tmp_path / "there", said)
+        push(run, storage, print_text)
+    assert push(run, storage, print_text, replace=True).uploaded == ("report.md",)
+    pull(storage, tmp_path / "there", print_text)
     assert contents(tmp_path / "there")["tiny/run-07_1.md"] == b"with notes"
 
 
 def test_a_pull_verifies_files_and_continues_with_the_other_runs(storage, tmp_path):
-    push(a_run(tmp_path / "here"), storage, said)
-    push(a_run(tmp_path / "here", "run-07_2-1a2b3c4d"), storage, said)
+    push(a_run(tmp_path / "here"), storage, print_text)
+    push(a_run(tmp_path / "here", "run-07_2-1a2b3c4d"), storage, print_text)
     client = boto3.client("s3")
     for name in ("samples.jtl.zst", "report.md"):
         target = {"Bucket": "kept", "Key": f"{FOLDER}/{name}"}
         right = client.get_object(**target)["Body"].read()
         client.put_object(**target, Body=b"something else")
-        pulled = pull(storage, tmp_path / "there", said, figures_only=False)
+        pulled = pull(storage, tmp_path / "there", print_text, figures_only=False)
         assert [reason.partition("; ")[0] for reason in pulled.damaged] == [
             f"s3://kept/{FOLDER}/{name}: differs from what was pushed (wrong checksum)"
         ]
@@ -168,7 +168,7 @@ def test_a_pull_verifies_files_and_continues_with_the_other_runs(storage, tmp_pa
         assert not (tmp_path / "there" / "tiny" / "run-07_1.md").exists()
         assert list((tmp_path / "there" / "tiny").glob(".*")) == []
         client.put_object(**target, Body=right)
-    pull(storage, tmp_path / "there", said, figures_only=False)
+    pull(storage, tmp_path / "there", print_text, figures_only=False)
     names = sorted(path.name for path in (tmp_path / "there" / "tiny").iterdir())
     assert [name for name in names if "run-07_2" not in name] == ["run-07_1", "run-07_1.json", "run-07_1.md"]
 
@@ -188,8 +188,8 @@ def bad_manifests(good: dict) -> dict[str, str]:
 
 
 def test_one_bad_manifest_is_named_and_the_other_runs_are_pulled(storage, tmp_path, capsys):
-    push(a_run(tmp_path / "here"), storage, said)
-    push(a_run(tmp_path / "here", "run-07_2-1a2b3c4d"), storage, said)
+    push(a_run(tmp_path / "here"), storage, print_text)
+    push(a_run(tmp_path / "here", "run-07_2-1a2b3c4d"), storage, print_text)
     client, target = boto3.client("s3"), {"Bucket": "kept", "Key": f"{FOLDER}/manifest.json"}
     good = json.loads(client.get_object(**target)["Body"].read())
     for what, manifest in bad_manifests(good).items():
@@ -209,7 +209,7 @@ def test_one_bad_manifest_is_named_and_the_other_runs_are_pulled(storage, tmp_pa
 
 
 def test_samples_removed_by_a_lifecycle_rule_are_reported_and_the_metrics_can_be_pulled(storage, tmp_path, capsys):
-    push(a_run(tmp_path / "here"), storage, said)
+    push(a_run(tmp_path / "here"), storage, print_text)
     boto3.client("s3").delete_object(Bucket="kept", Key=f"{FOLDER}/samples.jtl.zst")
     there = ["--reports", str(tmp_path / "there")]
     assert main(["pull", "s3://kept/load", *there]) == EXIT_INVALID
@@ -221,7 +221,7 @@ def test_samples_removed_by_a_lifecycle_rule_are_reported_and_the_metrics_can_be
 def test_an_incomplete_run_is_an_error_if_named_and_else_omitted(storage, proxy, tmp_path, capsys):
     proxy.add("PUT", "report.md", FORBIDDEN)
     with pytest.raises(UsageError):
-        push(a_run(tmp_path / "here"), storage, said)
+        push(a_run(tmp_path / "here"), storage, print_text)
     command = ["pull", "s3://kept/load", "--reports", str(tmp_path / "there")]
     for names, code in (((), 0), (("run-07_1",), EXIT_USAGE)):
         assert main([*command, *names]) == code
@@ -229,17 +229,17 @@ def test_an_incomplete_run_is_an_error_if_named_and_else_omitted(storage, proxy,
 
 
 def test_an_interrupted_download_continues_where_it_stopped(storage, proxy, tmp_path):
-    push(large_run(tmp_path / "here"), storage, said)
+    push(large_run(tmp_path / "here"), storage, print_text)
     fault = proxy.add("GET", "samples.jtl.zst", CUT_ANSWER)
-    pull(storage, tmp_path / "there", said, figures_only=False)
+    pull(storage, tmp_path / "there", print_text, figures_only=False)
     assert fault.times == 0
     assert (tmp_path / "there" / "tiny" / "run-07_1" / "samples.jtl").read_bytes() == LARGE
     assert [path.name for path in (tmp_path / "there" / "tiny").iterdir() if path.name.startswith(".")] == []
 
 
 def test_another_run_of_that_name_is_never_changed_and_the_others_are_pulled(storage, tmp_path, capsys):
-    push(a_run(tmp_path / "one"), storage, said)
-    push(a_run(tmp_path / "one", "run-07_2-1a2b3c4d"), storage, said)
+    push(a_run(tmp_path / "one"), storage, print_text)
+    push(a_run(tmp_path / "one", "run-07_2-1a2b3c4d"), storage, print_text)
     mine = a_run(tmp_path / "two", "run-07_1-ffffffff", note="mine")
     before = mine.report.read_bytes()
     assert main(["pull", "s3://kept/load", "--reports", str(tmp_path / "two")]) == EXIT_USAGE
@@ -249,7 +249,7 @@ def test_another_run_of_that_name_is_never_changed_and_the_others_are_pulled(sto
     assert "tiny/run-07_2: pulled" in printed.out
     assert mine.report.read_bytes() == before
     assert len(runs_there(storage)) == 2
-    push(mine, storage, said)
+    push(mine, storage, print_text)
     assert [found.key.run_id for found in runs_there(storage)] == [RUN_ID, "run-07_1-ffffffff", "run-07_2-1a2b3c4d"]
 
 
@@ -258,10 +258,10 @@ def test_samples_that_were_packed_in_a_long_run_are_stored_as_they_are(storage, 
     text = run.samples.read_bytes()
     pack(run.samples, None, text.index(b"\n", len(text) // 2) + 1, Spellings(()))  # a full disk kept it from its end
     before = contents(tmp_path / "here")["tiny/run-07_1.json"]
-    uploaded = push(run, storage, said).uploaded
+    uploaded = push(run, storage, print_text).uploaded
     assert "samples.jtl.gz" in uploaded
     assert not {"samples.jtl", "samples.jtl.packed"} & set(uploaded)
-    pull(storage, tmp_path / "there", said, figures_only=False)
+    pull(storage, tmp_path / "there", print_text, figures_only=False)
     pulled = RunDirectory(tmp_path / "there" / "tiny" / "run-07_1")
     assert gzip.decompress(pulled.samples.read_bytes()) == text
     write_report(pulled)

@@ -15,7 +15,7 @@ from harness.storage.s3 import push, runs_there
 from tests.support.fault_proxy import CUT_ANSWER, FORBIDDEN, SERVER_ERROR
 from tests.support.moto_server import ENVIRONMENT
 from tests.support.report_folder import add_run, run_folder
-from tests.support.stored_runs import RUN_ID, a_run, large_run, said
+from tests.support.stored_runs import RUN_ID, a_run, large_run, print_text
 
 pytestmark = pytest.mark.real
 
@@ -102,7 +102,7 @@ def test_a_missing_permission_is_named_without_any_key(storage, proxy, tmp_path,
     proxy.add(method, part, FORBIDDEN)
     run = large_run(tmp_path) if part == "uploads" else a_run(tmp_path)
     with pytest.raises(UsageError, match=right) as caught:
-        push(run, storage, said)
+        push(run, storage, print_text)
     assert ENVIRONMENT["AWS_SECRET_ACCESS_KEY"] not in str(caught.value)
     assert "\n" not in str(caught.value)
 

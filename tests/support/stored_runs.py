@@ -44,5 +44,5 @@ def contents(reports: Path) -> dict[str, bytes]:
     return {path.relative_to(reports).as_posix(): path.read_bytes() for path in reports.rglob("*") if path.is_file()}
 
 
-def said(text: str) -> None:
+def print_text(text: str) -> None:
     print(text)
