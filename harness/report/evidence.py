@@ -52,7 +52,7 @@ LEAST_SAMPLES = 100
 MANY_ERRORS_RATIO = 0.10
 EXPECTED_SUCCESS_CODES = ("200", "201", "204")
 ACCEPTED_CODE = "202"
-# A warm-up is slower than what follows. One that was this much faster is the good time before a system slowed down.
+# A warm-up is slower than what follows. After one that was this much faster, the system slowed down.
 FAST_WARM_UP_RATIO = 0.8
 _LABELS_NAMED = 5
 _GAPS_NAMED = 3

@@ -39,7 +39,7 @@ CLOCKS_APART_MS = 500
 
 
 def separate_clocks(evidence: Evidence) -> Iterator[Values]:
-    """Yield of a merged run how long all generators drove together, by their own clocks."""
+    """Yield for how long all generators of a merged run drove together, by their own clocks."""
     generators = evidence.generators
     if generators and evidence.run and evidence.run.is_merged:
         first_s, last_s = min(one.first_s for one in generators), max(one.last_s for one in generators)
@@ -75,7 +75,7 @@ def slow_generators(evidence: Evidence) -> Iterator[Values]:
 
 
 def failing_generators(evidence: Evidence) -> Iterator[Values]:
-    """Yield the generators of whose samples many more failed than of the others'."""
+    """Yield the generators with a much higher share of failed samples than the others."""
     failing = [one.name for one in evidence.generators if _is_failing(one, evidence.generators)]
     if failing:
         yield {"names": ", ".join(failing), "factor": f"{FAILING_GENERATOR_RATIO:g}"}
@@ -200,7 +200,7 @@ def busy_machines(evidence: Evidence) -> Iterator[Values]:
 
 
 def shared_machines(evidence: Evidence) -> Iterator[Values]:
-    """Yield the machines of whose cores processes outside of the run used much."""
+    """Yield the machines on which processes outside of the run used many of the cores."""
     for machine in _machines(evidence):
         listed = sum(cores for process, cores in machine.used.items() if process not in (HOST, STOLEN))
         other_ratio = (machine.used.get(HOST, 0.0) - listed) / machine.core_count

@@ -106,7 +106,7 @@ def _cores(host: UsageSeries, seconds: range, origin_s: int) -> float | None:
 
 
 def slowest_table(samples: Sequence[SlowSample]) -> str:
-    """Return the Markdown table of the slowest samples; it has no columns for what is known of none of them."""
+    """Return the Markdown table of the slowest samples; columns without any value are left out."""
     is_profiled = any(sample.pause_ms is not None for sample in samples)
     known = [name for name in _TITLES if any(getattr(sample, name) for sample in samples)]
     texts = ("label", "thread", "code", *(_TITLES[name] for name in known))

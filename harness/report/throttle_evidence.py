@@ -12,7 +12,7 @@ from harness.report.evidence import Evidence, Values
 if TYPE_CHECKING:  # it loads slowly, and most JTLs have none
     from harness.cloudwatch.points import CloudMetrics
 
-# Fewer failed samples after the fall are not worth a word.
+# A smaller share of failed samples after the fall is not mentioned.
 _FAILED_NAMED_RATIO = 0.01
 
 

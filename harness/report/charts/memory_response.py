@@ -1,4 +1,4 @@
-"""The chart of response time against memory: a dot per part of the window, by which a slow leak shows what it costs."""
+"""The chart of response time against memory: a dot per part of the window shows whether a leak costs time."""
 
 from __future__ import annotations
 
