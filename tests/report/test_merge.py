@@ -148,7 +148,7 @@ def test_a_bottleneck_on_one_generators_machine_is_reported_with_its_name(tmp_pa
 
 
 def test_a_merged_run_is_rendered_again_from_its_samples_or_its_json_with_the_same_bytes(tmp_path, two_runs):
-    directory, _ = merge(two_runs, tmp_path / "reports", None)
+    directory = merge(two_runs, tmp_path / "reports", None).directory
     first = directory.summary_json.read_bytes(), directory.report.read_bytes()
     write_report(directory)
     assert (directory.summary_json.read_bytes(), directory.report.read_bytes()) == first
@@ -159,7 +159,7 @@ def test_a_merged_run_is_rendered_again_from_its_samples_or_its_json_with_the_sa
 
 
 def test_samples_are_the_files_themselves_and_go_to_s3_with_the_run(tmp_path, two_runs):
-    directory, _ = merge(two_runs, tmp_path / "reports", None)
+    directory = merge(two_runs, tmp_path / "reports", None).directory
     assert [path.name for path in directory.all_samples] == ["samples.jtl", "samples-2.jtl"]
     assert directory.all_samples[1].samefile(f"{two_runs[1]}/samples.jtl")
     there = [path.name for path in directory.path.iterdir()]
@@ -167,7 +167,7 @@ def test_samples_are_the_files_themselves_and_go_to_s3_with_the_run(tmp_path, tw
 
 
 def test_incomplete_samples_are_not_accepted_as_the_run(tmp_path, two_runs):
-    directory, _ = merge(two_runs, tmp_path / "reports", None)
+    directory = merge(two_runs, tmp_path / "reports", None).directory
     directory.all_samples[1].unlink()
     with pytest.raises(UsageError, match="the samples of only 1 of 2 generators exist"):
         summary_of_run(directory)
@@ -195,7 +195,7 @@ def test_generators_that_hardly_overlapped_are_reported(tmp_path):
     for folder, first in (("gen1", 0), ("gen2", 60)):
         rows = [row("h:1", second, 1, 1) for second in range(first, first + 70)]
         run_folder(tmp_path / folder / "run-01_1", run_of(1, properties={"run_id": folder}), rows)
-    _, merged = merge([str(tmp_path / f"gen{n}" / "run-01_1") for n in (1, 2)], tmp_path / "reports", None)
+    merged = merge([str(tmp_path / f"gen{n}" / "run-01_1") for n in (1, 2)], tmp_path / "reports", None).summary
     texts = {warning.code: warning.text for warning in merged.caveats}
     assert "By these clocks all generators drove together for 10 of 130 s" in texts[WarningCode.SEPARATE_CLOCKS]
     assert "began late (gen2 60 s) or ended early (gen1 70 s)" in texts[WarningCode.ABSENT_GENERATOR]

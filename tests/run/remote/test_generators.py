@@ -154,7 +154,7 @@ def test_two_generators_divide_the_users_use_each_line_once_and_lose_no_sample(e
     assert "2 generators" in report(tmp_path / "reports")
     # Without RMI: the runs of both generators, merged, have the figures of this one.
     whole = summary_of_run(RunDirectory(directory))
-    _, merged = merge(split(RunDirectory(directory), tmp_path), tmp_path / "merged", None)
+    merged = merge(split(RunDirectory(directory), tmp_path), tmp_path / "merged", None).summary
     assert {one.name: one.most_users for one in whole.generators} == {first: 3, second: 2}
     without = (WarningCode.SEPARATE_CLOCKS, "host-cpu", "generator-cpu", "other-cpu", "stolen-cpu", "other-run")
     # Only how busy the machine was may differ: of runs by themselves nobody adds up what they used.
