@@ -14,7 +14,6 @@ import math
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
 
 from harness.base.errors import UsageError
 from harness.base.units import BYTES_PER_KB, MS_PER_S
@@ -52,7 +51,8 @@ def has_metrics(table: MarkdownTable) -> bool:
     return bool(_columns(table))
 
 
-class _Errors(NamedTuple):
+@dataclass(frozen=True)
+class _Errors:
     """The number and the ratio of errors; None when unknown."""
 
     count: int | None = None

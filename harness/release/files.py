@@ -170,9 +170,7 @@ def write_release(release: Release, command: str, template: str) -> Written:
     """Write the page in all formats and its charts. People's text in the Markdown page is preserved, and in all."""
     path = page_path(release.base, release.new)
     titled = [replace(sweep, name=name) for sweep, name in zip(release.sweeps, release.names, strict=True)]
-    pictures = [
-        Chart(picture.name, _DECLARATION + picture.svg) for picture in overlay_charts(titled, release.analyses)
-    ]
+    pictures = [Chart(picture.name, _DECLARATION + picture.svg) for picture in overlay_charts(titled, release.analyses)]
     links = _links(release, path.parent)
     note = release.new.sweep.record.note if release.new.sweep.record else ""
     write_page(
