@@ -7,6 +7,7 @@ import os
 import sys
 from collections.abc import Iterable
 from pathlib import Path
+from typing import NamedTuple
 
 from harness.base.errors import EXIT_OK
 from harness.base.toolchain import ROOT
@@ -56,15 +57,15 @@ def run(options: argparse.Namespace) -> int:
             tables = " or ".join(f"[{name}]" for name in table_names())
             raise NothingToFetchError(f"ENV={profile.name}: has no {tables}", "see docs/cloudwatch.md")
     code = EXIT_OK
-    runs, sweeps = _found(in_plan(options.run, options.plan), options.reports)
-    for directory in runs:
+    found = _found(in_plan(options.run, options.plan), options.reports)
+    for directory in found.runs:
         try:
             add_cloudwatch(directory, print, spec)
             print(os.path.relpath(directory.report))
         except NothingToFetchError as error:
             code = error.exit_code
             print(f"aggregate.py: {error}", file=sys.stderr)
-    for report in sweeps:
+    for report in found.sweep_reports:
         from harness.sweep.sources import write_sweep_report  # imported late, because only sweeps need NumPy
 
         write_sweep_report(report)
@@ -72,17 +73,24 @@ def run(options: argparse.Namespace) -> int:
     return code
 
 
-def _found(names: Iterable[str], reports: Path) -> tuple[list[RunDirectory], list[Path]]:
-    """Return the runs with these names, and the reports of the sweeps among the names."""
+class _Found(NamedTuple):
+    """The named runs, and the reports of the named sweeps."""
+
+    runs: list[RunDirectory]
+    sweep_reports: list[Path]
+
+
+def _found(names: Iterable[str], reports: Path) -> _Found:
+    """Return the runs with these names, those of named sweeps included, and the reports of these sweeps."""
     runs: list[Path] = []
-    sweeps: list[Path] = []
+    sweep_reports: list[Path] = []
     for name in names:
         if SWEEP_NAME.fullmatch(Path(name).stem):
             from harness.sweep.sources import find_sweeps
 
-            for found in find_sweeps([name], reports):
-                runs += [path.with_suffix("") for path in found.run_reports.values()]
-                sweeps += [found.report] if found.report else []
+            for sweep in find_sweeps([name], reports):
+                runs += [path.with_suffix("") for path in sweep.run_reports.values()]
+                sweep_reports += [sweep.report] if sweep.report else []
         else:
             runs += find_paths([name], reports)
-    return [RunDirectory(path.resolve()) for path in dict.fromkeys(runs)], sweeps
+    return _Found([RunDirectory(path.resolve()) for path in dict.fromkeys(runs)], sweep_reports)

@@ -11,6 +11,7 @@ from typing import Any
 from harness.base import aws
 from harness.base.errors import HarnessError
 from harness.base.log import Log
+from harness.cloudwatch.infrastructure import read_infrastructure
 from harness.cloudwatch.points import Answers
 from harness.cloudwatch.queries import (
     EBS,
@@ -19,15 +20,14 @@ from harness.cloudwatch.queries import (
     METRICS,
     CloudWatchSpec,
     Query,
-    Resource,
     Span,
+    available_period_s,
     calls_of,
     parse_cloudwatch,
-    period_kept_s,
     queries_of,
     whole_periods,
 )
-from harness.cloudwatch.source import Fetched
+from harness.cloudwatch.source import Fetched, Resource, ResourceFacts
 
 
 class CloudWatch:
@@ -35,6 +35,7 @@ class CloudWatch:
 
     name = "cloudwatch"
     title = "CloudWatch"
+    spec_type = CloudWatchSpec
     kinds: Mapping[str, str] = KIND_TITLES
     metrics: Mapping[str, tuple[str, ...]] = {
         kind: tuple(metric.name for metric in metrics) for kind, metrics in METRICS.items()
@@ -46,7 +47,7 @@ class CloudWatch:
 
     def fetch(self, spec: CloudWatchSpec, from_s: int, to_s: int, log: Log) -> Fetched:
         """Return the metrics of an interval, in the shortest periods that CloudWatch still has."""
-        period_s = period_kept_s(spec.period_s, time.time() - from_s)
+        period_s = available_period_s(spec.period_s, time.time() - from_s)
         span = whole_periods(from_s, to_s, period_s)
         queries = queries_of(spec)
         answers = Answers()
@@ -56,13 +57,17 @@ class CloudWatch:
             self._ask(answers, spec, every[len(queries) :], span)
             queries = every
         for message in dict.fromkeys(answers.messages):
-            log(f"{self.title} says: {message}")
+            log(f"{self.title} reports: {message}")
         return Fetched(answers.to_csv(queries, span), period_s, not any(answers.values.values()))
+
+    def infrastructure(self, spec: CloudWatchSpec, log: Log) -> tuple[ResourceFacts, ...]:
+        """Return how the resources are set up in AWS."""
+        return read_infrastructure(spec, log)
 
     def _volumes(self, spec: CloudWatchSpec, log: Log) -> tuple[Resource, ...]:
         """Return the volumes of the EC2 instances; without the right to list them a line is logged."""
         instances = [resource.name for resource in spec.resources if resource.kind == EC2]
-        found: list[tuple[str, str]] = []
+        found: list[Resource] = []
         if not instances:
             return ()
         try:
@@ -72,11 +77,14 @@ class CloudWatch:
                     Filters=[{"Name": "attachment.instance-id", "Values": instances}]
                 )
                 for volume in (volume for page in pages for volume in page["Volumes"]):
-                    found += [(one["InstanceId"], volume["VolumeId"]) for one in volume["Attachments"]]
+                    found += [
+                        Resource(EBS, f"{attached['InstanceId']}/{volume['VolumeId']}")
+                        for attached in volume["Attachments"]
+                        if attached["InstanceId"] in instances
+                    ]
         except HarnessError as error:
             log(f"the burst balance of the volumes of EC2 instances is not known: {error}")
-        ours = sorted(f"{instance}/{volume}" for instance, volume in found if instance in instances)
-        return tuple(Resource(EBS, name) for name in ours)
+        return tuple(sorted(found, key=lambda resource: resource.name))
 
     def _ask(self, answers: Answers, spec: CloudWatchSpec, queries: Sequence[Query], span: Span) -> None:
         """Add the answers to the queries."""

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from harness.base import aws
 from harness.base.errors import HarnessError
 from harness.base.log import Log
 from harness.cloudwatch.queries import EC2, ECS, KIND_TITLES, RDS, CloudWatchSpec
+from harness.cloudwatch.source import Facts, ResourceFacts
 
 # The limit of DescribeServices.
 _SERVICES_PER_CALL = 10
@@ -19,16 +19,6 @@ _JAVA_VARIABLES = ("JAVA_OPTIONS", "JAVA_OPTS", "JAVA_TOOL_OPTIONS", "JDK_JAVA_O
 _JAVA_SIZE = re.compile(
     r"-X(?:m[sx]\w+|ss\w+|X:(?:Max)?(?:Metaspace|DirectMemory)Size=\w+|X:(?:Max|Initial)RAMPercentage=[\d.]+)"
 )
-Facts = tuple[tuple[str, str], ...]
-
-
-@dataclass(frozen=True)
-class ResourceFacts:
-    """How a resource is set up: `facts` are (name, value) pairs."""
-
-    kind: str
-    name: str
-    facts: Facts
 
 
 def read_infrastructure(spec: CloudWatchSpec, log: Log) -> tuple[ResourceFacts, ...]:
@@ -42,15 +32,15 @@ def read_infrastructure(spec: CloudWatchSpec, log: Log) -> tuple[ResourceFacts, 
         if not names:
             continue
         try:
-            facts = dict(read(spec, names))
+            by_name = {one.name: one for one in read(spec, names)}
         except HarnessError as error:
             log(f"the set-up of {KIND_TITLES[kind]} resources is not known: {error}")
             continue
-        found += [ResourceFacts(kind, name, facts[name]) for name in names if name in facts]
+        found += [by_name[name] for name in names if name in by_name]
     return tuple(found)
 
 
-def _services(spec: CloudWatchSpec, names: Sequence[str]) -> Iterator[tuple[str, Facts]]:
+def _services(spec: CloudWatchSpec, names: Sequence[str]) -> Iterator[ResourceFacts]:
     client = aws.client("ecs", spec.endpoint_url, spec.region)
     by_cluster: dict[str, list[str]] = {}
     for name in names:
@@ -63,7 +53,8 @@ def _services(spec: CloudWatchSpec, names: Sequence[str]) -> Iterator[tuple[str,
                 for service in client.describe_services(cluster=cluster, services=some)["services"]:
                     used = service["taskDefinition"]
                     definition = client.describe_task_definition(taskDefinition=used)["taskDefinition"]
-                    yield f"{cluster}/{service['serviceName']}", _service_facts(service, definition)
+                    name = f"{cluster}/{service['serviceName']}"
+                    yield ResourceFacts(ECS, name, _service_facts(service, definition))
 
 
 def _service_facts(service: Mapping[str, Any], definition: Mapping[str, Any]) -> Facts:
@@ -93,7 +84,7 @@ def _container_facts(container: Mapping[str, Any]) -> list[tuple[str, Any]]:
     ]
 
 
-def _databases(spec: CloudWatchSpec, names: Sequence[str]) -> Iterator[tuple[str, Facts]]:
+def _databases(spec: CloudWatchSpec, names: Sequence[str]) -> Iterator[ResourceFacts]:
     client = aws.client("rds", spec.endpoint_url, spec.region)
     with aws.aws_errors(KIND_TITLES[RDS]):
         filters = [{"Name": "db-instance-id", "Values": list(names)}]
@@ -106,14 +97,14 @@ def _databases(spec: CloudWatchSpec, names: Sequence[str]) -> Iterator[tuple[str
                     ("storage", storage),
                     ("several zones", "yes" if database.get("MultiAZ") else "no"),
                 )
-                yield database["DBInstanceIdentifier"], facts
+                yield ResourceFacts(RDS, database["DBInstanceIdentifier"], facts)
 
 
-def _instances(spec: CloudWatchSpec, names: Sequence[str]) -> Iterator[tuple[str, Facts]]:
+def _instances(spec: CloudWatchSpec, names: Sequence[str]) -> Iterator[ResourceFacts]:
     client = aws.client("ec2", spec.endpoint_url, spec.region)
     with aws.aws_errors(KIND_TITLES[EC2]):
         filters = [{"Name": "instance-id", "Values": list(names)}]
         for page in client.get_paginator("describe_instances").paginate(Filters=filters):
             for machine in (one for reservation in page["Reservations"] for one in reservation["Instances"]):
                 facts = (("instance type", machine.get("InstanceType", "")), ("image", machine.get("ImageId", "")))
-                yield machine["InstanceId"], facts
+                yield ResourceFacts(EC2, machine["InstanceId"], facts)

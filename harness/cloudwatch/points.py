@@ -7,9 +7,10 @@ import io
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
-from harness.cloudwatch.queries import AVERAGE, BURST, CPU_CREDITS, MAXIMUM, MINIMUM, Query, Resource, Span
+from harness.cloudwatch.queries import AVERAGE, BURST, CPU_CREDITS, MAXIMUM, MINIMUM, Query, Span
+from harness.cloudwatch.source import Resource
 from harness.metrics.downsampling import SERIES_POINTS_MOST, chunk_size, chunks
 from harness.metrics.window import Window
 
@@ -18,7 +19,7 @@ COMPLETE = "Complete"
 # Whether the counted periods are within the window, or extend beyond it because none is within.
 WITHIN, AROUND = "within", "around"
 _DIGITS = 6
-# Less than this of a balance is nothing: a credit is one minute of a core.
+# A balance below this counts as used up: a credit is one minute of a core.
 BALANCES = {CPU_CREDITS: 0.5, BURST: 0.01}
 
 
@@ -65,7 +66,7 @@ class Answers:
 
 @dataclass(frozen=True)
 class CloudMetric:
-    """A metric of a resource: ratios, bytes or a count, as its name says; None when CloudWatch had nothing.
+    """A metric of a resource: ratios, bytes or a count, as in its name; None when CloudWatch had nothing.
 
     `point_count` of the `period_count` counted periods have a value; `missing_last_count` of the last ones have none.
     `mean` is the mean of the periods' averages; `minimum` and `maximum` are those of single readings, for a service of
@@ -106,7 +107,7 @@ class CloudMetrics:
     """The CloudWatch metrics of a run. Counted periods of `period_s` are from `from_s` to `to_s`, s after the load
     began.
 
-    `fit` says how the periods fit the window.
+    `fit` is WITHIN when these periods are within the window, and AROUND when they extend beyond it.
     """
 
     period_s: int
@@ -125,12 +126,27 @@ class CloudMetrics:
         return next((metric for metric in self.metrics if metric.of == resource and metric.metric == name), None)
 
 
+class _ColumnKey(NamedTuple):
+    """Identifies the rows of one metric of one resource."""
+
+    kind: str
+    resource: str
+    metric: str
+
+
 @dataclass
 class _Column:
-    """The rows of one metric of one resource: values by period and statistic."""
+    """The rows of one metric of one resource: values by statistic and the first second of the period."""
 
-    values: dict[tuple[int, str], float] = field(default_factory=dict)
+    values: dict[str, dict[int, float]] = field(default_factory=dict)
     is_complete: bool = True
+
+
+class _Counted(NamedTuple):
+    """The first seconds of the counted periods, and whether these are WITHIN the window or AROUND it."""
+
+    starts_s: list[int]
+    fit: str
 
 
 def read_cloudwatch(lines: Iterable[str], origin_s: int, window: Window) -> CloudMetrics | None:
@@ -138,74 +154,75 @@ def read_cloudwatch(lines: Iterable[str], origin_s: int, window: Window) -> Clou
 
     None without rows. Unreadable rows count as missing.
     """
-    columns: dict[tuple[str, str, str], _Column] = {}
+    columns: dict[_ColumnKey, _Column] = {}
     starts_s: set[int] = set()
     period_s = 0
     for row in csv.DictReader(lines):
         try:
             start_s, period_s = int(row["time_s"]), int(row["period_s"])
             value = float(row["value"]) if row["value"] else None
-            key, statistic = (row["kind"], row["resource"], row["metric"]), row["statistic"]
+            key, statistic = _ColumnKey(row["kind"], row["resource"], row["metric"]), row["statistic"]
         except (KeyError, TypeError, ValueError):
             continue
         starts_s.add(start_s)
         column = columns.setdefault(key, _Column())
         column.is_complete = column.is_complete and row["status"] == COMPLETE
         if value is not None:
-            column.values[start_s, statistic] = value
+            column.values.setdefault(statistic, {})[start_s] = value
     if not columns:
         return None
     span = Span(min(starts_s), max(starts_s) + period_s, period_s)
-    counted, fit = _counted(span, origin_s + window.from_s, origin_s + window.to_s)
-    metrics = tuple(_metric(key, column, span, counted, origin_s, window.run_s) for key, column in columns.items())
-    from_s = counted[0] - origin_s if counted else window.from_s
-    to_s = counted[-1] + period_s - origin_s if counted else window.from_s
-    return CloudMetrics(period_s, from_s, to_s, fit, metrics)
+    counted = _counted(span, origin_s + window.from_s, origin_s + window.to_s)
+    starts_s = counted.starts_s
+    metrics = tuple(_metric(key, column, span, starts_s, origin_s, window.run_s) for key, column in columns.items())
+    from_s = starts_s[0] - origin_s if starts_s else window.from_s
+    to_s = starts_s[-1] + period_s - origin_s if starts_s else window.from_s
+    return CloudMetrics(period_s, from_s, to_s, counted.fit, metrics)
 
 
-def _counted(span: Span, from_s: int, to_s: int) -> tuple[list[int], str]:
+def _counted(span: Span, from_s: int, to_s: int) -> _Counted:
     """Return the periods (their first seconds) within an interval; if there are none, those that overlap it."""
     within = [start for start in span.starts_s if from_s <= start and start + span.period_s <= to_s]
     if within:
-        return within, WITHIN
-    return [start for start in span.starts_s if start < to_s and start + span.period_s > from_s], AROUND
+        return _Counted(within, WITHIN)
+    around = [start for start in span.starts_s if start < to_s and start + span.period_s > from_s]
+    return _Counted(around, AROUND)
 
 
 def _metric(
-    key: tuple[str, str, str], column: _Column, span: Span, counted: Sequence[int], origin_s: int, run_s: int
+    key: _ColumnKey, column: _Column, span: Span, starts_s: Sequence[int], origin_s: int, run_s: int
 ) -> CloudMetric:
-    values = column.values
+    by_start = column.values.get(AVERAGE, {})
     averages, least, most = (
-        [values[start, statistic] for start in counted if (start, statistic) in values]
-        for statistic in (AVERAGE, MINIMUM, MAXIMUM)
+        [values[start] for start in starts_s if start in values]
+        for values in (by_start, column.values.get(MINIMUM, {}), column.values.get(MAXIMUM, {}))
     )
-    last_known = max((index for index, start in enumerate(counted) if (start, AVERAGE) in values), default=-1)
-    series = [(start + span.period_s / 2 - origin_s, values.get((start, AVERAGE))) for start in span.starts_s]
+    last_known = max((index for index, start in enumerate(starts_s) if start in by_start), default=-1)
+    series = [(start + span.period_s / 2 - origin_s, by_start.get(start)) for start in span.starts_s]
     # A period whose middle is after the load would make the chart longer than the run's other charts.
-    seconds, shown = _thinned([(at, value) for at, value in series if 0 <= at <= run_s])
+    shown = _thinned([(at_s, value) for at_s, value in series if 0 <= at_s <= run_s])
     return CloudMetric(
-        *key,
-        period_count=len(counted),
+        kind=key.kind,
+        resource=key.resource,
+        metric=key.metric,
+        period_count=len(starts_s),
         point_count=len(averages),
-        missing_last_count=len(counted) - 1 - last_known,
+        missing_last_count=len(starts_s) - 1 - last_known,
         is_complete=column.is_complete,
         mean=_mean(averages),
         minimum=min(least, default=None),
         maximum=max(most, default=None),
-        seconds=seconds,
-        averages=shown,
+        seconds=tuple(at_s for at_s, _ in shown),
+        averages=tuple(value for _, value in shown),
     )
 
 
-def _thinned(points: Sequence[tuple[float, float | None]]) -> tuple[tuple[float, ...], tuple[float | None, ...]]:
-    """Return seconds and values of at most SERIES_POINTS_MOST points: means of neighbours if there are more."""
-    seconds: list[float] = []
-    values: list[float | None] = []
-    for part in chunks(points, chunk_size(len(points), SERIES_POINTS_MOST)):
-        known = [value for _, value in part if value is not None]
-        seconds.append(round((part[0][0] + part[-1][0]) / 2, 1))
-        values.append(_mean(known))
-    return tuple(seconds), tuple(values)
+def _thinned(points: Sequence[tuple[float, float | None]]) -> list[tuple[float, float | None]]:
+    """Return at most SERIES_POINTS_MOST points (s, average): means of neighbours if there are more."""
+    return [
+        (round((part[0][0] + part[-1][0]) / 2, 1), _mean([value for _, value in part if value is not None]))
+        for part in chunks(points, chunk_size(len(points), SERIES_POINTS_MOST))
+    ]
 
 
 def _mean(values: Sequence[float]) -> float | None:

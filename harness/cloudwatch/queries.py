@@ -10,11 +10,13 @@ import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from itertools import count
+from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
 from harness.base.config import check_keys, texts
 from harness.base.errors import UsageError
+from harness.cloudwatch.source import Resource
 
 # EBS volumes are not listed in a profile: they are those of its EC2 instances.
 ECS, RDS, EC2, EBS = "ecs", "rds", "ec2", "ebs"
@@ -32,29 +34,33 @@ _PERIOD_MAX_S = 3600
 # For data of this age (s), CloudWatch has no shorter period than this (s).
 _RETENTION = ((63 * 86_400, 3600), (15 * 86_400, 300), (3 * 3600, 60))
 _PERCENT = 0.01
+
+
+class _NameFormat(NamedTuple):
+    """What names of resources look like; `text` describes it for a message."""
+
+    pattern: re.Pattern[str]
+    text: str
+
+
 _NAMES = {
-    ECS: (re.compile(r"[\w-]{1,255}/[\w-]{1,255}"), "cluster/service"),
-    RDS: (re.compile(r"[A-Za-z][A-Za-z0-9-]{0,62}"), "the identifier of a database instance"),
-    EC2: (re.compile(r"i-[0-9a-f]{8,17}"), "the id of an instance, such as i-0123456789abcdef0"),
+    ECS: _NameFormat(re.compile(r"[\w-]{1,255}/[\w-]{1,255}"), "cluster/service"),
+    RDS: _NameFormat(re.compile(r"[A-Za-z][A-Za-z0-9-]{0,62}"), "the identifier of a database instance"),
+    EC2: _NameFormat(re.compile(r"i-[0-9a-f]{8,17}"), "the id of an instance, such as i-0123456789abcdef0"),
 }
 
 
-@dataclass(frozen=True)
-class Resource:
-    """A watched resource: an ECS service (cluster/service), an RDS or EC2 instance, or a volume (instance/volume)."""
+def dimensions_of(resource: Resource) -> Mapping[str, str]:
+    """Return the dimensions that identify a resource in CloudWatch.
 
-    kind: str
-    name: str
-
-    @property
-    def dimensions(self) -> tuple[tuple[str, str], ...]:
-        """Return the dimensions that identify it in CloudWatch."""
-        if self.kind == ECS:
-            cluster, _, service = self.name.partition("/")
-            return ("ClusterName", cluster), ("ServiceName", service)
-        if self.kind == EBS:
-            return (("VolumeId", self.name.partition("/")[2]),)
-        return (("DBInstanceIdentifier" if self.kind == RDS else "InstanceId", self.name),)
+    It is an ECS service (cluster/service), an RDS or EC2 instance, or a volume (instance/volume).
+    """
+    if resource.kind == ECS:
+        cluster, _, service = resource.name.partition("/")
+        return {"ClusterName": cluster, "ServiceName": service}
+    if resource.kind == EBS:
+        return {"VolumeId": resource.name.partition("/")[2]}
+    return {"DBInstanceIdentifier" if resource.kind == RDS else "InstanceId": resource.name}
 
 
 @dataclass(frozen=True)
@@ -97,7 +103,7 @@ METRICS = {
 
 @dataclass(frozen=True)
 class CloudWatchSpec:
-    """The watched resources and the server; a region of None means that of boto3's settings."""
+    """What [cloudwatch] requests: the resources and the server. A region of None means that of boto3's settings."""
 
     region: str | None
     endpoint_url: str | None
@@ -116,7 +122,7 @@ class Query:
 
     def to_request(self, period_s: int) -> dict[str, Any]:
         """Return the query in the form of GetMetricData."""
-        dimensions = [{"Name": name, "Value": value} for name, value in self.resource.dimensions]
+        dimensions = [{"Name": name, "Value": value} for name, value in dimensions_of(self.resource).items()]
         metric = {
             "Namespace": self.metric.namespace,
             "MetricName": self.metric.metric_name,
@@ -147,9 +153,9 @@ def parse_cloudwatch(table: Mapping[str, Any], where: str) -> CloudWatchSpec:
     names = {ECS: services, **{kind: texts(table.get(kind, []), f"{where} {kind}") for kind in (RDS, EC2)}}
     resources = [Resource(kind, name) for kind, found in names.items() for name in found]
     for resource in resources:
-        pattern, text = _NAMES[resource.kind]
-        if not pattern.fullmatch(resource.name):
-            raise UsageError(f"{where}: {resource.kind} {resource.name!r} is not a valid name", f"give {text}")
+        format_ = _NAMES[resource.kind]
+        if not format_.pattern.fullmatch(resource.name):
+            raise UsageError(f"{where}: {resource.kind} {resource.name!r} is not a valid name", f"give {format_.text}")
         if resources.count(resource) > 1:
             raise UsageError(f"{where}: {resource.kind} {resource.name} occurs twice", "name each once")
     if not resources:
@@ -207,7 +213,7 @@ def _period_s(period_s: int, where: str) -> int:
     return period_s
 
 
-def period_kept_s(requested_s: int, age_s: float) -> int:
+def available_period_s(requested_s: int, age_s: float) -> int:
     """Return the shortest period (s), at least the requested one, that CloudWatch has for data of this age (s)."""
     least_s = next((period_s for age_from_s, period_s in _RETENTION if age_s > age_from_s), 1)
     return requested_s if least_s == 1 else math.ceil(requested_s / least_s) * least_s
@@ -220,13 +226,13 @@ def whole_periods(from_s: float, to_s: float, period_s: int) -> Span:
 
 def queries_of(spec: CloudWatchSpec) -> tuple[Query, ...]:
     """Return the queries of all watched resources."""
-    wanted = [
-        (resource, metric, statistic)
+    number = count()
+    return tuple(
+        Query(f"q{next(number)}", resource, metric, statistic)
         for resource in spec.resources
         for metric in METRICS[resource.kind]
         for statistic in STATISTICS
-    ]
-    return tuple(Query(f"q{index}", *parts) for index, parts in enumerate(wanted))
+    )
 
 
 def calls_of(queries: Sequence[Query], period_count: int) -> Iterator[Sequence[Query]]:

@@ -13,7 +13,7 @@ from urllib.parse import urlsplit
 from harness.base import units
 from harness.base.config import check_keys, is_suite, load_toml, texts, within
 from harness.base.errors import UsageError
-from harness.cloudwatch.queries import CloudWatchSpec
+from harness.cloudwatch.source import MetricsSpec
 from harness.cloudwatch.sources import parse_sources, table_names
 from harness.notify.settings import NotifySettings, parse_notify
 from harness.plan.database import DatabaseSpec, parse_database
@@ -76,7 +76,7 @@ class Profile:
     plan_changes: Mapping[str, Mapping[str, Any]]
     facts: tuple[tuple[str, str], ...]
     allowed_targets: tuple[str, ...] = ()
-    cloudwatch: CloudWatchSpec | None = None
+    cloudwatch: MetricsSpec | None = None
     storage: Mapping[str, str] = field(default_factory=dict)
     is_profiled: bool = False
     is_traced: bool = False

@@ -12,7 +12,8 @@ from typing import NamedTuple
 
 from harness.base import units
 from harness.cloudwatch.points import CloudMetric, CloudMetrics
-from harness.cloudwatch.queries import MEMORY, Resource
+from harness.cloudwatch.queries import MEMORY
+from harness.cloudwatch.source import Resource
 from harness.cloudwatch.sources import resource_title
 from harness.metrics.window import ALL, Window
 from harness.release.resources import TitledTable

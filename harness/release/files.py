@@ -11,7 +11,6 @@ from pathlib import Path
 
 from harness.base.errors import HarnessError, UsageError
 from harness.base.log import Log
-from harness.cloudwatch.infrastructure import read_infrastructure
 from harness.cloudwatch.points import CloudMetrics, read_cloudwatch
 from harness.cloudwatch.sources import source_of
 from harness.release.around import PUBLISHED_S, Around, Interval, intervals_of
@@ -67,7 +66,7 @@ def infrastructure_of(found: FoundSweep) -> Infrastructure | None:
 
 
 def read_infrastructure_once(found: FoundSweep, log: Log) -> Infrastructure | None:
-    """Return the infrastructure of a sweep: the stored one, else read from AWS and stored beside the sweep's charts.
+    """Return the infrastructure of a sweep: the stored one, else read from its source and stored beside the charts.
 
     None when the profile of its runs lists no resources, or nothing could be read. A failure is logged, and what was
     read then is not stored.
@@ -76,9 +75,10 @@ def read_infrastructure_once(found: FoundSweep, log: Log) -> Infrastructure | No
     spec = next((run.cloudwatch for run in found.sweep.records if run.cloudwatch), None)
     if stored is not None or spec is None or not spec.resources:
         return stored
-    log("AWS: reading how the resources are set up")
+    source = source_of(spec.resources[0])
+    log(f"{source.title}: reading how the resources are set up")
     failures: list[str] = []
-    resources_found = read_infrastructure(spec, failures.append)
+    resources_found = source.infrastructure(spec, failures.append)
     for text in failures:
         log(text)
     if not resources_found:

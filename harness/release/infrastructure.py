@@ -6,8 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import ClassVar, NamedTuple
 
-from harness.cloudwatch.infrastructure import ResourceFacts
-from harness.cloudwatch.queries import Resource
+from harness.cloudwatch.source import Resource, ResourceFacts
 from harness.cloudwatch.sources import resource_title
 from harness.release.sides import Sides
 from harness.report.tables import cell, table

@@ -9,7 +9,8 @@ from typing import NamedTuple
 
 from harness.base import units
 from harness.cloudwatch.points import CloudMetric
-from harness.cloudwatch.queries import MEMORY, RDS, Resource
+from harness.cloudwatch.queries import MEMORY, RDS
+from harness.cloudwatch.source import Resource
 from harness.cloudwatch.sources import metric_names, resource_title, source_of
 from harness.compare.result import RunResult
 from harness.release.sides import Sides

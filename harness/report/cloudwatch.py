@@ -10,7 +10,7 @@ from harness.base import units
 from harness.base.errors import HarnessError, UsageError
 from harness.base.log import Log
 from harness.cloudwatch.points import CloudMetrics
-from harness.cloudwatch.queries import CloudWatchSpec
+from harness.cloudwatch.source import MetricsSpec
 from harness.cloudwatch.sources import source_of, titles
 from harness.metrics.growth import Growth
 from harness.metrics.throttle import Throttle
@@ -29,7 +29,7 @@ class NothingToFetchError(UsageError):
     """A run without CloudWatch metrics to fetch; other runs may have some."""
 
 
-def add_cloudwatch(directory: RunDirectory, log: Log, spec: CloudWatchSpec | None = None) -> RunSummary:
+def add_cloudwatch(directory: RunDirectory, log: Log, spec: MetricsSpec | None = None) -> RunSummary:
     """Fetch the metrics of a run, write its JSON, charts and Markdown again and return its summary.
 
     `spec` replaces the request of the run's profile. NothingToFetchError when neither requests anything, or there was
@@ -78,7 +78,7 @@ def _with_growth(warnings: Sequence[RunWarning], growths: Sequence[Growth]) -> t
     return tuple(sorted([*others, *found], key=lambda warning: order.get(warning.code, len(order))))
 
 
-def metrics_after(name: str, spec: CloudWatchSpec, directories: Iterable[RunDirectory], log: Log) -> None:
+def metrics_after(name: str, spec: MetricsSpec, directories: Iterable[RunDirectory], log: Log) -> None:
     """Fetch the metrics that a profile requests of finished runs; an error or Ctrl-C changes nothing in the runs.
 
     `name` is the name of the run, or of the sweep.
@@ -104,14 +104,14 @@ def _summary(directory: RunDirectory) -> RunSummary:
     return summary_of_run(directory)
 
 
-def _remember(directory: RunDirectory, run: RunRecord, spec: CloudWatchSpec) -> RunRecord:
+def _remember(directory: RunDirectory, run: RunRecord, spec: MetricsSpec) -> RunRecord:
     record = replace(run, cloudwatch=spec)
     if directory.run_json.is_file():
         directory.write_run(record)
     return record
 
 
-def _fetch(directory: RunDirectory, spec: CloudWatchSpec, from_s: int, to_s: int, log: Log) -> bool:
+def _fetch(directory: RunDirectory, spec: MetricsSpec, from_s: int, to_s: int, log: Log) -> bool:
     """Write cloudwatch.csv and return True; return False when the file has values that the source no longer has."""
     source = source_of(spec.resources[0])
     fetched = source.fetch(spec, from_s, to_s, lambda text: log(one_line(text)))

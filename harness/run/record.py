@@ -10,7 +10,7 @@ from harness.plan.goal import Goal
 from harness.plan.load import LoadRecord
 
 if TYPE_CHECKING:  # imported late, see `late_types`
-    from harness.cloudwatch.queries import CloudWatchSpec
+    from harness.cloudwatch.source import MetricsSpec
 
 FORMAT_VERSION = 1
 RUNNING, FINISHED = "running", "finished"
@@ -18,9 +18,9 @@ RUNNING, FINISHED = "running", "finished"
 
 def late_types() -> dict[str, type]:
     """Return the types of fields that only reading JSON needs."""
-    from harness.cloudwatch.queries import CloudWatchSpec
+    from harness.cloudwatch.sources import StoredSpec
 
-    return {"CloudWatchSpec": CloudWatchSpec}
+    return {"MetricsSpec": StoredSpec}
 
 
 @dataclass(frozen=True)
@@ -145,7 +145,7 @@ class RunRecord:
     exception_logs: tuple[str, ...] = ()
     heap_unknown: tuple[tuple[str, str], ...] = ()
     kept_up: bool = False
-    cloudwatch: CloudWatchSpec | None = None
+    cloudwatch: MetricsSpec | None = None
     generators: tuple[GeneratorRecord, ...] = ()
     other_runs: tuple[str, ...] = ()
     auto_end: AutoEndRecord | None = None

@@ -1,4 +1,4 @@
-"""What a profile asks CloudWatch for, what is made of its answers, and how a report shows it."""
+"""What a profile requests from CloudWatch, what is made of its answers, and how a report shows it."""
 
 from datetime import UTC, datetime
 
@@ -10,14 +10,14 @@ from harness.cloudwatch.queries import (
     CloudWatchSpec,
     Metric,
     Query,
-    Resource,
     Span,
+    available_period_s,
     calls_of,
     parse_cloudwatch,
-    period_kept_s,
     queries_of,
     whole_periods,
 )
+from harness.cloudwatch.source import Resource
 from harness.metrics.throttle import Throttle
 from harness.metrics.window import STEADY, Window
 from harness.report.charts.cloudwatch import cloud_charts, cloud_notes, cloud_table, cloud_warnings
@@ -98,7 +98,7 @@ def test_an_address_with_a_password_is_refused_and_not_repeated():
     ],
 )
 def test_old_data_are_requested_with_the_shortest_period_that_cloudwatch_still_has(requested_s, age_s, period_s):
-    assert period_kept_s(requested_s, age_s) == period_s
+    assert available_period_s(requested_s, age_s) == period_s
 
 
 def test_the_ends_of_a_run_are_moved_outward_to_whole_periods():

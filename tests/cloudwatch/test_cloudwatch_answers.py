@@ -104,12 +104,12 @@ def refused(code: str, status: int) -> Any:
 
 def test_pages_are_joined_a_busy_server_is_retried_and_its_messages_are_printed(tmp_path, capsys):
     requests: list[dict[str, Any]] = []
-    services = [{"cluster": "perf", "services": [f"module-{place}" for place in range(100)]}]
+    services = [{"cluster": "perf", "services": [f"module-{number}" for number in range(100)]}]
     with serving(Answering, answer=in_pages, requests=requests) as port:
-        asked = parse_cloudwatch({"region": REGION, "endpoint_url": f"http://127.0.0.1:{port}", "ecs": services}, "x")
-        directory = add_recent_run(tmp_path, cloudwatch=asked)
+        requested = parse_cloudwatch({"region": REGION, "endpoint_url": f"http://127.0.0.1:{port}", "ecs": services}, "x")
+        directory = add_recent_run(tmp_path, cloudwatch=requested)
         assert metrics(directory.path) == 0
-    assert capsys.readouterr().out.count("CloudWatch says: Some metrics were odd") == 1
+    assert capsys.readouterr().out.count("CloudWatch reports: Some metrics were odd") == 1
     # 600 queries: one call refused, then 500 and 100 of four pages each.
     assert [len(request["MetricDataQueries"]) for request in requests] == [500] * 5 + [100] * 4
     assert [request.get("NextToken") for request in requests] == [None, None, "1", "2", "3", None, "1", "2", "3"]
@@ -135,8 +135,8 @@ def test_a_refusal_by_aws_is_one_line_with_what_to_do(tmp_path, code, status, ex
     requests: list[dict[str, Any]] = []
     with serving(Answering, answer=staticmethod(refused(code, status)), requests=requests) as port:
         directory = add_recent_run(tmp_path, cloudwatch=spec(f"http://127.0.0.1:{port}"))
-        with pytest.raises(HarnessError) as told:
+        with pytest.raises(HarnessError) as caught:
             metrics(directory.path)
-    assert told.value.exit_code == exit_code
-    assert str(told.value).startswith(f"CloudWatch: {message}")
-    assert "\n" not in str(told.value)
+    assert caught.value.exit_code == exit_code
+    assert str(caught.value).startswith(f"CloudWatch: {message}")
+    assert "\n" not in str(caught.value)

@@ -28,7 +28,7 @@ pytestmark = pytest.mark.real
 DIMENSIONS = {
     "ECS": [{"Name": "ClusterName", "Value": "perf"}, {"Name": "ServiceName", "Value": "okapi"}],
     "RDS": [{"Name": "DBInstanceIdentifier", "Value": "folio-db"}],
-    # A machine with credits, which `spec` does not request unless told to.
+    # A machine with credits, which `spec` requests only where a test names it.
     "EC2": [{"Name": "InstanceId", "Value": "i-0bbbbbbbbbbbbbbbb"}],
 }
 
@@ -222,8 +222,8 @@ def test_without_credentials_or_region_one_line_says_what_to_set(
 def watch(home: Path, url: str) -> None:
     """Let the profile ask for a database, which has values for some minutes from now on."""
     profile = home / "env" / "local.toml"
-    asked = f'[cloudwatch]\nregion = "{REGION}"\nendpoint_url = "{url}"\nrds = ["folio-db"]\n'
-    profile.write_text(f"{profile.read_text()}{asked}")
+    table = f'[cloudwatch]\nregion = "{REGION}"\nendpoint_url = "{url}"\nrds = ["folio-db"]\n'
+    profile.write_text(f"{profile.read_text()}{table}")
     if url != NO_SERVER:
         client = client_of(url)
         for minute in range(-1, 4):

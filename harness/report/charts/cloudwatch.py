@@ -8,7 +8,8 @@ from typing import NamedTuple
 
 from harness.base import units
 from harness.cloudwatch.points import WITHIN, CloudMetric, CloudMetrics
-from harness.cloudwatch.queries import BURST, CONNECTIONS, CPU, CPU_CREDITS, ECS, FREE_MEMORY, MEMORY, Resource
+from harness.cloudwatch.queries import BURST, CONNECTIONS, CPU, CPU_CREDITS, ECS, FREE_MEMORY, MEMORY
+from harness.cloudwatch.source import Resource
 from harness.cloudwatch.sources import metric_names, resource_title, source_of
 from harness.report.charts.chart import Chart
 from harness.report.charts.over_time import Band, Series, line_chart

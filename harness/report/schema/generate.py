@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from harness.base.records import plain_types, types_of
-from harness.cloudwatch.sources import SOURCES
+from harness.cloudwatch.sources import SOURCES, StoredSpec
 from harness.metrics.metric import all_metrics, elapsed_metrics
 from harness.plan.goal import Goal, GoalRule, limit_keys
 from harness.plan.group_load import TRANSACTION
@@ -94,6 +94,8 @@ class _Schema:
             return {"enum": [one.value for one in hint]}
         if hint is Goal:
             return self._goal()
+        if hint is StoredSpec:
+            return _one_of([self._object(source.spec_type, without) for source in SOURCES])
         return self._object(hint, without) if hint.__name__ in self._fields else {}
 
     def _goal(self) -> dict[str, Any]:
@@ -148,7 +150,13 @@ def _about(about: Mapping[str, Any] | str) -> Mapping[str, Any]:
     return {"description": about} if isinstance(about, str) else about
 
 
+def _one_of(schemas: list[dict[str, Any]]) -> dict[str, Any]:
+    return schemas[0] if len(schemas) == 1 else {"anyOf": schemas}
+
+
 def _or_null(schema: dict[str, Any]) -> dict[str, Any]:
+    if "anyOf" in schema:
+        return {"anyOf": [*schema["anyOf"], {"type": "null"}]}
     if "$ref" in schema or "properties" in schema:
         return {"anyOf": [schema, {"type": "null"}]}
     return {**schema, "type": [schema["type"], "null"]}
