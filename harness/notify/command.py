@@ -6,6 +6,7 @@ import argparse
 import os
 import re
 from pathlib import Path
+from typing import NamedTuple
 
 from harness.ab.files import find_ab
 from harness.ab.message import ab_message
@@ -37,7 +38,7 @@ examples:
 
 scripts/nightly and scripts/ab send their messages themselves. docs/notify.md describes [notify].
 
-exit codes: 0 everybody got it; 2 wrong use; 3 somebody did not get it, the message says why.
+exit codes: 0 everybody got it; 2 wrong use; 3 somebody did not get it, and the message gives the reason.
 """
 
 
@@ -47,8 +48,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.epilog = _EPILOG
     option = parser.add_argument
     option("name", nargs="?", help="a nightly run such as 2026-11-21, or an A/B test such as lb-nginx/ab-01")
-    option("--suite", type=Path, help="suite whose [notify] says who gets it (env/nightly.toml)")
-    option("--env", metavar="PROFILE", help="profile whose [notify] says who gets it (of an A/B test: its own)")
+    option("--suite", type=Path, help="suite whose [notify] lists the recipients (env/nightly.toml)")
+    option("--env", metavar="PROFILE", help="profile whose [notify] lists the recipients (of an A/B test: its own)")
     option("--dry-run", action="store_true", help="print the message and who would get it; send nothing")
     option("--reports", type=Path, default=ROOT / "reports", help="folder of nightly/ and ab/ (reports/)")
     option("--home", type=Path, default=ROOT, help="folder of env/ (this one)")
@@ -58,30 +59,39 @@ def run(options: argparse.Namespace) -> int:
     """Send the message, or print it, and return the exit code."""
     if options.suite and options.env:
         raise UsageError("--suite and --env exclude each other", "give one")
-    message, recipients = _message(options)
+    addressed = _addressed(options)
     if options.dry_run:
-        print(plain_text(message) + recipients.text)
+        print(plain_text(addressed.message) + addressed.recipients.text)
         return EXIT_OK
-    return EXIT_INVALID if deliver(message, recipients, log) else EXIT_OK
+    return EXIT_INVALID if deliver(addressed.message, addressed.recipients, log) else EXIT_OK
 
 
-def _message(options: argparse.Namespace) -> tuple[Message, Recipients]:
-    """Return the message and who gets it."""
+class _Addressed(NamedTuple):
+    """A message and who gets it."""
+
+    message: Message
+    recipients: Recipients
+
+
+def _addressed(options: argparse.Namespace) -> _Addressed:
+    """Return the test message, or that about the named nightly run or A/B test, with its recipients."""
     name, reports = options.name, options.reports
     if name is None:
         recipients = _recipients(options, ())
         lines = ("Messages about nightly runs and A/B tests arrive here.",)
-        return Message("Load tests: a test message", lines, recipients.link_to("nightly", "none yet")), recipients
+        message = Message("Load tests: a test message", lines, recipients.link_to("nightly", "none yet"))
+        return _Addressed(message, recipients)
     if _NIGHTLY.fullmatch(Path(name).name.partition(".")[0]):
         nightly = find_nightly(reports / "nightly", name)
         recipients = _recipients(options, ())
         link = recipients.link_to(f"nightly/{nightly.name}", shown(nightly.report))
-        return nightly_message(read_nightly_result(nightly, options.home), link), recipients
+        return _Addressed(nightly_message(read_nightly_result(nightly, options.home), link), recipients)
     test = find_ab(reports / AB_FOLDER, name)
     record = test.read()
     recipients = _recipients(options, (record.a.profile, record.b.profile))
     outcome = outcome_of(record, results_of(test, record))
-    return ab_message(outcome, recipients.link_to(f"{AB_FOLDER}/{record.id}", shown(test.report))), recipients
+    link = recipients.link_to(f"{AB_FOLDER}/{record.id}", shown(test.report))
+    return _Addressed(ab_message(outcome, link), recipients)
 
 
 def _recipients(options: argparse.Namespace, profiles: tuple[str, ...]) -> Recipients:

@@ -14,7 +14,7 @@ from harness.notify.message import Message
 from harness.notify.recipients import Recipients
 
 LIMIT_S = 30.0
-# A delivery that takes longer says what it waits for.
+# A delivery that takes longer logs what it waits for.
 _QUIET_S = 2.0
 # A server may ask for a longer wait than this; then there is no second attempt.
 _LONGEST_WAIT_S = 5.0

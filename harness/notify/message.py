@@ -17,7 +17,7 @@ _MARKDOWN = re.compile(r"([\\`*_{}\[\]<>#|~])")
 
 @dataclass(frozen=True)
 class Message:
-    """A title with the verdict, up to four lines, and where the report is: an http address, or a path."""
+    """A title with the verdict, up to four lines, and the link of the report: an http address, or a path."""
 
     title: str
     lines: tuple[str, ...]

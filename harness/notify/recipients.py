@@ -22,7 +22,7 @@ _VISIBLE = re.compile(r"[!-~]+")
 class Recipients:
     """Who gets messages, and when. `unset` has one sentence for each channel whose variable has no value.
 
-    `link` is the address of a report, with {report} for its place; empty when only its path is known.
+    `link` is the address of a report, with {report} for its path; empty when only its path is known.
     """
 
     when: str

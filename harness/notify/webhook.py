@@ -17,7 +17,7 @@ from harness.notify.message import CHATS, Message
 
 # A server that is overloaded, or limits the rate, takes the same message later.
 _BUSY = (408, 425, 429)
-# Shorter parts of an address are words, such as hooks.
+# Shorter parts of an address are no secrets, such as `hooks`.
 _SECRET_LEAST = 8
 
 

@@ -79,10 +79,10 @@ def test_a_redirect_is_not_followed_since_the_next_server_would_get_the_secret()
     assert other.count == 0
 
 
-@pytest.mark.parametrize(("asked", "paused"), [("3", [3.0]), ("60", [])])
-def test_a_rate_limit_is_waited_for_when_it_is_short(asked: str, paused: list[float]) -> None:
+@pytest.mark.parametrize(("retry_after", "paused"), [("3", [3.0]), ("60", [])])
+def test_a_rate_limit_is_waited_for_when_it_is_short(retry_after: str, paused: list[float]) -> None:
     with chat_server(429) as chat:
-        chat.headers["Retry-After"] = asked
+        chat.headers["Retry-After"] = retry_after
         delivered = Delivered(slack(chat))
     assert delivered.paused == paused
     assert bool(delivered.problems) is not bool(paused)
