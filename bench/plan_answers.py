@@ -20,7 +20,7 @@ from harness.plan.csv_data import KINDS as CSV_KINDS
 from harness.plan.csv_data import column
 from harness.plan.jmx import Node, enabled_nodes, plan_tree
 from harness.plan.jmx_values import UnknownValueError, Values
-from harness.plan.url_text import text_and_references
+from harness.plan.url_text import text_parts
 
 _VALUES_MOST = 50
 _VARIABLE = re.compile(r"\$\{(\w+)\}")
@@ -195,11 +195,11 @@ def _target(raw: str, values: Values) -> _Target:
 
 def _pieces(raw: str, values: Values) -> Iterator[_Piece]:
     """Yield the parts of a text in order."""
-    for text, is_reference in text_and_references(raw):
+    for part in text_parts(raw):
         try:
-            yield _Piece(values.text(text) if is_reference else text, True)
+            yield _Piece(values.text(part.text) if part.is_reference else part.text, True)
         except UnknownValueError:
-            yield _Piece(text, False)
+            yield _Piece(part.text, False)
 
 
 def _known_values(values: Values, text: str, puts: Mapping[str, Sequence[str]]) -> Sequence[str]:

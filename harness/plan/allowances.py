@@ -29,7 +29,7 @@ class Allowances:
     @property
     def lines(self) -> tuple[str, ...]:
         """Return the permissions as text for the report."""
-        flags = [words for name, words in _FLAGS.items() if getattr(self, name)]
+        flags = [text for name, text in _FLAGS.items() if getattr(self, name)]
         return (*flags, *(f"reach {host}" for host in self.hosts))
 
 

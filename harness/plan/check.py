@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from typing import NamedTuple
 
 from harness.base.errors import UsageError
 from harness.plan.csv_data import KIND as CSV
@@ -99,10 +100,10 @@ def _load(nodes: Sequence[Node], values: Values, load: ClosedLoad) -> Iterator[F
         yield Finding(Rule.LOAD_GROUPS, _PLAN, "has no enabled thread group", f"add one, and name it {LOAD_GROUP}")
     started = 0.0
     for group in groups:
-        users, problem = _number(group, _USERS, "users", load.users, values, is_exact=len(groups) == 1)
-        started += users
-        yield from problem
-        yield from _number(group, _RAMPS, "ramp_s", load.ramp_s, values)[1]
+        users = _number(group, _USERS, "users", load.users, values, is_exact=len(groups) == 1)
+        started += users.value
+        yield from users.findings
+        yield from _number(group, _RAMPS, "ramp_s", load.ramp_s, values).findings
         yield from _length(group, values, load)
     if len(groups) > 1 and started != load.users:
         names = ", ".join(group.name for group in groups)
@@ -117,7 +118,7 @@ def _load(nodes: Sequence[Node], values: Values, load: ClosedLoad) -> Iterator[F
 def _length(group: Node, values: Values, load: ClosedLoad) -> Iterator[Finding]:
     loops = group.value(_LOOPS)
     if load.duration_s is None:
-        yield from _number(group, (_LOOPS,), "loops", load.loops or 0, values)[1]
+        yield from _number(group, (_LOOPS,), "loops", load.loops or 0, values).findings
         if loops and group.value("LoopController.continue_forever") != "false":
             todo = "set LoopController.continue_forever to false, as JMeter's editor does"
             attribute = "LoopController.continue_forever"
@@ -127,7 +128,7 @@ def _length(group: Node, values: Values, load: ClosedLoad) -> Iterator[Finding]:
             what = "its scheduler is on, but this run has no duration: JMeter refuses that"
             yield Finding.at(group, Rule.FIXED_LOAD, what, todo, _SCHEDULER)
         return
-    yield from _number(group, _DURATIONS, "duration_s", load.duration_s, values)[1]
+    yield from _number(group, _DURATIONS, "duration_s", load.duration_s, values).findings
     if group.value("ThreadGroup.duration") and _is(group.value(_SCHEDULER), False, values):
         what, todo = "has a duration, but its scheduler is off", "tick “Specify Thread lifetime”"
         yield Finding.at(group, Rule.FIXED_LOAD, what, todo, _SCHEDULER)
@@ -136,26 +137,35 @@ def _length(group: Node, values: Values, load: ClosedLoad) -> Iterator[Finding]:
         yield Finding.at(group, Rule.FIXED_LOAD, what, "write ${__P(loops,-1)} instead", _LOOPS)
 
 
+class _CheckedNumber(NamedTuple):
+    """A number of the load in a thread group, and a finding unless it is the requested one."""
+
+    value: float
+    findings: list[Finding]
+
+
 def _number(
     group: Node, names: Sequence[str], wanted: str, requested: float, values: Values, *, is_exact: bool = True
-) -> tuple[float, list[Finding]]:
-    """Return the number of a thread group, and a finding unless it is the requested one.
+) -> _CheckedNumber:
+    """Return the number that a thread group has in the first of the JMX properties `names`.
 
-    A value that only the run computes is accepted if it is computed from the property.
+    `wanted` is the property of the run that it must read. A value that only the run computes is accepted if it is
+    computed from that property; it counts as the requested one.
     """
     raw = next((text for name in names if (text := group.value(name))), "")
     number = _known(raw, values)
     if number is None and wanted in values.properties_in(raw):
-        return requested, []
+        return _CheckedNumber(requested, [])
     if number is not None and (not is_exact or number == requested or wanted in values.properties_in(raw)):
-        return number, []
+        return _CheckedNumber(number, [])
     what = (
         f"has {raw}; the run has {requested:g} ({wanted})"
         if raw
         else f"does not read {wanted}: the run has {requested:g}"
     )
     attribute = next((name for name in names if group.value(name)), names[0])
-    return requested, [Finding.at(group, Rule.FIXED_LOAD, what, f"write ${{__P({wanted},1)}} instead", attribute)]
+    finding = Finding.at(group, Rule.FIXED_LOAD, what, f"write ${{__P({wanted},1)}} instead", attribute)
+    return _CheckedNumber(requested, [finding])
 
 
 def _known(raw: str, values: Values) -> float | None:

@@ -33,7 +33,7 @@ def data_files(jmx: Path) -> tuple[str, ...]:
 def data_files_of(node: Node) -> Iterator[str]:
     """Yield the files that an element certainly reads, as `data_files` has them."""
     for prop in file_names_of(node):
-        defaults = [default for _, default in reads_in(prop.text or "")]
+        defaults = [read.default for read in reads_in(prop.text or "")]
         name = defaults[0] or "" if defaults else prop.text or ""
         if name and "${" not in name and not Path(name).is_absolute():
             yield name

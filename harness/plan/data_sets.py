@@ -34,11 +34,11 @@ def data_sets(jmx: Path) -> tuple[DataSet, ...]:
     for node in enabled_nodes(plan_tree(jmx)):
         if node.kind in KINDS:
             name = node.value("filename")
-            reads = list(reads_in(name))
+            read = next(reads_in(name), None)
             found.append(
                 DataSet(
-                    property_name=reads[0][0] if reads else None,
-                    name=(reads[0][1] or "") if reads else name,
+                    property_name=read.name if read else None,
+                    name=(read.default or "") if read else name,
                     is_used_up=_is_used_up(node),
                     has_head=node.value("ignoreFirstLine") == "true" or not node.value("variableNames"),
                 )
@@ -54,7 +54,7 @@ def _is_used_up(node: Node) -> bool:
 
 
 def divided(lines: Sequence[bytes], has_head: bool, count: int) -> tuple[list[bytes], ...]:
-    """Return the lines of `count` parts, distributed in turn so that no two parts share a line.
+    """Return the lines of `count` parts, distributed round-robin so that no two parts share a line.
 
     Each part begins with the header.
     """

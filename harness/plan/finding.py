@@ -50,7 +50,7 @@ class Rule(Enum):
 
 @dataclass(frozen=True)
 class Finding:
-    """One broken rule: `text` says what, `todo` what to do.
+    """One broken rule: `what` is wrong, and `todo` corrects it.
 
     `element` is the name of the JMeter element, empty for the whole plan. `path` are the names from the Test Plan down
     to it, separated by ` > `; `line` is its line in the JMX, if known. `attribute` is the JMX property that has the

@@ -147,7 +147,7 @@ class Goal:
         return {metric: self.limits[metric.key] for metric in all_metrics() if metric.key in self.limits}
 
     def with_limits(self, **limits: float | None) -> Goal:
-        """Return the goal with other limits of TOTAL in their places; None takes one away."""
+        """Return the goal with these limits of TOTAL instead of its own; None removes one."""
         found = Goal(*self.rules, **{**self.limits, **limits})
         return found._marked() if self.has_default_errors and ERRORS.key not in limits else found
 

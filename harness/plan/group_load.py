@@ -60,7 +60,7 @@ class GroupLoad:
 
     @property
     def thread_names(self) -> str:
-        """The names of its threads up to their numbers: a Concurrency Thread Group (2.10) adds a word to its own."""
+        """The names of its threads up to their numbers: a Concurrency Thread Group (2.10) adds a suffix to its own."""
         return f"{self.group}-ThreadStarter" if self.is_shaped else self.group
 
     @property
@@ -160,8 +160,8 @@ def _level_text(stage: Stage) -> str:
 
 def _stage_text(stage: Stage) -> str:
     over = f" over {units.number_text(stage.over_s)} s" if stage.over_s else ""
-    hold = f" for {units.number_text(stage.for_s)} s" if stage.for_s else ""
-    return f"{_level_text(stage)}{over}{hold}"
+    constant = f" for {units.number_text(stage.for_s)} s" if stage.for_s else ""
+    return f"{_level_text(stage)}{over}{constant}"
 
 
 @dataclass(frozen=True)

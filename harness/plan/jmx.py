@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import NamedTuple
 from xml.etree import ElementTree  # types only; defusedxml reads files
 
 from defusedxml import DefusedXmlException
@@ -86,6 +87,27 @@ class Node:
             yield from child.walk_all()
 
 
+class PropertyRead(NamedTuple):
+    """A property that a plan reads with ${__P(…)} or ${__property(…)}; `default` is None when it names none."""
+
+    name: str
+    default: str | None
+
+
+class FunctionParameters(NamedTuple):
+    """The parameters of a function, and the index of its closing parenthesis in the text."""
+
+    texts: list[str]
+    end: int
+
+
+class _ParsedJmx(NamedTuple):
+    """The XML of a plan, and the line at which each element begins."""
+
+    tree: ElementTree.ElementTree[ElementTree.Element]
+    lines: Mapping[ElementTree.Element, int]
+
+
 class _NumberedLines(ElementTree.TreeBuilder):
     """Builds the tree, and notes the line of each start tag in file order."""
 
@@ -103,11 +125,11 @@ class _NumberedLines(ElementTree.TreeBuilder):
 
 def parse(jmx: Path) -> ElementTree.ElementTree[ElementTree.Element]:
     """Return the plan's XML. UsageError when the file is not a JMeter test plan."""
-    return _parse_with_lines(jmx)[0]
+    return _parse_with_lines(jmx).tree
 
 
-def _parse_with_lines(jmx: Path) -> tuple[ElementTree.ElementTree[ElementTree.Element], dict[ElementTree.Element, int]]:
-    """Return the plan's XML and the line at which each element begins."""
+def _parse_with_lines(jmx: Path) -> _ParsedJmx:
+    """Return the plan's XML with its lines. UsageError when the file is not a JMeter test plan."""
     where, todo = f"{jmx.parent.name}/{jmx.name}", "save it from JMeter again, or name another file"
     builder = _NumberedLines()
     builder.parser = parser = DefusedXMLParser(target=builder, forbid_dtd=True)
@@ -124,13 +146,13 @@ def _parse_with_lines(jmx: Path) -> tuple[ElementTree.ElementTree[ElementTree.El
     root = tree.getroot()
     if root.tag != "jmeterTestPlan" or root.find("hashTree/TestPlan") is None:
         raise UsageError(f"{where}: XML, but not a JMeter test plan", todo)
-    return tree, dict(zip(root.iter(), builder.lines, strict=True))
+    return _ParsedJmx(tree, dict(zip(root.iter(), builder.lines, strict=True)))
 
 
 def plan_tree(jmx: Path) -> Node:
     """Return the Test Plan element with all its descendants."""
-    parsed, lines = _parse_with_lines(jmx)
-    return tree_of(parsed.getroot(), lines)
+    parsed = _parse_with_lines(jmx)
+    return tree_of(parsed.tree.getroot(), parsed.lines)
 
 
 def tree_of(root: ElementTree.Element, lines: Mapping[ElementTree.Element, int]) -> Node:
@@ -170,31 +192,31 @@ def read_properties(jmx: Path) -> Mapping[str, str | None]:
     `all_reads` returns both.
     """
     properties: dict[str, str | None] = {}
-    for name, default in all_reads(jmx):
-        properties.setdefault(name, default)
+    for read in all_reads(jmx):
+        properties.setdefault(read.name, read.default)
     return properties
 
 
-def all_reads(jmx: Path) -> Iterator[tuple[str, str | None]]:
-    """Yield (name, default) for each time the plan reads a property, in file order."""
+def all_reads(jmx: Path) -> Iterator[PropertyRead]:
+    """Yield each read of a property in the plan, in file order."""
     yield from reads_of(parse(jmx).getroot())
 
 
-def reads_of(root: ElementTree.Element) -> Iterator[tuple[str, str | None]]:
-    """Yield what `all_reads` yields, of a parsed plan."""
+def reads_of(root: ElementTree.Element) -> Iterator[PropertyRead]:
+    """Yield each read of a property in a parsed plan, in file order."""
     for element in root.iter():
         for text in (element.text or "", *element.attrib.values()):
             yield from reads_in(text)
 
 
-def reads_in(text: str) -> Iterator[tuple[str, str | None]]:
-    """Yield (name, default) for each property read in a text, including those within another one's default."""
+def reads_in(text: str) -> Iterator[PropertyRead]:
+    """Yield each read of a property in a text, including those within another one's default."""
     for match in _READS.finditer(text):
-        parameters, _ = function_parameters(text, match.end())
+        parameters = function_parameters(text, match.end()).texts
         default_at = 1 if match[1] == "P" else 2
         default = parameters[default_at] if len(parameters) > default_at else None
         if "${" not in parameters[0]:
-            yield parameters[0].strip(), default
+            yield PropertyRead(parameters[0].strip(), default)
 
 
 def fixed_secrets(jmx: Path) -> tuple[str, ...]:
@@ -245,8 +267,8 @@ def _secrets_of_properties(element: ElementTree.Element) -> tuple[str, ...]:
     return tuple(found)
 
 
-def function_parameters(text: str, start: int) -> tuple[list[str], int]:
-    r"""Return a function's parameters after its opening parenthesis, and the index of the closing one.
+def function_parameters(text: str, start: int) -> FunctionParameters:
+    r"""Return the parameters of a function; `start` is the index after its opening parenthesis.
 
     `\,` is not a separator, and parentheses nest.
     """
@@ -266,4 +288,4 @@ def function_parameters(text: str, start: int) -> tuple[list[str], int]:
         else:
             current += character
         position += 1
-    return [*parameters, current], position
+    return FunctionParameters([*parameters, current], position)

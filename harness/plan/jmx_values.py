@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import NamedTuple
 
 from harness.plan.csv_data import KIND as CSV
 from harness.plan.csv_data import variable_names
@@ -32,6 +33,20 @@ class UnknownValueError(Exception):
         self.variable = variable
 
 
+class FunctionCall(NamedTuple):
+    """A call of a function such as ${__P(users,1)}; one without parentheses has one empty parameter."""
+
+    name: str
+    parameters: list[str]
+
+
+class _Reference(NamedTuple):
+    """The value of a ${…}, and the index after it."""
+
+    value: str
+    end: int
+
+
 @dataclass(frozen=True)
 class Values:
     """The properties of a run, the User Defined Variables of its plan, and what changes either during the run.
@@ -49,7 +64,7 @@ class Values:
     def of(cls, nodes: Sequence[Node], properties: Mapping[str, str], folder: Path) -> Values:
         """Return the values of a plan in `folder` with the elements `nodes`, for a run with these properties."""
         variables: dict[str, tuple[str, ...]] = {}
-        for name, value in (pair for node in nodes for pair in _user_defined(node)):
+        for name, value in (variable for node in nodes for variable in _user_defined(node)):
             if value not in variables.setdefault(name, ()):
                 variables[name] += (value,)
         setters: dict[str, tuple[Node, ...]] = {}
@@ -57,9 +72,9 @@ class Values:
         for node in nodes:
             for name in {*_set_by_element(node), *_set_by_functions(node)}:
                 setters[name] = (*setters.get(name, ()), node)
-            for function, parameters in functions_in(node):
-                if function == "__setProperty":
-                    property_setters[parameters[0].strip()] = node
+            for call in functions_in(node):
+                if call.name == "__setProperty":
+                    property_setters[call.parameters[0].strip()] = node
         values = cls(properties, variables, setters, property_setters, folder)
         for node in nodes:
             if node.kind == CSV and not node.value("variableNames"):
@@ -88,31 +103,32 @@ class Values:
                 position += 2
             elif raw.startswith("${", position):
                 try:
-                    value, position = self._reference(raw, position, depth)
+                    found = self._reference(raw, position, depth)
                 except UnknownValueError as error:
                     raise UnknownValueError(str(error), done + error.known_start, error.variable) from None
-                done += value
+                done += found.value
+                position = found.end
             else:
                 done += raw[position]
                 position += 1
         return done
 
-    def _reference(self, raw: str, start: int, depth: int) -> tuple[str, int]:
-        """Return the value of the ${…} at `start`, and the index after it."""
+    def _reference(self, raw: str, start: int, depth: int) -> _Reference:
+        """Return the value of the ${…} at `start`."""
         function = _FUNCTION.match(raw, start)
         if function and function[2] == "(":
-            parameters, end = function_parameters(raw, function.end())
-            close = raw.find("}", end)
+            parameters = function_parameters(raw, function.end())
+            close = raw.find("}", parameters.end)
             if close < 0:
                 raise UnknownValueError(f"{raw[start:]} is not closed")
-            return self._call(function[1], parameters, depth + 1), close + 1
+            return _Reference(self._call(function[1], parameters.texts, depth + 1), close + 1)
         end = raw.find("}", start)
         name = raw[start + 2 : end] if end >= 0 else ""
         if not name or "$" in name:
             raise UnknownValueError(f"{raw[start:]} is not a variable")
         if name.startswith("__"):
             raise UnknownValueError(f"the function {name} is evaluated only at run time")
-        return self._variable(name.strip(), depth + 1), end + 1
+        return _Reference(self._variable(name.strip(), depth + 1), end + 1)
 
     def _call(self, name: str, parameters: list[str], depth: int) -> str:
         if name in ("__P", "__property"):
@@ -148,29 +164,30 @@ class Values:
         found: set[str] = set()
         if depth > _DEPTH_MOST:
             return found
-        for function, parameters in _functions(raw):
-            if function in _READS_A_PROPERTY:
-                found.add(parameters[0].strip())
+        for call in _functions(raw):
+            if call.name in _READS_A_PROPERTY:
+                found.add(call.parameters[0].strip())
         for name in re.findall(r"\$\{([\w.-]+)\}", raw):
             for value in self.variables.get(name, ()):
                 found |= self.properties_in(value, depth + 1)
         return found
 
 
-def functions_in(node: Node) -> Iterator[tuple[str, list[str]]]:
-    """Yield (name, parameters) of each function in the texts of an element."""
+def functions_in(node: Node) -> Iterator[FunctionCall]:
+    """Yield each call of a function in the texts of an element."""
     for element in node.element.iter():
         for text in (element.text or "", *element.attrib.values()):
             if "${" in text:
                 yield from _functions(text)
 
 
-def _functions(text: str) -> Iterator[tuple[str, list[str]]]:
+def _functions(text: str) -> Iterator[FunctionCall]:
     for match in _FUNCTION.finditer(text):
-        yield match[1], function_parameters(text, match.end())[0] if match[2] == "(" else [""]
+        yield FunctionCall(match[1], function_parameters(text, match.end()).texts if match[2] == "(" else [""])
 
 
 def _user_defined(node: Node) -> Iterator[tuple[str, str]]:
+    """Yield name and value of each User Defined Variable of an element."""
     if node.kind not in ("TestPlan", "Arguments"):
         return
     for argument in node.element.iter("elementProp"):
@@ -193,7 +210,7 @@ def _set_by_element(node: Node) -> Iterator[str]:
 
 def _set_by_functions(node: Node) -> Iterator[str]:
     """Yield the variable names that functions in an element may set: many functions store their value in a variable."""
-    for function, parameters in functions_in(node):
-        if function not in _ONLY_READ:
-            names = parameters[1:2] if function == "__property" else parameters
+    for call in functions_in(node):
+        if call.name not in _ONLY_READ:
+            names = call.parameters[1:2] if call.name == "__property" else call.parameters
             yield from (name.strip() for name in names if re.fullmatch(r"\s*[A-Za-z_][\w.-]*\s*", name))

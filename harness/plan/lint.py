@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import NamedTuple
 
 from harness.plan.data_files import data_files_of
 from harness.plan.finding import Finding, Rule
@@ -37,15 +38,29 @@ LOAD_KNOBS = ("users", "ramp_s", "duration_s", "loops", "think_time_ms")
 LISTENERS = ("ResultCollector", "ResultSaver", "Summariser", "BackendListener", "MailerResultCollector")
 _VARIABLE = re.compile(r"\$\{([\w.-]+)\}")
 SAMPLER = re.compile(r"Sampler(Proxy)?$")
-# The properties for an extractor's default, and for the choice of an empty default.
-DEFAULTS = {
-    "RegexExtractor": ("RegexExtractor.default", "RegexExtractor.default_empty_value"),
-    "BoundaryExtractor": ("BoundaryExtractor.default", "BoundaryExtractor.default_empty_value"),
-    "HtmlExtractor": ("HtmlExtractor.default", "HtmlExtractor.default_empty_value"),
-    "JSONPostProcessor": ("JSONPostProcessor.defaultValues", ""),
-    "JMESPathExtractor": ("JMESExtractor.defaultValue", ""),
-    "XPathExtractor": ("XPathExtractor.default", ""),
-    "XPath2Extractor": ("XPathExtractor2.default", ""),
+
+
+class ExtractorDefault(NamedTuple):
+    """The property of an extractor that has its default, and the one that chooses an empty default ("" for none)."""
+
+    value_property: str
+    is_empty_property: str = ""
+
+    def is_missing(self, extractor: Node) -> bool:
+        """Return whether an extractor has neither a default nor chooses an empty one."""
+        is_empty = bool(self.is_empty_property) and extractor.value(self.is_empty_property) == "true"
+        return not extractor.value(self.value_property) and not is_empty
+
+
+# By the kind of the extractor.
+EXTRACTOR_DEFAULTS: Mapping[str, ExtractorDefault] = {
+    "RegexExtractor": ExtractorDefault("RegexExtractor.default", "RegexExtractor.default_empty_value"),
+    "BoundaryExtractor": ExtractorDefault("BoundaryExtractor.default", "BoundaryExtractor.default_empty_value"),
+    "HtmlExtractor": ExtractorDefault("HtmlExtractor.default", "HtmlExtractor.default_empty_value"),
+    "JSONPostProcessor": ExtractorDefault("JSONPostProcessor.defaultValues"),
+    "JMESPathExtractor": ExtractorDefault("JMESExtractor.defaultValue"),
+    "XPathExtractor": ExtractorDefault("XPathExtractor.default"),
+    "XPath2Extractor": ExtractorDefault("XPathExtractor2.default"),
 }
 # The load's numbers in a thread group, and the properties of a run that they must read.
 LOAD_NUMBERS = {
@@ -59,6 +74,23 @@ LOAD_NUMBERS = {
 }
 ASSERTION_SCOPE = "Assertion.scope"
 _ASSERT_REDIRECT = "switch that off, and assert the code of the redirect (302)"
+
+
+class GroupLabel(NamedTuple):
+    """A label in a thread group; `group` is empty for a sampler outside of thread groups."""
+
+    group: str
+    label: str
+
+    @classmethod
+    def of(cls, sampler: Node) -> GroupLabel:
+        """Return the label of a sampler."""
+        group = sampler.thread_group
+        return cls(group.name if group else "", sampler.name)
+
+    def numbered(self, number: int) -> GroupLabel:
+        """Return the label with a number: `Buy (2)`."""
+        return self._replace(label=f"{self.label} ({number})")
 
 
 def lint(jmx: Path, *, has_loads: bool = False) -> tuple[Finding, ...]:
@@ -121,24 +153,23 @@ def _labels(nodes: list[Node], variables: dict[str, str]) -> Iterator[Finding]:
 
     A label from data, such as `${page}` from a CSV Data Set, differs in each iteration: it may occur twice.
     """
-    same: dict[tuple[str, str], list[Node]] = {}
+    same: dict[GroupLabel, list[Node]] = {}
     for node in nodes:
         if SAMPLER.search(node.kind) and all(name in variables for name in _VARIABLE.findall(node.name)):
-            group = node.thread_group
-            same.setdefault((group.name if group else "", node.name), []).append(node)
-    for (group_name, _), samplers in same.items():
+            same.setdefault(GroupLabel.of(node), []).append(node)
+    for label, samplers in same.items():
         if len(samplers) > 1:
-            what = f"{len(samplers)} samplers of {group_name} share this label, so their metrics are mixed"
+            what = f"{len(samplers)} samplers of {label.group} share this label, so their metrics are mixed"
             yield Finding.at(samplers[1], Rule.SAME_LABEL, what, "give each sampler a name of its own")
 
 
 def _extractors(nodes: list[Node]) -> Iterator[Finding]:
     for node in nodes:
-        default, empty_is_meant = DEFAULTS.get(node.kind, ("", ""))
-        if default and not node.value(default) and (not empty_is_meant or node.value(empty_is_meant) != "true"):
+        default = EXTRACTOR_DEFAULTS.get(node.kind)
+        if default and default.is_missing(node):
             what = "an extractor without a default keeps the value of an earlier response"
             todo = "give it a default that no response contains, such as NOT_FOUND"
-            yield Finding.at(node, Rule.STALE_EXTRACTOR, what, todo, default)
+            yield Finding.at(node, Rule.STALE_EXTRACTOR, what, todo, default.value_property)
 
 
 def _hosts(nodes: list[Node], variables: dict[str, str]) -> Iterator[Finding]:
@@ -260,8 +291,8 @@ def _reads(plan: Node, knobs: Sequence[str]) -> Iterator[Finding]:
         for text in (
             text for element in node.element.iter() for text in (element.text or "", *element.attrib.values())
         ):
-            for name, default in reads_in(text):
-                reads.setdefault(name, {}).setdefault(default, node)
+            for read in reads_in(text):
+                reads.setdefault(read.name, {}).setdefault(read.default, node)
     for name, defaults in reads.items():
         if None in defaults:
             what, todo = f"{name}: a property without a default; in plain JMeter it would be 1", f"${{__P({name},…)}}"
@@ -269,7 +300,7 @@ def _reads(plan: Node, knobs: Sequence[str]) -> Iterator[Finding]:
         elif len(defaults) > 1:
             what = f"{name}: a property with different defaults: {', '.join(sorted(map(str, defaults)))}"
             second = list(defaults.values())[1]
-            yield _finding_of_read(Rule.TWO_DEFAULTS, second, what, "write the same default in all places")
+            yield _finding_of_read(Rule.TWO_DEFAULTS, second, what, "write the same default everywhere")
     missing = [name for name in knobs if name not in reads]
     if missing:
         what = f"the plan does not read {', '.join(missing)}, which a run sets"

@@ -132,7 +132,7 @@ class LoadArguments:
 
 @dataclass(frozen=True)
 class LoadRequest:
-    """The load that a command asks for, None where it says nothing; `most_s` limits a load that `is_auto`."""
+    """The load that a command requests, None where it names no value; `most_s` limits a load that `is_auto`."""
 
     users: int | None = None
     ramp_s: float | None = None
@@ -145,7 +145,7 @@ class LoadRequest:
 
 
 def parse_load(arguments: LoadArguments) -> LoadRequest:
-    """Return the load that the texts ask for, as numbers; UsageError when one is none, or too small or too large."""
+    """Return the load that the texts request, as numbers; UsageError when one is none, or too small or too large."""
     is_auto = (arguments.duration or "").lower() == AUTO
     duration_s = None
     if arguments.duration and not is_auto:
@@ -203,7 +203,7 @@ def resolve_load(request: LoadRequest, default: PlanLoad) -> Load:
 
 
 def _several_loads(request: LoadRequest, loads: tuple[GroupLoad, ...], auto_most_s: float | None) -> SeveralLoads:
-    """Return a plan's loads, scaled to the users, rate and length that were asked for; `auto_most_s` limits auto."""
+    """Return a plan's loads, scaled to the requested users, rate and length; `auto_most_s` limits auto."""
     if request.requests:
         check_graceful(loads, f"REQUESTS={request.requests}")
     if request.users is not None:
@@ -237,16 +237,16 @@ def _auto_most_s(request: LoadRequest, default: PlanLoad) -> float | None:
         _refuse_both(f"RATE={units.number_text(request.rate_per_s)}", f"DURATION={AUTO}", todo)
     has_length = any(value is not None for value in (request.duration_s, request.loops, request.rate_per_s))
     is_default = default.auto_most_s is not None and not has_length
-    most_s, told = request.most_s, f"MAX={units.number_text(request.most_s or 0.0)}"
+    most_s, option = request.most_s, f"MAX={units.number_text(request.most_s or 0.0)}"
     if not request.is_auto and not is_default:
         if most_s is not None:
-            raise UsageError(f"{told}: needs DURATION=auto", "leave it out, or give DURATION=auto")
+            raise UsageError(f"{option}: needs DURATION=auto", "leave it out, or give DURATION=auto")
         return None
     if most_s is None:
         return default.auto_most_s or AUTO_MOST_S
     if not AUTO_LEAST_S <= most_s <= DURATION_MAX_S:
         least = f"give {AUTO_LEAST_S:.0f} s to 7 days: detecting a steady load takes {AUTO_LEAST_S:.0f} s or more"
-        raise UsageError(f"{told}: too {'short' if most_s < AUTO_LEAST_S else 'long'} for DURATION=auto", least)
+        raise UsageError(f"{option}: too {'short' if most_s < AUTO_LEAST_S else 'long'} for DURATION=auto", least)
     return most_s
 
 

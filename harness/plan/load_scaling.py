@@ -23,25 +23,25 @@ def shares(weights: Sequence[int], total: int) -> tuple[int, ...]:
     and the others divide the rest. `total` must not be less than the number of weights above 0.
     """
     parts = [0] * len(weights)
-    open_places = [place for place, weight in enumerate(weights) if weight]
+    open_indexes = [index for index, weight in enumerate(weights) if weight]
     left = total
-    while open_places:
-        whole = sum(weights[place] for place in open_places)
-        too_small = [place for place in open_places if weights[place] * left < whole]
+    while open_indexes:
+        whole = sum(weights[index] for index in open_indexes)
+        too_small = [index for index in open_indexes if weights[index] * left < whole]
         if not too_small:
             break
-        for place in too_small:
-            parts[place] = 1
+        for index in too_small:
+            parts[index] = 1
         left -= len(too_small)
-        open_places = [place for place in open_places if place not in too_small]
-    if open_places:
-        whole = sum(weights[place] for place in open_places)
-        for place in open_places:
-            parts[place] = weights[place] * left // whole
-        missing = left - sum(parts[place] for place in open_places)
-        by_remainder = sorted(open_places, key=lambda place: -(weights[place] * left % whole))
-        for place in by_remainder[:missing]:
-            parts[place] += 1
+        open_indexes = [index for index in open_indexes if index not in too_small]
+    if open_indexes:
+        whole = sum(weights[index] for index in open_indexes)
+        for index in open_indexes:
+            parts[index] = weights[index] * left // whole
+        missing = left - sum(parts[index] for index in open_indexes)
+        by_remainder = sorted(open_indexes, key=lambda index: -(weights[index] * left % whole))
+        for index in by_remainder[:missing]:
+            parts[index] += 1
     return tuple(parts)
 
 
@@ -83,7 +83,7 @@ def with_rate(loads: Sequence[GroupLoad], rate_per_s: float) -> tuple[GroupLoad,
 
 
 def with_duration(loads: Sequence[GroupLoad], duration_s: float) -> tuple[GroupLoad, ...]:
-    """Return the loads stretched or compressed in time, ramps and stages included; the longest lasts `duration_s`."""
+    """Return the loads made longer or shorter, ramps and stages included; the longest lasts `duration_s`."""
     factor = duration_s / SeveralLoads(tuple(loads)).longest_s
     return _timed(loads, lambda at_s: at_s * factor)
 
@@ -93,7 +93,7 @@ def with_ramp(loads: Sequence[GroupLoad], ramp_s: float) -> tuple[GroupLoad, ...
     ramp = f"RAMP={units.number_text(ramp_s)}"
     plain = [load for load in loads if not load.is_staged]
     if not plain:
-        raise UsageError(f"{ramp}: the plan's loads have stages, which say how fast they grow", "leave RAMP out")
+        raise UsageError(f"{ramp}: the plan's loads have stages, which set how fast they grow", "leave RAMP out")
     for load in plain:
         if load.loops is None and ramp_s >= load.duration_s:
             what = f"{ramp} is not shorter than the load {load.group} ({units.number_text(load.duration_s)} s)"

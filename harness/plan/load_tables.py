@@ -39,8 +39,8 @@ _SIZES = ("users", "rate_per_s", "stages")
 _STAGE_SIZES = ("users", "rate_per_s", "requests_per_s")
 _EXAMPLE = 'stages = [{users = 10, for = "1m"}, {users = 50, over = "30s", for = "2m"}]'
 _SHAPED_EXAMPLE = 'users = 50 and stages = [{requests_per_s = 10, for = "1m"}, {requests_per_s = 90, over = "30s"}]'
-# JMeter names threads after their group, and these words in a name mark the threads of setUp and tearDown.
-_SIDE_WORDS = ("setUp", "tearDown")
+# JMeter names threads after their group, and these texts in a name mark the threads of setUp and tearDown.
+_SIDE_MARKS = ("setUp", "tearDown")
 
 
 def parse_loads(tables: Sequence[Any], where: str, groups: Sequence[str], jmx: str) -> tuple[GroupLoad, ...]:
@@ -79,7 +79,7 @@ def _named(table: Any, where: str) -> str:
 
 
 def _longest_s(tables: Sequence[Any], where: str) -> float:
-    """Return the length of the longest load that says its length; a load that does not lasts as long."""
+    """Return the length of the longest load that has a length; a load without one lasts as long."""
     known = []
     for table in tables:
         named = _named(table, where)
@@ -88,7 +88,7 @@ def _longest_s(tables: Sequence[Any], where: str) -> float:
         elif "duration_s" in table:
             known.append(table["duration_s"])
     if not known:
-        raise UsageError(f"{where}: no load says how long it lasts", "give one of them duration_s or stages")
+        raise UsageError(f"{where}: no load has a length", "give one of them duration_s or stages")
     return float(max(known))
 
 
@@ -183,7 +183,7 @@ def _check_groups(named: Sequence[str], where: str, groups: Sequence[str], jmx: 
     """Raise a UsageError unless the loads name each thread group of the JMX once."""
     there = ", ".join(groups) or "none"
     for group in named:
-        if side := next((word for word in _SIDE_WORDS if word in group), ""):
+        if side := next((mark for mark in _SIDE_MARKS if mark in group), ""):
             what = f"{where} {group}: JMeter counts threads with {side} in their name as those of {side}"
             raise UsageError(what, "give the thread group another name in the JMX and here")
         if named.count(group) > 1:

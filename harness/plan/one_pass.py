@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 from xml.etree import ElementTree
 
 from harness.base.units import MS_PER_S, number_text, plural
@@ -18,6 +19,13 @@ _ON_ERROR = "ThreadGroup.on_sample_error"
 _PAUSE, _PAUSE_MS, _PAUSE_MOST_MS = "1", "ActionProcessor.duration", 1000
 # So many elements of a kind are named.
 _NAMED_MOST = 3
+
+
+class _Pause(NamedTuple):
+    """The name of a Flow Control Action, and how long it pauses in the plan."""
+
+    name: str
+    length_ms: int
 
 
 @dataclass(frozen=True)
@@ -36,7 +44,7 @@ def one_pass(jmx: Path, left_out: Collection[str] = ()) -> OnePass:
     """
     tree = parse(jmx)
     timers: list[str] = []
-    pauses: list[tuple[str, int]] = []
+    pauses: list[_Pause] = []
     for element in list(tree.getroot().iter()):
         if element.tag.endswith("ThreadGroup") and element.tag not in SIDE_GROUPS:
             _make_single(element)
@@ -49,18 +57,18 @@ def one_pass(jmx: Path, left_out: Collection[str] = ()) -> OnePass:
         elif element.tag == "LoopController":
             _end_loop(element)
         elif element.tag == "TestAction" and (pause_ms := _shorten_pause(element)):
-            pauses.append((element.get("testname", ""), pause_ms))
+            pauses.append(_Pause(element.get("testname", ""), pause_ms))
     written: bytes = ElementTree.tostring(tree.getroot(), encoding="UTF-8", xml_declaration=True)
     return OnePass(written + b"\n", (*_pause_text(pauses), *_timer_text(timers)))
 
 
 def _make_single(group: ElementTree.Element) -> None:
     """Make a thread group of any kind a Thread Group of one user; its name, state and action after errors stay."""
-    kept = {name: group.get(name, "") for name in ("testname", "enabled") if name in group.attrib}
+    preserved = {name: group.get(name, "") for name in ("testname", "enabled") if name in group.attrib}
     action = group.findtext(f"stringProp[@name='{_ON_ERROR}']") or "continue"
     group.clear()
     group.tag = "ThreadGroup"
-    group.attrib.update(guiclass="ThreadGroupGui", testclass="ThreadGroup", **kept)
+    group.attrib.update(guiclass="ThreadGroupGui", testclass="ThreadGroup", **preserved)
     add_string(group, _ON_ERROR, action)
     for name in ("num_threads", "ramp_time"):
         add_string(group, f"ThreadGroup.{name}", "1")
@@ -86,13 +94,13 @@ def _shorten_pause(action: ElementTree.Element) -> int:
     return 0
 
 
-def _pause_text(pauses: Sequence[tuple[str, int]]) -> Iterator[str]:
+def _pause_text(pauses: Sequence[_Pause]) -> Iterator[str]:
     if pauses:
-        longest = number_text(max(pause_ms for _, pause_ms in pauses) / MS_PER_S)
+        longest = number_text(max(pause.length_ms for pause in pauses) / MS_PER_S)
         most = number_text(_PAUSE_MOST_MS / MS_PER_S)
         yield (
             f"pauses of Flow Control Actions last {most} s here, and up to {longest} s in a run: "
-            f"{_named(name for name, _ in pauses)}; what they wait for may not be done"
+            f"{_named(pause.name for pause in pauses)}; what they wait for may not be done"
         )
 
 

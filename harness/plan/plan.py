@@ -123,7 +123,7 @@ class Plan:
     plugins: tuple[str, ...] = ()
 
     def own_properties(self, *, is_embedded: bool) -> dict[str, str]:
-        """Return the -J properties of the plan and of the command line, which has the last word."""
+        """Return the -J properties of the plan and of the command line, which overrides the plan."""
         return {**self.properties, **(self.embedded_properties if is_embedded else {}), **self.given}
 
 

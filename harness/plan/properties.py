@@ -30,7 +30,7 @@ _OF_THE_HARNESS = {
 
 
 def target_properties(target: Target) -> dict[str, str]:
-    """Return the -J properties that say where the system listens."""
+    """Return the -J properties with the address of the system."""
     return {
         "scheme": target.scheme,
         "host": target.host,
@@ -60,13 +60,13 @@ def with_properties(plan: Plan, text: str, where: str = "PROPERTIES: ") -> Plan:
     known = read_properties(plan.jmx_path)
     given = dict(plan.given)
     try:
-        words = shlex.split(text)
+        settings = shlex.split(text)
     except ValueError as error:
         raise UsageError(f"{where}{str(error).lower()}", f"give {_EXAMPLE}") from None
-    for word in words:
-        name, equals, value = word.partition("=")
+    for setting in settings:
+        name, equals, value = setting.partition("=")
         if not equals or not _NAME.fullmatch(name):
-            raise UsageError(f"{where}{name if equals else word} is not name=value", f"give {_EXAMPLE}")
+            raise UsageError(f"{where}{name if equals else setting} is not name=value", f"give {_EXAMPLE}")
         if name in given:
             raise UsageError(f"{where}{name} occurs twice", "give each property once")
         _check_name(name, known, plan, where)
@@ -96,5 +96,5 @@ def _check_name(name: str, known: Mapping[str, str | None], plan: Plan, where: s
 def properties_text(plan: Plan, without: Collection[str] = ()) -> str:
     """Return the properties as the command line gave them, secrets masked, except those named in `without`."""
     given = [(name, value) for name, value in plan.given.items() if name not in without]
-    words = (f"{name}={MASK if name in plan.secret_properties else value}" for name, value in given)
-    return " ".join(shlex.quote(word) if " " in word else word for word in words)
+    settings = (f"{name}={MASK if name in plan.secret_properties else value}" for name, value in given)
+    return " ".join(shlex.quote(setting) if " " in setting else setting for setting in settings)

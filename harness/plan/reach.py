@@ -57,7 +57,7 @@ class Reach:
             yield from self._redirects(node)
             yield from self._dns(node)
             if _has_http(node):
-                yield from self._place(node)
+                yield from self._address(node)
                 yield from self._path(node)
             if _HTTP_SAMPLER.search(node.kind):
                 yield from self._inherits(node)
@@ -77,9 +77,9 @@ class Reach:
     def _scripts(self, node: Node) -> Iterator[Finding]:
         if self.allow.scripts:
             return
-        for function, parameters in functions_in(node):
-            if function in SCRIPT_FUNCTIONS and not is_simple(parameters[0], self.values.variables):
-                what = f"{function} runs code, which can reach any host"
+        for call in functions_in(node):
+            if call.name in SCRIPT_FUNCTIONS and not is_simple(call.parameters[0], self.values.variables):
+                what = f"{call.name} runs code, which can reach any host"
                 yield Finding.at(node, Rule.SCRIPT, what, _opt_in("scripts = true"))
         is_javascript = node.kind == "IfController" and node.value("IfController.useExpression") != "true"
         if is_javascript and not is_simple(node.value("IfController.condition"), self.values.variables):
@@ -111,7 +111,7 @@ class Reach:
             todo = f"remove it, or {_opt_in('hosts = […]')}"
             yield Finding.at(node, Rule.DNS, "resolves host names differently from this machine", todo)
 
-    def _place(self, node: Node) -> Iterator[Finding]:
+    def _address(self, node: Node) -> Iterator[Finding]:
         """Yield a finding for each host, port, scheme and proxy of an element that differs from the target's."""
         for what, name, wanted in (
             ("host", "domain", self.target.host),

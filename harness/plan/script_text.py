@@ -14,7 +14,8 @@ _CALLS = re.compile(
     "empty|size|and|or|not|intValue|longValue|doubleValue|isEmpty|length|equals|equalsIgnoreCase|contains|startsWith|"
     "endsWith|matches|trim|toLowerCase|toUpperCase|toString|indexOf"
 )
-_WORDS = re.compile("true|false|null|empty|size|not|and|or|eq|ne|lt|le|gt|ge|div|mod|vars")
+# Literals, operators and objects.
+_NAMES = re.compile("true|false|null|empty|size|not|and|or|eq|ne|lt|le|gt|ge|div|mod|vars")
 _DEPTH_MOST = 5
 
 
@@ -34,7 +35,7 @@ def is_simple(expression: str, variables: Mapping[str, tuple[str, ...]]) -> bool
         name, is_call = match[1], bool(match[2])
         if is_call and name == "get" and text[: match.start()].endswith("vars."):
             continue
-        if not (_CALLS if is_call else _WORDS).fullmatch(name):
+        if not (_CALLS if is_call else _NAMES).fullmatch(name):
             return False
     return True
 

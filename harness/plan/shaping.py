@@ -8,8 +8,8 @@ from typing import NamedTuple
 
 from harness.plan.group_load import Stage
 
-# Users who wait for their turn when the load ends send one request each, at the last rate; the timer must not end
-# before them, because it would abort requests.
+# Users whom the timer delays when the load ends send one request each, at the last rate. The timer must not end before
+# them, because it would abort requests.
 _TAIL_S = 3600
 # Within a second the timer lets requests pass until their number is not below its rate: it rounds up, and lets one pass
 # whatever the rate. With half a request less a ramp is rounded to the nearest number. A constant rate is rounded here:
@@ -28,37 +28,57 @@ class ShapingRow(NamedTuple):
 
 
 def second_rates(stages: Sequence[Stage]) -> tuple[float, ...]:
-    """Return the requests that stages at whole seconds ask for in each second: the rate in its middle."""
-    return tuple(begin + slope * (second + _MIDDLE_S) for begin, slope, n in _pieces(stages) for second in range(n))
+    """Return the requests that stages at whole seconds request in each second: the rate in its middle."""
+    return tuple(slope.middle_rate_per_s(second) for slope in _slopes(stages) for second in range(slope.length_s))
 
 
 def shaping_rows(stages: Sequence[Stage]) -> tuple[ShapingRow, ...]:
     """Return the rows of the timer for stages of requests per second at whole seconds.
 
-    The timer reads its schedule at the begin of a second and keeps that rate for the second; at the border of two rows
+    The timer reads its schedule at the begin of a second and uses that rate for the second; at the border of two rows
     the end of the first one counts (jmeter-plugins-tst 2.5). So each row goes from the rate in the middle of a second
     to that of a later one.
     """
-    points: list[tuple[int, float]] = []
-    at_s = 0
-    for begin, slope, length_s in _pieces(stages):
-        for second in dict.fromkeys((0, length_s - 1)):
-            rate = begin + slope * (second + _MIDDLE_S) - _ROUNDING if slope else round(begin)
-            points.append((at_s + second, round(max(rate, _LEAST_PER_S), 3)))
-        at_s += length_s
-    rows = [ShapingRow(one, other, till_s - from_s) for (from_s, one), (till_s, other) in pairwise(points)]
-    last = points[-1][1]
-    return (*rows, ShapingRow(last, last, _TAIL_S))
+    points: list[_RatePoint] = []
+    begin_s = 0
+    for slope in _slopes(stages):
+        for second in dict.fromkeys((0, slope.length_s - 1)):
+            is_constant = slope.change_per_s == 0
+            rate = round(slope.first_per_s) if is_constant else slope.middle_rate_per_s(second) - _ROUNDING
+            points.append(_RatePoint(begin_s + second, round(max(rate, _LEAST_PER_S), 3)))
+        begin_s += slope.length_s
+    rows = [ShapingRow(one.rate_per_s, other.rate_per_s, other.at_s - one.at_s) for one, other in pairwise(points)]
+    last_per_s = points[-1].rate_per_s
+    return (*rows, ShapingRow(last_per_s, last_per_s, _TAIL_S))
 
 
-def _pieces(stages: Sequence[Stage]) -> Iterator[tuple[float, float, int]]:
-    """Yield each interval without a change of slope: its first rate, the change per second, and its whole seconds."""
+class _Slope(NamedTuple):
+    """An interval of whole seconds in which the rate changes evenly, or not at all."""
+
+    first_per_s: float
+    change_per_s: float
+    length_s: int
+
+    def middle_rate_per_s(self, second: int) -> float:
+        """Return the rate in the middle of a second of the interval, from 0."""
+        return self.first_per_s + self.change_per_s * (second + _MIDDLE_S)
+
+
+class _RatePoint(NamedTuple):
+    """The rate that the timer reads at a second after the start."""
+
+    at_s: int
+    rate_per_s: float
+
+
+def _slopes(stages: Sequence[Stage]) -> Iterator[_Slope]:
+    """Yield the intervals of stages, each without a change of slope."""
     level = 0.0
     for stage in stages:
         end = stage.requests_per_s or 0.0
         over_s, for_s = round(stage.over_s), round(stage.for_s)
         if over_s:
-            yield level, (end - level) / over_s, over_s
+            yield _Slope(level, (end - level) / over_s, over_s)
         if for_s:
-            yield end, 0.0, for_s
+            yield _Slope(end, 0.0, for_s)
         level = end

@@ -91,9 +91,8 @@ class RunSpec:
     """Everything that defines a run; `command` is the make command that repeats it, `port` 0 selects a free one.
 
     `secrets` are environment variables for JMeter; no file of a run contains their values, or any of the `hidden` ones.
-    `is_profiled` asks for a profile of the system's JVMs, `is_traced` for a traceparent in each HTTP request,
-    `is_soak` for heap histograms.
-    `set_values` are the words of SET, name=value.
+    `is_profiled` requests a profile of the system's JVMs, `is_traced` a traceparent in each HTTP request, `is_soak`
+    heap histograms. `set_values` are the parts of SET, name=value.
     """
 
     plan: Plan
@@ -122,18 +121,18 @@ def parse_target(text: str, name: str = "TARGET", example: str = "http://host:80
 
     The error does not repeat a user, password or query, because it may be stored in a build server's log.
     """
-    told, todo = f"{name}={_without_secrets(text)}", f"give {name}={example}"
+    given, todo = f"{name}={_without_secrets(text)}", f"give {name}={example}"
     try:
         parts = urlsplit(text)
         port = parts.port
     except ValueError:
-        raise UsageError(f"{told}: not an address", todo) from None
+        raise UsageError(f"{given}: not an address", todo) from None
     if port == 0:
-        raise UsageError(f"{told}: there is no port 0", "give a port from 1 to 65535, or none for the default")
+        raise UsageError(f"{given}: there is no port 0", "give a port from 1 to 65535, or none for the default")
     if parts.scheme not in ("http", "https") or not parts.hostname:
-        raise UsageError(f"{told}: not an http or https address", todo)
+        raise UsageError(f"{given}: not an http or https address", todo)
     if parts.username or parts.password or parts.query or parts.fragment:
-        raise UsageError(f"{told}: only scheme, host, port and path can be used", todo)
+        raise UsageError(f"{given}: only scheme, host, port and path can be used", todo)
     default_port = 443 if parts.scheme == "https" else 80
     return Target(parts.scheme, plain_host(parts.hostname), port or default_port, parts.path.rstrip("/"))
 

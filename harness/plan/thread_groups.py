@@ -26,11 +26,11 @@ ROWS = "ultimatethreadgroupdata"
 _ULTIMATE = "kg.apc.jmeter.threads.UltimateThreadGroup"
 _CONCURRENCY = "com.blazemeter.jmeter.threads.concurrency.ConcurrencyThreadGroup"
 _SHAPING_TIMER = "kg.apc.jmeter.timers.VariableThroughputTimer"
-_KEPT = ("TestPlan.comments", "ThreadGroup.on_sample_error", "ThreadGroup.same_user_on_next_iteration")
+_PRESERVED = ("TestPlan.comments", "ThreadGroup.on_sample_error", "ThreadGroup.same_user_on_next_iteration")
 _THINK_TIME = re.compile(r"\$\{__P\(think_time_ms(?:,[^(){}]*)?\)\}")
 
 
-# Timers that pause users so that together they keep a rate: only the run knows how long.
+# Timers that pause users so that together they have a rate: only the run knows how long.
 _PACING = ("ConstantThroughputTimer", "PreciseThroughputTimer", "VariableThroughputTimer")
 
 
@@ -57,7 +57,7 @@ class _Users(NamedTuple):
 
 def load_groups(jmx: Path) -> tuple[str, ...]:
     """Return the names of the plan's enabled thread groups, without setUp and tearDown."""
-    return tuple(group.get("testname", "") for group, _ in _groups(parse(jmx)))
+    return tuple(group.element.get("testname", "") for group in _groups(parse(jmx)))
 
 
 def paced_groups(jmx: Path) -> frozenset[str]:
@@ -101,23 +101,23 @@ def tree_with_loads(jmx: Path, loads: Sequence[GroupLoad]) -> ElementTree.Elemen
         prop.text = "false"  # the loads run side by side
     by_group = {load.group: load for load in loads}
     variables = _think_time_variables(tree)
-    for group, children in _groups(tree):
-        load = by_group[group.get("testname", "")]
+    for group in _groups(tree):
+        load = by_group[group.element.get("testname", "")]
         if not load.level:
-            group.set("enabled", "false")
+            group.element.set("enabled", "false")
             continue
         if load.is_open:
-            _drive_open(group, schedule(load.stages))
+            _drive_open(group.element, schedule(load.stages))
         elif load.is_shaped:
-            _drive_shaped(group, load)
+            _drive_shaped(group.element, load)
         elif load.is_staged:
-            _drive_staged(group, load.stages)
+            _drive_staged(group.element, load.stages)
         else:
-            _drive_closed(group, load)
-        if children is not None:
-            _set_think_time(children, load, variables)
+            _drive_closed(group.element, load)
+        if group.children is not None:
+            _set_think_time(group.children, load, variables)
             if load.is_shaped:
-                _add_shaping_timer(children, load.stages)
+                _add_shaping_timer(group.children, load.stages)
     return tree
 
 
@@ -182,16 +182,21 @@ def _ended(running: list[_Users], count: int, from_s: int, to_s: int) -> Iterato
         left -= ending
 
 
-def _groups(
-    tree: ElementTree.ElementTree[ElementTree.Element],
-) -> Iterator[tuple[ElementTree.Element, ElementTree.Element | None]]:
-    """Yield each enabled thread group of the load, with the hashTree of its children if there is one."""
+class _Group(NamedTuple):
+    """A thread group of a plan, and the hashTree of its children; None when the file has none."""
+
+    element: ElementTree.Element
+    children: ElementTree.Element | None
+
+
+def _groups(tree: ElementTree.ElementTree[ElementTree.Element]) -> Iterator[_Group]:
+    """Yield each enabled thread group of the load."""
     plan = tree.getroot().find("hashTree/hashTree")
     elements = [] if plan is None else list(plan)
     for element, following in zip(elements, [*elements[1:], None], strict=True):
         is_enabled = element.get("enabled", "true") == "true"
         if element.tag.endswith("ThreadGroup") and element.tag not in SIDE_GROUPS and is_enabled:
-            yield element, following if following is not None and following.tag == "hashTree" else None
+            yield _Group(element, following if following is not None and following.tag == "hashTree" else None)
 
 
 def _drive_closed(group: ElementTree.Element, load: GroupLoad) -> None:
@@ -233,7 +238,7 @@ def _drive_shaped(group: ElementTree.Element, load: GroupLoad) -> None:
 
 
 def _add_shaping_timer(children: ElementTree.Element, stages: Sequence[Stage]) -> None:
-    """Add the timer that lets all requests of a group wait for their turn."""
+    """Add the timer that delays the requests of a group, so that they have the rate of its stages."""
     timer = ElementTree.Element(
         _SHAPING_TIMER, guiclass=f"{_SHAPING_TIMER}Gui", testclass=_SHAPING_TIMER, testname="Requests per second"
     )
@@ -258,12 +263,12 @@ def _drive_open(group: ElementTree.Element, text: str) -> None:
 def _renew(group: ElementTree.Element, kind: str, gui: str) -> None:
     """Turn a thread group into another kind; its name, comment and reaction to errors stay."""
     name = group.get("testname", "")
-    kept = [prop for prop in group if prop.get("name") in _KEPT]
+    preserved = [prop for prop in group if prop.get("name") in _PRESERVED]
     group.clear()
     group.tag = kind
     group.attrib.update(guiclass=gui, testclass=kind, testname=name)
-    group.extend(kept)
-    if not any(prop.get("name") == "ThreadGroup.on_sample_error" for prop in kept):
+    group.extend(preserved)
+    if not any(prop.get("name") == "ThreadGroup.on_sample_error" for prop in preserved):
         add_string(group, "ThreadGroup.on_sample_error", "continue")
 
 

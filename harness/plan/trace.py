@@ -53,6 +53,6 @@ def with_traceparent(jmx: bytes) -> bytes:
 
 
 def trace_columns(properties: Mapping[str, str]) -> dict[str, str]:
-    """Return JMeter's property for a JTL with a column of the trace ids, beside those that `properties` ask for."""
+    """Return JMeter's property for a JTL with a column of the trace ids, beside those in `properties`."""
     columns = filter(None, (properties.get(_SAMPLE_VARIABLES), TRACE_COLUMN))
     return {_SAMPLE_VARIABLES: ",".join(columns)}

@@ -88,7 +88,8 @@ def resolve_request(names: Names, home: Path, build: Path) -> Request:
     if is_jmx_path(plan_name, plans):
         from harness.plan.adopt.first_look import first_look  # imported late: few runs are of a JMX
 
-        plans, plan_name = first_look(Path(plan_name), build)
+        temporary = first_look(Path(plan_name), build)
+        plans, plan_name = temporary.folder, temporary.name
     plan = load_plan(plans, plan_name, profile.plan_changes.get(plan_name))
     if names.properties:
         plan = with_properties(plan, names.properties)

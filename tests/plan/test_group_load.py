@@ -291,7 +291,7 @@ def two(first: str, second: str = 'group = "Buy"\nusers = 1\nduration_s = 9', th
          "plans/tiny.toml [[load]]: the loads have 0 users in all; give one of them users or a rate"),
         (two('group = "Browse"\nusers = 1\nrate_per_s = 1'), "plans/tiny.toml [[load]] Browse: needs one of users, "),
         (two('group = "Browse"'), "plans/tiny.toml [[load]] Browse: needs one of users, rate_per_s, stages"),
-        (two('group = "Browse"\nusers = 1', 'group = "Buy"\nusers = 1'), "plans/tiny.toml [[load]]: no load says how "),
+        (two('group = "Browse"\nusers = 1', 'group = "Buy"\nusers = 1'), "plans/tiny.toml [[load]]: no load has a "),
         (two('group = "Browse"\nusers = 1\nramp_s = 9'), "plans/tiny.toml [[load]] Browse: ramp_s = 9 is not shorter "),
         (two('group = "Browse"\nuser = 1'), "plans/tiny.toml [[load]]: unknown key user; did you mean users?"),
         (two('group = "Browse"\nstages = []'), "plans/tiny.toml [[load]] Browse: stages is empty; write stages = ["),

@@ -111,7 +111,7 @@ def test_properties_are_found_in_texts_and_in_names(save: Save) -> None:
 def test_the_first_of_two_defaults_is_the_default(save: Save) -> None:
     jmx = save(plan(sampler("${__P(x,1)}", path="${__P(x,2)}")))
     assert read_properties(jmx)["x"] == "1"
-    assert [read for read in all_reads(jmx) if read[0] == "x"] == [("x", "1"), ("x", "2")]
+    assert [read for read in all_reads(jmx) if read.name == "x"] == [("x", "1"), ("x", "2")]
 
 
 @pytest.mark.parametrize(

@@ -25,7 +25,7 @@ from harness.plan.adopt.requests import (
     fix_properties,
     fix_redirects,
 )
-from harness.plan.adopt.secret_values import fix_secrets
+from harness.plan.adopt.secret_values import FixedSecrets, fix_secrets
 from harness.plan.adopt.variables import Variables
 from harness.plan.finding import Finding, Rule
 from harness.plan.jmx import Node, enabled_nodes, reads_of
@@ -39,15 +39,15 @@ _BY_THE_RUN = ("scheme", "host", "port", "base_path", "users", "ramp_s", "durati
 class Adoption:
     """A JMX with its fixes: what it contains, the changed draft, its data files, and what no fix can map.
 
-    `other_hosts` are the hosts besides the main one, each with the property that names it in the fixed JMX. `secrets`
-    are the values that it contained, by the environment variables that the fixed JMX reads.
+    `other_hosts` are the properties of the fixed JMX that name the hosts besides the main one, by host. `secrets` are
+    the values that the JMX contained, by the environment variables that the fixed JMX reads.
     """
 
     found: Found
     draft: Draft
     data: tuple[DataFile, ...]
     left: tuple[Finding, ...]
-    other_hosts: tuple[tuple[str, str], ...]
+    other_hosts: Mapping[str, str]
     secrets: Mapping[str, str] = field(repr=False)
 
 
@@ -61,13 +61,13 @@ def adopt(jmx: Path, plan_name: str, plans: Path, *, moves_secrets: bool = True)
     mapping = _mapping(draft, jmx.parent)
     found = find(mapping)
     defaults, owners = _defaults(draft), _all_nodes(mapping.nodes[0])
-    data, left = fix_data(mapping, (jmx.parent, plans / "data" / plan_name), plan_name)
+    data = fix_data(mapping, (jmx.parent, plans / "data" / plan_name), plan_name)
     target = TargetFix(mapping, defaults)
-    left += target.apply()
+    left = [*data.left, *target.apply()]
     fix_modules(mapping)
     left += fix_groups(mapping, defaults)
-    secrets, open_secrets = fix_secrets(mapping, owners, plan_name) if moves_secrets else ({}, [])
-    left += open_secrets
+    secrets = fix_secrets(mapping, owners, plan_name) if moves_secrets else FixedSecrets({}, [])
+    left += secrets.left
     fix_redirects(mapping)
     fix_paths(mapping)
     fix_assertions(mapping)
@@ -78,7 +78,7 @@ def adopt(jmx: Path, plan_name: str, plans: Path, *, moves_secrets: bool = True)
     _add_run_id(mapping, defaults)
     fix_properties(mapping, _all_nodes(draft.plan), defaults)  # with the added elements
     left += _left(mapping, defaults)
-    return Adoption(found, draft, tuple(data), tuple(left), tuple(target.others.items()), secrets)
+    return Adoption(found, draft, tuple(data.files), tuple(left), target.others, secrets.values)
 
 
 def _mapping(draft: Draft, folder: Path) -> Variables:
@@ -89,9 +89,9 @@ def _mapping(draft: Draft, folder: Path) -> Variables:
 def _defaults(draft: Draft) -> dict[str, str]:
     """Return the defaults that the plan already has for the properties of a run."""
     found: dict[str, str] = {"base_path": "", "run_id": "adhoc"}
-    for name, default in reads_of(draft.root):
-        if name in _BY_THE_RUN and default is not None:
-            found[name] = default
+    for read in reads_of(draft.root):
+        if read.name in _BY_THE_RUN and read.default is not None:
+            found[read.name] = read.default
     return found
 
 
@@ -102,7 +102,7 @@ def _all_nodes(node: Node) -> list[Node]:
 def _add_run_id(mapping: Variables, defaults: dict[str, str]) -> None:
     """Define the variable run_id in the Test Plan: a request may send it, to be found in the system's logs."""
     plan = mapping.nodes[0]
-    if any(name == "run_id" for name, _ in reads_of(mapping.draft.root)):
+    if any(read.name == "run_id" for read in reads_of(mapping.draft.root)):
         return
     table = plan.element.find("elementProp/collectionProp[@name='Arguments.arguments']")
     argument = ElementTree.Element("elementProp", name="run_id", elementType="Argument")
@@ -126,7 +126,7 @@ def _left(mapping: Variables, defaults: dict[str, str]) -> list[Finding]:
             what = f"includes the plan {node.value('IncludeController.includepath')}"
             left.append(Finding.at(node, Rule.OTHER_PLAN, what, "put the elements of that plan into this one"))
     left += lost_modules(mapping.draft.plan)
-    for name, texts in different_defaults(mapping.draft.root, defaults):
+    for name, texts in different_defaults(mapping.draft.root, defaults).items():
         shown = "different defaults" if is_secret_name(name) else f"the defaults {', '.join(texts)}"
         what = f"reads the property {name} with {shown}"
         left.append(Finding.at(mapping.nodes[0], Rule.TWO_DEFAULTS, what, "give it one default"))

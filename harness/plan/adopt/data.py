@@ -7,6 +7,7 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from glob import escape as glob_escape
 from pathlib import Path, PurePosixPath
+from typing import NamedTuple
 from uuid import NAMESPACE_DNS, uuid5
 
 from harness.plan.adopt.fix import Fix
@@ -40,8 +41,15 @@ class DataFile:
     text: str = ""
 
 
-def fix_data(mapping: Variables, folders: Sequence[Path], plan_name: str) -> tuple[list[DataFile], list[Finding]]:
-    """Point each file name of the plan at a file in data/<plan>; return the files, and what is left.
+class FixedData(NamedTuple):
+    """The data files of a fixed plan, and findings for the file names that no fix can map."""
+
+    files: list[DataFile]
+    left: list[Finding]
+
+
+def fix_data(mapping: Variables, folders: Sequence[Path], plan_name: str) -> FixedData:
+    """Point each file name of the plan at a file in data/<plan>.
 
     The files may be in `folders`, the first of which is that of the original JMX.
     """
@@ -67,12 +75,13 @@ def fix_data(mapping: Variables, folders: Sequence[Path], plan_name: str) -> tup
             # A file name that is a property stays one.
             match = _PROPERTY.fullmatch(raw)
             mapping.draft.set_text(prop, f"{match[1]}{file.name}{match[2]}" if match else file.name, Fix.DATA)
-    for prop, raw in foreign_names(mapping):
-        file = _named_file(mapping, raw, folders, plan_name)
+    for named in foreign_names(mapping):
+        file = _named_file(mapping, named.file_name, folders, plan_name)
         if file:
             file = _unique(file, files)
-            mapping.draft.set_text(prop, (prop.text or "").replace(raw, file.name), Fix.DATA)
-    return list(files.values()), left
+            text = (named.prop.text or "").replace(named.file_name, file.name)
+            mapping.draft.set_text(named.prop, text, Fix.DATA)
+    return FixedData(list(files.values()), left)
 
 
 def _unique(file: DataFile, files: dict[str, DataFile]) -> DataFile:
@@ -89,9 +98,9 @@ def _file_of(mapping: Variables, node: Node, raw: str, folders: Sequence[Path], 
     text = (mapping.known(raw) or _without_variables(mapping, raw)).replace("\\", "/")
     name = _UNSAFE.sub("-", PurePosixPath(text).name).strip("-.")
     is_csv = node.kind in KINDS
-    places = (path for folder in folders for path in _places(folder, text))
+    paths = (path for folder in folders for path in _possible_paths(folder, text))
     # An empty CSV file ends its users at once: it is replaced like an absent one.
-    source = next((path for path in places if path.is_file() and (path.stat().st_size or not is_csv)), None)
+    source = next((path for path in paths if path.is_file() and (path.stat().st_size or not is_csv)), None)
     target = f"data/{plan_name}/{name or 'data.csv'}"
     if not is_csv:
         is_fixed = name and (mapping.known(raw) is not None or "${" not in _last(raw))
@@ -108,7 +117,7 @@ def _named_file(mapping: Variables, raw: str, folders: Sequence[Path], plan_name
     name = _UNSAFE.sub("-", PurePosixPath(text).name).strip("-.")
     if not name or "${" in _last(raw):
         return None
-    source = next((path for folder in folders for path in _places(folder, text) if path.is_file()), None)
+    source = next((path for folder in folders for path in _possible_paths(folder, text) if path.is_file()), None)
     rows = "".join(f"{_value(PurePosixPath(name).stem, number)}\n" for number in range(1, _ROWS + 1))
     return DataFile(f"data/{plan_name}/{name}", source, (), "" if source else rows)
 
@@ -161,8 +170,8 @@ def _last(raw: str) -> str:
     return raw.replace("\\", "/").rpartition("/")[2]
 
 
-def _places(folder: Path, text: str) -> Iterator[Path]:
-    """Yield where the file may be: at its path, relative to the JMX, or beside it."""
+def _possible_paths(folder: Path, text: str) -> Iterator[Path]:
+    """Yield the paths that the file may have: at its path, relative to the JMX, or beside it."""
     if not text:
         return
     path = Path(text)

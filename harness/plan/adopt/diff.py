@@ -45,25 +45,30 @@ def unified(draft: Draft, old_name: str, new_name: str) -> str:
             blocks[-1].append(hunk)
         else:
             blocks.append([hunk])
-    written, shift = [], 0
+    written, added_count = [], 0
     for block in blocks:
-        text, shift = _block(lines, block, shift)
-        written.append(text)
+        written.append(_block_text(lines, block, added_count))
+        added_count += _added_count(block)
     return f"--- {old_name}\n+++ {new_name}\n{''.join(written)}" if written else ""
 
 
-def _block(lines: Sequence[str], block: Sequence[Hunk], shift: int) -> tuple[str, int]:
-    """Return hunks with their context as text, and by how many lines the new file is then longer."""
+def _block_text(lines: Sequence[str], block: Sequence[Hunk], added_before: int) -> str:
+    """Return hunks with their context as text; blocks before them have added so many lines to the new file."""
     first, last = max(0, block[0].start - _CONTEXT), min(len(lines), _end(block[-1]) + _CONTEXT)
-    out, position, grown = [], first, 0
+    out, position = [], first
     for hunk in block:
         out += [f" {line}" for line in lines[position : hunk.start]]
         out += [f"-{line}" for line in hunk.old] + [f"+{line}" for line in hunk.new]
         position = _end(hunk)
-        grown += len(hunk.new) - len(hunk.old)
     out += [f" {line}" for line in lines[position:last]]
-    head = f"@@ -{first + 1},{last - first} +{first + 1 + shift},{last - first + grown} @@"
-    return "\n".join([head, *out]) + "\n", shift + grown
+    count = last - first
+    head = f"@@ -{first + 1},{count} +{first + 1 + added_before},{count + _added_count(block)} @@"
+    return "\n".join([head, *out]) + "\n"
+
+
+def _added_count(block: Sequence[Hunk]) -> int:
+    """Return by how many lines hunks make a file longer."""
+    return sum(len(hunk.new) - len(hunk.old) for hunk in block)
 
 
 def _end(hunk: Hunk) -> int:

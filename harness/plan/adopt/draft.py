@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import NamedTuple
 from xml.etree import ElementTree  # builds XML; harness.plan.jmx reads files safely
 from xml.parsers import expat
 from xml.sax.saxutils import escape, quoteattr
@@ -215,16 +216,23 @@ def _xml(element: ElementTree.Element, indent: str) -> str:
     return f"{_start_tag(element)}>{inner}\n{indent}</{element.tag}>"
 
 
+class _TagStart(NamedTuple):
+    """Where a start tag begins: the index of its first byte, and its line."""
+
+    start: int
+    line: int
+
+
 def _spans(data: bytes) -> list[Span]:
     """Return the spans of all elements in the order of their start tags."""
-    starts: list[tuple[int, int]] = []
+    starts: list[_TagStart] = []
     ends: dict[int, int] = {}
     stack: list[int] = []
     parser = expat.ParserCreate()
 
     def start(_tag: str, _attributes: object) -> None:
         stack.append(len(starts))
-        starts.append((parser.CurrentByteIndex, parser.CurrentLineNumber))
+        starts.append(_TagStart(parser.CurrentByteIndex, parser.CurrentLineNumber))
 
     def end(_tag: str) -> None:
         ends[stack.pop()] = parser.CurrentByteIndex
@@ -232,10 +240,10 @@ def _spans(data: bytes) -> list[Span]:
     parser.StartElementHandler, parser.EndElementHandler = start, end
     parser.Parse(data, True)
     found = []
-    for index, (position, line) in enumerate(starts):
-        inner = _tag_end(data, position)
+    for index, tag in enumerate(starts):
+        inner = _tag_end(data, tag.start)
         is_empty = data.startswith(b"/>", inner - 2)
-        found.append(Span(position, inner, inner if is_empty else _tag_end(data, ends[index]), line))
+        found.append(Span(tag.start, inner, inner if is_empty else _tag_end(data, ends[index]), tag.line))
     return found
 
 

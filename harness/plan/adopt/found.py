@@ -86,9 +86,9 @@ def _scripts(mapping: Variables) -> Iterator[Script]:
             code = next((prop.text for prop in node.element if _CODE.search(prop.get("name", "")) and prop.text), "")
             yield Script(node.path, node.line, node.kind, len(code.strip().splitlines()))
             continue
-        for name, parameters in functions_in(node):
-            if name in SCRIPT_FUNCTIONS and not is_simple(parameters[0], mapping.values.variables):
-                yield Script(node.path, node.line, name, 0)
+        for call in functions_in(node):
+            if call.name in SCRIPT_FUNCTIONS and not is_simple(call.parameters[0], mapping.values.variables):
+                yield Script(node.path, node.line, call.name, 0)
         is_javascript = node.kind == "IfController" and node.value("IfController.useExpression") != "true"
         if is_javascript and not is_simple(node.value("IfController.condition"), mapping.values.variables):
             yield Script(node.path, node.line, "JavaScript condition", 1)

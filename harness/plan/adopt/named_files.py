@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from typing import NamedTuple
 from xml.etree import ElementTree  # types only
 
 from harness.plan.adopt.variables import Variables
@@ -21,8 +22,15 @@ _IN_SCRIPT = re.compile(f"(?:{_OPENED}|{_READ}){_NAME}")
 _OWN = "data/"
 
 
-def foreign_names(mapping: Variables) -> Iterator[tuple[ElementTree.Element, str]]:
-    """Yield each file name in a text that is not below data/, with the property that has the text.
+class NamedFile(NamedTuple):
+    """A file name, and the property of the JMX whose text has it."""
+
+    prop: ElementTree.Element
+    file_name: str
+
+
+def foreign_names(mapping: Variables) -> Iterator[NamedFile]:
+    """Yield each file name in a text that is not below data/.
 
     The names that are whole properties, such as those of CSV Data Sets, are not among them.
     """
@@ -32,9 +40,9 @@ def foreign_names(mapping: Variables) -> Iterator[tuple[ElementTree.Element, str
             for prop in node.element.iterfind(".//stringProp[@name='Argument.value']"):
                 text = (prop.text or "").strip()
                 if _FOREIGN.fullmatch(text):
-                    yield prop, text
+                    yield NamedFile(prop, text)
         elif CODE.match(node.kind):
             for prop in node.element.iter():
                 if id(prop) not in named:
                     names = dict.fromkeys(match[2] for match in _IN_SCRIPT.finditer(prop.text or ""))
-                    yield from ((prop, name) for name in names if not name.startswith(_OWN))
+                    yield from (NamedFile(prop, name) for name in names if not name.startswith(_OWN))

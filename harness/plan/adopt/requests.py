@@ -10,7 +10,15 @@ from xml.etree import ElementTree
 from harness.plan.adopt.fix import Fix
 from harness.plan.adopt.variables import Variables
 from harness.plan.jmx import Node, function_parameters, reads_in, reads_of
-from harness.plan.lint import ASSERTION_SCOPE, DEFAULTS, LISTENERS, SAMPLER, asserts_code, checks_no_variable
+from harness.plan.lint import (
+    ASSERTION_SCOPE,
+    EXTRACTOR_DEFAULTS,
+    LISTENERS,
+    SAMPLER,
+    GroupLabel,
+    asserts_code,
+    checks_no_variable,
+)
 from harness.plan.url_text import encoded
 
 _SUCCESS = r"2\d\d"
@@ -98,34 +106,30 @@ def _code_assertion() -> ElementTree.Element:
 def fix_extractors(mapping: Variables) -> None:
     """Give each extractor without a default the default NOT_FOUND."""
     for node in mapping.nodes:
-        name, empty_is_meant = DEFAULTS.get(node.kind, ("", ""))
-        if name and not node.value(name) and (not empty_is_meant or node.value(empty_is_meant) != "true"):
+        default = EXTRACTOR_DEFAULTS.get(node.kind)
+        if default and default.is_missing(node):
             # Of a JSON extractor with several variables each has its own.
             count = len([one for one in node.value("JSONPostProcessor.referenceNames").split(";") if one.strip()])
-            mapping.draft.set_value(node, name, ";".join([_NOT_FOUND] * max(1, count)), Fix.EXTRACTORS)
+            text = ";".join([_NOT_FOUND] * max(1, count))
+            mapping.draft.set_value(node, default.value_property, text, Fix.EXTRACTORS)
 
 
 def fix_labels(mapping: Variables) -> None:
     """Number the samplers of a thread group that share a label; a label from data differs by itself."""
     samplers = [node for node in mapping.nodes if SAMPLER.search(node.kind) and _is_fixed(mapping, node.name)]
-    used = Counter(_label(node) for node in samplers)
-    seen: Counter[tuple[str, str]] = Counter()
+    used = Counter(GroupLabel.of(node) for node in samplers)
+    seen: Counter[GroupLabel] = Counter()
     for node in samplers:
-        label = _label(node)
+        label = GroupLabel.of(node)
         if used[label] < 2:
             continue
         seen[label] += 1
         number = seen[label]
         if number > 1:
-            while (label[0], f"{label[1]} ({number})") in used:
+            while (unique := label.numbered(number)) in used:
                 number += 1
-            used[(label[0], f"{label[1]} ({number})")] = 1
-            mapping.draft.set_attribute(node, "testname", f"{label[1]} ({number})", Fix.LABELS)
-
-
-def _label(node: Node) -> tuple[str, str]:
-    group = node.thread_group
-    return (group.name if group else "", node.name)
+            used[unique] = 1
+            mapping.draft.set_attribute(node, "testname", unique.label, Fix.LABELS)
 
 
 def _is_fixed(mapping: Variables, name: str) -> bool:
@@ -157,30 +161,30 @@ def _reads(node: Node) -> Iterator[tuple[str, str]]:
     """Yield the properties that an element reads with a default, and the default."""
     for prop in node.element.iter():
         for text in (prop.text or "", *prop.attrib.values()):
-            yield from ((name, default) for name, default in reads_in(text) if default is not None)
+            yield from ((read.name, read.default) for read in reads_in(text) if read.default is not None)
 
 
-def different_defaults(root: ElementTree.Element, run: dict[str, str]) -> Iterator[tuple[str, list[str]]]:
-    """Yield the properties of the plan's own that are read with different defaults, with these."""
+def different_defaults(root: ElementTree.Element, run: dict[str, str]) -> dict[str, list[str]]:
+    """Return the plan's own properties that are read with different defaults, each with its sorted defaults."""
     found: dict[str, set[str]] = {}
-    for name, default in reads_of(root):
-        if default is not None:
-            found.setdefault(name, set()).add(default)
-    yield from ((name, sorted(texts)) for name, texts in found.items() if len(texts) > 1 and name not in run)
+    for read in reads_of(root):
+        if read.default is not None:
+            found.setdefault(read.name, set()).add(read.default)
+    return {name: sorted(texts) for name, texts in found.items() if len(texts) > 1 and name not in run}
 
 
 def _with_defaults(text: str, certain: Mapping[str, str], others: Mapping[str, str]) -> str:
     """Return a text in which each read of a property has a default; a `certain` one replaces another one."""
     position = 0
     while match := _READ.search(text, position):
-        parameters, end = function_parameters(text, match.end())
-        position = match.end()
+        call = function_parameters(text, match.end())
+        parameters, position = call.texts, match.end()
         name, at = parameters[0].strip(), 1 if match[1] == "P" else 2
         has_default = len(parameters) > at
         wanted = certain.get(name, parameters[at] if has_default else others.get(name, _NOT_SET))
         if "${" not in parameters[0] and (not has_default or parameters[at] != wanted):
             head = ",".join([*parameters[:at], *[""] * (at - len(parameters))])
-            text = f"{text[: match.end()]}{head},{_escaped(wanted)}{text[end:]}"
+            text = f"{text[: match.end()]}{head},{_escaped(wanted)}{text[call.end :]}"
     return text
 
 

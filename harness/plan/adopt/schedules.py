@@ -46,7 +46,7 @@ def feedback_users(mapping: Variables, group: Node) -> int | None:
     """Return the most users of a group whose number a Throughput Shaping Timer sets; None for other groups."""
     text = group.value("TargetLevel")
     found = _FEEDBACK.search(text)
-    parameters = function_parameters(text, found.end())[0] if found else []
+    parameters = function_parameters(text, found.end()).texts if found else []
     return mapping.number(parameters[_MOST_USERS], 1) if len(parameters) > _MOST_USERS else None
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from typing import NamedTuple
 
 from harness.plan.adopt.fix import Fix
 from harness.plan.adopt.variables import Variables
@@ -13,8 +14,15 @@ _ENVIRONMENT = '${__groovy(System.getenv("'
 _TEXTS = ("Argument.value", "Header.value", "Cookie.value")
 
 
-def fix_secrets(mapping: Variables, owners: list[Node], plan_name: str) -> tuple[dict[str, str], list[Finding]]:
-    """Replace secrets in variables, parameters, headers and bodies; return them by variable, and what is left."""
+class FixedSecrets(NamedTuple):
+    """The values that were moved, by environment variable, and findings for the secrets that are still in the JMX."""
+
+    values: dict[str, str]
+    left: list[Finding]
+
+
+def fix_secrets(mapping: Variables, owners: list[Node], plan_name: str) -> FixedSecrets:
+    """Replace secrets in variables, parameters, headers and bodies by reads of environment variables."""
     names: dict[str, str] = {}
     left = []
     for node in owners:
@@ -32,7 +40,7 @@ def fix_secrets(mapping: Variables, owners: list[Node], plan_name: str) -> tuple
                 for text in texts:
                     read = f'{_ENVIRONMENT}{name}"))}}'
                     mapping.draft.set_text(text, (text.text or "").replace(value, read), Fix.SECRETS)
-    return {name: value for value, name in names.items()}, list(dict.fromkeys(left))
+    return FixedSecrets({name: value for value, name in names.items()}, list(dict.fromkeys(left)))
 
 
 def _has_function(text: str) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from harness.base import units
 from harness.plan.adopt.data import DataFile
@@ -55,8 +55,8 @@ def secrets_lines(names: Sequence[str]) -> list[str]:
     return [f"secrets = {json.dumps(list(names))}"] if names else []
 
 
-def other_hosts_toml(hosts: Sequence[tuple[str, str]]) -> str:
-    """Return the comment that explains the properties of further hosts; empty without any."""
+def other_hosts_toml(hosts: Mapping[str, str]) -> str:
+    """Return the comment that explains the properties of further hosts, which are by host; empty without any."""
     if not hosts:
         return ""
     lines = [
@@ -64,7 +64,7 @@ def other_hosts_toml(hosts: Sequence[tuple[str, str]]) -> str:
         "# The plan names further hosts. Their requests go to TARGET, too, until you name them here, and allow them:",
         "# hosts = […] under [allow], and allowed_targets in the profile.",
         "[properties]",
-        *(f"# {name} = {json.dumps(_plain(host))}" for host, name in hosts),
+        *(f"# {name} = {json.dumps(_plain(host))}" for host, name in hosts.items()),
     ]
     return "\n".join(lines) + "\n"
 

@@ -63,7 +63,7 @@ def test_a_second_host_has_a_property_of_its_own_and_is_not_contacted(
 ) -> None:
     second = fixed["Users > Check In > GET item (2)"]
     assert second.value("HTTPSampler.domain") == "${__P(host_2,${__P(host,shop.example.org)})}"
-    assert adoption.other_hosts == (("covers.example.org", "host_2"),)
+    assert adoption.other_hosts == {"covers.example.org": "host_2"}
 
 
 def test_a_whole_address_in_a_path_is_split(fixed: dict[str, Node]) -> None:
