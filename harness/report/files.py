@@ -198,8 +198,9 @@ def _exceptions(directory: RunDirectory, run: RunRecord) -> Observed:
                 counts += count_exceptions(lines, name)
         except OSError:
             missing.append(name)
-    kinds, left_out = most_frequent(counts)
-    return Observed(exceptions=kinds, exception_kinds_left_out=left_out, missing_logs=tuple(missing))
+    frequent = most_frequent(counts)
+    left_out = frequent.left_out_count
+    return Observed(exceptions=frequent.kinds, exception_kinds_left_out=left_out, missing_logs=tuple(missing))
 
 
 def write_report(directory: RunDirectory, counted: CountedRun | None = None) -> RunSummary:

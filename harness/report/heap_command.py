@@ -66,12 +66,12 @@ def run(options: argparse.Namespace) -> int:
             print(os.path.relpath(files.report))
         return EXIT_OK
     with tempfile.TemporaryDirectory(prefix="recording-") as folder:
-        events, why = read_recording(recording.resolve(), {}, Path(folder))
-    if not events:
-        raise UsageError(f"{recording}: {why}", "give a recording with the JDK's setting default or profile")
-    print(_text(process, events))
-    if why:
-        print(f"\nKnown in part: {why}.")
+        read = read_recording(recording.resolve(), {}, Path(folder))
+    if not read.events:
+        raise UsageError(f"{recording}: {read.problem}", "give a recording with the JDK's setting default or profile")
+    print(_text(process, read.events))
+    if read.problem:
+        print(f"\nKnown in part: {read.problem}.")
     return EXIT_OK
 
 

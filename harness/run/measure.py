@@ -187,8 +187,8 @@ def _auto_end(spec: RunSpec) -> AutoEnd | None:
 def _failures(system: Supervisor | None, generators: Generators | None, guardian: Guardian) -> tuple[str, ...]:
     """Return a line for each process that died since the last call; restart a guardian that died."""
     guardian.keep_up()
-    dead = system.check() if system else ()
-    died = tuple(f"{name} died during the run: it {ending_text(code)}" for name, code, _ in dead)
+    ended = system.check() if system else ()
+    died = tuple(f"{process.name} died during the run: it {ending_text(process.exit_code)}" for process in ended)
     return died + (generators.failures() if generators else ())
 
 

@@ -49,10 +49,11 @@ def attach_to(
     directories: Sequence[RunDirectory], recording: Path, process: str, environment: Mapping[str, str]
 ) -> list[str]:
     """Add to each run its part of a recording, which is read once; return what `attach` does of each."""
-    events, why = read_recording(recording.resolve(), environment, directories[0].path)
+    read = read_recording(recording.resolve(), environment, directories[0].path)
+    why = read.problem
     if recording.is_file() and not recording.stat().st_size:
         why = f"{recording.name} is empty: its JVM has not written it yet (jcmd PID JFR.dump filename=…)"
-    return [_attach_events(directory, recording, process, events, why) for directory in directories]
+    return [_attach_events(directory, recording, process, read.events, why) for directory in directories]
 
 
 def _attach_events(

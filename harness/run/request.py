@@ -18,7 +18,7 @@ from harness.plan.properties import with_properties
 from harness.plan.spec import Profile, RunSpec, Target
 from harness.run.remote.load import Remote, check_reach, parse_remotes
 from harness.run.set_values import SetValues, sorted_values, with_settings
-from harness.system.manifest import load_configured, system_names
+from harness.system.manifest import ConfiguredSystem, load_configured, system_names
 from harness.system.system import Manifest, Settings
 
 
@@ -103,7 +103,8 @@ def resolve_request(names: Names, home: Path, build: Path) -> Request:
     profile = _with_password(profile, home)
     remotes = parse_remotes(names.remotes) if names.remotes else ()
     check_reach(remotes, target)
-    manifest, settings = (None, {}) if is_target_only else configured_system(home, plan, profile)
+    system = None if is_target_only else configured_system(home, plan, profile)
+    manifest, settings = (system.manifest, system.settings) if system else (None, {})
     given = SetValues()
     if names.set_values:
         systems = system_names(home / "systems")
@@ -155,7 +156,7 @@ def _with_password(profile: Profile, home: Path) -> Profile:
     return replace(profile, database=replace(database, password=found[database.password_name]))
 
 
-def configured_system(home: Path, plan: Plan, profile: Profile) -> tuple[Manifest, Settings]:
+def configured_system(home: Path, plan: Plan, profile: Profile) -> ConfiguredSystem:
     """Return the system that the plan starts, and its settings; UsageError for a plan that only drives targets."""
     if not plan.system:
         raise UsageError(f"PLAN={plan.name} has no system to start", "give TARGET=http://host:port of one that runs")

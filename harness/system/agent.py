@@ -30,16 +30,16 @@ def start_agents(
     jcmd = jcmd_path()
     if jcmd is None:
         return tuple((process, "this Java has no jcmd") for process in pids)
-    said = {}
+    problems = {}
     for process, pid in pids.items():
         path = recordings[process]
         log = path.with_name(f".{path.name}.log")
-        words = ("JVMTI.agent_load", f'"{agent}"', f'"{_options(path, log)}"')
-        said[process] = _why_not_loaded(ask(jcmd, pid, words, path, environment), log)
+        command = ("JVMTI.agent_load", f'"{agent}"', f'"{_options(path, log)}"')
+        problems[process] = _why_not_loaded(ask(jcmd, pid, command, path, environment), log)
         log.unlink(missing_ok=True)
-        if said[process]:
+        if problems[process]:
             path.unlink(missing_ok=True)
-    return tuple((process, why) for process, why in said.items() if why)
+    return tuple((process, why) for process, why in problems.items() if why)
 
 
 def stop_agents(
@@ -48,13 +48,15 @@ def stop_agents(
     """End the recordings of async-profiler; return (process, why its recording is not complete)."""
     jcmd = jcmd_path()
     assert jcmd is not None  # it started them
-    said = {}
+    problems = {}
     for process, path in recordings.items():
         log = path.with_name(f".{path.name}.log")
-        answer = ask(jcmd, pids[process], ("JVMTI.agent_load", f'"{agent}"', f'"stop,log={log}"'), path, environment)
+        command = ("JVMTI.agent_load", f'"{agent}"', f'"stop,log={log}"')
+        answer = ask(jcmd, pids[process], command, path, environment)
         log.unlink(missing_ok=True)
-        said[process] = answer.why or ("" if _LOADED in answer.text else f"async-profiler did not complete {path.name}")
-    return tuple((process, why) for process, why in said.items() if why)
+        is_complete = bool(answer.why) or _LOADED in answer.text
+        problems[process] = answer.why if is_complete else f"async-profiler did not complete {path.name}"
+    return tuple((process, why) for process, why in problems.items() if why)
 
 
 def _options(path: Path, log: Path) -> str:
@@ -64,9 +66,9 @@ def _options(path: Path, log: Path) -> str:
 
 
 def _why_not_loaded(answer: Answer, log: Path) -> str:
-    """Return why async-profiler did not start, "" when it did: what it logged, else what the JVM said."""
+    """Return why async-profiler did not start, "" when it did: what it logged, else what the JVM answered."""
     if answer.why or _LOADED in answer.text:
         return answer.why
     logged = log.read_text(encoding="utf-8", errors="replace") if log.is_file() else ""
-    said = [line.strip() for line in (logged or answer.text).splitlines()[-1:]]
-    return f"the JVM did not load async-profiler ({' '.join(said) or f'jcmd ended with code {answer.code}'})"
+    last = [line.strip() for line in (logged or answer.text).splitlines()[-1:]]
+    return f"the JVM did not load async-profiler ({' '.join(last) or f'jcmd ended with code {answer.code}'})"

@@ -57,26 +57,29 @@ def run(options: argparse.Namespace) -> int:
             system.prepare()
             if options.prepare_only:
                 return EXIT_OK
-            return _keep_up(system, interrupts, options.logs)
+            return _run_until_signal(system, interrupts, options.logs)
 
 
 def _system_of(plan_name: str, options: argparse.Namespace) -> Supervisor:
     plan = load_plan(options.home / "plans", plan_name)
     profile = load_profile(options.home / "env", options.env)
-    manifest, settings = configured_system(options.home, plan, profile)
+    found = configured_system(options.home, plan, profile)
     ports = {"http": parse_port(options.port)} if options.port else {}
-    return Supervisor(manifest, settings, build_dir=toolchain.BUILD, log_dir=options.logs, fixed_ports=ports)
+    return Supervisor(
+        found.manifest, found.settings, build_dir=toolchain.BUILD, log_dir=options.logs, fixed_ports=ports
+    )
 
 
-def _keep_up(system: Supervisor, interrupts: Interrupts, logs: Path) -> int:
+def _run_until_signal(system: Supervisor, interrupts: Interrupts, logs: Path) -> int:
     system.start()
     for name, value in system.facts:
         print(f"- {name}: {value}")
     print(f"{system.manifest.title} listens at {system.target_url}; Ctrl-C stops it", flush=True)
     with interrupts.held():
         while not interrupts.count:
-            for name, code, tail in system.check():
-                raise StartError(f"{name} died with exit code {code}", f"see {logs}", tail)
+            for ended in system.check():
+                what = f"{ended.name} died with exit code {ended.exit_code}"
+                raise StartError(what, f"see {logs}", ended.log_tail)
             time.sleep(_PERIOD_S)
         system.stop()
     return EXIT_OK

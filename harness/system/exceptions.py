@@ -9,8 +9,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import NamedTuple
 
-KINDS_KEPT = 20
+KINDS_MOST = 20
 _EXAMPLE_CHARACTERS = 200
 # The most lines of a message before its stack frames; a later frame belongs to something else.
 _MESSAGE_LINES = 100
@@ -73,14 +74,37 @@ def count_exceptions(lines: Iterable[str], log: str) -> tuple[ExceptionCount, ..
     return counter.counts()
 
 
-def most_frequent(counts: Iterable[ExceptionCount]) -> tuple[tuple[ExceptionCount, ...], int]:
-    """Return the most frequent kinds of all logs, at most KINDS_KEPT, and the number of kinds left out."""
+class MostFrequent(NamedTuple):
+    """The most frequent kinds of exceptions, and the number of kinds that are left out."""
+
+    kinds: tuple[ExceptionCount, ...]
+    left_out_count: int
+
+
+def most_frequent(counts: Iterable[ExceptionCount]) -> MostFrequent:
+    """Return the most frequent kinds of all logs, at most KINDS_MOST."""
     ordered = sorted(counts, key=_order)
-    return tuple(ordered[:KINDS_KEPT]), max(0, len(ordered) - KINDS_KEPT)
+    return MostFrequent(tuple(ordered[:KINDS_MOST]), max(0, len(ordered) - KINDS_MOST))
 
 
 def _order(kind: ExceptionCount) -> tuple[int, str, int]:
     return -kind.count, kind.log, kind.first_line
+
+
+class _Kind(NamedTuple):
+    """Exceptions with the same class and innermost cause ("" for none)."""
+
+    class_name: str
+    cause: str
+
+
+@dataclass
+class _Found:
+    """The exceptions of one kind in a log: line and message of the first, and how many there are."""
+
+    first_line: int
+    example: str
+    count: int = 0
 
 
 class _Counter:
@@ -88,8 +112,7 @@ class _Counter:
 
     def __init__(self, log: str) -> None:
         self._log = log
-        self._kinds: dict[tuple[str, str], list[int]] = {}
-        self._examples: dict[tuple[str, str], str] = {}
+        self._kinds: dict[_Kind, _Found] = {}
         self._trace: _Trace | None = None
         self._before = ""
         self._number = 0
@@ -110,8 +133,8 @@ class _Counter:
     def counts(self) -> tuple[ExceptionCount, ...]:
         self._finish()
         kinds = (
-            ExceptionCount(self._log, *key, count, first_line, self._examples[key])
-            for key, (count, first_line) in self._kinds.items()
+            ExceptionCount(self._log, kind.class_name, kind.cause, found.count, found.first_line, found.example)
+            for kind, found in self._kinds.items()
         )
         return tuple(sorted(kinds, key=_order))
 
@@ -157,9 +180,8 @@ class _Counter:
         trace, self._trace = self._trace, None
         if trace is None or not trace.is_exception:
             return
-        key = trace.class_name, trace.cause
-        kind = self._kinds.setdefault(key, [0, trace.line_number])
-        kind[0] += 1
-        if key not in self._examples:
+        kind = _Kind(trace.class_name, trace.cause)
+        if kind not in self._kinds:
             message = " ".join(trace.message.split())[:_EXAMPLE_CHARACTERS]
-            self._examples[key] = "" if message == "null" else message
+            self._kinds[kind] = _Found(trace.line_number, "" if message == "null" else message)
+        self._kinds[kind].count += 1

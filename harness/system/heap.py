@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from itertools import pairwise
 from statistics import fmean
+from typing import NamedTuple
 
 from harness.base.units import MS_PER_S
 from harness.metrics.downsampling import SERIES_POINTS_MOST
@@ -33,7 +34,7 @@ _NEEDED = frozenset({"startTime", "heapUsed", "committedSize", "reservedSize"})
 class HeapPoint:
     """The heap of one JVM at one instant (epoch ms): bytes in use, committed and reserved.
 
-    `is_after_gc` is False before a collection, and when a file does not say it.
+    `is_after_gc` is False before a collection, and when the file has no such column.
     """
 
     time_ms: int
@@ -50,7 +51,7 @@ Heaps = Mapping[str, tuple[HeapPoint, ...]]
 class HeapUse:
     """The heap of one process during an interval; the sizes are None without a garbage collection in it.
 
-    `after_gc_bytes_mean` is the mean of the bytes in use after collections; None when the file does not tell them.
+    `after_gc_bytes_mean` is the mean of the bytes in use after collections; None when the file has no column for it.
     """
 
     process: str
@@ -134,21 +135,21 @@ def heap_uses(heaps: Heaps, first_ms: int, last_ms: int) -> tuple[HeapUse, ...]:
 
 
 def heap_series(heaps: Heaps, first_ms: int, last_ms: int) -> tuple[HeapSeries, ...]:
-    """Return the points per process between two instants, in seconds after the first; thinning keeps peaks.
+    """Return the points per process between two instants, in seconds after the first; thinning preserves peaks.
 
     A process without points in the interval has no series.
     """
     series = []
     for process, points in heaps.items():
-        kept = _thinned(_within(points, first_ms, last_ms), first_ms, last_ms)
-        if kept:
+        shown = _thinned(_within(points, first_ms, last_ms), first_ms, last_ms)
+        if shown:
             series.append(
                 HeapSeries(
                     process,
-                    tuple((point.time_ms - first_ms) / MS_PER_S for point in kept),
-                    tuple(point.used_bytes for point in kept),
-                    tuple(point.committed_bytes for point in kept),
-                    tuple(point.reserved_bytes for point in kept),
+                    tuple((point.time_ms - first_ms) / MS_PER_S for point in shown),
+                    tuple(point.used_bytes for point in shown),
+                    tuple(point.committed_bytes for point in shown),
+                    tuple(point.reserved_bytes for point in shown),
                 )
             )
     return tuple(series)
@@ -159,7 +160,7 @@ def heap_after_gc(
 ) -> tuple[ResourceSeries, ...]:
     """Return the heap of each process after collections in the window (epoch ms): the least of each part of it.
 
-    Young collections leave old garbage, so a rise says something only if old garbage was collected, too: the values
+    Young collections leave old garbage, so a rise is conclusive only if old garbage was collected, too: the values
     fell once, or a full collection was forced (at `forced_ms`, by process).
     """
     series = []
@@ -189,37 +190,56 @@ def _thinned(points: list[HeapPoint], first_ms: int, last_ms: int) -> list[HeapP
     slices: list[list[HeapPoint]] = [[] for _ in range(slice_count)]
     for point in points:
         slices[(point.time_ms - first_ms) * slice_count // (last_ms - first_ms + 1)].append(point)
-    kept: list[HeapPoint] = []
+    chosen: list[HeapPoint] = []
     for found in filter(None, slices):
-        places = range(len(found))
-        chosen = {
-            min(places, key=lambda place: found[place].used_bytes),
-            max(places, key=lambda place: found[place].used_bytes),
-            max(places, key=lambda place: found[place].committed_bytes),
+        indexes = range(len(found))
+        extremes = {
+            min(indexes, key=lambda index: found[index].used_bytes),
+            max(indexes, key=lambda index: found[index].used_bytes),
+            max(indexes, key=lambda index: found[index].committed_bytes),
         }
-        kept.extend(found[place] for place in sorted(chosen))
-    return kept
+        chosen.extend(found[index] for index in sorted(extremes))
+    return chosen
 
 
 def _use(process: str, points: Sequence[HeapPoint]) -> HeapUse:
-    used = _mean_min_max(points, lambda point: point.used_bytes)
-    committed = _mean_min_max(points, lambda point: point.committed_bytes)
-    reserved = _mean_min_max(points, lambda point: point.reserved_bytes)
+    used = _summed_up(points, lambda point: point.used_bytes)
+    committed = _summed_up(points, lambda point: point.committed_bytes)
+    reserved = _summed_up(points, lambda point: point.reserved_bytes)
     after = [point.used_bytes for point in points if point.is_after_gc]
-    return HeapUse(process, len(points), *used, *committed, *reserved, round(fmean(after)) if after else None)
+    return HeapUse(
+        process=process,
+        point_count=len(points),
+        used_bytes_mean=used.mean_bytes,
+        used_bytes_min=used.min_bytes,
+        used_bytes_max=used.max_bytes,
+        committed_bytes_mean=committed.mean_bytes,
+        committed_bytes_min=committed.min_bytes,
+        committed_bytes_max=committed.max_bytes,
+        reserved_bytes_mean=reserved.mean_bytes,
+        reserved_bytes_min=reserved.min_bytes,
+        reserved_bytes_max=reserved.max_bytes,
+        after_gc_bytes_mean=round(fmean(after)) if after else None,
+    )
 
 
-def _mean_min_max(
-    points: Sequence[HeapPoint], size_of: Callable[[HeapPoint], int]
-) -> tuple[int | None, int | None, int | None]:
+class _Sizes(NamedTuple):
+    """The mean of a size over time, and the smallest and the largest; None without a point."""
+
+    mean_bytes: int | None
+    min_bytes: int | None
+    max_bytes: int | None
+
+
+def _summed_up(points: Sequence[HeapPoint], size_of: Callable[[HeapPoint], int]) -> _Sizes:
     if not points:
-        return None, None, None
+        return _Sizes(None, None, None)
     sizes = [size_of(point) for point in points]
     passed_ms = points[-1].time_ms - points[0].time_ms
     if passed_ms == 0:
-        return round(sum(sizes) / len(sizes)), min(sizes), max(sizes)
+        return _Sizes(round(sum(sizes) / len(sizes)), min(sizes), max(sizes))
     area = sum(
         (later.time_ms - earlier.time_ms) * (size_of(earlier) + size_of(later)) / 2
         for earlier, later in pairwise(points)
     )
-    return round(area / passed_ms), min(sizes), max(sizes)
+    return _Sizes(round(area / passed_ms), min(sizes), max(sizes))

@@ -9,6 +9,7 @@ import csv
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from harness.base.units import MS_PER_S
 
@@ -32,18 +33,28 @@ _PRIMITIVES = {
 }
 
 
+class ClassSize(NamedTuple):
+    """The live objects of one class."""
+
+    instance_count: int
+    size_bytes: int
+
+
+_NO_OBJECTS = ClassSize(0, 0)
+
+
 @dataclass
 class Histogram:
-    """The live objects of one JVM at one moment of a load: (instances, bytes) per class.
+    """The live objects of one JVM at one moment of a load, by class.
 
-    `time_ms` is the instant (epoch ms) at which it was asked for; the JVM was paused for at most `took_ms`.
+    `time_ms` is the instant (epoch ms) at which it was requested; the JVM was paused for at most `took_ms`.
     """
 
     moment: str
     process: str
     time_ms: int
     took_ms: int
-    classes: dict[str, tuple[int, int]] = field(default_factory=dict)
+    classes: dict[str, ClassSize] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -74,14 +85,14 @@ class LiveHeap:
     classes: tuple[ClassGrowth, ...]
 
 
-def printed_classes(lines: Iterable[str]) -> dict[str, tuple[int, int]]:
-    """Return instances and bytes of each class in the output of `jcmd PID GC.class_histogram`."""
-    found: dict[str, tuple[int, int]] = {}
+def printed_classes(lines: Iterable[str]) -> dict[str, ClassSize]:
+    """Return the live objects of each class in the output of `jcmd PID GC.class_histogram`."""
+    found: dict[str, ClassSize] = {}
     for line in lines:
         if match := _LINE.match(line):
             name = _java_name(match[3])
-            instances, size_bytes = found.get(name, (0, 0))
-            found[name] = instances + int(match[1]), size_bytes + int(match[2])
+            before = found.get(name, _NO_OBJECTS)
+            found[name] = ClassSize(before.instance_count + int(match[1]), before.size_bytes + int(match[2]))
     return found
 
 
@@ -98,9 +109,9 @@ def histogram_rows(histograms: Iterable[Histogram]) -> Iterator[Sequence[str]]:
     """Yield the rows of histograms.tsv.gz, its header first."""
     yield COLUMNS
     for one in histograms:
-        for name, (instances, size_bytes) in one.classes.items():
-            numbers = (one.time_ms, one.took_ms, name, instances, size_bytes)
-            yield (one.moment, one.process, *map(str, numbers))
+        for name, size in one.classes.items():
+            cells = (one.time_ms, one.took_ms, name, size.instance_count, size.size_bytes)
+            yield (one.moment, one.process, *map(str, cells))
 
 
 def read_histograms(lines: Iterable[str]) -> tuple[Histogram, ...]:
@@ -108,12 +119,12 @@ def read_histograms(lines: Iterable[str]) -> tuple[Histogram, ...]:
     found: dict[tuple[str, str], Histogram] = {}
     for row in csv.DictReader(lines, delimiter="\t", quoting=csv.QUOTE_NONE):
         try:
-            key = row["moment"], row["process"]
-            counts = int(row["instances"]), int(row["bytes"])
-            times = int(row["time_ms"]), int(row["took_ms"])
+            moment, process = row["moment"], row["process"]
+            size = ClassSize(int(row["instances"]), int(row["bytes"]))
+            empty = Histogram(moment, process, time_ms=int(row["time_ms"]), took_ms=int(row["took_ms"]))
         except (TypeError, ValueError, KeyError):
             continue
-        found.setdefault(key, Histogram(*key, *times)).classes[row["class"]] = counts
+        found.setdefault((moment, process), empty).classes[row["class"]] = size
     return tuple(found.values())
 
 
@@ -138,7 +149,7 @@ def live_heaps(histograms: Iterable[Histogram], origin_s: int) -> tuple[LiveHeap
                     one.moment,
                     round(one.time_ms / MS_PER_S - origin_s, 1),
                     one.took_ms,
-                    sum(size_bytes for _, size_bytes in one.classes.values()),
+                    sum(size.size_bytes for size in one.classes.values()),
                 )
                 for one in found
             ),
@@ -153,14 +164,13 @@ def _grown(histograms: Sequence[Histogram]) -> tuple[ClassGrowth, ...]:
     if len(histograms) < 2:
         return ()
     before, after = histograms[-2].classes, histograms[-1].classes
-    nothing = (0, 0)
-    rises = {name: size_bytes - before.get(name, nothing)[1] for name, (_, size_bytes) in after.items()}
+    rises = {name: size.size_bytes - before.get(name, _NO_OBJECTS).size_bytes for name, size in after.items()}
     names = sorted((name for name, rise in rises.items() if rise > 0), key=lambda name: (-rises[name], name))
     return tuple(
         ClassGrowth(
             name,
-            tuple(one.classes.get(name, nothing)[0] for one in histograms),
-            tuple(one.classes.get(name, nothing)[1] for one in histograms),
+            tuple(one.classes.get(name, _NO_OBJECTS).instance_count for one in histograms),
+            tuple(one.classes.get(name, _NO_OBJECTS).size_bytes for one in histograms),
         )
         for name in names[:CLASSES_MOST]
     )

@@ -16,7 +16,7 @@ from harness.base.java import java_context
 
 # A recording of hours takes a second; a JVM that is stopped or swapped out never answers.
 _DEADLINE_S = 20.0
-# Options of a tool of the JDK that ends soon: one collector thread, and no code that is compiled well.
+# Options of a tool of the JDK that ends soon: one thread for garbage collection, and only quick compilation.
 SHORT_JVM = ("-J-XX:+UseSerialGC", "-J-XX:TieredStopAtLevel=1")
 # What a profile records, and what it records without async-profiler besides.
 SETTINGS = Path(__file__).with_name("profile.jfc")
@@ -27,7 +27,7 @@ _STARTED = "Started recording"
 
 @dataclass(frozen=True)
 class Answer:
-    """The exit code of jcmd and what it printed; `why` says what went wrong, "" for nothing."""
+    """The exit code of jcmd and what it printed; `why` is what went wrong, "" for nothing."""
 
     code: int | None = None
     text: str = ""
@@ -45,11 +45,11 @@ def dump_recordings(
     if jcmd is None:
         why = "not known: this Java has no jcmd, which writes the recording of a running JVM"
         return tuple((process, why) for process in recordings)
-    said = {
+    problems = {
         process: _why_unwritten(path, ask(jcmd, pids[process], ("JFR.dump", f'filename="{path}"'), path, environment))
         for process, path in recordings.items()
     }
-    return tuple((process, f"not known: {why}") for process, why in said.items() if why)
+    return tuple((process, f"not known: {why}") for process, why in problems.items() if why)
 
 
 def start_profiles(
@@ -62,13 +62,13 @@ def start_profiles(
     jcmd = jcmd_path()
     if jcmd is None:
         return tuple((process, "this Java has no jcmd, which starts a profile") for process in pids)
-    said = {}
+    problems = {}
     for process, pid in pids.items():
         settings = [SETTINGS, METHOD_SETTINGS] if process in with_methods else [SETTINGS]
-        words = ("JFR.start", f"name={_NAME}", *(f'settings="{path}"' for path in settings))
-        answer = ask(jcmd, pid, words, folder / process, environment)
-        said[process] = answer.why or ("" if _STARTED in answer.text else "the JVM refused to start a recording")
-    return tuple((process, why) for process, why in said.items() if why)
+        command = ("JFR.start", f"name={_NAME}", *(f'settings="{path}"' for path in settings))
+        answer = ask(jcmd, pid, command, folder / process, environment)
+        problems[process] = answer.why or ("" if _STARTED in answer.text else "the JVM refused to start a recording")
+    return tuple((process, why) for process, why in problems.items() if why)
 
 
 def stop_profiles(
@@ -77,11 +77,11 @@ def stop_profiles(
     """End the profile of each process and write it to the given path; return (process, why it is not known)."""
     jcmd = jcmd_path()
     assert jcmd is not None  # it started them
-    said = {}
+    problems = {}
     for process, path in recordings.items():
-        words = ("JFR.stop", f"name={_NAME}", f'filename="{path}"')
-        said[process] = _why_unwritten(path, ask(jcmd, pids[process], words, path, environment))
-    return tuple((process, why) for process, why in said.items() if why)
+        command = ("JFR.stop", f"name={_NAME}", f'filename="{path}"')
+        problems[process] = _why_unwritten(path, ask(jcmd, pids[process], command, path, environment))
+    return tuple((process, why) for process, why in problems.items() if why)
 
 
 def is_jvm(pid: int) -> bool:
@@ -99,11 +99,11 @@ def jcmd_path() -> Path | None:
     return jcmd if jcmd and jcmd.is_file() else None
 
 
-def ask(jcmd: Path, pid: int, words: Sequence[str], path: Path, environment: Mapping[str, str]) -> Answer:
+def ask(jcmd: Path, pid: int, command: Sequence[str], path: Path, environment: Mapping[str, str]) -> Answer:
     """Send a command to a JVM and return its answer; `path` is the file that it is about."""
     printed = path.with_name(f".{path.name}.jcmd")
     try:
-        launch = child.Launch("jcmd", (str(jcmd), *SHORT_JVM, str(pid), *words), path.parent, environment, printed)
+        launch = child.Launch("jcmd", (str(jcmd), *SHORT_JVM, str(pid), *command), path.parent, environment, printed)
         process = child.start(launch)
         code: int | None = None
         try:

@@ -9,7 +9,7 @@ import subprocess
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Generic, TypeVar
+from typing import Generic, NamedTuple, TypeVar
 
 from harness.base import process as child
 from harness.base.errors import UsageError
@@ -37,9 +37,10 @@ def write_heap(
     points: dict[str, list[HeapPoint]] = {}
     for process, recording in recordings.items():
         reading = _Reading((EVENT,), printed_points, environment, deadline_s, path.with_name(f".{path.name}.printed"))
-        points[process], why = _read(recording, reading)
-        if why:
-            trouble[process] = f"{'known in part' if points[process] else 'not known'}: {why}"
+        read = _read(recording, reading)
+        points[process] = read.items
+        if read.problem:
+            trouble[process] = f"{'known in part' if read.items else 'not known'}: {read.problem}"
     try:
         if any(points.values()):
             _write(path, points)
@@ -49,17 +50,19 @@ def write_heap(
     return tuple(trouble.items())
 
 
-def read_recording(
-    recording: Path, environment: Mapping[str, str], folder: Path
-) -> tuple[tuple[RecordedEvent, ...], str]:
-    """Return the events of a recording in order of time, and what is wrong with it ("" for nothing).
+class ReadRecording(NamedTuple):
+    """The events of a recording in order of time; `problem` is what is wrong with it, "" for nothing."""
 
-    `folder` gets a temporary file.
-    """
+    events: tuple[RecordedEvent, ...]
+    problem: str = ""
+
+
+def read_recording(recording: Path, environment: Mapping[str, str], folder: Path) -> ReadRecording:
+    """Return the events of a recording; `folder` gets a temporary file."""
     printed = folder / f".{recording.name}.printed"
     reading = _Reading(EVENTS, printed_events, environment, _FOREIGN_DEADLINE_S, printed)
-    events, why = _read(recording, reading)
-    return tuple(sorted(events, key=lambda event: event.time_ms)), why
+    read = _read(recording, reading)
+    return ReadRecording(tuple(sorted(read.items, key=lambda event: event.time_ms)), read.problem)
 
 
 def add_recording(heap: Path, recorded: Path, process: str, events: Sequence[RecordedEvent]) -> None:
@@ -92,6 +95,14 @@ class _Reading(Generic[_T]):
     printed: Path
 
 
+@dataclass(frozen=True)
+class _Items(Generic[_T]):
+    """The items of a recording; `problem` is what is wrong with it, "" for nothing."""
+
+    items: list[_T]
+    problem: str = ""
+
+
 def _write(path: Path, points: Mapping[str, list[HeapPoint]]) -> None:
     with path.open("w", encoding="utf-8", newline="\n") as out:
         out.write(",".join(COLUMNS) + "\n")
@@ -102,28 +113,28 @@ def _write(path: Path, points: Mapping[str, list[HeapPoint]]) -> None:
                 out.write(f"{point.time_ms},{process},{sizes},{when}\n")
 
 
-def _read(recording: Path, reading: _Reading[_T]) -> tuple[list[_T], str]:
-    """Return the items of a recording, and what is wrong with it ("" for nothing)."""
+def _read(recording: Path, reading: _Reading[_T]) -> _Items[_T]:
+    """Return the items of a recording as far as they can be read."""
     try:
         if recording.stat().st_size == 0:
-            return [], f"{recording.name} is empty: its JVM was probably killed before writing it"
+            return _Items([], f"{recording.name} is empty: its JVM was probably killed before writing it")
     except OSError:
-        return [], f"the recording {recording.name} is missing"
+        return _Items([], f"the recording {recording.name} is missing")
     java_bin = java_context().get("java_bin")
     jfr = Path(java_bin) / "jfr" if java_bin else None
     if jfr is None or not jfr.is_file():
-        return [], f"this Java has no jfr, which reads {recording.name}"
+        return _Items([], f"this Java has no jfr, which reads {recording.name}")
     try:
         return _printed(jfr, recording, reading)
     except OSError as error:
-        return [], f"the output of jfr cannot be written ({error.strerror})"
+        return _Items([], f"the output of jfr cannot be written ({error.strerror})")
     except UsageError as error:
-        return [], error.what
+        return _Items([], error.what)
     finally:
         reading.printed.unlink(missing_ok=True)
 
 
-def _printed(jfr: Path, recording: Path, reading: _Reading[_T]) -> tuple[list[_T], str]:
+def _printed(jfr: Path, recording: Path, reading: _Reading[_T]) -> _Items[_T]:
     printed, events = reading.printed, ",".join(reading.events)
     command = (str(jfr), "-J-XX:+UseSerialGC", "print", "--json", "--events", events, str(recording))
     process = child.start(child.Launch("jfr", command, printed.parent, reading.environment, printed))
@@ -136,12 +147,13 @@ def _printed(jfr: Path, recording: Path, reading: _Reading[_T]) -> tuple[list[_T
     with printed.open(encoding="utf-8", errors="replace") as lines:
         found = list(reading.parse(lines))
     if code is None:
-        return found, f"jfr print did not read {recording.name} within {reading.deadline_s:g} s"
+        return _Items(found, f"jfr print did not read {recording.name} within {reading.deadline_s:g} s")
     if code:
-        return found, _complaint(printed, recording) or f"jfr print ended with code {code}"
+        return _Items(found, _complaint(printed, recording) or f"jfr print ended with code {code}")
     if not found:
-        return [], f"{recording.name} contains no {events}: no garbage was collected, or the event is not recorded"
-    return found, ""
+        problem = f"{recording.name} contains no {events}: no garbage was collected, or the event is not recorded"
+        return _Items([], problem)
+    return _Items(found)
 
 
 def _complaint(printed: Path, recording: Path) -> str:

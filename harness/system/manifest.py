@@ -5,13 +5,14 @@ from __future__ import annotations
 import tomllib
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from harness.base.config import check_keys
 from harness.base.errors import UsageError
 from harness.system.system import (  # fmt: skip
     Command,
     Fact,
+    Limits,
     Manifest,
     MetricsSource,
     OwnMetric,
@@ -81,9 +82,16 @@ def load_manifest(folder: Path) -> Manifest:
     return _manifest(document, folder.resolve(), where)
 
 
+class ConfiguredSystem(NamedTuple):
+    """A system that can be started here, and the values of all its settings."""
+
+    manifest: Manifest
+    settings: Settings
+
+
 def load_configured(
     systems_dir: Path, name: str, settings_by_system: Mapping[str, Table], where: str, of_plan: Table
-) -> tuple[Manifest, Settings]:
+) -> ConfiguredSystem:
     """Return a system's manifest and its settings: the plan's `of_plan`, and those of the profile `where`.
 
     UsageError for an unknown system or setting, because a misspelt one would have no effect, and when the profile
@@ -100,7 +108,7 @@ def load_configured(
                 f"{where} [system.{name}]: {key} = {of_profile[key]!r}, but the plan sets {value!r}",
                 "remove it from the profile, or choose another plan",
             )
-    return manifest, manifest.resolve_settings({**of_profile, **of_plan})
+    return ConfiguredSystem(manifest, manifest.resolve_settings({**of_profile, **of_plan}))
 
 
 def _manifest(document: Table, folder: Path, where: str) -> Manifest:
@@ -145,9 +153,9 @@ def _prepare(table: Table, where: str) -> Prepare:
     check_keys(table, _PREPARE_KEYS, f"{where} prepare {name}")
     return Prepare(
         name=name,
-        argv=_words(table, "command", f"{where} prepare {name}", required=True),
-        inputs=_words(table, "inputs", f"{where} prepare {name}"),
-        creates=_words(table, "creates", f"{where} prepare {name}"),
+        argv=_texts(table, "command", f"{where} prepare {name}", required=True),
+        inputs=_texts(table, "inputs", f"{where} prepare {name}"),
+        creates=_texts(table, "creates", f"{where} prepare {name}"),
         when=table.get("when", ""),
     )
 
@@ -166,17 +174,17 @@ def _process(table: Table, where: str) -> ProcessSpec:
     check_keys(env, dict.fromkeys(env, str), f"{here} env")
     return ProcessSpec(
         name=name,
-        argv=_words(table, "command", here, required=True),
+        argv=_texts(table, "command", here, required=True),
         cwd=table.get("cwd", "{{ work }}"),
         env=tuple(env.items()),
         when=table.get("when", ""),
-        after=_words(table, "after", here),
+        after=_texts(table, "after", here),
         cpus=str(table.get("cpus", 0)),
         before=tuple(_before(item, here) for item in _tables(table, "before", here)),
         ready=_ready(table["ready"], f"{here} ready") if "ready" in table else None,
-        logs=_words(table, "logs", here),
+        logs=_texts(table, "logs", here),
         recording=_log_name(table.get("recording", ""), f"{here}: recording"),
-        exceptions=tuple(_log_name(name, f"{here}: exceptions") for name in _words(table, "exceptions", here)),
+        exceptions=tuple(_log_name(name, f"{here}: exceptions") for name in _texts(table, "exceptions", here)),
         statements=_statements(table["statements"], f"{here} statements") if "statements" in table else None,
         metrics=_metrics(table["metrics"], f"{here} metrics") if "metrics" in table else None,
         stop_deadline_s=float(table.get("stop_deadline_s", _STOP_DEADLINE_S)),
@@ -185,7 +193,7 @@ def _process(table: Table, where: str) -> ProcessSpec:
 
 def _statements(table: Table, where: str) -> StatementCommands:
     check_keys(table, _STATEMENTS_KEYS, where)
-    reset, read = _words(table, "reset", where), _words(table, "read", where, required=True)
+    reset, read = _texts(table, "reset", where), _texts(table, "read", where, required=True)
     # Without `reset` the table is read twice anyway; after one, nobody knows whether to read it changes something.
     snapshot = table.get("snapshot", not reset)
     return StatementCommands(
@@ -193,8 +201,8 @@ def _statements(table: Table, where: str) -> StatementCommands:
         read,
         name=_log_name(table.get("name", ""), f"{where}: name"),
         when=table.get("when", ""),
-        waits=_words(table, "waits", where),
-        snapshot=(read if snapshot else ()) if isinstance(snapshot, bool) else _words(table, "snapshot", where),
+        waits=_texts(table, "waits", where),
+        snapshot=(read if snapshot else ()) if isinstance(snapshot, bool) else _texts(table, "snapshot", where),
     )
 
 
@@ -214,7 +222,7 @@ def _metric(table: Table, where: str) -> OwnMetric:
     if unit not in _METRIC_UNITS:
         units = ", ".join(filter(None, _METRIC_UNITS))
         raise UsageError(f"{here}: unit = {unit!r}", f"give one of {units}, or none for a number")
-    return OwnMetric(name, _words(table, "path", here, required=True), unit, table.get("total", False))
+    return OwnMetric(name, _texts(table, "path", here, required=True), unit, table.get("total", False))
 
 
 def _before(table: Table, where: str) -> Command:
@@ -222,7 +230,7 @@ def _before(table: Table, where: str) -> Command:
     here = f"{where} before {name}"
     check_keys(table, _BEFORE_KEYS, here)
     return Command(
-        name, _words(table, "command", here, required=True), table.get("when", ""), _words(table, "unless", here)
+        name, _texts(table, "command", here, required=True), table.get("when", ""), _texts(table, "unless", here)
     )
 
 
@@ -254,7 +262,7 @@ def _fact(name: str, value: object, where: str) -> Fact:
     check_keys({name: value}, {name: dict}, f"{where} [facts]")
     assert isinstance(value, dict)
     check_keys(value, _FACT_KEYS, f"{where} fact {name}")
-    argv = _words(value, "command", f"{where} fact {name}")
+    argv = _texts(value, "command", f"{where} fact {name}")
     text = "" if argv else _required(value, "value", f"{where} fact {name}")
     return Fact(name, text, value.get("when", ""), argv)
 
@@ -267,12 +275,12 @@ def _choices(document: Table, settings: Table, where: str) -> dict[str, tuple[An
     return {name: tuple(values) for name, values in table.items()}
 
 
-def _limits(document: Table, settings: Table, where: str) -> dict[str, tuple[float, float]]:
+def _limits(document: Table, settings: Table, where: str) -> dict[str, Limits]:
     table = _about_settings(document, "limits", settings, where)
     for name, values in table.items():
         if len(values) != 2 or not all(isinstance(value, _NUMBER) for value in values):
             raise UsageError(f"{where} [limits]: {name} = {values!r}", "write [lowest, highest]")
-    return {name: (float(low), float(high)) for name, (low, high) in table.items()}
+    return {name: Limits(float(lowest), float(highest)) for name, (lowest, highest) in table.items()}
 
 
 def _about_settings(document: Table, key: str, settings: Table, where: str) -> dict[str, list[Any]]:
@@ -288,11 +296,11 @@ def _tables(table: Table, key: str, where: str) -> list[Table]:
     return items
 
 
-def _words(table: Table, key: str, where: str, *, required: bool = False) -> tuple[str, ...]:
-    words = table.get(key, [])
-    if not isinstance(words, list) or not all(isinstance(word, str) for word in words) or (required and not words):
-        raise UsageError(f"{where}: {key} = {words!r}", "give a list of texts")
-    return tuple(words)
+def _texts(table: Table, key: str, where: str, *, required: bool = False) -> tuple[str, ...]:
+    texts = table.get(key, [])
+    if not isinstance(texts, list) or not all(isinstance(text, str) for text in texts) or (required and not texts):
+        raise UsageError(f"{where}: {key} = {texts!r}", "give a list of texts")
+    return tuple(texts)
 
 
 def _required(table: Table, key: str, where: str) -> str:

@@ -1,4 +1,4 @@
-"""What the JVMs of a system waited for in some seconds: a lock most of all, and a place more than usual."""
+"""What the JVMs of a system waited for in some seconds: the longest lock, and the method with unusually many waits."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from harness.system.profile import Events, own_frame
 from harness.system.threads import WAITING
 
 _NS_PER_S = 1_000_000_000
-# Fewer threads on average say nothing about a slow sample.
+# Fewer threads on average do not explain a slow sample.
 _THREADS_LEAST = 0.1
 
 
@@ -30,7 +30,7 @@ def longest_lock(events: Mapping[str, Events], seconds: range) -> str:
 
 
 def usual_waits(events: Mapping[str, Events]) -> Mapping[str, float]:
-    """Return how many threads with work waited at each place on average, from the first recorded second to the last."""
+    """Return how many threads with work waited in each method on average, from the first second to the last."""
     seconds = [row.second for found in events.values() for row in found.rows.get("thread", ())]
     if not seconds:
         return {}
@@ -38,9 +38,9 @@ def usual_waits(events: Mapping[str, Events]) -> Mapping[str, float]:
 
 
 def unusual_wait(events: Mapping[str, Events], seconds: range, usual: Mapping[str, float]) -> str:
-    """Return the place at which most threads with work waited beyond the usual number; "" when hardly any did.
+    """Return the method in which most threads with work waited beyond the usual number; "" when hardly any did.
 
-    Threads that always wait at the same place explain no slow sample.
+    Threads that always wait in the same method explain no slow sample.
     """
     more = {name: count - usual.get(name, 0.0) for name, count in _thread_counts(events, seconds).items()}
     name, excess = min(more.items(), key=lambda item: (-item[1], item[0]), default=("", 0.0))

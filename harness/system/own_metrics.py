@@ -71,7 +71,7 @@ def values_of(document: object, metrics: Iterable[OwnMetric]) -> list[float | No
 
 
 def _sum_at(document: object, path: Sequence[str]) -> float | None:
-    """Return the sum of the numbers at a path; `*` in a key stands for any text."""
+    """Return the sum of the numbers at a path; `*` in a key matches any text."""
     if not path:
         if isinstance(document, bool) or not isinstance(document, int | float):
             return None

@@ -1,4 +1,4 @@
-"""Asks the processes of a system for the metrics that they publish, during a load, and stores the answers."""
+"""Reads the metrics that the processes of a system publish, during a load, and stores the answers."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from harness.system.own_metrics import OwnMetrics, answer_line, head_line, read_own_metrics, values_of
 from harness.system.system import MetricsSource
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 _PERIOD_S = 1.0
 _PERIOD_MOST_S = 5.0
-# A process may spend this share of the time on its answers; a busy one is asked less often.
+# A process may spend this share of the time on its answers; a busy one gets fewer requests.
 _SHARE_MOST = 0.01
 _TIMEOUT_S = 2.0
 _BYTES_MOST = 20_000_000
@@ -29,7 +29,7 @@ _PREFIX = "own-metrics-"
 @cache
 def _directly() -> urllib.request.OpenerDirector:
     """Return what opens an address without a proxy."""
-    import urllib.request  # deferred, as below: a report reads stored answers and asks nobody
+    import urllib.request  # deferred, as below: a report reads stored answers only
 
     class NoRedirect(urllib.request.HTTPRedirectHandler):
         """Follows no redirect: it may lead to a host that the run must not reach."""
@@ -76,11 +76,11 @@ class OwnMetricsWriter:
                 lines.write(head_line(source.metrics))
                 while True:
                     began_s = time.monotonic()
-                    values, problem = _ask(source)
-                    if values is not None:
+                    answer = _ask(source)
+                    if answer.values is not None:
                         has_answered = True
-                        lines.write(answer_line(time.time_ns() // 1_000_000, values))
-                    why = why or problem
+                        lines.write(answer_line(time.time_ns() // 1_000_000, answer.values))
+                    why = why or answer.problem
                     took_s = time.monotonic() - began_s
                     period_s = min(max(_PERIOD_S, took_s / _SHARE_MOST), _PERIOD_MOST_S)
                     if self._stop.wait(max(0.0, period_s - took_s)):
@@ -97,22 +97,29 @@ def answering(sources: Mapping[str, MetricsSource]) -> dict[str, MetricsSource]:
     return {
         process: source
         for process, source in sources.items()
-        if any(value is not None for value in _ask(source)[0] or ())
+        if any(value is not None for value in _ask(source).values or ())
     }
 
 
-def _ask(source: MetricsSource) -> tuple[list[float | None] | None, str]:
-    """Return the values of the metrics at this moment; without an answer None, and why."""
+class _Answer(NamedTuple):
+    """The values of the metrics of a source; None without an answer, and `problem` is the reason."""
+
+    values: list[float | None] | None
+    problem: str = ""
+
+
+def _ask(source: MetricsSource) -> _Answer:
+    """Return the values of the metrics at this moment."""
     from http.client import HTTPException
 
     try:
         with _directly().open(source.url, timeout=_TIMEOUT_S) as answer:
             document = json.loads(answer.read(_BYTES_MOST))
     except (OSError, HTTPException) as error:
-        return None, f"{source.url}: {getattr(error, 'reason', None) or error or type(error).__name__}"
+        return _Answer(None, f"{source.url}: {getattr(error, 'reason', None) or error or type(error).__name__}")
     except (ValueError, RecursionError):
-        return None, f"{source.url} does not answer with JSON"
-    return values_of(document, source.metrics), ""
+        return _Answer(None, f"{source.url} does not answer with JSON")
+    return _Answer(values_of(document, source.metrics))
 
 
 def own_metrics(folder: Path, window_ms: tuple[int, int]) -> tuple[OwnMetrics, ...]:

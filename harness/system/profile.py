@@ -9,12 +9,13 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from harness.base.units import MS_PER_S
 from harness.system.threads import ThreadPool, Wait, thread_pools, thread_waits
 
 ROWS_MOST = 10
-# Below this share of a process's samples, or of the time that its threads waited, a row says nothing.
+# Below this share of a process's samples, or of the time that its threads waited, a row is noise.
 LEAST_SHARE = 0.005
 # Too few samples for shares: about one second of one core.
 SAMPLES_LEAST = 100
@@ -54,8 +55,8 @@ class LockWait:
 class Allocation:
     """Objects of one class allocated by one method: the estimated bytes.
 
-    They are the sum of `sample_count` samples, of which the largest stands for `largest_bytes`; 0 in older files. A
-    sample stands for all that its thread has allocated since the one before.
+    They are the sum of `sample_count` samples, of which the largest represents `largest_bytes`; 0 in older files. A
+    sample represents all that its thread has allocated since the one before.
     """
 
     object_class: str
@@ -98,7 +99,7 @@ class ProcessProfile:
     """What one JVM did in the window of `length_s` seconds. The lists have at most ROWS_MOST entries, largest first.
 
     `sample_count` are samples of running Java threads, or of CPU time if the recorder is async-profiler, one each
-    `sample_period_ms`; `no_agent` says why it is not the recorder. `wait_ms`, `allocated_bytes` and `thrown_count` are
+    `sample_period_ms`; `no_agent` is why it is not the recorder. `wait_ms`, `allocated_bytes` and `thrown_count` are
     those of all rows, also of those that are not listed. `safepoints` is None if they were not recorded.
     `flame_graphs` are files in the run directory.
     """
@@ -237,19 +238,31 @@ def _safepoints(rows: Sequence[EventRow]) -> Safepoints:
     )
 
 
+class _OfMethod(NamedTuple):
+    """A class of locks, objects or exceptions, and the method that waited, allocated or threw."""
+
+    class_name: str
+    method: str
+
+    @classmethod
+    def of(cls, row: EventRow) -> _OfMethod:
+        """Return the class and the method of events."""
+        return cls(row.detail, own_frame(row.stack))
+
+
 def _thrown(rows: Sequence[EventRow]) -> Iterator[Thrown]:
     """Return the exceptions, the most frequent first; of equally frequent ones that with the deeper stack first.
 
     So an exception comes before those that wrap it: they are created further out.
     """
-    counts: dict[tuple[str, str], int] = {}
-    depths: dict[tuple[str, str], int] = {}
+    counts: dict[_OfMethod, int] = {}
+    depths: dict[_OfMethod, int] = {}
     for row in rows:
-        key = row.detail, own_frame(row.stack)
+        key = _OfMethod.of(row)
         counts[key] = counts.get(key, 0) + row.count
         depths[key] = max(depths.get(key, 0), len(row.stack))
     for key in sorted(counts, key=lambda key: (-counts[key], -depths[key], key))[:ROWS_MOST]:
-        yield Thrown(*key, counts[key])
+        yield Thrown(key.class_name, key.method, counts[key])
 
 
 def _methods(rows: Sequence[EventRow]) -> tuple[MethodUse, ...]:
@@ -268,9 +281,9 @@ def _methods(rows: Sequence[EventRow]) -> tuple[MethodUse, ...]:
 
 
 def _locks(rows: Sequence[EventRow], wait_ns: int) -> Iterator[LockWait]:
-    found: dict[tuple[str, str], list[EventRow]] = {}
+    found: dict[_OfMethod, list[EventRow]] = {}
     for row in rows:
-        found.setdefault((row.detail, own_frame(row.stack)), []).append(row)
+        found.setdefault(_OfMethod.of(row), []).append(row)
     totals = {key: sum(row.total for row in same) for key, same in found.items()}
     for key in sorted(found, key=lambda key: (-totals[key], key))[:ROWS_MOST]:
         if totals[key] < wait_ns * LEAST_SHARE:
@@ -281,8 +294,8 @@ def _locks(rows: Sequence[EventRow], wait_ns: int) -> Iterator[LockWait]:
             if row.other:
                 holders[row.other] = holders.get(row.other, 0) + row.count
         yield LockWait(
-            lock=key[0],
-            method=key[1],
+            lock=key.class_name,
+            method=key.method,
             count=sum(row.count for row in same),
             total_ms=round(totals[key] / _NS_PER_MS, 1),
             longest_ms=round(max(row.longest for row in same) / _NS_PER_MS, 1),
@@ -291,15 +304,17 @@ def _locks(rows: Sequence[EventRow], wait_ns: int) -> Iterator[LockWait]:
 
 
 def _allocations(rows: Sequence[EventRow], allocated_bytes: int) -> Iterator[Allocation]:
-    found: dict[tuple[str, str], list[EventRow]] = {}
+    found: dict[_OfMethod, list[EventRow]] = {}
     for row in rows:
-        found.setdefault((row.detail, own_frame(row.stack)), []).append(row)
+        found.setdefault(_OfMethod.of(row), []).append(row)
     totals = {key: sum(row.total for row in same) for key, same in found.items()}
     for key in sorted(found, key=lambda key: (-totals[key], key))[:ROWS_MOST]:
         if totals[key] < allocated_bytes * LEAST_SHARE:
             return
         same = found[key]
-        yield Allocation(*key, totals[key], sum(row.count for row in same), max(row.longest for row in same))
+        yield Allocation(
+            key.class_name, key.method, totals[key], sum(row.count for row in same), max(row.longest for row in same)
+        )
 
 
 def own_frame(stack: Sequence[str]) -> str:

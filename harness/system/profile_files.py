@@ -7,6 +7,7 @@ import subprocess
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import NamedTuple
 
 from harness.base import process as child
 from harness.base import toolchain
@@ -29,13 +30,24 @@ NO_JVM = "the system has no JVM that the harness started"
 NO_AGENT = "async-profiler has no version for this machine"
 
 
+class _Recorded(NamedTuple):
+    """The arguments of ReadProfile.java for a process: its name, the paths of both recordings, and why the second one,
+    that of async-profiler, is absent ("" when it is not).
+    """
+
+    process: str
+    recording: str
+    samples: str
+    no_agent: str
+
+
 @dataclass
 class Profiler:
     """Records profiles of the JVMs among some processes and the statements of `databases`, from entering to leaving it.
 
-    `agent` is the library of async-profiler, which samples methods and threads; `no_agent` says why it does not in a
-    process: there JFR samples methods. `unknown` has (process, why its profile is not known). Problems never end a run.
-    `environment` is for child processes.
+    `agent` is the library of async-profiler, which samples methods and threads; `no_agent` is the reason why it does
+    not in a process: there JFR samples methods. `unknown` has (process, why its profile is not known). Problems never
+    end a run. `environment` is for child processes.
     """
 
     pids: Mapping[str, int]
@@ -87,7 +99,7 @@ class Profiler:
             return
         printed = path.with_name(f".{path.name}.printed")
         try:
-            self.unknown += _read([self._words(process) for process in recordings], self.environment, printed)
+            self.unknown += _read([self._recorded(process) for process in recordings], self.environment, printed)
             with printed.open("rb") as lines, gzip.GzipFile(path, "wb", mtime=0) as packed:
                 for block in iter(lambda: lines.read(1 << 20), b""):
                     packed.write(block)
@@ -97,10 +109,9 @@ class Profiler:
         finally:
             printed.unlink(missing_ok=True)
 
-    def _words(self, process: str) -> tuple[str, str, str, str]:
-        """Return what the reader needs of a process: its name, both recordings, and why the second is absent."""
+    def _recorded(self, process: str) -> _Recorded:
         why = self.no_agent.get(process, "")
-        return process, str(self.recording(process)), "" if why else str(self.samples(process)), why
+        return _Recorded(process, str(self.recording(process)), "" if why else str(self.samples(process)), why)
 
 
 def recording_name(process: str) -> str:
@@ -173,23 +184,21 @@ def _convert(jar: Path, kind: str, recording: Path, path: Path, window_ms: tuple
         printed.unlink(missing_ok=True)
 
 
-def _read(
-    words: Sequence[tuple[str, str, str, str]], environment: Mapping[str, str], printed: Path
-) -> list[tuple[str, str]]:
+def _read(recorded: Sequence[_Recorded], environment: Mapping[str, str], printed: Path) -> list[tuple[str, str]]:
     """Print all recordings to a file; return (process, why) of those that cannot be read."""
     classes = toolchain.ensure_profile_reader()
-    recordings = [process for process, *_ in words]
+    processes = [one.process for one in recorded]
     options = ("-XX:+UseSerialGC", "-Xmx512m", "-cp", str(classes), "ReadProfile", str(WALL_INTERVAL_MS * 1_000_000))
-    command = (java_path(), *options, *(word for of_process in words for word in of_process))
+    command = (java_path(), *options, *(argument for one in recorded for argument in one))
     reader = child.start(child.Launch("profile reader", command, printed.parent, environment, printed))
     try:
         code = reader.wait(_DEADLINE_S)
     except subprocess.TimeoutExpired:
-        return [(process, f"its recording was not read within {_DEADLINE_S:g} s") for process in recordings]
+        return [(process, f"its recording was not read within {_DEADLINE_S:g} s") for process in processes]
     finally:
         child.stop(reader, deadline_s=1.0)
     if code:
-        return [(process, f"its recording cannot be read (Java ended with code {code})") for process in recordings]
+        return [(process, f"its recording cannot be read (Java ended with code {code})") for process in processes]
     with printed.open(encoding="utf-8", errors="replace") as lines:
         parts = [line.rstrip("\n").split("\t") for line in lines if line.startswith("X\t")]
     return [(process, f"its recording cannot be read ({why})") for _, process, why in parts]

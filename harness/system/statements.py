@@ -25,7 +25,7 @@ Row = Mapping[str, str]
 class StatementUse:
     """A normalised statement: executions, time in all and the longest, rows read, full scans, lock time.
 
-    `page_count` are the 8 KB pages that PostgreSQL read from its cache or a disk. What the database does not tell is
+    `page_count` are the 8 KB pages that PostgreSQL read from its cache or a disk. What the database does not report is
     None. With `longest_is_bound` none took longer than `longest_ms`, which is from before the interval.
     """
 
@@ -67,8 +67,8 @@ class StatementInterval:
 class DatabaseUse:
     """The statements that took most time, at most STATEMENTS_MOST; count and time are those of all statements.
 
-    `waits` are the longest in all, at most WAITS_MOST; empty for a database that does not tell them. Without `interval`
-    all of it is of the whole load, and `no_interval` says why; "" for a run without snapshots. `of_whole_load` are
+    `waits` are the longest in all, at most WAITS_MOST; empty for a database without them. Without `interval`
+    all of it is of the whole load, and `no_interval` is the reason; "" for a run without snapshots. `of_whole_load` are
     columns that are of the whole load in spite of an interval.
     """
 

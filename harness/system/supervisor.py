@@ -15,6 +15,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from types import MappingProxyType, TracebackType
+from typing import NamedTuple
 
 from harness.base import process as child
 from harness.base.errors import StartError, UsageError
@@ -48,6 +49,14 @@ class _Running:
     process: subprocess.Popen[bytes]
     logs: tuple[Path, ...]
     started_s: float
+
+
+class EndedProcess(NamedTuple):
+    """A process that ended by itself, and the last lines of its logs."""
+
+    name: str
+    exit_code: int
+    log_tail: str
 
 
 class Supervisor:
@@ -161,17 +170,17 @@ class Supervisor:
         if self._running:
             raise UsageError(f"system {self.manifest.name} is already started", "stop it first")
         try:
-            self._place()
+            self._fill_work_folder()
             self._start_all()
         except BaseException:  # also for Ctrl-C: nothing may be left running
             self.stop()
             raise
 
-    def check(self) -> tuple[tuple[str, int, str], ...]:
-        """Return name, exit code and log tail of the processes that ended by themselves since the last call."""
+    def check(self) -> tuple[EndedProcess, ...]:
+        """Return the processes that ended by themselves since the last call."""
         ended = [r for r in self._running if r.spec.name not in self._ended and r.process.poll() is not None]
         self._ended.update(running.spec.name for running in ended)
-        return tuple((r.spec.name, r.process.returncode, child.tail_of(*r.logs)) for r in ended)
+        return tuple(EndedProcess(r.spec.name, r.process.returncode, child.tail_of(*r.logs)) for r in ended)
 
     def stop(self) -> None:
         """End every process, last started first, and remove the work folder. Calling it again has no effect."""
@@ -199,7 +208,7 @@ class Supervisor:
         self._guardian = self._guardian or Guardian()
         return self._guardian
 
-    def _place(self) -> None:
+    def _fill_work_folder(self) -> None:
         """Choose the ports and fill the work folder: private, and with a path short enough for Unix sockets."""
         self._context["ports"] = self._choose_ports()
         guardian = self._guard()

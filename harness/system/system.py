@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import NamedTuple
 
 import jinja2
 
@@ -135,6 +136,13 @@ class Fact:
     argv: tuple[str, ...] = ()
 
 
+class Limits(NamedTuple):
+    """The lowest and the highest value that a setting may have."""
+
+    lowest: float
+    highest: float
+
+
 @dataclass(frozen=True)
 class Manifest:
     """A system that can be started here, as described by its manifest."""
@@ -146,7 +154,7 @@ class Manifest:
     ports: Mapping[str, int]
     settings: Settings
     choices: Mapping[str, tuple[Setting, ...]]
-    limits: Mapping[str, tuple[float, float]]
+    limits: Mapping[str, Limits]
     prepare: tuple[Prepare, ...]
     placements: tuple[Placement, ...]
     processes: tuple[ProcessSpec, ...]
@@ -174,9 +182,10 @@ class Manifest:
         if choices and value not in choices:
             raise UsageError(f"{where} is not one of its choices", "choose from " + ", ".join(map(str, choices)))
         if key in self.limits and isinstance(value, int | float):
-            low, high = self.limits[key]
-            if not low <= value <= high:
-                raise UsageError(f"{where} is out of range", f"give a value from {low:g} to {high:g}")
+            limits = self.limits[key]
+            if not limits.lowest <= value <= limits.highest:
+                todo = f"give a value from {limits.lowest:g} to {limits.highest:g}"
+                raise UsageError(f"{where} is out of range", todo)
         return value
 
 
@@ -192,9 +201,9 @@ def render(text: str, context: Context, where: str) -> str:
 
 
 def render_argv(argv: Iterable[str], context: Context, where: str) -> tuple[str, ...]:
-    """Return the command with every word rendered; words that become empty are left out."""
-    rendered = (render(word, context, where) for word in argv)
-    return tuple(word for word in rendered if word)
+    """Return the command with every argument rendered; arguments that become empty are left out."""
+    rendered = (render(argument, context, where) for argument in argv)
+    return tuple(argument for argument in rendered if argument)
 
 
 def applies(when: str, context: Context, where: str) -> bool:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
     from harness.system.profile import EventRow
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 POOLS_MOST = 10
 # One thread is no pool.
 _THREADS_LEAST = 2
-# A pool that works less, or a wait of fewer threads on average, says nothing.
+# A pool that works less, or a wait of fewer threads on average, is noise.
 _BUSY_LEAST = 0.005
 _NS_PER_S = 1_000_000_000
 RUNNING, WAITING, IDLE = "run", "wait", "idle"
@@ -48,6 +48,13 @@ class Wait:
     thread_count: float
 
 
+class _Frames(NamedTuple):
+    """The two methods that identify a wait: the caller, and the innermost one."""
+
+    method: str
+    waited_in: str
+
+
 def thread_pools(
     samples: Sequence[EventRow], counts: Sequence[EventRow], blocked: Sequence[EventRow], second_count: int
 ) -> tuple[ThreadPool, ...]:
@@ -72,7 +79,7 @@ def thread_pools(
     for name, of_pool in times.items():
         whole = sum(of_pool.values())
         waiting = of_pool.get(WAITING, 0)
-        # Waits are measured in full; samples of a busy machine stand for less than all of the threads' time.
+        # Waits are measured in full; samples of a busy machine represent less than all of the threads' time.
         real_ns = sizes.get(name, 0.0) * second_count * _NS_PER_S
         for_locks = min(round(waits.get(name, 0) / real_ns * whole) if real_ns else 0, waiting)
         idle_s = len(idle_seconds.get(name, ()))
@@ -93,18 +100,18 @@ def thread_pools(
 
 
 def thread_waits(samples: Sequence[EventRow], counts: Sequence[EventRow], second_count: int) -> tuple[Wait, ...]:
-    """Return where threads with work waited, the place with most threads first."""
+    """Return where threads with work waited, those with most threads first."""
     sizes = _sizes(counts, second_count)
     times: dict[str, int] = {}
     for row in samples:
         times[row.detail] = times.get(row.detail, 0) + row.total
-    found: dict[tuple[str, str], float] = {}
+    found: dict[_Frames, float] = {}
     for row in samples:
         if row.other == WAITING and len(row.stack) > 1:
-            key = row.stack[1], row.stack[0]
-            found[key] = found.get(key, 0.0) + row.total / times[row.detail] * sizes.get(row.detail, 0.0)
-    ordered = sorted(found, key=lambda key: (-found[key], key))[:POOLS_MOST]
-    waits = (Wait(*key, round(found[key], 2)) for key in ordered)
+            frames = _Frames(method=row.stack[1], waited_in=row.stack[0])
+            found[frames] = found.get(frames, 0.0) + row.total / times[row.detail] * sizes.get(row.detail, 0.0)
+    ordered = sorted(found, key=lambda frames: (-found[frames], frames))[:POOLS_MOST]
+    waits = (Wait(frames.method, frames.waited_in, round(found[frames], 2)) for frames in ordered)
     return tuple(wait for wait in waits if wait.thread_count >= _BUSY_LEAST)
 
 

@@ -106,7 +106,9 @@ def test_pages_are_joined_a_busy_server_is_retried_and_its_messages_are_printed(
     requests: list[dict[str, Any]] = []
     services = [{"cluster": "perf", "services": [f"module-{number}" for number in range(100)]}]
     with serving(Answering, answer=in_pages, requests=requests) as port:
-        requested = parse_cloudwatch({"region": REGION, "endpoint_url": f"http://127.0.0.1:{port}", "ecs": services}, "x")
+        requested = parse_cloudwatch(
+            {"region": REGION, "endpoint_url": f"http://127.0.0.1:{port}", "ecs": services}, "x"
+        )
         directory = add_recent_run(tmp_path, cloudwatch=requested)
         assert metrics(directory.path) == 0
     assert capsys.readouterr().out.count("CloudWatch reports: Some metrics were odd") == 1

@@ -188,11 +188,12 @@ def test_a_log_that_is_cut_within_a_trace_keeps_it():
     assert kinds_of(cut) == [("org.example.MappableException", "org.example.PaymentApiException", 1)]
 
 
-def test_the_twenty_most_frequent_kinds_are_kept_and_the_others_are_counted():
-    counts = [ExceptionCount("a.log", f"a.E{place}", "", place, place, "") for place in range(1, 26)]
-    kept, left_out = most_frequent(counts)
-    assert ([kind.count for kind in kept], left_out) == (list(range(25, 5, -1)), 5)
-    assert most_frequent(kept) == (kept, 0)
+def test_the_twenty_most_frequent_kinds_are_listed_and_the_others_are_counted():
+    counts = [ExceptionCount("a.log", f"a.E{number}", "", number, number, "") for number in range(1, 26)]
+    found = most_frequent(counts)
+    assert [kind.count for kind in found.kinds] == list(range(25, 5, -1))
+    assert found.left_out_count == 5
+    assert most_frequent(found.kinds) == (found.kinds, 0)
 
 
 THROWER = """

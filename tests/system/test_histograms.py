@@ -5,6 +5,7 @@ from harness.system.histograms import (
     MIDDLE,
     START,
     ClassGrowth,
+    ClassSize,
     HeapMoment,
     Histogram,
     forced_ms,
@@ -42,16 +43,20 @@ def test_classes_are_named_as_in_source_code_and_hidden_ones_without_address():
 
 def three(process="shop"):
     """Histograms of a process: Cart grows all the time, Cache only at first, Gone falls."""
-    sizes = {START: (100, 10, 500), MIDDLE: (300, 900, 300), END: (700, 900, 0)}
+    by_moment = {
+        START: {"Cart": (10, 100), "Cache": (1, 10), "Gone": (500, 500)},
+        MIDDLE: {"Cart": (30, 300), "Cache": (1, 900), "Gone": (300, 300)},
+        END: {"Cart": (70, 700), "Cache": (1, 900)},
+    }
     return [
         Histogram(
             moment,
             process,
             1_000_000 + 60_000 * number,
             250 + number,
-            {"Cart": (cart // 10, cart), "Cache": (1, cache), **({"Gone": (gone, gone)} if gone else {})},
+            {name: ClassSize(*size) for name, size in sizes.items()},
         )
-        for number, (moment, (cart, cache, gone)) in enumerate(sizes.items())
+        for number, (moment, sizes) in enumerate(by_moment.items())
     ]
 
 

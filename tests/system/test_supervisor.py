@@ -164,9 +164,9 @@ def test_a_process_that_dies_while_the_system_runs_is_reported_once(make: Start)
         system.start()
         psutil.Process(system.processes["web"]).kill()
         wait_for(lambda: psutil.Process(system.processes["web"]).status() == psutil.STATUS_ZOMBIE)
-        ((name, code, tail),) = system.check()
-        assert (name, code) == ("web", -signal.SIGKILL)
-        assert "mode is good" in tail
+        (ended,) = system.check()
+        assert (ended.name, ended.exit_code) == ("web", -signal.SIGKILL)
+        assert "mode is good" in ended.log_tail
         assert system.check() == ()
 
 
