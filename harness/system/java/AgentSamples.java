@@ -13,7 +13,7 @@ import jdk.jfr.consumer.RecordingFile;
  * Reads a recording of async-profiler: samples of CPU time, and samples of what every thread does, busy or not.
  *
  * <p>The latter give {@code thread} events: the pool as detail, {@code run}, {@code wait} or {@code idle} as other. Their
- * value is the time that they stand for, ns. A waiting thread has a stack of two methods: the innermost, and the
+ * value is the time that they represent, ns. A waiting thread has a stack of two methods: the innermost, and the
  * innermost outside of Java's own packages.
  */
 final class AgentSamples {
@@ -81,7 +81,7 @@ final class AgentSamples {
         }
     }
 
-    /** One event stands for all samples of a thread while it slept: they are spread over their seconds. */
+    /** One event represents all samples of a thread while it slept: they are spread over their seconds. */
     private void addThread(RecordedEvent event) {
         String pool = Names.thread(event.getValue("sampledThread"));
         List<String> methods = Names.methods(event.getStackTrace(), NATIVE);

@@ -41,30 +41,37 @@ public final class ReadProfile {
     public static void main(String[] args) {
         var out = new PrintWriter(new BufferedWriter(new OutputStreamWriter(System.out, StandardCharsets.UTF_8)));
         long intervalNs = Long.parseLong(args[0]);
-        for (int at = 1; at + 3 < args.length; at += 4) {
-            process(out, intervalNs, List.of(args).subList(at, at + 4));
+        for (int index = 1; index + 3 < args.length; index += 4) {
+            var recorded = new Recorded(args[index], args[index + 1], args[index + 2], args[index + 3]);
+            print(out, intervalNs, recorded);
         }
         out.flush();
     }
 
-    private static void process(PrintWriter out, long intervalNs, List<String> words) {
-        String name = words.get(0);
-        out.println("P\t" + name);
+    /**
+     * What was recorded of a process: the paths of its flight recording and of that of async-profiler. The second is empty
+     * when async-profiler did not record it; noAgent is the reason.
+     */
+    private record Recorded(String process, String flightRecording, String agentRecording, String noAgent) { }
+
+    private static void print(PrintWriter out, long intervalNs, Recorded recorded) {
+        out.println("P\t" + recorded.process);
         var sums = new Sums(out);
         try {
-            String agent = words.get(2);
+            boolean hasAgent = !recorded.agentRecording.isEmpty();
             var samples = new AgentSamples(sums, intervalNs);
-            if (!agent.isEmpty()) {
-                samples.read(Path.of(agent));
+            if (hasAgent) {
+                samples.read(Path.of(recorded.agentRecording));
             }
-            out.println("R\t" + (agent.isEmpty() ? "JFR" : "async-profiler, " + samples.engine()) + "\t" + Names.clean(words.get(3)));
-            String period = new ReadProfile(sums).read(Path.of(words.get(1)));
-            period = agent.isEmpty() ? period : samples.period();
+            String recorder = hasAgent ? "async-profiler, " + samples.engine() : "JFR";
+            out.println("R\t" + recorder + "\t" + Names.clean(recorded.noAgent));
+            String period = new ReadProfile(sums).read(Path.of(recorded.flightRecording));
+            period = hasAgent ? samples.period() : period;
             if (!period.isEmpty()) {
                 out.println("T\tcpu\t" + Names.clean(period));
             }
         } catch (IOException | RuntimeException error) {
-            out.println("X\t" + name + "\t" + Names.clean(String.valueOf(error.getMessage())));
+            out.println("X\t" + recorded.process + "\t" + Names.clean(String.valueOf(error.getMessage())));
         }
         sums.print();
     }
@@ -96,7 +103,7 @@ public final class ReadProfile {
                 }
             }
             case "jdk.ObjectAllocationSample" -> {
-                // A sample stands for all bytes since the previous one of its thread: the first also for those before the load.
+                // A sample represents all bytes since the previous one of its thread: the first also for those before the load.
                 if (event.getThread() == null || !allocating.add(event.getThread().getId())) {
                     List<String> methods = Names.methods(event.getStackTrace());
                     count("alloc", event, methods, type(event, "objectClass"), "", event.getLong("weight"));
@@ -185,7 +192,7 @@ public final class ReadProfile {
         return false;
     }
 
-    /** Jetty's acceptors take turns in waiting for a connection: the others wait for a lock, and have nothing to do. */
+    /** One of Jetty's acceptors waits for a connection: the others wait for a lock, and have nothing to do. */
     private static boolean isAcceptor(RecordedFrame frame) {
         RecordedMethod method = frame.getMethod();
         return method != null && method.getType().getName().endsWith(".AbstractConnector$Acceptor");

@@ -78,7 +78,7 @@ final class H2Statements extends Thread {
                 statement.execute("SET QUERY_STATISTICS 0");
                 print(COLUMNS + SCANS, withScans(statement, rows), printed);
             }
-        } catch (Exception problem) { // whatever it is, a profiled run says so, and KillBill goes on
+        } catch (Exception problem) { // of any kind: a profiled run reports it, and KillBill continues
             printed.println("error: " + oneLine(String.valueOf(problem.getMessage())));
         }
         printed.flush();

@@ -6,7 +6,7 @@ import java.util.Arrays;
 import org.xnio.Options;
 
 /**
- * A load balancer on the JVM: Undertow's proxy, round robin, with kept connections to the back-ends.
+ * A load balancer on the JVM: Undertow's proxy, round robin, with persistent connections to the back-ends.
  *
  * <p>Arguments: I/O threads (0: one per core), connections per thread and back-end, its port, the back-ends' ports.
  */

@@ -26,9 +26,9 @@ final class Quotes {
 
     /** Returns a quote of 61 bytes; symbols and prices repeat after 1,000. */
     private static String quote(int number) {
-        int place = number % 1000;
-        double price = 10 + 0.37 * place;
-        return String.format(Locale.ROOT, "<quote name=\"LT%03d\" last=\"%06.2f\" diff=\"%+05.2f\" vol=\"%05d\"/>\n", place,
-                price, (place % 9 - 4) * 0.13, 100 * (place + 1) % 100_000);
+        int index = number % 1000;
+        double price = 10 + 0.37 * index;
+        return String.format(Locale.ROOT, "<quote name=\"LT%03d\" last=\"%06.2f\" diff=\"%+05.2f\" vol=\"%05d\"/>\n", index,
+                price, (index % 9 - 4) * 0.13, 100 * (index + 1) % 100_000);
     }
 }

@@ -13,7 +13,7 @@ import wiremock.org.eclipse.jetty.server.Request;
 import wiremock.org.eclipse.jetty.server.handler.HandlerWrapper;
 
 /**
- * A WireMock extension that processes as many requests at the same time as the system property parallel.requests says;
+ * A WireMock extension that processes at most as many requests at the same time as the system property parallel.requests;
  * the others queue in order of arrival. --container-threads is no alternative: its number of request threads depends on
  * the machine, and requests on keep-alive connections would overtake queued ones.
  */
@@ -31,10 +31,10 @@ public final class ParallelRequests implements HttpServerFactory {
 
     /** Occupies a request's slot until its response is written: WireMock sleeps through its delay in the request's thread. */
     private static final class Queue extends HandlerWrapper {
-        private final Semaphore places;
+        private final Semaphore slots;
 
         Queue(int count) {
-            places = new Semaphore(count, true);
+            slots = new Semaphore(count, true);
         }
 
         @Override
@@ -44,11 +44,11 @@ public final class ParallelRequests implements HttpServerFactory {
                 super.handle(target, base, request, response);
                 return;
             }
-            places.acquireUninterruptibly();
+            slots.acquireUninterruptibly();
             try {
                 super.handle(target, base, request, response);
             } finally {
-                places.release();
+                slots.release();
             }
         }
     }

@@ -9,8 +9,8 @@ import java.util.concurrent.ThreadLocalRandom;
 import java.util.concurrent.TimeUnit;
 
 /**
- * Stands in for the store of nodes: a fixed number of connections, and a query takes its time, from half to one and a
- * half of storeQueryMs. Requests wait in the order in which they came, at most storeTimeoutMs; 0 is without limit.
+ * Replaces the store of nodes: it has a fixed number of connections, and a query takes from half to one and a half of
+ * storeQueryMs. Requests wait in the order in which they came, at most storeTimeoutMs; 0 is without limit.
  */
 @ApplicationScoped
 public class InfoNodeStore {
@@ -58,7 +58,7 @@ public class InfoNodeStore {
         return nodes.get(page + "#" + number);
     }
 
-    /** Takes a connection, in turn; IllegalStateException when none is free in time. */
+    /** Takes a connection, first come, first served; IllegalStateException when none is free in time. */
     private void take(String page, int number) throws InterruptedException {
         if (timeoutMs == 0) {
             connections.acquire();

@@ -31,11 +31,11 @@ public final class Main {
         tomcat.setBaseDir(arguments[1]);
         tomcat.setHostname("localhost");
         tomcat.setConnector(connector(settings));
-        tomcat.setAddDefaultWebXmlToWebapp(false); // it asks for JSP; the site's own web.xml says all that is needed
+        tomcat.setAddDefaultWebXmlToWebapp(false); // it needs JSP; the site's own web.xml is enough
         StandardContext site = site(tomcat, new File(arguments[0]));
         tomcat.start();
         if (site.getState() != LifecycleState.STARTED) {
-            System.err.println("thruzero: the site did not start; the log above says why");
+            System.err.println("thruzero: the site did not start; the log above has the reason");
             System.exit(1);
         }
         Runtime.getRuntime().addShutdownHook(new Thread(() -> stop(tomcat), "stop"));

@@ -21,7 +21,7 @@ public record Settings(
         int feedRefreshS,
         Set<Fault> faults) {
 
-    /** Returns the settings; IllegalArgumentException says which one is wrong, and what it may be. */
+    /** Returns the settings; IllegalArgumentException names a wrong one, and its valid values. */
     public static Settings ofSystem() {
         return new Settings(
                 Integer.parseInt(property("port")),

@@ -13,7 +13,7 @@ import java.util.stream.IntStream;
 public class Viewer implements Serializable {
     private static final long serialVersionUID = 1;
     private static final int SEEDED = 12;
-    private static final int KEPT = 20;
+    private static final int NAMES_MOST = 20;
 
     private final List<String> names =
             new ArrayList<>(IntStream.rangeClosed(1, SEEDED).mapToObj(number -> "Viewer " + number).toList());
@@ -35,7 +35,7 @@ public class Viewer implements Serializable {
     public String save() {
         synchronized (names) {
             names.add(name);
-            while (names.size() > KEPT) {
+            while (names.size() > NAMES_MOST) {
                 names.remove(0);
             }
         }
