@@ -207,7 +207,7 @@ def test_stored_metrics_remain_when_cloudwatch_has_deleted_them(tmp_path, moto, 
     ],
     ids=["no credentials", "no region"],
 )
-def test_without_credentials_or_region_one_line_says_what_to_set(
+def test_without_credentials_or_region_one_line_names_what_to_set(
     tmp_path, moto, monkeypatch, missing, changes, message
 ):
     monkeypatch.delenv(missing, raising=False)
@@ -252,7 +252,7 @@ def test_a_sweep_fetches_at_its_end_and_lists_its_loads_side_by_side(home, tmp_p
     assert report_path.read_text() == text
 
 
-def test_a_failed_fetch_does_not_change_the_run_and_says_how_to_repeat_it(run, home, tmp_path):
+def test_a_failed_fetch_does_not_change_the_run_and_prints_how_to_repeat_it(run, home, tmp_path):
     watch(home, NO_SERVER)
     done = run("--users", "2")
     assert done.returncode == 0, done.stderr

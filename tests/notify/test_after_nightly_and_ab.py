@@ -87,7 +87,7 @@ def test_a_nightly_run_reports_a_failure_and_that_it_is_over_and_not_that_all_is
 
 
 @pytest.mark.real
-def test_a_message_that_is_not_delivered_changes_no_verdict_and_the_report_says_so(
+def test_a_message_that_is_not_delivered_changes_no_verdict_and_is_in_the_report(
     nightly, monkeypatch, tmp_path, capsys
 ):
     with chat_server(404) as server:
@@ -103,7 +103,7 @@ def test_a_message_that_is_not_delivered_changes_no_verdict_and_the_report_says_
     assert not [path for path in tmp_path.rglob("*.*") if path.is_file() and PATH in path.read_text(errors="replace")]
 
 
-def test_a_nightly_run_without_the_variable_says_so_at_its_start_and_runs(nightly, capsys):
+def test_a_nightly_run_without_the_variable_reports_it_at_its_start_and_runs(nightly, capsys):
     assert nightly("--dry-run") == 0
     assert "result to: mattermost: CHAT_WEBHOOK is not set (when = worse)\n" in capsys.readouterr().out
     assert nightly() == 0
@@ -138,7 +138,7 @@ def test_an_ab_test_reports_what_is_worse_and_its_message_can_be_sent_again(call
     assert capsys.readouterr().out.endswith("sent to mattermost\n")
 
 
-def test_an_ab_test_whose_message_is_not_delivered_says_so_in_its_report(call, home, tmp_path):
+def test_an_ab_test_whose_message_is_not_delivered_reports_it(call, home, tmp_path):
     profile = home / "env" / "local.toml"
     profile.write_text(profile.read_text() + NOTIFY)
     assert call("ab", "--plan=tiny", *SIDES, behaviour={"1": "fail"}) == 3

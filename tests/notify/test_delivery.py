@@ -62,7 +62,7 @@ def test_a_webhook_that_always_fails_is_given_up_after_four_attempts() -> None:
 
 
 @pytest.mark.parametrize("code", [400, 403, 404, 410])
-def test_a_webhook_that_refuses_is_not_asked_again(code: int) -> None:
+def test_a_webhook_that_refuses_gets_no_second_request(code: int) -> None:
     with chat_server(code) as chat:
         delivered = Delivered(slack(chat))
     (problem,) = delivered.problems
@@ -130,7 +130,7 @@ def test_a_mail_is_sent_with_a_login_also_when_the_server_is_busy_at_first() -> 
     ]  # fmt: skip
 
 
-def test_a_mail_server_that_refuses_the_password_is_not_asked_again() -> None:
+def test_a_mail_server_that_refuses_the_password_gets_no_second_request() -> None:
     with mail_server() as box:
         delivered = Delivered(mail(box, "wrong-horse-7"))
         unencrypted = Delivered(mail(box, security="starttls"))

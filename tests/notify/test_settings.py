@@ -1,4 +1,4 @@
-"""What [notify] may say. What it may not is one line, and never shows a secret."""
+"""The valid values of [notify]. An invalid one is a one-line error that never shows a secret."""
 
 from __future__ import annotations
 

@@ -71,7 +71,7 @@ def test_an_invalid_entry_is_refused_for_any_target(entry):
         check_allowed(parse_target("http://127.0.0.1"), replace(LOCAL, allowed_targets=(entry,)))
 
 
-def test_the_refusal_says_what_to_write_into_which_file():
+def test_the_refusal_names_what_to_write_into_which_file():
     target = parse_target("http://10.0.0.5:8080/app")
     with pytest.raises(UsageError) as error:
         check_allowed(target, LOCAL)
@@ -89,15 +89,15 @@ def test_the_refusal_says_what_to_write_into_which_file():
 
 
 def test_the_entry_that_the_error_suggests_is_enough(home: Path):
-    def asked():
+    def resolved():
         return resolve_request(Names("tiny", "local", "http://[fd00::5]:8080/app"), home, home)
 
     with pytest.raises(UsageError) as error:
-        asked()
+        resolved()
     line = str(error.value).partition("write ")[2].partition(" there")[0]
     profile = home / "env" / "local.toml"
     profile.write_text(f"{line}\n{profile.read_text()}")
-    assert asked().target.url == "http://[fd00::5]:8080/app"
+    assert resolved().target.url == "http://[fd00::5]:8080/app"
 
 
 @pytest.mark.parametrize("path", PROFILES, ids=lambda path: path.stem)

@@ -55,20 +55,20 @@ def test_a_bad_value_of_a_plan_is_one_line_that_names_it(refused, home, old, new
     (home / "plans" / "data").mkdir()
     plan = home / "plans" / "tiny.toml"
     plan.write_text(plan.read_text().replace(old, new))
-    said = refused()
-    assert message in said
-    assert "plans" in said
-    assert len(said.strip().splitlines()) == 1
+    error = refused()
+    assert message in error
+    assert "plans" in error
+    assert len(error.strip().splitlines()) == 1
 
 
 @pytest.mark.parametrize("line", PROFILES)
 def test_a_bad_value_of_a_profile_is_one_line_that_names_it(refused, home, line):
     profile = home / "env" / "local.toml"
     profile.write_text(profile.read_text().replace("overrun_s = 30", line))
-    said = refused()
-    assert "env/local.toml" in said
-    assert line.partition(" ")[0] in said
-    assert len(said.strip().splitlines()) == 1
+    error = refused()
+    assert "env/local.toml" in error
+    assert line.partition(" ")[0] in error
+    assert len(error.strip().splitlines()) == 1
 
 
 @pytest.mark.parametrize("seed", [0, *(pytest.param(seed, marks=pytest.mark.real) for seed in (1, 2))])

@@ -19,8 +19,8 @@ OWN = Path(__file__).parent / "adopt" / "a_users_own.jmx"
 TARGET = "http://127.0.0.1:8098"
 
 
-def init(home: Path, *words: str) -> None:
-    assert main([*words, "--home", str(home), "--build", str(home / "build")], "scripts/init") == 0
+def init(home: Path, *arguments: str) -> None:
+    assert main([*arguments, "--home", str(home), "--build", str(home / "build")], "scripts/init") == 0
 
 
 def test_a_jmx_is_copied_described_and_offered_fixes(home: Path, capsys) -> None:
@@ -35,8 +35,8 @@ def test_a_jmx_is_copied_described_and_offered_fixes(home: Path, capsys) -> None
     assert "# thread group Check In: 8 users, ramp-up 80 s, 180 s" in toml
     assert "# CSV file ${base}/data/barcodes.csv: barcode;item_id;name" in toml
     assert "Login > POST login > Keep token (line 64): JSR223PostProcessor, 2 lines" in toml
-    told = capsys.readouterr().out
-    assert "make init PLAN=shop FIX=1 applies them" in told
+    printed = capsys.readouterr().out
+    assert "make init PLAN=shop FIX=1 applies them" in printed
     assert '- <stringProp name="HTTPSampler.protocol">https</stringProp>' in (
         (home / "build" / "init" / "shop.diff").read_text().replace("-        ", "- ")
     )
@@ -70,26 +70,26 @@ def test_without_a_jmx_a_plan_with_one_request_is_made(home: Path) -> None:
 def test_an_existing_plan_is_not_overwritten(home: Path) -> None:
     init(home, "--plan", "shop", "--jmx", str(OWN))
     (home / "plans" / "shop.toml").write_text("mine")
-    for words in ([], ["--jmx", str(OWN)], ["--jmx", str(OWN), "--fix"]):
+    for arguments in ([], ["--jmx", str(OWN)], ["--jmx", str(OWN), "--fix"]):
         with pytest.raises(UsageError, match=r"plans/shop.jmx exists; give another PLAN; FORCE=1 replaces it"):
-            init(home, "--plan", "shop", *words)
+            init(home, "--plan", "shop", *arguments)
     assert (home / "plans" / "shop.toml").read_text() == "mine"
     init(home, "--plan", "shop", "--jmx", str(OWN), "--force")
     assert (home / "plans" / "shop.toml").read_text() != "mine"
 
 
 @pytest.mark.parametrize(
-    ("words", "message"),
+    ("arguments", "message"),
     [
         (["--plan", "a/b"], "PLAN=a/b: not a name of a plan"),
         (["--plan", "x", "--jmx", "absent.jmx"], "absent.jmx: there is no such file"),
         (["--plan", "x", "--jmx", __file__], "not XML"),
     ],
 )
-def test_wrong_use_writes_nothing(home: Path, words: list[str], message: str) -> None:
+def test_wrong_use_writes_nothing(home: Path, arguments: list[str], message: str) -> None:
     before = sorted(home.rglob("*"))
     with pytest.raises(UsageError, match=message):
-        init(home, *words)
+        init(home, *arguments)
     assert sorted(home.rglob("*")) == before
 
 

@@ -94,7 +94,7 @@ def pause(name: str, pause_ms: int, enabled: str = "true") -> str:
       <stringProp name="ActionProcessor.duration">{pause_ms}</stringProp></TestAction><hashTree/>"""
 
 
-def test_what_a_pass_does_unlike_a_run_is_said(tmp_path):
+def test_what_a_pass_does_unlike_a_run_is_reported(tmp_path):
     pauses = pause("Export", 600_000) + pause("Blink", 500) + pause("Import", 2_500) + pause("Off", 9_000, "false")
     timers = '<SyncTimer testname="Together"/><hashTree/><SyncTimer testname="Idle" enabled="false"/><hashTree/>'
     assert changes(tmp_path, pauses + timers) == (

@@ -50,8 +50,8 @@ def check(home: Path):
         toml.write_text(toml.read_text().partition("\n[allow]")[0] + (f"\n[allow]\n{allow}\n" if allow else ""))
         env = home / "env" / "local.toml"
         env.write_text(profile + env.read_text())
-        asked = resolve_request(Names("tiny", "local", target), home, home)
-        check_request(asked, resolve_load(parse_load(load or LoadArguments()), asked.plan.load))
+        requested = resolve_request(Names("tiny", "local", target), home, home)
+        check_request(requested, resolve_load(parse_load(load or LoadArguments()), requested.plan.load))
 
     return checked
 
@@ -66,9 +66,9 @@ def refusal(check, *arguments, **options) -> str:
 def test_a_plan_that_can_reach_another_host_is_refused(check, name):
     in_group, beside, message = REFUSED[name]
     for target in (TARGET, None):
-        told = refusal(check, jmx(in_group, beside), target)
-        assert told.startswith("plans/tiny.jmx:")
-        assert message in told
+        refused = refusal(check, jmx(in_group, beside), target)
+        assert refused.startswith("plans/tiny.jmx:")
+        assert message in refused
 
 
 def test_the_refusal_names_the_element_its_destination_and_the_remedy(check):
@@ -82,9 +82,9 @@ def test_the_refusal_names_the_element_its_destination_and_the_remedy(check):
 
 
 def test_several_findings_are_all_named(check):
-    told = refusal(check, jmx(request(host(ALIAS)) + request(flag("HTTPSampler.follow_redirects"), name="Pay")))
-    assert told.splitlines()[0] == ("plans/tiny.jmx: 2 problems for this run; correct them:")
-    assert [line.split(": ")[1] for line in told.splitlines()[1:]] == [
+    refused = refusal(check, jmx(request(host(ALIAS)) + request(flag("HTTPSampler.follow_redirects"), name="Pay")))
+    assert refused.splitlines()[0] == ("plans/tiny.jmx: 2 problems for this run; correct them:")
+    assert [line.split(": ")[1] for line in refused.splitlines()[1:]] == [
         "Off host > Users > Buy",
         "Off host > Users > Pay",
     ]
@@ -100,9 +100,9 @@ def test_scripts_run_refuses_such_a_plan_with_code_2_before_anything_starts(refu
 def test_a_sweep_and_a_search_refuse_it_too(home, tmp_path, target, name):
     (home / "plans" / "tiny.jmx").write_text(jmx(request(host(ALIAS))))
     more = ["--users", "1,2"] if name == "sweep" else []
-    places = ["--home", str(home), "--reports", str(tmp_path / "reports"), "--build", str(tmp_path / "build")]
+    folders = ["--home", str(home), "--reports", str(tmp_path / "reports"), "--build", str(tmp_path / "build")]
     with pytest.raises(UsageError, match=f"uses the host {ALIAS}"):
-        main(["--plan", "tiny", "--target", target, *more, *places], f"scripts/{name}")
+        main(["--plan", "tiny", "--target", target, *more, *folders], f"scripts/{name}")
     assert not (tmp_path / "reports").exists()
 
 
@@ -173,8 +173,8 @@ def test_requests_to_the_target_are_not_refused(check, name):
 def test_urls_from_a_csv_file_are_refused(check, home):
     rows = element("CSVDataSet", "Rows", text("filename", "paths.csv"), text("variableNames", "path"))
     (home / "plans" / "paths.csv").write_text(f"/a\nHTTP://{ALIAS}/b\n")
-    told = refusal(check, jmx(rows + request(path="${path}")))
-    assert f"its path is the URL HTTP://{ALIAS}/b" in told
+    refused = refusal(check, jmx(rows + request(path="${path}")))
+    assert f"its path is the URL HTTP://{ALIAS}/b" in refused
 
 
 def test_elements_of_a_disabled_group_count_when_a_module_controller_may_run_them(check):
@@ -205,8 +205,8 @@ def test_one_line_in_the_plan_allows_it(check, line, name):
 
 @pytest.mark.parametrize("profile", ["", 'allowed_targets = ["10.255.255.8", "10.255.255.9:81"]\n'])
 def test_a_host_that_a_plan_allows_must_be_allowed_by_the_profile(check, profile):
-    told = refusal(check, jmx(request()), allow=f'hosts = ["{ALIAS}:80"]', profile=profile)
-    assert told == (
+    refused = refusal(check, jmx(request()), allow=f'hosts = ["{ALIAS}:80"]', profile=profile)
+    assert refused == (
         f"plans/tiny.toml [allow] hosts has '{ALIAS}:80': {ALIAS} is not this machine, and env/local.toml does not "
         f'allow it; if you may load it, add "{ALIAS}:80" to allowed_targets there'
     )
@@ -249,45 +249,47 @@ def test_a_plan_whose_groups_start_more_users_than_requested_is_refused(check):
     start = plan.index("<ThreadGroup ")
     end = plan.index("</hashTree>\n</hashTree>")
     second = plan[start:end].replace("Users", "Others").replace(">5<", ">3<")
-    told = refusal(check, plan[:end] + second + plan[end:], load=LoadArguments(users="1"))
-    assert "its thread groups (Users, Others) start 8 users; the run has 1" in told
+    refused = refusal(check, plan[:end] + second + plan[end:], load=LoadArguments(users="1"))
+    assert "its thread groups (Users, Others) start 8 users; the run has 1" in refused
     check(plan[:end] + second + plan[end:], load=LoadArguments(users="8"))
 
 
 def test_loops_need_a_plan_that_reads_them(check):
     load = LoadArguments(loops="4")
     check(jmx(request()), load=load)
-    told = refusal(check, jmx(request()).replace(SCHEDULER, flag("ThreadGroup.scheduler")), load=load)
-    assert "Users: its scheduler is on, but this run has no duration" in told
+    refused = refusal(check, jmx(request()).replace(SCHEDULER, flag("ThreadGroup.scheduler")), load=load)
+    assert "Users: its scheduler is on, but this run has no duration" in refused
     assert "Users: loops forever and ignores LOOPS" in refusal(check, jmx(request()).replace(ENDS, ""), load=load)
-    told = refusal(check, jmx(request()).replace("${__P(loops,-1)}", "-1"), load=load)
-    assert "Users: has -1; the run has 4 (loops)" in told
+    refused = refusal(check, jmx(request()).replace("${__P(loops,-1)}", "-1"), load=load)
+    assert "Users: has -1; the run has 4 (loops)" in refused
 
 
 def test_an_open_load_needs_a_group_named_users(check):
     load = LoadArguments(rate="5", duration="60")
     check(jmx(request()), load=load)
-    told = refusal(check, jmx(request()).replace('testname="Users"', 'testname="Load"'), load=load)
-    assert "0 Thread Groups are named Users" in told
+    refused = refusal(check, jmx(request()).replace('testname="Users"', 'testname="Load"'), load=load)
+    assert "0 Thread Groups are named Users" in refused
 
 
 def test_a_path_of_the_target_needs_a_plan_that_reads_it(check):
-    told = refusal(check, jmx(request()), f"{TARGET}/shop")
-    assert "does not read base_path: it would ignore the path /shop of TARGET" in told
+    refused = refusal(check, jmx(request()), f"{TARGET}/shop")
+    assert "does not read base_path: it would ignore the path /shop of TARGET" in refused
     check(jmx(request(path="${__P(base_path,)}/buy")), f"{TARGET}/shop")
 
 
 def test_missing_data_is_reported_before_the_start(check):
-    told = refusal(check, jmx(element("CSVDataSet", "Rows", text("filename", "gone.csv"), text("variableNames", "a"))))
-    assert "Rows: the file gone.csv is missing" in told
+    refused = refusal(
+        check, jmx(element("CSVDataSet", "Rows", text("filename", "gone.csv"), text("variableNames", "a")))
+    )
+    assert "Rows: the file gone.csv is missing" in refused
 
 
 def test_a_request_without_host_port_or_scheme_needs_the_defaults_of_the_target(check):
     assert "has no host" in refusal(check, jmx(request(), domain=""))
     plan = jmx(request())
     assert "has no port: it uses 80, not 8098" in refusal(check, plan.replace(text("HTTPSampler.port", "${port}"), ""))
-    told = refusal(check, plan.replace(text("HTTPSampler.protocol", "${scheme}"), ""), "https://127.0.0.1:8098")
-    assert "uses http, not https" in told
+    refused = refusal(check, plan.replace(text("HTTPSampler.protocol", "${scheme}"), ""), "https://127.0.0.1:8098")
+    assert "uses http, not https" in refused
 
 
 @pytest.mark.parametrize(
@@ -301,8 +303,8 @@ def test_every_plan_of_the_project_may_run(name, monkeypatch):
     for secret in ("FOLIO_TENANT", "FOLIO_USERNAME", "FOLIO_PASSWORD"):
         monkeypatch.setenv(secret, "opensesame")
     for target in ("https://localhost", "http://127.0.0.1:8290/stocks"):
-        asked = resolve_request(Names(name, "local", target), ROOT, ROOT / "build")
-        loads = asked.plan.load.loads
+        requested = resolve_request(Names(name, "local", target), ROOT, ROOT / "build")
+        loads = requested.plan.load.loads
         for arguments in (
             LoadArguments(),
             # Arrivals and stages of several loads end by time.
@@ -311,7 +313,7 @@ def test_every_plan_of_the_project_may_run(name, monkeypatch):
             # A plan whose loads are all closed has no rate to scale.
             *([] if loads and not SeveralLoads(loads).has_open else [LoadArguments(rate="5", duration="60")]),
         ):
-            check_request(asked, resolve_load(parse_load(arguments), asked.plan.load))
+            check_request(requested, resolve_load(parse_load(arguments), requested.plan.load))
 
 
 @pytest.mark.parametrize(

@@ -108,8 +108,8 @@ def test_the_plans_of_the_project_contain_no_secrets(path):
 def test_the_error_of_a_failed_system_start_contains_no_secrets(run, home, tmp_path):
     plan, manifest = home / "plans" / "tiny.toml", home / "systems" / "tiny" / "system.toml"
     plan.write_text(plan.read_text().replace("[load]", 'secrets = ["SHOP_PASSWORD"]\n[load]'))
-    words = 'command = ["sh", "-c", "echo cannot log in with $SHOP_PASSWORD $AWS_SECRET_ACCESS_KEY; exit 1"]'
-    manifest.write_text(re.sub(r"^command = .*", words, manifest.read_text(), flags=re.MULTILINE))
+    line = 'command = ["sh", "-c", "echo cannot log in with $SHOP_PASSWORD $AWS_SECRET_ACCESS_KEY; exit 1"]'
+    manifest.write_text(re.sub(r"^command = .*", line, manifest.read_text(), flags=re.MULTILINE))
     done = run(SHOP_PASSWORD="hunter2hunter2", AWS_SECRET_ACCESS_KEY="wJalrXUtnFEMI/K7MDENG")
     assert done.returncode == 3
     assert "cannot log in with •••\n" in done.stderr
@@ -131,9 +131,9 @@ def test_passwords_of_properties_plan_and_note_are_in_no_stored_file(run, home, 
         "--target", target, "--duration", "1", "--note", f"with hunter2hunter2 and {key}", AWS_SECRET_ACCESS_KEY=key
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
-    kept = {path: path.read_text() for path in (tmp_path / "reports").rglob("*") if path.is_file()}
+    stored = {path: path.read_text() for path in (tmp_path / "reports").rglob("*") if path.is_file()}
     secrets = ("hunter2hunter2", "sk_live_123", key, "opensesame", "YWRtaW46eA==", "k-123456", "fromBody1")
-    assert [(path.name, secret) for path, text in kept.items() for secret in secrets if secret in text] == []
+    assert [(path.name, secret) for path, text in stored.items() for secret in secrets if secret in text] == []
     directory = tmp_path / "reports" / "tiny" / "run-01_1"
     assert '<stringProp name="Authorization.password">•••</stringProp>' in (directory / "effective.jmx").read_text()
     facts = json.loads((directory / "run.json").read_text())
@@ -252,8 +252,8 @@ def test_no_spelling_of_a_secret_is_in_anything_that_a_run_stores(run, home, tar
 def test_after_kill_9_while_the_system_starts_no_secret_is_left(start_run, home, tmp_path):
     plan, manifest = home / "plans" / "tiny.toml", home / "systems" / "tiny" / "system.toml"
     plan.write_text(plan.read_text().replace("[load]", 'secrets = ["SHOP_PASSWORD"]\n[load]'))
-    words = 'command = ["sh", "-c", "echo logs in with $SHOP_PASSWORD; exec sleep 60"]'
-    manifest.write_text(re.sub(r"^command = .*", words, manifest.read_text(), flags=re.MULTILINE))
+    line = 'command = ["sh", "-c", "echo logs in with $SHOP_PASSWORD; exec sleep 60"]'
+    manifest.write_text(re.sub(r"^command = .*", line, manifest.read_text(), flags=re.MULTILINE))
     process = start_run(SHOP_PASSWORD="hunter&2hunter2")
     log = tmp_path / "reports" / "tiny" / "run-01_1" / "system" / "web.log"
     wait_for(lambda: log.is_file() and "hunter&2hunter2" in log.read_text())

@@ -86,7 +86,7 @@ def test_a_load_without_users_stays_out(jmx: Path) -> None:
 def test_all_parts_together_are_the_load_in_every_stage(users: list[int], count: int) -> None:
     load = GroupLoad("Browse", tuple(Stage(number, None, 1.0, 1.0) for number in users))
     found = [part[0].stages for part in parts([load], count)]
-    assert [sum(stages[place].users or 0 for stages in found) for place in range(len(users))] == users
-    for place in range(len(users)):
-        each = [stages[place].users or 0 for stages in found]
+    assert [sum(stages[index].users or 0 for stages in found) for index in range(len(users))] == users
+    for index in range(len(users)):
+        each = [stages[index].users or 0 for stages in found]
         assert max(each) - min(each) <= 1

@@ -41,7 +41,7 @@ def text(root: Element, name: str) -> str:
     return found.text or ""
 
 
-def test_a_closed_load_sets_users_ramp_and_duration_whatever_the_file_says(tmp_path: Path) -> None:
+def test_a_closed_load_sets_users_ramp_and_duration_whatever_the_file_has(tmp_path: Path) -> None:
     root = written(tmp_path, [BROWSE], GroupLoad("Browse", closed((20, 10, 290))))
     assert text(root, "ThreadGroup.num_threads") == "20"
     assert text(root, "ThreadGroup.ramp_time") == "10"
@@ -168,7 +168,7 @@ def test_users_of_a_lower_stage_run_through_a_spike() -> None:
 
 
 @given(st.lists(st.tuples(st.integers(0, 40), st.integers(0, 30), st.integers(1, 30)), min_size=1, max_size=6))
-def test_at_the_end_of_each_stage_as_many_users_run_as_it_says(stages: list[tuple[int, int, int]]) -> None:
+def test_at_the_end_of_each_stage_its_number_of_users_runs(stages: list[tuple[int, int, int]]) -> None:
     rows, now_s = ultimate_rows(closed(*stages)), 0
     for users, over_s, for_s in stages:
         now_s += over_s + for_s

@@ -30,14 +30,14 @@ from tests.support.processes import processes_of
 
 # The user's name is one that must be escaped in JSON.
 SECRETS = {"FOLIO_TENANT": "mark_tenant", "FOLIO_USERNAME": 'mark"user\\', "FOLIO_PASSWORD": "mark-password"}
-KEPT_APART = ("mark_tenant", 'mark"user', 'mark\\"user', "mark-password")
+SECRETS = ("mark_tenant", 'mark"user', 'mark\\"user', "mark-password")
 BARCODES = [f"{number}" for number in range(500_001, 500_013)]
 SERVICE_POINTS = ["5bc8fbbc-bde5-4099-8164-d8399f767c45", "d76d4330-f144-4bea-b0c1-1fdecb91ce37"]
 
 
 @dataclass
 class FakeOkapi:
-    """Okapi's edge: takes any log-in unless told otherwise, and tells more in an error than it should.
+    """Okapi's edge: takes any log-in unless a test sets another answer, and its errors reveal more than they should.
 
     The first three check-ins are answered together, so that three users take part.
     """
@@ -72,8 +72,8 @@ class Handler(BaseHTTPRequestHandler):
         if body["itemBarcode"] in BARCODES[:3]:
             self.okapi.three.wait()
         if body["itemBarcode"] == BARCODES[3]:
-            told = f"No item with barcode {body['itemBarcode']} exists for mark-password of mark_tenant"
-            self.reply(422, {"errors": [{"message": told}]})
+            revealing = f"No item with barcode {body['itemBarcode']} exists for mark-password of mark_tenant"
+            self.reply(422, {"errors": [{"message": revealing}]})
         else:
             # One answer is of another item.
             barcode = "0" if body["itemBarcode"] == BARCODES[5] else body["itemBarcode"]
@@ -195,11 +195,11 @@ def test_a_file_with_fewer_barcodes_than_the_run_needs_makes_it_invalid_and_is_n
 
 @pytest.mark.real
 def test_no_stored_file_contains_tenant_user_or_password(few_barcodes: EndedRun) -> None:
-    kept = {path.name: path.read_text(errors="replace") for path in few_barcodes.reports.rglob("*") if path.is_file()}
-    assert {"samples.jtl", "run.json", "run-01_1.json", "run-01_1.md", "effective.jmx", "jmeter.log"} <= kept.keys()
-    assert {name for name, text in kept.items() if any(secret in text for secret in KEPT_APART)} == set()
+    stored = {path.name: path.read_text(errors="replace") for path in few_barcodes.reports.rglob("*") if path.is_file()}
+    assert {"samples.jtl", "run.json", "run-01_1.json", "run-01_1.md", "effective.jmx", "jmeter.log"} <= stored.keys()
+    assert {name for name, text in stored.items() if any(secret in text for secret in SECRETS)} == set()
     assert "masked" in few_barcodes.done.stdout
-    assert not any(secret in few_barcodes.done.stdout + few_barcodes.done.stderr for secret in KEPT_APART)
+    assert not any(secret in few_barcodes.done.stdout + few_barcodes.done.stderr for secret in SECRETS)
 
 
 @pytest.mark.real

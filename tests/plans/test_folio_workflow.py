@@ -115,6 +115,6 @@ def test_users_think_after_each_transaction_and_not_in_it(ended: EndedRun) -> No
 
 @pytest.mark.real
 def test_no_stored_file_contains_user_or_password_and_no_process_is_left(ended: EndedRun) -> None:
-    kept = [path for path in ended.reports.rglob("*") if path.is_file()]
-    assert not [path.name for path in kept if "standin_" in path.read_text(errors="replace")]
+    stored = [path for path in ended.reports.rglob("*") if path.is_file()]
+    assert not [path.name for path in stored if "standin_" in path.read_text(errors="replace")]
     assert processes_of(ended.reports) == []

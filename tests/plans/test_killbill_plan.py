@@ -46,7 +46,7 @@ class Call:
 
 @dataclass
 class FakeKillBill:
-    """KillBill's edge: it creates what it is asked to, unless `codes` has other answers for a step."""
+    """KillBill's edge: it creates what is requested, unless `codes` has other answers for a step."""
 
     has_tenant: bool = True
     has_config: bool = True

@@ -37,7 +37,7 @@ def rendered(name, **settings):
     return render((FOLDER / "templates" / name).read_text(encoding="utf-8"), context(**settings), name)
 
 
-def test_the_hashing_of_credentials_is_killbills_own_unless_a_profile_says_otherwise():
+def test_the_hashing_of_credentials_is_killbills_own_unless_a_profile_changes_it():
     assert MANIFEST.settings["shiro_hash_iterations"] == KILLBILLS_OWN["shiro_hash_iterations"]
     assert "org.killbill.security.shiroNbHashIterations=200000\n" in rendered("killbill.properties")
     assert "shiroNbHashIterations=7\n" in rendered("killbill.properties", shiro_hash_iterations=7)
@@ -53,7 +53,7 @@ def test_only_a_profiled_killbill_on_mariadb_does_without_prepared_statements(da
 
 
 @pytest.mark.parametrize("name", ["local", "local-mariadb", "local-mariadb-no-index"])
-def test_a_profile_that_hashes_once_says_so(name):
+def test_a_profile_that_hashes_once_is_reported(name):
     assert load_profile(ROOT / "env", name).system_settings["killbill"]["shiro_hash_iterations"] == 1
 
 
@@ -63,7 +63,7 @@ def test_the_profiles_of_2015_hash_as_killbill_does(name):
     assert own.get("shiro_hash_iterations", MANIFEST.settings["shiro_hash_iterations"]) == 200_000
 
 
-def test_the_report_says_how_often_credentials_are_hashed_and_what_killbill_would_do():
+def test_the_report_has_how_often_credentials_are_hashed_and_what_killbill_would_do():
     assert facts(shiro_hash_iterations=1)["credentials"] == (
         "hashed 1 × for each request (shiroNbHashIterations; KillBill's own default is 200000)"
     )
@@ -85,7 +85,7 @@ def test_the_readme_names_every_setting_whose_default_is_not_killbills_own():
             assert f"`{name}`" in sentence
 
 
-def test_a_comparison_says_that_credentials_were_hashed_more_often():
+def test_a_comparison_warns_that_credentials_were_hashed_more_often():
     once, often = (
         run_result(name, run=record(name=name, system_settings={"shiro_hash_iterations": count}))
         for name, count in (("A", 1), ("B", 200_000))
@@ -98,11 +98,11 @@ def test_a_target_against_a_system_that_was_started_here_is_a_warning_of_the_com
     started = run_result("A", run=record(name="A"))
     target = run_result("B", run=record(name="B", target="http://127.0.0.1:8080", system_settings={}))
     text = "B measured a TARGET with unknown settings, A a system that the harness started"
-    assert [said for said in comparison_warnings([started], [target], 0.05) if said.startswith(text)] != []
+    assert [warning for warning in comparison_warnings([started], [target], 0.05) if warning.startswith(text)] != []
     for same in (started, target):
-        assert [said for said in comparison_warnings([same], [same], 0.05) if "TARGET" in said] == []
+        assert [warning for warning in comparison_warnings([same], [same], 0.05) if "TARGET" in warning] == []
 
 
-def test_the_report_of_a_target_says_that_its_settings_are_not_known():
+def test_the_report_of_a_target_warns_that_its_settings_are_not_known():
     lines = dict(setup_lines(record(target="http://127.0.0.1:8080")))
     assert lines["system"] == "http://127.0.0.1:8080, already running: its settings are not known here"

@@ -27,18 +27,18 @@ BALANCED = ("lb-nginx", "lb-nginx-seed", "lb-jvm", "lb-haproxy")
 
 @pytest.mark.parametrize("name", [*BALANCED, "lb-direct"])
 def test_each_plan_is_the_published_load_on_its_own_balancer(name: str) -> None:
-    asked = resolve_request(Names(name, "lb"), ROOT, ROOT / "build")
-    assert asked.settings["balancer"] == name.removeprefix("lb-")
-    assert (asked.plan.load.users, asked.plan.load.duration_s, asked.plan.load.requests) == (500, 80, 1_000_000)
+    request = resolve_request(Names(name, "lb"), ROOT, ROOT / "build")
+    assert request.settings["balancer"] == name.removeprefix("lb-")
+    assert (request.plan.load.users, request.plan.load.duration_s, request.plan.load.requests) == (500, 80, 1_000_000)
 
 
 def test_the_settings_of_a_remote_balancer_are_facts_of_its_profile() -> None:
     with pytest.raises(UsageError, match="PLAN=lb-gwlb has no system to start; give TARGET="):
         resolve_request(Names("lb-gwlb", "gwlb"), ROOT, ROOT / "build")
-    asked = resolve_request(Names("lb-gwlb", "gwlb", "http://127.0.0.1:8290/stocks"), ROOT, ROOT / "build")
-    assert asked.target is not None
-    assert asked.target.base_path == "/stocks"
-    assert "WSO2 Carbon" in dict(asked.profile.facts)["balancer (by hand)"]
+    request = resolve_request(Names("lb-gwlb", "gwlb", "http://127.0.0.1:8290/stocks"), ROOT, ROOT / "build")
+    assert request.target is not None
+    assert request.target.base_path == "/stocks"
+    assert "WSO2 Carbon" in dict(request.profile.facts)["balancer (by hand)"]
 
 
 def test_the_published_values_are_three_sweeps_over_the_levels() -> None:
@@ -115,7 +115,7 @@ def test_two_seconds_through_the_jvm_balancer_leave_shares_and_heap_in_the_repor
     load = figures_of(summary, "load")
     assert set(load) == {"GET"}
     assert load["GET"]["error_count"] == 0
-    # 1,001 requests by 4 users: 251 each, so that no fewer are sent than were asked for.
+    # 1,001 requests by 4 users: 251 each, so that no fewer are sent than were requested.
     assert figures_of(summary, "setUp")["Warm-up"]["sample_count"] == 1004
     counts = json.loads((directory / "backends.json").read_text())
     with (directory / "samples.jtl").open() as rows:
@@ -144,7 +144,7 @@ def test_failed_requests_are_reported_when_back_ends_answer_500(short_home: Path
     summary = json.loads(directory.with_suffix(".json").read_text())
     codes = [code for code in summary["codes"] if code["label"] == "GET"]
     assert [(code["code"], code["sample_count"], code["error_count"]) for code in codes] == [("500", 100, 100)]
-    # The back-ends counted what was asked of them, whatever they answered.
+    # The back-ends counted their requests, whatever they answered.
     counts = json.loads((directory / "backends.json").read_text())
     assert counts["requests"] == [20] * 5
     assert "| GET | 500 | 100 | 100 |" in directory.with_suffix(".md").read_text()

@@ -54,7 +54,7 @@ class FakeSite:
 
 
 class Handler(BaseHTTPRequestHandler):
-    """Answers with the texts of all pages of a path, and a view state that tells the path."""
+    """Answers with the texts of all pages of a path, and a view state that contains the path."""
 
     protocol_version = "HTTP/1.1"
     site: ClassVar[FakeSite]
@@ -99,7 +99,7 @@ def site() -> Iterator[FakeSite]:
 
 
 def samples_of(site: FakeSite, folder: Path, loops: int) -> list[dict[str, str]]:
-    """Run plain JMeter with one user, and return what its JTL holds."""
+    """Run plain JMeter with one user, and return what its JTL contains."""
     command = [str(jmeter_home() / "bin" / "jmeter"), "-n", "-t", str(SHAPE), "-l", "samples.jtl", "-j", "jmeter.log"]
     command += [f"-Jport={site.port}", "-Jusers=1", "-Jramp_s=0", f"-Jloops={loops}"]
     done = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=60, check=False)

@@ -87,7 +87,7 @@ def test_a_line_that_a_killed_harness_left_incomplete_is_skipped(torn):
     assert (found.answer_count, [use.mean for use in found.metrics]) == (1, [2, 7])
 
 
-def test_the_table_has_each_value_in_its_unit_and_says_when_there_was_no_answer():
+def test_the_table_has_each_value_in_its_unit_and_notes_when_there_was_no_answer():
     answers = ((1_000, [2, 100, 100 * 1024**2]), (3_000, [3, 103, 101 * 1024**2]))
     text = own_metrics_text(read_own_metrics("shop", lines(*answers), (0, 10_000)))
     assert text.splitlines()[-3:] == [

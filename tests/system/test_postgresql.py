@@ -171,9 +171,9 @@ def test_a_run_whose_profile_names_a_postgresql_has_its_statements_in_the_report
     profile = f'{TINY_PROFILE}[database]\nurl = "{server}"\npassword = "SHOP_DB"\n'
     make_home(tmp_path, jmx(request(path="/pay")), profile=profile)
     with serving(Shop, database=server) as port:
-        places = ("--home", tmp_path, "--reports", tmp_path / "reports", "--target", f"http://127.0.0.1:{port}")
+        folders = ("--home", tmp_path, "--reports", tmp_path / "reports", "--target", f"http://127.0.0.1:{port}")
         secret = {"JMETER_HOME": str(toolchain.ensure_jmeter()), "SHOP_DB": "topsecret"}
-        done = command("scripts/run", "--plan", "shop", "--users", "1", "--loops", "5", *places, **secret)
+        done = command("scripts/run", "--plan", "shop", "--users", "1", "--loops", "5", *folders, **secret)
     directory = tmp_path / "reports" / "shop" / "run-01_1"
     report = directory.with_suffix(".md").read_text()
     observed = json.loads(directory.with_suffix(".json").read_text())["observed"]

@@ -194,7 +194,7 @@ def test_exceptions_safepoints_and_threads_are_cut_to_the_window_and_the_deeper_
     assert shop.waits == (Wait("shop.Page.show", "java.util.HashMap.get", 1.0),)
 
 
-def test_a_recording_without_exceptions_and_safepoints_says_none_and_an_older_one_nothing():
+def test_a_recording_without_exceptions_and_safepoints_has_none_and_for_an_older_one_they_are_unknown():
     (idle,) = profiles(read_events(["P\tshop", "R\tJFR\tit refuses"]), 10_000, 12_000)
     assert idle.safepoints == Safepoints(0, 0.0, 0.0, "")
     text = profile_text(idle, "run-01_1")
@@ -226,7 +226,7 @@ def test_a_process_that_is_no_jvm_is_not_profiled(tmp_path):
 
 @dataclass(frozen=True)
 class Profiled:
-    """The profile of the JVM with known hot spots, in its window, and what the profiler left and said."""
+    """The profile of the JVM with known hot spots, in its window, and what the profiler left and reported."""
 
     shop: ProcessProfile
     lines: list[str]
@@ -282,7 +282,7 @@ def test_the_hot_spots_of_a_real_jvm_are_named_first(profiled):
 
 
 @pytest.mark.real
-def test_the_profile_says_what_sampled_its_methods_and_threads(profiled):
+def test_the_profile_names_what_sampled_its_methods_and_threads(profiled):
     shop = profiled.shop
     if profiled.no_agent:
         assert profiled.files == ["profile-shop.jfr"]
@@ -326,7 +326,7 @@ def refused_and_dead(tmp_path_factory):
 
 
 @pytest.mark.real
-def test_a_jvm_that_refuses_agents_is_profiled_by_jfr_and_says_why(refused_and_dead):
+def test_a_jvm_that_refuses_agents_is_profiled_by_jfr_and_the_reason_is_reported(refused_and_dead):
     (profiler, path), _ = refused_and_dead
     assert profiler.unknown == []
     with gzip.open(path, "rt") as lines:

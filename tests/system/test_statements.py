@@ -29,7 +29,7 @@ def test_statements_are_ordered_by_their_time_in_all():
     )
 
 
-def test_what_the_database_does_not_tell_is_unknown():
+def test_what_the_database_does_not_report_is_unknown():
     found = read_statements("till", ["count\tstatement\ttotal_ms", "1\tCOMMIT\t3"])
     assert found.statements == (StatementUse("COMMIT", 1, 3.0, None, None, None, None),)
 

@@ -96,7 +96,7 @@ def test_recordings_and_logs_with_exceptions_are_those_of_the_started_processes(
         }
 
 
-def test_a_process_without_its_database_is_not_asked_for_statements(make: Start) -> None:
+def test_a_process_without_its_database_has_no_statement_commands(make: Start) -> None:
     with make(cpus=1) as system:
         system.start()
         assert dict(system.statement_commands) == {}
@@ -229,12 +229,12 @@ def test_a_command_before_is_left_out_when_its_work_is_done(make: Start, tmp_pat
 
 @pytest.mark.real
 def test_preparation_runs_once_for_two_harnesses_and_again_when_an_input_changes(make: Start, tmp_path: Path) -> None:
-    source, journal, said = tmp_path / "input", tmp_path / "journal", []
+    source, journal, logged = tmp_path / "input", tmp_path / "journal", []
     source.write_text("one")
 
     def prepare() -> None:
         with make("workshop", input=str(source), journal=str(journal)) as system:
-            system.prepare(said.append)
+            system.prepare(logged.append)
 
     threads = [threading.Thread(target=prepare) for _ in range(2)]
     for thread in threads:
@@ -243,7 +243,7 @@ def test_preparation_runs_once_for_two_harnesses_and_again_when_an_input_changes
         thread.join()
     prepare()
     assert journal.read_text() == "prepared\n"
-    assert sum("tool, one-time preparation" in line for line in said) == 1
+    assert sum("tool, one-time preparation" in line for line in logged) == 1
     source.write_text("two")
     prepare()
     assert journal.read_text() == "prepared\nprepared\n"

@@ -119,7 +119,7 @@ def test_a_word_that_renders_to_nothing_is_left_out_of_the_command() -> None:
     assert render_argv(argv, {"is_root": True, "port": 80}, "here") == ("server", "--user=root", "80")
 
 
-def test_an_unknown_name_in_a_template_is_refused_with_its_place() -> None:
+def test_an_unknown_name_in_a_template_is_refused_with_its_path() -> None:
     with pytest.raises(UsageError, match=r"process web: 'prot' is undefined; in the template '{{ prot }}'"):
         render("{{ prot }}", {"port": 80}, "process web")
 

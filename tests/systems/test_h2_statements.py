@@ -38,16 +38,16 @@ public final class Web {
         TestWebappClassLoader(URL jar) { super(new URL[] {jar}); }
     }
 
-    public static void main(String[] words) throws Exception {
-        ClassLoader loader = new TestWebappClassLoader(Path.of(words[0]).toUri().toURL());
+    public static void main(String[] arguments) throws Exception {
+        ClassLoader loader = new TestWebappClassLoader(Path.of(arguments[0]).toUri().toURL());
         Thread.currentThread().setContextClassLoader(loader);
         Properties account = new Properties();
         account.setProperty("user", "killbill");
         account.setProperty("password", "secret");
         Driver driver = (Driver) loader.loadClass("org.h2.Driver").getDeclaredConstructor().newInstance();
-        Connection connection = driver.connect(words[1], account);
+        Connection connection = driver.connect(arguments[1], account);
         connection.createStatement().execute("CREATE TABLE payments (id INT PRIMARY KEY, account INT)");
-        H2Statements.listen(Integer.parseInt(words[2]));
+        H2Statements.listen(Integer.parseInt(arguments[2]));
         System.out.println("ready");
         System.in.read();
         for (int id = 0; id < 30; id++) {
@@ -88,8 +88,13 @@ def web(classes: Path) -> Iterator[tuple[subprocess.Popen[str], str]]:
     properties.write_text("\n".join(f"org.killbill.dao.{one}" for one in (f"url={url}", *account)) + "\n")
     killbill = BUILD / "systems" / "killbill"
     (jar,) = (killbill / "webapp" / "WEB-INF" / "lib").glob("h2-*.jar")
-    words = [f"-Dorg.killbill.server.properties=file://{properties}", "-cp", f"{classes}:{killbill / 'classes'}", "Web"]
-    argv = ["java", *QUICK_JVM.split(), *words, str(jar), url, port]
+    options = [
+        f"-Dorg.killbill.server.properties=file://{properties}",
+        "-cp",
+        f"{classes}:{killbill / 'classes'}",
+        "Web",
+    ]
+    argv = ["java", *QUICK_JVM.split(), *options, str(jar), url, port]
     with subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout
         assert process.stdout.readline() == "ready\n"
@@ -163,7 +168,7 @@ def test_half_a_table_of_a_killbill_that_dies_is_no_table(tmp_path: Path) -> Non
     assert (reader.unknown, list(tmp_path.iterdir())) == ([("h2", why)], [])
 
 
-def test_only_a_killbill_with_h2_is_asked() -> None:
+def test_only_a_killbill_with_h2_prints_statements() -> None:
     (killbill,) = (one for one in MANIFEST.processes if one.name == "killbill")
     assert killbill.statements is not None
     assert (killbill.statements.name, killbill.statements.reset[-1]) == ("h2", "reset")

@@ -69,7 +69,7 @@ class Shared(NamedTuple):
     """
 
     instance: Instance
-    said: Started
+    started: Started
     logs: Path
     stack: ExitStack
     statuses: list[int]
@@ -84,14 +84,14 @@ def shared() -> Iterator[Shared]:
     settings = {**SETTINGS, "gateway": "failing"}
     try:
         with ExitStack() as stack:
-            said = stack.enter_context(started_without_root(settings, folder, ports))
-            instance = Instance(said.target_url, said.processes, ports)
+            started = stack.enter_context(started_without_root(settings, folder, ports))
+            instance = Instance(started.target_url, started.processes, ports)
             account = instance.client.account()
             statuses = [instance.client.pay(account, "PURCHASE", 10).status for _ in range(3)]
             instance.set_gateway()
             payment = instance.client.pay_through()
             log_bytes = (folder / "logs" / "killbill.log").stat().st_size
-            yield Shared(instance, said, folder / "logs", stack, statuses, log_bytes, payment)
+            yield Shared(instance, started, folder / "logs", stack, statuses, log_bytes, payment)
     finally:
         shutil.rmtree(folder, ignore_errors=True)
 
@@ -260,10 +260,10 @@ def test_the_litle_variant_pays_with_what_replaces_litle(instance: Instance, tmp
     assert plan.embedded_note.startswith("KillBill's built-in external payment replaces Litle")
     # A run with a target does not have the properties of a KillBill that the harness starts.
     given = " ".join(f"{name}={value}" for name, value in plan.embedded_properties.items())
-    places = (f"--target={instance.target_url}", f"--reports={tmp_path}")
+    options = (f"--target={instance.target_url}", f"--reports={tmp_path}")
     load = ("--users=2", "--loops=1", f"--properties={given}")
     with interrupted_after(300):
-        done = command("scripts/run", "--plan=killbill-litle", *load, *places)
+        done = command("scripts/run", "--plan=killbill-litle", *load, *options)
     assert done.returncode == 0, done.stdout + done.stderr
     summary = json.loads((tmp_path / "killbill-litle" / "run-01_1.json").read_text())
     assert set(codes_of(summary, "Litle Payment Method")) == {"201"}
@@ -278,7 +278,7 @@ def properties_of(killbill: int, build: Path) -> str:
 
 
 def test_a_given_database_url_is_used_and_not_cleared(shared: Shared, tmp_path: Path) -> None:
-    """In the place of a second KillBill is a process that waits: the other one shows what its properties do."""
+    """A process that waits replaces a second KillBill: the other one shows what its properties do."""
     (killbill,) = (one for one in MANIFEST.processes if one.name == "killbill")
     waiting = replace(killbill, argv=("sleep", "100"), ready=None)
     others = tuple(one for one in MANIFEST.processes if one.name == "mariadb")
@@ -294,8 +294,8 @@ def test_a_given_database_url_is_used_and_not_cleared(shared: Shared, tmp_path: 
         assert properties_of(process, BUILD) == other
         assert len(os.sched_getaffinity(process)) == SMALLEST["cpus"] == 1
         assert dict(supervisor.facts)["database"] == "given by database_url"
-    assert shared.said.facts["database"] == "MariaDB 11.4.5 on the same machine"
-    assert list(shared.said.processes) == ["stripe", "mariadb", "killbill"]
+    assert shared.started.facts["database"] == "MariaDB 11.4.5 on the same machine"
+    assert list(shared.started.processes) == ["stripe", "mariadb", "killbill"]
     # It looked for the tables, and left what is in them.
     assert [path.name for path in tmp_path.glob("tables*.log")] == ["tables-unless.log"]
     assert shared.instance.client.amounts_of(shared.payment) == STORED
@@ -352,7 +352,7 @@ def test_a_gateway_that_fails_from_the_start_fails_the_first_payments(shared: Sh
 
 
 def test_mariadb_runs_without_root(shared: Shared) -> None:
-    user_ids = {name: psutil.Process(pid).uids().real for name, pid in shared.said.processes.items()}
+    user_ids = {name: psutil.Process(pid).uids().real for name, pid in shared.started.processes.items()}
     assert list(user_ids) == ["stripe", "mariadb", "killbill"]
     assert 0 not in user_ids.values()
 
@@ -406,8 +406,8 @@ class Stopped(NamedTuple):
 @pytest.fixture(scope="module")
 def stopped(shared: Shared) -> Stopped:
     shared.stack.close()
-    recordings = {name: Path(path) for name, path in shared.said.recordings.items()}
-    return Stopped(shared.logs, recordings, shared.said.exception_logs)
+    recordings = {name: Path(path) for name, path in shared.started.recordings.items()}
+    return Stopped(shared.logs, recordings, shared.started.exception_logs)
 
 
 def test_a_stopped_killbill_has_recorded_its_heap(stopped: Stopped, tmp_path: Path) -> None:

@@ -34,7 +34,7 @@ BALANCERS = ("nginx", "nginx-seed", "jvm", pytest.param("haproxy", marks=HAPROXY
 
 
 class Client:
-    """One kept connection."""
+    """One persistent connection."""
 
     def __init__(self, url: str) -> None:
         self.connection = http.client.HTTPConnection(urlsplit(url).netloc, timeout=10)
@@ -114,12 +114,12 @@ def nginx(tmp_path_factory: pytest.TempPathFactory) -> Behind:
 
 
 @pytest.mark.parametrize("balancer", BALANCERS)
-def test_each_back_end_gets_requests_in_turn_and_nothing_is_left(
+def test_back_ends_get_requests_round_robin_and_nothing_is_left(
     balancer: str, tmp_path: Path, request: pytest.FixtureRequest
 ) -> None:
     found = request.getfixturevalue("nginx") if balancer == "nginx" else behind(balancer, tmp_path)
     first = found.turns[0]
-    assert found.turns == [(first - 1 + place) % 5 + 1 for place in range(50)]
+    assert found.turns == [(first - 1 + index) % 5 + 1 for index in range(50)]
     counts = found.counts
     assert (counts["requests"], counts["most_apart"], counts["total"]) == ([10] * 5, 0, 50)
     assert counts["shares"] == "10 (20.0 %), 10 (20.0 %), 10 (20.0 %), 10 (20.0 %), 10 (20.0 %)"

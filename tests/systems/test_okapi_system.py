@@ -23,7 +23,7 @@ pytestmark = pytest.mark.real
 
 MANIFEST = load_manifest(ROOT / "systems" / "okapi")
 SERVICE_S = 0.5
-# No spread, so that times tell how many requests were worked on together.
+# No spread, so that times show how many requests were processed together.
 SETTINGS = {"service_median_ms": SERVICE_S * 1000, "service_sigma": 0.0, "login_median_ms": 1.0}
 TENANT = {"x-okapi-tenant": "standin_tenant"}
 USER = {"username": "standin_user", "password": "standin_password"}

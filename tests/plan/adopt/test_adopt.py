@@ -292,8 +292,8 @@ def test_uploads_of_one_folder_are_copied_and_each_run_gets_them(tmp_path: Path)
 
 def test_a_property_has_the_default_of_the_enabled_elements_and_two_different_ones_are_left(tmp_path: Path) -> None:
     read = "<HeaderManager testname='{}' enabled='{}'><stringProp name='x'>${{__P({})}}</stringProp></HeaderManager>"
-    headers = [read.format(*words) for words in [("a", "true", "tenant,t1"), ("b", "false", "tenant,t2")]]
-    headers += [read.format(*words) for words in [("c", "true", "zone,1"), ("d", "true", "zone,2")]]
+    headers = [read.format(*values) for values in [("a", "true", "tenant,t1"), ("b", "false", "tenant,t2")]]
+    headers += [read.format(*values) for values in [("c", "true", "zone,1"), ("d", "true", "zone,2")]]
     own = OWN.read_text().replace("<ResultCollector", "<hashTree/>".join(headers) + "<hashTree/><ResultCollector")
     (tmp_path / "own.jmx").write_text(own)
     adoption = adopt(tmp_path / "own.jmx", "shop", tmp_path)
