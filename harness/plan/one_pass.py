@@ -37,7 +37,7 @@ class OnePass:
 
 
 def one_pass(jmx: Path, left_out: Collection[str] = ()) -> OnePass:
-    """Return the plan with a Thread Group of one user and one iteration in place of each thread group of the load.
+    """Return the plan with a Thread Group of one user and one iteration instead of each thread group of the load.
 
     setUp and tearDown thread groups stay as they are. Endless loops run once. Timers that need many users are disabled,
     and so are the thread groups `left_out`. Flow Control Actions pause for at most a second.

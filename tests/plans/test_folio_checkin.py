@@ -232,7 +232,7 @@ def test_twenty_users_on_the_stand_in_of_a_release_wait_as_published(tmp_path: P
     (load,) = [group for group in ended.summary["groups"] if group["name"] == "load"]
     assert [label["label"] for label in load["labels"]] == ["Check In"]
     # Goldenrod, second round, 20 users: 988 ms on average, 75 % line 1072 ms.
-    # A run whose report says that others used the CPU may be slower; none may be faster.
+    # A run whose report warns that others used the CPU may be slower; none may be faster.
     is_disturbed = any("CPU" in reason for reason in ended.summary["verdict"]["reasons"])
     slowest = 1.5 if is_disturbed else 1.1
     assert 0.9 * 988 <= load["total"]["average_ms"] <= slowest * 988

@@ -1,4 +1,4 @@
-"""The load balancer's plans: a real JMeter through real balancers for some seconds, and what the report says."""
+"""The load balancer's plans: a real JMeter through real balancers for some seconds, and their reports."""
 
 from __future__ import annotations
 

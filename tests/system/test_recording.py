@@ -109,7 +109,7 @@ def test_recordings_are_added_to_those_of_other_jvms(tmp_path: Path) -> None:
     heap.write_text("time_ms,process,used_bytes,committed_bytes,reserved_bytes\n1,own,1,2,3\n")
     add_recording(heap, recorded, "shop", EVENTS[:2])
     add_recording(heap, recorded, "till", EVENTS[4:])
-    add_recording(heap, recorded, "shop", EVENTS)  # again: in place of the first
+    add_recording(heap, recorded, "shop", EVENTS)  # again: it replaces the first
     found = read_heaps(heap.read_text().splitlines())
     assert {name: len(points) for name, points in found.items()} == {"own": 1, "shop": 3, "till": 1}
     read = read_recordings([*recorded.read_text().splitlines(), "4000,shop,gc"])  # cut off by a full disk

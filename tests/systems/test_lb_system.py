@@ -1,4 +1,4 @@
-"""The Netty back-ends behind each real balancer: whose turn it is, how connections are used, what is answered."""
+"""The Netty back-ends behind each real balancer: the order of requests, the use of connections, the answers."""
 
 from __future__ import annotations
 
