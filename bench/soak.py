@@ -120,7 +120,7 @@ def _growths(directory: RunDirectory, summary: Mapping[str, Any]) -> Sequence[Ma
     with gzip.open(directory.histograms, "rt", encoding="utf-8") as lines:
         forced = forced_ms(read_histograms(lines))
     heaps = read_heaps(directory.heap.read_text(encoding="utf-8").splitlines())
-    series = heap_after_gc(heaps, window_ms, forced)
+    series = heap_after_gc(heaps, *window_ms, forced)
     return [asdict(one) for one in growths(series, window["length_s"], least_s=window["length_s"])]
 
 

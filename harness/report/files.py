@@ -118,7 +118,7 @@ def _observed(
     if directory.heap.is_file():
         with directory.heap.open(encoding="utf-8", errors="replace") as lines:
             heaps = read_heaps(lines)
-        resources += heap_after_gc(heaps, window_ms, forced_ms(histograms))
+        resources += heap_after_gc(heaps, *window_ms, forced_ms(histograms))
         found = replace(found, heap_uses=heap_uses(heaps, *window_ms), heap_series=heap_series(heaps, *run_ms))
     if is_constant(run):
         found = replace(found, growths=growths(resources, (window_ms[1] - window_ms[0]) / units.MS_PER_S))
@@ -130,7 +130,7 @@ def _observed(
             found = _with_profile(directory, run, read_events(lines), found, window_ms, run_ms[0] // units.MS_PER_S)
     elif run.is_traced:
         found = _with_profile(directory, run, None, found, window_ms, run_ms[0] // units.MS_PER_S)
-    return replace(found, own_metrics=own_metrics(directory.system_logs, window_ms))
+    return replace(found, own_metrics=own_metrics(directory.system_logs, *window_ms))
 
 
 def _databases(
@@ -223,7 +223,7 @@ def _with_flame_graphs(directory: RunDirectory, summary: RunSummary) -> RunSumma
         recording = directory.system_logs / recording_name(profile.process)
         if not recording.is_file():
             return profile
-        write_flame_graphs(directory.path, profile, recording, (first_s * units.MS_PER_S, last_s * units.MS_PER_S))
+        write_flame_graphs(directory.path, profile, recording, first_s * units.MS_PER_S, last_s * units.MS_PER_S)
         return replace(profile, flame_graphs=flame_graphs(directory.path, profile))
 
     observed = summary.observed

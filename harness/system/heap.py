@@ -156,20 +156,20 @@ def heap_series(heaps: Heaps, first_ms: int, last_ms: int) -> tuple[HeapSeries, 
 
 
 def heap_after_gc(
-    heaps: Heaps, window_ms: tuple[int, int], forced_ms: Mapping[str, Sequence[int]] | None = None
+    heaps: Heaps, first_ms: int, last_ms: int, forced_ms: Mapping[str, Sequence[int]] | None = None
 ) -> tuple[ResourceSeries, ...]:
-    """Return the heap of each process after collections in the window (epoch ms): the least of each part of it.
+    """Return the heap of each process after collections between two instants (epoch ms): the least of each part.
 
     Young collections leave old garbage, so a rise is conclusive only if old garbage was collected, too: the values
     fell once, or a full collection was forced (at `forced_ms`, by process).
     """
     series = []
     for process, points in heaps.items():
-        after = [point for point in _within(points, *window_ms) if point.is_after_gc]
-        bins = Bins(window_ms)
+        after = [point for point in _within(points, first_ms, last_ms) if point.is_after_gc]
+        bins = Bins((first_ms, last_ms))
         for point in after:
             bins.add(point.time_ms, point.used_bytes)
-        is_forced = any(window_ms[0] <= at_ms <= window_ms[1] for at_ms in (forced_ms or {}).get(process, ()))
+        is_forced = any(first_ms <= at_ms <= last_ms for at_ms in (forced_ms or {}).get(process, ()))
         if after:
             least = bins.minimums()
             is_conclusive = is_forced or has_lost_garbage([used for _, used in least])

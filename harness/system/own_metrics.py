@@ -96,7 +96,7 @@ def answer_line(time_ms: int, values: Sequence[float | None]) -> str:
     return json.dumps({"time_ms": time_ms, "values": values}) + "\n"
 
 
-def read_own_metrics(process: str, lines: Iterable[str], window_ms: tuple[int, int]) -> OwnMetrics:
+def read_own_metrics(process: str, lines: Iterable[str], first_ms: int, last_ms: int) -> OwnMetrics:
     """Return the metrics of a process between two instants (epoch ms), both included; an incomplete line is skipped."""
     metrics: list[OwnMetric] = []
     answers: list[_Answer] = []
@@ -105,7 +105,7 @@ def read_own_metrics(process: str, lines: Iterable[str], window_ms: tuple[int, i
             read: dict[str, Any] = json.loads(line)
             if "metrics" in read:
                 metrics = [OwnMetric(one["name"], (), one["unit"], one["is_total"]) for one in read["metrics"]]
-            elif window_ms[0] <= read["time_ms"] <= window_ms[1]:
+            elif first_ms <= read["time_ms"] <= last_ms:
                 answers.append(_Answer(read["time_ms"], read["values"]))
     return OwnMetrics(process, len(answers), tuple(_uses(metrics, answers)))
 

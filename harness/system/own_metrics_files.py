@@ -122,10 +122,10 @@ def _ask(source: MetricsSource) -> _Answer:
     return _Answer(values_of(document, source.metrics))
 
 
-def own_metrics(folder: Path, window_ms: tuple[int, int]) -> tuple[OwnMetrics, ...]:
+def own_metrics(folder: Path, first_ms: int, last_ms: int) -> tuple[OwnMetrics, ...]:
     """Return the metrics of each process whose answers are in a folder, between two instants (epoch ms)."""
     found = []
     for path in sorted(folder.glob(f"{_PREFIX}*.jsonl")):
         with path.open(encoding="utf-8", errors="replace") as lines:
-            found.append(read_own_metrics(path.stem.removeprefix(_PREFIX), lines, window_ms))
+            found.append(read_own_metrics(path.stem.removeprefix(_PREFIX), lines, first_ms, last_ms))
     return tuple(found)

@@ -129,14 +129,17 @@ def flame_graphs(folder: Path, profile: ProcessProfile) -> tuple[str, ...]:
     return tuple(name for name in _graph_names(profile).values() if (folder / name).is_file())
 
 
-def write_flame_graphs(folder: Path, profile: ProcessProfile, recording: Path, window_ms: tuple[int, int]) -> None:
-    """Write the flame graphs of the window into `folder`; nothing without a recording or the converter."""
+def write_flame_graphs(folder: Path, profile: ProcessProfile, recording: Path, first_ms: int, last_ms: int) -> None:
+    """Write the flame graphs of the time between two instants (epoch ms) into `folder`.
+
+    There are none without a recording or the converter.
+    """
     jar = toolchain.flame_graphs_jar()
     samples = recording.with_name(samples_name(profile.process))
     if jar and recording.is_file():
         for kind, name in _graph_names(profile).items():
             source = samples if kind in _OF_AGENT and samples.is_file() else recording
-            _convert(jar, kind, source, folder / name, window_ms)
+            _convert(jar, kind, source, folder / name, first_ms, last_ms)
 
 
 def _graph_names(profile: ProcessProfile) -> dict[str, str]:
@@ -150,9 +153,8 @@ def _graph_names(profile: ProcessProfile) -> dict[str, str]:
     return {kind: FLAME_GRAPHS.replace("*", f"{profile.process}-{kind}") for kind in _FLAME_GRAPHS if found[kind]}
 
 
-def _convert(jar: Path, kind: str, recording: Path, path: Path, window_ms: tuple[int, int]) -> None:
+def _convert(jar: Path, kind: str, recording: Path, path: Path, first_ms: int, last_ms: int) -> None:
     """Write one flame graph; there is none when the converter fails."""
-    first_ms, last_ms = window_ms
     options = [
         *_FLAME_GRAPHS[kind],
         "--dot",

@@ -42,7 +42,7 @@ def test_a_soak_finds_the_leak_its_class_and_its_end_and_no_leak_where_there_is_
     window_ms = first_ms, first_ms + DURATION_S * 1000
     with gzip.open(directory.histograms, "rt") as lines:
         forced = forced_ms(read_histograms(lines))
-    series = heap_after_gc(read_heaps(directory.heap.read_text().splitlines()), window_ms, forced)
+    series = heap_after_gc(read_heaps(directory.heap.read_text().splitlines()), *window_ms, forced)
     found = {growth.process: growth for growth in growths(series, DURATION_S, least_s=DURATION_S)}
     leaky, sound = found["leaky"], found["sound"]
     assert leaky.verdict == GROWS, leaky

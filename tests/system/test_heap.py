@@ -143,7 +143,7 @@ def test_the_heap_after_collections_is_the_least_of_each_part_of_the_window() ->
     rows = [(500, 99, "after"), (700, 90, "after"), (900, 20, "before"), (1500, 80, "after"), (60_000, 1, "after")]
     lines = ["time_ms,process,used_bytes,committed_bytes,reserved_bytes,when"]
     lines += [f"{time_ms},shop,{used},500,4000,{when}" for time_ms, used, when in rows]
-    (series,) = heap_after_gc(read_heaps(lines), (0, 59_999))
+    (series,) = heap_after_gc(read_heaps(lines), 0, 59_999)
     assert (series.process, series.points, series.limit) == ("shop", ((0.5, 90), (1.5, 80)), 4000)
     assert series.is_conclusive  # it fell
 
@@ -152,7 +152,7 @@ def test_a_rise_without_a_fall_is_conclusive_only_after_a_forced_collection_in_t
     heaps = {"shop": tuple(HeapPoint(1000 * second, 100 + second, 500, 4000, True) for second in range(60))}
 
     def is_conclusive(forced: dict[str, tuple[int, ...]]) -> bool:
-        (series,) = heap_after_gc(heaps, (0, 59_999), forced)
+        (series,) = heap_after_gc(heaps, 0, 59_999, forced)
         return series.is_conclusive
 
     assert not is_conclusive({})
@@ -161,7 +161,7 @@ def test_a_rise_without_a_fall_is_conclusive_only_after_a_forced_collection_in_t
 
 
 def test_files_of_older_versions_do_not_know_the_heap_after_collections() -> None:
-    assert heap_after_gc(read_heaps(HEAP_CSV.splitlines()), (0, 10_000)) == ()
+    assert heap_after_gc(read_heaps(HEAP_CSV.splitlines()), 0, 10_000) == ()
 
 
 def test_without_recordings_nothing_is_written(tmp_path: Path) -> None:

@@ -65,7 +65,8 @@ def test_a_level_has_mean_and_range_and_a_total_its_growth_within_the_window():
             (3_000, [5, 160, None]),
             (4_100, [90, 9_000, None]),
         ),
-        (1_000, 4_000),
+        1_000,
+        4_000,
     )
     assert found == OwnMetrics(
         "shop",
@@ -75,27 +76,26 @@ def test_a_level_has_mean_and_range_and_a_total_its_growth_within_the_window():
 
 
 def test_a_total_that_began_again_and_one_with_a_single_answer_have_no_growth():
-    window_ms = (0, 10_000)
-    again = read_own_metrics("shop", lines((1_000, [2, 100, None]), (2_000, [2, 40, None])), window_ms)
-    single = read_own_metrics("shop", lines((1_000, [2, 100, None]), (2_000, [2, None, None])), window_ms)
+    again = read_own_metrics("shop", lines((1_000, [2, 100, None]), (2_000, [2, 40, None])), 0, 10_000)
+    single = read_own_metrics("shop", lines((1_000, [2, 100, None]), (2_000, [2, None, None])), 0, 10_000)
     assert [use.name for found in (again, single) for use in found.metrics] == ["connections in use"] * 2
 
 
 @pytest.mark.parametrize("torn", ['{"time_ms": 2000, "val', "", "7\n", "[]\n", '{"time_ms": 2000}\n'])
 def test_a_line_that_a_killed_harness_left_incomplete_is_skipped(torn):
-    found = read_own_metrics("shop", [*lines((1_000, [2, 100, 7])), torn], (0, 10_000))
+    found = read_own_metrics("shop", [*lines((1_000, [2, 100, 7])), torn], 0, 10_000)
     assert (found.answer_count, [use.mean for use in found.metrics]) == (1, [2, 7])
 
 
 def test_the_table_has_each_value_in_its_unit_and_notes_when_there_was_no_answer():
     answers = ((1_000, [2, 100, 100 * 1024**2]), (3_000, [3, 103, 101 * 1024**2]))
-    text = own_metrics_text(read_own_metrics("shop", lines(*answers), (0, 10_000)))
+    text = own_metrics_text(read_own_metrics("shop", lines(*answers), 0, 10_000))
     assert text.splitlines()[-3:] == [
         "| connections in use |  | 2.5 | 2-3 |  |  |",
         "| pauses | ms |  |  | 1.50 | 3.00 |",
         "| Metaspace | MB | 100.5 | 100.0-101.0 |  |  |",
     ]
-    none = own_metrics_text(read_own_metrics("shop", lines(*answers), (5_000, 6_000)))
+    none = own_metrics_text(read_own_metrics("shop", lines(*answers), 5_000, 6_000))
     assert none == "### shop\n\nNot known: no answer in the measurement window."
 
 
@@ -121,7 +121,7 @@ def test_a_process_is_read_while_the_load_runs_and_its_answers_are_stored(tmp_pa
         with OwnMetricsWriter(tmp_path / "system", {"shop": source}) as writer:
             pass
     assert writer.problems == []
-    (found,) = own_metrics(tmp_path / "system", (0, 2**53))
+    (found,) = own_metrics(tmp_path / "system", 0, 2**53)
     assert (found.process, found.answer_count) == ("shop", 1)
     assert found.metrics == (OwnMetricUse("connections in use", "", 3.0, 3, 3),)
 
@@ -133,7 +133,7 @@ def test_a_process_that_answers_with_something_else_is_named(tmp_path, body):
         with OwnMetricsWriter(tmp_path / "system", {"shop": MetricsSource(url, METRICS)}) as writer:
             pass
     assert writer.problems == [("shop", f"{url} does not answer with JSON")]
-    assert own_metrics(tmp_path / "system", (0, 2**53)) == (OwnMetrics("shop", 0, ()),)
+    assert own_metrics(tmp_path / "system", 0, 2**53) == (OwnMetrics("shop", 0, ()),)
 
 
 def test_a_process_that_does_not_answer_is_named(tmp_path):
@@ -149,7 +149,7 @@ def test_a_process_that_does_not_answer_is_named(tmp_path):
 def test_a_system_without_metrics_leaves_no_file(tmp_path):
     with OwnMetricsWriter(tmp_path / "system", {}):
         pass
-    assert own_metrics(tmp_path / "system", (0, 2**53)) == ()
+    assert own_metrics(tmp_path / "system", 0, 2**53) == ()
     assert list(tmp_path.iterdir()) == []
 
 
@@ -168,7 +168,7 @@ def test_every_metric_of_the_manifest_is_in_the_answers_of_a_real_killbill():
 def test_the_report_of_a_killbill_has_the_growth_between_its_answers():
     metrics = killbill_metrics()
     answers = [answer_line(1_000 + 30_000 * at, values_of(one, metrics)) for at, one in enumerate(KILLBILL["answers"])]
-    text = own_metrics_text(read_own_metrics("killbill", [head_line(metrics), *answers], (0, 60_000)))
+    text = own_metrics_text(read_own_metrics("killbill", [head_line(metrics), *answers], 0, 60_000))
     before, after = (one["meters"] for one in KILLBILL["answers"])
     name = "com.codahale.metrics.servlet.InstrumentedFilter.responseCodes.created"
     created = after[name]["count"] - before[name]["count"]
