@@ -23,7 +23,7 @@ class StoredSpec:
     def from_plain(data: object, where: str) -> MetricsSpec:
         """Return the spec in the JSON of a run; ValueError names the key that is wrong."""
         found = data.get("resources") if isinstance(data, Mapping) else None
-        resources = found if isinstance(found, list) else []
+        resources = found if isinstance(found, list | tuple) else ()
         kinds = {str(one.get("kind")) for one in resources if isinstance(one, Mapping)}
         # Without a known kind the first source names what is wrong.
         source = next((source for source in SOURCES if kinds & source.kinds.keys()), SOURCES[0])

@@ -89,7 +89,7 @@ def variable_name(text: str) -> str:
 
 
 def _hidden(table: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the table without what an error must not print: a number in place of an address may be a secret, too."""
+    """Return the table with secrets as texts, so that no error about their type prints them."""
     secrets = (*CHATS, "password")
     return {key: str(value) if key in secrets else value for key, value in table.items()}
 

@@ -10,7 +10,7 @@ from xml.etree import ElementTree  # types only
 from harness.plan.csv_data import KINDS
 from harness.plan.jmx import CODE, Node, enabled_nodes, plan_tree, reads_in
 
-# An upload of which only the run knows the name, in a folder of the plan's data.
+# An upload whose name only the run knows, in a folder of the plan's data.
 _UPLOADS = re.compile(r"(data/[\w./-]+)/[^/]*\$\{[^/]*")
 # A file that a variable or a script names.
 _NAMED = re.compile(r"data/[\w./-]+\.\w+")

@@ -81,7 +81,7 @@ class ClosedLoad:
 
 @dataclass(frozen=True)
 class OpenLoad:
-    """Users who arrive at a rate whatever the answers take: JMeter's Open Model Thread Group."""
+    """Users who arrive at a rate that does not depend on response times: JMeter's Open Model Thread Group."""
 
     rate_per_s: float
     ramp_s: float

@@ -46,7 +46,7 @@ def shares(weights: Sequence[int], total: int) -> tuple[int, ...]:
 
 
 def with_users(loads: Sequence[GroupLoad], users: int) -> tuple[GroupLoad, ...]:
-    """Return the loads with `users` in all, divided in proportion; the stages of a load scale with its greatest one."""
+    """Return the loads with `users` in total, divided in proportion; stages of a load scale with its greatest one."""
     closed = [load for load in loads if load.users]
     if not closed:
         raise UsageError(f"USERS={users}: none of the plan's loads has users", "give RATE, or leave USERS out")
@@ -70,7 +70,7 @@ def _scaled_users(load: GroupLoad, users: int) -> GroupLoad:
 
 
 def with_rate(loads: Sequence[GroupLoad], rate_per_s: float) -> tuple[GroupLoad, ...]:
-    """Return the loads with this rate in all, divided in proportion."""
+    """Return the loads with this rate in total, divided in proportion."""
     total = sum(load.level for load in loads if load.is_open)
     if not total:
         todo = "give USERS, or leave RATE out"

@@ -30,7 +30,7 @@ class _Pause(NamedTuple):
 
 @dataclass(frozen=True)
 class OnePass:
-    """A plan of one pass; `changes` are sentences about what is unlike the plan, besides users and iterations."""
+    """A plan of one pass; `changes` are sentences about its differences from the plan, except users and iterations."""
 
     jmx: bytes
     changes: tuple[str, ...]

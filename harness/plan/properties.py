@@ -21,7 +21,7 @@ _EXAMPLE = 'PROPERTIES="amount=25 httpclient4.retrycount=1"'
 _NAME = re.compile(r"[\w.$#-]+")
 # How a command line sets what it may not set as a property; for the others the plan's table names the way.
 _VARIABLES = {"users": "USERS", "ramp_s": "RAMP", "duration_s": "DURATION"}
-# JMeter's own properties that the harness needs as they are, and why.
+# JMeter's own properties that only the harness may set, and why.
 _OF_THE_HARNESS = {
     "jmeter.save.saveservice.": "the report reads the JTL in the harness's format",
     "jmeterengine.": "the harness ends JMeter through it",

@@ -50,7 +50,7 @@ class Reach:
     allow: Allowances
 
     def findings(self, nodes: Sequence[Node]) -> Iterator[Finding]:
-        """Yield whatever could send requests elsewhere without the plan's permission."""
+        """Yield a finding for each element that could send requests elsewhere without the plan's permission."""
         for node in nodes:
             yield from self._kind(node)
             yield from self._scripts(node)

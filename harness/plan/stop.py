@@ -13,7 +13,7 @@ from harness.metrics.metric import THROUGHPUT, all_metrics, metric_of, parse_met
 from harness.plan.goal import limit_text, metric_text
 from harness.plan.goal_input import parse_limit
 
-# On the command line: no condition, whatever the plan has.
+# On the command line: no condition, even if the plan has some.
 NONE = "none"
 _FOR_MAX_S = 86_400.0
 _EXAMPLE = "write errors>50% for 10s, p90>5s for 30s or throughput<10/s for 1m"

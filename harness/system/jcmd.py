@@ -18,7 +18,7 @@ from harness.base.java import java_context
 _DEADLINE_S = 20.0
 # Options of a tool of the JDK that ends soon: one thread for garbage collection, and only quick compilation.
 SHORT_JVM = ("-J-XX:+UseSerialGC", "-J-XX:TieredStopAtLevel=1")
-# What a profile records, and what it records without async-profiler besides.
+# The settings of every profile, and the additional ones of a profile without async-profiler.
 SETTINGS = Path(__file__).with_name("profile.jfc")
 METHOD_SETTINGS = Path(__file__).with_name("methods.jfc")
 _NAME = "profile"

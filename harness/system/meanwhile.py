@@ -24,7 +24,7 @@ def within(events: Mapping[str, Events], seconds: Collection[int]) -> Mapping[st
 
 
 def longest_lock(events: Mapping[str, Events], seconds: range) -> str:
-    """Return the lock for which threads waited longest in all, and the method that waited; "" without a wait."""
+    """Return the lock for which threads waited longest in total, and the method that waited; "" without a wait."""
     totals = _sums(_lock_waits(events, seconds))
     return min(totals, key=lambda name: (-totals[name], name), default="")
 

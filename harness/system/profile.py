@@ -68,7 +68,7 @@ class Allocation:
 
 @dataclass(frozen=True)
 class Collections:
-    """Garbage collections: number, pauses in all and the longest pause."""
+    """Garbage collections: number, total pause and the longest pause."""
 
     count: int
     pause_ms: float
@@ -77,7 +77,7 @@ class Collections:
 
 @dataclass(frozen=True)
 class Safepoints:
-    """Times at which the JVM stopped all its threads: number, time in all, the longest and its operation."""
+    """Times at which the JVM stopped all its threads: number, total time, the longest one and its operation."""
 
     count: int
     total_ms: float

@@ -143,7 +143,7 @@ def write_flame_graphs(folder: Path, profile: ProcessProfile, recording: Path, f
 
 
 def _graph_names(profile: ProcessProfile) -> dict[str, str]:
-    """Return the name of the flame graph of each kind of which the profile has events."""
+    """Return the name of the flame graph of each kind that the profile has events of."""
     found = {
         "cpu": profile.sample_count,
         "wall": profile.pools,

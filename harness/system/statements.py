@@ -23,7 +23,7 @@ Row = Mapping[str, str]
 
 @dataclass(frozen=True)
 class StatementUse:
-    """A normalised statement: executions, time in all and the longest, rows read, full scans, lock time.
+    """A normalised statement: executions, total time and the longest, rows read, full scans, lock time.
 
     `page_count` are the 8 KB pages that PostgreSQL read from its cache or a disk. What the database does not report is
     None. With `longest_is_bound` none took longer than `longest_ms`, which is from before the interval.
@@ -47,7 +47,7 @@ class StatementUse:
 
 @dataclass(frozen=True)
 class DatabaseWait:
-    """What threads of the database waited for, such as row locks or a file: how often, and how long in all."""
+    """What threads of the database waited for, such as row locks or a file: how often, and how long in total."""
 
     name: str
     count: int
@@ -67,9 +67,9 @@ class StatementInterval:
 class DatabaseUse:
     """The statements that took most time, at most STATEMENTS_MOST; count and time are those of all statements.
 
-    `waits` are the longest in all, at most WAITS_MOST; empty for a database without them. Without `interval`
-    all of it is of the whole load, and `no_interval` is the reason; "" for a run without snapshots. `of_whole_load` are
-    columns that are of the whole load in spite of an interval.
+    `waits` are those with the longest total time, at most WAITS_MOST; empty for a database that does not report them.
+    Without `interval` everything is of the whole load, and `no_interval` is the reason; "" for a run without snapshots.
+    `of_whole_load` are columns that are of the whole load in spite of an interval.
     """
 
     process: str

@@ -51,7 +51,7 @@ class FixedData(NamedTuple):
 def fix_data(mapping: Variables, folders: Sequence[Path], plan_name: str) -> FixedData:
     """Point each file name of the plan at a file in data/<plan>.
 
-    The files may be in `folders`, the first of which is that of the original JMX.
+    The files may be in `folders`; the first one is the folder of the original JMX.
     """
     files: dict[str, DataFile] = {}
     left: list[Finding] = []
@@ -123,7 +123,7 @@ def _named_file(mapping: Variables, raw: str, folders: Sequence[Path], plan_name
 
 
 def _possible_uploads(mapping: Variables, raw: str, folders: Sequence[Path], plan_name: str) -> list[DataFile]:
-    """Return the files that an upload may be of which only the run knows the name: those in its folder that fit.
+    """Return the possible files of an upload whose name only the run knows: those in its folder whose names match.
 
     None without a folder below that of the JMX, or when they are too many to be copied into each run.
     """

@@ -29,7 +29,7 @@ _OFF = ("follow_redirects", "auto_redirects", "image_parser")
 
 
 def fix_redirects(mapping: Variables) -> None:
-    """Switch off redirects and embedded resources: each of them is a row of its own, from whatever host."""
+    """Switch off redirects and embedded resources: each of them adds a row, and may be on any host."""
     for node in mapping.nodes:
         for name in _OFF:
             value = node.value(f"HTTPSampler.{name}")
