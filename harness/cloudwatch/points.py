@@ -173,10 +173,10 @@ def read_cloudwatch(lines: Iterable[str], origin_s: int, window: Window) -> Clou
         return None
     span = Span(min(starts_s), max(starts_s) + period_s, period_s)
     counted = _counted(span, origin_s + window.from_s, origin_s + window.to_s)
-    starts_s = counted.starts_s
-    metrics = tuple(_metric(key, column, span, starts_s, origin_s, window.run_s) for key, column in columns.items())
-    from_s = starts_s[0] - origin_s if starts_s else window.from_s
-    to_s = starts_s[-1] + period_s - origin_s if starts_s else window.from_s
+    counted_s = counted.starts_s
+    metrics = tuple(_metric(key, column, span, counted_s, origin_s, window.run_s) for key, column in columns.items())
+    from_s = counted_s[0] - origin_s if counted_s else window.from_s
+    to_s = counted_s[-1] + period_s - origin_s if counted_s else window.from_s
     return CloudMetrics(period_s, from_s, to_s, counted.fit, metrics)
 
 
