@@ -52,7 +52,7 @@ takes.test := TESTS
 takes.test-fast := TESTS
 takes.bench := BENCH
 # Variables that are on (1, yes, on, true) or off (0, no, off, false, empty), unless text.VERB lists them.
-switches := ALL FIX FORCE FRESH NEW RESUME PROFILE TRACE SURE HTML DRY_RUN ANYWAY REPLACE FIGURES_ONLY
+switches := ALL FIX FORCE FRESH NEW RESUME PROFILE TRACE COMPARE SURE HTML DRY_RUN ANYWAY REPLACE FIGURES_ONLY
 text.check := HTML
 text.sweep := RESUME
 text.capacity := RESUME
@@ -333,7 +333,7 @@ run_options = $(call option,plan,$(PLAN)) $(call option,env,$(ENV)) $(call optio
   $(call option,rate,$(RATE)) $(call option,ramp,$(RAMP)) $(call option,duration,$(DURATION)) \
   $(call option,max,$(MAX)) $(call option,loops,$(LOOPS)) $(call option,requests,$(REQUESTS)) $(call option,target,$(TARGET)) \
   $(call option,port,$(PORT)) $(call option,series,$(SERIES)) $(call option,goal,$(GOAL)) \
-  $(call option,base,$(BASE)) $(call option,compare,$(COMPARE)) \
+  $(call option,base,$(BASE)) $(if $(filter $(off),$(COMPARE)),--compare=0) \
   $(call option,p90,$(P90)) $(call option,average,$(AVERAGE)) $(call option,errors,$(ERRORS)) \
   $(call option,stop,$(STOP)) $(call option,properties,$(PROPERTIES)) $(call option,set,$(SET)) \
   $(call option,note,$(NOTE)) $(call option,s3,$(S3)) $(call option,remotes,$(REMOTES)) $(call option,keys,$(KEYS)) \

@@ -36,17 +36,20 @@ def parse_address(text: str | None, name: str, default_port: int) -> Address | N
     if text == "1":
         return Address(LOOPBACK, default_port)
     host, colon, port = str(text).rpartition(":")
+    todo = f"give 1, a port, or an address of this machine such as {LOOPBACK}:{default_port}"
     if not colon:
-        return Address(LOOPBACK, _port(port, name))
+        return Address(LOOPBACK, _port(port, name, todo))
     try:
         if (":" in host) != (host.startswith("[") and host.endswith("]")):
             raise ValueError
         plain = LOOPBACK if host == "localhost" else str(ipaddress.ip_address(host.strip("[]")))
     except ValueError:
-        todo = f"give 1, a port, or an address of this machine such as {LOOPBACK}:{default_port}"
         raise UsageError(f"{name}={text}: not an IP address with a port", todo) from None
-    return Address(plain, _port(port, name))
+    return Address(plain, _port(port, name, todo))
 
 
-def _port(text: str, name: str) -> int:
-    return units.parse_whole_number(text, name, 1024, 65535)
+def _port(text: str, name: str, todo: str) -> int:
+    try:
+        return units.parse_whole_number(text, name, 1024, 65535)
+    except UsageError as error:
+        raise UsageError(error.what, todo) from None

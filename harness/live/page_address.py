@@ -91,7 +91,10 @@ def parse_page_address(text: str | None) -> LiveAddress | None:
 
 
 def _port(text: str) -> int:
-    return units.parse_whole_number(text, "--live", _PORT_LEAST, _PORT_MOST)
+    try:
+        return units.parse_whole_number(text, "--live", _PORT_LEAST, _PORT_MOST)
+    except UsageError as error:
+        raise UsageError(error.what, _TODO) from None
 
 
 def _given_token() -> str:

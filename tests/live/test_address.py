@@ -25,12 +25,25 @@ def test_one_is_the_default_a_port_is_on_this_machine_and_other_addresses_are_wr
 
 @pytest.mark.parametrize(
     "text",
-    ["yes", "80", "70000", "::1:9464", "[::1]", "host:9464", "10.0.0.7", ":9464", "1.2.3.4:", "http://1.2.3.4:9464"],
+    [
+        "yes",
+        "2x",
+        "80",
+        "70000",
+        "::1:9464",
+        "[::1]",
+        "host:9464",
+        "10.0.0.7",
+        ":9464",
+        "1.2.3.4:",
+        "http://1.2.3.4:9464",
+    ],
 )
 def test_anything_else_is_refused_in_one_line(text):
     with pytest.raises(UsageError, match=r"^--metrics=") as error:
         parse_address(text, "--metrics", 9464)
     assert "\n" not in str(error.value)
+    assert "; give 1, a port, or an address of this machine" in str(error.value)
 
 
 def test_only_loopback_is_this_machine_alone():

@@ -54,7 +54,7 @@ def test_a_token_that_is_easily_guessed_or_fits_no_address_is_refused(monkeypatc
     [
         ("0.0.0.0:", "--live=: not a whole number from 1024 to 65535"),
         ("0.0.0.0:80", "--live=80: not a whole number from 1024 to 65535"),
-        ("yes", "--live=yes: not a whole number"),
+        ("yes", "--live=yes: not a whole number from 1024 to 65535; give 1, a port, or host:port"),
         (":8090", "--live :8090: '' is neither the name nor an IP address of a machine; give 1, a port, or host:port"),
         ("http://box:8090", "'http://box' is neither the name"),
         ("::1:8090", None),

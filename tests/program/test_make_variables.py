@@ -41,7 +41,7 @@ ONE_NAME = {
 # On or off, except where a target takes a text by this name.
 SWITCHES = {
     "ALL", "ANYWAY", "SURE", "FRESH", "REPLACE", "FIGURES_ONLY", "DRY_RUN", "FIX", "FORCE", "PROFILE", "TRACE",
-    "NEW", "RESUME", "HTML",
+    "NEW", "RESUME", "HTML", "COMPARE",
 }  # fmt: skip
 TEXTS = {("check", "HTML"), ("sweep", "RESUME"), ("capacity", "RESUME"), ("compare", "NEW"), ("release", "NEW")}
 SAYS_NOTHING = {("sweep", "S3"), ("capacity", "S3"), ("capacity", "REMOTES")}
@@ -185,6 +185,11 @@ def test_a_switch_of_two_words_is_refused_and_a_text_of_the_same_name_is_not():
     assert "TRACE=1 1: neither on nor off" in make("run", "TRACE=1 1").stderr
     assert "--resume='07'" in make("sweep", "RESUME=07").stdout
     assert "RESUME=07: neither on nor off" in make("nightly", "RESUME=07").stderr
+
+
+def test_compare_is_on_unless_a_word_switches_it_off():
+    lines = [make("run", f"COMPARE={value}").stdout for value in ("0", "no", "1", "yes", "")]
+    assert ["--compare=0" in line for line in lines] == [True, True, False, False, False]
 
 
 def help_of(*words: str) -> str:
