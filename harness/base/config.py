@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +15,11 @@ _WHOLE_MAX = 2**63 - 1
 # A name is a file name without a folder.
 _NAME = re.compile(r"[A-Za-z0-9][\w.-]*")
 _SUITE_SIGN = re.compile(r"^\s*\[\[\s*run\s*\]\]", re.MULTILINE)
+
+# The types of values in messages.
+TYPE_NAMES: Mapping[type, str] = {
+    str: "a text", int: "a whole number", float: "a number", bool: "true or false", list: "a list", dict: "a table",
+}  # fmt: skip
 
 
 def did_you_mean(name: str, names: Iterable[str]) -> str:
@@ -86,7 +91,12 @@ def check_keys(table: Mapping[str, Any], known: Mapping[str, type | tuple[type, 
         expected = known[key]
         kinds = expected if isinstance(expected, tuple) else (expected,)
         if not isinstance(value, kinds) or (isinstance(value, bool) and bool not in kinds):
-            raise UsageError(f"{where}: {key} = {value!r}", f"give a {' or '.join(kind.__name__ for kind in kinds)}")
+            raise UsageError(f"{where}: {key} = {value!r}", f"give {type_text(kinds)}")
+
+
+def type_text(kinds: Collection[type], names: Mapping[type, str] = TYPE_NAMES) -> str:
+    """Return which types a value may have, in words: a number or a text."""
+    return " or ".join(name for kind, name in names.items() if kind in kinds and not (kind is int and float in kinds))
 
 
 def within(value: float, least: float, most: float | None, where: str, key: str) -> None:

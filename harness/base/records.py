@@ -11,7 +11,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import cache
 from typing import Any, ClassVar, Protocol, TypeVar
 
-from harness.base.config import did_you_mean
+from harness.base.config import TYPE_NAMES, did_you_mean, type_text
 from harness.base.errors import UsageError
 
 
@@ -35,10 +35,7 @@ _PLAIN: Mapping[Any, frozenset[type]] = {
     bool: frozenset({bool}),
     types.NoneType: frozenset({types.NoneType}),
 }
-_NAMES: Mapping[type, str] = {
-    str: "a text", int: "a whole number", float: "a number", bool: "true or false", types.NoneType: "null",
-    dict: "an object", list: "a list", tuple: "a list",
-}  # fmt: skip
+_NAMES: Mapping[type, str] = {**TYPE_NAMES, types.NoneType: "null", dict: "an object", tuple: "a list"}
 
 
 def read_record(kind: type[R], data: object, where: str) -> R:
@@ -154,8 +151,7 @@ def _wrong(value: object, where: str, expected: str) -> ValueError:
 
 
 def _of_type(plain: frozenset[type]) -> _Builder:
-    named = plain - {int} if float in plain else plain
-    expected = " or ".join(name for kind, name in _NAMES.items() if kind in named)
+    expected = type_text(plain, _NAMES)
 
     def build_plain(value: Any, where: str) -> Any:
         if type(value) not in plain:

@@ -62,7 +62,7 @@ def test_a_plan_sets_its_own_thresholds(home):
     ("table", "what"),
     [
         ("avrage = 0.1", r"plans/tiny.toml \[compare\]: unknown key avrage; did you mean average\? there are: alpha"),
-        ('average = "5%"', r"plans/tiny.toml \[compare\]: average = '5%'; give a int or float"),
+        ('average = "5%"', r"plans/tiny.toml \[compare\]: average = '5%'; give a number"),
         ("average = 5", r"plans/tiny.toml \[compare\]: average=5: not a number above 0 and up to 1"),
     ],
 )
