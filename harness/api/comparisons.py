@@ -49,7 +49,7 @@ class ComparedRuns:
     @property
     def warnings(self) -> tuple[str, ...]:
         """The warnings of the comparison."""
-        return self.comparison.caveats
+        return self.comparison.warnings
 
     def table(self) -> DataFrame:
         """Return a row per label and metric, those of TOTAL first.
@@ -90,7 +90,7 @@ class ComparedSweeps:
     @property
     def warnings(self) -> tuple[str, ...]:
         """The levels that only one sweep has, which are not compared, and the warnings of the runs."""
-        return (*one_sided(self.comparison), *self.comparison.caveats)
+        return (*one_sided(self.comparison), *self.comparison.warnings)
 
     def table(self) -> DataFrame:
         """Return a row per level, label and metric; each level has the rows of `ComparedRuns.table`.

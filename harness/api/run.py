@@ -76,7 +76,7 @@ class Run:
     @property
     def warnings(self) -> tuple[RunWarning, ...]:
         """The warnings of the report: each has `code`, `text`, `severity` and `subject`."""
-        return self.summary.caveats
+        return self.summary.warnings
 
     @property
     def window(self) -> Window:

@@ -9,7 +9,7 @@ import types
 import typing
 from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import cache
-from typing import Any, ClassVar, Protocol, TypeVar
+from typing import Any, ClassVar, NamedTuple, Protocol, TypeVar
 
 from harness.base.config import TYPE_NAMES, did_you_mean, type_text
 from harness.base.errors import UsageError
@@ -81,23 +81,37 @@ def to_plain(value: Any) -> Any:
 def fields_to_plain(record: Any) -> dict[str, Any]:
     """Return the fields of a dataclass as plain data, also of one with `to_plain`."""
     kind: Any = type(record)
-    names, spread, optional = _written(kind)
+    written = _written(kind)
     data: dict[str, Any] = {}
-    for name in names:
+    for name, key in written.keys:
         value = getattr(record, name)
         if type(value) not in _PLAIN:
             value = to_plain(value)
-        if name == spread:
+        if name == written.spread:
             data.update(value)
-        elif value or name not in optional:
-            data[name] = value
+        elif value or name not in written.optional:
+            data[key] = value
     return data
 
 
+def key_of(kind: type, field: str) -> str:
+    """Return the key of a field in JSON: that of the class attribute `json_keys`, else the name of the field."""
+    keys: Mapping[str, str] = getattr(kind, "json_keys", {})
+    return keys.get(field, field)
+
+
+class _Written(NamedTuple):
+    """How a dataclass is written: name and key of each field, and what its class attributes are."""
+
+    keys: tuple[tuple[str, str], ...]
+    spread: str
+    optional: tuple[str, ...]
+
+
 @cache
-def _written(kind: type) -> tuple[tuple[str, ...], str, tuple[str, ...]]:
-    names = tuple(field.name for field in dataclasses.fields(kind))
-    return names, getattr(kind, "spread", ""), getattr(kind, "optional", ())
+def _written(kind: type) -> _Written:
+    keys = tuple((field.name, key_of(kind, field.name)) for field in dataclasses.fields(kind))
+    return _Written(keys, getattr(kind, "spread", ""), getattr(kind, "optional", ()))
 
 
 @cache
@@ -207,16 +221,17 @@ def _object(kind: type) -> _Builder:
     """Return the builder of a dataclass.
 
     The class attribute `spread` names a field, a mapping, whose entries are keys of the object itself in JSON: those in
-    the class attribute `spread_keys`.
+    the class attribute `spread_keys`. The class attribute `json_keys` has the keys of fields with another name in JSON.
     """
     hints = types_of(kind)
-    fields = {field.name: _builder(hints[field.name]) for field in dataclasses.fields(kind)}
+    names = {key_of(kind, field.name): field.name for field in dataclasses.fields(kind)}
+    fields = {key: _builder(hints[name]) for key, name in names.items()}
     reads_part = getattr(kind, "reads_part", False)
     not_read: Collection[str] = getattr(kind, "not_read", ())
     spread: str = getattr(kind, "spread", "")
     spread_keys: frozenset[str] = getattr(kind, "spread_keys", frozenset())
     required = [
-        field.name
+        key_of(kind, field.name)
         for field in dataclasses.fields(kind)
         if field.default is dataclasses.MISSING and field.default_factory is dataclasses.MISSING
     ]
@@ -237,7 +252,7 @@ def _object(kind: type) -> _Builder:
                 raise ValueError(f"{prefix}{key} is missing")
         return kind(
             **{
-                key: fields[key](item, where if key == spread else prefix + key)
+                names[key]: fields[key](item, where if key == spread else prefix + key)
                 for key, item in value.items()
                 if key in fields
             }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 from harness.metrics.metric import Metric
 from harness.report import stored_comparisons
@@ -71,8 +72,9 @@ class LabelComparison:
 
 @dataclass(frozen=True)
 class Comparison:
-    """A complete comparison; `base` and `new` name the runs, `caveats` (the key in JSON) are the warnings."""
+    """A complete comparison; `base` and `new` name the runs."""
 
+    json_keys: ClassVar = {"warnings": "caveats"}
     base: tuple[str, ...]
     new: tuple[str, ...]
     verdict: str
@@ -81,5 +83,5 @@ class Comparison:
     labels: tuple[LabelComparison, ...]
     only_base: tuple[str, ...]
     only_new: tuple[str, ...]
-    caveats: tuple[str, ...]
+    warnings: tuple[str, ...]
     further_runs: int | None

@@ -38,7 +38,7 @@ def compared_run(base: RunResult, new: RunResult, thresholds: Thresholds, role: 
         labels=tuple(_stored(label, metrics) for label in found.labels),
         only_base=found.only_base,
         only_new=found.only_new,
-        warnings=found.caveats,
+        warnings=found.warnings,
     )
 
 

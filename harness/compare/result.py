@@ -138,7 +138,7 @@ class RunResult:
             total=LabelResult.of(load.total) if load else None,
             labels=_labels(load) if load else (),
             usages=summary.observed.usages,
-            warnings=summary.caveats,
+            warnings=summary.warnings,
             whole=LabelResult.of(summary.whole.total) if summary.whole else None,
             cloudwatch=summary.observed.cloudwatch,
             profiles=summary.observed.profiles,

@@ -81,7 +81,7 @@ def compare(
         labels=tuple(labels),
         only_base=tuple(label for label in base_labels if label not in new_labels),
         only_new=tuple(label for label in new_labels if label not in base_labels),
-        caveats=(*known, *comparison_warnings(base, new, thresholds.alpha)),
+        warnings=(*known, *comparison_warnings(base, new, thresholds.alpha)),
         further_runs=overall.further_runs,
     )
 

@@ -120,7 +120,7 @@ def _warnings(release: Release) -> list[str]:
     for name, sweep, analysis in zip(release.names, release.sweeps, release.analyses, strict=True):
         found |= dict.fromkeys(f"{name}: {text}" for text in _own(warnings_of(sweep, analysis), release))
     for comparison in release.levels.values():
-        found |= dict.fromkeys(_own(comparison.caveats, release))
+        found |= dict.fromkeys(_own(comparison.warnings, release))
     return list(found)
 
 

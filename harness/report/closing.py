@@ -102,7 +102,7 @@ def _generator_text(generator: GeneratorFigures) -> str:
 
 
 def _warnings(summary: RunSummary) -> Iterator[Line]:
-    warnings = by_importance(summary.caveats)
+    warnings = by_importance(summary.warnings)
     if warnings:
         yield BLANK
     for warning in warnings[:_WARNINGS_MOST]:

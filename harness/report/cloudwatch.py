@@ -49,12 +49,12 @@ def add_cloudwatch(directory: RunDirectory, log: Log, spec: MetricsSpec | None =
         run = _remember(directory, run, spec)
     found = observed_cloudwatch(directory, summary.origin_s, summary.window)
     growths = with_cloud(summary.observed.growths, found, summary.window, run)
-    caveats = tuple(_with_balances(warning, summary.throttle, found) for warning in summary.caveats)
+    warnings = tuple(_with_balances(warning, summary.throttle, found) for warning in summary.warnings)
     summary = replace(
         summary,
         run=run,
         observed=replace(summary.observed, cloudwatch=found, growths=growths),
-        caveats=_with_growth(caveats, growths),
+        warnings=_with_growth(warnings, growths),
     )
     write_summary(directory, summary)
     for line in _found_lines(found, summary.source) if found else ():

@@ -1,4 +1,4 @@
-"""Compares the users, or the requests, of a load with stages with those that its plan asks for."""
+"""Compares the delivered users, or requests, of a load with stages with the requested ones."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import accumulate, pairwise
-from typing import TypeVar
+from typing import ClassVar, TypeVar
 
 from harness.base import units
 from harness.metrics.tally import SampleTally
@@ -17,7 +17,7 @@ from harness.plan.shaping import second_rates
 _POINTS_MOST = 600
 # An interval has so many requests on average: one at its border, which ends later than it began, is 1 % of it or less.
 _REQUESTS_LEAST = 100
-# Beyond this the load is not the one that was asked for.
+# With a larger deviation the load is not the requested one.
 _CLOSE_RATIO = 0.05
 _JUST_BEFORE_S = 0.001
 _ROUNDING = 1e-6
@@ -26,14 +26,15 @@ _T = TypeVar("_T")
 
 @dataclass(frozen=True)
 class UserCurve:
-    """The most users in each `bucket_s` seconds from `start_s` (s since 1970) on: asked for, and delivered.
+    """The most users in each `bucket_s` seconds from `start_s` (s since 1970) on: requested, and delivered.
 
-    `deviation_ratio` is the mean difference of both per second, divided by the mean of the users asked for.
+    `deviation_ratio` is the mean difference of both per second, divided by the mean of the requested users.
     """
 
+    json_keys: ClassVar = {"requested": "asked"}
     start_s: int
     bucket_s: int
-    asked: tuple[int, ...]
+    requested: tuple[int, ...]
     delivered: tuple[int | None, ...]
     deviation_ratio: float
 
@@ -45,14 +46,15 @@ class UserCurve:
 
 @dataclass(frozen=True)
 class RequestCurve:
-    """The requests per second in each `bucket_s` seconds from `start_s` (s since 1970) on: asked for, and delivered.
+    """The requests per second in each `bucket_s` seconds from `start_s` (s since 1970) on: requested, and delivered.
 
-    `deviation_ratio` is the mean difference of both per interval, divided by the mean of the requests asked for.
+    `deviation_ratio` is the mean difference of both per interval, divided by the mean of the requested rate.
     """
 
+    json_keys: ClassVar = {"requested": "asked"}
     start_s: int
     bucket_s: int
-    asked: tuple[float, ...]
+    requested: tuple[float, ...]
     delivered: tuple[float, ...]
     deviation_ratio: float
 
@@ -69,7 +71,7 @@ def request_curve(load: GroupLoad, tally: SampleTally) -> RequestCurve | None:
     """Return the curve of a load whose stages are requests per second; None for other loads, and without samples.
 
     The timer begins its schedule with the second of the first request. Each request counts in the second of its end, so
-    the curve is asked for one mean response time later.
+    the requested curve is shifted by one mean response time.
     """
     span_ms = tally.span_ms()
     if not load.is_shaped or span_ms is None or tally.second_series.span_s is None:
@@ -78,16 +80,17 @@ def request_curve(load: GroupLoad, tally: SampleTally) -> RequestCurve | None:
     seconds = tally.second_series.by_second(start_s, start_s + len(rates) - 1)
     delivered = [second.sample_count for second in seconds]
     elapsed_s = sum(second.elapsed_sum_ms for second in seconds) / units.MS_PER_S / max(1, sum(delivered))
-    asked = _later(rates, elapsed_s)
-    bucket_s = max(math.ceil(_REQUESTS_LEAST * len(asked) / sum(asked)), math.ceil(len(asked) / _POINTS_MOST))
-    pairs = list(zip(_buckets(asked, bucket_s), _buckets(delivered, bucket_s), strict=True))
+    requested = _later(rates, elapsed_s)
+    bucket_least_s = math.ceil(_REQUESTS_LEAST * len(requested) / sum(requested))
+    bucket_s = max(bucket_least_s, math.ceil(len(requested) / _POINTS_MOST))
+    pairs = list(zip(_buckets(requested, bucket_s), _buckets(delivered, bucket_s), strict=True))
     differences = [abs(sum(wanted) - sum(real)) for wanted, real in pairs]
     return RequestCurve(
         start_s=start_s,
         bucket_s=bucket_s,
-        asked=tuple(round(sum(wanted) / len(wanted), 3) for wanted, _ in pairs),
+        requested=tuple(round(sum(wanted) / len(wanted), 3) for wanted, _ in pairs),
         delivered=tuple(round(sum(real) / len(real), 3) for _, real in pairs),
-        deviation_ratio=round(sum(differences) / sum(asked), 5),
+        deviation_ratio=round(sum(differences) / sum(requested), 5),
     )
 
 
@@ -122,11 +125,11 @@ def _curve(load: GroupLoad, tally: SampleTally, pause_s: float) -> UserCurve:
     origin_s = span_ms[0] / units.MS_PER_S - _lead_s(load) - pause_s
     first_s, last_s = int(origin_s), int(origin_s + load.duration_s)
     seconds = range(first_s, last_s + 1)
-    asked = [_most_asked(load, second - origin_s, second + 1 - origin_s) for second in seconds]
+    requested = [_most_requested(load, second - origin_s, second + 1 - origin_s) for second in seconds]
     delivered = tally.second_series.active_users(first_s, last_s)
     # Nobody sees users who pause before their first sample. Else a load has no users before it, nor after the last one.
     unseen = next((at for at, users in enumerate(delivered) if users is not None), 0) if pause_s else 0
-    pairs = list(zip(asked, delivered, strict=True))[unseen:]
+    pairs = list(zip(requested, delivered, strict=True))[unseen:]
     differences = [abs(wanted - (real or 0)) for wanted, real in pairs]
     bucket_s = 1
     while len(seconds) / bucket_s > _POINTS_MOST:
@@ -134,7 +137,7 @@ def _curve(load: GroupLoad, tally: SampleTally, pause_s: float) -> UserCurve:
     return UserCurve(
         start_s=first_s,
         bucket_s=bucket_s,
-        asked=tuple(max(part) for part in _buckets(asked, bucket_s)),
+        requested=tuple(max(part) for part in _buckets(requested, bucket_s)),
         delivered=tuple(
             max((users for users in part if users is not None), default=None) for part in _buckets(delivered, bucket_s)
         ),
@@ -149,7 +152,7 @@ def _lead_s(load: GroupLoad) -> float:
     return before_s + first.over_s / (first.users or 1)
 
 
-def _most_asked(load: GroupLoad, from_s: float, to_s: float) -> int:
+def _most_requested(load: GroupLoad, from_s: float, to_s: float) -> int:
     """Return the most users between two instants, s after the start of the load."""
     ends = accumulate(part_s for stage in load.stages for part_s in (stage.over_s, stage.for_s))
     times = [from_s, to_s - _JUST_BEFORE_S, *(end_s for end_s in ends if from_s < end_s < to_s)]

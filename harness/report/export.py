@@ -72,7 +72,7 @@ def json_object(view: View, percentiles: Sequence[str]) -> dict[str, Any]:
         "groups": [_group(group, percentiles) for group in view.groups],
         "whole": _group(view.whole, percentiles) if view.whole else None,
         "remarks": list(view.remarks),
-        "caveats": to_plain(summary.caveats),
+        "caveats": to_plain(summary.warnings),
         "dropped_count": summary.dropped_count,
         "dropped_first": [list(dropped) for dropped in summary.dropped_first],
     }

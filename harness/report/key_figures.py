@@ -76,7 +76,7 @@ def key_warnings(summary: RunSummary) -> list[RunWarning]:
     parts = _KEY_PARTS | {Part.TAIL} if load and is_tail(P95, load.total.sample_count) else _KEY_PARTS
     return [
         warning
-        for warning in by_importance(summary.caveats)
+        for warning in by_importance(summary.warnings)
         if warning.severity is Severity.DOUBTFUL or parts & set(warning.concerns)
     ]
 

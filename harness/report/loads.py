@@ -52,7 +52,7 @@ class LoadFigures:
 
     @property
     def curve_text(self) -> str:
-        """How far the load was from the curve that its stages ask for; empty without one."""
+        """How far the load was from the requested curve of its stages; empty without one."""
         curve = self.curve or self.request_curve
         return curve.text() if curve else ""
 

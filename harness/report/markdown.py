@@ -273,7 +273,7 @@ def report(summary: RunSummary, charts: RunCharts, notes: str, folder: str) -> s
     """Return the whole report as Markdown; `notes` is the text of the notes block, `folder` contains the charts."""
     load, whole, run = summary.group(LOAD), summary.whole, summary.run
     observed, window = summary.observed, summary.window
-    footnotes = Footnotes(summary.caveats)
+    footnotes = Footnotes(summary.warnings)
     return filled(
         "harness.report",
         "report.md.j2",

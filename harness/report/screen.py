@@ -41,7 +41,7 @@ def show(view: View, columns: Sequence[Column], heading: str = "") -> None:
         notes.append(f"columns that do not fit: {', '.join(left_out)}")
     for note in filter(None, notes):
         console.print(Text(note, style="dim"))
-    for text in (*view.remarks, *(warning.text for warning in view.summary.caveats)):
+    for text in (*view.remarks, *(warning.text for warning in view.summary.warnings)):
         console.print(Text(one_line(text)))
 
 

@@ -150,7 +150,7 @@ def summarise(
         timeline=_timeline(tally.second_series) if options.with_timeline else None,
         littles_law=evidence.law,
         observed=observed,
-        caveats=warnings,
+        warnings=warnings,
         dropped_count=tally.dropped.count,
         dropped_first=tuple(tally.dropped.first),
         generators=evidence.generators,

@@ -156,7 +156,7 @@ class RunSummary:
     timeline: Timeline | None
     littles_law: LittlesLaw | None
     observed: Observed
-    caveats: tuple[RunWarning, ...]
+    warnings: tuple[RunWarning, ...]
     dropped_count: int
     dropped_first: tuple[tuple[int, str], ...]
     generators: tuple[GeneratorFigures, ...] = ()
@@ -167,6 +167,7 @@ class RunSummary:
     loads: tuple[LoadFigures, ...] = ()
     stored_failures: tuple[StoredFailures, ...] = ()
     compared: tuple[ComparedRun, ...] = ()
+    json_keys: ClassVar = {"warnings": "caveats"}
     what: ClassVar = "a summary"
     version: ClassVar = FORMAT_VERSION
 

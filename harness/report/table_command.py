@@ -211,4 +211,4 @@ class _Printer:
 
 
 def _footnotes(view: View) -> Iterable[str]:
-    return [one_line(text) for text in (*view.remarks, *(warning.text for warning in view.summary.caveats))]
+    return [one_line(text) for text in (*view.remarks, *(warning.text for warning in view.summary.warnings))]

@@ -23,7 +23,7 @@ def comparison_json(base: RunResult, new: RunResult, thresholds: Thresholds) -> 
         return {"headline": f"Not judged: {error.what}.", "caveats": [], "marks": {}}
     rows = [*([found.total] if found.total else []), *found.labels]
     marks = {label.label: marked for label in rows if (marked := _marks(label))}
-    return {"headline": headline(found), "caveats": list(found.caveats), "marks": marks}
+    return {"headline": headline(found), "caveats": list(found.warnings), "marks": marks}
 
 
 def _marks(label: LabelComparison) -> dict[str, str]:

@@ -54,7 +54,7 @@ def compare_levels(base: FoundSweep, new: FoundSweep, thresholds: Thresholds, *,
     comparison = replace(
         comparison,
         verdicts=tuple(_verdict(key, old[key], young[key], found, anyway) for key, found in levels_compared.items()),
-        caveats=tuple(warnings_of([run for side in (old, young) for runs in side.values() for run in runs])),
+        warnings=tuple(warnings_of([run for side in (old, young) for runs in side.values() for run in runs])),
     )
     return ComparedLevels(with_verdict(comparison, thresholds), levels_compared, old, young)
 

@@ -69,7 +69,7 @@ def several_sweeps_report(
         notes_begin=NOTES_BEGIN,
         notes_end=NOTES_END,
         notes=page.notes,
-        warnings=_warnings(sweeps, analyses) + [cell(text) for found in comparisons for text in found.caveats],
+        warnings=_warnings(sweeps, analyses) + [cell(text) for found in comparisons for text in found.warnings],
     )
 
 

@@ -84,7 +84,7 @@ class SweepComparison:
     `is_doubtful` when a run of a common level is DOUBTFUL or INVALID.
 
     When the runs were compared, too, `verdicts` has the levels, `verdict` and `reason` are those over all levels, and
-    `caveats` (the key in JSON) are the warnings of the runs.
+    `warnings` are those of the runs.
     """
 
     base: str
@@ -95,10 +95,11 @@ class SweepComparison:
     verdicts: tuple[LevelVerdict, ...] = ()
     verdict: str = ""
     reason: str = ""
-    caveats: tuple[str, ...] = ()
+    warnings: tuple[str, ...] = ()
     only_base_settings: tuple[str, ...] = ()
     only_new_settings: tuple[str, ...] = ()
     is_doubtful: bool = False
+    json_keys: ClassVar = {"warnings": "caveats"}
     optional: ClassVar = ("only_base_settings", "only_new_settings", "is_doubtful")
 
 

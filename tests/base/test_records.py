@@ -63,6 +63,13 @@ class Trip:
 
 
 @dataclass(frozen=True)
+class Engine:
+    json_keys: ClassVar = {"power_kw": "power"}
+    name: str
+    power_kw: float
+
+
+@dataclass(frozen=True)
 class Name:
     reads_part = True
     name: str
@@ -73,6 +80,16 @@ def test_nested_data_become_dataclasses_tuples_and_enums():
     expected = Car("a", (Wheel(1, Colour.RED),), (("x", 1),), {"y": (1, None)})
     assert build(Car, data) == expected
     assert type(build(Car, data).wheels[0].size) is int  # written again it is 1, not 1.0
+
+
+def test_a_field_may_have_another_key_in_json():
+    engine = Engine("a", 75.0)
+    assert to_plain(engine) == {"name": "a", "power": 75.0}
+    assert build(Engine, {"name": "a", "power": 75.0}) == engine
+    with pytest.raises(ValueError, match="power_kw is unknown"):
+        build(Engine, {"name": "a", "power_kw": 75.0})
+    with pytest.raises(ValueError, match="power is missing"):
+        build(Engine, {"name": "a"})
 
 
 @pytest.mark.parametrize(

@@ -37,7 +37,7 @@ def test_a_markdown_report_against_runs_is_shown_and_not_judged():
     found = compare(runs("A", QUIET), reports, LIMITS)
     assert (found.verdict, average(found).verdict, average(found).unit) == (CANNOT_TELL, CANNOT_TELL, "")
     assert average(found).delta_ratio == pytest.approx(2.0)
-    assert "M_0: the 90 % column is all 0" in found.caveats
+    assert "M_0: the 90 % column is all 0" in found.warnings
     # Among themselves they are runs like any others.
     others = [replace(report, name=f"N_{index}") for index, report in enumerate(reports)]
     assert compare(reports, others, LIMITS).verdict == OK
@@ -64,7 +64,7 @@ def test_different_runs_are_refused_and_compared_on_request(changes, message):
     new = [run_result("B", total=total(), run=record(name="B", **changes))]
     with pytest.raises(UsageError, match=message):
         compare(base, new, LIMITS)
-    assert f"Compared anyway, although they differ: {message}." in compare(base, new, LIMITS, anyway=True).caveats
+    assert f"Compared anyway, although they differ: {message}." in compare(base, new, LIMITS, anyway=True).warnings
 
 
 def test_interrupted_runs_and_different_windows_are_refused():
@@ -107,7 +107,7 @@ def test_a_doubtful_run_is_neither_ok_nor_regressed_and_its_metrics_are_shown(fa
     assert {one.verdict for one in found.total.metrics} == {CANNOT_TELL}
     one = average(found)
     assert (one.delta_ratio, one.reason) == (pytest.approx(factor - 1), "not judged: a run is DOUBTFUL")
-    assert "pass --anyway" in found.caveats[0]
+    assert "pass --anyway" in found.warnings[0]
     assert compare(new, base, LIMITS).verdict == CANNOT_TELL
 
 
@@ -116,8 +116,8 @@ def test_with_anyway_doubtful_runs_are_judged_and_a_warning_states_it():
     base[0], new[3] = doubtful(base[0], STEADY_NOT), doubtful(new[3], STEADY_NOT, LITTLE)
     found = compare(base, new, LIMITS, anyway=True)
     assert found.verdict == REGRESSED
-    assert found.caveats[0].startswith("Judged anyway, although A_0 is DOUBTFUL: not steady; B_3 is DOUBTFUL: not")
-    assert "A_0, B_3: Not steady: it rises by 30 %." in found.caveats
+    assert found.warnings[0].startswith("Judged anyway, although A_0 is DOUBTFUL: not steady; B_3 is DOUBTFUL: not")
+    assert "A_0, B_3: Not steady: it rises by 30 %." in found.warnings
 
 
 def test_an_invalid_run_outranks_a_doubtful_one():

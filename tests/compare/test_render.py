@@ -45,7 +45,7 @@ def label(name="TOTAL", *metrics, verdict=OK):
 def compared(total=None, labels=(), **changes):
     comparison = Comparison(
         base=("tiny/run-07_1",), new=("tiny/run-07_2",), verdict=REGRESSED, reasons=("average of TOTAL: +10.00 %",),
-        total=total, labels=tuple(labels), only_base=(), only_new=(), caveats=(), further_runs=None,
+        total=total, labels=tuple(labels), only_base=(), only_new=(), warnings=(), further_runs=None,
     )  # fmt: skip
     sides = (Side("tiny/run-07_1", "run", (), "run-07_1.md"),), (Side("tiny/run-07_2", "run"),)
     return Compared(
@@ -156,7 +156,7 @@ def test_a_metric_unknown_on_both_sides_has_no_row():
 
 
 def test_the_report_contains_notes_and_warnings():
-    text = report(compared(caveats=("Run-to-run noise is unseen.",)), "why: *pool*")
+    text = report(compared(warnings=("Run-to-run noise is unseen.",)), "why: *pool*")
     assert "why: *pool*" in section(text, "Notes")
     assert "- Run-to-run noise is unseen." in section(text, "Warnings")
 

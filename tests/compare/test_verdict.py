@@ -96,7 +96,7 @@ def test_three_runs_a_side_can_detect_nothing():
         None,
     )
     assert (one.reason, one.further_runs) == ("too few runs for an interval", 2)
-    assert "no test can find a change. Make 2 more runs a side" in found.caveats[0]
+    assert "no test can find a change. Make 2 more runs a side" in found.warnings[0]
 
 
 def test_less_throughput_is_worse():
@@ -246,7 +246,7 @@ def test_single_runs_are_judged_by_batches_and_the_report_states_the_limits_of_t
         20,
         pytest.approx(151.5 / 101 - 1),
     )
-    assert found.caveats[0].startswith("One run against one: run-to-run noise is not measured.")
+    assert found.warnings[0].startswith("One run against one: run-to-run noise is not measured.")
     found = compare([run_result("A", total=quick)], [run_result("B", total=quick)], LIMITS)
     assert (average(found).verdict, average(found).p_value) == (OK, 1.0)
 

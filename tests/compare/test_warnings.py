@@ -18,7 +18,7 @@ def test_labels_on_one_side_only_change_the_mix_in_total():
     both = [run_result("A", pay, read, total=total(sample_count=100))]
     found = compare(both, [run_result("B", pay, total=total(sample_count=60))], LIMITS)
     assert found.only_base == ("Read",)
-    assert found.caveats[0].startswith(
+    assert found.warnings[0].startswith(
         "TOTAL contains different requests: labels of one side only are 40.00 % of the baseline's samples and "
         "0.00 % of the contender's."
     )
@@ -26,14 +26,14 @@ def test_labels_on_one_side_only_change_the_mix_in_total():
     rare = run_result("C", label_result("Pay", sample_count=99), label_result("Odd", sample_count=1),
                       total=total(sample_count=100))  # fmt: skip
     found = compare([rare], [run_result("B", pay, total=total(sample_count=60))], LIMITS)
-    assert not any(warning.startswith("TOTAL is not") for warning in found.caveats)
+    assert not any(warning.startswith("TOTAL is not") for warning in found.warnings)
 
 
 def test_jtls_without_a_record_are_compared_and_unknown_settings_are_reported():
     jtls = [replace(one, run=None, kind=JTL) for one in runs("A", QUIET)]
     found = compare(jtls, runs("B", QUIET), LIMITS)
     assert found.verdict == OK
-    assert "no run.json, so users, duration and system cannot be compared" in found.caveats[0]
+    assert "no run.json, so users, duration and system cannot be compared" in found.warnings[0]
 
 
 def test_there_are_warnings_about_single_runs_and_their_order():
@@ -47,10 +47,10 @@ def test_there_are_warnings_about_single_runs_and_their_order():
         ),
     )
     found = compare(base, new, LIMITS)
-    assert found.caveats[0].startswith("All runs of one side are older than those of the other")
-    assert found.caveats[1:] == ("B_0: Not steady: it fell apart",)
+    assert found.warnings[0].startswith("All runs of one side are older than those of the other")
+    assert found.warnings[1:] == ("B_0: Not steady: it fell apart",)
     alternating = [replace(one, origin_s=100 + index) for index, one in enumerate(runs("B", QUIET))]
-    assert compare(base, alternating, LIMITS).caveats == ()
+    assert compare(base, alternating, LIMITS).warnings == ()
 
 
 def test_warnings_of_the_plan_are_listed_once():
@@ -58,7 +58,7 @@ def test_warnings_of_the_plan_are_listed_once():
     base, new = (
         [replace(one, warnings=(RunWarning(WarningCode.PLAN, note),)) for one in runs(name, QUIET)] for name in "AB"
     )
-    assert compare(base, new, LIMITS).caveats == (note,)
+    assert compare(base, new, LIMITS).warnings == (note,)
 
 
 @pytest.mark.parametrize(
@@ -66,7 +66,7 @@ def test_warnings_of_the_plan_are_listed_once():
 )
 def test_an_outlying_generator_is_a_warning_of_the_comparison(code):
     base, new = ([run_result(name, total=total(), warnings=(RunWarning(code, "one was unlike"),))] for name in "AB")
-    assert compare(base, new, LIMITS).caveats[1:] == ("A, B: one was unlike",)
+    assert compare(base, new, LIMITS).warnings[1:] == ("A, B: one was unlike",)
 
 
 def test_every_warning_of_both_sides_is_listed_and_runs_that_share_one_share_a_line():
@@ -87,7 +87,7 @@ def test_every_warning_of_both_sides_is_listed_and_runs_that_share_one_share_a_l
         replace(one, warnings=(stand_in, RunWarning(WarningCode.HOST_CPU, f"The cores were {91 + index} % busy.")))
         for index, one in enumerate(new)
     ]
-    assert compare(base, new, LIMITS).caveats == (
+    assert compare(base, new, LIMITS).warnings == (
         "Times of a stand-in say nothing about FOLIO.",
         "Other.",
         "B_0: The cores were 91 % busy. B_1, B_2, B_3, B_4: the same, with other numbers.",
@@ -99,7 +99,7 @@ def test_warnings_that_make_a_run_doubtful_come_first():
         run_result("A", total=total()),
         warnings=(RunWarning(WarningCode.HOST_CPU, "Busy."), RunWarning(WarningCode.FAST_WARM_UP, "Slower.")),
     )
-    warned = [text for text in compare([one], [run_result("B", total=total())], LIMITS).caveats if text[:2] == "A:"]
+    warned = [text for text in compare([one], [run_result("B", total=total())], LIMITS).warnings if text[:2] == "A:"]
     assert warned == ["A: Slower.", "A: Busy."]
 
 
@@ -107,15 +107,15 @@ def test_a_transaction_that_only_one_side_has_does_not_change_the_mix_of_total()
     visit = label_result("Visit", sample_count=5_000)
     base = run_result("A", label_result(), total=total(sample_count=10_000))
     apart = run_result("B", label_result(), replace(visit, is_transaction=True), total=total(sample_count=10_000))
-    assert not any("TOTAL contains different requests" in text for text in compare([base], [apart], LIMITS).caveats)
+    assert not any("TOTAL contains different requests" in text for text in compare([base], [apart], LIMITS).warnings)
     mixed = run_result("C", label_result(), visit, total=total(sample_count=10_000))
-    assert any("TOTAL contains different requests" in text for text in compare([base], [mixed], LIMITS).caveats)
+    assert any("TOTAL contains different requests" in text for text in compare([base], [mixed], LIMITS).warnings)
 
 
 def test_two_warnings_of_one_kind_in_one_run_are_both_listed():
     busy = tuple(RunWarning(WarningCode.HOST_CPU, f"The cores of {name} were busy.") for name in ("gen1", "gen2"))
     base, new = run_result("A", total=total(), warnings=busy), run_result("B", total=total(), warnings=busy[:1])
-    listed = [text for text in compare([base], [new], LIMITS).caveats if "cores" in text]
+    listed = [text for text in compare([base], [new], LIMITS).warnings if "cores" in text]
     assert listed == ["A, B: The cores of gen1 were busy.", "A: The cores of gen2 were busy."]
 
 
@@ -124,7 +124,7 @@ def test_of_two_runs_with_other_numbers_in_a_warning_both_are_quoted():
         run_result(name, total=total(), warnings=(RunWarning(WarningCode.FAST_WARM_UP, f"Faster by {factor}."),))
         for name, factor in (("A", 2), ("B", 3))
     )
-    listed = [text for text in compare([base], [new], LIMITS).caveats if "Faster" in text]
+    listed = [text for text in compare([base], [new], LIMITS).warnings if "Faster" in text]
     assert listed == ["A: Faster by 2.", "B: Faster by 3."]
 
 
@@ -137,7 +137,7 @@ def test_a_profiled_side_against_one_that_is_not_has_a_warning_of_its_own():
 
     def found(base, new):
         begin = WarningCode.ONE_SIDE_PROFILED.text.partition("{")[0]
-        return [text for text in compare(base, new, LIMITS).caveats if text.startswith(begin)]
+        return [text for text in compare(base, new, LIMITS).warnings if text.startswith(begin)]
 
     (text,) = found(side("A", False, False), side("B", True, True))
     assert text.startswith("Only one side is profiled: B_0, B_1; not profiled: A_0, A_1. Recording takes CPU time")

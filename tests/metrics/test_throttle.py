@@ -201,7 +201,7 @@ def test_the_warning_says_when_and_by_how_much_and_what_to_look_at():
 
 def test_a_bare_jtl_has_the_warning_and_its_json_the_numbers():
     summary = summary_of(throttled_samples())
-    assert "throttled" in {warning.code for warning in summary.caveats}
+    assert "throttled" in {warning.code for warning in summary.warnings}
     again = build(RunSummary, to_plain(summary))
     assert again.throttle == summary.throttle
     assert again.throttle.at_s in (599, 600, 601)
@@ -215,7 +215,7 @@ def test_only_a_window_with_the_fall_or_after_it_has_the_warning(from_s, to_s, i
     samples = throttled_samples()
     ends_s = [(one.start_ms + one.elapsed_ms) / 1000 - 1000 for one in samples]
     counted = tally_of([one for one, end_s in zip(samples, ends_s, strict=True) if from_s <= end_s < to_s])
-    codes = {warning.code for warning in summary_of(samples, window=window, counted=counted).caveats}
+    codes = {warning.code for warning in summary_of(samples, window=window, counted=counted).warnings}
     assert ("throttled" in codes) is is_warned
 
 

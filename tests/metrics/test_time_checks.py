@@ -53,7 +53,7 @@ def summary_of(samples, run=None, dropped=None):
 
 
 def codes(summary):
-    return {warning.code for warning in summary.caveats}
+    return {warning.code for warning in summary.warnings}
 
 
 # Steps of a clock
@@ -118,7 +118,7 @@ def test_rows_lost_by_a_full_disk_make_the_run_invalid():
 def test_a_jtl_with_an_hours_gap_reports_the_rate_without_it():
     # Two runs of 100 req/s and 60 s each, an hour apart: 12,000 samples in 3,720 s are 3.23 req/s.
     summary = summary_of(even(60, per_s=100) + even(60, per_s=100, from_s=3660))
-    (text,) = (warning.text for warning in summary.caveats if warning.code == "gap")
+    (text,) = (warning.text for warning in summary.warnings if warning.code == "gap")
     assert "No sample ended for 1 h 0 min" in text
     found = float(text.partition("Without it the throughput is ")[2].partition(" req/s")[0])
     assert found == pytest.approx(100, rel=0.01)
@@ -140,7 +140,7 @@ def test_another_header_line_is_an_appended_run(tmp_path):
     path = tmp_path / "two.jtl"
     path.write_text(head + rows + head + later)
     summary = summary_of_jtls(resolve([str(path)]))
-    (text,) = (warning.text for warning in summary.caveats if warning.code == "appended")
+    (text,) = (warning.text for warning in summary.warnings if warning.code == "appended")
     assert "another header line (line 1002)" in text
     path.write_text(head + rows)
     assert "appended" not in codes(summary_of_jtls(resolve([str(path)])))

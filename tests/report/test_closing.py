@@ -110,7 +110,7 @@ def test_a_label_is_shortened_in_the_middle_and_wide_letters_count_twice():
 def test_the_two_most_important_warnings_are_printed_and_the_others_counted(printed):
     summary = many("Pay", error="Pay")
     text = printed(summary)
-    codes = {str(warning.code) for warning in summary.caveats}
+    codes = {str(warning.code) for warning in summary.warnings}
     assert codes == {"too-few-samples", "errors-in-figures", "few-samples", "closed-model"}
     assert text.count("\nwarning: ") == 2
     assert text.index("warning: Only 61 samples") < text.index("warning: All figures include 1 failed sample")

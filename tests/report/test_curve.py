@@ -1,4 +1,4 @@
-"""The users of a load with stages, asked for and delivered."""
+"""The requested and the delivered users of a load with stages."""
 
 from __future__ import annotations
 
@@ -29,11 +29,11 @@ def delivered(users: list[int], generator: str = "") -> SampleTally:
     return tally
 
 
-def test_users_as_asked_for_do_not_deviate() -> None:
+def test_users_as_requested_do_not_deviate() -> None:
     curve = user_curve(STEPS, delivered([2] * 10 + [2, 3, 4, 5] + [6] * 6 + [2] * 10))
     assert curve
     assert (curve.start_s, curve.bucket_s) == (1000, 1)
-    assert curve.asked[:15] == (2,) * 10 + (2, 3, 4, 5, 6)
+    assert curve.requested[:15] == (2,) * 10 + (2, 3, 4, 5, 6)
     assert curve.delivered[:15] == (2,) * 10 + (2, 3, 4, 5, 6)
     assert curve.deviation_ratio == pytest.approx(0, abs=0.001)
 
@@ -70,7 +70,7 @@ def test_users_of_several_generators_add_up() -> None:
 
 def test_a_long_load_has_wider_intervals() -> None:
     curve = user_curve(GroupLoad("Browse", (Stage(1, None, 0, 900), Stage(2, None, 0, 900))), delivered([1] * 20))
-    assert curve and (curve.bucket_s, len(curve.asked)) == (4, 451)
+    assert curve and (curve.bucket_s, len(curve.requested)) == (4, 451)
 
 
 @pytest.mark.parametrize(
@@ -96,7 +96,7 @@ def test_the_report_has_the_line_and_the_chart() -> None:
     ]  # fmt: skip
     summary = summary_of(samples, STEPS)
     charts = run_charts(summary)
-    assert "users-1.svg" in [picture.name for picture in charts.all]
+    assert "users-1.svg" in [chart.name for chart in charts.all]
     text = report(summary, charts, "", "run-01_1")
     assert "Users: 0.00 % from the curve of its stages (mean difference per second ÷ mean of the curve)." in text
     assert "users-1.svg" in text
@@ -104,7 +104,7 @@ def test_the_report_has_the_line_and_the_chart() -> None:
 
 SHAPED = GroupLoad("Browse", (Stage(9, None, 0, 10, 20.0), Stage(9, None, 10, 20, 60.0)), is_paced=True)
 # 10 s of 20, in the ramp those in the middle of each second, 20 s of 60.
-ASKED = [20] * 10 + [22, 26, 30, 34, 38, 42, 46, 50, 54, 58] + [60] * 20
+REQUESTED = [20] * 10 + [22, 26, 30, 34, 38, 42, 46, 50, 54, 58] + [60] * 20
 
 
 def sent(counts: list[int], elapsed_ms: int = 0) -> SampleTally:
@@ -125,28 +125,28 @@ def one_page(start_ms: int, elapsed_ms: int) -> Sample:
 
 def test_slow_responses_do_not_count_as_late_requests() -> None:
     # A quarter of each second's requests end in the next one: in the ramp that is one of the 4 more per second.
-    curve = request_curve(SHAPED, sent(ASKED, elapsed_ms=250))
+    curve = request_curve(SHAPED, sent(REQUESTED, elapsed_ms=250))
     assert curve and curve.deviation_ratio < 0.002
-    assert curve.asked[0] == pytest.approx((15 + 20 + 20) / 3, abs=0.01)
-    late = request_curve(SHAPED, sent(ASKED, elapsed_ms=2500))
+    assert curve.requested[0] == pytest.approx((15 + 20 + 20) / 3, abs=0.01)
+    late = request_curve(SHAPED, sent(REQUESTED, elapsed_ms=2500))
     assert late and late.deviation_ratio < 0.002
 
 
-def test_requests_as_asked_for_do_not_deviate() -> None:
-    curve = request_curve(SHAPED, sent(ASKED))
+def test_requests_as_requested_do_not_deviate() -> None:
+    curve = request_curve(SHAPED, sent(REQUESTED))
     assert curve
     # 45 requests per second on average: 3 s have 100 or more.
-    assert (curve.start_s, curve.bucket_s, len(curve.asked), curve.deviation_ratio) == (1000, 3, 14, 0)
-    assert curve.asked[:5] == curve.delivered[:5] == (20, 20, 20, 22.667, 34)
-    assert user_curve(SHAPED, sent(ASKED)) is None
-    assert request_curve(STEPS, sent(ASKED)) is None
+    assert (curve.start_s, curve.bucket_s, len(curve.requested), curve.deviation_ratio) == (1000, 3, 14, 0)
+    assert curve.requested[:5] == curve.delivered[:5] == (20, 20, 20, 22.667, 34)
+    assert user_curve(SHAPED, sent(REQUESTED)) is None
+    assert request_curve(STEPS, sent(REQUESTED)) is None
     line = "Requests: 0.00 % from the curve of its stages (mean difference per 3 s ÷ mean of the curve)."
     assert curve.text() == line
 
 
 def test_requests_that_were_not_sent_deviate_in_both_directions() -> None:
     # 50 of 60 in the last 20 seconds, and 6 more than 20 in the first 9: 200 + 54 of 1800.
-    curve = request_curve(SHAPED, sent([26] * 9 + ASKED[9:20] + [50] * 20))
+    curve = request_curve(SHAPED, sent([26] * 9 + REQUESTED[9:20] + [50] * 20))
     assert curve and curve.deviation_ratio == pytest.approx(254 / 1800, abs=0.00001)
     assert curve.text().endswith("The users were too few for the curve, or the responses too slow: give more users.")
     assert max(curve.delivered[-6:]) == 50
@@ -159,12 +159,12 @@ def test_the_report_of_requests_has_the_line_and_the_chart() -> None:
             thread_name="Browse-ThreadStarter 1-1",
             all_threads=9, group_threads=9,
         )
-        for second, count in enumerate(ASKED)
+        for second, count in enumerate(REQUESTED)
         for number in range(count)
     ]  # fmt: skip
     summary = summary_of(samples, SHAPED)
     charts = run_charts(summary)
-    assert "requests-1.svg" in [picture.name for picture in charts.all]
+    assert "requests-1.svg" in [chart.name for chart in charts.all]
     assert "Requests: 0.00 % from the curve of its stages" in report(summary, charts, "", "run-01_1")
 
 
@@ -177,5 +177,5 @@ def test_the_level_at_an_instant_follows_the_stages() -> None:
 def test_users_end_one_by_one_in_a_fall() -> None:
     fall = GroupLoad("Browse", (Stage(4, None, 0, 5), Stage(0, None, 4, 0)))
     curve = user_curve(fall, delivered([4] * 6 + [3, 2, 1]))
-    assert curve and curve.asked[:9] == (4,) * 6 + (3, 2, 1)
+    assert curve and curve.requested[:9] == (4,) * 6 + (3, 2, 1)
     assert curve.deviation_ratio == 0

@@ -42,7 +42,7 @@ def summary_of(*groups, observed=None, **changes):
 
 
 def codes_of(summary):
-    return {warning.code for warning in summary.caveats} & {
+    return {warning.code for warning in summary.warnings} & {
         WarningCode.ABSENT_GENERATOR,
         WarningCode.SLOW_GENERATOR,
         WarningCode.FAILING_GENERATOR,
@@ -50,7 +50,7 @@ def codes_of(summary):
 
 
 def text_of(summary, code):
-    (text,) = [warning.text for warning in summary.caveats if warning.code == code]
+    (text,) = [warning.text for warning in summary.warnings if warning.code == code]
     return text
 
 
@@ -185,7 +185,7 @@ def test_a_generator_that_begins_when_the_others_have_ended_is_the_reason_of_the
         "generator 10.0.0.8:1099 began 30 s after the first one, when the others had ended: "
         "for 10 s of 50 s there was no load",
     )
-    codes = {warning.code for warning in summary.caveats}
+    codes = {warning.code for warning in summary.warnings}
     assert WarningCode.ABSENT_GENERATOR in codes and WarningCode.GAP not in codes
 
 
@@ -194,4 +194,4 @@ def test_rows_that_are_missing_while_a_generator_drives_are_still_missing_rows()
     parts = [samples(GENERATORS[1], 100), samples(GENERATORS[1], 100, first_ms=1_030_000)]
     summary = summary_of(samples(GENERATORS[0], 100), *parts)
     assert "rows are missing, or a clock was set" in summary.verdict.reasons[0]
-    assert WarningCode.GAP in {warning.code for warning in summary.caveats}
+    assert WarningCode.GAP in {warning.code for warning in summary.warnings}

@@ -89,10 +89,10 @@ def summary_with(*growths, **observed) -> RunSummary:
 
 
 def test_what_grows_is_a_warning_and_what_is_steady_is_none():
-    texts = {one.code: one.text for one in summary_with(growth(), growth(THREADS, 1.0)).caveats}
+    texts = {one.code: one.text for one in summary_with(growth(), growth(THREADS, 1.0)).warnings}
     what = "heap after GC of shop grows 4.1 MB/h (3.2-5); threads of shop grow 4.1/h (3.2-5)"
     assert texts["growth"].startswith(f"Growth under a constant load: {what}. ")
-    assert "growth" not in {one.code for one in summary_with(growth(verdict=STEADY)).caveats}
+    assert "growth" not in {one.code for one in summary_with(growth(verdict=STEADY)).warnings}
     assert summary_with(growth()).verdict.state == summary_with().verdict.state
 
 

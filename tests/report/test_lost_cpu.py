@@ -116,7 +116,7 @@ def warning_of(*found):
     run, tally = record(load=closed_load(users=10, duration_s=RUN_S)), tally_of(samples)
     window = window_of(tally, WindowSpec("steady"), run)
     summary = summarise(tally, "tiny/run-01_1", run, Observed(usage_series=found), SummaryOptions(window, tally))
-    return {warning.code: warning.text for warning in summary.caveats}["not-steady"]
+    return {warning.code: warning.text for warning in summary.warnings}["not-steady"]
 
 
 def test_the_warning_contains_one_sentence_with_the_numbers():

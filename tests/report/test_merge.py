@@ -141,7 +141,7 @@ def test_a_bottleneck_on_one_generators_machine_is_reported_with_its_name(tmp_pa
         "host gen2",
         "generator gen2",
     ]
-    texts = [warning.text for warning in merged.caveats if warning.code == "generator-cpu"]
+    texts = [warning.text for warning in merged.warnings if warning.code == "generator-cpu"]
     assert len(texts) == 1
     assert texts[0].startswith("The generator used 95 % of the 2 cores of gen2 in the measurement window")
     assert "generator gen2 [^" in directory.report.read_text()
@@ -196,7 +196,7 @@ def test_generators_that_hardly_overlapped_are_reported(tmp_path):
         rows = [row("h:1", second, 1, 1) for second in range(first, first + 70)]
         run_folder(tmp_path / folder / "run-01_1", run_of(1, properties={"run_id": folder}), rows)
     merged = merge([str(tmp_path / f"gen{n}" / "run-01_1") for n in (1, 2)], tmp_path / "reports", None).summary
-    texts = {warning.code: warning.text for warning in merged.caveats}
+    texts = {warning.code: warning.text for warning in merged.warnings}
     assert "By these clocks all generators drove together for 10 of 130 s" in texts[WarningCode.SEPARATE_CLOCKS]
     assert "began late (gen2 60 s) or ended early (gen1 70 s)" in texts[WarningCode.ABSENT_GENERATOR]
 

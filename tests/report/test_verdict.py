@@ -106,8 +106,8 @@ def test_many_errors_without_a_goal_for_them_are_a_warning(failures, is_doubtful
         *(failed(all_threads=2, start_ms=1_000_000) for _ in range(failures * 2)),
     ]
     found = summary_of(samples, record(goal=Goal()))
-    assert ("many-errors" in {warning.code for warning in found.caveats}) is is_doubtful
-    assert "many-errors" not in {warning.code for warning in summary_of(samples, record()).caveats}
+    assert ("many-errors" in {warning.code for warning in found.warnings}) is is_doubtful
+    assert "many-errors" not in {warning.code for warning in summary_of(samples, record()).warnings}
 
 
 def test_a_busy_machine_alone_does_not_make_a_run_doubtful():

@@ -46,7 +46,7 @@ def test_an_unknown_warning_code_is_a_plain_warning_at_the_verdict():
 def test_busy_users_satisfy_littles_law():
     summary = summary_of(two_users(), record())
     assert summary.littles_law.ratio == pytest.approx(1.0, abs=0.03)
-    assert "littles-law" not in {warning.code for warning in summary.caveats}
+    assert "littles-law" not in {warning.code for warning in summary.warnings}
 
 
 def test_a_starved_generator_breaks_littles_law_and_the_report_names_the_remedy():
@@ -78,7 +78,7 @@ def test_a_saturated_generator_is_doubtful_in_a_short_window_too():
         sample(elapsed_ms=100, start_ms=1_000_000 + number * 5000 // 1350, all_threads=2000) for number in range(1350)
     ]
     summary = summary_of(samples, record(load=closed_load(users=2000)))
-    text = next(warning.text for warning in summary.caveats if warning.code == "littles-law")
+    text = next(warning.text for warning in summary.warnings if warning.code == "littles-law")
     assert "2000.0 users were active on average, the samples account for 26.5" in text
     assert summary.verdict.state == DOUBTFUL
     assert any("(Little's law)" in reason for reason in summary.verdict.reasons)
@@ -119,7 +119,7 @@ def test_a_202_that_counts_as_success_is_a_warning():
 
 def test_labels_with_the_same_odd_code_share_a_warning():
     samples = [sample(code="302"), sample("Visit", code="302"), sample(code="200"), sample(code="204"), failed()]
-    found = [warning for warning in summary_of(samples).caveats if warning.code == "unexpected-success-code"]
+    found = [warning for warning in summary_of(samples).warnings if warning.code == "unexpected-success-code"]
     assert [(warning.subject, warning.text.split(":")[0]) for warning in found] == [
         ("302", "Code 302 counts as success (Pay")
     ]
@@ -170,7 +170,7 @@ def test_an_idle_generator_has_no_warning():
 def test_a_cpu_quota_that_is_used_up_is_a_warning_with_its_share(ratio, is_named):
     run = (replace(usage("shop", 0.8), throttled_ratio=ratio), usage("jmeter", 0.3))
     summary = summary_of(two_users(), record(), usage=run)
-    texts = [warning.text for warning in summary.caveats if warning.code == "cpu-quota"]
+    texts = [warning.text for warning in summary.warnings if warning.code == "cpu-quota"]
     assert bool(texts) is is_named
     if is_named:
         assert "used up in part of its periods in the measurement window: shop 34 %." in texts[0]
@@ -251,7 +251,7 @@ def test_a_file_over_more_than_a_month_has_a_warning_and_no_time_series():
     samples = [sample(start_ms=0), sample(start_ms=40 * 24 * 3600 * 1000)]
     summary = summary_of(samples, record())
     assert summary.timeline is None
-    assert "more than 31 days" in next(warning.text for warning in summary.caveats if warning.code == "long-span")
+    assert "more than 31 days" in next(warning.text for warning in summary.warnings if warning.code == "long-span")
 
 
 def test_a_jtl_without_a_run_has_no_warning_about_a_run():
@@ -276,7 +276,7 @@ def test_samples_in_flight_at_the_ends_of_a_window_do_not_break_littles_law(elap
     samples = sorted([*first, *second], key=lambda one: one.end_ms)
     summary = summary_of(samples, record())
     assert summary.littles_law.ratio == pytest.approx(0.87, abs=0.005)
-    assert ("littles-law" in {warning.code for warning in summary.caveats}) is is_off
+    assert ("littles-law" in {warning.code for warning in summary.warnings}) is is_off
 
 
 def driven(name, ahead_ms, is_local):

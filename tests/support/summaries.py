@@ -13,4 +13,4 @@ def summary_of(samples, run=None, usage=(), dropped=None, **options):
 
 
 def warnings_of(*arguments, **options):
-    return {warning.code: warning.text for warning in summary_of(*arguments, **options).caveats}
+    return {warning.code: warning.text for warning in summary_of(*arguments, **options).warnings}

@@ -95,19 +95,19 @@ def user_chart(xs: Sequence[float], users: Values, band: Band | None = None, end
     return line_chart("Users", "active", [_series("users", xs, users)], band=band, end_s=end_s)
 
 
-def planned_users_chart(
-    load: str, xs: Sequence[float], planned: Values, delivered: Values, band: Band | None = None, end_s: float = 0.0
+def stage_users_chart(
+    load: str, xs: Sequence[float], requested: Values, delivered: Values, band: Band | None = None, end_s: float = 0.0
 ) -> str:
-    """Return the chart of the planned and the active users of a load with stages."""
-    lines = [_series("delivered", xs, delivered), _series("planned", xs, planned)]
+    """Return the chart of the requested and the active users of a load with stages."""
+    lines = [_series("delivered", xs, delivered), _series("requested", xs, requested)]
     return line_chart(f"Users of {load}", "active", lines, band=band, end_s=end_s)
 
 
-def planned_requests_chart(
-    load: str, xs: Sequence[float], planned: Values, delivered: Values, band: Band | None = None, end_s: float = 0.0
+def stage_requests_chart(
+    load: str, xs: Sequence[float], requested: Values, delivered: Values, band: Band | None = None, end_s: float = 0.0
 ) -> str:
-    """Return the chart of the planned and the delivered requests per second of a load with stages."""
-    lines = [_series("delivered", xs, delivered), _series("planned", xs, planned)]
+    """Return the chart of the requested and the delivered requests per second of a load with stages."""
+    lines = [_series("delivered", xs, delivered), _series("requested", xs, requested)]
     return line_chart(f"Requests of {load}", "requests/s", lines, band=band, end_s=end_s)
 
 

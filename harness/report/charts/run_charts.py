@@ -20,9 +20,9 @@ from harness.report.charts.over_time import (
     error_chart,
     heap_chart,
     memory_chart,
-    planned_requests_chart,
-    planned_users_chart,
     response_time_chart,
+    stage_requests_chart,
+    stage_users_chart,
     throughput_chart,
     user_chart,
 )
@@ -122,16 +122,16 @@ class _Frame:
         return tuple(charts)
 
     def curves(self, loads: Sequence[LoadFigures]) -> tuple[Chart, ...]:
-        """Return a chart of each load with stages: the planned and the delivered users, or requests."""
+        """Return a chart of each load with stages: the requested and the delivered users, or requests."""
         found = []
         for number, load in enumerate(loads, 1):
             curve = load.curve or load.request_curve
             if curve is None:
                 continue
             first_s = curve.start_s - self.origin_s + curve.bucket_s / 2
-            xs = [first_s + curve.bucket_s * index for index in range(len(curve.asked))]
-            name, draw = ("users", planned_users_chart) if load.curve else ("requests", planned_requests_chart)
-            svg = draw(load.name, xs, curve.asked, curve.delivered, self.band, self.run_s)
+            xs = [first_s + curve.bucket_s * index for index in range(len(curve.requested))]
+            name, draw = ("users", stage_users_chart) if load.curve else ("requests", stage_requests_chart)
+            svg = draw(load.name, xs, curve.requested, curve.delivered, self.band, self.run_s)
             found.append(Chart(f"{name}-{number}.svg", svg))
         return tuple(found)
 

@@ -15,7 +15,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from harness.base.records import plain_types, types_of
+from harness.base.records import key_of, plain_types, types_of
 from harness.cloudwatch.sources import SOURCES, StoredSpec
 from harness.metrics.metric import all_metrics, elapsed_metrics
 from harness.plan.goal import Goal, GoalRule, limit_keys
@@ -124,7 +124,8 @@ class _Schema:
                 texts = {metric.key: about[name].format(metric.words) for metric in elapsed_metrics()}
                 properties |= {key: {**_about(text), **values} for key, text in texts.items()}
             else:
-                properties[name] = self._property(kind.__name__, name, hints[name])
+                key = key_of(kind, name)
+                properties[key] = self._property(kind.__name__, key, hints[name])
         schema = {
             "description": about["about"],
             "type": "object",
@@ -137,13 +138,13 @@ class _Schema:
         self.definitions[about["$ref"]] = schema
         return {"$ref": f"#/$defs/{about['$ref']}"}
 
-    def _property(self, kind: str, name: str, hint: Any) -> dict[str, Any]:
-        about = _about(self._fields[kind].get(name, {}))
+    def _property(self, kind: str, key: str, hint: Any) -> dict[str, Any]:
+        about = _about(self._fields[kind].get(key, {}))
         schema = self.of(hint, about.get("without", ()))
         if not {"$ref", "description"} & {*schema, *about}:
-            raise KeyError(f"{kind}.{name} has no description in {FIELDS.name}")
+            raise KeyError(f"{kind}.{key} has no description in {FIELDS.name}")
         about = {key: value for key, value in about.items() if key != "without"}
-        return _merged(_merged(about, schema), {**about, **_CONSTANTS.get(f"{kind}.{name}", {})})
+        return _merged(_merged(about, schema), {**about, **_CONSTANTS.get(f"{kind}.{key}", {})})
 
 
 def _about(about: Mapping[str, Any] | str) -> Mapping[str, Any]:
