@@ -146,7 +146,7 @@ def _databases(
         from_s, to_s = (round((at_ms - origin_ms) / units.MS_PER_S, 1) for at_ms in (from_ms, to_ms))
         return StatementInterval(from_s, to_s, tally.second_series.ended_between(from_ms, to_ms))
 
-    return databases(directory.system_logs, window_ms, interval_of)
+    return databases(directory.system_logs, *window_ms, interval_of)
 
 
 def _histograms(directory: RunDirectory) -> tuple[Histogram, ...]:

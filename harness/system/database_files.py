@@ -1,4 +1,4 @@
-"""Asks databases for their statements before, during and after a load, and reads what they answered."""
+"""Reads the statements of databases before, during and after a load, stores them, and reads the stored ones."""
 
 from __future__ import annotations
 
@@ -9,13 +9,14 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
+from typing import NamedTuple
 
 from harness.base import process as child
 from harness.base.errors import UsageError
 from harness.system.snapshots import (
     STATEMENTS,
     WAITS,
-    Snapshot,
+    SnapshotEnds,
     SnapshotLines,
     ends_within,
     problem_line,
@@ -43,15 +44,30 @@ from harness.system.system import StatementCommands
 # five minutes, some 330 in eight hours.
 SNAPSHOT_PERIOD_S = 5.0
 _PART_OF_LOAD = 60
-# A database may spend this share of the time on snapshots; a slow one is asked less often.
+# A database may spend this share of the time on snapshots; a slow one gets fewer requests.
 _SHARE_MOST = 0.05
 _DEADLINE_S = 5.0
-# Of the columns that a snapshot lacks, the one whose share of the executions in the whole load says enough.
+# A column that a snapshot may lack; its share of the executions in the whole load is used instead.
 _OF_WHOLE_LOAD = "count_without_index"
 _TOO_FEW = "fewer than two snapshots are in the window"
 
 # Makes an interval of two instants (ms since 1970).
 IntervalOf = Callable[[int, int], StatementInterval]
+
+
+class _Table(NamedTuple):
+    """A table of a database: its file, the command that prints it, and whether its difference over the load counts."""
+
+    path: Path
+    argv: tuple[str, ...]
+    is_difference: bool
+
+
+class _SnapshotLine(NamedTuple):
+    """A line of the file of snapshots; with `is_problem` it has only the reason why there is no snapshot."""
+
+    text: str
+    is_problem: bool = False
 
 
 class DatabaseReader:
@@ -80,13 +96,13 @@ class DatabaseReader:
                 printed = _before(self._folder / statements_name(process))
                 self._ask(process, commands, commands.reset, printed)
                 printed.unlink(missing_ok=True)
-            for path, argv, is_difference in self._tables(process, commands):
-                if is_difference:
-                    self._ask(process, commands, argv, _before(path))
+            for table in self._tables(process, commands):
+                if table.is_difference:
+                    self._ask(process, commands, table.argv, _before(table.path))
         self._threads = [
-            threading.Thread(target=self._watch, args=one, name=f"snapshots of {one[0]}", daemon=True)
-            for one in self._databases.items()
-            if one[1].snapshot and one[0] not in dict(self.unknown)
+            threading.Thread(target=self._watch, args=(process, commands), name=f"snapshots of {process}", daemon=True)
+            for process, commands in self._databases.items()
+            if commands.snapshot and process not in dict(self.unknown)
         ]
         for thread in self._threads:
             thread.start()
@@ -97,17 +113,17 @@ class DatabaseReader:
         for thread in self._threads:
             thread.join()
         for process, commands in self._databases.items():
-            for path, argv, is_difference in self._tables(process, commands):
+            for table in self._tables(process, commands):
                 if process not in dict(self.unknown):
-                    self._ask(process, commands, argv, path)
-                if is_difference:
-                    self._subtract(process, path)
+                    self._ask(process, commands, table.argv, table.path)
+                if table.is_difference:
+                    self._subtract(process, table.path)
 
-    def _tables(self, process: str, commands: StatementCommands) -> Iterator[tuple[Path, tuple[str, ...], bool]]:
-        """Yield the tables of a database: file, command, and whether its difference over the load counts."""
-        yield self._folder / statements_name(process), commands.read, not commands.reset
+    def _tables(self, process: str, commands: StatementCommands) -> Iterator[_Table]:
+        """Yield the tables of a database."""
+        yield _Table(self._folder / statements_name(process), commands.read, is_difference=not commands.reset)
         if commands.waits:
-            yield self._folder / waits_name(process), commands.waits, True
+            yield _Table(self._folder / waits_name(process), commands.waits, is_difference=True)
 
     def _subtract(self, process: str, after: Path) -> None:
         """Replace a table at the end of the load by its difference from the one at the beginning."""
@@ -122,7 +138,7 @@ class DatabaseReader:
         before.unlink(missing_ok=True)
 
     def _ask(self, process: str, commands: StatementCommands, argv: tuple[str, ...], printed: Path) -> None:
-        """Run a command of a database and keep what it prints; a failure is added to `unknown`."""
+        """Run a command of a database and store its output; a failure is added to `unknown`."""
         why = self._why_not(process, commands, argv, printed)
         if why:
             self.unknown.append((process, f"its statements cannot be read ({why})"))
@@ -156,34 +172,34 @@ class DatabaseReader:
         path, lines = self._folder / snapshots_name(process), SnapshotLines()
         began_s, wait_s, has_failed = time.monotonic(), self._period_s, False
         while not self._over.wait(wait_s):
-            asked_s = time.monotonic()
-            line, is_problem = self._snapshot(process, commands, lines)
+            requested_s = time.monotonic()
+            line = self._snapshot(process, commands, lines)
             try:
-                if not (is_problem and has_failed):
+                if not (line.is_problem and has_failed):
                     with path.open("a", encoding="utf-8") as file:
-                        file.write(line)
+                        file.write(line.text)
             except OSError:
                 return  # the whole load is known without snapshots
-            has_failed |= is_problem
+            has_failed |= line.is_problem
             now_s = time.monotonic()
-            period_s = max(self._period_s, (now_s - began_s) / _PART_OF_LOAD, (now_s - asked_s) / _SHARE_MOST)
-            wait_s = period_s - (now_s - asked_s)
+            period_s = max(self._period_s, (now_s - began_s) / _PART_OF_LOAD, (now_s - requested_s) / _SHARE_MOST)
+            wait_s = period_s - (now_s - requested_s)
 
-    def _snapshot(self, process: str, commands: StatementCommands, lines: SnapshotLines) -> tuple[str, bool]:
-        """Return the line of a snapshot, and whether it only says why there is none."""
-        asked_ms, printed = time.time_ns() // 1_000_000, self._folder / f".{snapshots_name(process)}.printed"
+    def _snapshot(self, process: str, commands: StatementCommands, lines: SnapshotLines) -> _SnapshotLine:
+        """Take a snapshot and return its line."""
+        requested_ms, printed = time.time_ns() // 1_000_000, self._folder / f".{snapshots_name(process)}.printed"
         tables, took_ms = {}, 0
         try:
             for name, argv in ((STATEMENTS, commands.snapshot), (WAITS, commands.waits)):
                 why = self._why_not(process, commands, argv, printed, _DEADLINE_S) if argv else ""
                 if why:
-                    return problem_line(asked_ms, why), True
+                    return _SnapshotLine(problem_line(requested_ms, why), is_problem=True)
                 if argv:
                     tables[name] = printed.read_text(encoding="utf-8", errors="replace").splitlines()
-                    took_ms = took_ms or time.time_ns() // 1_000_000 - asked_ms
-            return lines.line(asked_ms, took_ms, tables), False
+                    took_ms = took_ms or time.time_ns() // 1_000_000 - requested_ms
+            return _SnapshotLine(lines.line(requested_ms, took_ms, tables))
         except (ValueError, OSError) as error:
-            return problem_line(asked_ms, str(error)), True
+            return _SnapshotLine(problem_line(requested_ms, str(error)), is_problem=True)
         finally:
             printed.unlink(missing_ok=True)
 
@@ -209,23 +225,23 @@ def _before(path: Path) -> Path:
 
 
 def databases(
-    folder: Path, window_ms: tuple[int, int] = (0, 0), interval_of: IntervalOf | None = None
+    folder: Path, first_ms: int = 0, last_ms: int = 0, interval_of: IntervalOf | None = None
 ) -> tuple[DatabaseUse, ...]:
     """Return the use of each database whose statements are in a folder; a file that is no such table is left out.
 
-    They cover the interval between the first and the last snapshot in the window (ms since 1970), of which
-    `interval_of` knows the requests; without two of them, or without `interval_of`, the whole load.
+    The statements are those between the first and the last snapshot of two instants (ms since 1970); `interval_of`
+    knows the requests in between. Without two snapshots, or without `interval_of`, they are those of the whole load.
     """
     names = {path.stem.removeprefix("statements-") for path in folder.glob(statements_name("*"))}
     names |= {path.stem.removeprefix("snapshots-") for path in folder.glob(snapshots_name("*"))}
     found = []
     for process in sorted(names):
         whole = _whole(folder, process)
-        ends = _ends(folder / snapshots_name(process), window_ms) if interval_of else None
+        ends = _ends(folder / snapshots_name(process), first_ms, last_ms) if interval_of else None
         within = None
         if ends and interval_of:
             with contextlib.suppress(ValueError):
-                within = _within(process, *ends, _rows(folder / statements_name(process)), interval_of)
+                within = _within(process, ends, _rows(folder / statements_name(process)), interval_of)
         used = within or whole
         if used:
             found.append(used)
@@ -244,16 +260,15 @@ def _whole(folder: Path, process: str) -> DatabaseUse | None:
     return None
 
 
-def _ends(path: Path, window_ms: tuple[int, int]) -> tuple[Snapshot, Snapshot] | None:
+def _ends(path: Path, first_ms: int, last_ms: int) -> SnapshotEnds | None:
     with contextlib.suppress(OSError), path.open(encoding="utf-8", errors="replace") as lines:
-        return ends_within(read_snapshots(lines), window_ms)
+        return ends_within(read_snapshots(lines), first_ms, last_ms)
     return None
 
 
-def _within(
-    process: str, first: Snapshot, last: Snapshot, whole: Mapping[str, Row], interval_of: IntervalOf
-) -> DatabaseUse:
+def _within(process: str, ends: SnapshotEnds, whole: Mapping[str, Row], interval_of: IntervalOf) -> DatabaseUse:
     """Return the use of a database between two snapshots; `whole` has the rows of the whole load by statement."""
+    first, last = ends.first, ends.last
     rows, waits = (grown(first.tables[name].values(), last.tables[name].values()) for name in (STATEMENTS, WAITS))
     is_lacking = any(_OF_WHOLE_LOAD in row for row in whole.values()) and not any(_OF_WHOLE_LOAD in row for row in rows)
     if is_lacking:

@@ -52,8 +52,8 @@ class OwnMetricsWriter:
         self._stop = threading.Event()
         self.problems: list[tuple[str, str]] = []
         self._threads = [
-            threading.Thread(target=self._run, args=one, name=f"metrics of {one[0]}", daemon=True)
-            for one in sources.items()
+            threading.Thread(target=self._run, args=(process, source), name=f"metrics of {process}", daemon=True)
+            for process, source in sources.items()
         ]
 
     def __enter__(self) -> OwnMetricsWriter:

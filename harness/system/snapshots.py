@@ -1,6 +1,6 @@
 """Snapshots of the cumulative statistics of a database during a load, and what it did between two of them.
 
-A file snapshots-<database>.jsonl has a line per snapshot: when it was asked for, how long the answer took, and per
+A file snapshots-<database>.jsonl has a line per snapshot: when it was requested, how long the answer took, and per
 table the rows whose numbers are not those of the line before. A text is written once; later lines have its number.
 """
 
@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from harness.base import units
 from harness.system.statements import LONGEST, STATEMENT, Row, rows_of
@@ -24,9 +24,23 @@ _Values = tuple[_Value, ...]
 class Snapshot:
     """The statistics of a database since it began to count, by table; read between two instants (ms since 1970)."""
 
-    asked_ms: int
+    requested_ms: int
     answered_ms: int
     tables: Mapping[str, Mapping[str, Row]]
+
+
+class SnapshotEnds(NamedTuple):
+    """The first and the last snapshot of an interval."""
+
+    first: Snapshot
+    last: Snapshot
+
+
+class _Statistics(NamedTuple):
+    """The columns of a table without that of the texts, and the numbers of each text in their order."""
+
+    columns: tuple[str, ...]
+    rows: dict[str, _Values]
 
 
 class SnapshotLines:
@@ -37,14 +51,15 @@ class SnapshotLines:
         self._numbers: dict[str, dict[str, int]] = {}
         self._values: dict[str, dict[str, _Values]] = {}
 
-    def line(self, asked_ms: int, took_ms: int, tables: Mapping[str, Iterable[str]]) -> str:
+    def line(self, requested_ms: int, took_ms: int, tables: Mapping[str, Iterable[str]]) -> str:
         """Return the line of a snapshot from the lines that commands printed; ValueError when these are no table."""
         # All is read before anything is remembered as written.
         read = {name: _summed(rows_of(lines)) for name, lines in tables.items()}
-        made = {name: self._table(name, *table) for name, table in read.items()}
-        return _text({"asked_ms": asked_ms, "took_ms": took_ms, **made})
+        made = {name: self._table(name, statistics) for name, statistics in read.items()}
+        return _text({"asked_ms": requested_ms, "took_ms": took_ms, **made})
 
-    def _table(self, name: str, columns: tuple[str, ...], rows: Mapping[str, _Values]) -> dict[str, Any]:
+    def _table(self, name: str, statistics: _Statistics) -> dict[str, Any]:
+        columns, rows = statistics.columns, statistics.rows
         is_other = bool(rows) and columns != self._columns.get(name)
         if is_other:
             self._columns[name], self._values[name] = columns, {}
@@ -58,24 +73,24 @@ class SnapshotLines:
         return {**({"columns": columns} if is_other else {}), "rows": changed}
 
 
-def problem_line(asked_ms: int, why: str) -> str:
+def problem_line(requested_ms: int, why: str) -> str:
     """Return the line for a database that did not answer."""
-    return _text({"asked_ms": asked_ms, "problem": why})
+    return _text({"asked_ms": requested_ms, "problem": why})
 
 
 def _text(data: Mapping[str, Any]) -> str:
     return json.dumps(data, ensure_ascii=False, separators=(",", ":")) + "\n"
 
 
-def _summed(rows: Sequence[Row]) -> tuple[tuple[str, ...], dict[str, _Values]]:
-    """Return the columns, and the numbers of each text in their order; rows with the same, shortened text are one."""
+def _summed(rows: Sequence[Row]) -> _Statistics:
+    """Return the statistics in the rows of a table; rows with the same, shortened text are one."""
     columns = tuple(column for column in rows[0] if column != STATEMENT) if rows else ()
     found: dict[str, _Values] = {}
     for row in rows:
         values = tuple(_number(row[column]) for column in columns)
         other = found.get(row[STATEMENT])
         found[row[STATEMENT]] = tuple(map(_joined, columns, other, values)) if other else values
-    return columns, found
+    return _Statistics(columns, found)
 
 
 def _joined(column: str, one: _Value, other: _Value) -> _Value:
@@ -132,13 +147,13 @@ def problem_of(lines: Iterable[str]) -> str:
     return ""
 
 
-def ends_within(snapshots: Iterable[Snapshot], window_ms: tuple[int, int]) -> tuple[Snapshot, Snapshot] | None:
-    """Return the first and the last snapshot in a window; None unless there are two."""
+def ends_within(snapshots: Iterable[Snapshot], first_ms: int, last_ms: int) -> SnapshotEnds | None:
+    """Return the first and the last snapshot between two instants (ms since 1970); None unless there are two."""
     first = last = None
     for snapshot in snapshots:
-        if window_ms[0] <= snapshot.asked_ms and snapshot.answered_ms <= window_ms[1]:
+        if first_ms <= snapshot.requested_ms and snapshot.answered_ms <= last_ms:
             first, last = first or snapshot, snapshot
-    return (first, last) if first and last and first is not last else None
+    return SnapshotEnds(first, last) if first and last and first is not last else None
 
 
 def with_shares(rows: Iterable[Row], whole: Mapping[str, Row], column: str) -> list[Row]:

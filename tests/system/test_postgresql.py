@@ -132,7 +132,7 @@ def test_the_statements_of_a_load_on_a_real_postgresql(server, tmp_path):
     assert use.total_ms > 0
     assert not [use for use in found.statements if "pg_stat_statements" in use.statement]
     assert 0 < use.mean_ms <= use.longest_ms
-    (within,) = databases(tmp_path, (0, 2**62), lambda *ends_ms: StatementInterval(*ends_ms, request_count=5))
+    (within,) = databases(tmp_path, 0, 2**62, lambda *ends_ms: StatementInterval(*ends_ms, request_count=5))
     of_interval = next(use for use in within.statements if "payment" in use.statement)
     assert of_interval.count == 5
     assert sorted(path.name for path in tmp_path.iterdir()) == [snapshots.name, "statements-postgresql.tsv"]

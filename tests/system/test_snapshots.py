@@ -51,7 +51,7 @@ def test_a_line_has_only_what_changed_since_the_line_before_and_each_text_once()
 def test_snapshots_are_read_back_whole_and_a_torn_last_line_is_left_out():
     lines = lines_of()
     found = [*read_snapshots([*lines[:3], lines[3][:-20]])]
-    assert [(one.asked_ms, one.answered_ms) for one in found] == [(1000, 1100), (11_000, 11_100), (21_000, 21_100)]
+    assert [(one.requested_ms, one.answered_ms) for one in found] == [(1000, 1100), (11_000, 11_100), (21_000, 21_100)]
     rows = [one.tables[STATEMENTS]["SELECT a"]["total_ms"] for one in found]
     assert (rows, [len(one.tables[STATEMENTS]) for one in found]) == (["100", "300", "500.25"], [2, 2, 3])
     assert found[2].tables[STATEMENTS]["COMMIT"]["lock_ms"] == "NULL"
@@ -77,19 +77,19 @@ def test_rows_with_the_same_shortened_text_are_one():
 def test_the_interval_is_between_the_first_and_the_last_snapshot_that_are_wholly_in_the_window():
     snapshots = [*read_snapshots(lines_of())]
     for window_ms, ends_ms in (
-        ((1001, 31_099), (11_100, 21_100)),  # the first is asked for too early, the last answered too late
+        ((1001, 31_099), (11_100, 21_100)),  # the first is requested too early, the last answered too late
         ((1000, 31_100), (1100, 31_100)),
     ):
-        found = ends_within(snapshots, window_ms)
+        found = ends_within(snapshots, *window_ms)
         assert found
-        assert (found[0].answered_ms, found[1].answered_ms) == ends_ms
-    assert ends_within(snapshots, (2000, 21_000)) is None
+        assert (found.first.answered_ms, found.last.answered_ms) == ends_ms
+    assert ends_within(snapshots, 2000, 21_000) is None
 
 
 def test_a_database_is_what_it_did_in_the_interval_with_its_waits(tmp_path):
     (tmp_path / "snapshots-till.jsonl").write_text("".join(lines_of()))
     (tmp_path / "statements-till.tsv").write_text(f"{HEAD}\nSELECT a\t99\t990\t400\t9999\t1.5\n")
-    (found,) = databases(tmp_path, (5000, 25_000), interval_of)
+    (found,) = databases(tmp_path, 5000, 25_000, interval_of)
     assert (found.process, found.count, found.total_ms) == ("till", 50, 260.2)
     assert found.interval == interval_of(11_100, 21_100)
     assert found.statements == (
@@ -111,18 +111,18 @@ def test_a_database_is_what_it_did_in_the_interval_with_its_waits(tmp_path):
     assert "| row locks | 4 | 40 | 10 | 4.00 |" in text
 
 
-def test_the_whole_load_is_said_with_the_reason_when_the_window_has_no_two_snapshots(tmp_path):
+def test_the_whole_load_is_shown_with_the_reason_when_the_window_has_no_two_snapshots(tmp_path):
     path = tmp_path / "snapshots-till.jsonl"
     (tmp_path / "statements-till.tsv").write_text("statement\tcount\ttotal_ms\nSELECT a\t99\t990\n")
-    assert databases(tmp_path, (0, 99_000), interval_of)[0].no_interval == ""  # a run of before snapshots
+    assert databases(tmp_path, 0, 99_000, interval_of)[0].no_interval == ""  # a run of before snapshots
     path.write_text("".join(lines_of()))
-    (found,) = databases(tmp_path, (2000, 12_000), interval_of)
+    (found,) = databases(tmp_path, 2000, 12_000, interval_of)
     assert (found.interval, found.count, found.no_interval) == (None, 99, "fewer than two snapshots are in the window")
     text = database_text(found, 33)
     assert "Statements: 99 in the whole load, 3.0 per sample of the load; together 990 ms." in text
     assert "They are not those of the window: fewer than two snapshots are in the window." in text
     path.write_text(problem_line(5000, "code 1: no access"))
-    assert databases(tmp_path, (0, 99_000), interval_of)[0].no_interval == "code 1: no access"
+    assert databases(tmp_path, 0, 99_000, interval_of)[0].no_interval == "code 1: no access"
 
 
 def test_a_column_that_snapshots_lack_is_the_share_of_the_executions_in_the_whole_load(tmp_path):
@@ -132,7 +132,7 @@ def test_a_column_that_snapshots_lack_is_the_share_of_the_executions_in_the_whol
     (tmp_path / "snapshots-h2.jsonl").write_text("".join(texts))
     whole = "statement\tcount\ttotal_ms\tcount_without_index\nSELECT a\t20\t20\t20\nSELECT b\t20\t1\t0\n"
     (tmp_path / "statements-h2.tsv").write_text(whole)
-    (found,) = databases(tmp_path, (0, 2000), interval_of)
+    (found,) = databases(tmp_path, 0, 2000, interval_of)
     assert {use.statement: use.count_without_index for use in found.statements} == {"SELECT a": 5, "SELECT b": 0}
     text = database_text(found, 0)
     assert "*without index each* is the share in the whole load" in text
@@ -141,9 +141,9 @@ def test_a_column_that_snapshots_lack_is_the_share_of_the_executions_in_the_whol
 
 def test_a_killed_harness_leaves_the_statements_until_its_last_snapshot(tmp_path):
     (tmp_path / "snapshots-till.jsonl").write_text("".join(lines_of())[:-9])
-    (found,) = databases(tmp_path, (0, 99_000), interval_of)
+    (found,) = databases(tmp_path, 0, 99_000, interval_of)
     assert (found.count, found.interval) == (70, interval_of(1100, 21_100))
-    assert databases(tmp_path, (30_000, 99_000), interval_of) == ()
+    assert databases(tmp_path, 30_000, 99_000, interval_of) == ()
 
 
 def test_requests_are_those_that_ended_in_the_interval_and_a_part_of_those_of_a_part_of_a_second():
@@ -166,7 +166,7 @@ def test_snapshots_are_taken_during_the_load_by_their_own_command(tmp_path):
     assert reader.unknown == []
     first = next(read_snapshots(path.read_text().splitlines()))
     assert [*first.tables[STATEMENTS]] == ["B"]
-    assert time.time() * 1000 - 20_000 < first.asked_ms <= first.answered_ms
+    assert time.time() * 1000 - 20_000 < first.requested_ms <= first.answered_ms
     assert sorted(one.name for one in tmp_path.iterdir()) == [path.name, "statements-none.tsv", "statements-till.tsv"]
 
 

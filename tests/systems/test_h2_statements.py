@@ -127,7 +127,7 @@ def test_the_statements_of_a_real_h2_are_those_since_the_reset_with_their_full_s
     (found,) = databases(folder)
     check_statements(found)
     # The same between two snapshots, one before and one after all of them.
-    (within,) = databases(folder, (0, 2**62), lambda *ends_ms: StatementInterval(*ends_ms, request_count=8))
+    (within,) = databases(folder, 0, 2**62, lambda *ends_ms: StatementInterval(*ends_ms, request_count=8))
     check_statements(within)
     assert within.of_whole_load == ("count_without_index",)
     assert not any(use.longest_is_bound for use in within.statements)

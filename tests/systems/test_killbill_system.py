@@ -384,7 +384,7 @@ def check_statements(supervisor: Supervisor, folder: Path) -> None:
         wait_for_snapshot(snapshots)
     assert reader.unknown == []
     (whole,) = databases(folder)
-    (within,) = databases(folder, (0, 2**62), lambda *ends_ms: StatementInterval(*ends_ms, request_count=5))
+    (within,) = databases(folder, 0, 2**62, lambda *ends_ms: StatementInterval(*ends_ms, request_count=5))
     for found in (whole, within):
         (use,) = [use for use in found.statements if "`numbers`" in use.statement]
         assert (use.count, use.rows_examined, use.count_without_index) == (5, 1500, 5)
