@@ -111,7 +111,7 @@ def run(options: argparse.Namespace) -> int:
             record = replace(record, name=files.name)
         hidden = [secret for side in sides.values() for secret in side.request.hidden]
         children = stack.enter_context(followed.children(interrupts, guardian, hidden))
-        with interrupts.held():
+        with interrupts.deferred():
             code = AbRunner(options, record, files, sides, children).run(recipients)
             update_summaries(options.reports, REPORTS)
             _publish(files.report, is_html=options.html)

@@ -34,11 +34,11 @@ class Interrupts:
             signal.signal(number, handler)
 
     def ask(self) -> None:
-        """Count a request to stop that is no signal; it is noticed where the count is checked, within `held`."""
+        """Count a request to stop that is no signal; it is noticed where the count is checked, within `deferred`."""
         self.count += 1
 
     @contextmanager
-    def held(self) -> Iterator[None]:
+    def deferred(self) -> Iterator[None]:
         """Only count signals within this block; the caller checks `count`."""
         before, self._raising = self._raising, False
         try:

@@ -28,7 +28,7 @@ _P_SHOWN = 1e-6
 
 def _metric_text(metric: Metric) -> str:
     """Return the name of a metric within a sentence."""
-    return f"the {metric.words}" if metric.is_time else metric.short_title
+    return f"the {metric.phrase}" if metric.is_time else metric.short_title
 
 
 def history_report(history: History, pictures: Sequence[Chart | None], runs_folder: str | None, command: str) -> str:

@@ -20,7 +20,7 @@ def live_page(run: str, load: str, stops: str, stop_token: str, charts: Path) ->
 
     The button ends `stops`, such as "the load", with `stop_token`. `charts` is the chart library.
     """
-    about = {"run": run, "stops": stops, "token": stop_token, "times": [metric.words for metric in TIMES]}
+    about = {"run": run, "stops": stops, "token": stop_token, "times": [metric.phrase for metric in TIMES]}
     # A script cannot be ended by what has no "<".
     start = f"startLive({json.dumps(about)});\n".replace("<", "\\u003c")
     scripts = [*library_scripts(charts), asset_text("charts.js"), _asset("live.js"), start]

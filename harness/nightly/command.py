@@ -109,7 +109,7 @@ def run(options: argparse.Namespace) -> int:
         guardian = stack.enter_context(Guardian())
         children = stack.enter_context(followed.children(interrupts, guardian, hidden))
         nightly = NightlyRunner(options, suite, loads, storage, children)
-        with interrupts.held():
+        with interrupts.deferred():
             return nightly.run(recipients, html_page if options.html else None)
 
 

@@ -113,7 +113,7 @@ def run(options: argparse.Namespace) -> int:
         watchers = stack.enter_context(followed.open(interrupts))
         runner = OverloadRunner(record, files, requests, context, watchers)
         failure = runner.run(capacity)
-        with interrupts.held():
+        with interrupts.deferred():
             return _closed(files, runner.record, failure, context)
 
 

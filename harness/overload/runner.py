@@ -109,7 +109,7 @@ class OverloadRunner:
             if not directory.run_json.is_file():
                 directory.discard()
                 self._write(replace(self.record, under_way=None))
-        with self._context.interrupts.held():
+        with self._context.interrupts.deferred():
             self._watchers.finish()
             summary = write_report(directory)
             self._watchers.end(summary, shown(directory.report))

@@ -85,7 +85,7 @@ class GoalRule:
 
 def metric_text(metric: Metric) -> str:
     """Return the short name of a metric in a goal: p95, median, average, errors, throughput."""
-    return metric.words if metric.is_time else metric.name
+    return metric.phrase if metric.is_time else metric.name
 
 
 def limit_text(metric: Metric, limit: float) -> str:

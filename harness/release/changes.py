@@ -40,7 +40,7 @@ def change_text(metric: MetricComparison) -> str:
     """Return both values, the change and the verdict: `p95 914 → 1093 ms, +19.58 %: REGRESSED`."""
     shown = metric.metric
     change = units.signed_percent(metric.change_ratio) or _UNKNOWN
-    values = f"{shown.words} {shown.text(metric.base)} → {shown.text(metric.new)} {shown.unit}"
+    values = f"{shown.phrase} {shown.text(metric.base)} → {shown.text(metric.new)} {shown.unit}"
     return f"{values}, {change} {shown.change_unit}: {verdict_text(metric)}"
 
 
@@ -98,7 +98,7 @@ def reasons(levels: Mapping[int, Comparison]) -> list[str]:
             for metric in filter(None, map(label.of, metrics)):
                 if verdict_text(metric) == CANNOT_TELL:
                     why = metric.reason.rstrip(".") or "the interval contains both relevant and irrelevant changes"
-                    found.setdefault(why, {}).setdefault(metric.metric.words, {})[users] = None
+                    found.setdefault(why, {}).setdefault(metric.metric.phrase, {})[users] = None
     return [
         f"{CANNOT_TELL}, {why}: {'; '.join(f'{name} at {users_text(users)}' for name, users in metrics.items())}."
         for why, metrics in found.items()

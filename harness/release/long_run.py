@@ -24,7 +24,7 @@ def long_lines(summary: RunSummary) -> list[tuple[str, str]]:
     load = summary.group(LOAD)
     if load:
         values = [(metric, metric.of(load.total)) for metric in _METRICS]
-        texts = [f"{metric.words} {metric.text(value)} {metric.unit}" for metric, value in values if value is not None]
+        texts = [f"{metric.phrase} {metric.text(value)} {metric.unit}" for metric, value in values if value is not None]
         lines.append(("in the measurement window", ", ".join(texts)))
     if summary.thirds:
         lines.append(("change over the run", summary.thirds.text))

@@ -45,7 +45,7 @@ def _range(release: Release, figure: FigureComparison) -> str:
     )
     span = f"{low} %" if low == high else f"{low} to {high} %"
     levels = units.plural(figure.level_count, "level")
-    what = metric_of(figure.figure).words.capitalize()
+    what = metric_of(figure.figure).phrase.capitalize()
     return f"{what} of {new} against {base}: {span} over {levels} (median {middle} %)."
 
 

@@ -209,7 +209,7 @@ def _run(options: argparse.Namespace, result: ResultFile) -> int:
         finally:
             if not directory.run_json.is_file():
                 directory.discard()  # nothing was measured, and an empty run directory would mislead
-        with interrupts.held():
+        with interrupts.deferred():
             stack.close()
             _attach_recording(options, directory, context)
             watchers.finish()

@@ -96,7 +96,7 @@ def run(options: argparse.Namespace) -> int:
         process = child.start(child.Launch("JMeter", command, opened.jmx.parent, variables, folder / _CONSOLE_NAME))
         log(f"{shown(opened.jmx)}: opened in JMeter {jmeter.versions()['jmeter']}; Ctrl-C closes it without saving")
         try:
-            with interrupts.held():
+            with interrupts.deferred():
                 while process.poll() is None and not interrupts.count:
                     time.sleep(_PERIOD_S)
         finally:

@@ -77,7 +77,7 @@ def run_once(spec: RunSpec, request: Request, folder: Path, context: RunContext,
         left_out = [load.group for load in spec.plan.load.loads if not load.level]
         plan = one_pass(spec.plan.jmx_path, left_out)
         directory.effective_plan.write_bytes(plan.jmx)
-        with context.interrupts.held():
+        with context.interrupts.deferred():
             stop = _drive(prepared, context, limit_s)
     exchanges = _stored(directory.path)
     reasons = _reasons(directory.path, prepared.command.allowed_connections)

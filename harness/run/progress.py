@@ -124,7 +124,7 @@ def line(figures: LiveFigures, passed_s: float, total_s: float | None) -> str:
         f"{figures.rate_per_s:.1f} req/s",
     ]
     times = figures.times_ms.items()
-    parts += [f"{metric.words} {metric.text(value)} ms" for metric, value in times if value is not None]
+    parts += [f"{metric.phrase} {metric.text(value)} ms" for metric, value in times if value is not None]
     return " | ".join(parts)
 
 

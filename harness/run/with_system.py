@@ -34,7 +34,7 @@ def measure_with_system(spec: RunSpec, request: Request, directory: RunDirectory
         if spec.target and request.manifest:
             found = answering(sources_elsewhere(request.manifest, spec.target.url))
             prepared = replace(prepared, metrics_elsewhere=found)
-        with context.interrupts.held():
+        with context.interrupts.deferred():
             record = measure(prepared, context)
             if system:
                 recordings = system.recordings

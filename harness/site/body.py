@@ -124,7 +124,7 @@ def tiles(result: RunResult) -> tuple[Tile, ...]:
 
 
 def _title(metric: Metric) -> str:
-    return "errors" if metric == ERRORS else metric.words
+    return "errors" if metric == ERRORS else metric.phrase
 
 
 def _parts_of(metric: Metric, sample_count: int) -> list[Part]:

@@ -100,7 +100,7 @@ class Site:
             title="Load test runs",
             count=count_line(entries),
             trends=trends(entries),
-            metric=METRIC.words,
+            metric=METRIC.phrase,
             notes=self._prose(notes, "").html if notes.strip() else "",
             rows=rows,
             figure_titles=[figure.title for figure in FIGURES],

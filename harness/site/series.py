@@ -79,7 +79,7 @@ def _over_time(timeline: Timeline, origin_s: int, run_s: int) -> list[ChartData]
     errors = [count / timeline.bucket_s for count in timeline.error_count]
     has_users = any(users is not None for users in timeline.active_users)
     users = (Line("users", xs, timeline.active_users),) if has_users else ()
-    times = tuple(Line(metric_of(key).words, xs, values) for key, values in timeline.times_ms.items())
+    times = tuple(Line(metric_of(key).phrase, xs, values) for key, values in timeline.times_ms.items())
     return [
         ChartData("response-time", "Response time", "ms", "s", times),
         ChartData(

@@ -96,7 +96,7 @@ def chart(points: Sequence[Point]) -> Markup:
     ]
     line = " ".join(f"{one.x},{one.y}" for one in drawn if one.point.is_valid and one.point.value is not None)
     marks = Markup("").join(map(_mark, drawn))
-    about = f"{METRIC.words}: {', '.join(_text(point.value) for point in points)}"
+    about = f"{METRIC.phrase}: {', '.join(_text(point.value) for point in points)}"
     return Markup(
         '<svg class="trend" viewBox="0 0 {} {}" width="{}" height="{}" role="img" aria-label="{}">'
         '<line class="zero" x1="0" y1="{}" x2="{}" y2="{}"/><polyline points="{}"/>{}</svg>'

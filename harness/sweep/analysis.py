@@ -257,7 +257,7 @@ def _intervals(level: Level, goal: Goal) -> Iterator[_JudgedInterval]:
         high = "no upper end" if found.high_ms is None else f"{units.ms_text(found.high_ms)} ms"
         yield _JudgedInterval(
             found.is_within(limit),
-            f"the {metric.words} is {units.ms_text(value)} ms, 95 % interval {units.ms_text(found.low_ms)} ms to "
+            f"the {metric.phrase} is {units.ms_text(value)} ms, 95 % interval {units.ms_text(found.low_ms)} ms to "
             f"{high}, of {units.plural(found.sample_count, 'sample')}",
         )
 
@@ -300,7 +300,7 @@ class GoalPart:
 def goal_parts(goal: Goal) -> list[GoalPart]:
     """Return the parts of a goal that levels have figures of: times, the slowest label's average, errors."""
     parts = [
-        GoalPart(metric.key, limit, metric.words, metric)
+        GoalPart(metric.key, limit, metric.phrase, metric)
         for metric, limit in goal.of_metrics.items()
         if metric.key in FIGURES
     ]

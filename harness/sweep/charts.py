@@ -167,7 +167,7 @@ def overlay_charts(sweeps: Sequence[Sweep], analyses: Sequence[SweepAnalysis]) -
     has_errors = any(level.figures.error_ratio for sweep in sweeps for level in sweep.levels)
     over = LevelAxis.of([level for sweep in sweeps for level in sweep.levels])
     charts = []
-    times = ((f"{one.name}.svg", one.key, f"Response time: {one.words}", "ms") for one in times_of(Table.BRIEF))
+    times = ((f"{one.name}.svg", one.key, f"Response time: {one.phrase}", "ms") for one in times_of(Table.BRIEF))
     for name, figure, title, unit in (
         ("throughput.svg", RATE, "Throughput", "successful req/s" if has_errors else "req/s"),
         *times,

@@ -149,7 +149,7 @@ def run_sweep(options: argparse.Namespace, kind: SweepKind, follow: Follow) -> i
         sweep.fetch_metrics()
         if options.jfr:
             sweep.attach(options.jfr)
-        with interrupts.held():
+        with interrupts.deferred():
             code = sweep.close(sure=options.sure, after_report=kind.after_report)
         if failure:
             raise failure
@@ -208,7 +208,7 @@ class _Sweep:
         record, directories = self._record, [self._files.run(run.run) for run in self._record.runs]
         if not directories:
             return
-        with self._context.interrupts.held():
+        with self._context.interrupts.deferred():
             whys = attach_to(directories, recording, process_of(recording), self._context.guardian.environment)
             for directory in directories:
                 write_report(directory)
@@ -263,7 +263,7 @@ class _Sweep:
             self._watchers.begin(directory, spec)
 
         run = levels.measure(self._record, step, began)
-        with self._context.interrupts.held():
+        with self._context.interrupts.deferred():
             self._watchers.finish()
             summary = write_report(run.directory)
             self._watchers.end(summary, shown(run.directory.report))

@@ -80,7 +80,7 @@ class Levels:
         return self
 
     def __exit__(self, *_: object) -> None:
-        with self._context.interrupts.held():
+        with self._context.interrupts.deferred():
             self._stop()
 
     def measure(self, sweep: SweepRecord, step: Step, began: Began) -> MeasuredRun:
@@ -112,7 +112,7 @@ class Levels:
         system = self._system
         run = prepare(spec, directory, system, self._context, (("warm-up", _warm_up_text(sweep)),))
         run = replace(run, record=replace(run.record, kept_up=system is not None and not sweep.fresh))
-        with self._context.interrupts.held():
+        with self._context.interrupts.deferred():
             began(directory, spec)
             ends = log_ends(self._logs) if run.record.kept_up else {}
             record = measure(run, self._context)
@@ -157,7 +157,7 @@ class Levels:
         shutil.rmtree(directory.path, ignore_errors=True)
         directory.path.mkdir(parents=True)
         run = prepare(spec, directory, self._system, self._context)
-        with self._context.interrupts.held():
+        with self._context.interrupts.deferred():
             record = measure(run, replace(self._context, watch=None))
         if record.interrupted:
             raise KeyboardInterrupt

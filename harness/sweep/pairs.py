@@ -155,11 +155,11 @@ def sentence(comparison: SweepComparison, figure: FigureComparison) -> str:
     levels = f"{figure.level_count} level{'' if figure.level_count == 1 else 's'}"
     if comparison.verdict in _UNKNOWN or (comparison.is_doubtful and not comparison.verdict):
         return (
-            f"The measured {metric.words} of {comparison.new} differs from that of {comparison.base} by "
+            f"The measured {metric.phrase} of {comparison.new} differs from that of {comparison.base} by "
             f"{low * 100:+.2f} to {high * 100:+.2f} % (over {levels}; median {middle * 100:+.2f} %); it is unknown "
             "whether that is a real difference."
         )
-    over = f"({metric.words}, over {levels}; median {middle * 100:+.2f} %)"
+    over = f"({metric.phrase}, over {levels}; median {middle * 100:+.2f} %)"
     more, less = ("higher", "lower") if metric.more_is_better else ("slower", "faster")
     if max(abs(low), abs(high)) <= SAME_RATIO:
         return (

@@ -237,7 +237,7 @@ def _check(row: Sequence[float | None], pair: _Pair, columns: Mapping[int, _Colu
 
 _FIGURE_NAMES: Mapping[str, str] = {
     "sample_count": "samples",
-    **{metric.key: metric.words for metric in metrics_of(Table.SWEEP)},
+    **{metric.key: metric.phrase for metric in metrics_of(Table.SWEEP)},
     "slowest_label_ms": "slowest label",
     "error_count": "errors",
     "generator_cpu_cores": "generator's CPU",

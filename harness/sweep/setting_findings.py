@@ -106,7 +106,7 @@ def _half_width(logs: Sequence[Sequence[float]], low_count: int, high_count: int
 
 def setting_findings(levels: Sequence[Level], goal: Goal | None) -> dict[str, str]:
     """Return the findings by name."""
-    found = {contrast.metric.words: _contrast_text(contrast) for contrast in contrasts(levels)}
+    found = {contrast.metric.phrase: _contrast_text(contrast) for contrast in contrasts(levels)}
     if not found:
         found = {"throughput": "unknown: needs at least two levels with counted runs"}
     return {**found, "goal": _goal_finding(levels, goal)}
@@ -114,7 +114,7 @@ def setting_findings(levels: Sequence[Level], goal: Goal | None) -> dict[str, st
 
 def setting_answer(levels: Sequence[Level], goal: Goal | None) -> str:
     """Return the answer in one line: how far throughput and the average differ, and which levels meet the goal."""
-    headline = [f"{one.metric.words}: {_contrast_text(one)}" for one in contrasts(levels)[:2]]
+    headline = [f"{one.metric.phrase}: {_contrast_text(one)}" for one in contrasts(levels)[:2]]
     text = f"{_sentence('; '.join(headline))} " if headline else "Throughput is unknown. "
     doubtful = [level for level in levels if level.doubtful]
     reasons = dict.fromkeys(reason for level in doubtful for run in level.doubtful for reason in run.doubtful_reasons)

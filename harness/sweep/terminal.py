@@ -50,7 +50,9 @@ def steps_table(probes: Sequence[Probe], results: Sequence[RunResult], unsure: C
 def goal_text(goal: Goal) -> str:
     """Return a goal as text, such as: average up to 500 ms, errors up to 1.00 %."""
     parts = [
-        f"{metric.words} up to {units.ms_text(limit)} ms" for metric, limit in goal.of_metrics.items() if metric.is_time
+        f"{metric.phrase} up to {units.ms_text(limit)} ms"
+        for metric, limit in goal.of_metrics.items()
+        if metric.is_time
     ]
     if goal.each_average_ms is not None:
         parts.append(f"each label's average up to {units.ms_text(goal.each_average_ms)} ms")

@@ -102,7 +102,7 @@ def _largest_regression(name: str, found: _Interval) -> float:
 
 def _text(name: str, found: _Interval) -> str:
     low, high = (f"{end * 100:+.1f}" for end in found)
-    return f"{_JUDGED[name].words} {low} to {high} % over all levels"
+    return f"{_JUDGED[name].phrase} {low} to {high} % over all levels"
 
 
 def _listed(levels: Sequence[LevelKey]) -> str:

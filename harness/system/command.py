@@ -75,7 +75,7 @@ def _run_until_signal(system: Supervisor, interrupts: Interrupts, logs: Path) ->
     for name, value in system.facts:
         print(f"- {name}: {value}")
     print(f"{system.manifest.title} listens at {system.target_url}; Ctrl-C stops it", flush=True)
-    with interrupts.held():
+    with interrupts.deferred():
         while not interrupts.count:
             for ended in system.check():
                 what = f"{ended.name} died with exit code {ended.exit_code}"

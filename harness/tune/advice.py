@@ -22,7 +22,8 @@ def next_steps(outcome: Outcome) -> Iterator[str]:
     if outcome.fit is None:
         return
     if outcome.is_coarse:
-        yield f"{outcome.record.metric.words} is near the resolution of the clock (1 ms): judge METRIC=average instead."
+        phrase = outcome.record.metric.phrase
+        yield f"{phrase} is near the resolution of the clock (1 ms): judge METRIC=average instead."
     if outcome.best:
         yield from _of_best(outcome, outcome.best)
     yield from _of_undecided(outcome)

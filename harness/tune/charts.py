@@ -114,7 +114,7 @@ def _effects_chart(factors: Sequence[Factor], fit: Fit, metric: Metric) -> str:
         for factor, points in zip(factors, lines, strict=True)
         for level, point in enumerate(points)
     )
-    return svg.document(f"{metric.words} with each value", f"{metric.unit}, logarithmic", about, svg.HEIGHT, body)
+    return svg.document(f"{metric.phrase} with each value", f"{metric.unit}, logarithmic", about, svg.HEIGHT, body)
 
 
 def _lines(factors: Sequence[Factor], fit: Fit) -> Iterator[list[Point]]:
@@ -150,7 +150,7 @@ def _pair_chart(factors: Sequence[Factor], pair: Sequence[int], fit: Fit, metric
     for points, look in zip(lines, looks, strict=True):
         body += _line(plot, points, *look)
     about = " ".join(_line_text(one, other.assignment(level), points) for level, points in enumerate(lines))
-    title = f"{metric.words} with {one.name} and {other.name}"
+    title = f"{metric.phrase} with {one.name} and {other.name}"
     return svg.document(
         title, f"{metric.unit}, logarithmic, with 95 % intervals", about, plot.bottom + svg.FOOT_PX, body
     )

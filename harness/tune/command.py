@@ -103,7 +103,7 @@ def run(options: argparse.Namespace) -> int:
             record = replace(record, name=stored.name)
         hidden = [secret for side in sides for secret in side.request.hidden]
         children = stack.enter_context(followed.children(interrupts, guardian, hidden))
-        with interrupts.held():
+        with interrupts.deferred():
             code = TuneRunner(options, record, stored, children).run()
             update_summaries(options.reports, REPORTS)
         return code

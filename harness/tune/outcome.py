@@ -130,7 +130,7 @@ def _counted(runs: Sequence[TuneRun], results: Mapping[str, RunResult], metric: 
         result = results.get(run.run or "")
         problem, is_invalid = problem_of(result, run.problem)
         if not problem and not value_of(metric, result):
-            problem = f"its {metric.words} is 0 or unknown, so it has no relative change"
+            problem = f"its {metric.phrase} is 0 or unknown, so it has no relative change"
         yield Counted(run, result, problem, is_invalid)
 
 

@@ -35,7 +35,7 @@ def tune_report(outcome: Outcome, pictures: Sequence[Chart], notes: str) -> str:
         title=f"{cell(record.plan)}: which settings matter ({record.name})",
         headline=cell(headline(outcome)),
         settings=[f"{cell(factor.name)}: {cell(', '.join(factor.values))}" for factor in record.factors],
-        metric=cell(record.metric.words),
+        metric=cell(record.metric.phrase),
         threshold=units.percent_text(record.threshold_ratio, 1),
         load=cell(load_text(record.load)),
         design=_design_text(record),

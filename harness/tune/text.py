@@ -40,7 +40,7 @@ def _effects_text(outcome: Outcome) -> Iterator[str]:
         texts = [f"{effect_name(factors, one)} {change_text(one)}" for one in found[:_EFFECTS_NAMED]]
         more = len(found) - _EFFECTS_NAMED
         texts += [f"and {units.plural(more, 'more effect')}"] if more > 0 else []
-        yield f"{outcome.record.metric.words} with {', '.join(texts)}"
+        yield f"{outcome.record.metric.phrase} with {', '.join(texts)}"
     for verdict, text in ((NO_EFFECT, "no effect"), (CANNOT_TELL, "cannot tell")):
         effects = [one for one in outcome.effects if _unfound(outcome, one) == verdict]
         if effects:

@@ -30,7 +30,7 @@ def launch(tmp_path: Path, code: str) -> Launch:
 @pytest.mark.real
 def test_a_child_that_ignores_signals_is_killed_with_its_children(tmp_path):
     # Nobody ends the sleeping process within the time that a guardian has: so it is killed, too.
-    with Interrupts() as interrupts, interrupts.held():
+    with Interrupts() as interrupts, interrupts.deferred():
         ended = run_limited(launch(tmp_path, DEAF), 0.5, interrupts, Patience(0.2, 0.2, 0.2))
     assert (ended.exit_code, ended.how) == (-signal.SIGKILL, TOO_LONG)
     sleeping = int((tmp_path / "log").read_text())
@@ -50,7 +50,7 @@ except KeyboardInterrupt:
 
 def test_a_child_that_is_interrupted_may_finish(tmp_path):
     log = tmp_path / "log"
-    with Interrupts() as interrupts, interrupts.held():
+    with Interrupts() as interrupts, interrupts.deferred():
         child = subprocess.Popen(
             ["sh", "-c", f"until grep -q up {log} 2>/dev/null; do :; done; kill -INT {os.getpid()}"]
         )

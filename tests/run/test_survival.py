@@ -116,7 +116,7 @@ def test_with_hup_ignored_the_run_continues_without_its_terminal(in_terminal, co
 
 
 def test_a_closed_terminal_is_one_interrupt_although_kernel_and_shell_each_send_hup():
-    with Interrupts() as interrupts, interrupts.held():
+    with Interrupts() as interrupts, interrupts.deferred():
         for number in (signal.SIGHUP, signal.SIGHUP, signal.SIGINT):
             os.kill(os.getpid(), number)
         assert interrupts.count == 2

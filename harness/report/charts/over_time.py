@@ -86,7 +86,7 @@ def response_time_chart(
     xs: Sequence[float], times_ms: Mapping[str, Values], band: Band | None = None, end_s: float = 0.0
 ) -> str:
     """Return the chart of metrics (by key) in milliseconds; None where no sample ended."""
-    lines = [_series(metric_of(key).words, xs, values) for key, values in times_ms.items()]
+    lines = [_series(metric_of(key).phrase, xs, values) for key, values in times_ms.items()]
     return line_chart("Response time", "ms", lines, band=band, end_s=end_s)
 
 

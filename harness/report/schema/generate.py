@@ -104,7 +104,7 @@ class _Schema:
         times = [metric for metric in all_metrics() if metric.is_time]
         schemas = {key: self.of(float | None) for key in limit_keys()}
         schemas |= {"rules": self.of(tuple[GoalRule, ...]), "has_default_errors": self.of(bool)}
-        known = {metric.key: f"The most that the {metric.words} may be, ms" for metric in times} | about
+        known = {metric.key: f"The most that the {metric.phrase} may be, ms" for metric in times} | about
         return {
             "description": about["about"],
             "type": "object",
@@ -121,7 +121,7 @@ class _Schema:
         for name in (field.name for field in dataclasses.fields(kind) if field.name not in without):
             if name == spread:
                 values = self.of(typing.get_args(hints[name])[1])
-                texts = {metric.key: about[name].format(metric.words) for metric in elapsed_metrics()}
+                texts = {metric.key: about[name].format(metric.phrase) for metric in elapsed_metrics()}
                 properties |= {key: {**_about(text), **values} for key, text in texts.items()}
             else:
                 key = key_of(kind, name)

@@ -137,7 +137,7 @@ def _follow(process: subprocess.Popen[bytes], console: Path, remote: Remote, int
     """Print the messages of the generator until Ctrl-C; StartError when it ends by itself."""
     until_s = time.monotonic() + _READY_S
     printed, is_ready = 0, False
-    with interrupts.held():
+    with interrupts.deferred():
         while not interrupts.count:
             code = process.poll()
             text = console.read_text(errors="replace")
