@@ -78,9 +78,9 @@ def run(options: argparse.Namespace) -> int:
         )
     found = history(runs, options.plan, options.label, metric, last, read_acceptances(ROOT / ACCEPTED))
     output = _output(options, metric)
-    pictures = _pictures(found, output.stem) if output else [None] * len(found.lines)
+    charts = _charts(found, output.stem) if output else [None] * len(found.lines)
     if options.format == MARKDOWN:
-        text = history_report(found, pictures, _runs_folder(options, output), _command(options))
+        text = history_report(found, charts, _runs_folder(options, output), _command(options))
     elif options.format == CSV:
         text = history_csv(found)
     elif options.format == OTAVA:
@@ -96,7 +96,7 @@ def run(options: argparse.Namespace) -> int:
         write_whole(output, text)
     else:
         write_page(output, lambda _: text)
-        _write_pictures(output, [picture for picture in pictures if picture])
+        _write_charts(output, [chart for chart in charts if chart])
     print(f"{os.path.relpath(output)}: {plural(sum(len(line.points) for line in found.lines), 'run')}")
     return EXIT_OK
 
@@ -154,7 +154,7 @@ def _runs_folder(options: argparse.Namespace, output: Path | None) -> str | None
     return "" if folder == "." else f"{folder}/"
 
 
-def _pictures(found: History, stem: str) -> list[Chart | None]:
+def _charts(found: History, stem: str) -> list[Chart | None]:
     """Return the chart of each set of conditions; a single run has none."""
     drawn = [line for line in found.lines if len(line.valid) > 1]
     names = iter([f"{stem}.svg"] if len(drawn) == 1 else [f"{stem}-{index + 1}.svg" for index in range(len(drawn))])
@@ -164,12 +164,12 @@ def _pictures(found: History, stem: str) -> list[Chart | None]:
     ]
 
 
-def _write_pictures(output: Path, pictures: Sequence[Chart]) -> None:
+def _write_charts(output: Path, charts: Sequence[Chart]) -> None:
     for path in output.parent.glob("*.svg"):
         if re.fullmatch(rf"{re.escape(output.stem)}(-\d+)?\.svg", path.name):
             path.unlink()  # left by an earlier history with more charts
-    for picture in pictures:
-        write_whole(output.with_name(picture.name), picture.svg)
+    for chart in charts:
+        write_whole(output.with_name(chart.name), chart.svg)
 
 
 def _command(options: argparse.Namespace) -> str:

@@ -31,8 +31,8 @@ def _metric_text(metric: Metric) -> str:
     return f"the {metric.phrase}" if metric.is_time else metric.short_title
 
 
-def history_report(history: History, pictures: Sequence[Chart | None], runs_folder: str | None, command: str) -> str:
-    """Return the history as Markdown; `pictures` has the chart of each set of conditions, or None.
+def history_report(history: History, charts: Sequence[Chart | None], runs_folder: str | None, command: str) -> str:
+    """Return the history as Markdown; `charts` has the chart of each set of conditions, or None.
 
     `runs_folder` is the relative path of the runs' reports; None for text without links. `command` creates the history
     again.
@@ -49,11 +49,11 @@ def history_report(history: History, pictures: Sequence[Chart | None], runs_fold
             {
                 "title": cell(_title(line.conditions)),
                 "machine": cell(_machine(line.conditions)),
-                "image": f"![{cell(picture.alternative)}]({quote(picture.name)})" if picture else "",
+                "image": f"![{cell(chart.alternative)}]({quote(chart.name)})" if chart else "",
                 "changes": _changes(line, history.metric),
                 "table": _table(line, history.metric, runs_folder),
             }
-            for line, picture in zip(history.lines, pictures, strict=True)
+            for line, chart in zip(history.lines, charts, strict=True)
         ],
         left_out=[(cell(run), cell(why)) for run, why in history.left_out],
     )
