@@ -138,13 +138,13 @@ def history_chart(line: Line, label: str, metric: Metric) -> str:
     title = metric.title
     unit = metric.unit if title != metric.short_title else ""
     keys = [svg.line_key(label, svg.MAIN, ""), svg.line_key("median of the earlier runs", svg.CONTEXT, svg.DASHES[1])]
-    rows, legend_end = svg.legend(keys if medians else keys[:1], svg.HEAD_PX)
+    legend = svg.legend(keys if medians else keys[:1], svg.HEAD_PX)
     axis = value_axis([value for _, value in (*values, *medians)])
-    plot = Plot(name_axis([point.run for point in points]), axis, legend_end + 12, svg.HEIGHT - svg.FOOT_PX)
+    plot = Plot(name_axis([point.run for point in points]), axis, legend.end + 12, svg.HEIGHT - svg.FOOT_PX)
     first, last = (start_text(point.started_at)[:10] for point in (points[0], points[-1]))
     x_title = f"runs from {first} to {last}, oldest first"
     body = [
-        rows,
+        legend.rows,
         plot.axes(x_title),
         *([plot.line(medians, svg.CONTEXT, svg.DASHES[1])] if len(medians) > 1 else []),
         *change_marks(plot, line.changes, {index for index, _ in line.accepted}, metric, len(points)),

@@ -17,7 +17,7 @@ _DOT_PX = 3.5
 _TONIGHT_PX = 5.5
 
 
-def check_picture(check: Check, name: str) -> Chart:
+def check_chart(check: Check, name: str) -> Chart:
     """Return the chart of a check with at least two nightly values; `name` is its file name."""
     return Chart(name, _chart(check))
 
@@ -34,15 +34,15 @@ def _chart(check: Check) -> str:
         keys.append(svg.line_key("median of the earlier nightly runs", svg.CONTEXT, svg.DASHES[1]))
     if limits:
         keys.append(svg.box_key("within the limit", "band"))
-    rows, legend_end = svg.legend(keys, svg.HEAD_PX)
+    legend = svg.legend(keys, svg.HEAD_PX)
     axis = near_axis([value for _, value in values] + limits)
-    plot = Plot(name_axis([one.date for one in check.history]), axis, legend_end + 12, svg.HEIGHT - svg.FOOT_PX)
+    plot = Plot(name_axis([one.date for one in check.history]), axis, legend.end + 12, svg.HEIGHT - svg.FOOT_PX)
     indexes = {one.date: index for index, one in enumerate(check.history)}
     accepted = [indexes[date] for date in check.accepted_dates]
     first = min((indexes[date] for date in check.baseline_dates), default=0)
     ends = (first - 0.4, len(values) - 0.6)
     body = [
-        rows,
+        legend.rows,
         *([_band(plot, ends, limits)] if limits else []),
         plot.axes(f"nightly runs from {check.history[0].date} to {check.history[-1].date}"),
         *([plot.line([(end, check.baseline * scale) for end in ends], svg.CONTEXT, svg.DASHES[1])]

@@ -11,7 +11,7 @@ from harness.compare.render import Heads, cause_table
 from harness.history.render import change_text
 from harness.history.summary import start_text
 from harness.metrics.metric import Metric, Table, columns_of_runs
-from harness.nightly.chart import check_picture
+from harness.nightly.chart import check_chart
 from harness.nightly.gate import (
     GONE_LABEL,
     IMPROVED,
@@ -46,8 +46,8 @@ _CHECK_HEADS = ("label", "metric", "state", "tonight", "baseline", "change", "li
 _TEXT_COLUMNS = 4
 
 
-def nightly_report(result: NightlyResult, pictures: Mapping[int, Sequence[Chart]], notes: str) -> str:
-    """Return the report as Markdown; `pictures` are the charts of each load by index, in the report's folder."""
+def nightly_report(result: NightlyResult, charts: Mapping[int, Sequence[Chart]], notes: str) -> str:
+    """Return the report as Markdown; `charts` are the charts of each load by index, in the report's folder."""
     record = result.record
     return filled(
         "harness.nightly",
@@ -70,8 +70,8 @@ def nightly_report(result: NightlyResult, pictures: Mapping[int, Sequence[Chart]
                 "growth": _growth(load),
                 "profiles": _profiles(load, result.outcomes),
                 "images": [
-                    f"![{cell(picture.alternative)}]({quote(record.name)}/{quote(picture.name)})"
-                    for picture in pictures.get(index, ())
+                    f"![{cell(chart.alternative)}]({quote(record.name)}/{quote(chart.name)})"
+                    for chart in charts.get(index, ())
                 ],
             }
             for index, load in enumerate(result.loads)
@@ -88,7 +88,7 @@ def nightly_charts(result: NightlyResult) -> dict[int, list[Chart]]:
     """Return the charts of the changed metrics by the index of their load."""
     return {
         index: [
-            check_picture(check, f"{index + 1:02d}-{number:02d}.svg")
+            check_chart(check, f"{index + 1:02d}-{number:02d}.svg")
             for number, check in enumerate((one for one in load.checks if one.state in _DRAWN), start=1)
         ]
         for index, load in enumerate(result.loads)

@@ -37,7 +37,7 @@ def write_nightly_report(files: NightlyFiles, home: Path) -> NightlyResult:
     """
     result = read_nightly_result(files, home)
     write_whole(files.junit, junit_xml(result))
-    pictures = nightly_charts(result)
-    write_charts(files.folder, [picture for charts in pictures.values() for picture in charts], FILE_NAME)
-    write_page(files.report, lambda notes: nightly_report(result, pictures, notes))
+    charts = nightly_charts(result)
+    write_charts(files.folder, [chart for of_load in charts.values() for chart in of_load], FILE_NAME)
+    write_page(files.report, lambda notes: nightly_report(result, charts, notes))
     return result

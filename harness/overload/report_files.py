@@ -12,6 +12,6 @@ from harness.report.pages import write_page
 
 def write_overload_report(files: OverloadFiles, record: OverloadRecord) -> None:
     """Write the Markdown report and the chart; the notes block is preserved."""
-    picture = goodput_chart(record)
+    chart = goodput_chart(record)
     write_page(files.report, lambda notes: overload_report(record, notes), record.note)
-    write_charts(files.folder, [picture] if picture else [], FILE_NAME)
+    write_charts(files.folder, [chart] if chart else [], FILE_NAME)

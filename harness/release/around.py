@@ -85,15 +85,15 @@ def around_tables(base: Around, new: Around, names: Sides[str]) -> list[TitledTa
     """Return the tables of averages before and after the sweeps, one per metric, a row per resource."""
     sides = [(name, side) for name, side in zip(names, (base, new), strict=True) if side.resources]
     tables = []
-    for metric_name, title, show in COLUMNS:
+    for column in COLUMNS:
         rows = []
         for resource in dict.fromkeys(resource for _, side in sides for resource in side.resources):
-            found = [_metric(one, resource, metric_name) for _, side in sides for one in (side.before, side.after)]
+            found = [_metric(one, resource, column.metric) for _, side in sides for one in (side.before, side.after)]
             if any(metric is not None and not metric.is_balance for metric in found):
-                rows.append([cell(resource_title(resource)), *_cells(found, show)])
+                rows.append([cell(resource_title(resource)), *_cells(found, column.text)])
         if rows:
             heads = [f"{cell(name)} {when}" for name, _ in sides for when in ("before", "after")]
-            tables.append(TitledTable(title, table(["resource", *heads], rows)))
+            tables.append(TitledTable(column.title, table(["resource", *heads], rows)))
     return tables
 
 

@@ -170,15 +170,15 @@ def write_release(release: Release, command: str, template: str) -> Written:
     """Write the page in all formats and its charts. People's text in the Markdown page is preserved, and in all."""
     path = page_path(release.base, release.new)
     titled = [replace(sweep, name=name) for sweep, name in zip(release.sweeps, release.names, strict=True)]
-    pictures = [Chart(picture.name, _DECLARATION + picture.svg) for picture in overlay_charts(titled, release.analyses)]
+    charts = [Chart(chart.name, _DECLARATION + chart.svg) for chart in overlay_charts(titled, release.analyses)]
     links = _links(release, path.parent)
     note = release.new.sweep.record.note if release.new.sweep.record else ""
     write_page(
         path,
-        lambda notes: release_page(release, Page(pictures, notes, path.stem, command), links, template),
+        lambda notes: release_page(release, Page(charts, notes, path.stem, command), links, template),
         note,
     )
-    write_charts(path.with_suffix(""), pictures, CHART_NAME)
+    write_charts(path.with_suffix(""), charts, CHART_NAME)
     confluence = path.with_suffix(".confluence.xml")
     write_whole(confluence, storage_format(path.read_text(encoding="utf-8")))
     return Written(path, write_report_page(path), confluence)

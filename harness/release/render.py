@@ -63,7 +63,7 @@ def release_page(release: Release, page: Page, links: Links, template: str = "pt
         notes_end=NOTES_END,
         notes=page.notes,
         run_table=run_table(list(zip(reversed(release.names), reversed(release.sweeps), strict=True)), links.runs),
-        images=[image(picture, page.folder) for picture in page.pictures],
+        images=[image(chart, page.folder) for chart in page.charts],
         commands=[(cell(name), one_line(record.command)) for name, record in zip(release.names, records, strict=True)],
         sweep_links=[(cell(record.id), quote(link)) for record, link in zip(records, links.sweeps, strict=True)],
         warnings=[cell(text) for text in _warnings(release)],

@@ -95,17 +95,17 @@ def cloud_tables(base: _Runs, new: _Runs, names: Sides[str], kinds: Collection[s
     """
     resources = [resource for resource in _resources(base, new) if resource.kind in kinds]
     tables = []
-    for name, title, show in COLUMNS:
+    for column in COLUMNS:
         rows = []
         for resource in resources:
             for users in sorted(base.keys() | new.keys()):
-                found = [_metrics(side.get(users, ()), resource, name) for side in (base, new)]
-                if name in metric_names(resource) and any(found):
-                    cells = [text for metrics in found for text in metric_cells(metrics, resource, name, show)]
+                found = [_metrics(side.get(users, ()), resource, column.metric) for side in (base, new)]
+                if column.metric in metric_names(resource) and any(found):
+                    cells = [text for metrics in found for text in metric_cells(metrics, resource, column)]
                     rows.append([cell(resource_title(resource)), str(users), *cells])
         if rows:
             heads = [head for side in names for head in (f"{cell(side)} average", "range")]
-            tables.append(TitledTable(title, table(["resource", "users", *heads], rows)))
+            tables.append(TitledTable(column.title, table(["resource", "users", *heads], rows)))
     return tables
 
 

@@ -135,7 +135,7 @@ def is_evidence(name: str) -> bool:
 
 
 def stored_names(there: Iterable[str], exception_logs: Iterable[str]) -> tuple[str, ...]:
-    """Return which files of a run's directory are uploaded: those needed to regenerate the report, and its pictures.
+    """Return which files of a run's directory are uploaded: those needed to regenerate the report, and its charts.
 
     The others are not needed: JMeter's log, the effective plan, data files, recordings, logs that the report does not
     use.

@@ -116,7 +116,7 @@ def _throughput_chart(levels: Sequence[Level], analysis: SweepAnalysis, marks: M
     if knee and saturation:
         marks = replace(marks, knee=KneePoint(knee.users.value, saturation.rate_per_s))
     lines = [_line(levels, RATE, "throughput")]
-    return picture("throughput.svg", "Throughput", unit, lines, marks, LevelAxis.of(levels))
+    return named_chart("throughput.svg", "Throughput", unit, lines, marks, LevelAxis.of(levels))
 
 
 def _curve_users(levels: Sequence[Level]) -> list[float]:
@@ -135,7 +135,7 @@ def _time_chart(levels: Sequence[Level], limits: Mapping[str, float], marks: Mar
     )
     lines = [_line(levels, metric.key, metric.short_title) for metric in metrics]
     marks = replace(marks, goals=goals)
-    return picture("response-time.svg", "Response time", "ms", lines, marks, LevelAxis.of(levels))
+    return named_chart("response-time.svg", "Response time", "ms", lines, marks, LevelAxis.of(levels))
 
 
 def _errors_chart(levels: Sequence[Level], limits: Mapping[str, float], marks: Marks) -> Chart | None:
@@ -143,10 +143,10 @@ def _errors_chart(levels: Sequence[Level], limits: Mapping[str, float], marks: M
         goal = (f"goal: ≤ {units.percent_text(limits[ERRORS])} %", limits[ERRORS] * 100)
         marks = replace(marks, goals=(goal,))
     lines = [_line(levels, ERRORS, "errors", 100)]
-    return picture("errors.svg", "Errors", "% of samples", lines, marks, LevelAxis.of(levels))
+    return named_chart("errors.svg", "Errors", "% of samples", lines, marks, LevelAxis.of(levels))
 
 
-def picture(name: str, title: str, unit: str, lines: Sequence[Line], marks: Marks, over: LevelAxis) -> Chart | None:
+def named_chart(name: str, title: str, unit: str, lines: Sequence[Line], marks: Marks, over: LevelAxis) -> Chart | None:
     """Return a chart with its file name; None when its lines have no points."""
     return Chart(name, chart(title, unit, lines, marks, over)) if any(line.points for line in lines) else None
 
@@ -174,7 +174,7 @@ def overlay_charts(sweeps: Sequence[Sweep], analyses: Sequence[SweepAnalysis]) -
     ):
         lines = [_line(sweep.levels, figure, sweep.name, over=over) for sweep in sweeps]
         marks = Marks(goals=((f"goal: ≤ {limits[figure]:g} ms", limits[figure]),) if figure in limits else ())
-        charts.append(picture(name, title, unit, lines, marks, over))
+        charts.append(named_chart(name, title, unit, lines, marks, over))
     return tuple(one for one in charts if one)
 
 
@@ -208,10 +208,10 @@ def chart(title: str, unit: str, lines: Sequence[Line], marks: Marks, over: Leve
     y = value_axis([*values, *(limit for _, limit in goals), *(value for _, value in marks.curve)])
     keys = [_key(line.name, index) for index, line in enumerate(lines)] if len(lines) > 1 or marks.curve else []
     keys += _mark_keys(marks, goals, beyond, any(line.ranges for line in lines))
-    rows, legend_end = svg.legend(keys, svg.HEAD_PX)
-    plot = Plot(x, y, legend_end + 12, max(legend_end + 12 + svg.LEAST_PLOT_PX, svg.HEIGHT - svg.FOOT_PX))
+    legend = svg.legend(keys, svg.HEAD_PX)
+    plot = Plot(x, y, legend.end + 12, max(legend.end + 12 + svg.LEAST_PLOT_PX, svg.HEIGHT - svg.FOOT_PX))
     body = [
-        rows,
+        legend.rows,
         *_band(plot, marks.plateau),
         plot.axes(over.title),
         *([plot.line(marks.curve, svg.CONTEXT, svg.DASHES[1])] if marks.curve else []),

@@ -29,18 +29,18 @@ def cloud_level_tables(levels: Sequence[Level]) -> list[LevelTable]:
     found = [[run.cloudwatch for run in level.counted if run.cloudwatch] for level in shown]
     resources = _resources(levels)
     tables = []
-    for name, title, show in COLUMNS:
+    for column in COLUMNS:
         rows = []
         for resource in resources:
-            if name in metric_names(resource):
+            if column.metric in metric_names(resource):
                 row = [cell(resource_title(resource))]
                 for runs in found:
-                    metrics = [metric for one in runs if (metric := one.metric(resource, name))]
-                    row += metric_cells(metrics, resource, name, show)
+                    metrics = [metric for one in runs if (metric := one.metric(resource, column.metric))]
+                    row += metric_cells(metrics, resource, column)
                 rows.append(row)
-        if any(one.metric(resource, name) for resource in resources for runs in found for one in runs):
+        if any(one.metric(resource, column.metric) for resource in resources for runs in found for one in runs):
             heads = [head for level in shown for head in (cell(level.text), "range")]
-            tables.append(LevelTable(title, table(["resource", *heads], rows)))
+            tables.append(LevelTable(column.title, table(["resource", *heads], rows)))
     return tables
 
 

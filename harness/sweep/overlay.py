@@ -61,7 +61,7 @@ def several_sweeps_report(
             }
             for found in comparisons
         ],
-        images=[image(picture, page.folder) for picture in page.pictures],
+        images=[image(chart, page.folder) for chart in page.charts],
         findings=[
             (name, [(what, cell(text)) for what, text in findings(sweep, analysis).items()])
             for name, sweep, analysis in analysed

@@ -72,7 +72,7 @@ PRINTS = {column.figure: column.text for column in COLUMNS}
 class Page:
     """Charts, notes and command of a report; `folder` contains the charts, `command` writes the same report again."""
 
-    pictures: Sequence[Chart]
+    charts: Sequence[Chart]
     notes: str
     folder: str
     command: str
@@ -103,12 +103,12 @@ def sweep_report(
         range_table=_range_table(sweep.levels),
         transaction_table=transaction_table(sweep.levels),
         steps_table=_steps_table(sweep, analysis, links),
-        images=[image(one, page.folder) for one in page.pictures if not _is_of_processes(one)],
+        images=[image(one, page.folder) for one in page.charts if not _is_of_processes(one)],
         process_table=process_table(sweep.levels),
-        process_images=[image(one, page.folder) for one in page.pictures if one.name in _PROCESS_CHARTS],
+        process_images=[image(one, page.folder) for one in page.charts if one.name in _PROCESS_CHARTS],
         heap_table=heap_table(sweep.levels),
         recorded_table=recorded_table(sweep.levels),
-        heap_images=[image(one, page.folder) for one in page.pictures if one.name.startswith(_JVM_CHARTS)],
+        heap_images=[image(one, page.folder) for one in page.charts if one.name.startswith(_JVM_CHARTS)],
         profile_tables=[*filter(None, [profile_table(sweep.levels), statement_table(sweep.levels)])],
         cloud_tables=cloud_level_tables(sweep.levels),
         cloud_title=cloud_title(sweep.levels),
@@ -122,8 +122,8 @@ def sweep_report(
     )
 
 
-def _is_of_processes(picture: Chart) -> bool:
-    return picture.name in _PROCESS_CHARTS or picture.name.startswith(_JVM_CHARTS)
+def _is_of_processes(chart: Chart) -> bool:
+    return chart.name in _PROCESS_CHARTS or chart.name.startswith(_JVM_CHARTS)
 
 
 def set_up(sweep: Sweep, analysis: SweepAnalysis) -> list[tuple[str, str]]:

@@ -214,16 +214,16 @@ def write_sweep_report(path: Path, command: str | None = None, goal: Goal | None
     found = read_sweep(path.with_suffix(".json"))
     assert found.report is not None and found.sweep.record is not None
     analysis = analyse(found.sweep.levels, goal or found.sweep.goal)
-    pictures = _pictures([found], [analysis])
+    charts = _charts([found], [analysis])
     links = _links(found, found.report.parent)
     command = command or f"./aggregate.py sweep {found.sweep.name}"
     name = found.report.stem
     write_page(
         found.report,
-        lambda notes: sweep_report(found.sweep, analysis, Page(pictures, notes, name, command), links),
+        lambda notes: sweep_report(found.sweep, analysis, Page(charts, notes, name, command), links),
         found.sweep.record.note,
     )
-    write_charts(found.report.with_suffix(""), pictures, FILE_NAME)
+    write_charts(found.report.with_suffix(""), charts, FILE_NAME)
     return AnalysedSweep(found.sweep, analysis)
 
 
@@ -236,14 +236,14 @@ def write_sweeps(
 ) -> None:
     """Write the report of one or several sweeps to `output`, and the charts into a folder with the same name."""
     output.parent.mkdir(parents=True, exist_ok=True)
-    pictures = _pictures(sweeps, analyses)
+    charts = _charts(sweeps, analyses)
     write_page(
         output,
         lambda notes: _report(
-            sweeps, analyses, comparisons, Page(pictures, notes, output.stem, command), output.parent
+            sweeps, analyses, comparisons, Page(charts, notes, output.stem, command), output.parent
         ),
     )
-    write_charts(output.with_suffix(""), pictures, FILE_NAME)
+    write_charts(output.with_suffix(""), charts, FILE_NAME)
 
 
 def printed_sweeps(
@@ -257,7 +257,7 @@ def printed_sweeps(
     return _report(sweeps, analyses, comparisons, Page((), notes, "printed", command), Path())
 
 
-def _pictures(sweeps: Sequence[FoundSweep], analyses: Sequence[SweepAnalysis]) -> tuple[Chart, ...]:
+def _charts(sweeps: Sequence[FoundSweep], analyses: Sequence[SweepAnalysis]) -> tuple[Chart, ...]:
     if len(sweeps) == 1:
         sweep = sweeps[0].sweep
         of_jvms = (*heap_charts(sweep.levels), *recorded_charts(sweep.levels))

@@ -8,7 +8,7 @@ from statistics import median
 from harness.base.units import BYTES_PER_MB
 from harness.report.charts.chart import Chart
 from harness.run.telemetry import HOST, STOLEN, process_title
-from harness.sweep.charts import Line, Marks, RangeAt, picture
+from harness.sweep.charts import Line, Marks, RangeAt, named_chart
 from harness.sweep.level_axis import LevelAxis
 from harness.sweep.levels import Level, LevelRun
 
@@ -25,8 +25,8 @@ def usage_charts(levels: Sequence[Level]) -> tuple[Chart, ...]:
     memory = [_line(levels, process, _memory_mb(process)) for process in processes if process not in (HOST, STOLEN)]
     over = LevelAxis.of(levels)
     charts = (
-        picture("cpu.svg", "CPU", "% of one core", cpu, Marks(), over),
-        picture("memory.svg", "Memory", "MB resident", memory, Marks(), over),
+        named_chart("cpu.svg", "CPU", "% of one core", cpu, Marks(), over),
+        named_chart("memory.svg", "Memory", "MB resident", memory, Marks(), over),
     )
     return tuple(chart for chart in charts if chart)
 
@@ -40,7 +40,7 @@ def heap_charts(levels: Sequence[Level]) -> tuple[Chart, ...]:
         lines = [_line(levels, title, _heap_mb(process, size)) for title, size in sizes.items()]
         lines = [line for line in lines if line.points]
         name = f"heap-{number}.svg" if len(processes) > 1 else "heap.svg"
-        charts.append(picture(name, f"JVM heap of {process}", "MB", lines, Marks(), LevelAxis.of(levels)))
+        charts.append(named_chart(name, f"JVM heap of {process}", "MB", lines, Marks(), LevelAxis.of(levels)))
     return tuple(chart for chart in charts if chart)
 
 
@@ -48,7 +48,7 @@ def recorded_charts(levels: Sequence[Level]) -> tuple[Chart, ...]:
     """Return the chart of the CPU of recorded JVMs elsewhere, as in `usage_charts`; nothing without a recording."""
     processes = _names(use.process for level in levels for run in level.counted for use in run.recorded)
     lines = [_line(levels, process, _recorded_percent(process)) for process in processes]
-    chart = picture("jvm-cpu.svg", "CPU of recorded JVMs", "% of all CPUs", lines, Marks(), LevelAxis.of(levels))
+    chart = named_chart("jvm-cpu.svg", "CPU of recorded JVMs", "% of all CPUs", lines, Marks(), LevelAxis.of(levels))
     return (chart,) if chart else ()
 
 

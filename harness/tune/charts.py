@@ -101,10 +101,11 @@ def _effects_chart(factors: Sequence[Factor], fit: Fit, metric: Metric) -> str:
     )
     y = _axis([point.mean for points in lines for point in points])
     keys = [svg.line_key("mean, with its 95 % interval", svg.MAIN, ""), svg.line_key("mean of all", svg.CONTEXT, "9 3")]
-    rows, legend_end = svg.legend(keys, svg.HEAD_PX)
-    plot = Plot(Axis(-0.5, end, ticks), y, legend_end + _NAME_PX + 12, svg.HEIGHT - svg.FOOT_PX)
+    legend = svg.legend(keys, svg.HEAD_PX)
+    plot = Plot(Axis(-0.5, end, ticks), y, legend.end + _NAME_PX + 12, svg.HEIGHT - svg.FOOT_PX)
     overall = _mean(factors, {}, fit).value
-    body = [rows, plot.axes("value of the setting"), plot.line([(-0.5, overall), (end, overall)], svg.CONTEXT, "9 3")]
+    mean = plot.line([(-0.5, overall), (end, overall)], svg.CONTEXT, "9 3")
+    body = [legend.rows, plot.axes("value of the setting"), mean]
     for factor, points in zip(factors, lines, strict=True):
         body += _line(plot, points, svg.MAIN, "")
         middle, width = (points[0].x + points[-1].x) / 2, (len(points) + 0.6) * step_px
@@ -142,11 +143,11 @@ def _pair_chart(factors: Sequence[Factor], pair: Sequence[int], fit: Fit, metric
     ]
     looks = [(index % len(svg.COLOURS), svg.DASHES[index % len(svg.DASHES)]) for index in range(len(lines))]
     keys = [svg.line_key(other.assignment(level), *look) for level, look in enumerate(looks)]
-    rows, legend_end = svg.legend(keys, svg.HEAD_PX)
+    legend = svg.legend(keys, svg.HEAD_PX)
     y = _axis([point.mean for points in lines for point in points])
     x_axis = Axis(-0.5, len(one.values) - 0.5, tuple((float(x), value) for x, value in enumerate(one.values)))
-    plot = Plot(x_axis, y, legend_end + 12, max(legend_end + 12 + svg.LEAST_PLOT_PX, svg.HEIGHT - svg.FOOT_PX))
-    body = [rows, plot.axes(one.name)]
+    plot = Plot(x_axis, y, legend.end + 12, max(legend.end + 12 + svg.LEAST_PLOT_PX, svg.HEIGHT - svg.FOOT_PX))
+    body = [legend.rows, plot.axes(one.name)]
     for points, look in zip(lines, looks, strict=True):
         body += _line(plot, points, *look)
     about = " ".join(_line_text(one, other.assignment(level), points) for level, points in enumerate(lines))

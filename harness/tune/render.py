@@ -23,10 +23,10 @@ from harness.tune.text import effect_name, headline, sure_text
 _RUN_HEADS = ("run", "values", "counts", "block")
 
 
-def tune_report(outcome: Outcome, pictures: Sequence[Chart], notes: str) -> str:
+def tune_report(outcome: Outcome, charts: Sequence[Chart], notes: str) -> str:
     """Return the report as Markdown; `notes` is the text of its notes block."""
     record = outcome.record
-    images = [f"![{cell(picture.alternative)}]({quote(record.name)}/{quote(picture.name)})" for picture in pictures]
+    images = [f"![{cell(chart.alternative)}]({quote(record.name)}/{quote(chart.name)})" for chart in charts]
     return filled(
         "harness.tune",
         "tune.md.j2",

@@ -35,9 +35,9 @@ def write_tune_page(files: TuneFiles, outcome: Outcome) -> None:
     from harness.tune.charts import FILE_NAME, tune_charts
     from harness.tune.render import tune_report
 
-    pictures = tune_charts(outcome)
-    write_charts(files.folder, pictures, FILE_NAME)
-    write_page(files.report, lambda notes: tune_report(outcome, pictures, notes))
+    charts = tune_charts(outcome)
+    write_charts(files.folder, charts, FILE_NAME)
+    write_page(files.report, lambda notes: tune_report(outcome, charts, notes))
 
 
 def write_tune_report(files: TuneFiles) -> Outcome:

@@ -14,7 +14,7 @@ from harness.history.catalogue import Entry
 from harness.history.nightly_series import date_of, nightly_runs_of
 from harness.history.trend import Gauge, Series, changes_of, positions
 from harness.metrics.metric import metric_of
-from harness.nightly.chart import check_picture
+from harness.nightly.chart import check_chart
 from harness.nightly.gate import (
     GONE_LABEL,
     IMPROVED,
@@ -312,8 +312,8 @@ def test_changes_in_the_first_nightly_run_of_a_regression_are_reported():
 
 def test_the_chart_has_the_limit_the_change_and_tonight():
     check = check_of([*steady(), *(run(day, 121 + day % 2) for day in range(15, 20))])
-    picture = check_picture(check, "pay.svg")
-    svg = ElementTree.fromstring(picture.svg)
+    chart = check_chart(check, "pay.svg")
+    svg = ElementTree.fromstring(chart.svg)
     space = "{http://www.w3.org/2000/svg}"
     dots = list(svg.iter(f"{space}circle"))
     assert [dot.findtext(f"{space}title") for dot in dots[-2:]] == ["2026-11-18: 121", "2026-11-19: 122"]
@@ -329,7 +329,7 @@ def test_the_chart_has_the_limit_the_change_and_tonight():
 
 @pytest.mark.parametrize("count", [1, 2])
 def test_a_metric_without_a_baseline_has_a_chart_too(count):
-    assert "LEARNING" in check_picture(check_of(steady(count)), "x.svg").svg
+    assert "LEARNING" in check_chart(check_of(steady(count)), "x.svg").svg
 
 
 def test_a_year_of_nightly_runs_is_judged_quickly():

@@ -274,8 +274,8 @@ def test_sweeps_without_a_common_value_are_refused(reports, other, message):
 
 def chart_of(found):
     sweep = Sweep("x", found)
-    picture = next(one for one in sweep_charts(sweep, analyse(found, Goal())) if one.name == "throughput.svg")
-    return ElementTree.fromstring(picture.svg)
+    chart = next(one for one in sweep_charts(sweep, analyse(found, Goal())) if one.name == "throughput.svg")
+    return ElementTree.fromstring(chart.svg)
 
 
 def test_the_axis_of_a_chart_has_the_values_of_the_setting():

@@ -141,8 +141,8 @@ def test_html_writes_the_report_as_one_file_too_and_is_refused_where_no_report_i
     assert code == 0
     assert text.splitlines()[1].startswith("reports/tiny/sweep-07.html: the report as one HTML file of ")
     page = (two_sweeps / "tiny" / "sweep-07.html").read_text(encoding="utf-8")
-    pictures = len(list((two_sweeps / "tiny" / "sweep-07").glob("*.svg")))
-    assert pictures
-    assert page.count('src="data:image/svg+xml;base64,') == pictures
+    chart_count = len(list((two_sweeps / "tiny" / "sweep-07").glob("*.svg")))
+    assert chart_count
+    assert page.count('src="data:image/svg+xml;base64,') == chart_count
     with pytest.raises(UsageError, match="--format writes no report, so there is none for --html"):
         main(["sweep", "tiny/sweep-07", "--reports", str(two_sweeps), "--html", "--format", "csv"])

@@ -112,8 +112,8 @@ def with_heap(number: int, used_mb: int | None, **changes: object) -> LevelRun:
     return replace(run(number, 100), heap_uses=(heap("shop", used_mb),), **changes)
 
 
-def chart(pictures: tuple[Chart, ...], name: str) -> ElementTree.Element:
-    return ElementTree.fromstring(next(one.svg for one in pictures if one.name == name))
+def chart(charts: tuple[Chart, ...], name: str) -> ElementTree.Element:
+    return ElementTree.fromstring(next(one.svg for one in charts if one.name == name))
 
 
 def test_cpu_and_memory_have_a_line_per_process():
@@ -126,9 +126,9 @@ def test_cpu_and_memory_have_a_line_per_process():
 
 def test_the_heap_has_a_chart_per_jvm_and_a_table():
     levels = sweep((1, with_heap(1, 200)), (8, with_heap(2, 300)), (8, with_heap(3, 500))).levels
-    [picture] = heap_charts(levels)
-    assert picture.name == "heap.svg"
-    found = ElementTree.fromstring(picture.svg)
+    [heap] = heap_charts(levels)
+    assert heap.name == "heap.svg"
+    found = ElementTree.fromstring(heap.svg)
     assert {"used", "after GC", "committed", "reserved"} <= set(texts_of(found))
     assert "used: least 200, most 400 at 8 users" in found.findtext(f"{SVG}desc")
     assert heap_table(levels).splitlines()[2:] == [
@@ -161,11 +161,11 @@ def test_a_recorded_jvm_elsewhere_has_a_row_per_level_and_a_chart_of_its_cpu():
         "| 1 | gateway | 4 | 100 | 50 | 0.20 | 10.0 | 20.0 |",
         "| 8 | gateway | 8 | 600 | 200 | 0.60 | 30.0 | 60.0 |",
     ]
-    [picture] = recorded_charts(levels)
-    assert FILE_NAME.fullmatch(picture.name)
-    assert "gateway: least 10, most 30 at 8 users" in chart((picture,), "jvm-cpu.svg").findtext(f"{SVG}desc")
+    [cpu] = recorded_charts(levels)
+    assert FILE_NAME.fullmatch(cpu.name)
+    assert "gateway: least 10, most 30 at 8 users" in chart((cpu,), "jvm-cpu.svg").findtext(f"{SVG}desc")
     both = Sweep("tiny/sweep-07", levels)
-    text = sweep_report(both, analyse(levels, None), Page((picture,), "", "sweep-07", "make"), {})
+    text = sweep_report(both, analyse(levels, None), Page((cpu,), "", "sweep-07", "make"), {})
     assert text.index("## JVM heap") < text.index("| 8 | gateway |") < text.index("jvm-cpu.svg")
     assert recorded_table(sweep((1, run(1, 100))).levels) == ""
     assert recorded_charts(sweep((1, replace(run(1, 100), recorded=(recorded(1, None),)))).levels) == ()
@@ -185,9 +185,9 @@ def test_nothing_is_drawn_of_uncounted_runs_and_without_collections():
 
 def test_the_charts_are_in_their_sections():
     levels = sweep((1, with_heap(1, 200)), (8, with_heap(2, 300)))
-    pictures = (*usage_charts(levels.levels), *heap_charts(levels.levels))
-    text = sweep_report(levels, analyse(levels.levels, None), Page(pictures, "", "sweep-07", "make"), {})
+    charts = (*usage_charts(levels.levels), *heap_charts(levels.levels))
+    text = sweep_report(levels, analyse(levels.levels, None), Page(charts, "", "sweep-07", "make"), {})
     assert "\n## Charts\n" not in text
     positions = [text.index(part) for part in ("## CPU and memory", "sweep-07/memory.svg", "## JVM heap", "heap.svg")]
     assert positions == sorted(positions)
-    assert all(FILE_NAME.fullmatch(one.name) for one in pictures)
+    assert all(FILE_NAME.fullmatch(one.name) for one in charts)

@@ -74,21 +74,21 @@ def cloud_table(found: CloudMetrics) -> str:
         row = [cell(resource_title(resource))]
         for column in columns:
             metric = found.metric(resource, column.metric)
-            row += metric_cells([metric] if metric else [], resource, column.metric, column.text)
+            row += metric_cells([metric] if metric else [], resource, column)
         rows.append([*row, _periods(found, resource)])
     heads = [head for column in columns for head in (column.title, "range")]
     return table(["resource", *heads, "periods"], rows)
 
 
-def metric_cells(metrics: Sequence[CloudMetric], resource: Resource, name: str, show: _Print) -> list[str]:
+def metric_cells(metrics: Sequence[CloudMetric], resource: Resource, column: CloudColumn) -> list[str]:
     """Return the average and the range over metrics of one resource; empty when its kind has no such metric."""
-    if name not in metric_names(resource):
+    if column.metric not in metric_names(resource):
         return ["", ""]
     means = [metric.mean for metric in metrics if metric.mean is not None]
     least = [metric.minimum for metric in metrics if metric.minimum is not None]
     most = [metric.maximum for metric in metrics if metric.maximum is not None]
-    shown_range = f"{show(min(least))}-{show(max(most))}" if least and most else NOT_KNOWN
-    return [show(median(means)) if means else NOT_KNOWN, shown_range]
+    shown_range = f"{column.text(min(least))}-{column.text(max(most))}" if least and most else NOT_KNOWN
+    return [column.text(median(means)) if means else NOT_KNOWN, shown_range]
 
 
 def _periods(found: CloudMetrics, resource: Resource) -> str:
