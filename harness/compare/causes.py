@@ -6,10 +6,11 @@ as much as the smallest that is listed.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from math import sqrt
 from statistics import fmean
+from typing import NamedTuple
 
 from harness.base.units import BYTES_PER_KB
 from harness.compare.result import RunResult
@@ -39,6 +40,20 @@ class Cause:
     is_bound: bool
 
 
+class _Subject(NamedTuple):
+    """What is compared in a process, such as its methods, locks or statements."""
+
+    kind: str
+    process: str
+
+
+class _Key(NamedTuple):
+    """What costs are of, and their unit per request."""
+
+    subject: _Subject
+    unit: str
+
+
 @dataclass(frozen=True)
 class _Cost:
     """The cost per request of one thing in one run, and its standard error: 0 where it is not sampled."""
@@ -64,53 +79,59 @@ def causes(base: Sequence[RunResult], new: Sequence[RunResult]) -> tuple[Cause, 
     if not all(sides):
         return ()
     mixed = _differently_sampled([*base, *new])
-    keys = dict.fromkeys(key for run in sides[1] for key in run if key[:2] not in mixed)
+    keys = dict.fromkeys(key for run in sides[1] for key in run if key.subject not in mixed)
     found = [
         cause for key in keys for cause in _grown(key, *([run[key] for run in side if key in run] for side in sides))
     ]
     return tuple(sorted(found, key=lambda cause: (_UNITS.index(cause.unit), cause.base - cause.new)))
 
 
-def _differently_sampled(runs: Iterable[RunResult]) -> set[tuple[str, str]]:
-    """Return kind and process of what cannot be compared.
+def _differently_sampled(runs: Iterable[RunResult]) -> set[_Subject]:
+    """Return what cannot be compared.
 
     These are methods that different recorders sampled, and statements that are of the window in some runs and of the
     whole load, with its cold start, in others.
     """
-    ways: dict[tuple[str, str], set[object]] = {}
+    ways: dict[_Subject, set[object]] = {}
     for run in runs:
         for profile in run.profiles:
-            ways.setdefault(("method", profile.process), set()).add(profile.recorder.partition(",")[0])
+            ways.setdefault(_Subject("method", profile.process), set()).add(profile.recorder.partition(",")[0])
         for used in run.databases:
-            ways.setdefault(("statement", used.process), set()).add(used.interval is None)
-    return {key for key, found in ways.items() if len(found) > 1}
+            ways.setdefault(_Subject("statement", used.process), set()).add(used.interval is None)
+    return {subject for subject, found in ways.items() if len(found) > 1}
 
 
-def _costs_of(run: RunResult) -> dict[tuple[str, str, str], _Costs]:
-    """Return the costs of a run by kind, process and unit."""
+def _costs_of(run: RunResult) -> dict[_Key, _Costs]:
     requests = run.total.sample_count if run.total else None
     if not requests:
         return {}
-    found: dict[tuple[str, str, str], _Costs] = {}
+    found: dict[_Key, _Costs] = {}
     for profile in run.profiles:
-        found |= {(kind, profile.process, unit): costs for kind, unit, costs in _of_profile(profile, requests)}
+        found |= _of_profile(profile, requests)
     whole = (run.whole.sample_count if run.whole else None) or requests
     for used in run.databases:
         if of_database := _of_database(used, used.request_count(whole)):
-            found["statement", used.process, "ms"] = of_database
+            found[_Key(_Subject("statement", used.process), "ms")] = of_database
     return found
 
 
-def _of_profile(profile: ProcessProfile, requests: int) -> Iterator[tuple[str, str, _Costs]]:
+def _of_profile(profile: ProcessProfile, requests: int) -> dict[_Key, _Costs]:
+    """Return the costs of the kinds that a profile has."""
+
+    def key(kind: str, unit: str) -> _Key:
+        return _Key(_Subject(kind, profile.process), unit)
+
+    found = {}
     if profile.sample_count >= SAMPLES_LEAST:
         each_ms = profile.sample_period_ms / requests
         methods = {use.method: _sampled(use.self_count, each_ms) for use in profile.methods}
-        yield "method", "ms", _listed(methods, ROWS_MOST, profile.sample_count * each_ms * LEAST_SHARE)
+        unlisted_ms = profile.sample_count * each_ms * LEAST_SHARE
+        found[key("method", "ms")] = _listed(methods, ROWS_MOST, unlisted_ms)
     locks = {
         f"{wait.lock} at {wait.method}": _Cost(wait.total_ms / requests, sqrt(wait.count) * wait.longest_ms / requests)
         for wait in profile.locks
     }
-    yield "lock", "ms", _listed(locks, ROWS_MOST, profile.wait_ms / requests * LEAST_SHARE)
+    found[key("lock", "ms")] = _listed(locks, ROWS_MOST, profile.wait_ms / requests * LEAST_SHARE)
     made = {
         f"{one.object_class} at {one.method}": _Cost(
             one.bytes_estimated / BYTES_PER_KB / requests,
@@ -118,12 +139,14 @@ def _of_profile(profile: ProcessProfile, requests: int) -> Iterator[tuple[str, s
         )
         for one in profile.allocations
     }
-    yield "allocation", "KB", _listed(made, ROWS_MOST, profile.allocated_bytes / BYTES_PER_KB / requests * LEAST_SHARE)
+    unlisted_kb = profile.allocated_bytes / BYTES_PER_KB / requests * LEAST_SHARE
+    found[key("allocation", "KB")] = _listed(made, ROWS_MOST, unlisted_kb)
     if profile.safepoints is not None:  # an older profile has no exceptions
         thrown = {f"{one.exception} at {one.method}": _sampled(one.count, 1 / requests) for one in profile.thrown}
-        yield "exception", "", _listed(thrown, ROWS_MOST, 0.0)
+        found[key("exception", "")] = _listed(thrown, ROWS_MOST, 0.0)
     pauses = {"pauses of garbage collections": _Cost(profile.collections.pause_ms / requests)}
-    yield "garbage collection", "ms", _Costs(pauses, 0.0)
+    found[key("garbage collection", "ms")] = _Costs(pauses, 0.0)
+    return found
 
 
 def _of_database(used: DatabaseUse, requests: int) -> _Costs | None:
@@ -145,8 +168,7 @@ def _listed(found: Mapping[str, _Cost], most: int, unlisted: float) -> _Costs:
     return _Costs(found, smallest if len(found) == most else min(smallest, unlisted) if found else unlisted)
 
 
-def _grown(key: tuple[str, str, str], base: Sequence[_Costs], new: Sequence[_Costs]) -> Iterable[Cause]:
-    kind, process, unit = key
+def _grown(key: _Key, base: Sequence[_Costs], new: Sequence[_Costs]) -> Iterable[Cause]:
     if not base:
         return ()
     found = []
@@ -156,7 +178,8 @@ def _grown(key: tuple[str, str, str], base: Sequence[_Costs], new: Sequence[_Cos
         error = sqrt(before.error**2 + after.error**2)
         if grown > _GROWTH_LEAST * before.value and grown > _ERRORS_LEAST * error:
             is_bound = any(name not in run.listed for run in base)
-            found.append(Cause(kind, process, name, before.value, after.value, unit, is_bound))
+            kind, process = key.subject.kind, key.subject.process
+            found.append(Cause(kind, process, name, before.value, after.value, key.unit, is_bound))
     found.sort(key=lambda cause: (cause.base - cause.new, cause.name))
     whole = fmean(sum(cost.value for cost in run.listed.values()) for run in new)
     return [cause for cause in found[:CAUSES_MOST] if cause.new - cause.base > _GROWTH_LEAST / 2 * whole]

@@ -206,10 +206,17 @@ def cause_table(causes: Sequence[Cause], heads: Heads = HEADS) -> str:
     return table(columns, rows, text_columns=3) if rows else ""
 
 
-def cost_texts(cause: Cause) -> tuple[str, str]:
-    """Return what a request costs of something on both sides."""
+class CostTexts(NamedTuple):
+    """What a request costs of something on both sides."""
+
+    base: str
+    new: str
+
+
+def cost_texts(cause: Cause) -> CostTexts:
+    """Return the costs of a cause as text."""
     before, after = (f"{value:.3g} {cause.unit}".rstrip() for value in (cause.base, cause.new))
-    return ("at most " if cause.is_bound and cause.base else "") + before, after
+    return CostTexts(("at most " if cause.is_bound and cause.base else "") + before, after)
 
 
 @dataclass

@@ -76,7 +76,7 @@ def request_curve(load: GroupLoad, tally: SampleTally) -> RequestCurve | None:
     span_ms = tally.span_ms()
     if not load.is_shaped or span_ms is None or tally.second_series.span_s is None:
         return None
-    rates, start_s = second_rates(load.stages), span_ms[0] // units.MS_PER_S
+    rates, start_s = second_rates(load.stages), span_ms.from_ms // units.MS_PER_S
     seconds = tally.second_series.by_second(start_s, start_s + len(rates) - 1)
     delivered = [second.sample_count for second in seconds]
     elapsed_s = sum(second.elapsed_sum_ms for second in seconds) / units.MS_PER_S / max(1, sum(delivered))
@@ -122,7 +122,7 @@ def _curve(load: GroupLoad, tally: SampleTally, pause_s: float) -> UserCurve:
     """Return the curve of a load whose users pause so long before their first sample."""
     span_ms = tally.span_ms()
     assert span_ms is not None
-    origin_s = span_ms[0] / units.MS_PER_S - _lead_s(load) - pause_s
+    origin_s = span_ms.from_ms / units.MS_PER_S - _lead_s(load) - pause_s
     first_s, last_s = int(origin_s), int(origin_s + load.duration_s)
     seconds = range(first_s, last_s + 1)
     requested = [_most_requested(load, second - origin_s, second + 1 - origin_s) for second in seconds]

@@ -13,6 +13,7 @@ from harness.cloudwatch.points import CloudMetrics, read_cloudwatch
 from harness.jtl.sample import Dropped
 from harness.metrics.files import read_samples
 from harness.metrics.growth import ResourceSeries, growths
+from harness.metrics.interval import IntervalMs
 from harness.metrics.shared_counter import shared_counter
 from harness.metrics.tally import SampleTally
 from harness.metrics.window import Window, parse_window
@@ -92,14 +93,14 @@ def stored_exchanges(directory: RunDirectory) -> tuple[Exchange, ...]:
     return parse_exchanges(path.read_text(encoding="utf-8", errors="replace")) if path.is_file() else ()
 
 
-def _run_ms(tally: SampleTally) -> tuple[int, int] | None:
-    """Return start (a whole second) and last end of the load, ms since 1970; None without samples of the load."""
+def _run_ms(tally: SampleTally) -> IntervalMs | None:
+    """Return the time from the start (a whole second) to the last end of the load; None without samples of the load."""
     origin_s, span_ms = origin_of(tally), tally.span_ms()
-    return (origin_s * units.MS_PER_S, span_ms[1]) if origin_s is not None and span_ms else None
+    return IntervalMs(origin_s * units.MS_PER_S, span_ms.to_ms) if origin_s is not None and span_ms else None
 
 
 def _observed(
-    directory: RunDirectory, run: RunRecord, run_ms: tuple[int, int] | None, window_ms: tuple[int, int] | None
+    directory: RunDirectory, run: RunRecord, run_ms: IntervalMs | None, window_ms: IntervalMs | None
 ) -> Observed:
     """Return the observations other than samples; without a load, nothing about machine and heap."""
     found = _exceptions(directory, run)
@@ -107,7 +108,7 @@ def _observed(
         return found
     resources: list[ResourceSeries] = []
     histograms = _histograms(directory)
-    found = replace(found, live_heaps=live_heaps(histograms, run_ms[0] // units.MS_PER_S))
+    found = replace(found, live_heaps=live_heaps(histograms, run_ms.from_ms // units.MS_PER_S))
     if directory.telemetry.is_file():
         with directory.telemetry.open(encoding="utf-8", errors="replace") as lines:
             telemetry = read_telemetry(lines, run_ms, window_ms)
@@ -121,20 +122,20 @@ def _observed(
         resources += heap_after_gc(heaps, *window_ms, forced_ms(histograms))
         found = replace(found, heap_uses=heap_uses(heaps, *window_ms), heap_series=heap_series(heaps, *run_ms))
     if is_constant(run):
-        found = replace(found, growths=growths(resources, (window_ms[1] - window_ms[0]) / units.MS_PER_S))
+        found = replace(found, growths=growths(resources, window_ms.length_ms / units.MS_PER_S))
     if directory.recording.is_file():
         with directory.recording.open(encoding="utf-8", errors="replace") as lines:
             found = replace(found, recorded=recorded_uses(read_recordings(lines), *window_ms))
     if directory.profile.is_file():
         with gzip.open(directory.profile, "rt", encoding="utf-8", errors="replace") as lines:
-            found = _with_profile(directory, run, read_events(lines), found, window_ms, run_ms[0] // units.MS_PER_S)
+            found = _with_profile(directory, run, read_events(lines), found, window_ms, run_ms.from_ms // units.MS_PER_S)
     elif run.is_traced:
-        found = _with_profile(directory, run, None, found, window_ms, run_ms[0] // units.MS_PER_S)
+        found = _with_profile(directory, run, None, found, window_ms, run_ms.from_ms // units.MS_PER_S)
     return replace(found, own_metrics=own_metrics(directory.system_logs, *window_ms))
 
 
 def _databases(
-    directory: RunDirectory, tally: SampleTally, window_ms: tuple[int, int] | None
+    directory: RunDirectory, tally: SampleTally, window_ms: IntervalMs | None
 ) -> tuple[DatabaseUse, ...]:
     """Return the statements of databases, of the window as far as snapshots know them; without a load, nothing."""
     origin_s = origin_of(tally)
@@ -162,7 +163,7 @@ def _with_profile(
     run: RunRecord,
     events: Mapping[str, Events] | None,
     found: Observed,
-    window_ms: tuple[int, int],
+    window_ms: IntervalMs,
     origin_s: int,
 ) -> Observed:
     """Return the observations with profiles of the window, and the slowest samples.

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 
 from harness.base import units
 from harness.metrics.figures import LOAD, Group
+from harness.metrics.interval import IntervalMs
 from harness.metrics.littles_law import LittlesLaw, littles_law
 from harness.metrics.tally import SampleTally
 from harness.plan.group_load import GroupLoad
@@ -58,7 +59,7 @@ class LoadFigures:
 
 
 def load_figures(
-    tallies: Sequence[LoadTally], span_ms: tuple[int, int] | None, percentiles: Sequence[str], with_transactions: bool
+    tallies: Sequence[LoadTally], span_ms: IntervalMs | None, percentiles: Sequence[str], with_transactions: bool
 ) -> tuple[LoadFigures, ...]:
     """Return the metrics of each load; the measurement window is `span_ms`, ms since 1970."""
     found = []
@@ -90,15 +91,15 @@ def _load_group(tally: SampleTally, percentiles: Sequence[str], with_transaction
     return next((group for group in groups if group.name == LOAD), None)
 
 
-def _law(tally: LoadTally, span_ms: tuple[int, int] | None, think_s: float) -> LittlesLaw | None:
+def _law(tally: LoadTally, span_ms: IntervalMs | None, think_s: float) -> LittlesLaw | None:
     """Return the check for the part of the window in which the load ran."""
     own_ms, series = tally.whole.span_ms(), tally.whole.second_series
     if own_ms is None or span_ms is None or series.span_s is None:
         return None
-    from_ms, to_ms = max(own_ms[0], span_ms[0]), min(own_ms[1], span_ms[1])
+    from_ms, to_ms = max(own_ms.from_ms, span_ms.from_ms), min(own_ms.to_ms, span_ms.to_ms)
     if to_ms <= from_ms:
         return None
-    last_ms = to_ms if to_ms == own_ms[1] else to_ms - 1
+    last_ms = to_ms if to_ms == own_ms.to_ms else to_ms - 1
     seconds = series.by_second(from_ms // units.MS_PER_S, last_ms // units.MS_PER_S)
     return littles_law(seconds, to_ms - from_ms, think_s)
 

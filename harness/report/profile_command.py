@@ -14,6 +14,7 @@ from harness.base.units import MS_PER_S
 from harness.jtl.sample import Dropped
 from harness.metrics.figures import LOAD
 from harness.metrics.files import read_samples
+from harness.metrics.interval import IntervalMs
 from harness.report.files import summary_of_run
 from harness.report.own_metrics import own_metrics_text
 from harness.report.profiles import database_text, profile_text, request_count
@@ -95,7 +96,8 @@ def _comparison(directory: RunDirectory, summary: RunSummary, label: str) -> str
         )
     assert summary.origin_s is not None  # there is a load
     window = summary.window
-    window_ms = ((summary.origin_s + window.from_s) * MS_PER_S, (summary.origin_s + window.to_s) * MS_PER_S)
+    from_s, to_s = summary.origin_s + window.from_s, summary.origin_s + window.to_s
+    window_ms = IntervalMs(from_s * MS_PER_S, to_s * MS_PER_S)
     samples = (sample for path in directory.all_samples for sample in read_samples(path, Dropped()))
     seconds = seconds_of(samples, label, window_ms)
     with gzip.open(directory.profile, "rt", encoding="utf-8", errors="replace") as lines:

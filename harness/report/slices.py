@@ -16,6 +16,7 @@ from typing import NamedTuple
 from harness.base.errors import UsageError
 from harness.base.units import BYTES_PER_KB, MS_PER_S
 from harness.jtl.sample import Sample
+from harness.metrics.interval import IntervalMs
 from harness.report.tables import cell, table
 from harness.system.profile import EventRow, Events, own_frame
 from harness.system.threads import WAITING
@@ -60,15 +61,15 @@ class Difference:
     unit: str
 
 
-def seconds_of(samples: Iterable[Sample], label: str, window_ms: tuple[int, int]) -> Seconds:
+def seconds_of(samples: Iterable[Sample], label: str, window_ms: IntervalMs) -> Seconds:
     """Return the slow and the normal seconds in the window; UsageError when the label has too few of them."""
     sums: dict[int, tuple[int, int]] = {}
     for sample in samples:
-        if sample.label == label and window_ms[0] <= sample.end_ms <= window_ms[1]:
+        if sample.label == label and window_ms.from_ms <= sample.end_ms <= window_ms.to_ms:
             for second in range(sample.start_ms // MS_PER_S, sample.end_ms // MS_PER_S + 1):
                 count, elapsed_ms = sums.get(second, (0, 0))
                 sums[second] = count + 1, elapsed_ms + sample.elapsed_ms
-    inside = range(window_ms[0] // MS_PER_S, ceil(window_ms[1] / MS_PER_S))
+    inside = range(window_ms.from_ms // MS_PER_S, ceil(window_ms.to_ms / MS_PER_S))
     means = {second: total / count for second, (count, total) in sums.items() if second in inside}
     if len(means) < _SECONDS_LEAST:
         what = f"--label {label}: samples in {len(means)} seconds of the window"

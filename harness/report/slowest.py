@@ -11,6 +11,7 @@ from harness.base import units
 from harness.base.units import MS_PER_S
 from harness.jtl.sample import Sample
 from harness.metrics.figures import LOAD
+from harness.metrics.interval import IntervalMs
 from harness.metrics.tally import group_of
 from harness.report.tables import cell, table
 from harness.run.telemetry import HOST, UsageSeries
@@ -46,14 +47,14 @@ class SlowSample:
 
 
 def slowest_samples(
-    samples: Iterable[Sample], once_labels: Sequence[str], window_ms: tuple[int, int]
+    samples: Iterable[Sample], once_labels: Sequence[str], window_ms: IntervalMs
 ) -> tuple[Sample, ...]:
     """Return the slowest samples of the load that ended in the window, the slowest first; no transactions."""
     once = frozenset(once_labels)
     found = (
         sample
         for sample in samples
-        if window_ms[0] <= sample.end_ms <= window_ms[1]
+        if window_ms.from_ms <= sample.end_ms <= window_ms.to_ms
         and not sample.is_transaction
         and group_of(sample.thread_name, sample.label, once) == LOAD
     )

@@ -62,8 +62,8 @@ def origin_of(tally: SampleTally) -> int | None:
     span_ms, span_s = tally.span_ms(), tally.second_series.span_s
     if span_ms is None:
         return None
-    first_s = span_ms[0] // MS_PER_S
-    return min(first_s, span_s[0]) if span_s else first_s
+    first_s = span_ms.from_ms // MS_PER_S
+    return min(first_s, span_s.first_s) if span_s else first_s
 
 
 def window_of(tally: SampleTally, spec: WindowSpec, run: RunRecord | None) -> Window:
@@ -74,7 +74,7 @@ def window_of(tally: SampleTally, spec: WindowSpec, run: RunRecord | None) -> Wi
     origin_s, span_s = origin_of(tally), tally.second_series.span_s
     if origin_s is None or span_s is None:
         return find_window(spec, ())
-    seconds = tally.second_series.by_second(origin_s, span_s[1])
+    seconds = tally.second_series.by_second(origin_s, span_s.last_s)
     if run and _is_staged(run) and spec.kind == STEADY:
         return find_window(parse_window("all"), seconds)
     drive = _drive_of(run)
@@ -232,7 +232,7 @@ def gaps_of(tally: SampleTally, silences: Silences | None = None) -> tuple[Gap, 
     origin_s, span_s = origin_of(tally), tally.second_series.span_s
     if origin_s is None or span_s is None:
         return ()
-    gaps = find_gaps(tally.second_series.by_second(origin_s, span_s[1]))
+    gaps = find_gaps(tally.second_series.by_second(origin_s, span_s.last_s))
     if silences is None:
         return gaps
     return tuple(
@@ -250,7 +250,7 @@ def _throttle(tally: SampleTally, run: RunRecord | None) -> Throttle | None:
     origin_s, span_s = origin_of(tally), tally.second_series.span_s
     if origin_s is None or span_s is None or (run and _is_staged(run)):
         return None
-    seconds, drive = tally.second_series.by_second(origin_s, span_s[1]), _drive_of(run)
+    seconds, drive = tally.second_series.by_second(origin_s, span_s.last_s), _drive_of(run)
     full = full_load_s(seconds, drive.user_count, drive.users_are_driven, drive.ramp_s, drive.duration_s)
     return find_throttle(seconds, full, drive.users_are_driven)
 
@@ -260,7 +260,7 @@ def _lost_cpu(tally: SampleTally, run: RunRecord | None, observed: Observed, win
     origin_s, span_s = origin_of(tally), tally.second_series.span_s
     if run is None or run.is_merged or origin_s is None or span_s is None:
         return None
-    seconds = tally.second_series.by_second(origin_s, span_s[1])
+    seconds = tally.second_series.by_second(origin_s, span_s.last_s)
     return find_lost_cpu(window, seconds, observed.usage_series, run.host.cpu_count)
 
 
@@ -301,7 +301,7 @@ def _in_order(load: Group | None, whole: Group | None) -> Group | None:
     return replace(load, labels=tuple(ordered))
 
 
-def _count_over(counted: SampleTally, window_ms: tuple[int, int] | None, run_ms: tuple[int, int] | None) -> None:
+def _count_over(counted: SampleTally, window_ms: IntervalMs | None, run_ms: IntervalMs | None) -> None:
     """Set the span of every label of the window to the window, so that its rates are samples ÷ the window's length.
 
     The span from first start to last end is longer when samples began long before the window, and shorter when no
@@ -309,7 +309,8 @@ def _count_over(counted: SampleTally, window_ms: tuple[int, int] | None, run_ms:
     """
     if window_ms and run_ms:
         for counts in (counts for by_source in counted.labels.values() for counts in by_source.values()):
-            counts.first_ms, counts.last_ms = max(window_ms[0], run_ms[0]), min(window_ms[1], run_ms[1])
+            counts.first_ms = max(window_ms.from_ms, run_ms.from_ms)
+            counts.last_ms = min(window_ms.to_ms, run_ms.to_ms)
 
 
 def _errors_since_origin(tally: SampleTally) -> tuple[ErrorKind, ...]:
@@ -351,7 +352,7 @@ def shown_series(second_series: SecondSeries) -> SecondSeries | None:
     span_s = second_series.span_s
     if span_s is None:
         return None
-    passed_s = span_s[1] - span_s[0] + 1
+    passed_s = span_s.last_s - span_s.first_s + 1
     sample_count = second_series.seconds.sample_count
     bucket_s = second_series.bucket_s
     while sample_count * bucket_s < _SAMPLES_PER_POINT * passed_s and passed_s >= _POINTS_LEAST * 2 * bucket_s:
@@ -393,6 +394,6 @@ def _law(tally: SampleTally, window: Window, pause_s: float) -> LittlesLaw | Non
     if span_ms is None or tally.second_series.span_s is None:
         return None
     # The window ends before its second instant; the whole run ends at it, perhaps in a second of its own.
-    last_ms = span_ms[1] if window.length_s == window.run_s else span_ms[1] - 1
-    seconds = tally.second_series.by_second(span_ms[0] // MS_PER_S, last_ms // MS_PER_S)
-    return littles_law(seconds, span_ms[1] - span_ms[0], pause_s)
+    last_ms = span_ms.to_ms if window.length_s == window.run_s else span_ms.to_ms - 1
+    seconds = tally.second_series.by_second(span_ms.from_ms // MS_PER_S, last_ms // MS_PER_S)
+    return littles_law(seconds, span_ms.length_ms, pause_s)

@@ -1,5 +1,6 @@
 """The slowest samples of a profiled run, with what the system did meanwhile."""
 
+from harness.metrics.interval import IntervalMs
 from harness.report.slowest import SLOWEST_MOST, SlowSample, explained, slowest_samples, slowest_table
 from harness.run.telemetry import UsageSeries
 from harness.system.profile import read_events
@@ -34,10 +35,10 @@ def test_the_slowest_samples_of_the_load_that_ended_in_the_window_come_first():
         sample(elapsed_ms=980, start_ms=1_000_500, label="Log-In"),
         sample(elapsed_ms=990, start_ms=1_000_500, message="Number of samples in transaction : 2"),
     ]
-    found = slowest_samples(samples, ["Log-In"], (1_000_000, 1_005_000))
+    found = slowest_samples(samples, ["Log-In"], IntervalMs(1_000_000, 1_005_000))
     assert [one.elapsed_ms for one in found] == [900, 700]
     many = [sample(elapsed_ms=number, start_ms=1_000_000) for number in range(1, 101)]
-    assert [one.elapsed_ms for one in slowest_samples(many, [], (0, 2_000_000))] == list(range(100, 80, -1))
+    assert [one.elapsed_ms for one in slowest_samples(many, [], IntervalMs(0, 2_000_000))] == list(range(100, 80, -1))
     assert SLOWEST_MOST == 20
 
 
