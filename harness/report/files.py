@@ -108,7 +108,8 @@ def _observed(
         return found
     resources: list[ResourceSeries] = []
     histograms = _histograms(directory)
-    found = replace(found, live_heaps=live_heaps(histograms, run_ms.from_ms // units.MS_PER_S))
+    origin_s = run_ms.from_ms // units.MS_PER_S
+    found = replace(found, live_heaps=live_heaps(histograms, origin_s))
     if directory.telemetry.is_file():
         with directory.telemetry.open(encoding="utf-8", errors="replace") as lines:
             telemetry = read_telemetry(lines, run_ms, window_ms)
@@ -128,15 +129,13 @@ def _observed(
             found = replace(found, recorded=recorded_uses(read_recordings(lines), *window_ms))
     if directory.profile.is_file():
         with gzip.open(directory.profile, "rt", encoding="utf-8", errors="replace") as lines:
-            found = _with_profile(directory, run, read_events(lines), found, window_ms, run_ms.from_ms // units.MS_PER_S)
+            found = _with_profile(directory, run, read_events(lines), found, window_ms, origin_s)
     elif run.is_traced:
-        found = _with_profile(directory, run, None, found, window_ms, run_ms.from_ms // units.MS_PER_S)
+        found = _with_profile(directory, run, None, found, window_ms, origin_s)
     return replace(found, own_metrics=own_metrics(directory.system_logs, *window_ms))
 
 
-def _databases(
-    directory: RunDirectory, tally: SampleTally, window_ms: IntervalMs | None
-) -> tuple[DatabaseUse, ...]:
+def _databases(directory: RunDirectory, tally: SampleTally, window_ms: IntervalMs | None) -> tuple[DatabaseUse, ...]:
     """Return the statements of databases, of the window as far as snapshots know them; without a load, nothing."""
     origin_s = origin_of(tally)
     if origin_s is None or window_ms is None:

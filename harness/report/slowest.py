@@ -46,9 +46,7 @@ class SlowSample:
     wait: str = ""
 
 
-def slowest_samples(
-    samples: Iterable[Sample], once_labels: Sequence[str], window_ms: IntervalMs
-) -> tuple[Sample, ...]:
+def slowest_samples(samples: Iterable[Sample], once_labels: Sequence[str], window_ms: IntervalMs) -> tuple[Sample, ...]:
     """Return the slowest samples of the load that ended in the window, the slowest first; no transactions."""
     once = frozenset(once_labels)
     found = (

@@ -239,9 +239,7 @@ def write_sweeps(
     charts = _charts(sweeps, analyses)
     write_page(
         output,
-        lambda notes: _report(
-            sweeps, analyses, comparisons, Page(charts, notes, output.stem, command), output.parent
-        ),
+        lambda notes: _report(sweeps, analyses, comparisons, Page(charts, notes, output.stem, command), output.parent),
     )
     write_charts(output.with_suffix(""), charts, FILE_NAME)
 
