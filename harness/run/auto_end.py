@@ -88,7 +88,7 @@ class AutoEnd:
         span_s = second_series.span_s
         if span_s is None or self._first_s is None:
             return False
-        seconds = second_series.by_second(min(self._first_s, span_s[0]), span_s[1])
+        seconds = second_series.by_second(min(self._first_s, span_s.first_s), span_s.last_s)
         load = self._load
         window = find_window(WindowSpec(STEADY), seconds, load.users, True, load.ramp_s, load.duration_s)
         if not window.is_steady:

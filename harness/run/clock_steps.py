@@ -7,6 +7,7 @@ from datetime import datetime
 from typing import NamedTuple
 
 from harness.base.units import MS_PER_S, duration_text
+from harness.metrics.interval import IntervalMs
 from harness.run.record import RunRecord
 
 # All samples are taken while JMeter runs; time stamps are whole milliseconds of another clock.
@@ -36,7 +37,7 @@ class _Evidence(NamedTuple):
 
 
 def find_clock_step(
-    run: RunRecord | None, span_ms: tuple[int, int] | None, back_ms: int, longest_ms: int
+    run: RunRecord | None, span_ms: IntervalMs | None, back_ms: int, longest_ms: int
 ) -> ClockStep | None:
     """Return the largest clock step that the samples or run.json show; None without one.
 
@@ -45,11 +46,11 @@ def find_clock_step(
     written after its parent.
     """
     found: list[_Evidence] = []
+    span_s = span_ms.length_ms / MS_PER_S if span_ms else 0.0
     if back_ms > max(_BACK_TOLERANCE_S * MS_PER_S, longest_ms):
         back_s = back_ms / MS_PER_S
         found.append(_Evidence(-back_s, f"time stamps go back by {duration_text(back_s)}"))
     if run and run.took_s is not None and not run.generators:
-        span_s = (span_ms[1] - span_ms[0]) / MS_PER_S if span_ms else 0.0
         if span_s > run.took_s + _SPAN_TOLERANCE_S:
             text = f"samples span {duration_text(span_s)}, and JMeter ran for {duration_text(run.took_s)}"
             found.append(_Evidence(span_s - run.took_s, text))
@@ -65,5 +66,5 @@ def find_clock_step(
     if not found:
         return None
     largest = max(found, key=lambda one: abs(one.step_s))
-    length_s = run.took_s if run and run.took_s else (span_ms[1] - span_ms[0]) / MS_PER_S if span_ms else 0.0
+    length_s = run.took_s if run and run.took_s else span_s
     return ClockStep(largest.step_s, abs(largest.step_s) >= INVALID_RATIO * length_s, largest.text)

@@ -13,6 +13,7 @@ from harness.base.secrecy import is_secret_name, secret_values, secrets_in, secr
 from harness.base.spellings import Spellings
 from harness.base.units import plural
 from harness.metrics.causes import cause_of
+from harness.metrics.tally import ErrorKey
 
 # The agent's file in the run directory, until secrets are masked: Exchanges.java.
 RAW_NAME = ".exchanges.jsonl"
@@ -29,7 +30,6 @@ _WHOLE_MATCH = re.compile(r"_g0?$")
 # The trace id in the header of a traced request.
 _TRACE_ID = re.compile(r"^traceparent: *[0-9a-f]{2}-([0-9a-f]{32})-", re.IGNORECASE | re.MULTILINE)
 
-Key = tuple[str, str, str]
 # The values of variables before and after a sample.
 Changes = Mapping[str, tuple[str | None, str]]
 Mask = Callable[[str], str]
@@ -82,9 +82,9 @@ class Exchange:
         return found[1] if found else ""
 
     @property
-    def key(self) -> Key:
-        """Label, code and cause, as in the report's table of errors."""
-        return self.label, self.code, cause_of(self.failure, self.message).text
+    def key(self) -> ErrorKey:
+        """Its row in the report's table of errors."""
+        return ErrorKey(self.label, self.code, cause_of(self.failure, self.message).text)
 
 
 def parse_exchanges(text: str) -> tuple[Exchange, ...]:
@@ -107,7 +107,7 @@ def exchanges_text(exchanges: Iterable[Exchange]) -> str:
 
 def first_of_each_cause(exchanges: Iterable[Exchange]) -> tuple[Exchange, ...]:
     """Return the earliest MOST_PER_CAUSE exchanges of the first CAUSES_MOST causes, of all load generators together."""
-    counts: dict[Key, int] = {}
+    counts: dict[ErrorKey, int] = {}
     found: list[Exchange] = []
     for one in sorted(exchanges, key=lambda one: one.start_ms):
         count = counts.get(one.key, 0)

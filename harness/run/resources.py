@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 
 from harness.metrics.growth import DISK, OPEN_FILES, RSS, SOCKETS, THREADS, Bins, ResourceSeries
+from harness.metrics.interval import IntervalMs
 
 # Every tenth row of a process has them: descriptors of its member with most, sockets, and its limits. Those of the host
 # are its memory, and the disk of the run directory.
@@ -14,7 +15,7 @@ RESOURCE_COLUMNS = (OPEN_FILES, "open_files_limit", SOCKETS, "memory_limit_bytes
 class Resources:
     """The resources of one process in the parts of a window (epoch ms, both ends included), and their last limits."""
 
-    def __init__(self, window_ms: tuple[int, int]) -> None:
+    def __init__(self, window_ms: IntervalMs) -> None:
         self._bins = {name: Bins(window_ms) for name in (RSS, THREADS, OPEN_FILES, SOCKETS, DISK)}
         self._limits: dict[str, int] = {}
 

@@ -11,6 +11,7 @@ from typing import NamedTuple
 from harness.base.units import MS_PER_S
 from harness.metrics.downsampling import SERIES_POINTS_MOST
 from harness.metrics.growth import ResourceSeries
+from harness.metrics.interval import IntervalMs
 from harness.run.resources import RESOURCE_COLUMNS, Resources, resource_series
 
 # cpu_cores is CPU seconds per second (1.0 is one core); rss_bytes of the host is its used memory.
@@ -118,7 +119,7 @@ class Telemetry:
     resources: tuple[ResourceSeries, ...] = ()
 
 
-def read_telemetry(lines: Iterable[str], run_ms: tuple[int, int], window_ms: tuple[int, int]) -> Telemetry:
+def read_telemetry(lines: Iterable[str], run_ms: IntervalMs, window_ms: IntervalMs) -> Telemetry:
     """Return the usages and time series of a run.
 
     Both intervals are epoch ms and include their ends. Rows are read once and not stored, as a run may last for days.
@@ -128,17 +129,19 @@ def read_telemetry(lines: Iterable[str], run_ms: tuple[int, int], window_ms: tup
     series: dict[str, _Series] = {}
     resources: dict[str, Resources] = {}
     for row in _rows(lines):
-        if window_ms[0] <= row.time_ms <= window_ms[1]:
+        if window_ms.from_ms <= row.time_ms <= window_ms.to_ms:
             uses.setdefault(row.process, _Use()).add(row)
             if _is_of_system(row.process):
                 found = resources.setdefault(row.process, Resources(window_ms))
                 found.add(row.time_ms, row.rss_bytes, row.thread_count, row.resources)
-        if run_ms[0] <= row.time_ms <= run_ms[1]:
+        if run_ms.from_ms <= row.time_ms <= run_ms.to_ms:
             series.setdefault(row.process, _Series()).add(row)
     return Telemetry(
         tuple(use.usage(process) for process, use in uses.items() if use.is_any or not _is_stolen(process)),
         tuple(
-            one.series(process, run_ms[0]) for process, one in series.items() if one.is_any or not _is_stolen(process)
+            one.series(process, run_ms.from_ms)
+            for process, one in series.items()
+            if one.is_any or not _is_stolen(process)
         ),
         tuple(figure for process, use in uses.items() for figure in use.figures(process)),
         resource_series(resources, HOST),

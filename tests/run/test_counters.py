@@ -5,6 +5,7 @@ from typing import NamedTuple
 
 import pytest
 
+from harness.metrics.interval import IntervalMs
 from harness.run.counters import MachineCounters, QuotaCounters, ResourceCounters
 from harness.run.resources import RESOURCE_COLUMNS
 from harness.run.telemetry import COLUMNS, MACHINE_COLUMNS, read_telemetry
@@ -140,7 +141,8 @@ def test_telemetry_has_the_machine_in_the_rows_of_the_host_and_the_quota_in_thos
         rows += [",".join(map(str, (1000 * second, *row[1:]))) for row in writer.rows(1.0)]
     with (tmp_path / "telemetry.csv").open("w") as out:
         out.write("\n".join([",".join(COLUMNS), *rows]))
-    found = read_telemetry((tmp_path / "telemetry.csv").read_text().splitlines(), (0, 9000), (0, 9000))
+    lines = (tmp_path / "telemetry.csv").read_text().splitlines()
+    found = read_telemetry(lines, IntervalMs(0, 9000), IntervalMs(0, 9000))
     figures = {figure.figure: (figure.mean, figure.minimum, figure.maximum) for figure in found.machines}
     assert {figure.process for figure in found.machines} == {"host"}
     assert figures["runnable_threads"] == (2, 1, 3)

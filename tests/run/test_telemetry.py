@@ -9,6 +9,7 @@ import psutil
 import pytest
 
 from harness.metrics.downsampling import SERIES_POINTS_MOST
+from harness.metrics.interval import IntervalMs
 from harness.run.telemetry import COLUMNS, UsageSeries, read_telemetry
 from harness.run.telemetry_writer import TelemetryWriter
 
@@ -21,14 +22,14 @@ ROWS = """time_ms,process,cpu_cores,rss_bytes,thread_count
 
 
 def test_use_is_averaged_over_the_given_interval_and_torn_rows_are_skipped():
-    jmeter, host = read_telemetry(ROWS.splitlines(), (0, 9000), (1000, 2000)).usages
+    jmeter, host = read_telemetry(ROWS.splitlines(), IntervalMs(0, 9000), IntervalMs(1000, 2000)).usages
     assert (jmeter.process, jmeter.second_count, jmeter.cpu_cores_mean, jmeter.cpu_cores_max) == ("jmeter", 2, 1.0, 1.5)
     assert (jmeter.rss_bytes_mean, jmeter.rss_bytes_max, jmeter.thread_count_max) == (200.0, 300, 12)
     assert (host.process, host.thread_count_max) == ("host", None)
 
 
 def test_the_series_of_a_process_is_in_seconds_after_the_start_of_the_run():
-    jmeter, host = read_telemetry(ROWS.splitlines(), (500, 2000), (1000, 1000)).series
+    jmeter, host = read_telemetry(ROWS.splitlines(), IntervalMs(500, 2000), IntervalMs(1000, 1000)).series
     assert jmeter == UsageSeries("jmeter", (0.5, 1.5), (0.5, 1.5), (100, 300))
     assert host == UsageSeries("host", (0.5,), (1.0,), (5000,))
 
@@ -36,7 +37,7 @@ def test_the_series_of_a_process_is_in_seconds_after_the_start_of_the_run():
 @pytest.mark.parametrize(("cores", "processes"), [("0.000", ["host"]), ("0.250", ["host", "stolen"])])
 def test_stolen_time_is_listed_only_when_there_is_any(cores, processes):
     rows = f"{','.join(COLUMNS)}\n1000,host,1.000,5000,\n1000,stolen,{cores},0,\n"
-    found = read_telemetry(rows.splitlines(), (0, 2000), (0, 2000))
+    found = read_telemetry(rows.splitlines(), IntervalMs(0, 2000), IntervalMs(0, 2000))
     assert [usage.process for usage in found.usages] == processes
     assert [one.process for one in found.series] == processes
 
@@ -56,7 +57,7 @@ def test_stolen_time_is_not_the_use_of_the_host(tmp_path, monkeypatch, steal, ho
 def test_a_long_series_is_drawn_as_means_of_a_few_seconds():
     # 1,500 seconds become means of four: 0..3 s, 4..7 s, …, each with one second of 4 cores and three idle ones.
     rows = [f"{1000 * second},jmeter,{4 if second % 4 == 0 else 0},{second},9" for second in range(1500)]
-    (jmeter,) = read_telemetry([ROWS.splitlines()[0], *rows], (0, 2_000_000), (0, 0)).series
+    (jmeter,) = read_telemetry([ROWS.splitlines()[0], *rows], IntervalMs(0, 2_000_000), IntervalMs(0, 0)).series
     assert len(jmeter.seconds) == 375 <= SERIES_POINTS_MOST
     assert set(jmeter.cpu_cores) == {1.0}
     assert (jmeter.seconds[:2], jmeter.rss_bytes[1], jmeter.seconds[-1]) == ((1.5, 5.5), 6, 1497.5)
@@ -75,7 +76,7 @@ def test_resources_of_the_system_and_the_host_have_values_per_part_of_the_window
     head += "open_files,open_files_limit,sockets,memory_limit_bytes,disk_used_bytes,disk_size_bytes"
     found = {
         (one.process, one.resource): (one.points, one.limit)
-        for one in read_telemetry([head, *rows], (0, 99_999), (0, 59_999)).resources
+        for one in read_telemetry([head, *rows], IntervalMs(0, 99_999), IntervalMs(0, 59_999)).resources
     }
     assert found == {
         ("host", "rss_bytes"): (((1.5, 5000.0),), 8000),
@@ -102,7 +103,7 @@ def test_cpu_of_busy_processes_and_their_children_is_measured(tmp_path):
         took_s = time.monotonic() - begin_s
         own_cores, child_cores = (time.process_time() - own_s) / took_s, child.cpu_times().user / took_s
         os.killpg(shell.pid, signal.SIGKILL)
-    uses = read_telemetry(path.read_text().splitlines(), (0, 2**63), (0, 2**63)).usages
+    uses = read_telemetry(path.read_text().splitlines(), IntervalMs(0, 2**63), IntervalMs(0, 2**63)).usages
     found = {usage.process: usage for usage in uses}
     assert set(found) - {"stolen"} == {"nginx", "harness", "host"}
     # On a machine that does other things as well nobody gets a whole core.
