@@ -68,7 +68,7 @@ def _named(run: RunRecord) -> Iterator[tuple[str, str]]:
     # The harness does not configure a target, so the plan's system settings do not describe it.
     settings = {name: value for name, value in run.system_settings.items() if run.is_embedded and _SECRET not in name}
     yield from ((f"{run.system}: {name}", _text(value)) for name, value in settings.items())
-    # A fact with the name of a setting repeats it in words: "dropped indexes" is dropped_indexes.
+    # A fact with the name of a setting repeats it as text: "dropped indexes" is dropped_indexes.
     repeated = {name.replace("_", " ") for name in settings}
     yield from ((f"{run.system}: {name}", value) for name, value in run.system_facts if name not in repeated)
     yield from ((f"property {name}", value) for name, value in run.properties.items() if name not in SET_BY_THE_RUN)

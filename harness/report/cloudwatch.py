@@ -74,7 +74,7 @@ def _with_growth(warnings: Sequence[RunWarning], growths: Sequence[Growth]) -> t
     code = WarningCode.GROWTH
     found = [RunWarning(str(code), code.text.format(**values)) for values in growth_values(growths)]
     others = [warning for warning in warnings if warning.code != code]
-    order = {str(one): place for place, one in enumerate(WarningCode)}
+    order = {str(one): index for index, one in enumerate(WarningCode)}
     return tuple(sorted([*others, *found], key=lambda warning: order.get(warning.code, len(order))))
 
 

@@ -106,7 +106,7 @@ def user_curve(load: GroupLoad, tally: SampleTally) -> UserCurve | None:
     """Return the curve of a closed load with stages of users; None for other loads, and without users in the samples.
 
     Where users pause before a request, a load begins one think time before its first sample; where they pause after
-    it, with it. The samples do not tell which, so the begin is the one from which the users deviate less.
+    it, with it. The samples do not show which, so the begin is the one from which the users deviate less.
     """
     if load.is_open or load.is_shaped or not load.is_staged:
         return None

@@ -70,7 +70,7 @@ def summary_of_jtls(inputs: Sequence[Input], counting: Counting | None = None) -
 
 
 def tally_of_jtls(inputs: Sequence[Input], counting: Counting) -> SampleTally:
-    """Return the tally of whole JTLs; UsageError without a sample, or as `counting` says."""
+    """Return the tally of whole JTLs; UsageError without a sample, with `strict` also for dropped records."""
     once_labels = counting.run.once_labels if counting.run else ()
     tally = read_tally(
         inputs, once_labels, counting.columns, counting.with_timeline, then_window=counting.window != WHOLE

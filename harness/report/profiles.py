@@ -125,7 +125,7 @@ def _not_of_interval(used: DatabaseUse) -> str:
     if used.interval and any(use.longest_is_bound for use in used.statements):
         texts.append("Longest with ≤: the longest so far, from before the interval, in which none took longer.")
     if _INDEX_COLUMN in used.of_whole_load:
-        texts.append(f"*{_WITHOUT_INDEX}* is the share in the whole load: the database tells it only after the load.")
+        texts.append(f"*{_WITHOUT_INDEX}* is the share in the whole load: the database reports it only after the load.")
     return " ".join(texts)
 
 

@@ -141,11 +141,11 @@ def stored_names(there: Iterable[str], exception_logs: Iterable[str]) -> tuple[s
     use.
     """
     others = {RUN_FILE, _CLOUDWATCH, _COMPARED, _FAILURES_PAGE, *(LOG_FOLDER + name for name in exception_logs)}
-    wanted = (name for name in there if is_evidence(name) or name in others or _is_picture(name))
+    wanted = (name for name in there if is_evidence(name) or name in others or _is_image(name))
     return tuple(sorted(name for name in wanted if _FILE.fullmatch(name)))
 
 
-def _is_picture(name: str) -> bool:
+def _is_image(name: str) -> bool:
     """Return whether a file is a chart of the report, or a flame graph, which it links."""
     return (name.endswith(".svg") and "/" not in name) or _FLAME_GRAPH.fullmatch(name) is not None
 

@@ -13,9 +13,9 @@ CONVERTER = """\
 #!/usr/bin/env python3
 import sys
 
-words = dict(zip(sys.argv, sys.argv[1:]))
+options = dict(zip(sys.argv, sys.argv[1:]))
 with open(sys.argv[-1], "w") as out:
-    out.write(f"{words['--from']} to {words['--to']}")
+    out.write(f"{options['--from']} to {options['--to']}")
 """
 
 

@@ -87,7 +87,7 @@ def test_heap_and_exceptions_are_reported_and_a_missing_log_does_not_mean_no_exc
     assert "Not known: gone.log is missing." in text
 
 
-def test_a_log_without_exceptions_says_none_and_a_system_without_logs_has_no_section(tmp_path):
+def test_a_log_without_exceptions_has_none_and_a_system_without_logs_has_no_section(tmp_path):
     quiet = run_directory(tmp_path / "quiet", record(exception_logs=("shop.log",)))
     (quiet.system_logs / "shop.log").write_text("INFO started\n")
     write_report(quiet)
