@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import subprocess
 import threading
 import time
@@ -44,8 +45,10 @@ from harness.system.system import StatementCommands
 # five minutes, some 330 in eight hours.
 SNAPSHOT_PERIOD_S = 5.0
 _PART_OF_LOAD = 60
-# A database may spend this share of the time on snapshots; a slow one gets fewer requests.
-_SHARE_MOST = 0.05
+# The commands may use this share of a core. The client of MariaDB needs 0.1 s of CPU time to connect, so its snapshots
+# are taken every 10 s or so. A slow database gets fewer requests, too: answers may take this share of the time.
+SHARE_MOST = 0.02
+_WAIT_MOST = 0.2
 _DEADLINE_S = 5.0
 # A column that a snapshot may lack; its share of the executions in the whole load is used instead.
 _OF_WHOLE_LOAD = "count_without_index"
@@ -73,8 +76,9 @@ class _SnapshotLine(NamedTuple):
 class DatabaseReader:
     """Asks databases before, during and after a load, which lasts from entering to leaving it.
 
-    A thread per database that has a command for them takes snapshots every `period_s` seconds or less often. `unknown`
-    has (database, why its statements are not known). Problems never end a run. `environment` is for child processes.
+    A thread per database that has a command for them takes snapshots every `period_s` seconds, or less often when they
+    take more than `share_most` of a core. `unknown` has (database, why its statements are not known). Problems never
+    end a run. `environment` is for child processes.
     """
 
     def __init__(
@@ -83,9 +87,10 @@ class DatabaseReader:
         folder: Path,
         environment: Mapping[str, str],
         period_s: float = SNAPSHOT_PERIOD_S,
+        share_most: float = SHARE_MOST,
     ) -> None:
         self._databases, self._folder, self._environment = databases, folder, environment
-        self._period_s = period_s
+        self._period_s, self._share_most = period_s, share_most
         self._over = threading.Event()
         self._threads: list[threading.Thread] = []
         self.unknown: list[tuple[str, str]] = []
@@ -172,7 +177,7 @@ class DatabaseReader:
         path, lines = self._folder / snapshots_name(process), SnapshotLines()
         began_s, wait_s, has_failed = time.monotonic(), self._period_s, False
         while not self._over.wait(wait_s):
-            requested_s = time.monotonic()
+            requested_s, cpu_s = time.monotonic(), _children_cpu_s()
             line = self._snapshot(process, commands, lines)
             try:
                 if not (line.is_problem and has_failed):
@@ -181,9 +186,10 @@ class DatabaseReader:
             except OSError:
                 return  # the whole load is known without snapshots
             has_failed |= line.is_problem
-            now_s = time.monotonic()
-            period_s = max(self._period_s, (now_s - began_s) / _PART_OF_LOAD, (now_s - requested_s) / _SHARE_MOST)
-            wait_s = period_s - (now_s - requested_s)
+            now_s, cpu_s = time.monotonic(), _children_cpu_s() - cpu_s
+            took_s = now_s - requested_s
+            by_cost_s = max(cpu_s / self._share_most, took_s / _WAIT_MOST)
+            wait_s = max(self._period_s, (now_s - began_s) / _PART_OF_LOAD, by_cost_s) - took_s
 
     def _snapshot(self, process: str, commands: StatementCommands, lines: SnapshotLines) -> _SnapshotLine:
         """Take a snapshot and return its line."""
@@ -202,6 +208,12 @@ class DatabaseReader:
             return _SnapshotLine(problem_line(requested_ms, str(error)), is_problem=True)
         finally:
             printed.unlink(missing_ok=True)
+
+
+def _children_cpu_s() -> float:
+    """Return the CPU time of all child processes that have ended: during a load hardly others than those that ask."""
+    times = os.times()
+    return times.children_user + times.children_system
 
 
 def statements_name(process: str) -> str:

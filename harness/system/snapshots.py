@@ -51,10 +51,13 @@ class SnapshotLines:
         self._numbers: dict[str, dict[str, int]] = {}
         self._values: dict[str, dict[str, _Values]] = {}
 
-    def line(self, requested_ms: int, took_ms: int, tables: Mapping[str, Iterable[str]]) -> str:
-        """Return the line of a snapshot from the lines that commands printed; ValueError when these are no table."""
+    def line(self, requested_ms: int, took_ms: int, tables: Mapping[str, Sequence[str]]) -> str:
+        """Return the line of a snapshot from the lines that commands printed; ValueError when these are no table.
+
+        The client of MariaDB prints nothing, not even a head line, for a table without rows.
+        """
         # All is read before anything is remembered as written.
-        read = {name: _summed(rows_of(lines)) for name, lines in tables.items()}
+        read = {name: _summed(rows_of(lines) if lines else ()) for name, lines in tables.items()}
         made = {name: self._table(name, statistics) for name, statistics in read.items()}
         return _text({"asked_ms": requested_ms, "took_ms": took_ms, **made})
 

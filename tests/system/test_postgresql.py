@@ -118,7 +118,7 @@ def test_the_statements_of_a_load_on_a_real_postgresql(server, tmp_path):
     by_id = "SELECT text\n FROM payment WHERE id = 4711"
     ask(server, *[by_id] * 3)  # before the load: not counted
     snapshots = tmp_path / "snapshots-postgresql.jsonl"
-    with DatabaseReader({NAME: statement_commands(server)}, tmp_path, {}, period_s=0.1) as reader:
+    with DatabaseReader({NAME: statement_commands(server)}, tmp_path, {}, period_s=0.1, share_most=1.0) as reader:
         wait_for_snapshot(snapshots)
         ask(server, *[by_id] * 5, "SELECT 1")
         ask(server, "CREATE ROLE clerk PASSWORD 'topsecret'")

@@ -60,10 +60,10 @@ def test_snapshots_are_read_back_whole_and_a_torn_last_line_is_left_out():
 def test_an_answer_that_is_no_table_leaves_out_its_snapshot_and_nothing_of_the_next_one():
     lines, ((first, waits), (second, _), *_) = SnapshotLines(), PRINTED
     texts = [lines.line(1000, 1, {STATEMENTS: first, WAITS: waits})]
-    for wrong in ([], [f"{WAITED}\tx", "row locks\tmany\t1\t1"]):
+    for wrong in (["no access"], [f"{WAITED}\tx", "row locks\tmany\t1\t1"]):
         with pytest.raises(ValueError, match=r"."):
             lines.line(2000, 1, {STATEMENTS: second, WAITS: wrong})
-    texts.append(lines.line(3000, 1, {STATEMENTS: second, WAITS: [WAITED]}))
+    texts.append(lines.line(3000, 1, {STATEMENTS: second, WAITS: []}))
     *_, last = read_snapshots(texts)
     assert last.tables[STATEMENTS]["SELECT a"]["count"] == "30"
     assert last.tables[WAITS]["row locks"]["count"] == "2"

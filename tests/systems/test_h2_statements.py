@@ -117,7 +117,7 @@ def test_the_statements_of_a_real_h2_are_those_since_the_reset_with_their_full_s
     folder = tmp_path / "system"
     folder.mkdir()
     snapshots = folder / "snapshots-h2.jsonl"
-    with DatabaseReader({"h2": commands(port)}, folder, {}, period_s=0.1) as reader:
+    with DatabaseReader({"h2": commands(port)}, folder, {}, period_s=0.1, share_most=1.0) as reader:
         wait_for_snapshot(snapshots)
         process.stdin.write("\n")
         process.stdin.flush()

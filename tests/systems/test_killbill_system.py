@@ -378,7 +378,7 @@ def check_statements(supervisor: Supervisor, folder: Path) -> None:
     make = "CREATE TABLE numbers AS SELECT seq AS x FROM seq_1_to_300; " + 2 * f"{query}; "
     subprocess.run([*client, "--database=killbill", f"--execute={make}"], check=True)  # before the load
     snapshots = folder / "snapshots-mariadb.jsonl"
-    with DatabaseReader({"mariadb": commands}, folder, {}, period_s=0.1) as reader:
+    with DatabaseReader({"mariadb": commands}, folder, {}, period_s=0.1, share_most=1.0) as reader:
         wait_for_snapshot(snapshots)
         subprocess.run([*client, "--database=killbill", f"--execute={5 * f'{query}; '}"], check=True)
         wait_for_snapshot(snapshots)
