@@ -95,10 +95,10 @@ class _Bin:
 
 
 class Bins:
-    """The values of one resource in BIN_COUNT parts of an interval (epoch ms, both ends included)."""
+    """The values of one resource in BIN_COUNT parts of the time between two instants (epoch ms, both included)."""
 
-    def __init__(self, span_ms: tuple[int, int]) -> None:
-        self._first_ms, self._last_ms = span_ms
+    def __init__(self, first_ms: int, last_ms: int) -> None:
+        self._first_ms, self._last_ms = first_ms, last_ms
         self._bins: dict[int, _Bin] = {}
 
     def add(self, time_ms: int, value: float) -> None:

@@ -70,7 +70,9 @@ def load_figures(
         is_known = not (tally.load.is_open or tally.load.is_paced)
         span_s = series.span_s
         # Of several load generators the sum: each has its own users.
-        users = [most for most in series.active_users(*span_s) if most is not None] if span_s else []
+        users = (
+            [most for most in series.active_users(span_s.first_s, span_s.last_s) if most is not None] if span_s else []
+        )
         found.append(
             LoadFigures(
                 name=tally.load.group,

@@ -336,7 +336,8 @@ def _peak_users(second_series: SecondSeries) -> int | None:
     span_s = second_series.span_s
     if span_s is None:
         return None
-    return max((users for users in second_series.active_users(*span_s) if users is not None), default=None)
+    active = second_series.active_users(span_s.first_s, span_s.last_s)
+    return max((users for users in active if users is not None), default=None)
 
 
 def _timeline(second_series: SecondSeries) -> Timeline | None:

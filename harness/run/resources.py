@@ -16,7 +16,9 @@ class Resources:
     """The resources of one process in the parts of a window (epoch ms, both ends included), and their last limits."""
 
     def __init__(self, window_ms: IntervalMs) -> None:
-        self._bins = {name: Bins(window_ms) for name in (RSS, THREADS, OPEN_FILES, SOCKETS, DISK)}
+        self._bins = {
+            name: Bins(window_ms.from_ms, window_ms.to_ms) for name in (RSS, THREADS, OPEN_FILES, SOCKETS, DISK)
+        }
         self._limits: dict[str, int] = {}
 
     def add(self, time_ms: int, rss_bytes: int, thread_count: int | None, cells: Sequence[int | None]) -> None:

@@ -166,7 +166,7 @@ def heap_after_gc(
     series = []
     for process, points in heaps.items():
         after = [point for point in _within(points, first_ms, last_ms) if point.is_after_gc]
-        bins = Bins((first_ms, last_ms))
+        bins = Bins(first_ms, last_ms)
         for point in after:
             bins.add(point.time_ms, point.used_bytes)
         is_forced = any(first_ms <= at_ms <= last_ms for at_ms in (forced_ms or {}).get(process, ()))

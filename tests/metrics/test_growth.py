@@ -204,7 +204,7 @@ def test_a_short_window_and_few_values_make_no_claim():
 
 def test_values_are_collected_in_sixty_parts_of_the_window():
     # One minute from 10 s on: a part is one second.
-    bins = Bins((10_000, 69_999))
+    bins = Bins(10_000, 69_999)
     for time_ms, value in ((9_999, 1), (10_000, 2), (10_999, 4), (69_999, 7), (70_000, 9)):
         bins.add(time_ms, value)
     assert bins.means() == ((0.5, 3.0), (59.5, 7.0))

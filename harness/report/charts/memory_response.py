@@ -84,7 +84,7 @@ def _averages_ms(timeline: Timeline, origin_s: int, window: Window) -> dict[floa
 
 
 def _bins(window: Window) -> Bins:
-    return Bins((0, window.length_s * units.MS_PER_S - 1))
+    return Bins(0, window.length_s * units.MS_PER_S - 1)
 
 
 def _ms(at_s: float, window: Window) -> int:
