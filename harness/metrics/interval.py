@@ -11,6 +11,11 @@ class Interval(NamedTuple):
     from_s: int
     to_s: int
 
+    @property
+    def length_s(self) -> int:
+        """The number of seconds."""
+        return self.to_s - self.from_s
+
 
 class IntervalMs(NamedTuple):
     """The time between two instants, ms since 1970; its user defines whether the end is part of it."""

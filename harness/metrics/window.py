@@ -84,6 +84,11 @@ class Window:
     is_steady: bool | None = None
     reason: str = ""
 
+    @classmethod
+    def whole(cls, run_s: int) -> Window:
+        """Return the window of a whole run."""
+        return cls(ALL, 0, run_s, run_s, run_s)
+
 
 def parse_window(text: str) -> WindowSpec:
     """Return the window of `all`, `steady` or `FROM..TO` (30s..2m, ..90, 10..). UsageError for anything else."""
@@ -127,7 +132,7 @@ def find_window(
     """
     run_s = len(seconds)
     if spec.kind == ALL:
-        return Window(ALL, 0, run_s, run_s, run_s)
+        return Window.whole(run_s)
     if spec.kind == GIVEN:
         if spec.from_s >= run_s:
             raise UsageError(f"--window begins at {spec.from_s} s, but the run ends at {run_s} s", "begin earlier")

@@ -15,7 +15,7 @@ from harness.cloudwatch.points import CloudMetric, CloudMetrics
 from harness.cloudwatch.queries import MEMORY
 from harness.cloudwatch.source import Resource
 from harness.cloudwatch.sources import resource_title
-from harness.metrics.window import ALL, Window
+from harness.metrics.interval import Interval
 from harness.release.resources import TitledTable
 from harness.release.sides import Sides
 from harness.report.charts.cloudwatch import COLUMNS, NOT_KNOWN
@@ -32,22 +32,8 @@ _START_S = 120
 _GROWN_RATIO = 0.05
 
 
-@dataclass(frozen=True)
-class Interval:
-    """An interval in seconds since 1970."""
-
-    from_s: int
-    to_s: int
-
-    @property
-    def window(self) -> Window:
-        """The interval as a window whose origin is `from_s`."""
-        length_s = self.to_s - self.from_s
-        return Window(ALL, 0, length_s, length_s, length_s)
-
-
 class Intervals(NamedTuple):
-    """The intervals before a sweep and after it."""
+    """The intervals before a sweep and after it, in seconds since 1970."""
 
     before: Interval
     after: Interval

@@ -13,7 +13,9 @@ from harness.base.errors import HarnessError, UsageError
 from harness.base.log import Log
 from harness.cloudwatch.points import CloudMetrics, read_cloudwatch
 from harness.cloudwatch.sources import source_of
-from harness.release.around import PUBLISHED_S, Around, Interval, intervals_of
+from harness.metrics.interval import Interval
+from harness.metrics.window import Window
+from harness.release.around import PUBLISHED_S, Around, intervals_of
 from harness.release.confluence import storage_format
 from harness.release.infrastructure import FILE_NAME, Infrastructure
 from harness.release.infrastructure import FORMAT_VERSION as INFRASTRUCTURE_VERSION
@@ -128,7 +130,7 @@ def _stored(file: _AroundFile) -> CloudMetrics | None:
     if not file.path.is_file():
         return None
     with file.path.open(encoding="utf-8", errors="replace", newline="") as lines:
-        return read_cloudwatch(lines, file.interval.from_s, file.interval.window)
+        return read_cloudwatch(lines, file.interval.from_s, Window.whole(file.interval.length_s))
 
 
 def read_around_once(found: FoundSweep, log: Log) -> Around:

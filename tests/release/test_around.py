@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from harness.cloudwatch.points import read_cloudwatch
-from harness.metrics.window import ALL, Window
+from harness.metrics.window import Window
 from harness.release.around import Around, around_tables, grown, intervals_of
 from harness.release.sides import Sides
 from harness.sweep.levels import Figures, LevelRun, Sweep, levels_of
@@ -37,7 +37,7 @@ def metrics(*percents: float):
     rows = [
         f"{60 * at},60,ecs,perf/okapi,memory_ratio,average,{value / 100},Complete" for at, value in enumerate(percents)
     ]
-    return read_cloudwatch([HEAD, *rows], 0, Window(ALL, 0, 600, 600, 600))
+    return read_cloudwatch([HEAD, *rows], 0, Window.whole(600))
 
 
 def test_averages_before_and_after_are_side_by_side_and_unknown_ones_are_na():

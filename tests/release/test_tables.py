@@ -6,7 +6,7 @@ from harness.cloudwatch.points import read_cloudwatch
 from harness.cloudwatch.queries import ECS, RDS
 from harness.compare.verdict import compare
 from harness.metrics.figures import ErrorKind
-from harness.metrics.window import ALL, Window
+from harness.metrics.window import Window
 from harness.plan.thresholds import Thresholds
 from harness.release.changes import label_table, level_table, one_sided, reasons
 from harness.release.resources import Overcommitted, cloud_tables, overcommitted, process_table, statement_table
@@ -108,7 +108,7 @@ def cloud(cpu_percent: float, memory_percent: float):
         )
         for statistic, factor in values.items()
     ]
-    return read_cloudwatch([head, *rows], 0, Window(ALL, 0, 60, 60, 60))
+    return read_cloudwatch([head, *rows], 0, Window.whole(60))
 
 
 def test_services_and_databases_have_average_and_range_of_both_releases_per_level():
