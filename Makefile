@@ -493,8 +493,9 @@ setup: ## build .venv and the JMeter home; every other target does it when neede
 or_none = || { [ $$? = 5 ] && [ $(call quote,$(TESTS)) != tests ]; }
 tests = $(foreach word,$(TESTS),$(call quote,$(word)))
 
-# One session for both kinds. All tests of a file run on one worker, which starts the system of the file once. There are
-# four workers on two cores: a real test uses a core for a third of its time, and waits for the rest.
+# One session for both kinds. All tests of a file run on one worker, which starts the system of the file once; so do all
+# tests of tests/systems/killbill. There are four workers on two cores: a real test uses a core for a third of its time,
+# and waits for the rest.
 test: ## run all tests, with real JMeters and real systems (minutes)
 	@$(python) scripts/setup --tests
 	@$(pytest) -n 4 --dist loadfile --no-loadscope-reorder $(tests)

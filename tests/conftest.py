@@ -12,6 +12,7 @@ import sys
 import threading
 from collections.abc import Callable, Generator, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import settings
@@ -26,11 +27,11 @@ from tests.support.paths import FAKE_JMETER, ROOT
 from tests.support.processes import QUICK_JVM, interrupted_after
 from tests.support.tiny import Run, Start, arguments_of_run, tiny_home
 
-# The files that take longest. `make test` begins with them, so that no worker is alone with one at the end. Those that
-# start a KillBill do not begin together.
+# The files and folders that take longest. `make test` begins with them, so that no worker is alone with one at the end.
+# Those that start a KillBill do not begin together.
 LONGEST = (
     "run/remote/test_generators.py",
-    "systems/test_killbill_system.py",
+    "systems/killbill",
     "nightly/test_nightly_driver.py",
     "run/test_survival.py",
     "sweep/test_sweep_driver.py",
@@ -53,6 +54,9 @@ LONGEST = (
     "plans/test_killbill_plan.py",
 )
 
+# The folders whose files share one system: with `--dist loadfile` one worker runs all of them.
+TOGETHER = ("tests/systems/killbill/",)
+
 # No deadline for an example: on a busy machine one that takes long is no failure.
 settings.register_profile("harness", max_examples=40, deadline=None)
 settings.load_profile("harness")
@@ -61,8 +65,23 @@ settings.load_profile("harness")
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Put the longest files first; the order within a file stays."""
     tests = Path(__file__).parent
-    rank = {tests / name: place for place, name in enumerate(LONGEST)}
-    items.sort(key=lambda item: rank.get(item.path, len(rank)))
+    rank = {tests / name: index for index, name in enumerate(LONGEST)}
+    items.sort(key=lambda item: rank.get(item.path, rank.get(item.path.parent, len(rank))))
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> object | None:
+    """Return a scheduler that keeps the files of a folder in TOGETHER on one worker; None for another `--dist`."""
+    if config.getvalue("dist") != "loadfile":
+        return None
+    from xdist.scheduler import LoadFileScheduling
+
+    class FoldersTogether(LoadFileScheduling):
+        def _split_scope(self, nodeid: str) -> str:
+            folder = next((folder for folder in TOGETHER if nodeid.startswith(folder)), "")
+            return folder or super()._split_scope(nodeid)
+
+    return FoldersTogether(config, log)
 
 
 @pytest.hookimpl(wrapper=True)

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.conftest import LONGEST
+from tests.conftest import LONGEST, TOGETHER
 from tests.support.paths import ROOT
 
 LINES_MOST = 60
@@ -42,7 +42,8 @@ def test_no_function_is_long_or_takes_many_parameters():
 
 
 def test_the_files_with_which_make_test_begins_exist():
-    assert [name for name in LONGEST if not (ROOT / "tests" / name).is_file()] == []
+    assert [name for name in LONGEST if not (ROOT / "tests" / name).exists()] == []
+    assert [folder for folder in TOGETHER if not (ROOT / folder).is_dir()] == []
 
 
 def described_paths() -> list[list[str]]:

@@ -15,7 +15,7 @@ import sys
 import urllib.error
 import urllib.request
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -24,6 +24,7 @@ from typing import Any, NamedTuple
 import psutil
 
 from harness.base.ports import free_port
+from harness.plan.spec import load_profile
 from harness.system.manifest import load_manifest
 from harness.system.supervisor import Supervisor
 from harness.system.system import render
@@ -39,6 +40,9 @@ FAST = {
     "plugin_timeout_s": 5,
     "shiro_hash_iterations": 1,
 }
+# Those of the shared KillBill. It has all cores: on one, its first payments take longer than KillBill waits for them.
+SMALLEST = load_profile(ROOT / "env", "t2.small").system_settings["killbill"]
+SETTINGS = {**SMALLEST, **FAST, "cpus": 0, "database": "mariadb"}
 NOBODY = 65534
 
 
@@ -141,6 +145,21 @@ class Started(NamedTuple):
     facts: dict[str, str]
     recordings: dict[str, str]
     exception_logs: list[str]
+
+
+class Shared(NamedTuple):
+    """The shared KillBill. It was started with a failing gateway, which its first three payments met.
+
+    `statuses` are of those; the first `log_bytes` of its log have all that it wrote about them. `payment` came after.
+    """
+
+    instance: Instance
+    started: Started
+    logs: Path
+    stack: ExitStack
+    statuses: list[int]
+    log_bytes: int
+    payment: str
 
 
 # As another user the interpreter's own files may be out of reach: what Python imports late is imported before.
