@@ -7,7 +7,8 @@ import re
 from harness.overload.record import OverloadRecord
 from harness.overload.result import VariantResult
 from harness.report.charts.chart import Chart
-from harness.sweep.charts import Line, Marks, RangeAt, chart
+from harness.report.charts.svg import Range
+from harness.sweep.charts import Line, Marks, chart
 from harness.sweep.level_axis import LevelAxis
 
 CHART_NAME = "goodput.svg"
@@ -30,7 +31,7 @@ def goodput_chart(record: OverloadRecord) -> Chart | None:
 def _line(name: str, result: VariantResult) -> Line:
     points = tuple((_percent(level.offered_ratio), level.goodput.value) for level in result.levels)
     ranges = tuple(
-        RangeAt(_percent(level.offered_ratio), level.interval.low_per_s, level.interval.high_per_s)
+        Range(_percent(level.offered_ratio), level.interval.low_per_s, level.interval.high_per_s)
         for level in result.levels
     )
     return Line(name, points, ranges)

@@ -42,21 +42,13 @@ _GOAL_ROOM = 2.0
 _GOAL_DASHES = ("8 4", "2 3")
 
 
-class RangeAt(NamedTuple):
-    """The range of the repeats of the level at `x`, in the unit of the chart."""
-
-    x: float
-    least: float
-    greatest: float
-
-
 @dataclass(frozen=True)
 class Line:
     """A line over levels: its name, its points (x, value) and the ranges of repeats."""
 
     name: str
     points: tuple[tuple[float, float], ...]
-    ranges: tuple[RangeAt, ...] = ()
+    ranges: tuple[svg.Range, ...] = ()
 
 
 class KneePoint(NamedTuple):
@@ -184,7 +176,7 @@ def _line(levels: Sequence[Level], figure: str, name: str, factor: float = 1.0, 
         (over.x(level), value * factor) for level in levels if (value := level.figures.of(figure)) is not None
     )
     ranges = tuple(
-        RangeAt(over.x(level), found.least * factor, found.greatest * factor)
+        svg.Range(over.x(level), found.least * factor, found.greatest * factor)
         for level in levels
         if (found := _range(level, figure))
     )
@@ -198,9 +190,7 @@ def _range(level: Level, figure: str) -> Range | None:
 def chart(title: str, unit: str, lines: Sequence[Line], marks: Marks, over: LevelAxis) -> str:
     """Return a chart of lines over levels; each line has its own colour, dash and marker."""
     positions = [x for line in lines for x, _ in line.points] + list(marks.invalid)
-    values = [value for line in lines for _, value in line.points] + [
-        one.greatest for line in lines for one in line.ranges
-    ]
+    values = [value for line in lines for _, value in line.points] + [one.most for line in lines for one in line.ranges]
     greatest = max(values, default=0.0)
     goals = [(text, limit) for text, limit in marks.goals if limit <= _GOAL_ROOM * greatest]
     beyond = [(text, limit) for text, limit in marks.goals if limit > _GOAL_ROOM * greatest]
@@ -320,7 +310,7 @@ def _drawn(plot: Plot, line: Line, index: int, *, is_joined: bool) -> list[str]:
     if len(line.points) > 1 and is_joined:
         parts.append(plot.line(line.points, style.colour, style.dash))
     for one in line.ranges:
-        x, top, bottom = plot.x_px(one.x), plot.y_px(one.greatest), plot.y_px(one.least)
+        x, top, bottom = plot.x_px(one.x), plot.y_px(one.most), plot.y_px(one.least)
         cap = f"m-{_CAP_PX} 0h{2 * _CAP_PX}m-{_CAP_PX} 0"
         path = f"M{svg.number(x)} {svg.number(top)}{cap}V{svg.number(bottom)}{cap}"
         parts.append(f'<path class="line c{style.colour}" d="{path}"/>')

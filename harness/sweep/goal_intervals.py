@@ -27,7 +27,7 @@ _RUNS_LEAST = 3
 
 
 @dataclass(frozen=True)
-class Interval:
+class ConfidenceInterval:
     """A 95 % interval (ms) and its number of samples; `high_ms` is None without an upper end."""
 
     low_ms: float
@@ -41,7 +41,7 @@ class Interval:
         return False if self.low_ms > limit_ms else None
 
 
-def percentile_interval(runs: Sequence[LabelResult], metric: Metric) -> Interval | None:
+def percentile_interval(runs: Sequence[LabelResult], metric: Metric) -> ConfidenceInterval | None:
     """Return the interval of a percentile over the runs of a level; None when a run has no histogram."""
     together, effective = Histogram(), 0.0
     for run in runs:
@@ -57,10 +57,10 @@ def percentile_interval(runs: Sequence[LabelResult], metric: Metric) -> Interval
     [low_ms] = together.quantiles_ms([low / count])
     high_ms = float(together.quantiles_ms([high / count])[0]) if high <= count else None
     values_ms = [float(run.histogram.quantiles_ms([metric.ratio])[0]) for run in runs if run.histogram]
-    return _widened(Interval(float(low_ms), high_ms, together.count), values_ms)
+    return _widened(ConfidenceInterval(float(low_ms), high_ms, together.count), values_ms)
 
 
-def average_interval(runs: Sequence[LabelResult]) -> Interval | None:
+def average_interval(runs: Sequence[LabelResult]) -> ConfidenceInterval | None:
     """Return the interval of the average over the runs of a level; None when a run has no histogram."""
     found = [_average(run) for run in runs]
     known = [one for one in found if one is not None]
@@ -70,10 +70,10 @@ def average_interval(runs: Sequence[LabelResult]) -> Interval | None:
     together = sum(counts)
     mean_ms = sum(n * one.value for n, one in zip(counts, known, strict=True)) / together
     if any(math.isinf(one.error) for one in known):
-        return Interval(0.0, None, together)
+        return ConfidenceInterval(0.0, None, together)
     error = math.sqrt(sum((n * one.error) ** 2 for n, one in zip(counts, known, strict=True))) / together
     reach = student_t_quantile(sum(one.freedom for one in known), 1 - _TAIL) * error
-    return _widened(Interval(mean_ms - reach, mean_ms + reach, together), [one.value for one in known])
+    return _widened(ConfidenceInterval(mean_ms - reach, mean_ms + reach, together), [one.value for one in known])
 
 
 def _effective_count(run: LabelResult, count: int, metric: Metric) -> float:
@@ -102,11 +102,11 @@ def _average(run: LabelResult) -> Estimate | None:
     return Estimate(mean_ms, math.sqrt(squares / (count - 1) / count), count - 1, 0)
 
 
-def _widened(found: Interval, values_ms: Sequence[float]) -> Interval:
+def _widened(found: ConfidenceInterval, values_ms: Sequence[float]) -> ConfidenceInterval:
     """Return the interval, at least as wide as Student's t interval of the runs' values."""
     if len(values_ms) < _RUNS_LEAST:
         return found
     reach = student_t_quantile(len(values_ms) - 1, 1 - _TAIL) * stdev(values_ms) / math.sqrt(len(values_ms))
     low_ms, high_ms = fmean(values_ms) - reach, fmean(values_ms) + reach
     ends = None if found.high_ms is None else max(found.high_ms, high_ms)
-    return Interval(min(found.low_ms, low_ms), ends, found.sample_count)
+    return ConfidenceInterval(min(found.low_ms, low_ms), ends, found.sample_count)

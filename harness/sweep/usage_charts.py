@@ -7,8 +7,9 @@ from statistics import median
 
 from harness.base.units import BYTES_PER_MB
 from harness.report.charts.chart import Chart
+from harness.report.charts.svg import Range
 from harness.run.telemetry import HOST, STOLEN, process_title
-from harness.sweep.charts import Line, Marks, RangeAt, named_chart
+from harness.sweep.charts import Line, Marks, named_chart
 from harness.sweep.level_axis import LevelAxis
 from harness.sweep.levels import Level, LevelRun
 
@@ -97,5 +98,5 @@ def _line(levels: Sequence[Level], name: str, value_of: _ValueOf) -> Line:
         if values:
             points.append((over.x(level), median(values)))
         if len(values) > 1:
-            ranges.append(RangeAt(over.x(level), min(values), max(values)))
+            ranges.append(Range(over.x(level), min(values), max(values)))
     return Line(process_title(name), tuple(points), tuple(ranges))
