@@ -136,7 +136,7 @@ def _one(scene: Scene, factors: Sequence[Factor], design: Design, noise: numpy.r
     assert fitted
     effects = effects_of(factors, fitted, _THRESHOLD, _ALPHA)
     real = _real_effects(scene)
-    found = {(one.places, one.levels) for one in effects if one.verdict == FOUND}
+    found = {(one.factor_indexes, one.levels) for one in effects if one.verdict == FOUND}
     main, pair = (((0,), (scene.sizes[0] - 1,)), ((0, 1), tuple(size - 1 for size in scene.sizes[:2])))
     is_sure = is_right = False
     if scene.has_effect and (best := best_of(factors, fitted, effects, _METRIC)):
@@ -154,7 +154,7 @@ def _true(scene: Scene, cell: Cell) -> float:
 
 
 def _real_effects(scene: Scene) -> set[tuple[tuple[int, ...], tuple[int, ...]]]:
-    """Return the effects that are true: places and levels. A pair also has a mean effect on both of its settings."""
+    """Return the effects that are true: factors and levels. A pair also has a mean effect on both of its settings."""
     first, *others = (size - 1 for size in scene.sizes)
     real: set[tuple[tuple[int, ...], tuple[int, ...]]] = set()
     if scene.has_effect:

@@ -101,12 +101,12 @@ def _body(text: str, size: str) -> str:
 
 
 def _results(one: Exchange) -> Iterator[Line]:
-    for name, is_passed, message in one.assertions:
-        text = f"  assertion {name}: " + ("passed" if is_passed else f"FAILED: {' '.join(message.split())}")
-        yield _safe(text), Style.GOOD if is_passed else Style.BAD
-    for name, (before, after) in (one.variables or {}).items():
-        old = "not set" if before is None else _short(before)
-        yield _safe(f"  variable {name}: {old} → {_short(after)}"), Style.PLAIN
+    for found in one.assertions:
+        result = "passed" if found.is_passed else f"FAILED: {' '.join(found.message.split())}"
+        yield _safe(f"  assertion {found.name}: {result}"), Style.GOOD if found.is_passed else Style.BAD
+    for name, change in (one.variables or {}).items():
+        old = "not set" if change.before is None else _short(change.before)
+        yield _safe(f"  variable {name}: {old} → {_short(change.after)}"), Style.PLAIN
 
 
 def _short(text: str) -> str:

@@ -142,9 +142,9 @@ def _pass(request: Request, console: Console, options: argparse.Namespace, limit
 def _extracted(one: Exchange, constants: Collection[str]) -> Changes:
     """Return the changed variables without User Defined Variables that have their first value, and JMeter's own."""
     return {
-        name: (before, after)
-        for name, (before, after) in (one.variables or {}).items()
-        if not name.startswith(_OWN_VARIABLES) and not (name in constants and before is None)
+        name: change
+        for name, change in (one.variables or {}).items()
+        if not name.startswith(_OWN_VARIABLES) and not (name in constants and change.before is None)
     }
 
 

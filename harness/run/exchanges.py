@@ -6,7 +6,7 @@ import json
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 from harness.base.records import build, to_plain
 from harness.base.secrecy import is_secret_name, secret_values, secrets_in, secrets_in_code, secrets_of_header
@@ -30,8 +30,6 @@ _WHOLE_MATCH = re.compile(r"_g0?$")
 # The trace id in the header of a traced request.
 _TRACE_ID = re.compile(r"^traceparent: *[0-9a-f]{2}-([0-9a-f]{32})-", re.IGNORECASE | re.MULTILINE)
 
-# The values of variables before and after a sample.
-Changes = Mapping[str, tuple[str | None, str]]
 Mask = Callable[[str], str]
 
 
@@ -40,14 +38,43 @@ def generator_exchanges(number: int) -> str:
     return RAW_NAME.replace(".jsonl", f"-{number}.jsonl")
 
 
+class Assertion(NamedTuple):
+    """The result of an assertion; in JSON a list."""
+
+    name: str
+    is_passed: bool
+    message: str
+
+    @classmethod
+    def from_plain(cls, data: object, where: str) -> Assertion:
+        """Return the assertion in a list; ValueError for another one."""
+        return cls(*build(tuple[str, bool, str], data, where))
+
+
+class Change(NamedTuple):
+    """The value of a variable before and after a sample, None before it was set; in JSON a list."""
+
+    before: str | None
+    after: str
+
+    @classmethod
+    def from_plain(cls, data: object, where: str) -> Change:
+        """Return the change in a list; ValueError for another one."""
+        return cls(*build(tuple[str | None, str], data, where))
+
+
+# The changed variables of a sample, by name.
+Changes = Mapping[str, Change]
+
+
 @dataclass(frozen=True)
 class Exchange:
     """One sample of JMeter with its request and response.
 
     Texts are cut at 16,384 characters and end with … then; `request_characters` and `response_bytes` are the full
-    sizes. `response_body` is None for binary data. `failure` is the message of the first failed assertion. `assertions`
-    are name, whether it passed, and message; `variables` are the values before and after, of those that changed since
-    the thread's last sample (only with STORE_ALL). `method` is empty for samples other than HTTP.
+    sizes. `response_body` is None for binary data. `failure` is the message of the first failed assertion.
+    `variables` are those that changed since the thread's last sample (only with STORE_ALL). `method` is empty for
+    samples other than HTTP.
     """
 
     label: str
@@ -67,7 +94,7 @@ class Exchange:
     response_headers: str
     response_body: str | None
     response_bytes: int
-    assertions: tuple[tuple[str, bool, str], ...] = ()
+    assertions: tuple[Assertion, ...] = ()
     variables: Changes | None = None
 
     @property
@@ -152,14 +179,14 @@ def _masked(one: Exchange, mask: Mask) -> Exchange:
     variables = None
     if one.variables is not None:
         variables = {
-            name: (None if before is None else mask(before), mask(after))
-            for name, (before, after) in one.variables.items()
+            name: Change(None if change.before is None else mask(change.before), mask(change.after))
+            for name, change in one.variables.items()
         }
     return replace(
         one,
         **changes,
         response_body=None if one.response_body is None else mask(one.response_body),
-        assertions=tuple((name, is_passed, mask(message)) for name, is_passed, message in one.assertions),
+        assertions=tuple(found._replace(message=mask(found.message)) for found in one.assertions),
         variables=variables,
     )
 
@@ -175,7 +202,7 @@ def _named_secrets(one: Exchange) -> tuple[str, ...]:
     for body in (one.request_body, one.response_body or ""):
         found += secrets_in(body)
     found += secrets_in_code(one.url)
-    for name, (before, after) in (one.variables or {}).items():
+    for name, change in (one.variables or {}).items():
         if is_secret_name(name) and not _WHOLE_MATCH.search(name):
-            found += [value for value in (before, after) if value]
+            found += filter(None, change)
     return secret_values(("password", value) for value in found)

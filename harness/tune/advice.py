@@ -56,7 +56,7 @@ def _of_undecided(outcome: Outcome) -> Iterator[str]:
         return
     width = max((math.log1p(one.high_ratio) - math.log1p(one.low_ratio)) / 2 for one in unsure)
     times = (width / math.log1p(record.threshold_ratio)) ** 2
-    names = ", ".join(dict.fromkeys(record.factors[one.places[0]].name for one in unsure))
+    names = ", ".join(dict.fromkeys(record.factors[one.factor_indexes[0]].name for one in unsure))
     repeat = math.ceil(max(times, 1.5) * len(outcome.counted) / len(record.cells))
     if repeat > _REPEAT_MOST:
         yield f"{names}: the scatter is too large for an answer; make the runs longer, or the machine quieter."
@@ -67,8 +67,8 @@ def _of_undecided(outcome: Outcome) -> Iterator[str]:
 def _of_idle(outcome: Outcome) -> Iterator[str]:
     """Yield the settings that can be left out: neither they nor a pair with them have an effect."""
     record = outcome.record
-    mains = {one.places[0] for one in outcome.effects if not one.is_pair}
-    unsure = {one.places[0] for one in outcome.effects if not one.is_pair and one.verdict != NO_EFFECT}
+    mains = {one.factor_indexes[0] for one in outcome.effects if not one.is_pair}
+    unsure = {one.factor_indexes[0] for one in outcome.effects if not one.is_pair and one.verdict != NO_EFFECT}
     idle = [record.factors[index].name for index in sorted(mains - unsure - outcome.active)]
     if idle and len(idle) < len(record.factors):
         bound = units.percent_text(record.threshold_ratio, 0)

@@ -52,7 +52,7 @@ def best_of(factors: Sequence[Factor], fit: Fit, effects: Sequence[Effect], metr
     is best. Another choice is distinguished when the lower end of its one-sided interval of being worse is above 0, all
     intervals together at 95 %.
     """
-    active = {index for effect in effects if effect.verdict == FOUND for index in effect.places}
+    active = {index for effect in effects if effect.verdict == FOUND for index in effect.factor_indexes}
     if not active:
         return None
     choices: list[Choice] = list(

@@ -63,7 +63,7 @@ def _pairs(outcome: Outcome) -> list[tuple[int, ...]]:
     clearest: dict[tuple[int, ...], float] = dict.fromkeys(combinations(range(len(outcome.record.factors)), 2), 0.0)
     for effect in outcome.effects:
         if effect.is_pair:
-            clearest[effect.places] = max(clearest[effect.places], _clearness(effect))
+            clearest[effect.factor_indexes] = max(clearest[effect.factor_indexes], _clearness(effect))
     return sorted(clearest, key=lambda pair: -clearest[pair])[:_PAIRS_MOST]
 
 

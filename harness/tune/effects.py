@@ -10,7 +10,7 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import combinations, product
-from typing import NamedTuple
+from typing import ClassVar, NamedTuple
 
 from harness.metrics.distributions import student_t_quantile
 from harness.metrics.metric import Metric
@@ -28,25 +28,26 @@ _ROUNDING = 1e-9
 class Effect:
     """The change of the metric by a value of a factor against its first value, or by a pair of values.
 
-    `places` are indexes of one or two factors, `levels` those of their values. The change of a pair is by how much the
-    change of the one factor is larger with the other one's value than with its first.
+    `factor_indexes` has one or two indexes, `levels` are the indexes of their values. The change of a pair is by how
+    much the change of the one factor is larger with the other one's value than with its first.
 
     FOUND: the interval excludes 0. NO EFFECT: it includes 0, and no change as large as the threshold. CANNOT TELL:
     everything else.
     """
 
-    places: tuple[int, ...]
+    factor_indexes: tuple[int, ...]
     levels: tuple[int, ...]
     delta_ratio: float
     low_ratio: float
     high_ratio: float
     threshold_ratio: float
     verdict: str
+    json_keys: ClassVar = {"factor_indexes": "places"}
 
     @property
     def is_pair(self) -> bool:
         """Whether it is an interaction of two factors."""
-        return len(self.places) > 1
+        return len(self.factor_indexes) > 1
 
     @property
     def bound_ratio(self) -> float:
@@ -79,7 +80,7 @@ def as_ratio(difference: float) -> float:
 class _Contrast(NamedTuple):
     """An effect before its estimate: the indexes of its factors and of their values, and its combination of terms."""
 
-    factors: tuple[int, ...]
+    factor_indexes: tuple[int, ...]
     levels: tuple[int, ...]
     terms: Vector
 
@@ -101,4 +102,4 @@ def _effect(contrast: _Contrast, fit: Fit, reach: float, threshold: float) -> Ef
     verdict = FOUND if low > 0 or high < 0 else CANNOT_TELL
     if verdict != FOUND and max(-low, high) <= threshold:
         verdict = NO_EFFECT
-    return Effect(contrast.factors, contrast.levels, change, low, high, threshold, verdict)
+    return Effect(contrast.factor_indexes, contrast.levels, change, low, high, threshold, verdict)

@@ -34,7 +34,7 @@ class Counted:
     @property
     def step(self) -> Step:
         """The step of the experiment that it did."""
-        return Step(self.run.block, self.run.place, self.run.cell)
+        return Step(self.run.block, self.run.index, self.run.cell)
 
 
 @dataclass(frozen=True)
@@ -67,7 +67,7 @@ class Outcome:
     @property
     def active(self) -> frozenset[int]:
         """The indexes of the factors with a found effect, alone or in a pair."""
-        return frozenset(index for effect in self.effects if effect.verdict == FOUND for index in effect.places)
+        return frozenset(index for effect in self.effects if effect.verdict == FOUND for index in effect.factor_indexes)
 
     @property
     def scatter_ratio(self) -> float | None:

@@ -24,7 +24,7 @@ class Step:
     """A run to do: its block (from 1; 0 is the warm-up run), its index in the block (from 0), its combination."""
 
     block: int
-    place: int
+    index: int
     cell: int
 
 
@@ -37,13 +37,14 @@ class TuneRun:
     """
 
     block: int
-    place: int
+    index: int
     cell: int
     state: str = UNDER_WAY
     run: str | None = None
     exit_code: int | None = None
     took_s: float | None = None
     problem: str = ""
+    json_keys: ClassVar = {"index": "place"}
 
 
 @dataclass(frozen=True)
@@ -130,9 +131,9 @@ class TuneRecord:
     def steps_left(self, counted: Collection[Step]) -> tuple[Step, ...]:
         """Return the runs still to do, in order; `counted` are the steps whose runs count."""
         steps = (
-            Step(block, place, cell)
+            Step(block, index, cell)
             for block, cells in enumerate(self.blocks, start=1)
-            for place, cell in enumerate(cells)
+            for index, cell in enumerate(cells)
         )
         left = [step for step in steps if step not in counted]
         return tuple(left if self.has_warmed_up else [Step(WARM_UP, 0, 0), *left])
@@ -144,9 +145,9 @@ def with_rest_apart(record: TuneRecord, counted: Collection[Step]) -> TuneRecord
     The machine may have changed since. The new block begins with a run of the baseline, unless the rest has one.
     """
     left = [step for step in record.steps_left(counted) if step.block != WARM_UP]
-    if not left or left[0].place == 0:
+    if not left or left[0].index == 0:
         return record
-    number, done = left[0].block, left[0].place
+    number, done = left[0].block, left[0].index
     block = record.blocks[number - 1]
     rest = block[done:] if 0 in block[done:] else (0, *block[done:])
     blocks = (*record.blocks[: number - 1], block[:done], rest, *record.blocks[number:])

@@ -79,7 +79,7 @@ class TuneRunner:
         self._children.guardian.keep_up()
         self._children.announce(self._heading(step))
         index = len(self._record.runs)
-        started = TuneRun(step.block, step.place, step.cell)
+        started = TuneRun(step.block, step.index, step.cell)
         self._outcome = self._judged(replace(self._record, runs=(*self._record.runs, started)))
         ended = self._driven(index, started)
         self._outcome = self._judged(replace(self._record, runs=(*self._record.runs[:index], ended)))

@@ -44,7 +44,7 @@ def _effects_text(outcome: Outcome) -> Iterator[str]:
     for verdict, text in ((NO_EFFECT, "no effect"), (CANNOT_TELL, "cannot tell")):
         effects = [one for one in outcome.effects if _unfound(outcome, one) == verdict]
         if effects:
-            names = ", ".join(dict.fromkeys(factors[one.places[0]].name for one in effects))
+            names = ", ".join(dict.fromkeys(factors[one.factor_indexes[0]].name for one in effects))
             bound = max(one.bound_ratio for one in effects)
             yield f"{text}: {names} (within {units.percent_text(bound, 1)} %)"
 
@@ -54,18 +54,18 @@ def _unfound(outcome: Outcome, effect: Effect) -> str:
 
     With one undecided value, all values of a factor are undecided.
     """
-    if effect.is_pair or effect.places[0] in outcome.active:
+    if effect.is_pair or effect.factor_indexes[0] in outcome.active:
         return ""
-    verdicts = {one.verdict for one in outcome.effects if one.places == effect.places}
+    verdicts = {one.verdict for one in outcome.effects if one.factor_indexes == effect.factor_indexes}
     return CANNOT_TELL if CANNOT_TELL in verdicts else NO_EFFECT
 
 
 def effect_name(factors: Sequence[Factor], effect: Effect) -> str:
     """Return what an effect is of: plugin_threads 2 → 60, or the assignments of two values joined by ×."""
     if not effect.is_pair:
-        factor = factors[effect.places[0]]
+        factor = factors[effect.factor_indexes[0]]
         return f"{factor.name} {factor.values[0]} → {factor.values[effect.levels[0]]}"
-    pairs = zip(effect.places, effect.levels, strict=True)
+    pairs = zip(effect.factor_indexes, effect.levels, strict=True)
     return " × ".join(factors[index].assignment(level) for index, level in pairs)
 
 

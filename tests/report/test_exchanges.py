@@ -5,6 +5,7 @@ from dataclasses import replace
 from harness.plan.finding import Finding, Rule
 from harness.report.check import CheckResult, check_sections, closing_line, finding_lines, pass_lines
 from harness.report.exchanges import Section, Style, exchange_lines, exchange_page
+from harness.run.exchanges import Assertion, Change
 from tests.support.exchanges import ONE
 
 
@@ -51,7 +52,7 @@ EVIL = "</pre><script>alert(1)</script><img src=x onerror=alert(1)>'\""
 def test_a_page_is_inert_whatever_a_response_contains():
     evil = replace(
         ONE, label=EVIL, thread=EVIL, code=EVIL, url=EVIL, response_body=EVIL, request_headers=EVIL,
-        assertions=((EVIL, False, EVIL),), variables={EVIL: (EVIL, EVIL)},
+        assertions=(Assertion(EVIL, False, EVIL),), variables={EVIL: Change(EVIL, EVIL)},
     )  # fmt: skip
     page = exchange_page(EVIL, [Section(EVIL, EVIL, ((EVIL, Style.BAD),), (evil,))])
     assert "<script" not in page

@@ -2,7 +2,15 @@
 
 from dataclasses import replace
 
-from harness.run.exchanges import exchanges_text, first_of_each_cause, masked_exchanges, parse_exchanges, progress_at
+from harness.run.exchanges import (
+    Assertion,
+    Change,
+    exchanges_text,
+    first_of_each_cause,
+    masked_exchanges,
+    parse_exchanges,
+    progress_at,
+)
 from tests.support.exchanges import ONE
 
 TOKEN = "Zx81-quite-secret"
@@ -46,8 +54,8 @@ def test_a_token_of_a_response_is_masked_wherever_it_is_sent():
         url=f"http://127.0.0.1/buy?next={TOKEN}",
         request_body=f"<a>{TOKEN.replace('-', '%2D')}</a>",
         response_body=f'"{TOKEN.replace("-", chr(92) + "u002d")}"',
-        assertions=(("Body", False, f"found {TOKEN}"),),
-        variables={"found": (TOKEN, "x" + TOKEN)},
+        assertions=(Assertion("Body", False, f"found {TOKEN}"),),
+        variables={"found": Change(TOKEN, "x" + TOKEN)},
     )
     text = exchanges_text(masked_exchanges([later, login], ()))
     assert TOKEN not in text
@@ -58,7 +66,7 @@ def test_a_token_of_a_response_is_masked_wherever_it_is_sent():
 def test_secrets_of_cookies_bodies_and_variables_are_masked():
     cookie = replace(ONE, cookies=f"session={TOKEN}")
     body = replace(ONE, request_body=f'{{"user": "bob", "password": "{TOKEN}2"}}')
-    variable = replace(ONE, variables={"access_token": (None, f"{TOKEN}3")})
+    variable = replace(ONE, variables={"access_token": Change(None, f"{TOKEN}3")})
     text = exchanges_text(masked_exchanges([cookie, body, variable], ()))
     assert TOKEN not in text
     assert '\\"user\\": \\"bob\\"' in text
@@ -71,7 +79,7 @@ def test_the_secrets_of_a_run_are_masked_and_other_texts_stay():
 
 
 def test_everything_that_an_expression_matched_is_no_secret_of_its_own():
-    whole = {"token_g0": (None, f"id: 5\ntoken: {TOKEN}"), "token_g1": (None, TOKEN)}
+    whole = {"token_g0": Change(None, f"id: 5\ntoken: {TOKEN}"), "token_g1": Change(None, TOKEN)}
     [found] = masked_exchanges([replace(ONE, variables=whole, request_body="id: 5")], ())
     assert found.request_body == "id: 5"
     assert found.variables == {"token_g0": (None, "id: 5\ntoken: •••"), "token_g1": (None, "•••")}

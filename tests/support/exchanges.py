@@ -1,6 +1,6 @@
 """A failed request with its response."""
 
-from harness.run.exchanges import Exchange
+from harness.run.exchanges import Assertion, Change, Exchange
 
 ONE = Exchange(
     label="Buy",
@@ -20,6 +20,6 @@ ONE = Exchange(
     response_headers="HTTP/1.1 500 Server Error",
     response_body="sorry",
     response_bytes=5,
-    assertions=(("Code 200", False, "expected 200"),),
-    variables={"id": (None, "7")},
+    assertions=(Assertion("Code 200", False, "expected 200"),),
+    variables={"id": Change(None, "7")},
 )

@@ -64,7 +64,7 @@ def test_a_setting_with_three_values_has_an_effect_of_each_against_the_first():
         for b in range(2)
     ]
     effects = effects_of(factors, fit(factors, observations), 0.1, 0.05)
-    mains = {(one.places, one.levels): (round(one.delta_ratio, 6), one.verdict) for one in effects}
+    mains = {(one.factor_indexes, one.levels): (round(one.delta_ratio, 6), one.verdict) for one in effects}
     assert mains == {
         ((0,), (1,)): (-0.5, FOUND), ((0,), (2,)): (-0.75, FOUND), ((1,), (1,)): (0.2, FOUND),
         ((0, 1), (1, 1)): (0.0, NO_EFFECT), ((0, 1), (2, 1)): (0.0, NO_EFFECT),
@@ -150,5 +150,5 @@ def test_without_an_effect_there_is_no_best():
 @pytest.mark.parametrize("seed", range(5))
 def test_a_pair_of_settings_is_found(seed):
     effects = effects_of(TWO, fit(TWO, noisy(0.0, 0.02, seed, pair=0.5)), 0.1, 0.05)
-    found = [(one.places, one.delta_ratio) for one in effects if one.verdict == FOUND and one.is_pair]
+    found = [(one.factor_indexes, one.delta_ratio) for one in effects if one.verdict == FOUND and one.is_pair]
     assert found == [((0, 1), pytest.approx(0.5, abs=0.1))]
