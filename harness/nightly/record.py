@@ -40,19 +40,20 @@ class Load:
 
 @dataclass(frozen=True)
 class LoadRun:
-    """One run of a nightly run: the index of its load, its round `turn` (from 1), and its result.
+    """One run of a nightly run: the index of its load, its round (from 1), and its result.
 
     `run` is its name; None when there is no run. `problem` is why it did not run, or a problem that its own report does
     not contain; may be empty.
     """
 
     load: int
-    turn: int
+    round_number: int
     state: str = WAITING
     run: str | None = None
     exit_code: int | None = None
     took_s: float | None = None
     problem: str = ""
+    json_keys: ClassVar = {"round_number": "turn"}
 
 
 @dataclass(frozen=True)
@@ -107,7 +108,7 @@ class NightlyRecord:
     def title_of(self, run: LoadRun) -> str:
         """Return the title of a run: its load, and the round when there are several."""
         load = self.load_of(run)
-        return load.title + (f", round {run.turn} of {load.repeats}" if load.repeats > 1 else "")
+        return load.title + (f", round {run.round_number} of {load.repeats}" if load.repeats > 1 else "")
 
     def log_name(self, index: int) -> str:
         """Return the file name of a run's output."""

@@ -178,7 +178,7 @@ def _findings(result: NightlyResult) -> Iterator[str]:
 def _run_text(outcome: Outcome) -> str:
     """Return the load and round of a run, with a link to its report if there is one."""
     load, run = outcome.load, outcome.run
-    round_text = f", round {run.turn}" if load.repeats > 1 else ""
+    round_text = f", round {run.round_number}" if load.repeats > 1 else ""
     title = f"{cell(load.title)}{round_text}"
     return f"{_run_link(outcome)} of {title}" if run.run else title
 
@@ -312,7 +312,7 @@ def _changes(result: NightlyResult) -> Iterator[str]:
 def _goal_table(result: NightlyResult) -> str:
     """Return the table of the goals of all runs; empty without goals."""
     rows = [
-        [_run_link(outcome), cell(outcome.load.title), str(outcome.run.turn), *row]
+        [_run_link(outcome), cell(outcome.load.title), str(outcome.run.round_number), *row]
         for outcome in result.outcomes
         for row in goal_rows(outcome.goals)
     ]
@@ -327,7 +327,7 @@ def _run_row(outcome: Outcome) -> list[str]:
     return [
         _run_link(outcome),
         cell(outcome.load.title),
-        str(outcome.run.turn),
+        str(outcome.run.round_number),
         outcome.state,
         start_text(run.started_at) if run else "",
         *figures,

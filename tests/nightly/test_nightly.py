@@ -36,7 +36,7 @@ def page_of(result: NightlyResult) -> str:
 
 def test_loads_run_in_rounds_until_their_repeats_are_done():
     loads = (load(repeats=2), load(repeats=1), load(repeats=3))
-    assert [(run.load, run.turn) for run in order_of(loads)] == [(0, 1), (1, 1), (2, 1), (0, 2), (2, 2), (2, 3)]
+    assert [(run.load, run.round_number) for run in order_of(loads)] == [(0, 1), (1, 1), (2, 1), (0, 2), (2, 2), (2, 3)]
 
 
 def test_a_record_comes_back_from_its_json():
@@ -348,7 +348,7 @@ def test_a_doubtful_nightly_run_is_not_part_of_the_baseline():
 
 
 def test_a_load_is_judged_by_its_other_rounds_and_the_nightly_run_stays_doubtful():
-    runs = [ended(), ended(2, turn=2)]
+    runs = [ended(), ended(2, round_number=2)]
     found = [*entries(*STEADY, 100.0), entry(number=2, average_ms=300.0, verdict=NOT_STEADY)]
     result = result_of(nightly_record(*runs), *found)
     assert headline(result) == "DOUBTFUL: 1 of 2 runs DOUBTFUL."
@@ -365,7 +365,7 @@ def test_a_load_is_judged_by_its_other_rounds_and_the_nightly_run_stays_doubtful
     ],
 )
 def test_doubtful_ranks_below_every_other_problem(before, other, state, sure_code):
-    runs = [ended(), ended(2, turn=2), ended(3, turn=3)]
+    runs = [ended(), ended(2, round_number=2), ended(3, round_number=3)]
     found = [*entries(*STEADY, *before), entry(number=2, average_ms=before[-1], **other)]
     result = result_of(nightly_record(*runs), *found, entry(number=3, verdict=NOT_STEADY))
     assert (result.verdict, result.exit_code_if(sure=True)) == (state, sure_code)

@@ -27,7 +27,7 @@ def load(**changes: Any) -> Load:
 def ended(number: int = 1, **changes: Any) -> LoadRun:
     """Return a run that finished: the first load, run-261121_1."""
     values: dict[str, Any] = {
-        "load": 0, "turn": 1, "state": ENDED, "run": f"run-261121_{number}", "exit_code": 0, "took_s": 112.4,
+        "load": 0, "round_number": 1, "state": ENDED, "run": f"run-261121_{number}", "exit_code": 0, "took_s": 112.4,
     }  # fmt: skip
     return LoadRun(**{**values, **changes})
 
