@@ -167,7 +167,9 @@ def _print_plan(suite: Suite, loads: tuple[Load, ...]) -> None:
     for number, run in enumerate(runs, start=1):
         load = loads[run.load]
         planned = f"{units.number_text(load.planned_s)} s"
-        print(f"{number:3}. {load.title}, profile {load.profile}, round {run.round_number} of {load.repeats}: {planned}")
+        print(
+            f"{number:3}. {load.title}, profile {load.profile}, round {run.round_number} of {load.repeats}: {planned}"
+        )
     start = f"including {units.number_text(FIRST_GUESS_S)} s for each start"
     total, budget = units.duration_text(round(total_s)), units.duration_text(suite.budget_s)
     print(f"about {total} in total, {start}; the budget is {budget}")
