@@ -130,10 +130,10 @@ def _pair(number: int, sides: Mapping[str, AbRun], results: Mapping[str, RunResu
     problems, is_invalid = [], False
     for name in (A, B):
         run = sides[name]
-        problem, is_useless = problem_of(results.get(run.run or ""), run.problem)
-        if problem:
-            problems.append(f"{name}, {run.run}: {problem}" if run.run else f"{name}: {problem}")
-        is_invalid = is_invalid or is_useless
+        problem = problem_of(results.get(run.run or ""), run.problem)
+        if problem.text:
+            problems.append(f"{name}, {run.run}: {problem.text}" if run.run else f"{name}: {problem.text}")
+        is_invalid = is_invalid or problem.is_invalid
     a, b = (results.get(sides[name].run or "") for name in (A, B))
     return Pair(number, a, b, "; ".join(problems), is_invalid)
 
@@ -142,9 +142,9 @@ def _failed_warm_up(runs: Sequence[AbRun], results: Mapping[str, RunResult]) -> 
     """Return why the warm-up run measured nothing; empty when it did, or has not ended."""
     for run in runs:
         if run.pair == WARM_UP and run.state == ENDED:
-            problem, is_useless = problem_of(results.get(run.run or ""), run.problem)
-            if is_useless:
-                return f"the warm-up run of {run.side} failed: {problem}"
+            problem = problem_of(results.get(run.run or ""), run.problem)
+            if problem.is_invalid:
+                return f"the warm-up run of {run.side} failed: {problem.text}"
     return ""
 
 

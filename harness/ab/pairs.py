@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from harness.ab.record import A
 from harness.ab.rule import Series
@@ -47,25 +48,32 @@ class Pair:
         return self.a if side == A else self.b
 
 
-def problem_of(result: RunResult | None, problem: str) -> tuple[str, bool]:
-    """Return why a run does not count (empty when it does), and whether it has no usable numbers at all.
+class RunProblem(NamedTuple):
+    """Why a run does not count; empty when it does. An invalid run has no usable numbers at all."""
+
+    text: str
+    is_invalid: bool
+
+
+def problem_of(result: RunResult | None, problem: str) -> RunProblem:
+    """Return why a run does not count.
 
     `problem` is what the harness noticed from outside: the run hung, or another process killed it.
     """
     if problem or result is None or result.total is None:
-        return problem or "it has no numbers", True
+        return RunProblem(problem or "it has no numbers", is_invalid=True)
     verdict = result.verdict
     if result.is_invalid or (verdict and verdict.state == INTERRUPTED):
         assert verdict
-        return f"{verdict.state}: {'; '.join(verdict.reasons)}", True
+        return RunProblem(f"{verdict.state}: {'; '.join(verdict.reasons)}", is_invalid=True)
     if result.run and result.run.stopped_early:
-        return f"stopped early: {result.run.stopped_early}", True
+        return RunProblem(f"stopped early: {result.run.stopped_early}", is_invalid=True)
     doubts = [
         warning.brief
         for warning in result.warnings
         if warning.severity is Severity.DOUBTFUL and warning.code not in _OF_EVERY_RUN
     ]
-    return (f"{DOUBTFUL}: {'; '.join(dict.fromkeys(doubts))}" if doubts else ""), False
+    return RunProblem(f"{DOUBTFUL}: {'; '.join(dict.fromkeys(doubts))}" if doubts else "", is_invalid=False)
 
 
 def series_of(pairs: Sequence[tuple[LabelResult, LabelResult]], thresholds: Thresholds) -> tuple[Series, ...]:

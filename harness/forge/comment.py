@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from harness.base.http_client import retried
 from harness.base.log import Log
 from harness.forge.excerpt import cut, without_files
-from harness.forge.forge import Comment, Forge, PullRequest, State, Status
+from harness.forge.forge import Forge, PullRequest, State, Status
 
 _STATES = {
     "REGRESSED": State.FAILURE,
@@ -85,15 +85,14 @@ def stick(forge: Forge, found: PullRequest, context: str, body: str, log: Log) -
     Only a comment of the token's owner is edited: anyone can write the marker.
     """
 
-    def written() -> tuple[Comment, str]:
+    def written() -> str:
         # A repetition looks again: the server can fail after it has stored the comment.
         for comment in forge.own_comments(found):
             if comment.body.startswith(marker_of(context)):
-                return forge.edit_comment(found, comment, body), "edited"
-        return forge.add_comment(found, body), "created"
+                return f"{forge.edit_comment(found, comment, body).url} (edited)"
+        return f"{forge.add_comment(found, body).url} (created)"
 
-    comment, what = retried(written, log)
-    return f"{comment.url} ({what})"
+    return retried(written, log)
 
 
 def _foot(subject: Subject, newest_sha: str) -> str:

@@ -128,10 +128,11 @@ def _counted(runs: Sequence[TuneRun], results: Mapping[str, RunResult], metric: 
         if run.state != ENDED:
             continue
         result = results.get(run.run or "")
-        problem, is_invalid = problem_of(result, run.problem)
-        if not problem and not value_of(metric, result):
-            problem = f"its {metric.phrase} is 0 or unknown, so it has no relative change"
-        yield Counted(run, result, problem, is_invalid)
+        problem = problem_of(result, run.problem)
+        text = problem.text
+        if not text and not value_of(metric, result):
+            text = f"its {metric.phrase} is 0 or unknown, so it has no relative change"
+        yield Counted(run, result, text, problem.is_invalid)
 
 
 def _fitted(record: TuneRecord, runs: Sequence[Counted], metric: Metric) -> Fit | None:

@@ -1,6 +1,7 @@
-"""Functions stay short, and take few parameters; lists of files are complete: read from the source."""
+"""Functions are short, take few parameters and name the parts of results; lists of files are complete."""
 
 import ast
+import functools
 import re
 from collections.abc import Iterator
 
@@ -12,6 +13,13 @@ from tests.support.paths import ROOT
 LINES_MOST = 60
 PARAMETERS_MOST = 6
 STEPS_MOST = 9
+# One is made for each record of a JTL, each second of a label, or each step of a fraction: a named record takes longer.
+PLAIN_TUPLES = {
+    "harness/jtl/csv.py: next",
+    "harness/metrics/distributions.py: part",
+    "harness/metrics/label_seconds.py: _entry",
+    "harness/metrics/tally.py: _entry",
+}
 
 
 def parameters_of(function: ast.FunctionDef | ast.AsyncFunctionDef) -> list[str]:
@@ -29,16 +37,57 @@ def functions_in(node: ast.AST) -> Iterator[ast.FunctionDef | ast.AsyncFunctionD
             yield from functions_in(child)
 
 
+@functools.cache
+def functions_of_the_program() -> list[tuple[str, ast.FunctionDef | ast.AsyncFunctionDef]]:
+    """Return `path: name` and node of every function of the harness and of the benchmarks."""
+    return [
+        (f"{path.relative_to(ROOT).as_posix()}: {node.name}", node)
+        for folder in ("harness", "bench")
+        for path in (ROOT / folder).rglob("*.py")
+        for node in functions_in(ast.parse(path.read_text(encoding="utf-8")))
+    ]
+
+
 @pytest.mark.real
 def test_no_function_is_long_or_takes_many_parameters():
     found = set()
-    for path in [*(ROOT / "harness").rglob("*.py"), *(ROOT / "bench").rglob("*.py")]:
-        for node in functions_in(ast.parse(path.read_text(encoding="utf-8"))):
-            assert node.end_lineno
-            is_long = node.end_lineno - node.lineno + 1 > LINES_MOST
-            if is_long or len(parameters_of(node)) > PARAMETERS_MOST:
-                found.add(f"{path.relative_to(ROOT).as_posix()}: {node.name}")
+    for name, node in functions_of_the_program():
+        assert node.end_lineno
+        is_long = node.end_lineno - node.lineno + 1 > LINES_MOST
+        if is_long or len(parameters_of(node)) > PARAMETERS_MOST:
+            found.add(name)
     assert found == set()
+
+
+def returns_parts_by_position(function: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
+    """Return whether the result is a tuple of a fixed number of parts, or None; keys that set an order are none."""
+    returns = function.returns
+    if isinstance(returns, ast.BinOp):
+        returns = returns.left
+    if not isinstance(returns, ast.Subscript) or ast.unparse(returns.value) != "tuple" or "order" in function.name:
+        return False
+    return isinstance(returns.slice, ast.Tuple) and not ast.unparse(returns.slice).endswith("...)")
+
+
+@pytest.mark.parametrize(
+    ("header", "expected"),
+    [
+        ("f() -> tuple[int, str]", True),
+        ("f() -> tuple[int, str] | None", True),
+        ("f() -> tuple[int, ...]", False),
+        ("f() -> list[tuple[str, str]]", False),
+        ("sort_order() -> tuple[int, str]", False),
+        ("f() -> int | None", False),
+    ],
+)
+def test_parts_by_position_are_recognised(header, expected):
+    (function,) = functions_in(ast.parse(f"def {header}: ..."))
+    assert returns_parts_by_position(function) == expected
+
+
+@pytest.mark.real
+def test_results_of_several_parts_have_names():
+    assert {name for name, node in functions_of_the_program() if returns_parts_by_position(node)} == PLAIN_TUPLES
 
 
 def test_the_files_with_which_make_test_begins_exist():
