@@ -30,7 +30,7 @@ from tests.support.processes import processes_of
 
 # The user's name is one that must be escaped in JSON.
 SECRETS = {"FOLIO_TENANT": "mark_tenant", "FOLIO_USERNAME": 'mark"user\\', "FOLIO_PASSWORD": "mark-password"}
-SECRETS = ("mark_tenant", 'mark"user', 'mark\\"user', "mark-password")
+SECRET_TEXTS = ("mark_tenant", 'mark"user', 'mark\\"user', "mark-password")
 BARCODES = [f"{number}" for number in range(500_001, 500_013)]
 SERVICE_POINTS = ["5bc8fbbc-bde5-4099-8164-d8399f767c45", "d76d4330-f144-4bea-b0c1-1fdecb91ce37"]
 
@@ -197,9 +197,9 @@ def test_a_file_with_fewer_barcodes_than_the_run_needs_makes_it_invalid_and_is_n
 def test_no_stored_file_contains_tenant_user_or_password(few_barcodes: EndedRun) -> None:
     stored = {path.name: path.read_text(errors="replace") for path in few_barcodes.reports.rglob("*") if path.is_file()}
     assert {"samples.jtl", "run.json", "run-01_1.json", "run-01_1.md", "effective.jmx", "jmeter.log"} <= stored.keys()
-    assert {name for name, text in stored.items() if any(secret in text for secret in SECRETS)} == set()
+    assert {name for name, text in stored.items() if any(secret in text for secret in SECRET_TEXTS)} == set()
     assert "masked" in few_barcodes.done.stdout
-    assert not any(secret in few_barcodes.done.stdout + few_barcodes.done.stderr for secret in SECRETS)
+    assert not any(secret in few_barcodes.done.stdout + few_barcodes.done.stderr for secret in SECRET_TEXTS)
 
 
 @pytest.mark.real

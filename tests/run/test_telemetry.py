@@ -4,6 +4,8 @@ import subprocess
 import sys
 import time
 from collections import namedtuple
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 import psutil
 import pytest
@@ -88,14 +90,20 @@ def test_resources_of_the_system_and_the_host_have_values_per_part_of_the_window
     }
 
 
+@contextmanager
+def busy_shell() -> Iterator[subprocess.Popen[bytes]]:
+    """Start a shell that waits for a busy child; the child has started, so the first look at its family finds it."""
+    command = f"{sys.executable} -c 'while True: pass' & echo; wait"
+    with subprocess.Popen(["sh", "-c", command], start_new_session=True, stdout=subprocess.PIPE) as shell:
+        assert shell.stdout
+        shell.stdout.readline()
+        yield shell
+
+
 @pytest.mark.real
 def test_cpu_of_busy_processes_and_their_children_is_measured(tmp_path):
     path = tmp_path / "telemetry.csv"
-    busy = f"{sys.executable} -c 'while True: pass'"
-    with (
-        subprocess.Popen(["sh", "-c", f"{busy} & wait"], start_new_session=True) as shell,
-        TelemetryWriter(path, {"nginx": shell.pid, "gone": 2**22 - 1}),
-    ):
+    with busy_shell() as shell, TelemetryWriter(path, {"nginx": shell.pid, "gone": 2**22 - 1}):
         begin_s, own_s = time.monotonic(), time.process_time()
         while time.monotonic() < begin_s + 2.3:
             sum(range(1000))
