@@ -73,28 +73,36 @@ def _locks(profile: ProcessProfile) -> str:
 def database_text(used: DatabaseUse, request_count: int) -> str:
     """Return the Markdown of a database; `request_count` is the number of samples of the whole load.
 
-    Columns without a value are left out, and those per request without an interval.
+    What controls transactions and connections has a table of its own: its times are those of the log, not of rows.
     """
     if not used.statements:
         return f"### {cell(used.process)}\n\nStatements: none{_of_interval(used) if used.interval else ''}."
+    queries = [use for use in used.statements if not use.is_control]
+    controls = [use for use in used.statements if use.is_control]
+    text = _statements_text(used, request_count)
+    statements = f"### {cell(used.process)}\n\n{text}\n\n{_statement_table(queries or controls, used)}"
+    if queries and controls:
+        statements += f"\n\nOf transactions and connections:\n\n{_statement_table(controls, used)}"
+    return "\n\n".join(filter(None, [statements, _not_of_interval(used), _without_index(used), _database_waits(used)]))
+
+
+def _statement_table(statements: Sequence[StatementUse], used: DatabaseUse) -> str:
+    """Return a table of statements; columns without a value are left out, and those per request without an interval."""
     columns: list[tuple[str, list[str]]] = [
-        ("statement", [cell(use.statement) for use in used.statements]),
-        ("count", [str(use.count) for use in used.statements]),
-        ("count per request", [_per_request(use.count, used) for use in used.statements]),
-        ("all ms", [average_text(use.total_ms) for use in used.statements]),
-        ("ms per request", [_per_request(use.total_ms, used) for use in used.statements]),
-        ("mean ms", [average_text(use.mean_ms) for use in used.statements]),
-        ("longest ms", [_longest(use) for use in used.statements]),
-        ("rows examined each", [_each(use.rows_examined, use.count) for use in used.statements]),
-        (_WITHOUT_INDEX, [_each(use.count_without_index, use.count) for use in used.statements]),
-        ("pages each", [_each(use.page_count, use.count) for use in used.statements]),
-        ("lock ms", [average_text(use.lock_ms) for use in used.statements]),
+        ("statement", [cell(use.statement) for use in statements]),
+        ("count", [str(use.count) for use in statements]),
+        ("count per request", [_per_request(use.count, used) for use in statements]),
+        ("all ms", [average_text(use.total_ms) for use in statements]),
+        ("ms per request", [_per_request(use.total_ms, used) for use in statements]),
+        ("mean ms", [average_text(use.mean_ms) for use in statements]),
+        ("longest ms", [_longest(use) for use in statements]),
+        ("rows examined each", [_each(use.rows_examined, use.count) for use in statements]),
+        (_WITHOUT_INDEX, [_each(use.count_without_index, use.count) for use in statements]),
+        ("pages each", [_each(use.page_count, use.count) for use in statements]),
+        ("lock ms", [average_text(use.lock_ms) for use in statements]),
     ]
     known = [(title, cells) for title, cells in columns if any(cells)]
-    rows = zip(*(cells for _, cells in known), strict=True)
-    text = _statements_text(used, request_count)
-    statements = f"### {cell(used.process)}\n\n{text}\n\n{table([title for title, _ in known], rows)}"
-    return "\n\n".join(filter(None, [statements, _not_of_interval(used), _without_index(used), _database_waits(used)]))
+    return table([title for title, _ in known], zip(*(cells for _, cells in known), strict=True))
 
 
 def _statements_text(used: DatabaseUse, request_count: int) -> str:

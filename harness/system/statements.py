@@ -14,6 +14,8 @@ from harness.base import units
 STATEMENTS_MOST = WAITS_MOST = 10
 # Of a longer statement the beginning and the end are shown.
 _CHARACTERS_MOST = 300
+# The first words of statements that read and write no rows themselves.
+_CONTROLS = frozenset(("BEGIN", "COMMIT", "RELEASE", "ROLLBACK", "SAVEPOINT", "SET", "START"))
 # Columns: the text, the only one that is no sum, and the one that a difference adds to it.
 STATEMENT, LONGEST, _BOUND = "statement", "longest_ms", "longest_is_bound"
 _NEEDED = (STATEMENT, "count", "total_ms")
@@ -43,6 +45,11 @@ class StatementUse:
     def mean_ms(self) -> float:
         """The average time of one execution."""
         return self.total_ms / self.count
+
+    @property
+    def is_control(self) -> bool:
+        """Whether the statement controls a transaction or a connection, such as COMMIT and SET."""
+        return self.statement.partition(" ")[0].upper() in _CONTROLS
 
 
 @dataclass(frozen=True)

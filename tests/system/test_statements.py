@@ -60,6 +60,17 @@ def test_the_report_has_executions_per_sample_and_rows_per_execution():
     assert database_text(DatabaseUse("till", 0, 0.0, ()), 3) == "### till\n\nStatements: none."
 
 
+def test_commits_and_settings_are_below_the_queries():
+    rows = ["COMMIT\t9\t90", "SELECT 1\t3\t6", "set autocommit = ?\t2\t4", "SETTLE\t1\t2"]
+    text = database_text(read_statements("till", ["statement\tcount\ttotal_ms", *rows]), 3)
+    queries, controls = text.split("\n\nOf transactions and connections:\n\n")
+    assert [line.split(" | ")[0] for line in queries.splitlines()[6:]] == ["| SELECT 1", "| SETTLE"]
+    assert [line.split(" | ")[0] for line in controls.splitlines()[2:]] == ["| COMMIT", "| set autocommit = ?"]
+    text = database_text(read_statements("till", ["statement\tcount\ttotal_ms", *rows[:1]]), 3)
+    assert "| COMMIT | 9 | 90 | 10 |" in text
+    assert "Of transactions" not in text
+
+
 def test_statements_that_read_large_tables_without_an_index_are_named():
     long = f"SELECT {', '.join(f'column_{number}' for number in range(20))} FROM payments WHERE account = ?"
     rows = [
