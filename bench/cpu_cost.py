@@ -1,4 +1,4 @@
-"""Compares the CPU time of JMeter per sample of two sides: it scatters less than response times."""
+"""Compares the CPU time of JMeter, or of the system, per sample of two sides: it scatters less than response times."""
 
 from __future__ import annotations
 
@@ -8,8 +8,10 @@ from dataclasses import dataclass
 
 from harness.base.errors import StartError
 from harness.compare.result import RunResult
-from harness.run.telemetry import GENERATOR
+from harness.run.telemetry import GENERATOR, HARNESS, HOST, STOLEN
 
+JMETER, SYSTEM = "JMeter", "the system"
+_NOT_OF_SYSTEM = (GENERATOR, HARNESS, HOST, STOLEN)
 _CONFIDENCE = 0.95
 _US_PER_S = 1_000_000
 
@@ -25,23 +27,31 @@ class CpuCost:
     high_ratio: float
     pair_count: int
 
-    def text(self) -> str:
-        """Return one line."""
+    def text(self, of: str = JMETER) -> str:
+        """Return one line; the CPU time is that `of` JMETER or SYSTEM."""
         per = f"{self.base_us:.2f} µs without, {self.new_us:.2f} µs with"
         interval = f"95 % interval {_percent(self.low_ratio)} to {_percent(self.high_ratio)}, {self.pair_count} pairs"
-        return f"CPU of JMeter per sample: {per}: {_percent(self.change_ratio)} ({interval})"
+        return f"CPU of {of} per sample: {per}: {_percent(self.change_ratio)} ({interval})"
 
 
 def _percent(ratio: float) -> str:
     return f"{100 * ratio:+.1f} %"
 
 
-def cpu_us(result: RunResult) -> float:
-    """Return the CPU time of JMeter per sample of a run, µs, within its window. StartError when it was not recorded."""
-    cores = next((usage.cpu_cores_mean for usage in result.usages if usage.process == GENERATOR), None)
+def cpu_us(result: RunResult, of: str = JMETER) -> float:
+    """Return the CPU time of JMETER, or of all processes of the SYSTEM, per sample of a run, µs, within its window.
+
+    StartError when it was not recorded.
+    """
+    counted = [
+        usage
+        for usage in result.usages
+        if (usage.process == GENERATOR if of == JMETER else usage.process not in _NOT_OF_SYSTEM)
+    ]
+    cores = sum(usage.cpu_cores_mean for usage in counted)
     rate_per_s = result.total.rate_per_s if result.total else None
     if not cores or not rate_per_s:
-        raise StartError(f"{result.name}: the CPU time of JMeter is not known", "run longer")
+        raise StartError(f"{result.name}: the CPU time of {of} is not known", "run longer")
     return cores / rate_per_s * _US_PER_S
 
 

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from bench.cpu_cost import CpuCost, cpu_cost, cpu_us
+from bench.cpu_cost import JMETER, CpuCost, cpu_cost, cpu_us
 from harness.base import toolchain
 from harness.base.errors import EXIT_OK, EXIT_REGRESSED, StartError
 from harness.base.log import stderr_log
@@ -30,12 +30,16 @@ def add_run_options(parser: argparse.ArgumentParser, duration: str, users: str) 
 
 @dataclass(frozen=True)
 class PairedRuns:
-    """Runs of `plan` with the profiles `texts`, TOML by side, below `folder`; with a `target` no system is started."""
+    """Runs of `plan` with the profiles `texts`, TOML by side, below `folder`; with a `target` no system is started.
+
+    The CPU time is that of JMETER or of the SYSTEM.
+    """
 
     plan: str
     texts: Mapping[str, str]
     folder: Path
     target: str = ""
+    cpu_of: str = JMETER
 
     def compare(self, options: argparse.Namespace) -> int:
         """Run both sides in turn; print the comparison and the CPU time per sample; return the comparison's exit code.
@@ -51,13 +55,16 @@ class PairedRuns:
         done = subprocess.run(self._comparison(), stdout=subprocess.PIPE, text=True, check=False)
         # The last line is the path of the report, which is gone.
         text = done.stdout.rstrip("\n").rpartition("\n")[0].rstrip("\n")
-        print(f"```\n{text}\n\n{self._cpu_cost(repeat).text()}\n```")
+        print(f"```\n{text}\n\n{self._cpu_cost(repeat).text(self.cpu_of)}\n```")
         return done.returncode
 
     def _cpu_cost(self, repeat: int) -> CpuCost:
         runs = self.folder / "reports" / self.plan
         base, new = (
-            [cpu_us(read_result(runs / f"run-{_SERIES[side]}_{number}")) for number in range(1, repeat + 1)]
+            [
+                cpu_us(read_result(runs / f"run-{_SERIES[side]}_{number}"), self.cpu_of)
+                for number in range(1, repeat + 1)
+            ]
             for side in (WITHOUT, WITH)
         )
         return cpu_cost(base, new)

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import math
+from types import SimpleNamespace
 
 import pytest
 
-from bench.cpu_cost import cpu_cost
+from bench.cpu_cost import SYSTEM, cpu_cost, cpu_us
+from harness.base.errors import StartError
 
 pytestmark = pytest.mark.real
 
@@ -21,6 +23,17 @@ def test_the_interval_is_that_of_a_paired_t_test_of_the_logarithms() -> None:
     assert found.low_ratio == pytest.approx(math.exp(low) - 1)
     assert found.high_ratio == pytest.approx(math.exp(high) - 1)
     assert found.change_ratio == pytest.approx(stats.gmean(new) / stats.gmean(base) - 1)
+
+
+def test_the_cpu_time_of_the_system_is_that_of_its_processes() -> None:
+    cores = {"jmeter": 0.5, "balancer": 0.25, "backend-1": 0.15, "harness": 0.1, "host": 1.2, "stolen": 0.1}
+    usages = [SimpleNamespace(process=name, cpu_cores_mean=value) for name, value in cores.items()]
+    run = SimpleNamespace(name="run-01_1", usages=usages, total=SimpleNamespace(rate_per_s=1_000.0))
+    assert cpu_us(run) == pytest.approx(500)
+    assert cpu_us(run, SYSTEM) == pytest.approx(400)
+    run.usages = usages[:1]
+    with pytest.raises(StartError, match="the CPU time of the system is not known"):
+        cpu_us(run, SYSTEM)
 
 
 def test_a_drift_that_both_runs_of_a_pair_meet_is_no_scatter() -> None:
