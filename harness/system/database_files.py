@@ -248,13 +248,12 @@ def databases(
     names |= {path.stem.removeprefix("snapshots-") for path in folder.glob(snapshots_name("*"))}
     found = []
     for process in sorted(names):
-        whole = _whole(folder, process)
         ends = _ends(folder / snapshots_name(process), first_ms, last_ms) if interval_of else None
         within = None
         if ends and interval_of:
             with contextlib.suppress(ValueError):
                 within = _within(process, ends, _rows(folder / statements_name(process)), interval_of)
-        used = within or whole
+        used = within or _whole(folder, process)
         if used:
             found.append(used)
     return tuple(found)

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from harness.base import units
-from harness.system.statements import LONGEST, STATEMENT, Row, rows_of
+from harness.system.statements import LONGEST, STATEMENT, Row, number_of, rows_of
 
 STATEMENTS, WAITS = "statements", "waits"
 _COUNT = "count"
@@ -90,7 +90,7 @@ def _summed(rows: Sequence[Row]) -> _Statistics:
     columns = tuple(column for column in rows[0] if column != STATEMENT) if rows else ()
     found: dict[str, _Values] = {}
     for row in rows:
-        values = tuple(_number(row[column]) for column in columns)
+        values = tuple(_value(row[column]) for column in columns)
         other = found.get(row[STATEMENT])
         found[row[STATEMENT]] = tuple(map(_joined, columns, other, values)) if other else values
     return _Statistics(columns, found)
@@ -102,11 +102,9 @@ def _joined(column: str, one: _Value, other: _Value) -> _Value:
     return max(one, other) if column == LONGEST else one + other
 
 
-def _number(text: str) -> _Value:
-    if text in ("", "NULL", "\\N"):
-        return None
-    value = round(float(text), 3)
-    return int(value) if value.is_integer() else value
+def _value(text: str) -> _Value:
+    number = number_of(text)
+    return int(number) if number is not None and number.is_integer() else number
 
 
 def read_snapshots(lines: Iterable[str]) -> Iterator[Snapshot]:
@@ -164,7 +162,7 @@ def with_shares(rows: Iterable[Row], whole: Mapping[str, Row], column: str) -> l
     found: list[Row] = []
     for row in rows:
         of_load = whole.get(row[STATEMENT], {})
-        sum_of_load, load_count = _number(of_load.get(column, "")), _number(of_load.get(_COUNT, ""))
+        sum_of_load, load_count = number_of(of_load.get(column, "")), number_of(of_load.get(_COUNT, ""))
         part = None if sum_of_load is None or not load_count else sum_of_load / load_count * int(row[_COUNT])
         found.append({**row, column: "NULL" if part is None else units.number_text(round(part, 3))})
     return found

@@ -146,13 +146,13 @@ def grown(before: Iterable[Row], after: Iterable[Row]) -> list[Row]:
 def _longest(row: Row, was: Row) -> dict[str, str]:
     if LONGEST not in row:
         return {}
-    now, before = _number(row[LONGEST]), _number(was.get(LONGEST, ""))
+    now, before = number_of(row[LONGEST]), number_of(was.get(LONGEST, ""))
     is_bound = now is not None and before is not None and now <= before
     return {LONGEST: row[LONGEST], _BOUND: str(int(is_bound))}
 
 
 def _minus(text: str, earlier: str) -> str:
-    now, was = _number(text), _number(earlier)
+    now, was = number_of(text), number_of(earlier)
     return "NULL" if now is None else units.number_text(round(now - (was or 0.0), 3))
 
 
@@ -175,9 +175,9 @@ def _use(row: Row) -> StatementUse:
         # The end of a query names its table and its conditions.
         half = _CHARACTERS_MOST // 2
         statement = f"{statement[:half]} … {statement[-half:]}"
-    longest, locked = (_number(row.get(name, "")) for name in (LONGEST, "lock_ms"))
+    longest, locked = (number_of(row.get(name, "")) for name in (LONGEST, "lock_ms"))
     rows, without, pages = (
-        _number(row.get(name, "")) for name in ("rows_examined", "count_without_index", "page_count")
+        number_of(row.get(name, "")) for name in ("rows_examined", "count_without_index", "page_count")
     )
     return StatementUse(
         statement=statement,
@@ -192,5 +192,6 @@ def _use(row: Row) -> StatementUse:
     )
 
 
-def _number(text: str) -> float | None:
+def number_of(text: str) -> float | None:
+    """Return the number in a cell of a table, rounded to three digits; None for one that is empty or NULL."""
     return None if text in ("", "NULL", "\\N") else round(float(text), 3)
