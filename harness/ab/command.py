@@ -99,8 +99,7 @@ def run(options: argparse.Namespace) -> int:
         jmeter_java_version()
         toolchain.ensure_jmeter()
         if any(side.request.is_profiled for side in sides.values()):
-            toolchain.ensure_profile_reader()
-            toolchain.ensure_flame_graphs()
+            toolchain.ensure_profiler()
         check_space(options.reports, 0)
         stack.enter_context(locked(options.reports))
         if options.resume:

@@ -93,8 +93,7 @@ def set_up_all() -> None:
     home = toolchain.ensure_jmeter()
     toolchain.ensure_generators(home)
     store_class_data(home, toolchain.ensure_agent(), jmeter_java_version())
-    toolchain.ensure_profile_reader()
-    toolchain.ensure_flame_graphs()
+    toolchain.ensure_profiler()
     toolchain.ensure_charts()
     with setup_step.step("the systems of all plans", BUILD / "system.log") as step:
         plans = plans_with_a_system(ROOT / "plans")

@@ -193,6 +193,12 @@ def ensure_profile_reader() -> Path:
     return classes
 
 
+def ensure_profiler() -> None:
+    """Set up what profiled runs need, before their time counts: the reader of recordings, and async-profiler."""
+    ensure_profile_reader()
+    ensure_flame_graphs()
+
+
 def ensure_generators(jmeter_home: Path) -> Path:
     """Return the folder with the classes that control remote load generators. UsageError without a JDK."""
     sources = ROOT / "harness" / "run" / "remote" / "java"

@@ -99,8 +99,7 @@ def run(options: argparse.Namespace) -> int:
         toolchain.ensure_jmeter()
         if any(one.request.is_profiled for one in checked):
             # Now, and not within the time of the first run.
-            toolchain.ensure_profile_reader()
-            toolchain.ensure_flame_graphs()
+            toolchain.ensure_profiler()
         check_space(options.reports, 0)
         stack.enter_context(locked(options.reports))
         storage = NightlyStorage(options.s3, options.endpoint_url) if options.s3 else None

@@ -18,7 +18,7 @@ from harness.base.guardian import Guardian
 from harness.base.interrupts import Interrupts
 from harness.base.open_files import allow_open_files
 from harness.base.paths import shown
-from harness.base.toolchain import ROOT, ensure_flame_graphs, ensure_profile_reader
+from harness.base.toolchain import ROOT, ensure_profiler
 from harness.history.previous import previous_run
 from harness.history.references import NO_REFERENCES, Reference, References, compared_with, references_before
 from harness.history.summary_files import update_summary
@@ -192,8 +192,7 @@ def _run(options: argparse.Namespace, result: ResultFile) -> int:
     with Interrupts() as interrupts, followed.open(interrupts) as watchers, ExitStack() as stack:
         jmeter = ready_jmeter(request, options.reports)
         if request.is_profiled:
-            ensure_profile_reader()
-            ensure_flame_graphs()
+            ensure_profiler()
         storage = storage_for_run(options.s3, request.profile)
         console, guardian = Console(), stack.enter_context(Guardian())
         interim = partial(show_interim, console)

@@ -124,8 +124,7 @@ def run_sweep(options: argparse.Namespace, kind: SweepKind, follow: Follow) -> i
         allow_open_files(most_users.levels)
         jmeter = ready_jmeter(request, options.reports)
         if request.is_profiled:
-            toolchain.ensure_profile_reader()
-            toolchain.ensure_flame_graphs()
+            toolchain.ensure_profiler()
         files = requested.resumed
         if files is None and not options.new:
             files = find_unfinished(options.reports, record.plan, record.settings)
