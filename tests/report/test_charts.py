@@ -1,8 +1,6 @@
 """Charts: what is drawn, by the coordinates in the SVG text."""
 
 import re
-from itertools import combinations
-from xml.etree import ElementTree
 
 import pytest
 
@@ -22,69 +20,19 @@ from harness.report.charts.over_time import (
     user_chart,
 )
 from harness.system.heap import HeapSeries
+from tests.support.svg_elements import (
+    SVG,
+    assert_texts_do_not_overlap,
+    bars,
+    description,
+    elements,
+    lines,
+    parsed,
+    points_of,
+    texts,
+)
 
-SVG = "{http://www.w3.org/2000/svg}"
 PERCENTILES = ("median", "p90", "p95", "p99")
-
-
-def parsed(chart):
-    return ElementTree.fromstring(chart)
-
-
-def texts(chart):
-    return ["".join(element.itertext()) for element in parsed(chart).iter(f"{SVG}text")]
-
-
-def description(chart):
-    return parsed(chart).find(f"{SVG}desc").text
-
-
-def elements(chart, tag, style):
-    return [element for element in parsed(chart).iter(SVG + tag) if style in element.get("class", "").split()]
-
-
-def lines(chart):
-    """The paths of lines, without the legend's swatches."""
-    return [path.get("d") for path in elements(chart, "path", "line") if "h" not in path.get("d")]
-
-
-def points_of(path):
-    """The corners of a path of relative steps: [(x, y)]."""
-    numbers = [float(number) for number in re.findall(r"-?(?:\d+\.?\d*|\.\d+)", path)]
-    x, y = 0.0, 0.0
-    found = []
-    for step_x, step_y in zip(numbers[::2], numbers[1::2], strict=True):
-        x, y = x + step_x, y + step_y
-        found.append((round(x, 1), round(y, 1)))
-    return found
-
-
-def bars(path):
-    """Left, width and height of each bar of a path."""
-    number = r"(-?\d*\.?\d+)"
-    pattern = rf"M{number} ?{number}v-{number}h{number}v{number}z"
-    return [(float(left), float(width), float(height)) for left, _, height, width, _ in re.findall(pattern, path)]
-
-
-def boxes(chart):
-    """The boxes of all texts, with letters of 0.55 em, about as wide as those of Arial: [(content, left, right, y)]."""
-    found = []
-    for element in parsed(chart).iter(f"{SVG}text"):
-        content = "".join(element.itertext())
-        width = len(content) * 0.55 * 15
-        x, style = float(element.get("x")), element.get("class", "")
-        left = x - width / 2 if "middle" in style else x - width if "end" in style else x
-        found.append((content, left, left + width, float(element.get("y"))))
-    return found
-
-
-def assert_texts_do_not_overlap(chart):
-    height = float(parsed(chart).get("height"))
-    for content, left, right, y in boxes(chart):
-        assert left >= 0 and right <= svg.WIDTH and 15 <= y < height - 4, content
-    for one, other in combinations(boxes(chart), 2):
-        apart = abs(one[3] - other[3]) >= 14 or one[2] <= other[1] or other[2] <= one[1]
-        assert apart, (one, other)
 
 
 def minute(values):
@@ -150,10 +98,6 @@ def test_a_chart_is_self_contained():
     chart = cpu_chart([minute([0.5, 1.0])])
     assert re.findall(r"https?://[^\"]+", chart) == ["http://www.w3.org/2000/svg"]
     assert not re.search(r"<script|<image|<use|@import|url\(|\bon\w+=", chart)
-
-
-def test_a_distribution_does_not_depend_on_the_order_of_its_counts():
-    assert distribution_chart("t", [(5, 1), (7, 1), (5, 1)], []) == distribution_chart("t", {7: 1, 5: 2}, [])
 
 
 @pytest.mark.parametrize("colour", svg.COLOURS)
@@ -325,77 +269,3 @@ def test_600_points_of_six_lines_stay_below_60_kb():
     series = [Series(f"p{n}", tuple((x, (x * 7919 * (n + 1)) % 1009) for x in range(600))) for n in range(6)]
     assert len(line_chart("t", "ms", series).encode()) < 60_000
     assert len(error_chart(range(600), [1] * 600, [9] * 600, 1.0).encode()) < 60_000
-
-
-def test_a_distribution_shows_the_share_of_samples_per_bar():
-    # 100 samples: 12 bars at least, so that 0-1000 ms in steps of 100 ms; half of them at 250 ms, half at 1000 ms.
-    chart = distribution_chart("Distribution", {250: 50, 1000: 50}, [])
-    assert texts(chart)[0] == "Distribution% of samples per 100 ms"
-    (path,) = elements(chart, "path", "bar")
-    (low, high) = bars(path.get("d"))
-    assert low[2] == high[2] == 186  # 50 % is the top tick
-    assert high[0] - low[0] == pytest.approx(8 * low[1], abs=0.3)  # 200-300 and 1000-1100
-    assert "100 samples from 250 to 1,000 ms." in description(chart)
-
-
-def test_a_long_tail_makes_the_axis_logarithmic_and_labels_it():
-    near, far = (distribution_chart("t", {100: 99, greatest: 1}, []) for greatest in (1000, 1001))
-    assert "response time, ms" in texts(near)
-    assert "response time, ms, logarithmic" in texts(far)
-
-
-def test_areas_of_a_logarithmic_distribution_are_proportional():
-    counts = {0: 30, 1: 20, 3: 40, 500: 10}
-    chart = distribution_chart("t", counts, [])
-    (path,) = elements(chart, "path", "bar")
-    areas = [width * height for _, width, height in bars(path.get("d"))]
-    assert [area / sum(areas) for area in areas] == pytest.approx([0.3, 0.2, 0.4, 0.1], abs=0.01)
-
-
-def test_a_mark_is_in_the_middle_of_its_millisecond():
-    chart = distribution_chart("t", {7: 10}, [("median", 7)])
-    (mark,) = elements(chart, "polyline", "mark")
-    ((left, width, _),) = bars(elements(chart, "path", "bar")[0].get("d"))
-    assert float(mark.get("points").split()[1].split(",")[0]) == pytest.approx(left + width / 2, abs=0.1)
-
-
-def test_marks_of_one_value_share_a_label():
-    chart = distribution_chart("t", {7: 10}, [(name, 7) for name in PERCENTILES])
-    assert "median, p90, p95, p99" in texts(chart)
-    assert texts(chart).count("7 ms") == 1
-
-
-@pytest.mark.parametrize("values", [(5, 6, 7, 8), (9995, 9996, 9997, 9998), (100, 5000, 5001, 9999)])
-def test_labels_of_close_marks_are_separated_and_in_order(values):
-    counts = dict.fromkeys(range(10_000), 1)
-    chart = distribution_chart("t", counts, list(zip(PERCENTILES, values, strict=True)))
-    assert_texts_do_not_overlap(chart)
-    labels = {content: left for content, left, _, _ in boxes(chart)}
-    assert [labels[name] for name in PERCENTILES] == sorted(labels[name] for name in PERCENTILES)
-
-
-def test_when_labels_do_not_fit_the_slowest_marks_remain():
-    marks = [(f"{n} %", 1_000_000 + 1000 * n) for n in range(80, 100)]
-    chart = distribution_chart("t", {1_000_000: 5, 1_100_000: 5}, marks)
-    assert "99 %" in texts(chart)
-    assert "80 %" not in texts(chart)
-    assert_texts_do_not_overlap(chart)
-
-
-@pytest.mark.parametrize(
-    ("centres", "placed"),
-    [
-        ([50, 200], [50, 200]),
-        ([100, 100], [80, 120]),
-        ([0, 10], [20, 60]),
-        ([295, 300], [240, 280]),
-        ([100, 100, 100], [60, 100, 140]),
-    ],
-)
-def test_labels_move_only_as_far_as_needed(centres, placed):
-    assert svg.spread(centres, [40] * len(centres), 0, 300) == pytest.approx(placed)
-
-
-def test_a_hundred_thousand_distinct_times_are_drawn_in_few_bars():
-    chart = distribution_chart("t", {value: 1 + value % 3 for value in range(100_000)}, [("p99", 99_000)])
-    assert len(chart) < 20_000
