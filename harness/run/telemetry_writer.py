@@ -144,10 +144,13 @@ class TelemetryWriter:
         self._family_age += 1
 
     def _use(self, process: psutil.Process) -> _Use:
+        """Return what a process used; psutil.Error when it has ended, which it has without memory, even if unreaped."""
         with process.oneshot():
             cpu = process.cpu_times()
             used_s = self._used_s(process.pid, cpu.user + cpu.system)
-            return _Use(used_s, process.memory_info().rss, process.num_threads())
+            if not (rss_bytes := process.memory_info().rss):
+                raise psutil.NoSuchProcess(process.pid)
+            return _Use(used_s, rss_bytes, process.num_threads())
 
     def _used_s(self, whose: str | int, cpu_s: float) -> float:
         used_s = cpu_s - self._cpu_s.get(whose, cpu_s)

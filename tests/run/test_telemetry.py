@@ -123,3 +123,13 @@ def test_cpu_of_busy_processes_and_their_children_is_measured(tmp_path):
     assert found["nginx"].cpu_cores_mean == pytest.approx(child_cores, abs=0.3)
     assert found["nginx"].cpu_cores_max > 0.1
     assert found["nginx"].thread_count_max == 2
+
+
+def test_an_ended_process_without_memory_has_no_row(tmp_path):
+    with subprocess.Popen(["sleep", "60"]) as child:
+        writer = TelemetryWriter(tmp_path / "telemetry.csv", {"jmeter": child.pid})
+        assert "jmeter" in {row[1] for row in writer.rows(1.0)}
+        child.kill()
+        os.waitid(os.P_PID, child.pid, os.WEXITED | os.WNOWAIT)  # it has ended, and remains as a zombie
+        assert psutil.Process(child.pid).status() == psutil.STATUS_ZOMBIE
+        assert "jmeter" not in {row[1] for row in writer.rows(1.0)}
