@@ -1,6 +1,7 @@
-#!/usr/bin/env python3
+#!/usr/bin/env -S python3 -S
 """Make tables and reports from JTL files and run directories: ./aggregate.py --help."""
 
+# -S: the first Python only starts that of .venv, and needs none of its own packages, whose search takes time.
 import os
 import sys
 

@@ -23,7 +23,8 @@ _TORN = "torn record: a quote that does not close properly"
 # A record with quotes may span lines. One that spans more than this has a torn quote.
 _LINES_PER_RECORD_MAX = 10_000
 # A chunk with one of these has records that take a closer look.
-_ODD = (b'"', b"\r", b"\0", "\ufeff".encode())
+_BOM = "\ufeff".encode()
+_ODD = (b'"', b"\r", b"\0", _BOM)
 
 
 def parse(
@@ -98,6 +99,13 @@ class Records:
 
         A plain tuple, because one is made for each record.
         """
+        if not self._waiting and self.delimiter and (raw := next(self._lines, None)) is not None:
+            # Nearly all lines are plain, and read here in half the time.
+            if raw != b"\n" and not (b'"' in raw or b"\r" in raw or b"\0" in raw or _BOM in raw):
+                self._line_count += 1
+                text = raw.removesuffix(b"\n").decode("utf-8", errors=NOT_UTF_8)
+                return self._line_count, text.split(self.delimiter)
+            self._waiting.append(self._line(raw))
         while (line := self._waiting.popleft() if self._waiting else self._pull()) is not None:
             text = line.text
             if text in ("", "\r"):
@@ -111,8 +119,9 @@ class Records:
 
     def _pull(self) -> _Line | None:
         raw = next(self._lines, None)
-        if raw is None:
-            return None
+        return None if raw is None else self._line(raw)
+
+    def _line(self, raw: bytes) -> _Line:
         self._line_count += 1
         text = raw.removesuffix(b"\n").decode("utf-8", errors=NOT_UTF_8)
         text = text.removeprefix("\ufeff")  # at the start of the file, or of one appended to it
@@ -212,6 +221,11 @@ class RowReader:
 
     def sample(self, line_number: int, fields: list[str]) -> Sample | None:
         """Return the sample of a record; None for a header line and for a dropped record."""
+        layout = self.layout
+        if layout is not None and len(fields) == layout.width and layout.plain_sample:
+            sample = layout.plain_sample(fields)
+            if sample is not None:
+                return sample
         if is_header(fields):
             if line_number > 1 and self.layout is not None and len(self._dropped.header_lines) < FIRST_LINES_MOST:
                 self._dropped.header_lines.append(line_number)
