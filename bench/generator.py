@@ -3,82 +3,74 @@
 from __future__ import annotations
 
 import argparse
-import os
-import statistics
-import subprocess
+import random
 import tempfile
 import time
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
 from pathlib import Path
-from urllib.parse import urlsplit
 
-import psutil
-
+from bench.jmeter_load import LoadingJMeter, Variant, cpu_s, jmeter_load
+from bench.paired_change import paired_change
+from bench.results import Aim
 from bench.run import StartedSystem
-from harness.base import toolchain
-from harness.base.errors import EXIT_OK, StartError
+from bench.tables import aims_table
+from harness.base.errors import EXIT_INTERRUPTED, EXIT_OK, EXIT_REGRESSED
 from harness.base.log import stderr_log
-from harness.base.process import stop
+from harness.base.units import MS_PER_S
+from harness.metrics.interval import IntervalMs
 from harness.report.tables import table
-from harness.run.connections import agent_argument
-from harness.run.exchanges import STORE_FAILURES
 
 _log = stderr_log("bench: ")
 
 PLAN = "lb-direct"
-_JMX = toolchain.ROOT / "plans" / "lb.jmx"
-_SETTINGS = toolchain.ROOT / "jmeter" / "jmeter.properties"
 _COLUMNS = ("response_message", "connect_time", "latency", "sent_bytes", "thread_counts", "label")
 _G1 = "-XX:+UseG1GC -XX:MaxGCPauseMillis=100 -XX:G1ReservePercent=20"
-_PARALLEL = "-XX:+UseParallelGC"
+_FLUSHED = {"jmeter.save.saveservice.autoflush": "true"}
+_SUMMARISED = {"summariser.name": "summary", "summariser.out": "false", "summariser.log": "false"}
+# The current settings of the harness, its earlier ones, and the current ones with one difference.
+VARIANTS = {
+    "current settings": Variant(),
+    "before: G1, a write per row, a summariser": Variant(_G1, properties={**_FLUSHED, **_SUMMARISED}),
+    "with G1": Variant(_G1),
+    "with SerialGC": Variant("-XX:+UseSerialGC"),
+    "with ZGC": Variant("-XX:+UseZGC"),
+    "heap 3 GB": Variant(heap="-Xms3g -Xmx3g"),
+    "heap 300 MB": Variant(heap="-Xms300m -Xmx300m"),
+    "a write per row": Variant(properties=_FLUSHED),
+    "a summariser": Variant(properties=_SUMMARISED),
+    "6 columns less": Variant(properties={f"jmeter.save.saveservice.{name}": "false" for name in _COLUMNS}),
+    "no agent": Variant(has_agent=False),
+    "-Xss256k": Variant(options="-Xss256k"),
+    "transparent huge pages": Variant(options="-XX:+UseTransparentHugePages"),
+    "IPv4 only": Variant(options="-Djava.net.preferIPv4Stack=true"),
+    "young generation of 800 MB": Variant(options="-Xmn800m"),
+    "C1 only": Variant(options="-XX:TieredStopAtLevel=1"),
+    "stale check after 60 s": Variant(properties={"httpclient4.validate_after_inactivity": "60000"}),
+    "state kept per iteration": Variant(properties={"httpclient.reset_state_on_thread_group_iteration": "false"}),
+    "no body assertion": Variant(properties={"expected_text": ""}),
+}
+
+CURRENT, BEFORE = tuple(VARIANTS)[:2]
+_SETTLE_S = 0.5
+_ROUNDS_LEAST = 2
+_RATE_LEAST_RATIO = 1.3
+_US_PER_S = 1_000_000
+_NS_PER_MS = 1_000_000
 
 
 @dataclass(frozen=True)
-class Variant:
-    """Settings of JMeter: its garbage collector, heap and other options of the JVM, and JMeter properties."""
+class Slice:
+    """A part of the load in which only one JMeter ran, and the CPU time of that JMeter without its compiler."""
 
-    gc: str = ""
-    heap: str = "-Xms1g -Xmx1g"
-    options: str = ""
-    has_agent: bool = True
-    properties: Mapping[str, str] = field(default_factory=dict)
-
-
-_FLUSHED = {"jmeter.save.saveservice.autoflush": "true"}
-_SUMMARISED = {"summariser.name": "summary", "summariser.out": "false", "summariser.log": "false"}
-# The first variant has the earlier settings of the harness, the second one the current settings.
-VARIANTS = {
-    "before: G1, a write per row, a summariser": Variant(_G1, properties={**_FLUSHED, **_SUMMARISED}),
-    "current settings": Variant(),
-    "current settings, with G1": Variant(_G1),
-    "current settings, with SerialGC": Variant("-XX:+UseSerialGC"),
-    "current settings, with ZGC": Variant("-XX:+UseZGC"),
-    "current settings, heap 3 GB": Variant(heap="-Xms3g -Xmx3g"),
-    "current settings, heap 300 MB": Variant(heap="-Xms300m -Xmx300m"),
-    "current settings, a write per row": Variant(properties=_FLUSHED),
-    "current settings, a summariser": Variant(properties=_SUMMARISED),
-    "current settings, 6 columns less": Variant(
-        properties={f"jmeter.save.saveservice.{name}": "false" for name in _COLUMNS}
-    ),
-    "current settings, no agent": Variant(has_agent=False),
-    "current settings, -Xss256k": Variant(options="-Xss256k"),
-    "current settings, C1 only": Variant(options="-XX:TieredStopAtLevel=1"),
-    "current settings, stale check after 60 s": Variant(properties={"httpclient4.validate_after_inactivity": "60000"}),
-    "current settings, state kept per iteration": Variant(
-        properties={"httpclient.reset_state_on_thread_group_iteration": "false"}
-    ),
-    "current settings, no body assertion": Variant(properties={"expected_text": ""}),
-}
-
-CURRENT = VARIANTS["current settings"]
-_PERIOD_S = 0.5
-_ALWAYS = tuple(VARIANTS)[:2]
+    interval_ms: IntervalMs
+    cpu_s: float
 
 
 @dataclass(frozen=True)
 class Speed:
-    """CPU time of JMeter per request without its compiler, µs, and requests per s, both after the warm-up."""
+    """CPU time of JMeter per request without its compiler, µs, and requests per s."""
 
     cpu_us: float
     rate_per_s: float
@@ -88,127 +80,101 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     """Add the options of this part of the benchmark."""
     option = parser.add_argument
     option("--users", type=int, default=50, help="users without think time (50)")
-    option("--repeat", type=int, default=5, help="rounds, each with one run per variant (5)")
-    option("--warm-up", type=int, default=500_000, help="requests before the measurement (500000)")
-    option("--requests", type=int, default=500_000, help="requests of the measurement (500000)")
+    option("--repeat", type=int, default=4, help="new JMeters of each variant (4)")
+    option("--warm-up", type=int, default=600_000, help="requests of each JMeter before its slices (600000)")
+    option("--slices", type=int, default=3, help="slices of each JMeter (3)")
+    option("--duration", type=float, default=3.0, help="seconds of each slice (3)")
     option(
         "--only", default="", help="besides the first two only variants with one of these texts, separated by commas"
     )
 
 
 def bench(options: argparse.Namespace) -> int:
-    """Print a Markdown table, one row per variant; ratios are medians over the rounds. StartError when a run fails."""
-    names = [name for name in VARIANTS if name in _ALWAYS or any(text in name for text in options.only.split(","))]
-    speeds: dict[str, list[Speed]] = {name: [] for name in names}
-    with tempfile.TemporaryDirectory(prefix="bench-") as folder, StartedSystem(PLAN, Path(folder)) as target:
-        for round_number in range(1, options.repeat + 1):
-            first = (round_number - 1) % len(names)
-            for name in [*names[first:], *names[:first]]:
-                speed = jmeter_speed(VARIANTS[name], options, target, Path(folder) / "run")
-                speeds[name].append(speed)
-                cpu = f"{speed.cpu_us:.1f} µs of CPU per request"
-                _log(f"round {round_number}, {name}: {cpu}, {speed.rate_per_s:.0f} req/s")
-    print(speeds_table(speeds))
-    return EXIT_OK
+    """Print a Markdown table, one row per variant, and the aim; return 1 when it is missed.
 
-
-def speeds_table(speeds: Mapping[str, list[Speed]]) -> str:
-    """Return the table of variants; ratios are the medians of the ratios to the first variant in the same round."""
-    first = next(iter(speeds.values()))
-    rows = []
-    for name, runs in speeds.items():
-        pairs = list(zip(runs, first, strict=True))
-        cpu = statistics.median(one.cpu_us / base.cpu_us for one, base in pairs)
-        rate = statistics.median(one.rate_per_s / base.rate_per_s for one, base in pairs)
-        figures = (
-            f"{statistics.median(one.cpu_us for one in runs):.1f}",
-            f"{cpu:.2f}",
-            f"{statistics.median(one.rate_per_s for one in runs):.0f}",
-            f"{rate:.2f}",
-        )
-        rows.append([name, *figures])
-    return table(("JMeter", "CPU µs per request", "÷ first", "req/s", "÷ first"), rows)
-
-
-def jmeter_speed(variant: Variant, options: argparse.Namespace, target: str, folder: Path) -> Speed:
-    """Run JMeter with a variant and return its speed after the warm-up; `samples.jtl` is then in the folder.
-
-    StartError when JMeter ends early.
+    One JMeter per variant is warmed up and then stopped (SIGSTOP). Then they continue in turn, each for a slice, so
+    that the machine is equally fast for all of them. All of that is repeated with new JMeters, because two JMeters with
+    the same settings differ, too. Ctrl-C ends the rounds. StartError when a JMeter ends.
     """
-    folder.mkdir(exist_ok=True)
-    for path in folder.iterdir():
-        path.unlink()
-    address = urlsplit(target)
-    properties = {
-        "host": address.hostname or "",
-        "port": str(address.port),
-        "base_path": address.path,
-        "users": str(options.users),
-        "ramp_s": "0",
-        "duration_s": "3600",
-        "warm_up_requests": "0",
-        **variant.properties,
-    }
-    command = [str(toolchain.ensure_jmeter() / "bin" / "jmeter"), "-n", "-t", str(_JMX), "-l", "samples.jtl"]
-    command += ["-j", "jmeter.log", "-q", str(_SETTINGS), *(f"-J{name}={value}" for name, value in properties.items())]
-    rows = _Rows(folder / "samples.jtl")
-    with (folder / "jmeter.out").open("wb") as out:
-        process = subprocess.Popen(
-            command, cwd=folder, env=_environment(variant, folder), stdout=out, stderr=out, start_new_session=True
-        )
-        try:
-            rows.wait_for(options.warm_up, process)
-            before, from_s, from_count = _cpu_s(process.pid), time.monotonic(), rows.count
-            rows.wait_for(options.warm_up + options.requests, process)
-            after, to_s, count = _cpu_s(process.pid), time.monotonic(), rows.count - from_count
-        finally:
-            stop(process, 5.0)
-    return Speed((after - before) / count * 1e6, count / (to_s - from_s))
+    wanted = options.only.split(",")
+    names = [name for name in VARIANTS if name in (CURRENT, BEFORE) or any(text in name for text in wanted)]
+    speeds: dict[str, list[Speed]] = {name: [] for name in names}
+    try:
+        for number in range(1, options.repeat + 1):
+            for name, speed in _round(names, options).items():
+                speeds[name].append(speed)
+                _log(f"round {number}, {name}: {speed.cpu_us:.1f} µs of CPU per request, {speed.rate_per_s:.0f} req/s")
+    except KeyboardInterrupt:
+        _log(f"interrupted: {len(speeds[CURRENT])} complete rounds count")
+    if len(speeds[CURRENT]) < _ROUNDS_LEAST:
+        return EXIT_INTERRUPTED
+    print(speeds_table(speeds))
+    aim = rate_aim(speeds[CURRENT], speeds[BEFORE])
+    print(f"\n{aims_table([aim], 'the generator')}")
+    return EXIT_OK if aim.is_met else EXIT_REGRESSED
 
 
-def _environment(variant: Variant, folder: Path) -> dict[str, str]:
-    agent = f'"{agent_argument(toolchain.ensure_agent())}" {STORE_FAILURES}' if variant.has_agent else ""
-    return {
-        **os.environ,
-        "TMPDIR": str(folder),
-        "HEAP": variant.heap,
-        "JVM_ARGS": variant.options,
-        "JDK_JAVA_OPTIONS": agent,
-        **({"GC_ALGO": variant.gc} if variant.gc else {}),
-    }
+def _round(names: Sequence[str], options: argparse.Namespace) -> dict[str, Speed]:
+    """Return the speed of one new JMeter per variant."""
+    with ExitStack() as stack:
+        folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="bench-")))
+        target = stack.enter_context(StartedSystem(PLAN, folder))
+        loads: dict[str, LoadingJMeter] = {}
+        for number, name in enumerate(random.sample(names, len(names)), 1):
+            load = jmeter_load(VARIANTS[name], options.users, target, folder / f"run-{number}")
+            loads[name] = stack.enter_context(load)
+            loads[name].wait_for(options.warm_up)
+            loads[name].pause()
+            _log(f"{number} of {len(names)} warmed up: {name}")
+        slices: dict[str, list[Slice]] = {name: [] for name in names}
+        for _ in range(options.slices):
+            for name in random.sample(names, len(names)):
+                slices[name].append(_slice(loads[name], options.duration))
+        for loading in loads.values():  # JMeter writes its last rows within a second
+            loading.resume()
+            time.sleep(4 * _SETTLE_S)
+            loading.pause()
+        return {name: slice_speed(loads[name].path, slices[name]) for name in names}
 
 
-def _cpu_s(pid: int) -> float:
-    """Return the CPU time of a JVM without its compiler, which works longer on a busy machine."""
-    tasks = Path(f"/proc/{pid}/task")
-    compilers = [thread.name for thread in tasks.iterdir() if "Compiler" in (thread / "comm").read_text()]
-    watched = psutil.Process(pid)
-    by_compiler = sum(one.user_time + one.system_time for one in watched.threads() if str(one.id) in compilers)
-    whole = watched.cpu_times()
-    return float(whole.user + whole.system - by_compiler)
+def _slice(load: LoadingJMeter, duration_s: float) -> Slice:
+    load.resume()
+    time.sleep(_SETTLE_S)
+    before_s, from_ns = cpu_s(load.process.pid), time.time_ns()
+    time.sleep(duration_s)
+    used_s, to_ns = cpu_s(load.process.pid) - before_s, time.time_ns()
+    load.pause()
+    return Slice(IntervalMs(from_ns // _NS_PER_MS, to_ns // _NS_PER_MS), used_s)
 
 
-class _Rows:
-    """Counts the rows of a growing JTL."""
+def slice_speed(jtl: Path, slices: Sequence[Slice]) -> Speed:
+    """Return the speed in all slices, by the requests that ended in them."""
+    import pandas  # here, because it loads slowly
 
-    def __init__(self, path: Path) -> None:
-        self.count = 0
-        self._path = path
-        self._offset = 0
+    # The last row is incomplete while JMeter writes: its numbers are then not known, which whole numbers cannot say.
+    rows = pandas.read_csv(jtl, usecols=["timeStamp", "elapsed"], dtype="float64")
+    ends_ms = rows["timeStamp"] + rows["elapsed"]
+    intervals = [one.interval_ms for one in slices]
+    count = sum(int(((ends_ms >= one.from_ms) & (ends_ms < one.to_ms)).sum()) for one in intervals)
+    length_ms = sum(one.length_ms for one in intervals)
+    return Speed(sum(one.cpu_s for one in slices) / count * _US_PER_S, count * MS_PER_S / length_ms)
 
-    def wait_for(self, count: int, process: subprocess.Popen[bytes]) -> None:
-        """Return when there are so many rows; StartError when JMeter ends before that."""
-        while self.count < count:
-            if process.poll() is not None:
-                raise StartError("JMeter ended early", f"see {self._path.parent / 'jmeter.log'}")
-            time.sleep(_PERIOD_S)
-            if self._path.is_file():
-                self.read()
 
-    def read(self) -> None:
-        """Count the rows since the last call."""
-        with self._path.open("rb") as stream:
-            stream.seek(self._offset)
-            data = stream.read()
-        self._offset += len(data)
-        self.count += data.count(b"\n")
+def speeds_table(speeds: Mapping[str, Sequence[Speed]]) -> str:
+    """Return the table of variants; changes compare JMeters of the same round."""
+    current = speeds[CURRENT]
+    rows = []
+    for name, own in speeds.items():
+        cpu = paired_change([one.cpu_us for one in current], [one.cpu_us for one in own])
+        rate = paired_change([one.rate_per_s for one in current], [one.rate_per_s for one in own])
+        changes = [change.change_text if name != CURRENT else "" for change in (cpu, rate)]
+        rows.append([name, f"{cpu.new:.1f}", changes[0], f"{rate.new:.0f}", changes[1]])
+    return table(("JMeter", "CPU µs per request", "change", "req/s", "change"), rows)
+
+
+def rate_aim(current: Sequence[Speed], before: Sequence[Speed]) -> Aim:
+    """Return the aim of the throughput of the current settings ÷ that of the earlier ones."""
+    change = paired_change([one.rate_per_s for one in before], [one.rate_per_s for one in current])
+    low, ratio, high = 1 + change.low_ratio, 1 + change.change_ratio, 1 + change.high_ratio
+    measured = f"{ratio:.2f} (95 % interval {low:.2f} to {high:.2f})"
+    return Aim("req/s of the current settings ÷ before", measured, f"≥ {_RATE_LEAST_RATIO}", ratio >= _RATE_LEAST_RATIO)

@@ -8,12 +8,14 @@ import shutil
 import statistics
 import subprocess
 import tempfile
+import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 
-from bench.generator import CURRENT, PLAN, jmeter_speed
+from bench.generator import PLAN
+from bench.jmeter_load import Variant, jmeter_load
 from bench.results import Aim
 from bench.run import StartedSystem
 from bench.tables import aims_table
@@ -47,7 +49,6 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--requests", type=int, default=100_000, help="requests of JMeter's measurement (100000)")
     parser.add_argument("--duration", type=int, default=10, help="seconds of wrk's measurement (10)")
-    parser.set_defaults(users=1)
 
 
 def bench(options: argparse.Namespace) -> int:
@@ -99,10 +100,14 @@ def _wrk(target: str, duration_s: int) -> OneUser:
 
 
 def _jmeter(target: str, options: argparse.Namespace, folder: Path) -> OneUser:
-    speed = jmeter_speed(CURRENT, options, target, folder)
+    with jmeter_load(Variant(), 1, target, folder) as load:
+        load.wait_for(options.warm_up)
+        from_s, from_count = time.monotonic(), load.count
+        load.wait_for(options.warm_up + options.requests)
+        rate_per_s = (load.count - from_count) / (time.monotonic() - from_s)
     samples = read_samples(folder / "samples.jtl", Dropped())
     counted = islice(samples, options.warm_up, options.warm_up + options.requests)
-    return OneUser(statistics.fmean(sample.elapsed_ms for sample in counted) * 1e3, speed.rate_per_s)
+    return OneUser(statistics.fmean(sample.elapsed_ms for sample in counted) * 1e3, rate_per_s)
 
 
 def _median_us(runs: Sequence[OneUser]) -> float:

@@ -9,15 +9,18 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from bench.cpu_cost import JMETER, CpuCost, cpu_cost, cpu_us
+from bench.paired_change import paired_change
 from harness.base import toolchain
 from harness.base.errors import EXIT_OK, EXIT_REGRESSED, StartError
 from harness.base.log import stderr_log
 from harness.base.units import parse_whole_number
+from harness.compare.result import RunResult
 from harness.compare.sources import read_result
+from harness.run.telemetry import GENERATOR
 
 WITHOUT, WITH = "without", "with"
 _SERIES = {WITHOUT: "01", WITH: "02"}
+_US_PER_S = 1_000_000
 _log = stderr_log("bench: ")
 
 
@@ -30,16 +33,12 @@ def add_run_options(parser: argparse.ArgumentParser, duration: str, users: str) 
 
 @dataclass(frozen=True)
 class PairedRuns:
-    """Runs of `plan` with the profiles `texts`, TOML by side, below `folder`; with a `target` no system is started.
-
-    The CPU time is that of JMETER or of the SYSTEM.
-    """
+    """Runs of `plan` with the profiles `texts`, TOML by side, below `folder`; with a `target` no system is started."""
 
     plan: str
     texts: Mapping[str, str]
     folder: Path
     target: str = ""
-    cpu_of: str = JMETER
 
     def compare(self, options: argparse.Namespace) -> int:
         """Run both sides in turn; print the comparison and the CPU time per sample; return the comparison's exit code.
@@ -55,19 +54,17 @@ class PairedRuns:
         done = subprocess.run(self._comparison(), stdout=subprocess.PIPE, text=True, check=False)
         # The last line is the path of the report, which is gone.
         text = done.stdout.rstrip("\n").rpartition("\n")[0].rstrip("\n")
-        print(f"```\n{text}\n\n{self._cpu_cost(repeat).text(self.cpu_of)}\n```")
+        print(f"```\n{text}\n\n{self._cpu_text(repeat)}\n```")
         return done.returncode
 
-    def _cpu_cost(self, repeat: int) -> CpuCost:
+    def _cpu_text(self, repeat: int) -> str:
         runs = self.folder / "reports" / self.plan
         base, new = (
-            [
-                cpu_us(read_result(runs / f"run-{_SERIES[side]}_{number}"), self.cpu_of)
-                for number in range(1, repeat + 1)
-            ]
+            [cpu_us(read_result(runs / f"run-{_SERIES[side]}_{number}")) for number in range(1, repeat + 1)]
             for side in (WITHOUT, WITH)
         )
-        return cpu_cost(base, new)
+        found = paired_change(base, new)
+        return f"CPU of JMeter per sample: {found.base:.2f} µs without, {found.new:.2f} µs with: {found.change_text}"
 
     def _write_home(self) -> None:
         """Write a home with the plans and systems of this one, and the two profiles."""
@@ -93,3 +90,12 @@ class PairedRuns:
         command = [sys.executable, str(toolchain.ROOT / "aggregate.py"), "compare", "--anyway", "--plan", self.plan]
         command += ["--reports", str(self.folder / "reports"), "--output", str(self.folder / "compare.md")]
         return [*command, "--base", f"run-{_SERIES[WITHOUT]}_*", "--new", f"run-{_SERIES[WITH]}_*"]
+
+
+def cpu_us(result: RunResult) -> float:
+    """Return the CPU time of JMeter per sample of a run, µs, within its window; StartError when it is not known."""
+    cores = sum(usage.cpu_cores_mean for usage in result.usages if usage.process == GENERATOR)
+    rate_per_s = result.total.rate_per_s if result.total else None
+    if not cores or not rate_per_s:
+        raise StartError(f"{result.name}: the CPU time of JMeter is not known", "run longer")
+    return cores / rate_per_s * _US_PER_S

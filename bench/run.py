@@ -14,6 +14,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+import psutil
+
 from bench.tables import seconds_text
 from harness.base import toolchain
 from harness.base.errors import EXIT_OK, StartError
@@ -23,6 +25,7 @@ from harness.metrics.files import read_samples
 from harness.report.tables import table
 from harness.run.interim import LOAD_LEAST_S
 from harness.run.telemetry import HARNESS
+from harness.system.jcmd import is_jvm
 
 _CPU_RUN = ("--users", "50", "--duration", "60")
 _SHORT_RUN = ("--users", "2", "--ramp", "0", "--duration", "5")
@@ -170,6 +173,11 @@ class StartedSystem:
     def __exit__(self, *_: object) -> None:
         self._process.terminate()
         self._process.wait()
+
+    def jvms(self) -> dict[str, int]:
+        """Return a name and the pid of each JVM of the system."""
+        pids = [child.pid for child in psutil.Process(self._process.pid).children(recursive=True) if is_jvm(child.pid)]
+        return {f"jvm-{number}": pid for number, pid in enumerate(pids, 1)}
 
 
 def _figures(values_s: Sequence[float]) -> str:

@@ -1,4 +1,4 @@
-"""The CPU time per sample of paired runs."""
+"""The change between values that were measured in pairs."""
 
 from __future__ import annotations
 
@@ -7,7 +7,8 @@ from types import SimpleNamespace
 
 import pytest
 
-from bench.cpu_cost import SYSTEM, cpu_cost, cpu_us
+from bench.paired_change import paired_change
+from bench.paired_runs import cpu_us
 from harness.base.errors import StartError
 
 pytestmark = pytest.mark.real
@@ -17,7 +18,7 @@ def test_the_interval_is_that_of_a_paired_t_test_of_the_logarithms() -> None:
     from scipy import stats  # here, because each worker that collects the tests would load it
 
     base, new = [40.0, 44.0, 50.0, 41.0], [42.0, 45.0, 53.0, 42.5]
-    found = cpu_cost(base, new)
+    found = paired_change(base, new)
     outside = stats.ttest_rel([math.log(value) for value in new], [math.log(value) for value in base])
     low, high = outside.confidence_interval(0.95)
     assert found.low_ratio == pytest.approx(math.exp(low) - 1)
@@ -25,21 +26,18 @@ def test_the_interval_is_that_of_a_paired_t_test_of_the_logarithms() -> None:
     assert found.change_ratio == pytest.approx(stats.gmean(new) / stats.gmean(base) - 1)
 
 
-def test_the_cpu_time_of_the_system_is_that_of_its_processes() -> None:
-    cores = {"jmeter": 0.5, "balancer": 0.25, "backend-1": 0.15, "harness": 0.1, "host": 1.2, "stolen": 0.1}
+def test_the_cpu_time_per_sample_is_that_of_jmeter() -> None:
+    cores = {"jmeter": 0.5, "balancer": 0.25, "harness": 0.1, "host": 1.2, "stolen": 0.1}
     usages = [SimpleNamespace(process=name, cpu_cores_mean=value) for name, value in cores.items()]
     run = SimpleNamespace(name="run-01_1", usages=usages, total=SimpleNamespace(rate_per_s=1_000.0))
     assert cpu_us(run) == pytest.approx(500)
-    assert cpu_us(run, SYSTEM) == pytest.approx(400)
-    run.usages = usages[:1]
-    with pytest.raises(StartError, match="the CPU time of the system is not known"):
-        cpu_us(run, SYSTEM)
+    run.usages = usages[1:]
+    with pytest.raises(StartError, match="the CPU time of JMeter is not known"):
+        cpu_us(run)
 
 
 def test_a_drift_that_both_runs_of_a_pair_meet_is_no_scatter() -> None:
     base = [40.0, 50.0, 60.0, 70.0]
-    found = cpu_cost(base, [value * 1.02 for value in base])
+    found = paired_change(base, [value * 1.02 for value in base])
     assert (found.low_ratio, found.high_ratio) == (pytest.approx(0.02), pytest.approx(0.02))
-    assert found.text() == (
-        "CPU of JMeter per sample: 53.84 µs without, 54.91 µs with: +2.0 % (95 % interval +2.0 % to +2.0 %, 4 pairs)"
-    )
+    assert found.change_text == "+2.0 % (95 % interval +2.0 % to +2.0 %, 4 pairs)"
