@@ -7,6 +7,9 @@ from harness.plan.group_load import length_text
 from harness.plan.load import CLOSED, OPEN, LoadRecord
 from harness.run.record import AutoEndRecord, DeliveryRecord, GeneratorRecord, HostRecord, PackedSamples, RunRecord
 
+# Measured by `scripts/bench profile` with small requests; docs/benchmarks.md has the machine.
+_PROFILE_COST = "measured cost: 2 % of their CPU time, and 2 s of it at the start"
+
 
 def setup_lines(run: RunRecord) -> list[tuple[str, str]]:
     """Return (name, value) pairs in the order of the report; values are plain text."""
@@ -28,7 +31,7 @@ def setup_lines(run: RunRecord) -> list[tuple[str, str]]:
         ("system", target),
         *run.system_facts,
         *(
-            [("profiled", "the JVMs of the system, with flight recordings, which cost some CPU")]
+            [("profiled", f"the JVMs of the system, with flight recordings ({_PROFILE_COST})")]
             if run.is_profiled
             else []
         ),

@@ -24,7 +24,7 @@ def rows():
 
 
 def profile():
-    yield "P\tshop\nR\tasync-profiler, perf_events\t\nS\t0\tjava.util.HashMap.get;shop.Till.pay\n"
+    yield "P\tshop\nR\tasync-profiler, ctimer\t\nS\t0\tjava.util.HashMap.get;shop.Till.pay\n"
     for second in range(SECONDS):
         yield f"E\tcpu\t{ORIGIN_S + second}\t0\t\t\t{20 + second % 3}\t0\t0\n"
         if second in SLOW:
@@ -54,6 +54,7 @@ def test_the_profile_of_a_stored_run_is_printed_as_in_its_report(reports):
     parts = [part for part in done.stdout.split("\n\n") if part.startswith("|")]
     report = (reports / "shop" / "run-01_1.md").read_text()
     assert all(part.strip() in report for part in parts)
+    assert "- profiled: the JVMs of the system, with flight recordings (measured cost: 2 % of their CPU time" in report
     # Without the samples the stored JSON is enough.
     (reports / "shop" / "run-01_1" / "samples.jtl").unlink()
     assert printed(reports, "run-01_1", "--plan", "shop").stdout == done.stdout

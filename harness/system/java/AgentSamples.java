@@ -41,7 +41,7 @@ final class AgentSamples {
         this.intervalNs = intervalNs;
     }
 
-    /** Returns how CPU time was sampled, such as perf_events. */
+    /** Returns how CPU time was sampled, such as ctimer. */
     String engine() {
         return engine;
     }
