@@ -11,7 +11,7 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 
-from bench.jmeter_load import LoadingJMeter, Variant, cpu_s, jmeter_load
+from bench.jmeter_load import LoadingJMeter, Slice, Variant, cpu_s, jmeter_load
 from bench.paired_change import paired_change
 from bench.results import Aim
 from bench.run import StartedSystem
@@ -58,14 +58,6 @@ _ROUNDS_LEAST = 2
 _RATE_LEAST_RATIO = 1.3
 _US_PER_S = 1_000_000
 _NS_PER_MS = 1_000_000
-
-
-@dataclass(frozen=True)
-class Slice:
-    """A part of the load in which only one JMeter ran, and the CPU time of that JMeter without its compiler."""
-
-    interval_ms: IntervalMs
-    cpu_s: float
 
 
 @dataclass(frozen=True)

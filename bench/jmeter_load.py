@@ -17,6 +17,7 @@ import psutil
 from harness.base import toolchain
 from harness.base.errors import StartError
 from harness.base.process import stop
+from harness.metrics.interval import IntervalMs
 from harness.run.connections import agent_argument
 from harness.run.exchanges import STORE_FAILURES
 
@@ -34,6 +35,14 @@ class Variant:
     options: str = ""
     has_agent: bool = True
     properties: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Slice:
+    """A part of a load: its interval, and the CPU time in it of the JVMs that are measured, without their compilers."""
+
+    interval_ms: IntervalMs
+    cpu_s: float
 
 
 @contextmanager

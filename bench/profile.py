@@ -14,7 +14,7 @@ from pathlib import Path
 
 import psutil
 
-from bench.jmeter_load import LoadingJMeter, Variant, cpu_s, jmeter_load
+from bench.jmeter_load import LoadingJMeter, Slice, Variant, cpu_s, jmeter_load
 from bench.paired_change import PairedChange, paired_change
 from bench.results import Aim
 from bench.run import StartedSystem
@@ -41,14 +41,6 @@ _WARM_UP_REQUESTS = 100_000
 _SETTLE_S = 2.0
 _COST_MOST_RATIO = 0.03
 _US_PER_S = 1_000_000
-
-
-@dataclass(frozen=True)
-class Part:
-    """A part of the load: its interval, and the CPU time of the system's JVMs in it without their compilers."""
-
-    interval_ms: IntervalMs
-    cpu_s: float
 
 
 @dataclass(frozen=True)
@@ -116,7 +108,7 @@ def bench(options: argparse.Namespace) -> int:
 def _measure(parts: _Parts, pairs: int, duration_s: int) -> Cost:
     parts.load.wait_for(_WARM_UP_REQUESTS)
     start_s = parts.start_cost_s(duration_s)
-    found: dict[bool, list[Part]] = {False: [], True: []}
+    found: dict[bool, list[Slice]] = {False: [], True: []}
     for number in range(pairs):
         _log(f"pair {number + 1} of {pairs}")
         for is_profiled in (False, True) if number % 2 == 0 else (True, False):
@@ -126,7 +118,7 @@ def _measure(parts: _Parts, pairs: int, duration_s: int) -> Cost:
     return cost_of(found[False], found[True], samples, start_s)
 
 
-def cost_of(base: Sequence[Part], profiled: Sequence[Part], samples: Iterable[Sample], start_s: float) -> Cost:
+def cost_of(base: Sequence[Slice], profiled: Sequence[Slice], samples: Iterable[Sample], start_s: float) -> Cost:
     """Return the cost by parts of the same index; StartError when a part has no samples."""
     intervals = [part.interval_ms for part in (*base, *profiled)]
     elapsed_ms: dict[IntervalMs, list[int]] = {interval: [] for interval in intervals}
@@ -146,7 +138,7 @@ def cost_of(base: Sequence[Part], profiled: Sequence[Part], samples: Iterable[Sa
     )
 
 
-def _figures(part: Part, elapsed_ms: Sequence[int]) -> Figures:
+def _figures(part: Slice, elapsed_ms: Sequence[int]) -> Figures:
     count = len(elapsed_ms)
     rate_per_s = count * MS_PER_S / part.interval_ms.length_ms
     return Figures(part.cpu_s / count * _US_PER_S, statistics.fmean(elapsed_ms), rate_per_s)
@@ -160,7 +152,7 @@ class _Parts:
         self._jvms = jvms
         self._folder = folder
 
-    def measure(self, is_profiled: bool, duration_s: float) -> Part:
+    def measure(self, is_profiled: bool, duration_s: float) -> Slice:
         """Return a part of the load, with a profile or without."""
         with self._profiler() if is_profiled else nullcontext():
             time.sleep(_SETTLE_S)
@@ -168,7 +160,7 @@ class _Parts:
             time.sleep(duration_s)
             used_s, to_ms = self._cpu_s() - before_s, _now_ms()
         time.sleep(_SETTLE_S)
-        return Part(IntervalMs(from_ms, to_ms), used_s)
+        return Slice(IntervalMs(from_ms, to_ms), used_s)
 
     def start_cost_s(self, duration_s: float) -> float:
         """Return the CPU time of the JVMs for the first start of a profile, beyond that of the load."""

@@ -2,7 +2,8 @@
 
 import pytest
 
-from bench.generator import BEFORE, CURRENT, Slice, Speed, rate_aim, slice_speed, speeds_table
+from bench.generator import BEFORE, CURRENT, Speed, rate_aim, slice_speed, speeds_table
+from bench.jmeter_load import Slice
 from harness.metrics.interval import IntervalMs
 
 

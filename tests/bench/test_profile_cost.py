@@ -2,14 +2,15 @@
 
 import pytest
 
-from bench.profile import Part, cost_of
+from bench.jmeter_load import Slice
+from bench.profile import cost_of
 from harness.base.errors import StartError
 from harness.metrics.interval import IntervalMs
 from tests.support.factories import sample
 
 
 def part(from_s, cpu_s):
-    return Part(IntervalMs(from_s * 1000, (from_s + 10) * 1000), cpu_s)
+    return Slice(IntervalMs(from_s * 1000, (from_s + 10) * 1000), cpu_s)
 
 
 def samples_of(*elapsed_by_second):
