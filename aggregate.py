@@ -1,7 +1,7 @@
 #!/usr/bin/env -S python3 -S
 """Make tables and reports from JTL files and run directories: ./aggregate.py --help."""
 
-# -S: the first Python only starts that of .venv, and needs none of its own packages, whose search takes time.
+# -S skips site-packages: this first Python only starts the one in .venv, which has the packages.
 import os
 import sys
 

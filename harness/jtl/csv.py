@@ -222,7 +222,8 @@ class RowReader:
     def sample(self, line_number: int, fields: list[str]) -> Sample | None:
         """Return the sample of a record; None for a header line and for a dropped record."""
         layout = self.layout
-        if layout is not None and len(fields) == layout.width and layout.plain_sample:
+        if layout is not None and layout.plain_sample and len(fields) == layout.width:
+            # First, because nearly all records are plain; a header line never is.
             sample = layout.plain_sample(fields)
             if sample is not None:
                 return sample
@@ -237,7 +238,7 @@ class RowReader:
             self._dropped.note(line_number, self.misfit(fields))
             return None
         try:
-            return self.layout.sample(fields)
+            return self.layout.checked_sample(fields)
         except ValueError as error:
             self._dropped.note(line_number, str(error))
             return None

@@ -75,11 +75,6 @@ class Layout:
         """Return the index of each column."""
         return {name: index for index, name in enumerate(self.columns)}
 
-    def sample(self, fields: list[str]) -> Sample:
-        """Return the sample of a record. ValueError names a bad field."""
-        sample = self.plain_sample(fields) if self.plain_sample else None
-        return sample or self._checked_sample(fields)
-
     @cached_property
     def plain_sample(self) -> Callable[[list[str]], Sample | None] | None:
         """Return a quick reader of plain records, which nearly all are; it returns None for any other record.
@@ -129,7 +124,8 @@ class Layout:
 
         return read
 
-    def _checked_sample(self, fields: list[str]) -> Sample:
+    def checked_sample(self, fields: list[str]) -> Sample:
+        """Return the sample of any record. ValueError names a bad field."""
         index_of = self.index_of
         elapsed_ms = _whole(fields, index_of["elapsed"], "elapsed")
         if not 0 <= elapsed_ms <= ELAPSED_MAX_MS:

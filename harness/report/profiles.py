@@ -73,7 +73,7 @@ def _locks(profile: ProcessProfile) -> str:
 def database_text(used: DatabaseUse, request_count: int) -> str:
     """Return the Markdown of a database; `request_count` is the number of samples of the whole load.
 
-    What controls transactions and connections has a table of its own: its times are those of the log, not of rows.
+    Statements that control transactions and connections are in a second table: they wait for the log, not for rows.
     """
     if not used.statements:
         return f"### {cell(used.process)}\n\nStatements: none{_of_interval(used) if used.interval else ''}."

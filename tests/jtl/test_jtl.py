@@ -275,3 +275,14 @@ def test_labels_that_differ_only_in_bytes_that_are_not_utf8_stay_distinct():
 def test_a_date_with_non_ascii_digits_is_refused():
     samples, dropped = read(f"{HEADER}\n{row(start='２026/01/01 00:00:00')}\n")
     assert (samples, dropped.count) == ([], 1)
+
+
+def test_a_record_whose_texts_are_column_names_is_no_header_line():
+    lines = [
+        b"timeStamp,elapsed,label,responseCode,responseMessage,threadName,success,failureMessage,bytes,sentBytes,"
+        b"allThreads,Latency,Connect\n",
+        b"1700000000000,5,timeStamp,200,elapsed,Users 1-1,true,,1,1,1,1,1\n",
+    ]
+    dropped = Dropped()
+    assert [sample.label for sample in parse(lines, "samples.jtl", dropped)] == ["timeStamp"]
+    assert dropped.header_lines == []
