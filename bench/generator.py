@@ -11,7 +11,7 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 
-from bench.jmeter_load import LoadingJMeter, Slice, Variant, cpu_s, jmeter_load
+from bench.jmeter_load import LoadingJMeter, Slice, Variant, cpu_s, elapsed_in, jmeter_load
 from bench.paired_change import paired_change
 from bench.results import Aim
 from bench.run import StartedSystem
@@ -141,14 +141,8 @@ def _slice(load: LoadingJMeter, duration_s: float) -> Slice:
 
 def slice_speed(jtl: Path, slices: Sequence[Slice]) -> Speed:
     """Return the speed in all slices, by the requests that ended in them."""
-    import pandas  # here, because it loads slowly
-
-    # The last row is incomplete while JMeter writes: its numbers are then not known, which whole numbers cannot say.
-    rows = pandas.read_csv(jtl, usecols=["timeStamp", "elapsed"], dtype="float64")
-    ends_ms = rows["timeStamp"] + rows["elapsed"]
-    intervals = [one.interval_ms for one in slices]
-    count = sum(int(((ends_ms >= one.from_ms) & (ends_ms < one.to_ms)).sum()) for one in intervals)
-    length_ms = sum(one.length_ms for one in intervals)
+    count = sum(len(elapsed_ms) for elapsed_ms in elapsed_in(jtl, slices))
+    length_ms = sum(one.interval_ms.length_ms for one in slices)
     return Speed(sum(one.cpu_s for one in slices) / count * _US_PER_S, count * MS_PER_S / length_ms)
 
 

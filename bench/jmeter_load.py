@@ -6,10 +6,11 @@ import os
 import signal
 import subprocess
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 import psutil
@@ -20,6 +21,9 @@ from harness.base.process import stop
 from harness.metrics.interval import IntervalMs
 from harness.run.connections import agent_argument
 from harness.run.exchanges import STORE_FAILURES
+
+if TYPE_CHECKING:
+    import pandas
 
 _JMX = toolchain.ROOT / "plans" / "lb.jmx"
 _SETTINGS = toolchain.ROOT / "jmeter" / "jmeter.properties"
@@ -135,3 +139,18 @@ class LoadingJMeter:
     def _check(self) -> None:
         if self.process.poll() is not None:
             raise StartError("JMeter ended early", f"see {self.path.parent / 'jmeter.log'}")
+
+
+def elapsed_in(jtl: Path, slices: Sequence[Slice]) -> list[pandas.Series[float]]:
+    """Return the elapsed times, ms, of the requests that ended in each slice. StartError when a slice has none."""
+    import pandas  # here, because it loads slowly
+
+    # The last row is incomplete while JMeter writes: its numbers are then not known, which whole numbers cannot say.
+    rows = pandas.read_csv(jtl, usecols=["timeStamp", "elapsed"], dtype="float64")
+    ends_ms = rows["timeStamp"] + rows["elapsed"]
+    found = [
+        rows["elapsed"][(ends_ms >= one.interval_ms.from_ms) & (ends_ms < one.interval_ms.to_ms)] for one in slices
+    ]
+    if any(elapsed_ms.empty for elapsed_ms in found):
+        raise StartError("a slice of the load has no samples", "take longer slices: --duration 10")
+    return found

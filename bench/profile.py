@@ -4,31 +4,32 @@ from __future__ import annotations
 
 import argparse
 import os
-import statistics
 import tempfile
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import psutil
 
-from bench.jmeter_load import LoadingJMeter, Slice, Variant, cpu_s, jmeter_load
+from bench.jmeter_load import LoadingJMeter, Slice, Variant, cpu_s, elapsed_in, jmeter_load
 from bench.paired_change import PairedChange, paired_change
 from bench.results import Aim
 from bench.run import StartedSystem
 from bench.tables import aims_table
 from harness.base import toolchain
-from harness.base.errors import EXIT_OK, EXIT_REGRESSED, StartError
+from harness.base.errors import EXIT_OK, EXIT_REGRESSED
 from harness.base.log import stderr_log
 from harness.base.units import MS_PER_S, parse_whole_number
-from harness.jtl.sample import Dropped, Sample
-from harness.metrics.files import read_samples
 from harness.metrics.interval import IntervalMs
 from harness.report.tables import table
 from harness.system.agent import agent_library
 from harness.system.profile_files import Profiler
+
+if TYPE_CHECKING:
+    import pandas
 
 _log = stderr_log("bench: ")
 
@@ -93,13 +94,12 @@ def bench(options: argparse.Namespace) -> int:
     """Print the cost of a profile and its aim; return 1 when it is more. StartError when the system or JMeter ends."""
     pairs = parse_whole_number(options.repeat, "--repeat", 2, 1000)
     duration_s = parse_whole_number(options.duration, "--duration", 1, 3600)
+    users = parse_whole_number(options.users, "--users", 1, 10_000)
     toolchain.ensure_profiler()
     with tempfile.TemporaryDirectory(prefix="bench-") as name:
         system = StartedSystem(_PLAN, Path(name))
-        with system as target:
-            users = parse_whole_number(options.users, "--users", 1, 10_000)
-            with jmeter_load(_PAUSES, users, target, Path(name) / "run") as load:
-                cost = _measure(_Parts(system.jvms(), Path(name), load), pairs, duration_s)
+        with system as target, jmeter_load(_PAUSES, users, target, Path(name) / "run") as load:
+            cost = _measure(_Parts(system.jvms(), Path(name), load), pairs, duration_s)
     print(cost.text())
     print(f"\n{aims_table([cost.aim], 'a profile')}")
     return EXIT_OK if cost.aim.is_met else EXIT_REGRESSED
@@ -114,22 +114,12 @@ def _measure(parts: _Parts, pairs: int, duration_s: int) -> Cost:
         for is_profiled in (False, True) if number % 2 == 0 else (True, False):
             found[is_profiled].append(parts.measure(is_profiled, duration_s))
     time.sleep(2 * _SETTLE_S)  # JMeter writes its rows within a second
-    samples = read_samples(parts.load.path, Dropped())
-    return cost_of(found[False], found[True], samples, start_s)
+    return cost_of(found[False], found[True], parts.load.path, start_s)
 
 
-def cost_of(base: Sequence[Slice], profiled: Sequence[Slice], samples: Iterable[Sample], start_s: float) -> Cost:
-    """Return the cost by parts of the same index; StartError when a part has no samples."""
-    intervals = [part.interval_ms for part in (*base, *profiled)]
-    elapsed_ms: dict[IntervalMs, list[int]] = {interval: [] for interval in intervals}
-    for sample in samples:
-        for interval in intervals:
-            if interval.from_ms <= sample.end_ms < interval.to_ms:
-                elapsed_ms[interval].append(sample.elapsed_ms)
-                break
-    if not all(elapsed_ms.values()):
-        raise StartError("a part of the load has no samples", "take longer parts: --duration 10")
-    before, after = ([_figures(part, elapsed_ms[part.interval_ms]) for part in side] for side in (base, profiled))
+def cost_of(base: Sequence[Slice], profiled: Sequence[Slice], jtl: Path, start_s: float) -> Cost:
+    """Return the cost by slices of the same index; StartError when a slice has no samples."""
+    before, after = (list(map(_figures, side, elapsed_in(jtl, side))) for side in (base, profiled))
     return Cost(
         paired_change([one.cpu_us for one in before], [one.cpu_us for one in after]),
         paired_change([one.mean_ms for one in before], [one.mean_ms for one in after]),
@@ -138,10 +128,10 @@ def cost_of(base: Sequence[Slice], profiled: Sequence[Slice], samples: Iterable[
     )
 
 
-def _figures(part: Slice, elapsed_ms: Sequence[int]) -> Figures:
+def _figures(part: Slice, elapsed_ms: pandas.Series[float]) -> Figures:
     count = len(elapsed_ms)
     rate_per_s = count * MS_PER_S / part.interval_ms.length_ms
-    return Figures(part.cpu_s / count * _US_PER_S, statistics.fmean(elapsed_ms), rate_per_s)
+    return Figures(part.cpu_s / count * _US_PER_S, float(elapsed_ms.mean()), rate_per_s)
 
 
 class _Parts:
