@@ -1,11 +1,13 @@
 """`scripts/bench verdicts`: runs each plan of the repository several times with its defaults, and counts verdicts.
 
-On an idle machine a good run is VALID; a DOUBTFUL one is a false alarm. It takes hours and only runs by name.
+On an idle machine a good run is VALID; a DOUBTFUL one is a false alarm, and its report stays in build/bench/verdicts.
+It takes hours and only runs by name.
 """
 
 from __future__ import annotations
 
 import argparse
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -22,6 +24,7 @@ from harness.plan.plan import load_plan
 from harness.report.tables import cell, table
 from harness.report.verdict import VALID, Verdict
 
+_REPORTS = toolchain.ROOT / "build" / "bench" / "verdicts"
 _VALID_LEAST_RATIO = 0.9
 _NO_VERDICT = Verdict("no verdict", (), (), ())
 
@@ -40,10 +43,9 @@ def bench(options: argparse.Namespace) -> int:
     StartError when a run has no verdict.
     """
     verdicts: dict[str, list[Verdict]] = {}
-    with tempfile.TemporaryDirectory(prefix="bench-") as name:
-        for _ in range(options.repeat):  # in rounds: a busy machine affects all plans alike
-            for plan in options.plans.split(",") if options.plans else embedded_plans():
-                verdicts.setdefault(plan, []).append(_run(options, plan, Path(name)))
+    for _ in range(options.repeat):  # in rounds: a busy machine affects all plans alike
+        for plan in options.plans.split(",") if options.plans else embedded_plans():
+            verdicts.setdefault(plan, []).append(_run(options, plan))
     print(verdicts_table(verdicts))
     aims = verdict_aims(verdicts)
     print(f"\n{aims_table(aims, 'verdicts of')}")
@@ -82,8 +84,10 @@ def _count(verdicts: Iterable[Verdict]) -> int:
     return sum(verdict.state == VALID for verdict in verdicts)
 
 
-def _run(options: argparse.Namespace, plan: str, reports: Path) -> Verdict:
-    """Run the plan once, print the verdict on one line and return it."""
+def _run(options: argparse.Namespace, plan: str) -> Verdict:
+    """Run the plan once, print the verdict on one line and return it. The report is kept unless it is VALID."""
+    _REPORTS.mkdir(parents=True, exist_ok=True)
+    reports = Path(tempfile.mkdtemp(prefix=f"{plan}-", dir=_REPORTS))
     command = [sys.executable, str(toolchain.ROOT / "scripts" / "run"), "--plan", plan]
     for name, value in (("--duration", options.duration), ("--users", options.users), ("--reports", str(reports))):
         command += [name, value] if value else []
@@ -94,5 +98,10 @@ def _run(options: argparse.Namespace, plan: str, reports: Path) -> Verdict:
         raise StartError(f"{' '.join(command)} ended with code {code}", "see its output")
     newest = max((reports / plan).glob("run-*.json"), key=lambda path: path.stat().st_mtime)
     verdict = read_result(newest).verdict or _NO_VERDICT
-    print(f"{plan}: {verdict.state} {'; '.join(verdict.reasons)}", file=sys.stderr, flush=True)
+    if verdict.state == VALID:
+        shutil.rmtree(reports)
+        print(f"{plan}: {VALID}", file=sys.stderr, flush=True)
+    else:
+        report = newest.with_suffix(".md")
+        print(f"{plan}: {verdict.state}: {'; '.join(verdict.reasons)} ({report})", file=sys.stderr, flush=True)
     return verdict
