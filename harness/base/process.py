@@ -23,6 +23,8 @@ _TAIL_BYTES = 64_000
 # SIGKILL ends a child at once unless it hangs in the kernel.
 _KILL_WAIT_S = 5.0
 _POLL_S = 0.02
+# Packages put servers there (nginx, haproxy); on Debian only root has these folders on PATH.
+_SERVER_FOLDERS = ("/usr/local/sbin", "/usr/sbin", "/sbin")
 _PR_SET_PDEATHSIG = 1  # from linux/prctl.h
 
 
@@ -77,8 +79,14 @@ def _ending_with_us() -> Callable[[], None] | None:
 
 
 def inherited() -> dict[str, str]:
-    """Return our environment without the AWS keys: only our own uploads need them, and no log can contain them."""
-    return {name: value for name, value in os.environ.items() if name not in AWS_VARIABLES}
+    """Return the environment of child processes: ours, with the folders of servers at the end of PATH.
+
+    The AWS keys are left out: only our own uploads need them, and no log can contain them.
+    """
+    ours = {name: value for name, value in os.environ.items() if name not in AWS_VARIABLES}
+    folders = ours.get("PATH", os.defpath).split(os.pathsep)
+    added = [folder for folder in _SERVER_FOLDERS if folder not in folders]
+    return ours | {"PATH": os.pathsep.join([*folders, *added])}
 
 
 def run(launch: Launch) -> int:

@@ -9,7 +9,7 @@ import pytest
 from harness.export.openmetrics import labels_text, lines
 from harness.metrics.label_seconds import LabelSeconds
 from tests.support.factories import failed, sample
-from tests.support.prometheus import program
+from tests.support.programs import program
 
 ABOUT = {"run": "tiny/run-01_1", "plan": "tiny", "env": "local", "commit": "0123456789ab"}
 BASE_S = 1_700_000_000
@@ -86,7 +86,7 @@ def test_a_jtl_without_bytes_has_no_such_series():
 
 
 def test_promtool_makes_blocks_of_it_that_have_every_count(tmp_path):
-    promtool = program("promtool")
+    promtool = program("promtool", package="prometheus")
     samples = [at(second, 10 + second % 90, label, failed if second % 10 == 0 else sample)
                for second in range(300) for label in ("Pay", 'Check "Out"')]  # fmt: skip
     (tmp_path / "openmetrics.txt").write_text(text_of(*samples))

@@ -115,8 +115,8 @@ def install(tmp_path):
 def test_ci_installs_what_the_tests_look_at_and_nothing_that_is_there(install):
     options = "install -q -y --no-install-recommends"
     there = ["java", "mvn", "python3.11"]
-    assert install(*there) == ["update -q", f"{options} chromium prometheus xvfb x11-utils"]
-    assert len(install(*there, "google-chrome", "prometheus", "Xvfb", "xwininfo")) == 2  # the calls before
+    assert install(*there) == ["update -q", f"{options} chromium prometheus haproxy xvfb x11-utils"]
+    assert len(install(*there, "google-chrome", "prometheus", "haproxy", "Xvfb", "xwininfo")) == 2  # the calls before
 
 
 @every_command

@@ -16,6 +16,7 @@ import pytest
 from tests.support.commands import command
 from tests.support.paths import ROOT, jmeter_home
 from tests.support.processes import processes_of
+from tests.support.programs import program
 
 # JMeter sets the title to the file when it has put the tree of the plan into the window.
 TITLE = "/plans/folio-workflow.jmx) - Apache JMeter"
@@ -140,12 +141,12 @@ def test_the_real_jmeter_on_a_display_that_is_not_there_is_wrong_use(
 @pytest.fixture
 def display() -> Iterator[str]:
     """A virtual screen."""
-    if not shutil.which("Xvfb") or not shutil.which("xwininfo"):
-        pytest.skip("NOT CHECKED: Xvfb or xwininfo is not on this machine")
+    xvfb = program("Xvfb", package="xvfb")
+    program("xwininfo", package="x11-utils")
     java = Path(os.path.realpath(shutil.which("java") or ""))
     if not (java.parents[1] / "lib" / "libawt_xawt.so").exists():
         pytest.skip("NOT CHECKED: the Java of this machine has no windows")
-    command = ["Xvfb", "-displayfd", "1", "-screen", "0", "1280x900x24"]
+    command = [xvfb, "-displayfd", "1", "-screen", "0", "1280x900x24"]
     screen = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
     assert screen.stdout is not None
     try:

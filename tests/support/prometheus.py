@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
-import shutil
 import subprocess
 import urllib.error
 import urllib.parse
@@ -14,10 +12,9 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-import pytest
-
 from harness.base.ports import free_port
 from tests.support.processes import wait_for
+from tests.support.programs import program
 
 _CONFIGURATION = """\
 scrape_configs:
@@ -26,17 +23,6 @@ scrape_configs:
     static_configs:
       - targets: ["{target}"]
 """
-
-
-def program(name: str) -> str:
-    """Return the path of prometheus or promtool; skip the test where it is not installed, fail it in .ci/run."""
-    found = shutil.which(name)
-    if found is None:
-        why = f"no {name}: install the package prometheus"
-        if os.environ.get("HARNESS_CI"):
-            pytest.fail(why)
-        pytest.skip(why)
-    return found
 
 
 class Prometheus:
@@ -75,7 +61,7 @@ class Prometheus:
 @contextmanager
 def prometheus(folder: Path, target: str) -> Iterator[Prometheus]:
     """Start a Prometheus that scrapes a target each second."""
-    path, port = program("prometheus"), free_port()
+    path, port = program("prometheus", package="prometheus"), free_port()
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "prometheus.yml").write_text(_CONFIGURATION.format(target=target))
     with (folder / "log").open("wb") as log:

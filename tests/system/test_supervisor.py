@@ -181,6 +181,21 @@ def test_a_program_that_is_not_installed_is_wrong_use(tmp_path: Path) -> None:
         system.start()
 
 
+def test_a_missing_program_of_which_a_fact_asks_the_version_is_reported_before_anything_is_started(
+    tmp_path: Path,
+) -> None:
+    folder = tmp_path / "systems" / "absent"
+    folder.mkdir(parents=True)
+    (folder / "system.toml").write_text(
+        'format_version = 1\ntitle = "x"\ntarget = "x"\n[[process]]\nname = "a"\ncommand = ["sleep", "10"]\n'
+        '[facts]\nb = { command = ["no-such-program", "-v"] }\n'
+    )
+    system = Supervisor(load_manifest(folder), {}, build_dir=tmp_path, log_dir=tmp_path / "logs")
+    with pytest.raises(UsageError, match=r"cannot start no-such-program .* install it or put it on PATH"):
+        system.start()
+    assert not (tmp_path / "logs" / "a.log").exists()
+
+
 def test_a_port_in_use_is_refused_with_its_owner(make: Start) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
