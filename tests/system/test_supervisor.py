@@ -170,30 +170,23 @@ def test_a_process_that_dies_while_the_system_runs_is_reported_once(make: Start)
         assert system.check() == ()
 
 
-def test_a_program_that_is_not_installed_is_wrong_use(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("text", "is_tried"),
+    [
+        ('command = ["no-such-program"]', True),
+        ('command = ["sleep", "10"]\n[facts]\nversion = { command = ["no-such-program", "-v"] }', False),
+    ],
+)
+def test_a_program_that_is_not_installed_is_wrong_use(text: str, is_tried: bool, tmp_path: Path) -> None:
     folder = tmp_path / "systems" / "absent"
     folder.mkdir(parents=True)
-    (folder / "system.toml").write_text(
-        'format_version = 1\ntitle = "x"\ntarget = "x"\n[[process]]\nname = "a"\ncommand = ["no-such-program"]\n'
-    )
-    system = Supervisor(load_manifest(folder), {}, build_dir=tmp_path, log_dir=tmp_path / "logs")
-    with pytest.raises(UsageError, match="cannot start no-such-program"):
-        system.start()
-
-
-def test_a_missing_program_of_which_a_fact_asks_the_version_is_reported_before_anything_is_started(
-    tmp_path: Path,
-) -> None:
-    folder = tmp_path / "systems" / "absent"
-    folder.mkdir(parents=True)
-    (folder / "system.toml").write_text(
-        'format_version = 1\ntitle = "x"\ntarget = "x"\n[[process]]\nname = "a"\ncommand = ["sleep", "10"]\n'
-        '[facts]\nb = { command = ["no-such-program", "-v"] }\n'
-    )
+    start = 'format_version = 1\ntitle = "x"\ntarget = "x"\n[[process]]\nname = "a"\n'
+    (folder / "system.toml").write_text(start + text)
     system = Supervisor(load_manifest(folder), {}, build_dir=tmp_path, log_dir=tmp_path / "logs")
     with pytest.raises(UsageError, match=r"cannot start no-such-program .* install it or put it on PATH"):
         system.start()
-    assert not (tmp_path / "logs" / "a.log").exists()
+    assert system.processes == {}
+    assert (tmp_path / "logs" / "a.log").exists() == is_tried  # facts are asked before anything is started
 
 
 def test_a_port_in_use_is_refused_with_its_owner(make: Start) -> None:
