@@ -1,4 +1,8 @@
-"""Fits a step at every twentieth, a straight line and two exponential decays to a series whose values are correlated.
+"""Fits other levels, a straight line and two exponential decays to a series whose values are correlated.
+
+A level can begin anywhere (a step), and end anywhere (an interval). Intervals are first tried between all pairs of
+fortieths; then the ends of the best one are moved value by value. With ends that are only nearly right an interval
+would fit worse, the further its level is from the rest.
 
 Generalised least squares with AR(1) errors: both sides are whitened (Prais-Winsten), and the function with the largest
 t is the best. The scalar products of whitened series follow from those of the series, so another correlation costs no
@@ -12,12 +16,18 @@ from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import accumulate, pairwise
 from operator import add
 from statistics import fmean
+from typing import NamedTuple
 
-STEPS = 20
+_MARKS = 40
+# A step has at least this share of the series on both sides.
+_STEP_LEAST_RATIO = 0.05
+# A shorter interval may be a few outliers, and what is left beside it, too; a longer one is the usual level.
+_INTERVAL_LEAST_COUNT, _INTERVAL_LEAST_RATIO, _INTERVAL_MOST_RATIO = 4, 0.04, 0.7
 ROUNDING = 1e-12
 _DECAYS = (0.1, 0.3)
 
@@ -72,10 +82,8 @@ class Candidate:
 
 @functools.lru_cache(maxsize=4)
 def candidates(count: int) -> tuple[Candidate, ...]:
-    """Return the candidate functions: steps from 2 to 18 twentieths, then a line and decays."""
-    steps = [count * part // STEPS for part in range(2, STEPS - 1)]
-    functions = [[0.0] * step + [1.0] * (count - step) for step in steps]
-    functions.append([index / count for index in range(count)])
+    """Return the candidate functions: a line and decays."""
+    functions = [[index / count for index in range(count)]]
     functions += [[math.exp(-index / (decay * count)) for index in range(count)] for decay in _DECAYS]
     series = [_Series(values) for values in functions]
     return tuple(
@@ -119,6 +127,95 @@ class Fit:
             if t > found.t:
                 found = BestFit(index, slope, t)
         return found
+
+
+class Level(NamedTuple):
+    """A part of a series with another level, from `begin` to before `end`: how much it differs, and its |t|."""
+
+    begin: int
+    end: int
+    slope: float
+    t: float
+
+
+NO_LEVEL = Level(0, 0, 0.0, 0.0)
+
+
+class LevelFit:
+    """Fits a part of another level to a series, by generalised least squares for any correlation.
+
+    Whitened, the indicator of a part is 1 at its begin, 1 - ρ within it and -ρ behind it. So sums of the whitened
+    series are enough for its scalar products.
+    """
+
+    def __init__(self, logs: Sequence[float]) -> None:
+        mean = fmean(logs)
+        self._values = [value - mean for value in logs]
+        self._count = len(logs)
+        self._least = max(_INTERVAL_LEAST_COUNT, int(_INTERVAL_LEAST_RATIO * self._count))
+        self._most = int(_INTERVAL_MOST_RATIO * self._count)
+        self._whitened: list[float] = []
+        self._sums: list[float] = []
+        self._square = self._level = self._ones_square = self._correlation = 0.0
+
+    def best_step(self, correlation: float) -> Level:
+        """Return the best level that lasts to the end; NO_LEVEL for a constant series."""
+        self._whiten(correlation)
+        edge = math.ceil(_STEP_LEAST_RATIO * self._count)
+        return self._best((begin, self._count) for begin in range(edge, self._count - edge + 1))
+
+    def best_interval(self, correlation: float) -> Level:
+        """Return the best level that ends; NO_LEVEL for a constant series."""
+        self._whiten(correlation)
+        step = max(1, self._count // _MARKS)
+        marks = range(step, self._count, step)
+        rough = self._best(self._pairs(marks, marks))
+        around = [range(mark - step, mark + step + 1) for mark in (rough.begin, rough.end)]
+        return self._best(self._pairs(*around)) if rough.t else NO_LEVEL
+
+    def residuals(self, level: Level) -> list[float]:
+        """Return the series without the levels of a part and of the rest."""
+        begin, end, values = level.begin, level.end, self._values
+        inside, outside = fmean(values[begin:end]), fmean([*values[:begin], *values[end:]])
+        return [value - (inside if begin <= index < end else outside) for index, value in enumerate(values)]
+
+    def _whiten(self, correlation: float) -> None:
+        values, kept, first = self._values, 1 - correlation, 1 - correlation * correlation
+        self._correlation = correlation
+        self._whitened = [0.0, *(value - correlation * before for before, value in pairwise(values))]
+        self._sums = [0.0, *accumulate(self._whitened)]
+        self._ones_square = first + (self._count - 1) * kept * kept
+        self._level = (first * values[0] + kept * self._sums[-1]) / self._ones_square
+        self._square = first * values[0] ** 2 + dot(self._whitened, self._whitened)
+        self._square -= self._level * self._level * self._ones_square
+
+    def _best(self, pairs: Iterable[tuple[int, int]]) -> Level:
+        found = max(((*self._gain(begin, end), begin, end) for begin, end in pairs), default=(0.0, 0.0, 0, 0))
+        gain, slope, begin, end = found
+        if gain <= ROUNDING * self._square or abs(slope) < ROUNDING:
+            return NO_LEVEL
+        rest = self._square - gain
+        is_exact = rest <= ROUNDING * self._square
+        return Level(begin, end, slope, math.inf if is_exact else math.sqrt(gain * (self._count - 2) / rest))
+
+    def _gain(self, begin: int, end: int) -> tuple[float, float]:
+        """Return by how much a part reduces the sum of squares, and its slope."""
+        correlation, kept, inner = self._correlation, 1 - self._correlation, end - begin - 1
+        own, ones = 1 + inner * kept * kept, kept * (1 + inner * kept)
+        product = self._whitened[begin] + kept * (self._sums[end] - self._sums[begin + 1])
+        if end < self._count:
+            own, ones = own + correlation * correlation, ones - correlation * kept
+            product -= correlation * self._whitened[end]
+        product -= self._level * ones
+        own -= ones * ones / self._ones_square
+        return product * product / own, product / own
+
+    def _pairs(self, begins: Iterable[int], ends: Iterable[int]) -> Iterator[tuple[int, int]]:
+        last = self._count - self._least
+        for begin in begins:
+            for end in ends:
+                if self._least <= begin and end <= last and self._least <= end - begin <= self._most:
+                    yield begin, end
 
 
 def dot(first: Sequence[float], second: Sequence[float]) -> float:

@@ -1,12 +1,16 @@
 """Decides whether a time series of a run (response times, throughput) changes: slowly, abruptly, or at its end.
 
-Change within the window: the logarithms of the series are fitted with a step at every twentieth, a straight line and
-two exponential decays, by generalised least squares with AR(1) errors, which depend on the previous second:
-neighbouring seconds resemble each other, and a test that ignores this takes noise for a trend. The correlation comes
-from the residuals of the best fit, corrected for the bias of short series. The largest t of these functions must stay
-below the 0.05 % value of Student's t with as many degrees of freedom as the series has independent values. Single
-outliers (garbage collections) are replaced by their neighbours' median before the fit (Hampel filter). As a guard
-against remaining outliers, the plain averages of 5 s on both sides must also differ by three standard errors.
+Change within the window: the logarithms of the series are fitted with a step at every twentieth, a straight line, two
+exponential decays, and intervals of another level, by generalised least squares with AR(1) errors, which depend on the
+previous second: neighbouring seconds resemble each other, and a test that ignores this takes noise for a trend. The
+correlation comes from the residuals of the best fit, corrected for the bias of short series. The largest t of these
+functions must stay below the 0.05 % value of Student's t with as many degrees of freedom as the series has independent
+values; that of intervals, of which there are many more, below a multiple of it. Single outliers (garbage collections)
+are replaced by their neighbours' median before the fit (Hampel filter). As a guard against remaining outliers, the
+plain averages of 5 s on both sides must also differ by three standard errors.
+
+Requests that arrive whatever the system does (an open load) build up queues by chance, for as long as a slow-down
+lasts. Intervals of such loads must be clearer.
 
 Change at the end: the median of the last 5 s, 10 s and tenth of the window is compared with the medians of the earlier
 intervals of the same length. A system that fails at the end is only a small part of the functions above.
@@ -27,19 +31,28 @@ from dataclasses import dataclass
 from itertools import pairwise
 from statistics import fmean, median, stdev
 
-from harness.metrics.change_fit import ROUNDING, STEPS, Fit, candidates, dot
+from harness.metrics.change_fit import ROUNDING, BestFit, Fit, Level, LevelFit, candidates, dot
 from harness.metrics.window import BATCH_S
 
 # Averages that differ by less than this are considered equal, as between two runs.
 PRACTICAL_RATIO = 1.05
-# The end must be slower or faster than the rest by this ratio.
-_END_RATIO = 1.33
+# The end must be slower or faster than the rest by this ratio, if the load is open or not.
+_END_RATIO = {False: 1.33, True: 2.0}
 # And further from the median than any earlier interval of that length, by this factor.
 _END_BEYOND = 1.25
 _BINS_MOST = 300
 _SAMPLES_PER_BIN = 5.0
 _BINS_LEAST = 20
+_FIRST_CORRELATION = 0.3
 _ITERATIONS = 3
+# By these factors the largest t of a trend, of steps and of intervals exceeds Student's by chance: there are more and
+# more of them. The second factor is that of an open load.
+_TREND_T = {False: 1.0, True: 1.2}
+_STEP_T = {False: 1.1, True: 1.3}
+_INTERVAL_T = {False: 1.2, True: 1.85}
+# An interval must differ from the rest by this ratio, and by this share of all time × value.
+_INTERVAL_RATIO = 1.15
+_INTERVAL_EFFECT_RATIO = 0.03
 _CORRELATION_MOST = 0.95
 _SHARED_LEAST = 0.25
 _LATER = 5
@@ -74,20 +87,37 @@ T_VALUES = {
 class Change:
     """The values before and after a change that begins `at_s` seconds after the start of the series.
 
-    With `is_gradual` the series changes all the time; the values are then the averages of its first and last third.
+    With `until_s` the change ends there: `after` is the average until then, `before` that of the rest. With
+    `is_gradual` the series changes all the time; the values are then the averages of its first and last third.
     """
 
     at_s: int
     before: float
     after: float
-    is_gradual: bool
+    is_gradual: bool = False
+    until_s: int | None = None
 
 
-def find_change(values: Sequence[float | None], per_second: float, are_counts: bool = False) -> Change | None:
+@dataclass(frozen=True)
+class _Series:
+    """A series without outliers: the logarithms of `known`, pairs of a second and its value.
+
+    `values` has one value per second. `noise` is the variance of the logarithms that neighbours cannot share.
+    """
+
+    known: Sequence[tuple[int, float]]
+    logs: Sequence[float]
+    values: Sequence[float | None]
+    noise: float
+
+
+def find_change(
+    values: Sequence[float | None], per_second: float, are_counts: bool = False, is_open: bool = False
+) -> Change | None:
     """Return the clearest change of a series with one value per second; None when there is none.
 
     `per_second` is the average number of samples per value; with few samples, seconds are combined. Counts
-    (`are_counts`) also vary by chance, which hides their correlation.
+    (`are_counts`) also vary by chance, which hides their correlation. `is_open`: requests do not wait for answers.
     """
     width_s = max(1, math.ceil(len(values) / _BINS_MOST), math.ceil(_SAMPLES_PER_BIN / max(per_second, 0.01)))
     bins = [_known_mean(values[start : start + width_s]) for start in range(0, len(values) - width_s + 1, width_s)]
@@ -96,12 +126,13 @@ def find_change(values: Sequence[float | None], per_second: float, are_counts: b
     if len(known) < _BINS_LEAST or usual <= 0:
         return None
     logs = [math.log(max(value, _LEAST_SHARE * usual)) for _, value in known]
-    ended = _change_at_end(logs, width_s)
+    ended = _change_at_end(logs, width_s, is_open)
     if ended is not None:
         raw = [value for _, value in known]
-        return Change(known[ended][0], fmean(raw[:ended]), fmean(raw[ended:]), False)
+        return Change(known[ended][0], fmean(raw[:ended]), fmean(raw[ended:]))
     noise = 1 / (per_second * width_s) if are_counts else 0.0
-    return _change_within(known, _without_outliers(logs), values, noise)
+    series = _Series(known, _without_outliers(logs), values, noise)
+    return _change_within(series, is_open)
 
 
 def _known_mean(values: Sequence[float | None]) -> float | None:
@@ -119,7 +150,7 @@ def t_value(freedom: float) -> float:
     return T_VALUES[math.inf]
 
 
-def _change_at_end(logs: Sequence[float], width_s: int) -> int | None:
+def _change_at_end(logs: Sequence[float], width_s: int, is_open: bool) -> int | None:
     """Return the index from which the end differs from everything before; None when it does not."""
     lengths = {math.ceil(seconds / width_s) for seconds in _END_SECONDS} | {len(logs) // 10}
     for length in sorted(lengths, reverse=True):
@@ -131,7 +162,7 @@ def _change_at_end(logs: Sequence[float], width_s: int) -> int | None:
         last, usual = median(logs[begin:]), median(logs)
         error = stdev(before) * math.sqrt(1 + 1 / count)
         furthest = max(abs(one - usual) for one in before)
-        is_far = abs(last - usual) > max(math.log(_END_RATIO), _END_BEYOND * furthest)
+        is_far = abs(last - usual) > max(math.log(_END_RATIO[is_open]), _END_BEYOND * furthest)
         if is_far and abs(last - fmean(before)) > t_value(count - 1) * error:
             return begin
     return None
@@ -147,32 +178,93 @@ def _without_outliers(logs: Sequence[float]) -> list[float]:
     return [usual if abs(value - usual) > most else value for value, usual in zip(logs, medians, strict=True)]
 
 
-def _change_within(
-    known: Sequence[tuple[int, float]], logs: Sequence[float], values: Sequence[float | None], noise: float
-) -> Change | None:
-    count = len(logs)
-    functions = candidates(count)
-    fit = Fit(logs, functions)
-    correlation = 0.3
+def _change_within(series: _Series, is_open: bool) -> Change | None:
+    """Return the clearest step, trend or interval of another level of a series; None without one."""
+    step, step_limit = _best_level(series, is_interval=False)
+    trend, trend_size, trend_limit = _best_trend(series)
+    interval, interval_limit = _best_level(series, is_interval=True)
+    count = len(series.logs)
+    thirds = count // 3, count - count // 3
+    ratios = {
+        "step": step.t / step_limit / _STEP_T[is_open],
+        "trend": trend.t / trend_limit / _TREND_T[is_open],
+        "interval": interval.t / interval_limit / _INTERVAL_T[is_open],
+    }
+    for shape in sorted((shape for shape in ratios if ratios[shape] > 1), key=lambda shape: -ratios[shape]):
+        if shape == "interval":
+            change = _interval(series, interval)
+        elif shape == "step":
+            change = _two_parts(series, (step.begin, step.begin), step.slope)
+        else:
+            change = _two_parts(series, thirds, trend_size)
+        if change:
+            return change
+    return None
+
+
+def _two_parts(series: _Series, parts: tuple[int, int], size: float) -> Change | None:
+    """Return the change from the first part of a series to the last; None when it is too small or by outliers.
+
+    `parts` are the end of the first part and the begin of the last.
+    """
+    at_s, rest_s = (series.known[part][0] for part in parts)
+    first, last = series.values[:at_s], series.values[rest_s:]
+    before, after = _known_mean(first), _known_mean(last)
+    is_large = abs(size) > math.log(_COUNTS_RATIO if series.noise else PRACTICAL_RATIO)
+    is_clear = _plain_t(first, last) > (_COUNTS_PLAIN_T if series.noise else _PLAIN_T)
+    if before is None or after is None or not is_large or not is_clear:
+        return None
+    return Change(at_s, before, after, is_gradual=parts[0] != parts[1])
+
+
+def _interval(series: _Series, level: Level) -> Change | None:
+    """Return the change in an interval; None when it is too small."""
+    ends_s = [*(second for second, _ in series.known), len(series.values)]
+    at_s, until_s = ends_s[level.begin], ends_s[level.end]
+    before = _known_mean([*series.values[:at_s], *series.values[until_s:]])
+    after = _known_mean(series.values[at_s:until_s])
+    if before is None or after is None:
+        return None
+    effect = (until_s - at_s) / len(series.values) * abs(after - before) / max(before, after)
+    is_large = abs(level.slope) > math.log(_INTERVAL_RATIO) and effect > _INTERVAL_EFFECT_RATIO
+    return Change(at_s, before, after, until_s=until_s) if is_large else None
+
+
+def _best_level(series: _Series, *, is_interval: bool) -> tuple[Level, float]:
+    """Return the best step or interval, and the t that chance exceeds in 0.05 %.
+
+    The correlation is the one that is left beside it: the level itself would raise it. The best of many intervals
+    explains some of it, so one standard error is added.
+    """
+    fit, correlation = LevelFit(series.logs), _FIRST_CORRELATION
+    best = fit.best_interval if is_interval else fit.best_step
+    level = best(correlation)
+    for _ in range(_ITERATIONS):
+        if level.t and math.isfinite(level.t):
+            correlation = _correlation(fit.residuals(level), series.noise)
+            if is_interval:
+                error = math.sqrt((1 - correlation * correlation) / len(series.logs))
+                correlation = min(correlation + error, _CORRELATION_MOST)
+            level = best(correlation)
+    return level, _largest_t(len(series.logs), correlation)
+
+
+def _largest_t(count: int, correlation: float) -> float:
+    """Return the t that chance exceeds in 0.05 % of series of so many correlated values."""
+    return t_value(count * (1 - correlation) / (1 + correlation) - 2)
+
+
+def _best_trend(series: _Series) -> tuple[BestFit, float, float]:
+    """Return the best of a line and the decays, its size, and the t that chance exceeds in 0.05 %."""
+    functions = candidates(len(series.logs))
+    fit, correlation = Fit(series.logs, functions), _FIRST_CORRELATION
     best = fit.best(correlation)
     for _ in range(_ITERATIONS):
-        if math.isinf(best.t):
-            break
-        correlation = _correlation(_residuals(logs, functions[best.index].values), noise)
-        best = fit.best(correlation)
-    values_of_best = functions[best.index].values
-    independent = count * (1 - correlation) / (1 + correlation)
-    size = abs(best.slope) * (max(values_of_best) - min(values_of_best))
-    if best.t <= t_value(independent - 2) or size <= math.log(_COUNTS_RATIO if noise else PRACTICAL_RATIO):
-        return None
-    is_gradual = best.index >= STEPS - 3
-    split = count // 3 if is_gradual else values_of_best.index(1.0)
-    at_s = known[split][0]
-    rest_s = known[count - split][0] if is_gradual else at_s
-    if _plain_t(values, at_s, rest_s) <= (_COUNTS_PLAIN_T if noise else _PLAIN_T):
-        return None
-    before, after = _known_mean(values[:at_s]), _known_mean(values[rest_s:])
-    return None if before is None or after is None else Change(at_s, before, after, is_gradual)
+        if math.isfinite(best.t):
+            correlation = _correlation(_residuals(series.logs, functions[best.index].values), series.noise)
+            best = fit.best(correlation)
+    values = functions[best.index].values
+    return best, abs(best.slope) * (max(values) - min(values)), _largest_t(len(series.logs), correlation)
 
 
 def _without(series: Sequence[float], ones: Sequence[float], ones_square: float) -> list[float]:
@@ -205,9 +297,9 @@ def _correlation(residuals: Sequence[float], noise: float) -> float:
     return min(max(found, 0.0), _CORRELATION_MOST)
 
 
-def _plain_t(values: Sequence[float | None], to_s: int, from_s: int) -> float:
-    """Return |t| of the averages of 5 s before `to_s` against those from `from_s` on."""
-    before, after = _batch_logs(values[:to_s]), _batch_logs(values[from_s:])
+def _plain_t(first: Sequence[float | None], second: Sequence[float | None]) -> float:
+    """Return |t| of the averages of 5 s of one part against those of another."""
+    before, after = _batch_logs(first), _batch_logs(second)
     if len(before) < 2 or len(after) < 2:
         return 0.0
     difference = abs(fmean(after) - fmean(before))

@@ -22,12 +22,13 @@ Sources: K. P. White, "An effective truncation heuristic for bias reduction in s
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
 from harness.base.errors import UsageError
-from harness.base.units import ms_text, parse_duration_s
+from harness.base.units import MS_PER_S, ms_text, parse_duration_s
 from harness.metrics.gaps import find_gaps
 from harness.metrics.interval import Interval
 
@@ -43,6 +44,12 @@ STEADY_LEAST_S = BATCHES_NEEDED * BATCH_S
 _BATCHES_LEFT = 5
 # A number of users counts as a level when it lasts at least three seconds.
 _LEVEL_LEAST_S = 3
+# The users of a closed load are the same in this share of the seconds.
+_CONSTANT_RATIO = 0.9
+# Queues may fill for so many response times after the load is full.
+_FILLING_RESPONSES = 2
+# The system was fast for at least this long before a slow-down.
+_SLOW_DOWN_LEAST_S = 3 * BATCH_S
 # After a stall, users leave within this many seconds of the next answers.
 _LEAVING_S = 2
 
@@ -70,7 +77,8 @@ class Window:
     """The measurement window: samples that end in from_s <= t < to_s, whole seconds after the load began, count.
 
     `run_s` is the length of the whole run. The three cuts are 0 unless the kind is steady. `is_steady` is None when it
-    was not checked, because the window was given; `reason` explains why it is False.
+    was not checked, because the window was given; `reason` explains why it is False. `slow_down` says how the system
+    became slower within the excluded warm-up, empty where it did not.
     """
 
     kind: str
@@ -83,6 +91,12 @@ class Window:
     tail_cut_s: int = 0
     is_steady: bool | None = None
     reason: str = ""
+    slow_down: str = ""
+
+    @property
+    def is_too_short(self) -> bool:
+        """Whether too little is left between ramp-up and tail to find out whether it is steady."""
+        return self.is_steady is False and self.length_s < STEADY_LEAST_S
 
     @classmethod
     def whole(cls, run_s: int) -> Window:
@@ -139,7 +153,7 @@ def find_window(
         to_s = run_s if spec.to_s is None else min(spec.to_s, run_s)
         return Window(GIVEN, spec.from_s, to_s, to_s - spec.from_s, run_s)
     full = full_load_s(seconds, target_users, users_are_driven, ramp_s, duration_s)
-    return _steady_window(seconds, full.from_s, _with_stall(seconds, full.to_s))
+    return _steady_window(seconds, full.from_s, _with_stall(seconds, full.to_s), is_open=not users_are_driven)
 
 
 def full_load_s(
@@ -194,8 +208,8 @@ def warm_up_batches(batch_means: Sequence[float | None]) -> int:
     return best_cut
 
 
-def _steady_window(seconds: Sequence[SecondFigures], from_s: int, to_s: int) -> Window:
-    """Return the steady part of the interval of full load."""
+def _steady_window(seconds: Sequence[SecondFigures], from_s: int, to_s: int, *, is_open: bool) -> Window:
+    """Return the steady part of the interval of full load; with `is_open` requests do not wait for answers."""
     run_s = len(seconds)
     length_s = to_s - from_s
     if length_s < BATCH_S:
@@ -210,8 +224,12 @@ def _steady_window(seconds: Sequence[SecondFigures], from_s: int, to_s: int) -> 
     else:
         cut = warm_up_batches(means)
         is_capped = all(mean is None for mean in means[cut + 1 : len(means) // 2 + 1])
-        cut = 0 if is_capped else cut
-        reason = _change(seconds[from_s + cut * BATCH_S : to_s], from_s + cut * BATCH_S)
+        full = Interval(from_s, to_s)
+        # While queues fill, responses get slower: MSER-5 does not always cut that.
+        cuts = (0 if is_capped else cut, _filling_batches(seconds, full, means))
+        reasons = {cut: _change(seconds, Interval(from_s + cut * BATCH_S, to_s), is_open=is_open) for cut in cuts}
+        cut = next((cut for cut in cuts if not reasons[cut]), cuts[0])
+        reason = reasons[cut]
     warm_up_s = 0 if reason else cut * BATCH_S
     return Window(
         kind=STEADY,
@@ -224,6 +242,7 @@ def _steady_window(seconds: Sequence[SecondFigures], from_s: int, to_s: int) -> 
         tail_cut_s=run_s - to_s,
         is_steady=not reason,
         reason=reason,
+        slow_down=_slow_down(seconds, Interval(from_s, to_s), from_s + warm_up_s, is_open=is_open) if warm_up_s else "",
     )
 
 
@@ -246,27 +265,79 @@ def _average_ms(batch: Sequence[SecondFigures]) -> float | None:
     return _mean(means) if means else None
 
 
-def _change(seconds: Sequence[SecondFigures], from_s: int) -> str:
-    """Return a text of how response times, else throughput, change in seconds from `from_s` on; "" when steady."""
+def _filling_batches(seconds: Sequence[SecondFigures], full: Interval, means: Sequence[float | None]) -> int:
+    """Return in how many batches queues fill; 0 where the run is too short to exclude them, or starts slowly."""
+    count = math.ceil(_filling_s(seconds[full.from_s : full.to_s]) / BATCH_S)
+    filling, rest = ([mean for mean in part if mean is not None] for part in (means[:count], means[count:]))
+    is_faster = bool(filling and rest) and _mean(filling) < _mean(rest)
+    return count if is_faster and len(rest) >= BATCHES_NEEDED else 0
+
+
+def _filling_s(seconds: Sequence[SecondFigures]) -> int:
+    """Return for how long queues may fill after the load is full: for some response times."""
+    sample_count = sum(second.sample_count for second in seconds)
+    elapsed_ms = sum(second.elapsed_sum_ms for second in seconds)
+    return math.ceil(_FILLING_RESPONSES * elapsed_ms / sample_count / MS_PER_S) if sample_count else 0
+
+
+def _change(seconds: Sequence[SecondFigures], window: Interval, *, is_open: bool) -> str:
+    """Return a text of how response times, else throughput, change within the window; "" when it is steady."""
+    from harness.metrics.steadiness import find_change  # imported late: only a steady window needs it
+
+    counted = seconds[window.from_s : window.to_s]
+    change = _response_change(counted, is_open=is_open)
+    if change:
+        return _change_text("response times", change, _times_text(change), window.from_s)
+    counts = [float(second.sample_count) for second in counted]
+    change = find_change(counts, _mean(counts), are_counts=True, is_open=is_open or not _are_users_constant(counted))
+    rates = (f"{change.before:.1f}/s", f"{change.after:.1f}/s") if change else ("", "")
+    return _change_text("throughput", change, rates, window.from_s) if change else ""
+
+
+def _slow_down(seconds: Sequence[SecondFigures], full: Interval, counted_s: int, *, is_open: bool) -> str:
+    """Return a text of how the system became slower before `counted_s`; "" where it did not, or started slowly.
+
+    A warm-up gets faster. The cut may also hide that the system became slower, for good or for a while. Responses are
+    faster while queues still fill, for about two response times.
+    """
+    from_s = full.from_s + _filling_s(seconds[counted_s : full.to_s])
+    if counted_s - from_s < _SLOW_DOWN_LEAST_S:
+        return ""
+    change = _response_change(seconds[from_s : full.to_s], is_open=is_open)
+    if change is None or change.after <= change.before:
+        return ""
+    first = _average_ms(seconds[from_s : from_s + change.at_s])
+    is_slow_start = first is None or first > math.sqrt(change.before * change.after)
+    return "" if is_slow_start else _change_text("response times", change, _times_text(change), from_s)
+
+
+def _times_text(change: Change) -> tuple[str, str]:
+    return f"{ms_text(change.before)} ms", f"{ms_text(change.after)} ms"
+
+
+def _response_change(seconds: Sequence[SecondFigures], *, is_open: bool) -> Change | None:
+    """Return the change of the response times per second, ms; None when there is none."""
     from harness.metrics.steadiness import find_change  # imported late: only a steady window needs it
 
     per_second = sum(second.sample_count for second in seconds) / len(seconds)
     averages = [second.elapsed_sum_ms / second.sample_count if second.sample_count else None for second in seconds]
-    change = find_change(averages, per_second)
-    if change:
-        before, after = f"{ms_text(change.before)} ms", f"{ms_text(change.after)} ms"
-        return _change_text("response times", change, before, after, from_s)
-    change = find_change([float(second.sample_count) for second in seconds], per_second, are_counts=True)
-    if change:
-        before, after = f"{change.before:.1f}/s", f"{change.after:.1f}/s"
-        return _change_text("throughput", change, before, after, from_s)
-    return ""
+    return find_change(averages, per_second, is_open=is_open or not _are_users_constant(seconds))
 
 
-def _change_text(what: str, change: Change, before: str, after: str, from_s: int) -> str:
+def _are_users_constant(seconds: Sequence[SecondFigures]) -> bool:
+    """Return whether nearly all seconds have the same number of active users."""
+    users = [second.active_users for second in seconds if second.active_users is not None]
+    return bool(users) and max(Counter(users).values()) >= _CONSTANT_RATIO * len(users)
+
+
+def _change_text(what: str, change: Change, values: tuple[str, str], from_s: int) -> str:
+    before, after = values
     if change.is_gradual:
         return f"{what} kept changing, {before} in the first third and {after} in the last"
     at_s = from_s + change.at_s
+    if change.until_s is not None:
+        until_s = from_s + change.until_s
+        return f"{what} differed from {at_s} s to {until_s} s: {after} on average, {before} otherwise"
     return f"{what} changed at {at_s} s, {before} on average from {from_s} s to {at_s} s and {after} after"
 
 

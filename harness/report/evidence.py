@@ -5,6 +5,7 @@ Each function below the dataclass yields the values for one text per case found,
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -19,8 +20,9 @@ from harness.metrics.littles_law import LittlesLaw
 from harness.metrics.metric import metric_of
 from harness.metrics.throttle import Throttle
 from harness.metrics.timeline import SPAN_MAX_S
-from harness.metrics.window import Window
+from harness.metrics.window import STEADY_LEAST_S, Window
 from harness.plan.load import OPEN
+from harness.report.goals import MOSTLY_ERRORS_RATIO
 from harness.report.loads import LoadFigures, pause_s
 from harness.report.lost_cpu import LostCpu
 from harness.run.clock_steps import ClockStep
@@ -52,8 +54,8 @@ LEAST_SAMPLES = 100
 MANY_ERRORS_RATIO = 0.10
 EXPECTED_SUCCESS_CODES = ("200", "201", "204")
 ACCEPTED_CODE = "202"
-# A warm-up is slower than what follows. After one that was this much faster, the system slowed down.
-FAST_WARM_UP_RATIO = 0.8
+# A longer duration is proposed in these steps.
+_ROUND_S = 10
 _LABELS_NAMED = 5
 _GAPS_NAMED = 3
 # How JMeter names the first part of a sample: GET /-0 beside GET /.
@@ -66,23 +68,15 @@ FOUND: Values = {}
 
 
 @dataclass(frozen=True)
-class WarmUp:
-    """The average response time in the excluded warm-up, and that in the window, ms."""
-
-    average_ms: float
-    window_ms: float
-
-
-@dataclass(frozen=True)
 class Evidence:
     """The data from which warnings are found: of a run, or of a bare JTL (`run` is None).
 
     `load` is the TOTAL of the load in the window; `law` and `usages` also cover the window. `codes` are those of the
-    driven labels over the whole run. `warm_up` is None when none was excluded. `pause_s` is the mean pause before a
-    request that the plan makes. `is_span_known` is False if a clock was set. `longest_ms`, the load's slowest sample,
-    `gaps`, `throttle` and `clock_step` cover the whole run. `loads` are those of a run with several. `lost_cpu` is what
-    others used in the seconds that make the window unsteady. `growths` are those of the system's resources in the
-    window.
+    driven labels over the whole run. `pause_s` is the mean pause before a request that the plan makes. `is_span_known`
+    is False if a clock was set. `longest_ms`, the load's slowest sample, `gaps`, `throttle` and `clock_step` cover the
+    whole run. `loads` are those of a run with several. `lost_cpu` is what others used in the seconds that make the
+    window unsteady. `growths` are those of the system's resources in the window. `outage` says since when all requests
+    failed, empty where some succeeded later.
     """
 
     run: RunRecord | None
@@ -92,7 +86,6 @@ class Evidence:
     usages: tuple[Usage, ...]
     dropped: Dropped
     window: Window
-    warm_up: WarmUp | None
     is_span_known: bool
     generators: tuple[GeneratorFigures, ...] = ()
     longest_ms: int | None = None
@@ -104,6 +97,12 @@ class Evidence:
     loads: tuple[LoadFigures, ...] = ()
     lost_cpu: LostCpu | None = None
     growths: tuple[Growth, ...] = ()
+    outage: str = ""
+
+    @property
+    def is_failed(self) -> bool:
+        """Whether so many samples of the run failed that times, rates and users are those of failures."""
+        return bool(self.run and self.load and self.load.error_ratio > MOSTLY_ERRORS_RATIO)
 
     @property
     def is_open(self) -> bool:
@@ -233,9 +232,21 @@ def long_span(evidence: Evidence) -> Iterator[Values]:
         yield {"days": str(SPAN_MAX_S // (24 * 3600))}
 
 
+def too_short(evidence: Evidence) -> Iterator[Values]:
+    """Yield how long the load was between ramp-up and tail, how long it must be, and what to do."""
+    window, load = evidence.window, evidence.run.load if evidence.run else None
+    if not evidence.is_span_known or not window.is_too_short:
+        return
+    remedy = "Run longer."
+    if load and load.duration_s and not load.loads:
+        longer_s = load.duration_s + STEADY_LEAST_S - window.length_s
+        remedy = f"Run again with DURATION={_ROUND_S * math.ceil(longer_s / _ROUND_S)}s."
+    yield {"length": f"{window.length_s} s", "least": f"{STEADY_LEAST_S} s", "remedy": remedy}
+
+
 def unsteady(evidence: Evidence) -> Iterator[Values]:
     """Yield why the window is not steady, and the CPU that others used in just those seconds."""
-    if evidence.is_span_known and evidence.window.reason:
+    if evidence.is_span_known and evidence.window.reason and not evidence.window.is_too_short:
         yield {"why": evidence.window.reason, "lost": _lost_cpu_text(evidence)}
 
 
@@ -252,11 +263,9 @@ def _lost_cpu_text(evidence: Evidence) -> str:
 
 
 def fast_warm_up(evidence: Evidence) -> Iterator[Values]:
-    """Yield the averages of the warm-up and of the window, where the warm-up was the faster one."""
-    warm_up = evidence.warm_up
-    if warm_up and warm_up.average_ms < FAST_WARM_UP_RATIO * warm_up.window_ms:
-        before, counted = units.average_text(warm_up.average_ms), units.average_text(warm_up.window_ms)
-        yield {"seconds": str(evidence.window.warm_up_cut_s), "before": before, "counted": counted}
+    """Yield how the system became slower within the excluded warm-up."""
+    if evidence.window.slow_down:
+        yield {"seconds": str(evidence.window.warm_up_cut_s), "why": evidence.window.slow_down}
 
 
 def dropped_rows(evidence: Evidence) -> Iterator[Values]:

@@ -21,10 +21,11 @@ from harness.metrics.timeline import SecondSeries, Timeline
 from harness.metrics.window import STEADY, SecondFigures, Window, WindowSpec, find_window, full_load_s, parse_window
 from harness.plan.group_load import TRANSACTION, SeveralLoads
 from harness.plan.load import CLOSED, MIXED
-from harness.report.evidence import Evidence, WarmUp
+from harness.report.evidence import Evidence
 from harness.report.goals import RunGroups
 from harness.report.loads import LoadFigures, LoadTally, load_figures, mean_pause_s, pause_per_transaction_s
 from harness.report.lost_cpu import LostCpu, find_lost_cpu
+from harness.report.outage import find_outage
 from harness.report.summary import FORMAT_VERSION, Observed, RunSummary, Thirds
 from harness.report.verdict import judge
 from harness.report.warnings import find_warnings
@@ -134,7 +135,9 @@ def summarise(
             tally, options.counted, origin_of(tally) or 0, options.file_names, options.with_transactions
         ),
     )
-    warnings, errors = find_warnings(evidence), _errors_since_origin(tally)
+    errors = _errors_since_origin(tally)
+    evidence = replace(evidence, outage=_outage(tally, errors))
+    warnings = find_warnings(evidence)
     return RunSummary(
         format_version=FORMAT_VERSION,
         source=source,
@@ -216,7 +219,6 @@ def _evidence(
         usages=observed.usages,
         dropped=tally.dropped,
         window=window,
-        warm_up=_warm_up(tally, window),
         is_span_known=tally.span_ms() is None or tally.second_series.span_s is not None,
         longest_ms=groups.whole.total.max_ms if groups.whole else None,
         throttle=_throttle(tally, run),
@@ -242,6 +244,15 @@ def gaps_of(tally: SampleTally, silences: Silences | None = None) -> tuple[Gap, 
         or not silences.explain(
             (origin_s + gap.from_s) * MS_PER_S, (origin_s + gap.to_s) * MS_PER_S, is_waited=gap.is_waited
         )
+    )
+
+
+def _outage(tally: SampleTally, errors: Sequence[ErrorKind]) -> str:
+    origin_s, span_s = origin_of(tally), tally.second_series.span_s
+    return (
+        ""
+        if origin_s is None or span_s is None
+        else find_outage(tally.second_series.by_second(origin_s, span_s.last_s), errors)
     )
 
 
@@ -363,17 +374,6 @@ def shown_series(second_series: SecondSeries) -> SecondSeries | None:
     wide = SecondSeries(bucket_s=bucket_s)
     wide.merge(second_series)
     return wide
-
-
-def _warm_up(tally: SampleTally, window: Window) -> WarmUp | None:
-    """Return the average response times of the excluded warm-up and of the window; None unless both are known."""
-    origin_s = origin_of(tally)
-    if origin_s is None or not window.warm_up_cut_s:
-        return None
-    series, from_s = tally.second_series, origin_s + window.from_s
-    before_ms = _average_ms(series.by_second(from_s - window.warm_up_cut_s, from_s - 1))
-    window_ms = _average_ms(series.by_second(from_s, origin_s + window.to_s - 1))
-    return None if before_ms is None or window_ms is None else WarmUp(before_ms, window_ms)
 
 
 def _average_ms(seconds: Sequence[SecondFigures]) -> float | None:

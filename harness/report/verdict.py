@@ -85,7 +85,8 @@ def judge(
     """
     run = evidence.run
     early = run.stopped_early if run else ""
-    reasons = [*_reasons(groups.whole.total if groups else None, run, errors), *false_time(evidence)]
+    total = groups.whole.total if groups else None
+    reasons = [*_reasons(total, run, errors, evidence.outage), *false_time(evidence)]
     if run and run.interrupted:
         return Verdict(INTERRUPTED, ("stopped by hand before its end: the samples so far are saved", *reasons), (), ())
     reasons = reasons or ([] if early else _other_load(evidence, peak_users))  # after a crash fewer users are expected
@@ -124,14 +125,15 @@ def _other_load(evidence: Evidence, peak_users: int | None) -> list[str]:
     return [f"{what}: run longer than the ramp-up, and look in jmeter.log for threads that ended early"]
 
 
-def _reasons(load: LabelFigures | None, run: RunRecord | None, errors: Sequence[ErrorKind]) -> list[str]:
+def _reasons(load: LabelFigures | None, run: RunRecord | None, errors: Sequence[ErrorKind], outage: str) -> list[str]:
     reasons = []
     if load is None:
         reasons.append("the load has no samples")
         reasons += [f"{error.label} failed: {error.code} {error.cause}" for error in errors[:1]]
     elif load.error_ratio > MOSTLY_ERRORS_RATIO and not (run and run.stopped_early):
         part = "all" if load.error_count == load.sample_count else f"{units.percent_text(load.error_ratio)} % of"
-        reasons.append(f"{part} {load.sample_count} samples failed: response times of errors are not meaningful")
+        failed = f"{part} {load.sample_count} samples failed"
+        reasons.append(f"{outage}; {failed}" if outage else f"{failed}: response times of errors are not meaningful")
     if run:
         reasons += run.stop_reasons
         if run.state != FINISHED:

@@ -118,6 +118,15 @@ class WarningCode(StrEnum):
         "the wrong time.",
         found_in=of.long_span,
     )
+    TOO_SHORT = _Definition(
+        code="too-short",
+        severity=Severity.DOUBTFUL,
+        concerns=(Part.VERDICT, Part.WINDOW),
+        brief="too short to judge",
+        text="Too short to judge: {length} between ramp-up and tail were measured, at least {least} are needed. "
+        "{remedy}",
+        found_in=of.too_short,
+    )
     NOT_STEADY = _Definition(
         code="not-steady",
         severity=Severity.DOUBTFUL,
@@ -143,9 +152,8 @@ class WarningCode(StrEnum):
         severity=Severity.DOUBTFUL,
         concerns=(Part.VERDICT, Part.WINDOW),
         brief="the system slowed down after its warm-up",
-        text="The excluded warm-up of {seconds} s was faster than the measurement window, {before} ms on average "
-        "against {counted} ms: a system that slows down under load looks like this. Look at the response times over "
-        "time, and at CPU, memory and heap where they rise.",
+        text="The system became slower within the {seconds} s that are excluded as warm-up: {why}. Look at its CPU, "
+        "memory and heap at that time.",
         found_in=of.fast_warm_up,
     )
     DROPPED_ROWS = _Definition(
@@ -381,10 +389,22 @@ class RunWarning:
         return _BY_CODE[self.code].brief if self.code in _BY_CODE else ""
 
 
+# What follows from requests that fail: a run that mostly failed has none of these.
+_OF_ANSWERS = frozenset(
+    {
+        WarningCode.STALL, WarningCode.PAUSE, WarningCode.TOO_SHORT, WarningCode.NOT_STEADY, WarningCode.THROTTLED,
+        WarningCode.FAST_WARM_UP, WarningCode.ERRORS_IN_FIGURES, WarningCode.MANY_ERRORS, WarningCode.TOO_FEW_SAMPLES,
+        WarningCode.FEW_SAMPLES, WarningCode.COARSE_CLOCK, WarningCode.LITTLES_LAW, WarningCode.HOST_CPU,
+        WarningCode.GENERATOR_CPU,
+    }
+)  # fmt: skip
+
+
 def find_warnings(evidence: Evidence) -> tuple[RunWarning, ...]:
-    """Return all warnings of a run, in the order of WarningCode."""
+    """Return all warnings of a run, in the order of WarningCode; of failures only those that are no consequence."""
     return tuple(
         RunWarning(str(code), code.text.format(**values), values.get("subject", ""))
         for code in WarningCode
+        if not (evidence.is_failed and code in _OF_ANSWERS)
         for values in code.found_in(evidence)
     )

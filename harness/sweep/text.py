@@ -63,7 +63,8 @@ def counted_text(levels: Sequence[Level], label: str = "") -> str:
     The errors of a single label are those in the window.
     """
     text = "Times and rates cover the measurement window of each run (without ramp-up, warm-up and tail)"
-    unsteady = [level for level in levels if any(WarningCode.NOT_STEADY in run.warning_codes for run in level.counted)]
+    not_steady = {WarningCode.TOO_SHORT, WarningCode.NOT_STEADY}
+    unsteady = [level for level in levels if any(not_steady & set(run.warning_codes) for run in level.counted)]
     if unsteady:
         text += f"; at {levels_text(unsteady)} it is not steady"
     return f"{text}. All values are of {label} alone, errors too." if label else f"{text}. Errors cover the whole run."

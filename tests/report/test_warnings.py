@@ -233,18 +233,25 @@ def seconds_of(averages_ms):
     ]
 
 
-@pytest.mark.parametrize(("warm_up_ms", "has_warning"), [(79, True), (80, False), (300, False)])
-def test_a_warm_up_faster_than_the_window_is_a_warning(warm_up_ms, has_warning):
-    samples = seconds_of([10] * 10 + [warm_up_ms] * 20 + [100] * 70)  # ramp, warm-up, what is counted
-    counted = tally_of(samples[30:])
-    window = Window("steady", 30, 100, 70, 100, ramp_cut_s=10, warm_up_cut_s=20, is_steady=True)
-    found = warnings_of(samples, window=window, counted=counted)
-    assert ("fast-warm-up" in found) is has_warning
-    if has_warning:
-        assert (
-            "The excluded warm-up of 20 s was faster than the measurement window, 79 ms on average against 100 ms"
-            in found["fast-warm-up"]
-        )
+def test_a_slow_down_in_the_excluded_warm_up_is_a_warning_and_a_slow_start_is_none():
+    slow_down = "response times changed at 12 s, 10 ms on average from 2 s to 12 s and 50 ms after"
+    window = Window("steady", 30, 100, 70, 100, ramp_cut_s=2, warm_up_cut_s=28, is_steady=True, slow_down=slow_down)
+    text = warnings_of(two_users(), window=window)["fast-warm-up"]
+    assert text.startswith(f"The system became slower within the 28 s that are excluded as warm-up: {slow_down}. ")
+    assert "fast-warm-up" not in warnings_of(two_users(), window=replace(window, slow_down=""))
+
+
+def test_a_run_that_is_too_short_says_only_that_and_how_long_it_must_be():
+    # 1 s of ramp-up and 7 s after it were measured; with 50 s after it the run takes 58 s.
+    window = Window("steady", 2, 10, 8, 11, is_steady=False, reason="8 s are too short")
+    load = closed_load(duration_s=15.0)
+    found = warnings_of(two_users(), record(load=load), window=window)
+    assert found["too-short"] == (
+        "Too short to judge: 8 s between ramp-up and tail were measured, at least 50 s are needed. "
+        "Run again with DURATION=60s."
+    )
+    assert "not-steady" not in found
+    assert warnings_of(two_users(), window=window)["too-short"].endswith("Run longer.")
 
 
 def test_a_file_over_more_than_a_month_has_a_warning_and_no_time_series():

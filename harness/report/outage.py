@@ -1,0 +1,64 @@
+"""Finds since when all requests failed: the cause of a run that mostly failed, which its first line names."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+
+from harness.base import units
+from harness.metrics.figures import ErrorKind
+from harness.metrics.window import SecondFigures
+
+# A cause is named when it explains this share of the failures.
+_EXPLAINED_RATIO = 0.9
+# Failures of fewer seconds at the end may be those of the last requests, which the end of the load cut off.
+_LEAST_S = 3
+_HOST = re.compile(r"[Cc]onnect to ([^\s\[]+)")
+
+
+def find_outage(seconds: Sequence[SecondFigures], errors: Sequence[ErrorKind]) -> str:
+    """Return since when all requests failed, and how: `127.0.0.1:80 refused connections from 0:05 on`.
+
+    Empty where requests also succeeded later, or where nothing but their number is known. `seconds` has one entry per
+    second since the load began, by the ends of samples.
+    """
+    succeeded = [second for second, figures in enumerate(seconds) if figures.sample_count > figures.error_count]
+    failed_count = sum(figures.error_count for figures in seconds)
+    since_s = succeeded[-1] + 1 if succeeded else 0
+    later_count = sum(figures.error_count for figures in seconds[since_s:])
+    if not failed_count or len(seconds) - since_s < _LEAST_S or later_count < _EXPLAINED_RATIO * failed_count:
+        return ""
+    # A sample that succeeded may have ended in the second in which the failures begin.
+    first_s = min((int(kind.first_s) for kind in errors), default=since_s)
+    since = f"from {units.clock_text(first_s if first_s >= since_s - 1 else since_s)} on"
+    since = since if succeeded else "from the start"
+    for is_cause, text in _CAUSES:
+        kinds = [kind for kind in errors if is_cause(kind)]
+        if sum(kind.count for kind in kinds) >= _EXPLAINED_RATIO * failed_count:
+            return text(kinds, since)
+    return f"all requests failed {since}" if succeeded else ""
+
+
+def _is_refused(kind: ErrorKind) -> bool:
+    return "Connection refused" in kind.example or "Connection refused" in kind.cause
+
+
+def _refused(kinds: Sequence[ErrorKind], since: str) -> str:
+    host = next((found[1] for kind in kinds if (found := _HOST.search(kind.example))), "the system")
+    return f"{host} refused connections {since}"
+
+
+def _is_unanswered(kind: ErrorKind) -> bool:
+    """Return whether the request was sent and got no answer until a time limit or the end of the run."""
+    return any(word in f"{kind.code} {kind.cause} {kind.example}" for word in ("Socket closed", "timed out"))
+
+
+def _unanswered(kinds: Sequence[ErrorKind], since: str) -> str:
+    count = units.plural(sum(kind.count for kind in kinds), "request")
+    return f"the system did not answer {since}: {count} got no answer"
+
+
+_CAUSES: Sequence[tuple[Callable[[ErrorKind], bool], Callable[[Sequence[ErrorKind], str], str]]] = (
+    (_is_refused, _refused),
+    (_is_unanswered, _unanswered),
+)
