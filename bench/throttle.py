@@ -179,7 +179,7 @@ def _falls_found(count: int) -> Iterator[Aim]:
 
 
 def _slow_falls_found(count: int) -> Iterator[Aim]:
-    found: dict[str, list[float]] = {}
+    found: dict[str, list[float | None]] = {}
     for name, steps in _SLOW_FALLS.items():
         print(f"bench: falls {name}", file=sys.stderr, flush=True)
         found[name] = [slow_fall_found_ratio(steps, count, length_s) for length_s in _LONG_S]

@@ -2,7 +2,8 @@
 
 The comparison is a t-test of one degree of freedom: the squared differences that the best drift has more than the
 steps, in units of the variance about the steps. It counts less when neighbouring bins are alike (the effective number
-of observations of an autoregressive series, as in `batch_means`).
+of observations of an autoregressive series, as in `batch_means`), and each further step costs the logarithm of the
+number of bins (G. Schwarz, "Estimating the dimension of a model", Ann. Statist. 6(2), 1978).
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from typing import NamedTuple
 from harness.metrics.distributions import student_t_quantile
 
 # The error probability of the comparison. With a greater one drifts of short runs are called throttled.
-_ERROR = 0.003
+_ERROR = 0.005
 # Waves of requests that wait for each other make neighbours opposite.
 _AUTOCORRELATION_LEAST, _AUTOCORRELATION_MOST = -0.3, 0.9
 
@@ -66,8 +67,8 @@ def is_sudden(rates: Sequence[float], fall: Fall, drift_lasts: int) -> bool:
     before, after = levels.mean(0, max(1, (begin + 1) // 2)), levels.mean(min(count - 1, (count + end) // 2), count)
     drifts = _drifts(count, drift_lasts, before / after if after else 1.0)
     drift = min((_misfit(rates, shares) for shares in drifts), default=least)
-    lead = (drift - least) * freedom * _independent_ratio(rates, levels, edges)
-    return lead >= student_t_quantile(freedom, 1 - _ERROR) ** 2 * least
+    needed = student_t_quantile(freedom, 1 - _ERROR) ** 2 + math.log(count) * (len(edges) - 3)
+    return (drift - least) * freedom * _independent_ratio(rates, levels, edges) >= needed * least
 
 
 def _step_within(levels: Levels, begin: int, end: int) -> tuple[int, ...]:

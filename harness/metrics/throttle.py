@@ -53,8 +53,9 @@ _BEGUN_RATIO, _ENDED_RATIO, _PART_OF_FALL_RATIO = 0.90, 1.10, 0.10
 # The greatest step is at least this share of the fall from the fast quarter of the bins before.
 _WHOLE_FALL_RATIO = 0.40
 # Another lasting step before or after the fall is a stair: at least this share of the fall, or to this share of the
-# rate. A fifth of the smoothed bins may be on the wrong side of its middle; with more the rate goes up and down.
-_STAIR_RATIO, _STAIR_STEP_RATIO, _STAIR_STRAY_RATIO = 0.30, 0.70, 0.20
+# rate, a fifth of the side away from its ends. A fifth of the smoothed bins may be on the wrong side of its middle;
+# with more the rate goes up and down.
+_STAIR_RATIO, _STAIR_STEP_RATIO, _STAIR_LASTS_RATIO, _STAIR_STRAY_RATIO = 0.20, 0.70, 0.20, 0.20
 # A fall over this share of the load is a drift. How much of each side is looked at, as a share of the load.
 _DRIFT_LASTS_RATIO, _AROUND_RATIO = 0.20, 0.20
 # The parts of the constant interval differ from its average by at most this share, and by chance.
@@ -231,9 +232,10 @@ def _four_levels(rates: Sequence[float], fall: Fall) -> tuple[float, float, floa
 def _has_stair(rates: Sequence[float], fall: float) -> bool:
     """Return whether the rate goes down clearly within a side of a fall, and stays there."""
     count, levels = len(rates), Levels(rates)
-    if count < 2 * _NEIGHBOURS:
+    least = max(_NEIGHBOURS, int(_STAIR_LASTS_RATIO * count))
+    if count < 2 * least:
         return False
-    edge = levels.split(0, range(_NEIGHBOURS, count - _NEIGHBOURS + 1), count)
+    edge = levels.split(0, range(least, count - least + 1), count)
     early, late = levels.mean(0, edge), levels.mean(edge, count)
     if early - late < _STAIR_RATIO * fall and late > _STAIR_STEP_RATIO * early:
         return False
