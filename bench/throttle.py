@@ -34,6 +34,15 @@ _FACTORS, _FALLS_AT = (0.6, 0.5, 0.33, 0.2, 0.1), (0.3, 0.5, 0.7)
 # The detector names falls to 0.7 × and less; one close to that is not always clear.
 _CLEAR = 0.5
 _NEAR_S = 60
+# Falls in steps: pairs of a second after the first step, and the share of the rate that a step goes to.
+Steps = Sequence[tuple[int, float]]
+_SLOW_FALLS: Mapping[str, Steps] = {
+    "to 40 %, after 5 min to 20 %": ((0, 0.4), (300, 0.2)),
+    "to 80 %, after 5 min to 20 %": ((0, 0.8), (300, 0.2)),
+    "to 60 %, after 5 min to 25 %": ((0, 0.6), (300, 0.25)),
+    "to 60 %, after 5 min to 40 %, after 10 min to 20 %": ((0, 0.6), (300, 0.4), (600, 0.2)),
+}
+_LONG_S = (1200, 2400, 3600, 7200, 14_400)
 _USERS = simulation.USERS
 
 
@@ -64,6 +73,13 @@ def _straight(begin: float, end: float, ratio: float) -> simulation.Shape:
     return lambda second, length_s: 1 / (1 - (1 - ratio) * ((share(second, length_s) or 1.0) - 1))
 
 
+def _stairs(*steps: tuple[float, float]) -> simulation.Shape:
+    """Return the response time of a rate that goes to each ratio at its share of the run."""
+    return lambda second, length_s: (
+        1 / next((ratio for share, ratio in reversed(steps) if second >= share * length_s), 1.0)
+    )
+
+
 # Runs that are not throttled.
 CASES: Mapping[str, Case] = {
     "steady": Case(simulation.SHAPES["steady"]),
@@ -80,6 +96,22 @@ CASES: Mapping[str, Case] = {
     "drift of the rate to a third over a third, then constant": Case(_straight(0.3, 0.63, 1 / 3)),
     "stairs of a fifth of the rate at each fifth": Case(
         lambda second, length_s: 1 / (1 - min(4, 5 * second // length_s) / 5)
+    ),
+    "three stairs, to 2/3 and 1/3": Case(_stairs((1 / 3, 2 / 3), (2 / 3, 1 / 3))),
+    "three stairs, to 3/4 and 1/4": Case(_stairs((1 / 3, 3 / 4), (2 / 3, 1 / 4))),
+    "three stairs, to 1/2 and 1/4": Case(_stairs((1 / 3, 1 / 2), (2 / 3, 1 / 4))),
+    "four stairs, each to 60 %": Case(_stairs((1 / 4, 0.6), (1 / 2, 0.36), (3 / 4, 0.22))),
+    "a cache fills: rate falls to 40 %, tau a fifth": Case(
+        lambda second, length_s: 1 / (0.4 + 0.6 * math.exp(-5 * second / length_s))
+    ),
+    "pauses of 2 to 20 s each minute, longer and longer": Case(
+        lambda second, length_s: 7.0 if second % 60 < 2 + 18 * second / length_s else 1.0
+    ),
+    "dies slowly over the second half": Case(
+        lambda second, length_s: 1 / max(0.02, 1 - max(0.0, 2 * second / length_s - 1))
+    ),
+    "4 × slower for 40 %, then as before": Case(
+        lambda second, length_s: 4.0 if 0.5 <= second / length_s < 0.9 else 1.0
     ),
     "pause of 1 s each 20 s": Case(simulation.SHAPES["pause of 1 s each 20 s"]),
     "4 × slower in the last 11 s": Case(simulation.SHAPES["4 × slower in the last 11 s"]),
@@ -119,6 +151,7 @@ _CELLS = [(length_s, memory) for length_s in _LENGTHS_S for memory in _MEMORIES]
 def _simulated(count: int) -> Iterator[Aim]:
     yield from _false_alarms(count)
     yield from _falls_found(count)
+    yield from _slow_falls_found(max(10, count // 5))
 
 
 def _false_alarms(count: int) -> Iterator[Aim]:
@@ -143,6 +176,33 @@ def _falls_found(count: int) -> Iterator[Aim]:
     least = min(found[name][column] for name in named for column in long)
     what = f"throttled to {percent_text(_CLEAR, 0)} % and less, {_LENGTHS_S[-1]} s: least of all rates, %"
     yield Aim(what, percent_text(least, 1), "≥ 95", least >= _FOUND_LEAST)
+
+
+def _slow_falls_found(count: int) -> Iterator[Aim]:
+    found: dict[str, list[float | None]] = {}
+    for name, steps in _SLOW_FALLS.items():
+        print(f"bench: falls {name}", file=sys.stderr, flush=True)
+        found[name] = [slow_fall_found_ratio(steps, count, length_s) for length_s in _LONG_S]
+    rows = [[name, *("" if r is None else percent_text(r, 1) for r in ratios)] for name, ratios in found.items()]
+    heads = ("the rate falls", *(f"{length_s // 60} min" for length_s in _LONG_S))
+    print(
+        f"**Throttled in steps: % of {count:,} simulated falls that are found**\n\n{table(heads, rows)}\n", flush=True
+    )
+    least = min(ratio for ratios in found.values() for ratio in ratios if ratio is not None)
+    yield Aim("throttled in steps: least of all rates, %", percent_text(least, 1), "≥ 95", least >= _FOUND_LEAST)
+
+
+def slow_fall_found_ratio(steps: Steps, count: int, length_s: int) -> float | None:
+    """Return the share of falls in the middle of a run that are found; None where the fall lasts over 28 % of it."""
+    lasts_s = steps[-1][0]
+    if lasts_s > 0.28 * length_s:
+        return None
+    rng, found, begin_s = numpy.random.default_rng(_SEED), 0, (length_s - lasts_s) / 2
+    shape = _stairs(*(((begin_s + after_s) / length_s, ratio) for after_s, ratio in steps))
+    for _ in range(count):
+        fall = _find(simulate(rng, Case(shape), length_s, _MEMORIES[-1]))
+        found += fall is not None and begin_s - _NEAR_S <= fall.at_s <= begin_s + lasts_s + _NEAR_S
+    return found / count
 
 
 def _print_table(title: str, first: str, found: Mapping[str, Sequence[float]]) -> None:

@@ -3,25 +3,27 @@
 A virtual machine without CPU credits, a process that reaches its CPU quota and a disk without burst balance look like
 this. The samples per second of the full load are combined into at most 150 bins. A fall is throttling when
 
+- it goes down in one step or a few: the greatest is a clear part of it, and all are within 7 % of the load; in a load
+  of 18 min and more within 10 min, but at most 28 % of it (CPU credits are counted every 5 min);
 - 19 of 20 bins before it are clearly faster than 19 of 20 after it: noise, a slow drift and a stall that ends are not;
-- the rate falls clearly within a few bins, the line that fits best goes down within 7 % of the load and fits clearly
-  better than every drift over a fifth of the load, and the rate is constant until the end of the load;
+- steps fit the rate around it significantly better than every drift over a fifth of the load;
+- before and after it there is no other lasting step down (stairs), and the rate after it is constant until the end;
 - the average rate after it is at most 0.7 × the one before;
 - users are steady on both sides, and on neither side most samples fail.
 
-Of all such times the one with the greatest fall is chosen, and then the second at which two Poisson rates fit best.
-`make bench BENCH=throttle` prints how often this finds a fall, and how often it is wrong.
+Of all such times the one with the greatest step is chosen. Each step is at the second at which two Poisson rates fit
+best. `make bench BENCH=throttle` prints how often this finds a fall, and how often it is wrong.
 """
 
 from __future__ import annotations
 
 import math
-from bisect import bisect_left, insort
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import accumulate, pairwise
 
 from harness.metrics.interval import Interval
+from harness.metrics.steps import Fall, Levels, is_sudden
 from harness.metrics.window import SecondFigures
 
 _BINS_MOST = 150
@@ -32,7 +34,7 @@ _SAMPLES_PER_BIN, _SAMPLES_PER_BIN_LEAST = 150, 30
 _STRAY_RATIO = 0.05
 # Throughput after ÷ throughput before: of the fastest bin after and the slowest before, without strays.
 _APART_RATIO = 0.80
-# Of the bins next to the fall.
+# Of the bins next to the greatest step.
 _STEEP_RATIO = 0.75
 # Of both sides.
 _FALL_RATIO = 0.70
@@ -42,30 +44,34 @@ _NEIGHBOURS = 3
 # Each side lasts at least so long; in a short run this share of it.
 _BEFORE_LEAST_S, _AFTER_LEAST_S, _SIDE_RATIO = 240, 300, 0.20
 _AFTER_LEAST_SAMPLES = 50
-# How long the fall may last, and how much of each side shows it, as shares of the load.
-_FALL_LASTS_RATIO, _AROUND_RATIO = 0.07, 0.20
-# A fall over this share of the load is a drift. The best short fall fits better than every drift, by a multiple of the
-# variance of a bin: this over the root of its width in seconds, since neighbouring seconds are alike. With less, drifts
-# and stairs of short runs are called throttled.
-_DRIFT_LASTS_RATIO, _LEAD_VARIANCES = 0.20, 36.0
-_CONSTANT_RATIO = 1.15
+# How long the fall may last: this share of the load; or these seconds, but at most that share of the load, where that
+# is the 5 min between two counts of CPU credits or more. Three equal stairs last a third of the load.
+_FALL_LASTS_RATIO, _FALL_LASTS_S, _FALL_LASTS_MOST_RATIO, _CREDITS_PERIOD_S = 0.07, 600, 0.28, 300
+# A bin next to the greatest step is partly on its other side when it is slower than those before by this factor, or
+# faster than those after. A smaller step belongs to the fall when it is at least this share of it.
+_BEGUN_RATIO, _ENDED_RATIO, _PART_OF_FALL_RATIO = 0.90, 1.10, 0.10
+# The greatest step is at least this share of the fall from the fast quarter of the bins before.
+_WHOLE_FALL_RATIO = 0.40
+# Another lasting step before or after the fall is a stair: at least this share of the fall, or to this share of the
+# rate, a fifth of the side away from its ends. A fifth of the smoothed bins may be on the wrong side of its middle;
+# with more the rate goes up and down.
+_STAIR_RATIO, _STAIR_STEP_RATIO, _STAIR_LASTS_RATIO, _STAIR_STRAY_RATIO = 0.20, 0.70, 0.20, 0.20
+# A fall over this share of the load is a drift. How much of each side is looked at, as a share of the load.
+_DRIFT_LASTS_RATIO, _AROUND_RATIO = 0.20, 0.20
 # The parts of the constant interval differ from its average by at most this share, and by chance.
 _PARTS, _PART_RATIO, _CHANCE = 5, 0.25, 3.0
 _STEADY_USERS_RATIO, _STEADY_SECONDS_RATIO = 0.05, 0.95
 # A throttled system answers late, so some requests time out. Where most fail, throughput says nothing about work.
 _ERRORS_MOST_RATIO = 0.60
-# The fall is at least this share of that from the fast quarter of the bins before.
-_WHOLE_FALL_RATIO = 0.40
-# Bins just before the fall that have less than this share of the usual rate are its beginning.
-_BEGUN_RATIO = 0.90
 
 
 @dataclass(frozen=True)
 class Throttle:
-    """A fall of the throughput at `at_s`, to a rate that is constant from `constant_s` on; it began at `began_s`.
+    """A fall of the throughput that began at `began_s`, to a rate that is constant from `constant_s` on.
 
-    These are seconds after the load began. Rates are samples per second, times average response times: of the full load
-    before the fall, and of the constant interval. `user_count` is None when users are not driven.
+    Its greatest step was at `at_s`; the three are equal for a fall in one step. These are seconds after the load
+    began. Rates are samples per second, times average response times: of the full load before the fall, and of the
+    constant interval. `user_count` is None when users are not driven.
     """
 
     at_s: int
@@ -105,18 +111,14 @@ def find_throttle(
     width_s = _bin_width_s(counts)
     if width_s is None:
         return None
-    skipped_s = len(counts) % width_s
-    rates = [sum(counts[start : start + width_s]) / width_s for start in range(skipped_s, len(counts), width_s)]
+    rates = _rates(counts, len(counts) % width_s, len(counts), width_s)
     fall = _greatest_fall(rates, width_s)
-    constant = None if fall is None else _constant_from(rates, fall)
-    if fall is None or constant is None or not _is_constant(rates[constant:], width_s):
+    if fall is None or not _is_fall_to_constant(rates, fall, width_s):
         return None
-    if not _is_sudden(counts, skipped_s + fall * width_s, sorted(rates[:fall])[3 * fall // 4]):
+    fall_s = _refined(counts, rates, fall, width_s)
+    if not _is_sudden(counts, fall_s, width_s):
         return None
-    begun = _begun(rates, fall)
-    at_s = from_s + _refined_s(counts, rates, fall, skipped_s, width_s)
-    constant_s = at_s if constant <= fall + 1 else from_s + skipped_s + constant * width_s
-    began_s = at_s if begun >= fall - 1 else from_s + skipped_s + begun * width_s
+    began_s, at_s, constant_s = (from_s + second for second in fall_s)
     sides = seconds[from_s:began_s], seconds[constant_s:to_s]
     user_count = _steady_users(sides) if users_are_driven else None
     if users_are_driven and user_count is None:
@@ -146,42 +148,102 @@ def _bin_width_s(counts: Sequence[int]) -> int | None:
     return width_s
 
 
-def _greatest_fall(rates: Sequence[float], width_s: int) -> int | None:
-    """Return the index of the first bin after the greatest fall that divides the bins into fast and slow ones."""
-    length_s = len(rates) * width_s
+def _rates(counts: Sequence[int], begin_s: int, end_s: int, width_s: int) -> list[float]:
+    """Return the samples per second of the complete bins from `begin_s` on."""
+    return [sum(counts[start : start + width_s]) / width_s for start in range(begin_s, end_s - width_s + 1, width_s)]
+
+
+def _greatest_fall(rates: Sequence[float], width_s: int) -> Fall | None:
+    """Return the fall with the greatest step of those that divide the bins into fast and slow ones."""
+    length_s, levels = len(rates) * width_s, Levels(rates)
     before_least, after_least = (
-        max(_NEIGHBOURS, math.ceil(min(least_s, _SIDE_RATIO * length_s) / width_s))
-        for least_s in (_BEFORE_LEAST_S, _AFTER_LEAST_S)
+        max(bins_least, math.ceil(min(least_s, _SIDE_RATIO * length_s) / width_s))
+        for bins_least, least_s in ((_NEIGHBOURS, _BEFORE_LEAST_S), (_PARTS, _AFTER_LEAST_S))
     )
-    earlier, later = sorted(rates[: before_least - 1]), sorted(rates[before_least - 1 :])
+    candidates = range(before_least, len(rates) - after_least + 1)
     best, greatest = None, 0.0
-    for index in range(before_least, len(rates) - after_least + 1):
-        insort(earlier, rates[index - 1])
-        del later[bisect_left(later, rates[index - 1])]
-        slowest = earlier[int(_STRAY_RATIO * len(earlier))]
-        fastest = later[-1 - int(_STRAY_RATIO * len(later))]
-        before, after = _mean(rates[index - _NEIGHBOURS : index]), _mean(rates[index : index + _NEIGHBOURS])
-        if fastest <= _APART_RATIO * slowest and after <= _STEEP_RATIO * before and before - after > greatest:
-            best, greatest = index, before - after
+    for step in candidates:
+        before, after = levels.mean(step - _NEIGHBOURS, step), levels.mean(step, step + _NEIGHBOURS)
+        if after > _STEEP_RATIO * before or before - after <= greatest:
+            continue
+        fall = _whole_fall(levels, step, candidates, _lasts_most(len(rates), width_s))
+        if _are_apart(rates[: fall.begin], rates[fall.end :]):
+            best, greatest = fall, before - after
     return best
 
 
-def _begun(rates: Sequence[float], fall: int) -> int:
-    """Return the index of the first of the slow bins that lead to the fall."""
-    most = _BEGUN_RATIO * _median(rates[:fall])
-    index = fall
-    while index > 0 and rates[index - 1] <= most:
-        index -= 1
-    return index
+def _lasts_most(count: int, width_s: int) -> int:
+    """Return over how many of the bins a fall may last."""
+    length_s = count * width_s
+    long_s = min(_FALL_LASTS_S, _FALL_LASTS_MOST_RATIO * length_s)
+    if long_s < max(_CREDITS_PERIOD_S, _FALL_LASTS_RATIO * length_s):
+        return max(2, int(_FALL_LASTS_RATIO * count))
+    return int(long_s / width_s) + 1
 
 
-def _constant_from(rates: Sequence[float], fall: int) -> int | None:
-    """Return the index of the bin from which on the rate is constant; None when the fall lasts too long."""
-    most = _CONSTANT_RATIO * _median(rates[fall:])
-    for index in range(fall, min(len(rates) - _PARTS, fall + _lasts_most(rates)) + 1):
-        if _mean(rates[index : index + _NEIGHBOURS]) <= most:
-            return index
-    return None
+def _whole_fall(levels: Levels, step: int, candidates: range, most: int) -> Fall:
+    """Return the fall around its greatest step: with the best step before it and after it, if they are near enough.
+
+    Steps are searched twice as far: a farther one is not part of the fall. A bin next to the greatest step may be
+    partly on either side of it, and is no step.
+    """
+    mean, end = levels.mean, levels.count
+    is_begun = step > candidates[0] and mean(step - 1, step) <= _BEGUN_RATIO * mean(step - 4, step - 1)
+    is_falling = step < candidates[-1] and mean(step, step + 1) >= _ENDED_RATIO * mean(step + 1, step + 4)
+    first, last = step - is_begun, step + is_falling
+    begun = levels.split(0, range(max(candidates[0], step - 2 * most), first + 1), first)
+    ended = levels.split(last, range(last, min(candidates[-1], step + 2 * most) + 1), end)
+    least = _PART_OF_FALL_RATIO * (mean(0, begun) - mean(ended, end))
+    if step - begun > most or mean(0, begun) - mean(begun, first) < least:
+        begun = first
+    if ended - step > most or mean(last, ended) - mean(ended, end) < least:
+        ended = last
+    if ended - begun > most:
+        begun, ended = (first, ended) if levels.gain(0, begun, first) < levels.gain(last, ended, end) else (begun, last)
+    return Fall(begun, step, ended)
+
+
+def _are_apart(before: Sequence[float], after: Sequence[float]) -> bool:
+    """Return whether nearly all bins before are clearly faster than nearly all after."""
+    slowest = sorted(before)[int(_STRAY_RATIO * len(before))]
+    fastest = sorted(after)[-1 - int(_STRAY_RATIO * len(after))]
+    return fastest <= _APART_RATIO * slowest
+
+
+def _is_fall_to_constant(rates: Sequence[float], fall: Fall, width_s: int) -> bool:
+    """Return whether one step is a clear part of the fall, neither side has stairs, and the rate is constant after."""
+    before, left, right, after = _four_levels(rates, fall)
+    fast = sorted(rates[: fall.begin])[3 * fall.begin // 4]
+    return (
+        left - right >= _WHOLE_FALL_RATIO * (fast - after)
+        and _is_constant(rates[fall.end :], width_s)
+        and not any(_has_stair(side, before - after) for side in (rates[: fall.begin], rates[fall.end :]))
+    )
+
+
+def _four_levels(rates: Sequence[float], fall: Fall) -> tuple[float, float, float, float]:
+    """Return the rates before the fall, on both sides of its greatest step, and after it."""
+    before, after = _mean(rates[: fall.begin]), _mean(rates[fall.end :])
+    left = _mean(rates[fall.begin : fall.step]) if fall.step - fall.begin > 1 else before
+    right = _mean(rates[fall.step : fall.end]) if fall.end - fall.step > 1 else after
+    return before, left, right, after
+
+
+def _has_stair(rates: Sequence[float], fall: float) -> bool:
+    """Return whether the rate goes down clearly within a side of a fall, and stays there."""
+    count, levels = len(rates), Levels(rates)
+    least = max(_NEIGHBOURS, int(_STAIR_LASTS_RATIO * count))
+    if count < 2 * least:
+        return False
+    edge = levels.split(0, range(least, count - least + 1), count)
+    early, late = levels.mean(0, edge), levels.mean(edge, count)
+    if early - late < _STAIR_RATIO * fall and late > _STAIR_STEP_RATIO * early:
+        return False
+    middle = (early + late) / 2
+    starts = range(edge - _NEIGHBOURS + 1), range(edge, count - _NEIGHBOURS + 1)
+    smooth = [[levels.mean(start, start + _NEIGHBOURS) for start in part] for part in starts]
+    strays = sum(rate < middle for rate in smooth[0]), sum(rate > middle for rate in smooth[1])
+    return all(stray <= _STAIR_STRAY_RATIO * len(part) for stray, part in zip(strays, smooth, strict=True))
 
 
 def _is_constant(rates: Sequence[float], width_s: int) -> bool:
@@ -194,59 +256,34 @@ def _is_constant(rates: Sequence[float], width_s: int) -> bool:
     return True
 
 
-def _is_sudden(counts: Sequence[int], fall_s: int, fast: float) -> bool:
-    """Return whether the rate around a fall goes down at once, and as far as from the rate `fast` of long before.
-
-    The line that fits the seconds around it best by least squares is level, goes down, and is level again. It fits
-    clearly better than each line that goes down as slowly as a drift.
-    """
-    width_s = math.ceil(len(counts) / _BINS_MOST)
-    around_s = int(_AROUND_RATIO * len(counts))
-    begin_s, end_s = max(fall_s % width_s, fall_s - around_s), min(len(counts), fall_s + around_s)
-    begin_s += (fall_s - begin_s) % width_s
-    rates = [sum(counts[start : start + width_s]) / width_s for start in range(begin_s, end_s - width_s + 1, width_s)]
-    fall = (fall_s - begin_s) // width_s
-    before, after = _mean(rates[: (fall + 1) // 2]), _mean(rates[-((len(rates) - fall + 1) // 2) :])
-    if before - after < _WHOLE_FALL_RATIO * (fast - after):
-        return False
-    misfits = {
-        (begin, end): _misfit(rates, before, after, begin, end)
-        for begin in range(len(rates))
-        for end in range(begin, len(rates))
-    }
-    begin, end = min(misfits, key=misfits.__getitem__)
-    if end - begin > max(1, int(_FALL_LASTS_RATIO * len(counts) / width_s)):
-        return False
-    least, drift_lasts = misfits[begin, end], math.ceil(_DRIFT_LASTS_RATIO * len(counts) / width_s)
-    lead = min(misfit for (begin, end), misfit in misfits.items() if end - begin >= drift_lasts) - least
-    return lead * len(rates) >= _LEAD_VARIANCES / math.sqrt(width_s) * least
+def _refined(counts: Sequence[int], rates: Sequence[float], fall: Fall, width_s: int) -> Fall:
+    """Return the seconds of a fall's steps; a bin next to the greatest step belongs to that."""
+    before, left, right, after = _four_levels(rates, fall)
+    edges_s = [len(counts) % width_s + edge * width_s for edge in fall]
+    step_s = _refined_s(counts, edges_s[1], width_s, left, right)
+    begin_s = _refined_s(counts, edges_s[0], width_s, before, left) if fall.step - fall.begin > 1 else step_s
+    end_s = _refined_s(counts, edges_s[2], width_s, right, after) if fall.end - fall.step > 1 else step_s
+    return Fall(min(begin_s, step_s), step_s, max(step_s, end_s))
 
 
-def _misfit(rates: Sequence[float], before: float, after: float, begin: int, end: int) -> float:
-    """Return the squared differences from a rate that goes from `before` to `after` between two bins."""
-    squares = 0.0
-    for index, rate in enumerate(rates):
-        share = 0.0 if index < begin else 1.0 if index >= end else (index - begin + 1) / (end - begin + 1)
-        squares += (rate - before - share * (after - before)) ** 2
-    return squares
-
-
-def _lasts_most(rates: Sequence[float]) -> int:
-    """Return over how many bins a fall may last."""
-    return max(2, int(_FALL_LASTS_RATIO * len(rates)))
-
-
-def _refined_s(counts: Sequence[int], rates: Sequence[float], fall: int, skipped_s: int, width_s: int) -> int:
-    """Return the second of the fall: the end of the earlier rate that is most likely near the bins' edge."""
-    edge_s = skipped_s + fall * width_s
-    before = _mean(rates[max(0, fall - _NEIGHBOURS - 1) : fall - 1])
-    after = _mean(rates[fall + 1 : fall + _NEIGHBOURS + 1])
+def _refined_s(counts: Sequence[int], edge_s: int, width_s: int, before: float, after: float) -> int:
+    """Return the second of a step: the end of the earlier rate that is most likely near the bins' edge."""
     if not 0 < after < before:
         return edge_s
-    begin_s, end_s = edge_s - width_s, min(len(counts), edge_s + width_s)
+    begin_s, end_s = max(0, edge_s - width_s), min(len(counts), edge_s + width_s)
     gain = math.log(before / after)
     likelihoods = list(accumulate((count * gain - (before - after) for count in counts[begin_s:end_s]), initial=0.0))
     return begin_s + likelihoods.index(max(likelihoods))
+
+
+def _is_sudden(counts: Sequence[int], fall_s: Fall, width_s: int) -> bool:
+    """Return whether steps fit the rate around a fall significantly better than every drift."""
+    around_s = int(_AROUND_RATIO * len(counts))
+    begin_s, end_s = max(fall_s.step % width_s, fall_s.begin - around_s), min(len(counts), fall_s.end + around_s)
+    begin_s += (fall_s.step - begin_s) % width_s
+    rates = _rates(counts, begin_s, end_s, width_s)
+    fall = Fall(*(max(0, min(len(rates), round((edge_s - begin_s) / width_s))) for edge_s in fall_s))
+    return is_sudden(rates, fall, math.ceil(_DRIFT_LASTS_RATIO * len(counts) / width_s))
 
 
 # The module statistics does the same, but every table would wait until it is loaded.

@@ -31,7 +31,7 @@ def throttle_values(fall: Throttle, cloudwatch: CloudMetrics | None) -> Values:
     verb = "rose" if fall.after_ms > fall.before_ms else "did not rise:"
     failed = f", and {units.percent_text(fall.after_error_ratio, 0)} % of the samples failed"
     return {
-        "at": units.clock_text(fall.at_s),
+        "at": units.clock_text(fall.constant_s),
         "percent": units.percent_text(fall.ratio, 0),
         "before": f"{fall.before_per_s:.3g}",
         "after": f"{fall.after_per_s:.3g}",
@@ -46,10 +46,10 @@ def throttle_values(fall: Throttle, cloudwatch: CloudMetrics | None) -> Values:
 
 
 def _during(fall: Throttle) -> str:
-    """Return how long the fall took; empty where it took a moment."""
+    """Return when the fall began; empty where it took a moment."""
     if fall.began_s == fall.constant_s:
         return ""
-    return f" (the fall began at {units.clock_text(fall.began_s)} and ended at {units.clock_text(fall.constant_s)})"
+    return f" (the fall began at {units.clock_text(fall.began_s)})"
 
 
 def _balances(found: CloudMetrics | None) -> str:

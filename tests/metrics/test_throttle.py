@@ -10,7 +10,8 @@ from harness.jtl.inputs import resolve
 from harness.metrics.interval import Interval
 from harness.metrics.throttle import find_throttle
 from harness.metrics.window import GIVEN, SecondFigures, Window, full_load_s
-from harness.report.jtls import summary_of_jtls
+from harness.report.jtls import Counting, summary_of_jtls, tally_of_jtls
+from harness.report.summarise import origin_of
 from harness.report.summary import RunSummary
 from tests.support.factories import closed_load, record, sample, tally_of
 from tests.support.golden import golden_run
@@ -91,6 +92,49 @@ def test_of_a_fall_in_steps_the_greatest_counts_and_the_first_is_its_begin():
     assert abs(found.began_s - 2700) <= 60
     assert found.constant_s == found.at_s
     assert found.before_per_s == pytest.approx(7.6, rel=0.02)
+
+
+def levels(*falls):
+    """Return a rate of 8/s that goes to each of `falls`, pairs of a second and a rate, at its second."""
+    return lambda second: next((rate for at_s, rate in reversed(falls) if second >= at_s), 8)
+
+
+@pytest.mark.parametrize("length_s", [1200, 1800, 2700, 3600, 7200, 14_400])
+@pytest.mark.parametrize(("middle", "is_first_greatest"), [(3, True), (6, False)])
+def test_a_fall_in_two_steps_five_minutes_apart_is_found_in_runs_of_20_minutes_to_4_hours(
+    length_s, middle, is_first_greatest
+):
+    began_s = length_s // 2 - 150
+    found = fall_of(run(levels((began_s, middle), (began_s + 300, 1.6)), length_s))
+    assert abs(found.began_s - began_s) <= 60
+    assert abs(found.constant_s - began_s - 300) <= 60
+    assert abs(found.at_s - began_s - (0 if is_first_greatest else 300)) <= 15
+    assert found.ratio == pytest.approx(0.2, rel=0.15)
+
+
+@pytest.mark.parametrize("length_s", [2400, 3600, 7200, 14_400])
+def test_a_fall_that_takes_ten_minutes_is_found_in_runs_of_40_minutes_to_4_hours(length_s):
+    began_s = length_s // 2 - 300
+    found = fall_of(run(levels((began_s, 4.5), (began_s + 300, 3), (began_s + 600, 1.6)), length_s))
+    assert abs(found.began_s - began_s) <= 15
+    assert abs(found.constant_s - began_s - 600) <= 100
+
+
+def test_a_fall_to_a_half_in_the_middle_of_20_minutes_is_found():
+    found = fall_of(run(step(600, 2.7, 1.3), 1200))
+    assert abs(found.at_s - 600) <= 30
+
+
+@pytest.mark.parametrize("length_s", [300, 1200, 3600, 14_400])
+@pytest.mark.parametrize(
+    "rates",
+    [(2 / 3, 1 / 3), (0.55, 0.3), (0.5, 0.25), (0.75, 0.25), (0.75, 0.5, 0.25), (0.6, 0.36, 0.22), (0.7, 0.4, 0.1)],
+)
+def test_three_or_four_stairs_are_not_throttling(length_s, rates):
+    count = len(rates) + 1
+    stairs = levels(*((length_s * (number + 1) // count, 8 * rate) for number, rate in enumerate(rates)))
+    for seed in range(5):
+        assert fall_of(run(stairs, length_s, seed=seed)) is None
 
 
 def test_an_uneven_rate_before_the_fall_does_not_hide_it():
@@ -178,13 +222,15 @@ def test_of_300_good_runs_none_is_called_throttled():
         assert fall_of(good) is None, seed
 
 
-def throttled_samples(at_s=600, length_s=1200, users=2):
-    """Return the samples of two users: 0.2 s each, and 1 s from a second on."""
+def throttled_samples(at_s=600, length_s=1200, users=2, middle_ms=None):
+    """Return the samples of two users: 0.2 s each, and 1 s from a second on; with `middle_ms` this for 5 min first."""
     samples = []
     for user in range(users):
         now_ms = 10 * user
         while now_ms < 1000 * length_s:
             elapsed_ms = 200 if now_ms < 1000 * at_s else 1000
+            if middle_ms and at_s <= now_ms / 1000 < at_s + 300:
+                elapsed_ms = middle_ms
             samples.append(sample(elapsed_ms=elapsed_ms, start_ms=1_000_000 + now_ms, all_threads=users))
             now_ms += elapsed_ms
     return sorted(samples, key=lambda one: one.start_ms + one.elapsed_ms)
@@ -197,6 +243,14 @@ def test_the_warning_says_when_and_by_how_much_and_what_to_look_at():
     assert text.startswith("From 10:00 on the machine delivered 20 % of its earlier rate: CPU credits? 10 req/s fell")
     assert "to 2 req/s with 2 steady users, and response times rose from 200 to 999 ms." in text  # one began before
     assert "table --window ..600 and 600.." in text
+
+
+def test_from_when_on_is_when_the_rate_is_constant_whichever_step_is_the_greatest():
+    for middle_ms in (300, 600):  # the second step is the greatest, then the first
+        text = warnings_of(throttled_samples(at_s=2400, length_s=4800, middle_ms=middle_ms))["throttled"]
+        assert text.startswith(("From 44:59 on the machine", "From 45:00 on the machine")), text
+        assert "fell to 2 req/s (the fall began at 40:00) with 2 steady users" in text
+        assert "table --window ..2400 and " in text
 
 
 def test_a_bare_jtl_has_the_warning_and_its_json_the_numbers():
@@ -227,6 +281,27 @@ def test_a_run_without_a_fall_has_no_warning():
 
 # Found by counting the samples per minute, and then per ten seconds, around the greatest fall.
 RECORDED = {"run-02_3": 440, "run-06_5": 700, "run-09_4": 3010, "run-10_3": 955, "run-10_5": 11_290, "run-13_1": None}
+
+
+# Seconds from when to when the first and the last step of the fall are, around the greatest.
+CUT = {"run-09_4": (-300, 0), "run-10_3": (0, 0), "run-10_5": (-300, 0)}
+
+
+@pytest.mark.real
+@pytest.mark.parametrize("minutes", [20, 45, 90])
+@pytest.mark.parametrize("name", CUT)
+def test_the_fall_of_a_recorded_run_is_found_when_the_run_is_cut_short(name, minutes):
+    tally = tally_of_jtls(resolve([str(golden_run(name) / "samples.jtl")]), Counting(with_timeline=False))
+    seconds = tally.second_series.by_second(origin_of(tally), tally.second_series.span_s.last_s)
+    at_s, (first_s, last_s) = RECORDED[name], CUT[name]
+    for share in (0.3, 0.5, 0.7):
+        begin_s = int(at_s - share * 60 * minutes)
+        if begin_s < 60 or begin_s + 60 * minutes > len(seconds) - 60 or at_s + first_s - begin_s < 240:
+            continue
+        found = fall_of(seconds[begin_s : begin_s + 60 * minutes])
+        assert found is not None, share
+        assert abs(begin_s + found.began_s - at_s - first_s) <= 60 or found.began_s == found.at_s
+        assert abs(begin_s + found.constant_s - at_s - last_s) <= 120
 
 
 @pytest.mark.real

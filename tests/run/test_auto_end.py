@@ -46,7 +46,7 @@ def steady(_):
 
 def test_a_steady_load_ends_after_a_minute_and_two_successful_checks():
     ended_s, watch = drive(steady)
-    assert 60 + LOOK_PERIOD_S <= ended_s <= 120
+    assert 60 + LOOK_PERIOD_S <= ended_s <= 180
     found = watch.record
     assert found.is_met
     assert found.within_ms <= PRECISION_RATIO * found.average_ms
