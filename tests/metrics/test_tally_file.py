@@ -94,6 +94,17 @@ def test_the_table_of_tallies_is_that_of_their_jtls_to_the_byte(options, folder,
     assert printed(capsys, "table", "a.jtl", "bc.tally", *options) == expected
 
 
+def test_generators_that_ran_at_once_have_no_clock_that_was_set_as_files_or_tallies(folder, capsys):
+    names = [jtl(folder / f"{name}.jtl", rows(seed, 300)) for seed, name in enumerate("abc")]
+    tallies = [name.replace(".jtl", ".tally") for name in names]
+    for name, tally in zip(names, tallies, strict=True):
+        printed(capsys, "tally", name, "-o", tally)
+    for options in OPTIONS:
+        expected = printed(capsys, "table", *names, *options)
+        assert "clock" not in expected.out + expected.err
+        assert printed(capsys, "table", *tallies, *options) == expected
+
+
 def test_the_statistics_are_those_of_the_concatenated_jtls(folder, capsys):
     parts = [rows(seed, 300) for seed in (1, 2)]
     for name, part in zip("ab", parts, strict=True):

@@ -10,6 +10,7 @@ from harness.jtl.sample import Dropped
 from harness.metrics.coordinated_omission import corrected_times
 from harness.metrics.gaps import Gap, find_gaps
 from harness.metrics.histogram import Histogram
+from harness.metrics.row_order import Order
 from harness.metrics.tally import SampleTally
 from harness.metrics.window import SecondFigures, parse_window
 from harness.plan.load import OPEN
@@ -313,6 +314,15 @@ def test_two_parts_of_a_file_have_the_order_of_the_whole():
     other.add(sample(start_ms=1000))
     first.merge(other)
     assert first.back_ms == 39_980  # another file begins when it likes
+
+
+def test_rows_that_follow_no_others_go_back_no_further_than_by_themselves():
+    file, whole = Order(), Order()
+    for end_ms in (0, 50, 40, 100):
+        file.add(end_ms)
+    whole.merge(Order())
+    whole.merge(file)
+    assert whole == file == Order(least_ms=0, most_ms=100, back_ms=10)
 
 
 def test_a_stall_with_a_single_response_is_not_a_hole_in_the_file():
