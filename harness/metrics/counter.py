@@ -278,6 +278,8 @@ def _fill(tally: SampleTally, frames: Frames, first: dict[LabelKey, int]) -> int
             second_series.add_second(second, sample_count, error_count, elapsed_ms)
             if users >= 0:
                 second_series.add_users(sources[key >> _GENERATOR_SHIFT], second, users)
+        for second, change in zip(*frames.table(1), strict=True):
+            second_series.waits[second] += change
         second_series.merge(SecondSeries(bucket_s=1 << frames.small(), buckets=dict(_histograms(*frames.table(1)))))
     tally.labels = {key: tally.labels[key] for key in sorted(tally.labels, key=first.__getitem__)}
     return back_ms

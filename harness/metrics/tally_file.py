@@ -25,7 +25,7 @@ from harness.metrics.silences import Silences
 from harness.metrics.tally import ErrorKey, LabelKey, SampleTally
 from harness.metrics.timeline import SecondSeries, Source
 
-FORMAT_VERSION = 1
+FORMAT_VERSION = 2
 _KIND = "tally"
 _PACK_LEVEL = 6
 _END_MAX_MS = START_MAX_MS + ELAPSED_MAX_MS
@@ -96,11 +96,20 @@ class _Users:
 
 
 @dataclass(frozen=True)
+class _Waits:
+    """A row per second throughout which more or fewer samples last than throughout the second before it."""
+
+    second: tuple[int, ...]
+    change: tuple[int, ...]
+
+
+@dataclass(frozen=True)
 class _Series:
-    """The seconds and the users of the requests or of the transactions."""
+    """The seconds, the users and the waits of the requests or of the transactions."""
 
     seconds: _Seconds
     users: _Users
+    waits: _Waits
 
 
 @dataclass(frozen=True)
@@ -169,7 +178,12 @@ def _series(series: SecondSeries) -> dict[str, Any]:
         for source, by_second in sorted(series.users.items())
         for second in sorted(by_second)
     )
-    return {"seconds": _columns(_Seconds, seconds), "users": _columns(_Users, users)}
+    waits = ((second, change) for second, change in sorted(series.waits.items()) if change)
+    return {
+        "seconds": _columns(_Seconds, seconds),
+        "users": _columns(_Users, users),
+        "waits": _columns(_Waits, waits),
+    }
 
 
 def _runs(histogram: Histogram) -> str:
@@ -281,6 +295,12 @@ class _Reader:
             series.add_users(
                 self._source(file, generator), _whole(second, "second", _END_MAX_MS), _whole(users, "users")
             )
+        waiting_count = 0
+        for second, change in _rows(content.waits, "waits"):
+            series.waits[_whole(second, "second", _END_MAX_MS)] += change
+            waiting_count = _whole(waiting_count + change, "waits")
+        if waiting_count:
+            raise ValueError("waits has samples without an end")
         counted = sum(
             counts.histogram.count
             for key, by_source in self._tally.labels.items()

@@ -205,7 +205,7 @@ def first(key, value):
 
 
 HOSTILE = {
-    "another version": (change("format_version", 2), "a tally of format_version 2; this version reads 1"),
+    "another version": (change("format_version", 1), "a tally of format_version 1; this version reads 2"),
     "a version that is no number": (change("format_version", [1]), "a tally of format_version [1]"),
     "an unknown key": (change("more", 1), "more is unknown"),
     "no files": (change("files", []), "files and back_ms do not fit together"),

@@ -472,7 +472,7 @@ final class Part {
     cell.connectMs += row[Layout.CONNECT];
     tally.count(cell, startMs, startMs + elapsedMs, eachMs, users);
     if (sampleCount > 1) {
-      tally.countMore(cell, elapsedMs, eachMs, sampleCount, row[Layout.ERRORS]);
+      tally.countMore(cell, startMs + elapsedMs, elapsedMs, eachMs, sampleCount, row[Layout.ERRORS]);
     }
   }
 
