@@ -53,7 +53,7 @@ def test_users_and_samples_of_two_generators_add_up(tmp_path):
 
 def test_with_several_files_a_dropped_row_names_its_file(tmp_path):
     first = write(tmp_path / "a.jtl", row())
-    second = write(tmp_path / "b.jtl", row(), "torn")
+    second = write(tmp_path / "b.jtl", row(elapsed=101), "torn")
     tally = read_tally(resolve([str(first), str(second)]))
     assert tally.dropped.first == [(3, f"1 fields where the header has 9 ({second})")]
 
