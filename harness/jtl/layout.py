@@ -9,7 +9,16 @@ from functools import cached_property
 
 from harness.base import units
 from harness.base.errors import UsageError
-from harness.jtl.sample import ELAPSED_MAX_MS, LONG_MAX, START_MAX_MS, TRACE_COLUMN, WHOLE, Sample, whole_number
+from harness.jtl.sample import (
+    ELAPSED_MAX_MS,
+    LONG_MAX,
+    START_MAX_MS,
+    TRACE_COLUMN,
+    WHOLE,
+    Sample,
+    is_plain_number,
+    whole_number,
+)
 
 _NEEDED = ("timeStamp", "elapsed", "label", "success")
 # JMeter's default columns, for a file without a header line.
@@ -93,7 +102,7 @@ class Layout:
 
         def read(fields: list[str]) -> Sample | None:
             start_text = fields[start]
-            if not (start_text.isdigit() and start_text.isascii() and len(start_text) < _LONG_DIGITS):
+            if not (is_plain_number(start_text) and len(start_text) < _LONG_DIGITS):
                 return None
             start_ms = int(start_text)
             try:
@@ -176,7 +185,7 @@ class _Numbers(dict[str, int]):
     """Whole numbers from 0 by their text, remembered because most repeat in a file; KeyError for any other text."""
 
     def __missing__(self, text: str) -> int:
-        if not (text.isdigit() and text.isascii() and len(text) < _LONG_DIGITS):
+        if not (is_plain_number(text) and len(text) < _LONG_DIGITS):
             raise KeyError(text)
         if len(self) >= _NUMBERS_MAX:
             self.clear()
@@ -205,7 +214,7 @@ def _optional(fields: list[str], index: int | None, name: str) -> int | None:
 def _count(fields: list[str], index: int | None) -> int | None:
     """Return a count that few reports use: one that is no number spoils no record, and is not known."""
     text = "" if index is None else fields[index]
-    return int(text) if text.isdigit() and text.isascii() and len(text) < _LONG_DIGITS else None
+    return int(text) if is_plain_number(text) and len(text) < _LONG_DIGITS else None
 
 
 def _whole(fields: list[str], index: int, name: str) -> int:

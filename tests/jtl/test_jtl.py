@@ -246,7 +246,7 @@ def test_a_thread_group_that_looks_like_an_address_is_not_a_generator(thread_nam
 NUMBERS = ("timeStamp", "elapsed", "bytes", "sentBytes", "allThreads", "Latency", "Connect")
 
 
-@pytest.mark.parametrize("text", ["1_000", "+7", " 7", "7 ", "７", "１２", "0x7", "7.0", "1e3", "--7", "", "٣"])
+@pytest.mark.parametrize("text", ["1_000", "+7", " 7", "7 ", "７", "１２", "0x7", "7.0", "1e3", "--7", "", "٣", "-0", "00", "007"])
 @pytest.mark.parametrize("column", NUMBERS)
 def test_only_numbers_in_jmeters_notation_are_accepted(column, text):
     fields = row().split(",")

@@ -60,7 +60,7 @@ GROUPS = (
 )
 BAD_NUMBERS = (
     b"-1", b"x", b"", b"9" * 14, b" 5", b"5 ", "５".encode(), "１2".encode(), b"+3", b"1_000", b"--1", b"0x1", b"1e3",
-    b"1.0",
+    b"1.0", b"-0", b"00", b"007",
 )  # fmt: skip
 TEARS = ("cut", "quote", "header", "other header", "nul", "mark", "blank", "latin", "number", "field", "crlf", "swap")
 
