@@ -10,11 +10,13 @@ from __future__ import annotations
 
 import io
 from collections import deque
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from enum import Enum
-from typing import NamedTuple
+from functools import partial
+from typing import IO, NamedTuple
 
+from harness.base.units import BYTES_PER_MB
 from harness.jtl.layout import Layout, assumed_layout, is_header
 from harness.jtl.sample import FIRST_LINES_MOST, Dropped, Sample
 
@@ -24,25 +26,30 @@ NOT_UTF_8 = "backslashreplace"
 _TORN = "torn record: a quote that does not close properly"
 # A record with quotes may span lines. One that spans more than this has a torn quote.
 _LINES_PER_RECORD_MAX = 10_000
+# A longer line, or record, is torn: it costs no more memory than this. Part.java reads no record of half this length.
+LINE_BYTES_MAX = 16 * BYTES_PER_MB
 # A chunk with one of these has records that take a closer look.
 _BOM = "\ufeff".encode()
 _ODD = (b'"', b"\r", b"\0", _BOM)
 
 
-def parse(
-    stream: Iterable[bytes], name: str, dropped: Dropped, columns: Sequence[str] | None = None
-) -> Iterator[Sample]:
+def parse(stream: IO[bytes], name: str, dropped: Dropped, columns: Sequence[str] | None = None) -> Iterator[Sample]:
     """Yield the samples of the lines of a CSV JTL in file order; count dropped records in `dropped`.
 
     Errors call the file `name`; `columns` are used for a file without a header line. UsageError when this is
     not a CSV JTL.
     """
     rows = RowReader(name, dropped, Layout.of(columns, f"{name}: --columns") if columns else None)
-    records = Records(iter(stream), dropped, rows)
+    records = Records(lines_of(stream), dropped, rows)
     while (record := records.next()) is not None:
         sample = rows.sample(*record)
         if sample is not None:
             yield sample
+
+
+def lines_of(stream: IO[bytes]) -> Iterator[bytes]:
+    """Return the lines of a stream; one longer than LINE_BYTES_MAX in pieces, all but the last without a line end."""
+    return iter(partial(stream.readline, LINE_BYTES_MAX), b"")
 
 
 class GrowingCsv:
@@ -69,7 +76,7 @@ class GrowingCsv:
 
     def rest(self) -> list[Sample]:
         """Return the samples of what waits at the end of the file."""
-        records = Records(io.BytesIO(self._unfinished), self._dropped, self._rows, self._delimiter)
+        records = Records(lines_of(io.BytesIO(self._unfinished)), self._dropped, self._rows, self._delimiter)
         self._unfinished = b""
         found = (self._rows.sample(*record) for record in iter(records.next, None))
         return [sample for sample in found if sample is not None]
@@ -109,7 +116,7 @@ class _ChunkEndError(Exception):
 
 
 def _until_end(stream: io.BytesIO) -> Iterator[bytes]:
-    yield from stream
+    yield from lines_of(stream)
     raise _ChunkEndError
 
 
@@ -125,11 +132,13 @@ class Records:
         self._rows = rows
         self._line_count = lines_before
         self._waiting: deque[_Line] = deque()
+        # Whether the last line was a piece of a longer one, which continues.
+        self._is_piece = False
 
     @property
     def line_count(self) -> int:
         """Return the number of lines read so far, including those before the first record."""
-        return self._line_count - len(self._waiting)
+        return self._waiting[0].number - 1 if self._waiting else self._line_count
 
     @property
     def read_ahead(self) -> bytes:
@@ -143,7 +152,8 @@ class Records:
         """
         if not self._waiting and self.delimiter and (raw := next(self._lines, None)) is not None:
             # Nearly all lines are plain, and read here in half the time.
-            if raw != b"\n" and not (b'"' in raw or b"\r" in raw or b"\0" in raw or _BOM in raw):
+            is_odd = b'"' in raw or b"\r" in raw or b"\0" in raw or _BOM in raw
+            if raw != b"\n" and not is_odd and not self._is_piece and len(raw) < LINE_BYTES_MAX:
                 self._line_count += 1
                 text = raw.removesuffix(b"\n").decode("utf-8", errors=NOT_UTF_8)
                 return self._line_count, text.split(self.delimiter)
@@ -164,7 +174,13 @@ class Records:
         return None if raw is None else self._line(raw)
 
     def _line(self, raw: bytes) -> _Line:
+        is_rest, self._is_piece = self._is_piece, len(raw) >= LINE_BYTES_MAX and not raw.endswith(b"\n")
+        if is_rest:
+            return _Line(self._line_count, raw, "")
         self._line_count += 1
+        if self._is_piece:
+            self._dropped.note(self._line_count, f"a line longer than {LINE_BYTES_MAX // BYTES_PER_MB} MB")
+            return _Line(self._line_count, raw, "")
         text = raw.removesuffix(b"\n").decode("utf-8", errors=NOT_UTF_8)
         text = text.removeprefix("\ufeff")  # at the start of the file, or of one appended to it
         if "\0" in text:  # a full disk leaves a block of NUL bytes in place of lost data
@@ -174,9 +190,9 @@ class Records:
 
     def _split(self, line: _Line) -> list[str] | None:
         """Return the fields of the record that begins with `line`; None, and counted, when it is torn."""
-        text, used = line.text, 0
+        text, used, size_bytes = line.text, 0, len(line.raw)
         fields = _split_quoted(text, self.delimiter)
-        while fields is _Unsplit.OPEN and used <= _LINES_PER_RECORD_MAX:
+        while fields is _Unsplit.OPEN and used <= _LINES_PER_RECORD_MAX and size_bytes <= LINE_BYTES_MAX:
             # The record continues in the next line: one that was put back, else from the file.
             if used == len(self._waiting):
                 following = self._pull()
@@ -185,6 +201,7 @@ class Records:
                 self._waiting.append(following)
             following = self._waiting[used]
             text += "\n" + following.text
+            size_bytes += len(following.raw)
             used += 1
             if '"' in following.text:
                 fields = _split_quoted(text, self.delimiter)

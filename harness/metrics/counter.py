@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, NamedTuple
 
-from harness.jtl.csv import Records, RowReader
+from harness.jtl.csv import LINE_BYTES_MAX, Records, RowReader
 from harness.jtl.layout import READ_COLUMNS, Layout
 from harness.jtl.sample import thread_group_of
 from harness.metrics.batches import BatchCounts
@@ -221,7 +221,7 @@ class _Lines:
         self.size = 0
 
     def __iter__(self) -> Iterator[bytes]:
-        while line := self._stream.readline(self._limit - self.size):
+        while line := self._stream.readline(min(LINE_BYTES_MAX, self._limit - self.size)):
             self.size += len(line)
             yield line
 
