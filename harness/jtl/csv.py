@@ -17,7 +17,7 @@ from functools import partial
 from typing import IO, NamedTuple
 
 from harness.base.units import BYTES_PER_MB
-from harness.jtl.layout import Layout, assumed_layout, is_header
+from harness.jtl.layout import Layout, assumed_layout, is_header, lacks_columns
 from harness.jtl.sample import FIRST_LINES_MOST, Dropped, Sample
 
 DELIMITERS = (",", "|", ";", "\t")
@@ -287,6 +287,9 @@ class RowReader:
             if sample is not None:
                 return sample
         if is_header(fields):
+            if layout is not None and len(fields) != layout.width and lacks_columns(fields):
+                self._dropped.note(line_number, f"a torn header line: {self.misfit(fields)}")
+                return None
             if line_number > 1 and self.layout is not None and len(self._dropped.header_lines) < FIRST_LINES_MOST:
                 self._dropped.header_lines.append(line_number)
             self.layout = Layout.of(fields, f"{self._name}:{line_number}")

@@ -69,7 +69,7 @@ class Layout:
         missing = [column for column in _NEEDED if column not in columns]
         if missing:
             raise UsageError(f"{where}: no column {', '.join(missing)}", "save the JTL with JMeter's columns")
-        doubled = [column for column in READ_COLUMNS if columns.count(column) > 1]
+        doubled = _doubled(columns)
         if doubled:
             raise UsageError(f"{where}: {', '.join(doubled)} occurs twice", "name every column once")
         return cls(tuple(columns))
@@ -196,6 +196,15 @@ class _Numbers(dict[str, int]):
 def is_header(fields: Sequence[str]) -> bool:
     """Return whether a record is a header line."""
     return "timeStamp" in fields and ("elapsed" in fields or "label" in fields)
+
+
+def lacks_columns(columns: Sequence[str]) -> bool:
+    """Return whether no layout has these columns: a needed one is missing, or one occurs twice."""
+    return bool(set(_NEEDED) - set(columns) or _doubled(columns))
+
+
+def _doubled(columns: Sequence[str]) -> list[str]:
+    return [column for column in READ_COLUMNS if columns.count(column) > 1]
 
 
 def _text(fields: list[str], index: int | None) -> str:

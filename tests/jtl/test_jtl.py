@@ -260,6 +260,19 @@ def test_only_numbers_in_jmeters_notation_are_accepted(column, text):
     assert column in dropped.first_text
 
 
+@pytest.mark.parametrize("torn", ["timeStamp,elapsed,", "timeStamp,elapsed,label,respo", f"timeStamp,elapsed,{HEADER}"])
+def test_a_header_line_that_is_torn_within_a_file_is_one_bad_row(torn):
+    samples, dropped = read(f"{HEADER}\n{row()}\n{torn}\n{row()}\n{row()}\n")
+    assert (len(samples), dropped.count) == (3, 1)
+    assert dropped.first == [(3, f"a torn header line: {torn.count(',') + 1} fields where the header has 14")]
+
+
+def test_a_header_line_without_a_needed_column_is_an_error():
+    for text in ("timeStamp,elapsed,label\n", f"{HEADER}\n{row()}\n{HEADER.replace('success', 'ok')}\n"):
+        with pytest.raises(UsageError, match="no column success"):
+            read(text)
+
+
 class OneLine(io.RawIOBase):
     """A header, a row, and then a line of so many bytes without its end."""
 
