@@ -156,16 +156,13 @@ def _verb(arguments: Sequence[str]) -> str:
 
 def _print_help_or_version(word: str) -> None:
     """Print the help or the version and exit; exit with an error for any other option, or for no word at all."""
-    import tomllib
+    from harness.base.toolchain import version
 
-    from harness.base.toolchain import ROOT
-
-    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     parser = _parser(AGGREGATE)
     parser.description = _DESCRIPTION
     parser.epilog = _EPILOG.format(verbs="\n".join(f"  {verb:<9}{command.help}" for verb, command in VERBS.items()))
     parser.add_argument("verb", metavar="VERB", help="what to do; the verbs are listed below")
-    parser.add_argument("--version", action="version", version=f"{project['name']} {project['version']}")
+    parser.add_argument("--version", action="version", version=f"load-test-harness {version()}")
     parser.parse_args([word] if word else [])
 
 

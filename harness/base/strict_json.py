@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import re
+from collections.abc import Sequence
 from typing import Any
 
 # Our files have at most 12 levels. Code that writes them again recurses once per level.
@@ -16,9 +17,14 @@ _SURROGATE = re.compile(rb"\\u[dD][89a-fA-F]")
 _SUSPICIOUS = re.compile(rb"[0-9]{20}|[0-9][eE]\+?[0-9]{3}")
 
 
-def parse(text: bytes) -> Any:
-    """Return the value of the JSON; ValueError with the reason when it is none, or cannot be computed with."""
+def parse(text: bytes, *, with_unique_keys: bool = False) -> Any:
+    """Return the value of the JSON; ValueError with the reason when it is none, or cannot be computed with.
+
+    With `with_unique_keys` an object that has a key twice is an error; else the last value counts.
+    """
     hooks: dict[str, Any] = {"parse_int": _whole, "parse_float": _finite} if _SUSPICIOUS.search(text) else {}
+    if with_unique_keys:
+        hooks["object_pairs_hook"] = _unique
     try:
         data = json.loads(text.decode("utf-8-sig"), parse_constant=_no_constant, **hooks)
     except RecursionError:
@@ -29,11 +35,19 @@ def parse(text: bytes) -> Any:
     return data
 
 
-def parse_object(text: bytes) -> dict[str, Any]:
-    """Return the object in the JSON; ValueError with the reason when it contains none."""
-    data = parse(text)
+def parse_object(text: bytes, *, with_unique_keys: bool = False) -> dict[str, Any]:
+    """Return the object in the JSON, as `parse`; ValueError with the reason when it contains none."""
+    data = parse(text, with_unique_keys=with_unique_keys)
     if not isinstance(data, dict):
         raise ValueError("not an object")
+    return data
+
+
+def _unique(pairs: Sequence[tuple[str, Any]]) -> dict[str, Any]:
+    data = dict(pairs)
+    if len(data) < len(pairs):
+        names = [name for name, _ in pairs]
+        raise ValueError(f"{next(name for name in names if names.count(name) > 1)!r:.60} occurs twice")
     return data
 
 

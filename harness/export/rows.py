@@ -17,6 +17,8 @@ Value = str | int | float | None
 _PERCENTILES = tuple(metric for metric in METRICS if metric.percentile is not None)
 _RATIOS = tuple(metric.ratio for metric in _PERCENTILES)
 _HEAD = ("time_s", "group", "label", "kind")
+# The kind of the rows of TOTAL: a sum over requests does not count their samples twice.
+_TOTAL_KIND = "total"
 # Column and type of its values, which may be missing in those of the seconds.
 SECOND_COLUMNS: tuple[tuple[str, type], ...] = (
     *zip(_HEAD, (int, str, str, str), strict=True),
@@ -52,7 +54,8 @@ def second_rows(seconds: SortedSeconds) -> Iterator[tuple[Value, ...]]:
         yield from (_row(one, active) for one in labels)
         own = [one for one in labels if one.key.group == LOAD and (counts_transactions or not one.key.is_transaction)]
         if own:
-            yield _row(_total(own), active)
+            total = _row(_total(own), active)
+            yield (*total[: len(_HEAD) - 1], _TOTAL_KIND, *total[len(_HEAD) :])
 
 
 def histogram_rows(seconds: SortedSeconds) -> Iterator[tuple[Value, ...]]:

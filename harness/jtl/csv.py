@@ -8,12 +8,16 @@ is dropped, because a quote of a later record may have closed the torn quote.
 
 from __future__ import annotations
 
+import io
 from collections import deque
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from enum import Enum
-from typing import NamedTuple
+from functools import partial
+from typing import IO, NamedTuple
 
-from harness.jtl.layout import Layout, assumed_layout, is_header
+from harness.base.units import BYTES_PER_MB
+from harness.jtl.layout import Layout, assumed_layout, is_header, lacks_columns
 from harness.jtl.sample import FIRST_LINES_MOST, Dropped, Sample
 
 DELIMITERS = (",", "|", ";", "\t")
@@ -22,53 +26,98 @@ NOT_UTF_8 = "backslashreplace"
 _TORN = "torn record: a quote that does not close properly"
 # A record with quotes may span lines. One that spans more than this has a torn quote.
 _LINES_PER_RECORD_MAX = 10_000
+# A longer line, or record, is torn: it costs no more memory than this. Part.java reads no record of half this length.
+LINE_BYTES_MAX = 16 * BYTES_PER_MB
 # A chunk with one of these has records that take a closer look.
 _BOM = "\ufeff".encode()
 _ODD = (b'"', b"\r", b"\0", _BOM)
 
 
-def parse(
-    stream: Iterable[bytes], name: str, dropped: Dropped, columns: Sequence[str] | None = None
-) -> Iterator[Sample]:
+def parse(stream: IO[bytes], name: str, dropped: Dropped, columns: Sequence[str] | None = None) -> Iterator[Sample]:
     """Yield the samples of the lines of a CSV JTL in file order; count dropped records in `dropped`.
 
     Errors call the file `name`; `columns` are used for a file without a header line. UsageError when this is
     not a CSV JTL.
     """
     rows = RowReader(name, dropped, Layout.of(columns, f"{name}: --columns") if columns else None)
-    records = Records(iter(stream), dropped, rows)
+    records = Records(lines_of(stream), dropped, rows)
     while (record := records.next()) is not None:
         sample = rows.sample(*record)
         if sample is not None:
             yield sample
 
 
-class PlainRows:
-    """Reads chunks of a CSV JTL whose rows are all plain: no quotes, no odd bytes, each field as JMeter writes it.
+def lines_of(stream: IO[bytes]) -> Iterator[bytes]:
+    """Return the lines of a stream; one longer than LINE_BYTES_MAX in pieces, all but the last without a line end."""
+    return iter(partial(stream.readline, LINE_BYTES_MAX), b"")
 
-    Nearly all chunks are like that, and they are read in half the time that `parse` takes.
+
+class GrowingCsv:
+    """Reads a CSV JTL chunk by chunk while JMeter writes it: the samples of all chunks are those of `parse`.
+
+    Nearly all rows are plain: no quotes, no odd bytes, each field as JMeter writes it. Chunks of only such rows are
+    read in half the time that `parse` takes.
     """
 
-    def __init__(self, header: bytes, name: str) -> None:
-        text = header.decode("utf-8", errors=NOT_UTF_8).removesuffix("\n")
-        self._delimiter = _delimiter(text)
-        fields = text.split(self._delimiter)
-        self._width = len(fields)
-        self._read = Layout.of(fields, name).plain_sample if is_header(fields) else None
+    def __init__(self, name: str) -> None:
+        self._dropped = Dropped()  # the report reads the file again and counts for itself
+        self._rows = RowReader(name, self._dropped)
+        self._delimiter = ""
+        self._unfinished = b""
 
-    def samples(self, data: bytes) -> list[Sample] | None:
-        """Return the samples of whole lines; None when one of them is not plain."""
-        if self._read is None or any(odd in data for odd in _ODD):
+    def samples(self, data: bytes) -> list[Sample]:
+        """Return the samples of the next whole lines; a record that does not end in them waits for the next ones."""
+        samples = None if self._unfinished else self._plain(data)
+        return self._others(self._unfinished + data) if samples is None else samples
+
+    def skip(self) -> None:
+        """Forget a record that waits for lines which will not be read."""
+        self._unfinished = b""
+
+    def rest(self) -> list[Sample]:
+        """Return the samples of what waits at the end of the file."""
+        records = Records(lines_of(io.BytesIO(self._unfinished)), self._dropped, self._rows, self._delimiter)
+        self._unfinished = b""
+        found = (self._rows.sample(*record) for record in iter(records.next, None))
+        return [sample for sample in found if sample is not None]
+
+    def _plain(self, data: bytes) -> list[Sample] | None:
+        """Return the samples of lines; None when one of them is not plain."""
+        layout, delimiter = self._rows.layout, self._delimiter
+        read = layout.plain_sample if layout else None
+        if layout is None or read is None or any(odd in data for odd in _ODD):
             return None
-        delimiter, width, read = self._delimiter, self._width, self._read
         samples = []
         for line in data.decode("utf-8", errors=NOT_UTF_8).removesuffix("\n").split("\n"):
             fields = line.split(delimiter)
-            sample = read(fields) if len(fields) == width else None
+            sample = read(fields) if len(fields) == layout.width else None
             if sample is None:
                 return None
             samples.append(sample)
         return samples
+
+    def _others(self, data: bytes) -> list[Sample]:
+        """Return the samples of lines of any kind; what follows the last whole record becomes `_unfinished`."""
+        stream = io.BytesIO(data)
+        records = Records(_until_end(stream), self._dropped, self._rows, self._delimiter)
+        samples, used = [], 0
+        with suppress(_ChunkEndError):
+            while (record := records.next()) is not None:
+                used = stream.tell() - len(records.read_ahead)
+                sample = self._rows.sample(*record)
+                if sample is not None:
+                    samples.append(sample)
+        self._delimiter, self._unfinished = records.delimiter, data[used:]
+        return samples
+
+
+class _ChunkEndError(Exception):
+    """The lines of a chunk are used up: the record that is being read may continue in the next chunk."""
+
+
+def _until_end(stream: io.BytesIO) -> Iterator[bytes]:
+    yield from lines_of(stream)
+    raise _ChunkEndError
 
 
 class Records:
@@ -83,11 +132,13 @@ class Records:
         self._rows = rows
         self._line_count = lines_before
         self._waiting: deque[_Line] = deque()
+        # Whether the last line was a piece of a longer one, which continues.
+        self._is_piece = False
 
     @property
     def line_count(self) -> int:
         """Return the number of lines read so far, including those before the first record."""
-        return self._line_count - len(self._waiting)
+        return self._waiting[0].number - 1 if self._waiting else self._line_count
 
     @property
     def read_ahead(self) -> bytes:
@@ -101,7 +152,8 @@ class Records:
         """
         if not self._waiting and self.delimiter and (raw := next(self._lines, None)) is not None:
             # Nearly all lines are plain, and read here in half the time.
-            if raw != b"\n" and not (b'"' in raw or b"\r" in raw or b"\0" in raw or _BOM in raw):
+            is_odd = b'"' in raw or b"\r" in raw or b"\0" in raw or _BOM in raw
+            if raw != b"\n" and not is_odd and not self._is_piece and len(raw) < LINE_BYTES_MAX:
                 self._line_count += 1
                 text = raw.removesuffix(b"\n").decode("utf-8", errors=NOT_UTF_8)
                 return self._line_count, text.split(self.delimiter)
@@ -122,7 +174,13 @@ class Records:
         return None if raw is None else self._line(raw)
 
     def _line(self, raw: bytes) -> _Line:
+        is_rest, self._is_piece = self._is_piece, len(raw) >= LINE_BYTES_MAX and not raw.endswith(b"\n")
+        if is_rest:
+            return _Line(self._line_count, raw, "")
         self._line_count += 1
+        if self._is_piece:
+            self._dropped.note(self._line_count, f"a line longer than {LINE_BYTES_MAX // BYTES_PER_MB} MB")
+            return _Line(self._line_count, raw, "")
         text = raw.removesuffix(b"\n").decode("utf-8", errors=NOT_UTF_8)
         text = text.removeprefix("\ufeff")  # at the start of the file, or of one appended to it
         if "\0" in text:  # a full disk leaves a block of NUL bytes in place of lost data
@@ -132,9 +190,9 @@ class Records:
 
     def _split(self, line: _Line) -> list[str] | None:
         """Return the fields of the record that begins with `line`; None, and counted, when it is torn."""
-        text, used = line.text, 0
+        text, used, size_bytes = line.text, 0, len(line.raw)
         fields = _split_quoted(text, self.delimiter)
-        while fields is _Unsplit.OPEN and used <= _LINES_PER_RECORD_MAX:
+        while fields is _Unsplit.OPEN and used <= _LINES_PER_RECORD_MAX and size_bytes <= LINE_BYTES_MAX:
             # The record continues in the next line: one that was put back, else from the file.
             if used == len(self._waiting):
                 following = self._pull()
@@ -143,6 +201,7 @@ class Records:
                 self._waiting.append(following)
             following = self._waiting[used]
             text += "\n" + following.text
+            size_bytes += len(following.raw)
             used += 1
             if '"' in following.text:
                 fields = _split_quoted(text, self.delimiter)
@@ -228,6 +287,9 @@ class RowReader:
             if sample is not None:
                 return sample
         if is_header(fields):
+            if layout is not None and len(fields) != layout.width and lacks_columns(fields):
+                self._dropped.note(line_number, f"a torn header line: {self.misfit(fields)}")
+                return None
             if line_number > 1 and self.layout is not None and len(self._dropped.header_lines) < FIRST_LINES_MOST:
                 self._dropped.header_lines.append(line_number)
             self.layout = Layout.of(fields, f"{self._name}:{line_number}")

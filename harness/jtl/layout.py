@@ -9,7 +9,16 @@ from functools import cached_property
 
 from harness.base import units
 from harness.base.errors import UsageError
-from harness.jtl.sample import ELAPSED_MAX_MS, LONG_MAX, START_MAX_MS, TRACE_COLUMN, WHOLE, Sample, whole_number
+from harness.jtl.sample import (
+    ELAPSED_MAX_MS,
+    LONG_MAX,
+    START_MAX_MS,
+    TRACE_COLUMN,
+    WHOLE,
+    Sample,
+    is_plain_number,
+    whole_number,
+)
 
 _NEEDED = ("timeStamp", "elapsed", "label", "success")
 # JMeter's default columns, for a file without a header line.
@@ -60,7 +69,7 @@ class Layout:
         missing = [column for column in _NEEDED if column not in columns]
         if missing:
             raise UsageError(f"{where}: no column {', '.join(missing)}", "save the JTL with JMeter's columns")
-        doubled = [column for column in READ_COLUMNS if columns.count(column) > 1]
+        doubled = _doubled(columns)
         if doubled:
             raise UsageError(f"{where}: {', '.join(doubled)} occurs twice", "name every column once")
         return cls(tuple(columns))
@@ -93,7 +102,7 @@ class Layout:
 
         def read(fields: list[str]) -> Sample | None:
             start_text = fields[start]
-            if not (start_text.isdigit() and start_text.isascii() and len(start_text) < _LONG_DIGITS):
+            if not (is_plain_number(start_text) and len(start_text) < _LONG_DIGITS):
                 return None
             start_ms = int(start_text)
             try:
@@ -176,7 +185,7 @@ class _Numbers(dict[str, int]):
     """Whole numbers from 0 by their text, remembered because most repeat in a file; KeyError for any other text."""
 
     def __missing__(self, text: str) -> int:
-        if not (text.isdigit() and text.isascii() and len(text) < _LONG_DIGITS):
+        if not (is_plain_number(text) and len(text) < _LONG_DIGITS):
             raise KeyError(text)
         if len(self) >= _NUMBERS_MAX:
             self.clear()
@@ -187,6 +196,15 @@ class _Numbers(dict[str, int]):
 def is_header(fields: Sequence[str]) -> bool:
     """Return whether a record is a header line."""
     return "timeStamp" in fields and ("elapsed" in fields or "label" in fields)
+
+
+def lacks_columns(columns: Sequence[str]) -> bool:
+    """Return whether no layout has these columns: a needed one is missing, or one occurs twice."""
+    return bool(set(_NEEDED) - set(columns) or _doubled(columns))
+
+
+def _doubled(columns: Sequence[str]) -> list[str]:
+    return [column for column in READ_COLUMNS if columns.count(column) > 1]
 
 
 def _text(fields: list[str], index: int | None) -> str:
@@ -205,7 +223,7 @@ def _optional(fields: list[str], index: int | None, name: str) -> int | None:
 def _count(fields: list[str], index: int | None) -> int | None:
     """Return a count that few reports use: one that is no number spoils no record, and is not known."""
     text = "" if index is None else fields[index]
-    return int(text) if text.isdigit() and text.isascii() and len(text) < _LONG_DIGITS else None
+    return int(text) if is_plain_number(text) and len(text) < _LONG_DIGITS else None
 
 
 def _whole(fields: list[str], index: int, name: str) -> int:

@@ -140,7 +140,7 @@ def _check_quotes(
 
 
 def _check_numbers(data: NDArray[np.uint8], borders: Numbers, last: Numbers, layout: Layout, ordinary: _Flags) -> None:
-    """Note the lines in which a column of whole numbers does not begin and end with a digit, or is too long."""
+    """Note the lines in which a column of whole numbers does not begin and end as one, or is too long."""
     lines = np.flatnonzero(ordinary)
     first = last[lines] - layout.width + 1
     for name in WHOLE_COLUMNS:
@@ -154,6 +154,7 @@ def _check_numbers(data: NDArray[np.uint8], borders: Numbers, last: Numbers, lay
         if index == layout.width - 1:
             ends = ends - (data[ends - 1] == _RETURN)
         is_whole = _is_digit(data[begins]) & _is_digit(data[ends - 1]) & (ends - begins <= _DIGITS_MAX)
+        is_whole &= (data[begins] != _ZERO) | (ends - begins == 1)
         ordinary[lines[~is_whole]] = False
 
 

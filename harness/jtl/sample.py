@@ -27,7 +27,7 @@ START_MAX_MS = 253_402_300_799_999
 TRACE_COLUMN = "trace_id"
 # Java's long, in which JMeter counts.
 LONG_MAX = 2**63 - 1
-WHOLE = re.compile("-?[0-9]{1,4300}")
+WHOLE = re.compile("0|-?[1-9][0-9]{0,4299}")
 
 
 class Sample(NamedTuple):
@@ -122,7 +122,12 @@ class Dropped:
 
 
 def whole_number(text: str) -> int:
-    """Return a whole number as JMeter writes it. ValueError for Python's other spellings: +7, 1_000, spaces."""
-    if not (text.isdigit() and text.isascii()) and not WHOLE.fullmatch(text):
+    """Return a whole number as JMeter writes it. ValueError for other spellings: +7, 007, -0, 1_000, spaces."""
+    if not is_plain_number(text) and not WHOLE.fullmatch(text):
         raise ValueError(text)
     return int(text)
+
+
+def is_plain_number(text: str) -> bool:
+    """Return whether a text is a whole number from 0 on, as JMeter writes it."""
+    return text.isdigit() and text.isascii() and (text[0] != "0" or text == "0")

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, NamedTuple
 
-from harness.jtl.csv import Records, RowReader
+from harness.jtl.csv import LINE_BYTES_MAX, Records, RowReader
 from harness.jtl.layout import READ_COLUMNS, Layout
 from harness.jtl.sample import thread_group_of
 from harness.metrics.batches import BatchCounts
@@ -221,7 +221,7 @@ class _Lines:
         self.size = 0
 
     def __iter__(self) -> Iterator[bytes]:
-        while line := self._stream.readline(self._limit - self.size):
+        while line := self._stream.readline(min(LINE_BYTES_MAX, self._limit - self.size)):
             self.size += len(line)
             yield line
 
@@ -278,6 +278,8 @@ def _fill(tally: SampleTally, frames: Frames, first: dict[LabelKey, int]) -> int
             second_series.add_second(second, sample_count, error_count, elapsed_ms)
             if users >= 0:
                 second_series.add_users(sources[key >> _GENERATOR_SHIFT], second, users)
+        for second, change in zip(*frames.table(1), strict=True):
+            second_series.waits[second] += change
         second_series.merge(SecondSeries(bucket_s=1 << frames.small(), buckets=dict(_histograms(*frames.table(1)))))
     tally.labels = {key: tally.labels[key] for key in sorted(tally.labels, key=first.__getitem__)}
     return back_ms

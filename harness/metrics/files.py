@@ -66,7 +66,7 @@ def read_tally(
 def count_samples(inputs: Sequence[Input], scope: Scope, columns: Sequence[str] | None = None) -> SampleTally:
     """Return the tally of the samples in `scope`, as `read_tally`; each file has its number.
 
-    UsageError for the same samples in two tally files.
+    UsageError for the same samples in two files, or in a file and a tally.
     """
     whole = None
     number, seen = 0, dict[str, str]()
@@ -78,7 +78,8 @@ def count_samples(inputs: Sequence[Input], scope: Scope, columns: Sequence[str] 
                 dropped.note(0, file.truncated)
             file.check_unchanged()
         tally.names = tally.names or {number: given.name}
-        _refuse_twice(tally, given, seen)
+        if len(inputs) > 1 and not scope.window_ms:
+            _refuse_twice(tally, given, seen)
         if len(inputs) > 1 and len(tally.names) == 1:  # a tally of several files has named them
             dropped.first = [(line, f"{reason} ({tally.names[number]})") for line, reason in dropped.first]
         number += len(tally.names)
@@ -90,8 +91,17 @@ def count_samples(inputs: Sequence[Input], scope: Scope, columns: Sequence[str] 
 
 
 def _refuse_twice(tally: SampleTally, given: Input, seen: dict[str, str]) -> None:
-    """Raise a UsageError when a file of a tally is also in an earlier one: its samples would count twice."""
-    digests = [digest for stored in tally.stored for digest in stored.digests if digest]
+    """Raise a UsageError when an earlier input has the samples of one of its files: they would count twice."""
+    by_file: dict[int, list[str]] = {}
+    for key, by_source in tally.labels.items():
+        for source, counts in by_source.items():
+            # Sums are enough. The group is left out: only the run's own folder says which steps are once per user.
+            sums = list(vars(counts).values())[1:]
+            text = repr((key.label, key.is_transaction, source.generator, counts.histogram.count, *sums))
+            by_file.setdefault(source.file, []).append(text)
+    for source, users in (*tally.requests.users.items(), *tally.transactions.users.items()):
+        by_file.setdefault(source.file, []).append(repr((source.generator, sum(users.values()))))
+    digests = ["\n".join(sorted(texts)) for texts in by_file.values()]
     for digest in digests:
         if digest in seen:
             raise UsageError(

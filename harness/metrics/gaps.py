@@ -5,8 +5,12 @@ and longer than chance explains at the rate of samples per active user (Poisson 
 One user whose requests take ten seconds has no gaps, nor have users that think in step. A gap of two to five users may
 be a pause of the plan: `silences` decides that from the pauses of each user.
 
-If the samples that end after a gap waited through it, the system stalled. Otherwise rows are missing, the clock was
-set, or the file contains several runs. The sum of response times decides: it covers a stall, but not missing rows.
+If samples of all active users last through a gap, nothing is missing there: the system stalled. Otherwise rows are
+missing, the clock was set, or the file contains several runs. In a stall no sample ends, so the waiting ones get more:
+of U users, N wait at first, and each of the others begins to wait when its pause is over. Their pauses have the rate
+v = r ÷ (U - N), where r is that of the samples, so U - (U - N) · exp(-v·t) users wait after t. Of missing rows only
+those last into the gap that end after it: N · exp(-t ÷ R) where t is the time to the end of the gap and R = N ÷ r the
+response time. Where it is unknown how many samples wait, the sum of response times after the gap decides.
 """
 
 from __future__ import annotations
@@ -15,7 +19,9 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
+
+from harness.base.units import MS_PER_S
 
 if TYPE_CHECKING:
     from harness.metrics.window import SecondFigures
@@ -32,6 +38,12 @@ _CHANCE_LOG = 7.0
 _RATE_FOR_PARTS = 4.0
 # The response times of the samples that end after a gap must account for this share of it.
 _WAITED_RATIO = 0.5
+# A gap is a stall when the seconds of waiting in it exceed those of missing rows by this share of the difference.
+_STALL_RATIO = 1 / 3
+# In a stall fewer seconds are waited than expected: at most this share of all users' seconds (and one second), and so
+# many standard deviations of the users' pauses.
+_IDLE_RATIO = 0.05
+_IDLE_DEVIATIONS = 2.0
 _SETTLE_LEAST_S = 3
 # All users have an answer once this many samples per user have ended: some users have a second one by then.
 _ANSWERS_PER_USER = 2
@@ -43,8 +55,8 @@ _USERS_LEAST = 2
 class Gap:
     """No sample ended in from_s <= t < to_s, whole seconds after the load began.
 
-    `length_s` includes the empty part of the two neighbouring seconds. `is_waited` is True for a stall: the samples
-    after the gap waited through it. `user_count` is the number of active users, None when the JTL does not contain it.
+    `length_s` includes the empty part of the two neighbouring seconds. `is_waited` is True for a stall: samples of all
+    users waited through it. `user_count` is the number of active users, None when the JTL does not contain it.
     """
 
     from_s: int
@@ -54,8 +66,11 @@ class Gap:
     user_count: int | None
 
 
-def find_gaps(seconds: Sequence[SecondFigures]) -> tuple[Gap, ...]:
-    """Return the gaps of a run. `seconds` has one entry per second since the first start of the load."""
+def find_gaps(seconds: Sequence[SecondFigures], waiting: Sequence[int] | None = None) -> tuple[Gap, ...]:
+    """Return the gaps of a run. `seconds` has one entry per second since the first start of the load.
+
+    `waiting` is the number of samples that last throughout each of these seconds, None when that is unknown.
+    """
     filled = [second for second, figures in enumerate(seconds) if figures.sample_count]
     empty = [later - earlier - 1 for earlier, later in pairwise(filled)]
     if len(empty) < _UNUSUAL_COUNT + 1 or not any(empty):
@@ -79,10 +94,39 @@ def find_gaps(seconds: Sequence[SecondFigures]) -> tuple[Gap, ...]:
         by_chance_s = (math.log(max(1.0, rate_per_s * regular_s)) + _CHANCE_LOG) / local_per_s
         if length_s < max(GAP_LEAST_S, _USUAL_RATIO * usual_s + 1, by_chance_s):
             continue
-        is_waited = _is_waited(seconds, after, length_s, busy_ms * share, users or 0)
+        if waiting is None:
+            is_waited = _is_waited(seconds, after, length_s, busy_ms * share, users or 0)
+        else:
+            load = _Load(users, busy_ms * share / MS_PER_S, local_per_s)
+            is_waited = sum(waiting[before + 1 : after]) >= _stall_least_s(load, after - before - 1)
         if users is None or users >= _USERS_LEAST:
             found.append(Gap(before + 1, after, round(length_s, 1), is_waited, users))
     return tuple(found)
+
+
+class _Load(NamedTuple):
+    """The active users, None when unknown; how many samples usually wait at once; and how many end per second."""
+
+    user_count: int | None
+    waiting_count: float
+    rate_per_s: float
+
+
+def _stall_least_s(load: _Load, length_s: int) -> float:
+    """Return the seconds of waiting, of all samples together, from which on a gap of whole seconds is a stall."""
+    usual = load.waiting_count if load.user_count is None else min(load.waiting_count, load.user_count)
+    response_s = usual / load.rate_per_s
+    missing_s = usual * response_s * -math.expm1(-length_s / response_s) if response_s else 0.0
+    if load.user_count is None:
+        return missing_s + _STALL_RATIO * (usual * length_s - missing_s)
+    pausing = load.user_count - usual
+    pauses_per_s = load.rate_per_s / pausing if pausing else 0.0
+    idle_s = sum(pausing * math.exp(-pauses_per_s * second) for second in range(length_s))
+    stall_s = load.user_count * length_s - idle_s
+    tolerance_s = max(1.0, _IDLE_RATIO * load.user_count * length_s)
+    if pausing:
+        tolerance_s += _IDLE_DEVIATIONS * math.sqrt(pausing) / pauses_per_s
+    return max(missing_s + _STALL_RATIO * (stall_s - missing_s), stall_s - tolerance_s)
 
 
 def _empty_parts(seconds: Sequence[SecondFigures], before: int, after: int, rate_per_s: float) -> float:

@@ -25,7 +25,7 @@ class Order:
 
     def follow(self, least_ms: int, most_ms: int, back_ms: int) -> None:
         """Add the next rows, given by their least and greatest end and by how far they go back themselves."""
-        before_ms = most_ms if self.most_ms is None else self.most_ms
+        before_ms = least_ms if self.most_ms is None else self.most_ms
         self.back_ms = max(self.back_ms, back_ms, before_ms - least_ms)
         self.least_ms = least_ms if self.least_ms is None else min(self.least_ms, least_ms)
         self.most_ms = max(before_ms, most_ms)

@@ -7,8 +7,8 @@ tallies merge exactly. It contains no samples and no times per interval, so a ta
 from __future__ import annotations
 
 import gzip
-import hashlib
 import json
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, fields
 from typing import Any
@@ -25,7 +25,7 @@ from harness.metrics.silences import Silences
 from harness.metrics.tally import ErrorKey, LabelKey, SampleTally
 from harness.metrics.timeline import SecondSeries, Source
 
-FORMAT_VERSION = 1
+FORMAT_VERSION = 2
 _KIND = "tally"
 _PACK_LEVEL = 6
 _END_MAX_MS = START_MAX_MS + ELAPSED_MAX_MS
@@ -96,11 +96,20 @@ class _Users:
 
 
 @dataclass(frozen=True)
+class _Waits:
+    """A row per second throughout which more or fewer samples last than throughout the second before it."""
+
+    second: tuple[int, ...]
+    change: tuple[int, ...]
+
+
+@dataclass(frozen=True)
 class _Series:
-    """The seconds and the users of the requests or of the transactions."""
+    """The seconds, the users and the waits of the requests or of the transactions."""
 
     seconds: _Seconds
     users: _Users
+    waits: _Waits
 
 
 @dataclass(frozen=True)
@@ -169,7 +178,12 @@ def _series(series: SecondSeries) -> dict[str, Any]:
         for source, by_second in sorted(series.users.items())
         for second in sorted(by_second)
     )
-    return {"seconds": _columns(_Seconds, seconds), "users": _columns(_Users, users)}
+    waits = ((second, change) for second, change in sorted(series.waits.items()) if change)
+    return {
+        "seconds": _columns(_Seconds, seconds),
+        "users": _columns(_Users, users),
+        "waits": _columns(_Waits, waits),
+    }
 
 
 def _runs(histogram: Histogram) -> str:
@@ -188,7 +202,7 @@ def from_bytes(text: bytes, name: str, first_file: int) -> SampleTally:
     UsageError when it is damaged, or of another version; `name` is what messages call the file.
     """
     try:
-        data = parse_object(text)
+        data = parse_object(text, with_unique_keys=True)
         version = data.get("format_version")
         if version != FORMAT_VERSION:
             raise UsageError(
@@ -205,14 +219,9 @@ def from_bytes(text: bytes, name: str, first_file: int) -> SampleTally:
 
 @dataclass(frozen=True)
 class StoredTally:
-    """What is known of a tally that was read from a tally file.
-
-    `digests` are checksums of the counts of each of its files, "" for a file without samples; `silences` are those of
-    its users, None where the tally file has none.
-    """
+    """The silences of the users in a tally file, None where it has none; its files count from `first_file` on."""
 
     first_file: int
-    digests: tuple[str, ...]
     silences: Silences | None
 
 
@@ -238,7 +247,7 @@ class _Reader:
         self._add_codes_and_errors()
         self._add_series(tally.requests, content.requests, is_transactions=False)
         self._add_series(tally.transactions, content.transactions, is_transactions=True)
-        tally.stored.append(StoredTally(self._first_file, self._digests(), content.silences))
+        tally.stored.append(StoredTally(self._first_file, content.silences))
         return tally
 
     def _source(self, file: int, generator: str) -> Source:
@@ -260,9 +269,18 @@ class _Reader:
             _whole(last_ms, "labels.last_ms", _END_MAX_MS)
             counts = LabelCounts(_histogram(elapsed_ms), *sums)
             counts.first_ms, counts.last_ms = _whole(first_ms, "labels.first_ms", last_ms), last_ms
+            _check_possible(counts, label)
             self._tally.counts(key, source).merge(counts)
         if not self._tally.labels:
             raise ValueError("labels is empty")
+        if self._tally.first_ms != min(one.first_ms or 0 for one in self._counts()):
+            raise ValueError("first_ms is not the first start of labels")
+
+    def _counts(self, *, is_transaction: bool | None = None) -> Iterator[LabelCounts]:
+        """Yield the counts of all labels, or of those of the load that are, or are no, transactions."""
+        for key, by_source in self._tally.labels.items():
+            if is_transaction is None or (key.group in (LOAD, ONCE) and key.is_transaction is is_transaction):
+                yield from by_source.values()
 
     def _add_codes_and_errors(self) -> None:
         labels = {key.label for key in self._tally.labels}
@@ -273,6 +291,23 @@ class _Reader:
         for label, code, cause, *numbers, example in _rows(self._content.errors, "errors"):
             count, first_ms, last_ms = (_whole(one, "errors") for one in numbers)
             self._tally.add_kind(ErrorKey(_known(label, labels), code, cause), count, first_ms, last_ms, example)
+        self._check_sums()
+
+    def _check_sums(self) -> None:
+        """Raise ValueError unless labels, codes and errors count the same samples and errors of each label."""
+        samples, errors = Counter[str](), Counter[str]()
+        for key, by_source in self._tally.labels.items():
+            for one in by_source.values():
+                samples[key.label] += one.histogram.count
+                errors[key.label] += one.error_count
+        of_codes, errors_of_codes, kinds = Counter[str](), Counter[str](), Counter[str]()
+        for (label, _, _), code in self._tally.codes.items():
+            of_codes[label] += code.sample_count
+            errors_of_codes[label] += code.error_count
+        for kind_key, kind in self._tally.kinds.items():
+            kinds[kind_key.label] += kind.count
+        if samples != of_codes or not errors == errors_of_codes == kinds:
+            raise ValueError("labels, codes and errors count different numbers of samples")
 
     def _add_series(self, series: SecondSeries, content: _Series, *, is_transactions: bool) -> None:
         for second, *counts in _rows(content.seconds, "seconds"):
@@ -281,22 +316,34 @@ class _Reader:
             series.add_users(
                 self._source(file, generator), _whole(second, "second", _END_MAX_MS), _whole(users, "users")
             )
-        counted = sum(
-            counts.histogram.count
-            for key, by_source in self._tally.labels.items()
-            if key.group in (LOAD, ONCE) and key.is_transaction is is_transactions
-            for counts in by_source.values()
-        )
-        if counted != series.seconds.sample_count:
-            raise ValueError("labels and seconds count different numbers of samples")
+        waiting_count = 0
+        for second, change in _rows(content.waits, "waits"):
+            series.waits[_whole(second, "second", _END_MAX_MS)] += change
+            waiting_count = _whole(waiting_count + change, "waits")
+        if waiting_count:
+            raise ValueError("waits has samples without an end")
+        differences = [0, 0, 0]  # samples, errors, elapsed ms
+        for second_counts in series.seconds.values():
+            differences = [total + one for total, one in zip(differences, second_counts, strict=True)]
+            if second_counts.error_count > second_counts.sample_count:
+                raise ValueError("seconds has more errors than samples")
+        for counted in self._counts(is_transaction=is_transactions):
+            label_counts = (counted.histogram.count, counted.error_count, counted.elapsed_sum_ms)
+            differences = [total - one for total, one in zip(differences, label_counts, strict=True)]
+        if any(differences):
+            raise ValueError("labels and seconds count different numbers of samples, errors or milliseconds")
 
-    def _digests(self) -> tuple[str, ...]:
-        """Return a checksum of the counts of each file, to recognise a file that is given twice; "" for none."""
-        by_file: dict[int, list[str]] = {}
-        for group, label, is_transaction, file, *others in _rows(self._content.labels, "labels"):
-            by_file.setdefault(file, []).append(repr((group, label, is_transaction, *others)))
-        texts = ("\n".join(sorted(by_file.get(file, ()))).encode() for file in range(len(self._content.files)))
-        return tuple(hashlib.sha256(text).hexdigest() if text else "" for text in texts)
+
+def _check_possible(counts: LabelCounts, label: str) -> None:
+    """Raise ValueError for counts that no samples have."""
+    histogram = counts.histogram
+    if counts.error_count > histogram.count:
+        raise ValueError(f"labels has {counts.error_count} errors in {histogram.count} samples of {label!r:.60}")
+    # Of a row of several samples, each one's time is rounded down.
+    if not 0 <= counts.elapsed_sum_ms - histogram.sum_ms < histogram.count:
+        raise ValueError(f"elapsed_sum_ms of {label!r:.60} is not the sum of its elapsed_ms")
+    if (histogram.max_ms or 0) > counts.last_ms - (counts.first_ms or 0):
+        raise ValueError(f"{label!r:.60} has a time that is longer than from its first_ms to its last_ms")
 
 
 def _rows(columns: object, name: str) -> Iterator[tuple[Any, ...]]:

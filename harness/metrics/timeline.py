@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from itertools import accumulate
 from typing import ClassVar, NamedTuple
 
 from harness.base.units import MS_PER_S
@@ -54,12 +56,14 @@ class SecondSeries:
 
     `seconds` contains samples, errors and the sum of elapsed ms; `users` the most active users by source and second;
     `buckets` the counts per elapsed ms in intervals of `bucket_s` seconds, a power of two; none without `with_times`.
+    `waits` contains by how many the samples that last throughout a second are more than in the second before it.
     """
 
     seconds: SecondCounts = field(default_factory=SecondCounts)
     users: dict[Source, SecondUsers] = field(default_factory=dict)
     bucket_s: int = 1
     buckets: dict[int, Histogram] = field(default_factory=dict)
+    waits: Counter[int] = field(default_factory=Counter)
     with_times: bool = True
 
     def add(
@@ -68,8 +72,14 @@ class SecondSeries:
         """Count a row; `all_threads` is the number of active users of its load generator when it ended."""
         second = end_ms // MS_PER_S
         self.seconds.add(second, sample_count, error_count, elapsed_ms)
+        each_ms = elapsed_ms // sample_count
         if self.with_times:
-            self.add_time(second, elapsed_ms // sample_count, sample_count)
+            self.add_time(second, each_ms, sample_count)
+        if each_ms >= MS_PER_S:
+            first_s = -((each_ms - end_ms) // MS_PER_S)
+            if first_s < second:
+                self.waits[first_s] += sample_count
+                self.waits[second] -= sample_count
         if all_threads is not None:
             self.add_users(source, second, all_threads)
 
@@ -112,6 +122,8 @@ class SecondSeries:
         for source, by_second in other.users.items():
             for second, users in by_second.items():
                 self.add_users(source, second, users)
+        for second, change in other.waits.items():
+            self.waits[second] += change
         if other.bucket_s > self.bucket_s:
             self._widen(other.bucket_s)
         factor = self.bucket_s // other.bucket_s
@@ -150,6 +162,12 @@ class SecondSeries:
                 users = users if known is None else known
                 total[index] = (total[index] or 0) + users
         return total
+
+    def waiting(self, first_s: int, last_s: int) -> list[int]:
+        """Return how many samples lasted throughout each second from the first to the last, both included."""
+        before = sum(change for second, change in self.waits.items() if second < first_s)
+        changes = (self.waits[second] for second in range(first_s, last_s + 1))
+        return list(accumulate(changes, initial=before))[1:]
 
     def by_second(self, first_s: int, last_s: int) -> list[SecondFigures]:
         """Return the metrics of each second from the first to the last, both included."""

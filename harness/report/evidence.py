@@ -150,7 +150,7 @@ def false_time(evidence: Evidence) -> list[str]:
         return [f"samples of about {units.duration_text(hole_s)} are missing from the JTL: {_gaps_text(holes)}"]
     if holes and hole_s > GAP_INVALID_RATIO * evidence.window.run_s:
         what = f"no sample ended for {units.duration_text(hole_s)} of {units.duration_text(evidence.window.run_s)}"
-        return [f"{what}, and no sample waited: rows are missing, or a clock was set"]
+        return [f"{what}, and too few samples waited meanwhile for a stall: rows are missing, or a clock was set"]
     return []
 
 

@@ -35,18 +35,17 @@ def _texts(figures: InterimFigures) -> Iterator[Line]:
 
 
 def _scaled(load: Group, factor: float) -> Group:
-    """Return a load whose counts and rates are multiplied by `factor`."""
-    if factor == 1:
-        return load
-    labels = tuple(_scaled_label(label, factor) for label in load.labels)
-    return replace(load, labels=labels, total=_scaled_label(load.total, factor))
+    """Return a load whose counts are multiplied by `factor`, and whose rates are those of the time of TOTAL."""
+    total = load.total
+    passed_s = total.sample_count / total.rate_per_s if total.rate_per_s else None
+    labels = tuple(_scaled_label(label, factor, passed_s) for label in load.labels)
+    return replace(load, labels=labels, total=_scaled_label(total, factor, passed_s))
 
 
-def _scaled_label(label: LabelFigures, factor: float) -> LabelFigures:
-    rate = None if label.rate_per_s is None else label.rate_per_s * factor
+def _scaled_label(label: LabelFigures, factor: float, passed_s: float | None) -> LabelFigures:
     return replace(
         label,
         sample_count=round(label.sample_count * factor),
         error_count=round(label.error_count * factor),
-        rate_per_s=rate,
+        rate_per_s=None if passed_s is None else label.sample_count * factor / passed_s,
     )

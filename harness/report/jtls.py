@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from datetime import UTC, datetime
 from pathlib import Path
 
 from harness.base import units
@@ -23,6 +24,8 @@ from harness.report.summary import RunSummary
 from harness.run.record import RunRecord
 
 WHOLE = parse_window("all")
+# The seconds from 2001 to 2286. As milliseconds they are of 1970.
+_SECONDS = range(10**9, 10**10)
 
 
 @dataclass(frozen=True)
@@ -84,7 +87,21 @@ def tally_of_jtls(inputs: Sequence[Input], counting: Counting) -> SampleTally:
     if tally.first_ms is None:
         why = f" ({units.plural(dropped.count, 'record')} dropped: {dropped.first_text})" if dropped.count else ""
         raise UsageError(f"{name}: no samples{why}", "name a JTL with samples")
+    _refuse_seconds(tally, name)
     return tally
+
+
+def _refuse_seconds(tally: SampleTally, name: str) -> None:
+    """Raise a UsageError when all time stamps are what those of our years are in seconds."""
+    span_ms = tally.whole_span_ms()
+    if span_ms and _SECONDS.start <= span_ms.from_ms and span_ms.to_ms < _SECONDS.stop:
+        first_ms = span_ms.from_ms
+        day = datetime.fromtimestamp(first_ms / units.MS_PER_S, UTC).date()
+        raise UsageError(
+            f"{name}: the time stamps are of {day} (the first is {first_ms}): JMeter writes milliseconds, and these "
+            "are probably seconds",
+            "multiply the column timeStamp by 1000",
+        )
 
 
 def _name_of(tally: SampleTally) -> str:

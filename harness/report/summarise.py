@@ -234,7 +234,8 @@ def gaps_of(tally: SampleTally, silences: Silences | None = None) -> tuple[Gap, 
     origin_s, span_s = origin_of(tally), tally.second_series.span_s
     if origin_s is None or span_s is None:
         return ()
-    gaps = find_gaps(tally.second_series.by_second(origin_s, span_s.last_s))
+    series = tally.second_series
+    gaps = find_gaps(series.by_second(origin_s, span_s.last_s), series.waiting(origin_s, span_s.last_s))
     if silences is None:
         return gaps
     return tuple(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gzip
-import io
 import os
 from collections import deque
 from collections.abc import Callable, Sequence
@@ -19,8 +18,8 @@ from rich.text import Text
 from harness.base import units
 from harness.base.log import Log
 from harness.base.packed import PACKED
-from harness.jtl.csv import PlainRows, parse
-from harness.jtl.sample import Dropped, Sample
+from harness.jtl.csv import GrowingCsv
+from harness.jtl.sample import Sample
 from harness.metrics.figures import SETUP
 from harness.metrics.live import LiveFigures
 from harness.run.interim import Interim
@@ -48,10 +47,8 @@ class JtlTail:
         self._path = path
         self._most_bytes = None if is_whole else _READ_BYTES
         self._offset = self._line_count = 0
-        self._header = b""
         self._inode: int | None = None
-        self._plain: PlainRows | None = None
-        self._dropped = Dropped()  # the report reads the file again and counts for itself
+        self._reader = GrowingCsv(path.name)
 
     @property
     def offset(self) -> int:
@@ -79,36 +76,35 @@ class JtlTail:
         """
         samples = self.new_rows().samples
         if self._path.is_file() and self._path.stat().st_ino == self._inode:
-            return samples
+            return [*samples, *_of_load(self._reader.rest())]
         with gzip.open(path, "rb") if path.suffix == PACKED else path.open("rb") as stream:
             deque(islice(stream, self._line_count), maxlen=0)
-            return self._taken(stream.read()).samples
+            return [*self._taken(stream.read()).samples, *_of_load(self._reader.rest())]
 
     def _taken(self, data: bytes) -> NewRows:
         """Return the rows in the whole lines of what follows in the file."""
         data = data[: data.rfind(b"\n") + 1]
         if not data:
             return NewRows([], 0)
-        is_first = self._offset == 0
+        samples = []
+        if self._offset == 0:
+            header_bytes = data.find(b"\n") + 1
+            samples, data = self._reader.samples(data[:header_bytes]), data[header_bytes:]
+            self._offset += header_bytes
+            self._line_count += 1
         self._offset += len(data)
         self._line_count += data.count(b"\n")
-        if is_first:
-            self._header, data = data[: data.find(b"\n") + 1], data[data.find(b"\n") + 1 :]
         if self._most_bytes is None or len(data) <= self._most_bytes:
-            samples = self._samples(data)
+            samples = _of_load([*samples, *(self._reader.samples(data) if data else ())])
             return NewRows(samples, len(samples))
         row_count = data.count(b"\n") - data.count(SETUP.encode())
-        return NewRows(self._samples(data[data.find(b"\n", len(data) - self._most_bytes) + 1 :]), row_count)
+        self._reader.skip()
+        last = data[data.find(b"\n", len(data) - self._most_bytes) + 1 :]
+        return NewRows(_of_load(self._reader.samples(last)), row_count)
 
-    def _samples(self, data: bytes) -> list[Sample]:
-        if self._plain is None:
-            self._plain = PlainRows(self._header, self._path.name)
-        samples = self._plain.samples(data) if data else []
-        if samples is None:
-            samples = list(parse(io.BytesIO(self._header + data), self._path.name, self._dropped))
-        if SETUP.encode() not in data:
-            return samples
-        return [sample for sample in samples if SETUP not in sample.thread_name]
+
+def _of_load(samples: Sequence[Sample]) -> list[Sample]:
+    return [sample for sample in samples if SETUP not in sample.thread_name]
 
 
 def line(figures: LiveFigures, passed_s: float, total_s: float | None) -> str:

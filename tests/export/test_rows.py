@@ -29,7 +29,7 @@ def test_a_row_has_the_counts_and_the_percentiles_of_its_second():
         "average_ms": 7050 / 101, "p50_ms": 51, "p75_ms": 76, "p90_ms": 91, "p95_ms": 96, "p99_ms": 100,
         "p99.9_ms": 2000, "max_ms": 2000, "received_bytes": 30300, "sent_bytes": 10100,
     }  # fmt: skip
-    assert total == {**row, "label": "TOTAL"}
+    assert total == {**row, "label": "TOTAL", "kind": "total"}
 
 
 def test_total_has_the_requests_of_the_load_and_the_percentiles_of_all_of_them():
@@ -42,9 +42,11 @@ def test_total_has_the_requests_of_the_load_and_the_percentiles_of_all_of_them()
     )  # fmt: skip
     assert [(row["group"], row["label"], row["kind"]) for row in rows] == [
         ("load", "A", "request"), ("load", "B", "request"), ("once", "Create", "request"),
-        ("setUp", "Tenant", "request"), ("load", "Buy", "transaction"), ("load", "TOTAL", "request"),
+        ("setUp", "Tenant", "request"), ("load", "Buy", "transaction"), ("load", "TOTAL", "total"),
     ]  # fmt: skip
     total = rows[-1]
+    requests = [row["sample_count"] for row in rows if (row["group"], row["kind"]) == ("load", "request")]
+    assert sum(requests) == total["sample_count"]  # TOTAL is none of them
     assert (total["sample_count"], total["p50_ms"], total["max_ms"], total["average_ms"]) == (3, 20, 30, 20.0)
 
 

@@ -1,5 +1,6 @@
 import csv
 import io
+import tracemalloc
 from pathlib import Path
 
 import pytest
@@ -7,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from harness.base.errors import UsageError
+from harness.jtl import csv as csv_reader
 from harness.jtl.csv import parse
 from harness.jtl.sample import Dropped, generator_of
 from harness.metrics.files import read_samples
@@ -246,7 +248,9 @@ def test_a_thread_group_that_looks_like_an_address_is_not_a_generator(thread_nam
 NUMBERS = ("timeStamp", "elapsed", "bytes", "sentBytes", "allThreads", "Latency", "Connect")
 
 
-@pytest.mark.parametrize("text", ["1_000", "+7", " 7", "7 ", "７", "１２", "0x7", "7.0", "1e3", "--7", "", "٣"])
+@pytest.mark.parametrize(
+    "text", ["1_000", "+7", " 7", "7 ", "７", "１２", "0x7", "7.0", "1e3", "--7", "", "٣", "-0", "00", "007"]
+)
 @pytest.mark.parametrize("column", NUMBERS)
 def test_only_numbers_in_jmeters_notation_are_accepted(column, text):
     fields = row().split(",")
@@ -254,6 +258,63 @@ def test_only_numbers_in_jmeters_notation_are_accepted(column, text):
     samples, dropped = read(f"{HEADER}\n{row()}\n{','.join(fields)}\n")
     assert (len(samples), dropped.count) == (1, 1)
     assert column in dropped.first_text
+
+
+@pytest.mark.parametrize("torn", ["timeStamp,elapsed,", "timeStamp,elapsed,label,respo", f"timeStamp,elapsed,{HEADER}"])
+def test_a_header_line_that_is_torn_within_a_file_is_one_bad_row(torn):
+    samples, dropped = read(f"{HEADER}\n{row()}\n{torn}\n{row()}\n{row()}\n")
+    assert (len(samples), dropped.count) == (3, 1)
+    assert dropped.first == [(3, f"a torn header line: {torn.count(',') + 1} fields where the header has 14")]
+
+
+def test_a_header_line_without_a_needed_column_is_an_error():
+    for text in ("timeStamp,elapsed,label\n", f"{HEADER}\n{row()}\n{HEADER.replace('success', 'ok')}\n"):
+        with pytest.raises(UsageError, match="no column success"):
+            read(text)
+
+
+class OneLine(io.RawIOBase):
+    """A header, a row, and then a line of so many bytes without its end."""
+
+    def __init__(self, size_bytes):
+        self._before, self._left_bytes = f"{HEADER}\n{row()}\n".encode(), size_bytes
+
+    def readable(self):
+        return True
+
+    def readinto(self, buffer):
+        data = self._before[: len(buffer)] or b"x" * min(len(buffer), self._left_bytes)
+        if self._before:
+            self._before = self._before[len(data) :]
+        else:
+            self._left_bytes -= len(data)
+        buffer[: len(data)] = data
+        return len(data)
+
+
+def test_a_line_of_any_length_is_one_dropped_record_and_costs_little_memory():
+    tracemalloc.start()
+    dropped = Dropped()
+    samples = list(parse(io.BufferedReader(OneLine(300_000_000)), "samples.jtl", dropped))
+    peak_bytes = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert (len(samples), dropped.count, dropped.first) == (1, 1, [(3, "a line longer than 16 MB")])
+    assert peak_bytes < 80_000_000
+
+
+@pytest.mark.parametrize("begin", ["", f'{row()},"', '"'])
+def test_rows_after_a_long_line_are_read_and_their_lines_are_numbered(begin, monkeypatch):
+    monkeypatch.setattr(csv_reader, "LINE_BYTES_MAX", 1000)
+    long_line = begin + "x" * 3500
+    samples, dropped = read(f"{HEADER}\n{row()}\n{long_line}\n{row()}\n{row()}\ntorn\n{row()}\n")
+    assert len(samples) == 4
+    assert [line for line, _ in dropped.first] == [3, 6]
+
+
+def test_a_quote_that_stays_open_looks_no_further_than_a_long_line(monkeypatch):
+    monkeypatch.setattr(csv_reader, "LINE_BYTES_MAX", 1000)
+    samples, dropped = read(f"{HEADER}\n{row(failure=chr(34))}\n" + f"{row()}\n" * 100)
+    assert (len(samples), dropped.count) == (100, 1)
 
 
 @pytest.mark.parametrize("column", NUMBERS)
@@ -284,5 +345,5 @@ def test_a_record_whose_texts_are_column_names_is_no_header_line():
         b"1700000000000,5,timeStamp,200,elapsed,Users 1-1,true,,1,1,1,1,1\n",
     ]
     dropped = Dropped()
-    assert [sample.label for sample in parse(lines, "samples.jtl", dropped)] == ["timeStamp"]
+    assert [sample.label for sample in parse(io.BytesIO(b"".join(lines)), "samples.jtl", dropped)] == ["timeStamp"]
     assert dropped.header_lines == []

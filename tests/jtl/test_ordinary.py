@@ -28,7 +28,8 @@ def ordinary(*lines: bytes, columns: str = COLUMNS, delimiter: str = ",") -> lis
         b"1700000000000,12,M\xfcller,neither, x ",
         b"1700000000000,12,Pay,true,\r",
         b'1700000000000,12,Pay,true,"no"\r',
-        "1700000000000,007,Zurück,true,\ufeff".encode(),
+        "1700000000000,7,Zurück,true,\ufeff".encode(),
+        b"1700000000000,0,Pay,true,",
     ],
 )
 def test_such_a_line_is_ordinary_between_others(line):
@@ -55,6 +56,9 @@ def test_such_a_line_is_ordinary_between_others(line):
         b"1700000000000, 12,Pay,true,",
         b"1700000000000,12 ,Pay,true,",
         b"1700000000000,-12,Pay,true,",
+        b"1700000000000,012,Pay,true,",
+        b"1700000000000,00,Pay,true,",
+        b"01700000000000,12,Pay,true,",
         b"1700000000000,1234567890123456789,Pay,true,",
         b'"1700000000000",12,Pay,true,',
         b"1700000000000,12,timeStamp,true,elapsed",

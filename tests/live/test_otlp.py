@@ -3,6 +3,7 @@
 import json
 import threading
 import time
+import tomllib
 from argparse import Namespace
 from dataclasses import replace
 from types import SimpleNamespace
@@ -24,6 +25,7 @@ from harness.run.directory import RunDirectory
 from harness.run.record import DeliveryRecord, RunRecord
 from tests.support.factories import failed, record, sample
 from tests.support.otlp_receiver import attributes, receiving
+from tests.support.paths import ROOT
 from tests.support.processes import becomes
 
 MESSAGE = "Number of samples in transaction : 2, number of failing samples : 0"
@@ -371,6 +373,35 @@ def test_a_malformed_address_is_one_line_and_the_run_goes_on(directory, capsys, 
     delivered = delivery_text(directory.read_run())
     assert delivered.startswith(f"nothing was sent: {line.partition(';')[0]}")
     assert SECRET not in text + delivered
+
+
+def test_counts_have_units_and_messages_name_what_made_them(followed):
+    one = failed("Pay", trace_id="0af7651916cd43dd8448eb211c80319c")
+    with receiving() as receiver:
+        followed(receiver.url, (0.0, [one]))
+    # https://opentelemetry.io/docs/specs/semconv/general/metrics/#instrument-units: counts have singular annotations
+    assert {name: metric.unit for name, metric in receiver.last.items() if metric.unit.startswith("{")} == {
+        "loadtest.requests": "{request}",
+        "loadtest.errors": "{request}",
+        "loadtest.error_causes": "{request}",
+        "loadtest.active_users": "{user}",
+    }
+    assert all(metric.unit for metric in receiver.last.values())
+    version = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["version"]
+    about = receiver.resource
+    assert [about[f"telemetry.sdk.{name}"] for name in ("name", "language", "version")] == [
+        "load-test-harness", "python", version,
+    ]  # fmt: skip
+    requests = [request for _, request in receiver.requests]
+    scopes = {
+        (scope.scope.name, scope.scope.version)
+        for request in requests
+        for resource in (request.resource_spans if hasattr(request, "resource_spans") else request.resource_metrics)
+        for scope in (resource.scope_spans if hasattr(resource, "scope_spans") else resource.scope_metrics)
+    }
+    assert scopes == {("load-test-harness", version)}
+    assert len(receiver.spans) == 1
+    assert {headers["Content-Encoding"] for headers in receiver.headers} == {"gzip"}
 
 
 def test_a_path_of_the_address_stays_before_that_of_the_signal(followed):

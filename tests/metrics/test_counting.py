@@ -60,9 +60,23 @@ GROUPS = (
 )
 BAD_NUMBERS = (
     b"-1", b"x", b"", b"9" * 14, b" 5", b"5 ", "５".encode(), "１2".encode(), b"+3", b"1_000", b"--1", b"0x1", b"1e3",
-    b"1.0",
+    b"1.0", b"-0", b"00", b"007",
 )  # fmt: skip
-TEARS = ("cut", "quote", "header", "other header", "nul", "mark", "blank", "latin", "number", "field", "crlf", "swap")
+TEARS = (
+    "cut",
+    "quote",
+    "header",
+    "torn header",
+    "other header",
+    "nul",
+    "mark",
+    "blank",
+    "latin",
+    "number",
+    "field",
+    "crlf",
+    "swap",
+)
 
 pytestmark = pytest.mark.usefixtures("one_process")
 
@@ -123,6 +137,9 @@ def torn(rng, lines, delimiter, header):
         case "other header":
             other = (FEWER if header.startswith(COLUMNS[:40].encode()) else COLUMNS).replace(",", delimiter)
             lines.insert(index, other.encode() + b"\n")
+        case "torn header":
+            end = rng.randrange(len(header))
+            lines.insert(index, header[:end] + (b"" if rng.random() < 0.5 else b"\n"))
         case "nul":
             at = rng.randrange(len(line) + 1)
             lines[index] = line[:at] + b"\0" * rng.randrange(1, 30) + line[at:]

@@ -102,7 +102,10 @@ NEARLY_ALIKE = {
     "numbers of any length": [
         *({"elapsed": 10**digits} for digits in range(9)), *({"received": 10**digits} for digits in range(12)),
         {"start": 999_999_999_999}, {"start": 1}, {"start": -1}, {"start": "01700000000000"}, {"elapsed": "-7"},
-        {"users": "3 "}, {"users": " 3"}, {"received": "1.5"}, {"elapsed": "7\t"}, {"url": "a\tb"}, {"url": "a\0b"},
+        {"users": "3 "}, {"users": " 3"}, {"received": "1.5"},
+        *({name: text} for name in ("elapsed", "received", "users") for text in ("0", "-0", "00", "007", "0" * 8)),
+        {"start": "0000000000005"}, {"start": "0700000000000"}, {"start": "00000005"}, {"start": "0"},
+        {"elapsed": "7\t"}, {"url": "a\tb"}, {"url": "a\0b"},
     ],
     "errors": [
         {"ok": "false", "code": 500, "failure": '"expected ""200"",\nbut 500"'}, {"ok": "false"}, {"ok": "FALSE"},

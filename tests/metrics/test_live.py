@@ -55,6 +55,39 @@ def test_a_tail_that_is_wanted_whole_has_every_row(tmp_path):
     assert (len(rows.samples), rows.row_count) == (20_000, 20_000)
 
 
+# As JMeter 5.6.3 writes them: the name of a sample variable is quoted in the header, and no field of the rows is.
+TRACED = (
+    "timeStamp,elapsed,label,responseCode,responseMessage,threadName,success,failureMessage,bytes,sentBytes,"
+    'grpThreads,allThreads,Latency,IdleTime,Connect,"trace_id"\n'
+)
+TRACED_ROW = "1764000000000,12,Pay,500,Error,Users 1-1,false,,300,120,5,10,1,0,3,{}\n"
+
+
+def test_the_trace_ids_of_rows_as_jmeter_writes_them_are_read(tmp_path):
+    path = tmp_path / "samples.jtl"
+    path.write_text(TRACED + TRACED_ROW.format("0a" * 16) + TRACED_ROW.format("0b" * 16))
+    assert [one.trace_id for one in JtlTail(path, is_whole=True).new_rows().samples] == ["0a" * 16, "0b" * 16]
+
+
+def test_a_record_that_is_written_in_two_parts_is_read_once_and_whole(tmp_path):
+    path = tmp_path / "samples.jtl"
+    tail = JtlTail(path)
+    path.write_text(TRACED + TRACED_ROW.partition(",300")[0] + '"expected 1\n')
+    assert tail.new_rows() == ([], 0)
+    with path.open("a") as out:
+        out.write('found 2",300,120,5,10,1,0,3,a\n')
+    assert [one.failure for one in tail.new_rows().samples] == ["expected 1\nfound 2"]
+
+
+def test_the_rows_of_a_file_without_a_header_are_read_once(tmp_path):
+    path = tmp_path / "samples.jtl"
+    tail = JtlTail(path)
+    for number in range(3):
+        with path.open("a") as out:
+            out.write(f"{number},10,a,200,OK,Users 1-1,text,true,,3,4,1,1,5,0,0\n")
+        assert [one.start_ms for one in tail.new_rows().samples] == [number]
+
+
 def test_setup_samples_are_never_counted(tmp_path):
     path = tmp_path / "samples.jtl"
     tail = JtlTail(path)

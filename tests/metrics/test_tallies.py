@@ -53,7 +53,7 @@ def test_users_and_samples_of_two_generators_add_up(tmp_path):
 
 def test_with_several_files_a_dropped_row_names_its_file(tmp_path):
     first = write(tmp_path / "a.jtl", row())
-    second = write(tmp_path / "b.jtl", row(), "torn")
+    second = write(tmp_path / "b.jtl", row(elapsed=101), "torn")
     tally = read_tally(resolve([str(first), str(second)]))
     assert tally.dropped.first == [(3, f"1 fields where the header has 9 ({second})")]
 
@@ -63,6 +63,27 @@ def test_strict_turns_a_dropped_row_into_an_error_that_names_its_line(tmp_path):
     assert summary_of_jtls(resolve([str(path)])).dropped_count == 1
     with pytest.raises(UsageError, match=r"a\.jtl: 1 record cannot be used \(line 3: 1 fields"):
         summary_of_jtls(resolve([str(path)]), Counting(strict=True))
+
+
+def test_time_stamps_in_seconds_are_refused_with_what_was_read(tmp_path):
+    path = write(tmp_path / "a.jtl", *(row(1_764_000_000 + second) for second in range(20)))
+    found = run(path)
+    assert (found.returncode, found.stdout) == (2, b"")
+    assert found.stderr.decode() == (
+        f"aggregate.py: {path.name}: the time stamps are of 1970-01-21 (the first is 1764000000): JMeter writes "
+        "milliseconds, and these are probably seconds; multiply the column timeStamp by 1000\n"
+    )
+
+
+@pytest.mark.parametrize("start_ms", [0, 999_999_000, 1_764_000_000_000])
+def test_time_stamps_that_count_milliseconds_from_any_time_are_read(start_ms, tmp_path):
+    path = write(tmp_path / "a.jtl", *(row(start_ms + 1000 * second) for second in range(20)))
+    assert summary_of_jtls(resolve([str(path)])).groups[0].total.sample_count == 20
+
+
+def test_one_row_with_a_time_stamp_in_seconds_does_not_refuse_the_others(tmp_path):
+    path = write(tmp_path / "a.jtl", row(1_764_000_000), *seconds(20))
+    assert summary_of_jtls(resolve([str(path)])).groups[0].total.sample_count == 21
 
 
 def test_given_columns_read_a_file_without_a_header(tmp_path):

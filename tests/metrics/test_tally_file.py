@@ -94,6 +94,17 @@ def test_the_table_of_tallies_is_that_of_their_jtls_to_the_byte(options, folder,
     assert printed(capsys, "table", "a.jtl", "bc.tally", *options) == expected
 
 
+def test_generators_that_ran_at_once_have_no_clock_that_was_set_as_files_or_tallies(folder, capsys):
+    names = [jtl(folder / f"{name}.jtl", rows(seed, 300)) for seed, name in enumerate("abc")]
+    tallies = [name.replace(".jtl", ".tally") for name in names]
+    for name, tally in zip(names, tallies, strict=True):
+        printed(capsys, "tally", name, "-o", tally)
+    for options in OPTIONS:
+        expected = printed(capsys, "table", *names, *options)
+        assert "clock" not in expected.out + expected.err
+        assert printed(capsys, "table", *tallies, *options) == expected
+
+
 def test_the_statistics_are_those_of_the_concatenated_jtls(folder, capsys):
     parts = [rows(seed, 300) for seed in (1, 2)]
     for name, part in zip("ab", parts, strict=True):
@@ -147,6 +158,26 @@ def test_the_same_samples_in_two_tallies_are_refused(folder, capsys):
     assert "all.tally: contains samples that a.tally contains, too" in refused("table", "a.tally", "all.tally")
 
 
+def test_a_key_that_occurs_twice_is_refused(tally, folder):
+    text = gzip.decompress(tally).replace(b'"dropped":', b'"first_ms":5,"dropped":')
+    (folder / "x.tally").write_bytes(text)
+    assert "x.tally: a damaged tally ('first_ms' occurs twice)" in refused("table", "x.tally")
+
+
+def test_the_samples_of_a_file_and_of_its_tally_or_copy_are_not_counted_twice(folder, capsys):
+    for name, seed in (("a", 1), ("b", 2)):
+        printed(capsys, "tally", jtl(folder / f"{name}.jtl", rows(seed, 50)), "-o", f"{name}.tally")
+    (folder / "copy.jtl").write_bytes((folder / "a.jtl").read_bytes())
+    (folder / "copy.jtl.gz").write_bytes(gzip.compress((folder / "a.jtl").read_bytes()))
+    assert "a.tally: contains samples that a.jtl contains, too" in refused("table", "a.jtl", "b.jtl", "a.tally")
+    assert "a.jtl: contains samples that a.tally contains, too" in refused("table", "a.tally", "a.jtl")
+    assert "copy.jtl: contains samples that a.jtl contains, too" in refused("table", "a.jtl", "b.jtl", "copy.jtl")
+    assert "copy.jtl.gz: contains samples that a.jtl contains, too" in refused(
+        "tally", "a.jtl", "copy.jtl.gz", "-o", "c.tally"
+    )
+    printed(capsys, "table", "a.jtl", "b.tally")
+
+
 def test_a_tally_has_no_window(folder, capsys):
     printed(capsys, "tally", jtl(folder / "a.jtl", rows(1, 300)), "-o", "a.tally")
     assert "a.tally: a tally, which contains no samples" in refused("table", "a.tally", "--window", "5..20")
@@ -194,7 +225,7 @@ def first(key, value):
 
 
 HOSTILE = {
-    "another version": (change("format_version", 2), "a tally of format_version 2; this version reads 1"),
+    "another version": (change("format_version", 1), "a tally of format_version 1; this version reads 2"),
     "a version that is no number": (change("format_version", [1]), "a tally of format_version [1]"),
     "an unknown key": (change("more", 1), "more is unknown"),
     "no files": (change("files", []), "files and back_ms do not fit together"),
@@ -208,7 +239,21 @@ HOSTILE = {
     "a time of no samples": (first("labels.elapsed_ms", "5:0"), "labels.elapsed_ms contains '5:0'"),
     "a time longer than any sample": (first("labels.elapsed_ms", "99999999999:1"), "labels.elapsed_ms contains"),
     "text instead of times": (first("labels.elapsed_ms", "a:b"), "invalid literal"),
-    "fewer samples than seconds say": (first("labels.elapsed_ms", "5:1"), "count different numbers of samples"),
+    "fewer samples than codes say": (first("codes.sample_count", 10**6), "count different numbers of samples"),
+    "fewer samples than seconds say": (first("requests.seconds.sample_count", 9), "count different numbers of samples"),
+    "another sum of times": (first("labels.elapsed_sum_ms", 10**9), "is not the sum of its elapsed_ms"),
+    "more errors than samples": (first("labels.error_count", 10**6), "labels has 1000000 errors in"),
+    "more errors than labels say": (first("errors.count", 10**6), "count different numbers of samples"),
+    "an error that no second has": (first("requests.seconds.error_count", 1), "numbers of samples, errors or"),
+    "an average above the maximum": (first("requests.seconds.elapsed_sum_ms", 10**9), "errors or milliseconds"),
+    "another first start": (change("first_ms", START_MS - 1), "first_ms is not the first start of labels"),
+    "a time longer than the run": (
+        lambda content: content["labels"]["last_ms"].__setitem__(0, content["labels"]["first_ms"][0]),
+        "has a time that is longer than from its first_ms to its last_ms",
+    ),
+    "samples that wait without an end": (
+        change("requests.waits", {"second": [1], "change": [9]}), "waits has samples without an end",
+    ),
     "an end before the start": (first("labels.last_ms", 5), "labels.first_ms contains"),
     "a code of an unknown label": (first("codes.label", "other"), "'other' is not in labels"),
     "an error of an unknown label": (first("errors.label", "other"), "'other' is not in labels"),

@@ -1,6 +1,8 @@
 """Time: gaps, stalls, steps of a clock, appended runs. Every run here has a true rate that is known."""
 
+import gzip
 import json
+from itertools import accumulate, pairwise
 
 import pytest
 
@@ -8,13 +10,16 @@ from harness.base.records import build, to_plain
 from harness.jtl.inputs import resolve
 from harness.jtl.sample import Dropped
 from harness.metrics.coordinated_omission import corrected_times
+from harness.metrics.files import read_tally
 from harness.metrics.gaps import Gap, find_gaps
 from harness.metrics.histogram import Histogram
+from harness.metrics.row_order import Order
 from harness.metrics.tally import SampleTally
+from harness.metrics.tally_file import from_bytes, to_bytes
 from harness.metrics.window import SecondFigures, parse_window
 from harness.plan.load import OPEN
 from harness.report.jtls import summary_of_jtls
-from harness.report.summarise import SummaryOptions, summarise, window_of
+from harness.report.summarise import SummaryOptions, gaps_of, summarise, window_of
 from harness.report.summary import RunSummary
 from tests.support.factories import closed_load, record, sample, tally_of
 
@@ -277,6 +282,85 @@ def test_the_summary_comes_back_from_its_json_with_gaps_thirds_and_correction_an
     assert (old.gaps, old.thirds, old.corrected) == ((), None, None)
 
 
+def lasting(*times_ms, users):
+    """Return samples of these starts and ends, ms after the start of the run, in the order of their ends."""
+    ordered = sorted(times_ms, key=lambda times: times[1])
+    return [
+        sample(start_ms=START_MS + start_ms, elapsed_ms=end_ms - start_ms, all_threads=users)
+        for start_ms, end_ms in ordered
+    ]
+
+
+def chained(begin_ms, *durations_ms):
+    """Return start and end of a user's requests, one after the other without a pause."""
+    ends_ms = list(accumulate(durations_ms, initial=begin_ms))
+    return list(pairwise(ends_ms))
+
+
+# 120 users without pauses, two answers per second. From 5:00 to 5:20 there are none, and then one per second, in the
+# order of the requests: the times of the answers alone do not show that all users waited.
+SLOWER = [times for user in range(120) for times in chained(500 * user, 60_000, 60_000, 60_000, 60_000)]
+SLOWER += [
+    times for user in range(120) for times in chained(240_000 + 500 * user, 80_000 + 500 * user, 120_000, 120_000)
+]
+# Fifty users without pauses, 10 req/s.
+BUSY = [times for user in range(50) for times in chained(100 * user, *[5000] * 20)]
+# Two users, each of whom pauses for 900 ms after a request of 100 ms.
+PAUSING = [
+    times
+    for user in range(2)
+    for second in range(100)
+    for times in [(1000 * second + 500 * user, 1000 * second + 500 * user + 100)]
+]
+
+
+def without(times_ms, from_ms, to_ms):
+    """Return the samples without those that end from `from_ms` to before `to_ms`."""
+    return [times for times in times_ms if not from_ms <= times[1] < to_ms]
+
+
+def as_jtl(path, samples):
+    rows = "".join(
+        f"{one.start_ms},{one.elapsed_ms},Pay,Users 1-{number},true,{one.all_threads}\n"
+        for number, one in enumerate(samples)
+    )
+    path.write_text(f"timeStamp,elapsed,label,threadName,success,allThreads\n{rows}")
+    return resolve([str(path)])
+
+
+def test_a_gap_in_which_every_user_waits_is_a_stall_whatever_the_answers_after_it_take():
+    summary = summary_of(lasting(*SLOWER, users=120))
+    assert [(gap.from_s, gap.to_s, gap.is_waited) for gap in summary.gaps] == [(300, 320, True)]
+    assert "gap" not in codes(summary)
+
+
+@pytest.mark.parametrize(
+    ("kept", "users"),
+    [
+        (without(BUSY, 30_000, 40_000), 50),
+        # One request of one user spans the removed rows of all.
+        ([*without(BUSY, 30_000, 40_000), (29_500, 41_000)], 50),
+        ([*without(PAUSING, 40_000, 60_000), (39_900, 60_200)], 2),
+    ],
+)
+def test_removed_rows_are_missing_also_when_a_slow_request_spans_the_gap(kept, users):
+    summary = summary_of(lasting(*kept, users=users))
+    assert [gap.is_waited for gap in summary.gaps][:1] == [False]
+    assert "gap" in codes(summary)
+
+
+def test_a_stall_is_one_in_all_readers_and_in_tallies(tmp_path, monkeypatch):
+    inputs = as_jtl(tmp_path / "a.jtl", lasting(*SLOWER, users=120))
+    plain = read_tally(inputs, with_timeline=False)
+    monkeypatch.setattr("harness.metrics.files._LARGE_BYTES", 1)
+    counted = read_tally(inputs, with_timeline=False)
+    stored = from_bytes(gzip.decompress(to_bytes(plain, None)), "a.tally", 0)
+    origin_s = START_MS // 1000
+    assert plain.requests.waiting(origin_s + 298, origin_s + 321) == [119, 119, *[120] * 22]
+    assert plain.requests.waits == counted.requests.waits == stored.requests.waits
+    assert gaps_of(plain) == gaps_of(counted) == gaps_of(stored)
+
+
 # Thirds
 
 
@@ -313,6 +397,15 @@ def test_two_parts_of_a_file_have_the_order_of_the_whole():
     other.add(sample(start_ms=1000))
     first.merge(other)
     assert first.back_ms == 39_980  # another file begins when it likes
+
+
+def test_rows_that_follow_no_others_go_back_no_further_than_by_themselves():
+    file, whole = Order(), Order()
+    for end_ms in (0, 50, 40, 100):
+        file.add(end_ms)
+    whole.merge(Order())
+    whole.merge(file)
+    assert whole == file == Order(least_ms=0, most_ms=100, back_ms=10)
 
 
 def test_a_stall_with_a_single_response_is_not_a_hole_in_the_file():

@@ -43,6 +43,13 @@ def test_the_table_has_the_columns_of_the_last_one_and_is_called_interim(printed
     ]
 
 
+def test_the_rates_of_labels_are_those_of_the_same_time_and_add_up_to_total(printed):
+    # 20 s: Pay throughout, and Log in four times within the first second, which would be 4 per s of its own time.
+    log_in = [sample("Log in", 100, 300 * index) for index in range(4)]
+    rows = {line.split("  ")[0].strip(): line.split()[-5] for line in printed([*log_in, *pays()])[6:9]}
+    assert rows == {"Log in": "0.20", "Pay": "1.00", "TOTAL": "1.20"}
+
+
 def test_counts_and_rates_of_a_part_of_the_rows_are_scaled_up_and_called_an_estimate(printed):
     lines = printed(pays(), read_ratio=0.1)
     assert lines[2] == "Estimated from 10.00 % of the samples, so that counting does not slow JMeter down."

@@ -95,6 +95,16 @@ def test_two_merged_runs_have_the_metrics_of_one_distributed_run(tmp_path, two_r
     assert merged.dropped_count == 2
 
 
+def test_runs_of_the_same_time_have_no_clock_that_was_set(tmp_path):
+    folders = [tmp_path / name / "run-01_1" for name in ("gen1", "gen2")]
+    for users, folder in enumerate(folders, 2):  # as a JMeter of its own names threads: without an address
+        rows = [jtl_row(second, user, users=users) for second in range(100) for user in range(1, users + 1)]
+        run_folder(folder, run_of(users), rows, telemetry(0.2))
+    _, merged = merge([str(folder) for folder in folders], tmp_path / "reports", None)
+    assert not {"clock-step", "gap"} & {warning.code for warning in merged.warnings}
+    assert merged.whole.total.sample_count == 500
+
+
 def test_a_merged_run_has_the_first_failed_requests_of_all_its_runs(tmp_path, two_runs):
     failure = replace(ONE, label="Pay", failure="no card 4711")
     for number, folder in enumerate(two_runs):

@@ -38,9 +38,16 @@ from harness.metrics.instruments import Instrument
 from harness.run.telemetry import STOLEN
 
 _NS_PER_MS = 1_000_000
-_SCOPE = InstrumentationScope(name="load-test-harness")
+NAME = "load-test-harness"
 # The unit is a field of its own. Prometheus puts it back: both ways lead to the same names there.
 _UNITS = {"_seconds": "s", "_bytes": "By"}
+# Units of counts are annotations, which Prometheus leaves out.
+_UNITS_OF_COUNTS = {
+    instruments.REQUESTS: "{request}",
+    instruments.ERRORS: "{request}",
+    instruments.ERROR_CAUSES: "{request}",
+    instruments.USERS: "{user}",
+}
 _CAUSE_MOST = 200
 _HTTP_STATUS = re.compile("[1-5][0-9]{2}")
 # The values of an instrument's labels without the run's id, which is in the resource; then the value.
@@ -59,10 +66,14 @@ class Export:
 
 @dataclass(frozen=True)
 class Messages:
-    """Makes the messages of one run: `attributes` are those of its resource, `hidden` its secrets."""
+    """Makes the messages of one run: `attributes` are those of its resource, `hidden` its secrets.
+
+    `version` is that of the harness.
+    """
 
     attributes: Mapping[str, str]
     start_ns: int
+    version: str
     hidden: tuple[str, ...] = ()
 
     def metrics(self, export: Export) -> bytes:
@@ -85,15 +96,18 @@ class Messages:
             self._sum(instruments.CPU, [((use.process,), use.cpu_s) for use in export.uses], export.time_ns),
             _gauge(instruments.MEMORY, memory, export.time_ns),
         ]
-        scoped = ScopeMetrics(scope=_SCOPE, metrics=[one for one in metrics if _has_points(one)])
+        scoped = ScopeMetrics(scope=self._scope(), metrics=[one for one in metrics if _has_points(one)])
         resource = ResourceMetrics(resource=self._resource(), scope_metrics=[scoped])
         return bytes(ExportMetricsServiceRequest(resource_metrics=[resource]).SerializeToString())
 
     def spans(self, samples: Iterable[Sample]) -> bytes:
         """Return an ExportTraceServiceRequest with a span per sample, each of which has a trace id."""
-        scoped = ScopeSpans(scope=_SCOPE, spans=[self._span(sample) for sample in samples])
+        scoped = ScopeSpans(scope=self._scope(), spans=[self._span(sample) for sample in samples])
         resource = ResourceSpans(resource=self._resource(), scope_spans=[scoped])
         return bytes(ExportTraceServiceRequest(resource_spans=[resource]).SerializeToString())
+
+    def _scope(self) -> InstrumentationScope:
+        return InstrumentationScope(name=NAME, version=self.version)
 
     def _resource(self) -> Resource:
         return Resource(attributes=_attributes(self.attributes))
@@ -162,7 +176,7 @@ def rejected_spans(answer: bytes) -> int:
 
 def _metric(instrument: Instrument) -> Metric:
     """Return a metric without values: loadtest_response_time_seconds is loadtest.response_time in s."""
-    name, unit = instrument.name, ""
+    name, unit = instrument.name, _UNITS_OF_COUNTS.get(instrument, "")
     for suffix, of_suffix in _UNITS.items():
         if name.endswith(suffix):
             name, unit = name.removesuffix(suffix), of_suffix

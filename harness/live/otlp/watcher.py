@@ -12,11 +12,11 @@ from opentelemetry.sdk.resources import OTELResourceDetector
 
 from harness.base import git
 from harness.base.log import Log
-from harness.base.toolchain import ROOT
+from harness.base.toolchain import ROOT, version
 from harness.base.units import number_text
 from harness.jtl.sample import Sample
 from harness.live.otlp.delivery import record_delivery
-from harness.live.otlp.messages import Export, Messages
+from harness.live.otlp.messages import NAME, Export, Messages
 from harness.live.otlp.receiver import Receiver
 from harness.live.otlp.sender import Sender
 from harness.live.otlp.spans import SpanPicker
@@ -48,7 +48,7 @@ class OtlpRuns:
         self._telemetry = TelemetryTail(directory.telemetry)
         self._spans = SpanPicker()
         self._sent_s: float | None = None
-        messages = Messages(_resource(directory, spec), time.time_ns(), spec.hidden)
+        messages = Messages(_resource(directory, spec), time.time_ns(), version(), spec.hidden)
         self._sender = Sender(self._receiver, messages, self._log)
         what = "metrics, and spans of slow and failed requests" if spec.is_traced else "metrics"
         line = f"OTLP: {what} go to {self._receiver.address.origin} every {number_text(PERIOD_S)} s"
@@ -116,6 +116,10 @@ def _resource(directory: RunDirectory, spec: RunSpec) -> dict[str, str]:
         "loadtest.run": run,
         "loadtest.plan": directory.plan,
         "deployment.environment.name": spec.profile.name,
+        # The program that makes the messages: "opentelemetry" is the name of the project's own SDK alone.
+        "telemetry.sdk.name": NAME,
+        "telemetry.sdk.language": "python",
+        "telemetry.sdk.version": version(),
         **({"vcs.ref.head.revision": commit} if commit else {}),
         **from_environment,
     }

@@ -472,7 +472,7 @@ final class Part {
     cell.connectMs += row[Layout.CONNECT];
     tally.count(cell, startMs, startMs + elapsedMs, eachMs, users);
     if (sampleCount > 1) {
-      tally.countMore(cell, elapsedMs, eachMs, sampleCount, row[Layout.ERRORS]);
+      tally.countMore(cell, startMs + elapsedMs, elapsedMs, eachMs, sampleCount, row[Layout.ERRORS]);
     }
   }
 
@@ -508,7 +508,7 @@ final class Part {
     }
     // Longer numbers could overflow a sum; the plain reader has no limit.
     int length = ends[field] - starts[field];
-    isBad |= length < 1 || length > Long.BYTES;
+    isBad |= length < 1 || length > Long.BYTES || length > 1 && data[starts[field]] == '0';
     return digits(starts[field], length);
   }
 
@@ -519,6 +519,7 @@ final class Part {
       isBad |= length > 13;
       return number(field, 0);
     }
+    isBad |= data[starts[field]] == '0';
     return digits(starts[field], length - 8) * EIGHT_DIGITS + digits(ends[field] - 8, 8);
   }
 

@@ -66,7 +66,7 @@ final class Quick {
         case Steps.NUMBER -> {
           long word = (long) WORDS.get(bytes, at) ^ Part.ZEROS;
           int digits = Part.digits(Part.otherThanDigits(word));
-          if (digits <= 0) {
+          if (digits <= 0 || digits > 1 && (byte) word == 0) {
             return -1;
           }
           numbers[step.role] = Part.value(word << -8 * digits);
@@ -79,7 +79,7 @@ final class Quick {
           } else {
             long word = raw ^ Part.ZEROS;
             int digits = Part.digits(Part.otherThanDigits(word));
-            if (digits <= 0) {
+            if (digits <= 0 || digits > 1 && (byte) word == 0) {
               return -1;
             }
             numbers[step.role] = Part.value(word << -8 * digits);
@@ -117,7 +117,7 @@ final class Quick {
           long high = ((long) WORDS.get(bytes, at) ^ Part.ZEROS) << 8 * (2 * Long.BYTES - INSTANT_DIGITS);
           long low = (long) WORDS.get(bytes, at + INSTANT_DIGITS - Long.BYTES) ^ Part.ZEROS;
           if (high != step.lastWord) { // changes once a day
-            if (Part.otherThanDigits(high) != 0) {
+            if (Part.otherThanDigits(high) != 0 || bytes[at] == '0') {
               return -1;
             }
             step.lastWord = high;

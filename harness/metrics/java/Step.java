@@ -13,6 +13,7 @@ final class Step {
   Step(int kind, int role) {
     this.kind = kind;
     this.role = role;
+    lastWord = kind == Steps.INSTANT ? -1L : 0; // not one of digits
   }
 
   /** Remembers bytes, the first of a word, that end before its last one. */

@@ -49,6 +49,8 @@ final class Tally {
   final Table times = new Table(Table.Join.SUM);
   private int timesLength;
   final Table[] seconds = {newSeconds(), newSeconds()};
+  /** By how many the requests that wait throughout a second are more than in the second before it: see timeline.py. */
+  final Table[] waits = {new Table(Table.Join.SUM), new Table(Table.Join.SUM)};
   final Table[] buckets = {new Table(), new Table()};
   final Times[] bucketTimes = {newBucketTimes(), newBucketTimes()};
   final int[] halvings;
@@ -67,6 +69,7 @@ final class Tally {
     long errorCount;
     long elapsedMs;
     long users = -1;
+    long waitCount;
     int bucket;
   }
 
@@ -162,11 +165,23 @@ final class Tally {
       if (halvings != null) {
         bucketTimes[cell.kind].add(at.bucket, eachMs, 1);
       }
+      if (eachMs >= 1000) {
+        addWait(cell.kind, endMs, eachMs, 1);
+      }
+    }
+  }
+
+  /** Adds samples that end in the current second to those that waited throughout the seconds before it. */
+  private void addWait(int kind, long endMs, long eachMs, long count) {
+    long from = (endMs - eachMs + 999) / 1000;
+    if (from < now[kind].second) {
+      waits[kind].add(0, waits[kind].row(from), count);
+      now[kind].waitCount += count;
     }
   }
 
   /** Counts what a row of several samples has beyond the first one. */
-  void countMore(Cell cell, long elapsedMs, long eachMs, long sampleCount, long errorCount) {
+  void countMore(Cell cell, long endMs, long elapsedMs, long eachMs, long sampleCount, long errorCount) {
     cell.moreSamples += sampleCount - 1;
     cell.moreErrors += cell.isFailed() ? errorCount - 1 : 0;
     cell.moreMs += elapsedMs - eachMs * sampleCount;
@@ -177,6 +192,9 @@ final class Tally {
       at.errorCount += cell.isFailed() ? errorCount - 1 : 0;
       if (halvings != null) {
         bucketTimes[cell.kind].add(at.bucket, eachMs, sampleCount - 1);
+      }
+      if (eachMs >= 1000) {
+        addWait(cell.kind, endMs, eachMs, sampleCount - 1);
       }
     }
   }
@@ -209,7 +227,10 @@ final class Tally {
       seconds[kind].add(1, row, at.errorCount);
       seconds[kind].add(2, row, at.elapsedMs);
       seconds[kind].greatest(3, row, at.users);
-      at.sampleCount = at.errorCount = at.elapsedMs = 0;
+      if (at.waitCount != 0) {
+        waits[kind].add(0, waits[kind].row(at.second), -at.waitCount);
+      }
+      at.sampleCount = at.errorCount = at.elapsedMs = at.waitCount = 0;
       at.users = at.second = -1;
     }
   }

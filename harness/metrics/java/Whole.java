@@ -38,6 +38,7 @@ final class Whole {
   private final Times times = new Times(16 * 1024, 1024 * 1024);
   private final Table answers = new Table(Table.Join.SUM, Table.Join.SUM);
   private final Table[] seconds = {Tally.newSeconds(), Tally.newSeconds()};
+  private final Table[] waits = {new Table(Table.Join.SUM), new Table(Table.Join.SUM)};
   private final Table[] buckets = {new Table(Table.Join.SUM), new Table(Table.Join.SUM)};
   private final int[] halvings = {0, 0};
   /** The counts of the thread groups that are counted apart. */
@@ -131,6 +132,7 @@ final class Whole {
     }
     for (int kind = 0; isAll && kind <= Tally.LOAD_KIND_LAST; kind++) {
       seconds[kind].merge(part.seconds[kind], key -> generatorBits | key);
+      waits[kind].merge(part.waits[kind], key -> key);
       if (hasBuckets) {
         mergeBuckets(part, kind);
       }
@@ -219,6 +221,7 @@ final class Whole {
     answers.write(out);
     for (int kind = 0; kind <= Tally.LOAD_KIND_LAST; kind++) {
       seconds[kind].write(out);
+      waits[kind].write(out);
       out.writeInt(halvings[kind]);
       buckets[kind].write(out);
     }
