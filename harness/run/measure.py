@@ -22,7 +22,15 @@ from harness.run.dumps import read_figures
 from harness.run.early_stop import EarlyStop
 from harness.run.failures import remove_if_killed, store_failures
 from harness.run.interim import interim_of
-from harness.run.jmeter import JMeter, ending_text, has_dead_thread, plan_messages, reason_from_logs, signal_of
+from harness.run.jmeter import (
+    JMeter,
+    StopLimits,
+    ending_text,
+    has_dead_thread,
+    plan_messages,
+    reason_from_logs,
+    signal_of,
+)
 from harness.run.jmeter_command import LOG_NAME
 from harness.run.other_runs import OtherRuns, registered
 from harness.run.packing import SamplesPacker, why_not
@@ -106,7 +114,7 @@ def _drive(
         if generators:
             stack.enter_context(generators.keys_in(directory))
         process = JMeter(run.command, directory.path)
-        stack.callback(process.stop, 0.0, 0.0)  # does nothing unless an error of the harness left JMeter running
+        stack.callback(process.stop, StopLimits(0.0, 0.0, 0.0))  # does nothing unless an error of the harness left JMeter running
         pids = {GENERATOR: process.pid, **(generators.local_processes if generators else {})}
         interim = interim_of(context.show_interim, spec.load.duration_s, spec.plan.once_labels)
         progress = Progress(context.console, context.log, interim, context.watch)
