@@ -46,8 +46,8 @@ class EndOfLoad:
     """When a load ends; `duration_s` is None when only loops end it.
 
     After `request_count` samples, when `auto_end` is satisfied, or when a condition of `early_stop` is met, the harness
-    asks JMeter to end; this is not an interruption. JMeter has `overrun_s` beyond the duration for its start and its last
-    samples, and as long again for tearDown.
+    asks JMeter to end; this is not an interruption. JMeter has `overrun_s` beyond the duration for its start and its
+    last samples, and as long again for tearDown.
     """
 
     duration_s: float | None

@@ -114,7 +114,8 @@ def _drive(
         if generators:
             stack.enter_context(generators.keys_in(directory))
         process = JMeter(run.command, directory.path)
-        stack.callback(process.stop, StopLimits(0.0, 0.0, 0.0))  # does nothing unless an error of the harness left JMeter running
+        # This does nothing unless an error of the harness left JMeter running.
+        stack.callback(process.stop, StopLimits(0.0, 0.0, 0.0))
         pids = {GENERATOR: process.pid, **(generators.local_processes if generators else {})}
         interim = interim_of(context.show_interim, spec.load.duration_s, spec.plan.once_labels)
         progress = Progress(context.console, context.log, interim, context.watch)

@@ -29,7 +29,8 @@ def with_teardown(answer_ms: int) -> str:
     )
     group = (
         '<PostThreadGroup guiclass="PostThreadGroupGui" testclass="PostThreadGroup" testname="tearDown">'
-        '<stringProp name="ThreadGroup.num_threads">1</stringProp><stringProp name="ThreadGroup.ramp_time">0</stringProp>'
+        '<stringProp name="ThreadGroup.num_threads">1</stringProp>'
+        '<stringProp name="ThreadGroup.ramp_time">0</stringProp>'
         '<elementProp name="ThreadGroup.main_controller" elementType="LoopController" testclass="LoopController">'
         '<boolProp name="LoopController.continue_forever">false</boolProp>'
         '<stringProp name="LoopController.loops">1</stringProp></elementProp>'
