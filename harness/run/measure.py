@@ -14,7 +14,7 @@ from harness.base.secrets import mask_secrets
 from harness.base.units import BYTES_PER_MB
 from harness.plan.load import OpenLoad
 from harness.plan.spec import RunSpec
-from harness.run.connections import connection_reasons
+from harness.run.connections import connection_reasons, take_list
 from harness.run.context import RunContext, warn_of
 from harness.run.directory import RunDirectory
 from harness.run.drive import EndOfLoad, Outcome, drive
@@ -69,6 +69,7 @@ def measure(run: PreparedRun, context: RunContext) -> RunRecord:
     if not directory.path.is_dir():
         what = f"{directory.plan}/{directory.name}: the run's folder was removed while it ran"
         raise InvalidRunError(what, "its samples are gone")
+    take_list(run.command.connections, directory)
     if packer and packer.problem:
         context.log(f"the samples are not packed any more ({packer.problem}); none is lost")
     if profiler:

@@ -13,7 +13,7 @@ from harness.base.secrecy import masked
 from harness.base.units import MS_PER_S, duration_text
 from harness.plan.one_pass import one_pass
 from harness.plan.spec import RunSpec
-from harness.run.connections import FOREIGN_NAME, foreign_reasons
+from harness.run.connections import FOREIGN_NAME, foreign_reasons, take_list
 from harness.run.context import RunContext, start, system_of
 from harness.run.directory import RunDirectory
 from harness.run.exchanges import RAW_NAME, STORE_ALL, Exchange, masked_exchanges, parse_exchanges, progress_at
@@ -79,6 +79,7 @@ def run_once(spec: RunSpec, request: Request, folder: Path, context: RunContext,
         directory.effective_plan.write_bytes(plan.jmx)
         with context.interrupts.deferred():
             stop = _drive(prepared, context, limit_s)
+        take_list(prepared.command.connections, directory)
     exchanges = _stored(directory.path)
     reasons = _reasons(directory.path, prepared.command.allowed_connections)
     for reason in reasons:

@@ -1,5 +1,7 @@
 """Which hosts JMeter may connect to, and how its attempts to reach others are reported."""
 
+from pathlib import Path
+
 import pytest
 
 from harness.plan.spec import parse_target
@@ -27,8 +29,8 @@ def test_target_allowed_hosts_and_generators_may_be_reached(target, hosts, gener
 
 
 def test_a_path_with_blanks_is_one_option(tmp_path):
-    option = agent_option(tmp_path / "my project" / "a.jar", ("10.0.0.5:80", "b:0"))
-    assert option == f'"-javaagent:{tmp_path}/my project/a.jar=foreign-connections.txt=10.0.0.5:80,b:0"'
+    option = agent_option(tmp_path / "my project" / "a.jar", Path("/my tmp/list.txt"), ("10.0.0.5:80", "b:0"))
+    assert option == f'"-javaagent:{tmp_path}/my project/a.jar=/my tmp/list.txt=10.0.0.5:80,b:0"'
 
 
 def test_a_run_without_foreign_connections_has_no_reason():

@@ -155,7 +155,9 @@ EVERY_OPT_IN = "scripts = true\nredirects = true\nembedded_resources = true\noth
 def test_no_connection_of_any_allowed_plan_reaches_another_host(drive, foreign):
     port = foreign.server_address[1]
     # hosts allows values that only the run knows; the one that it names is not the foreign server.
-    plan = everything(port, "${there}", "${start}")
+    # The list of refused connections is not where the plan can write.
+    erase = script("JSR223Sampler", "Erase", 'new File("foreign-connections.txt").text = ""')
+    plan = everything(port, "${there}", "${start}", erase)
     code, output, directory = drive(plan, EVERY_OPT_IN.format(hosts='"127.0.0.2:1"'))
     assert foreign.paths == []
     assert code == 3, output
@@ -197,7 +199,9 @@ def test_a_plan_reaches_a_host_that_plan_and_profile_allow_and_java_options_of_t
 def test_a_remote_load_generator_reaches_no_other_host(drive, foreign, tmp_path):
     port = foreign.server_address[1]
     with generator(tmp_path / "keys", tmp_path / "generator.log") as (address, _):
-        plan = everything(port, "${there}", "${start}")
+        names = ("foreign-connections.txt", "foreign-connections-1.txt")
+        erase = "".join(script("JSR223Sampler", name, f'new File("{name}").text = ""') for name in names)
+        plan = everything(port, "${there}", "${start}", erase)
         hosts = EVERY_OPT_IN.format(hosts='"127.0.0.2:1"')
         code, output, directory = drive(plan, hosts, "", "--remotes", address, "--keys", str(tmp_path / "keys"))
     assert foreign.paths == []

@@ -52,6 +52,11 @@ public final class AllowedConnections {
         }
     }
 
+    /** Returns the file with the refused attempts. */
+    public static Path list() {
+        return file;
+    }
+
     /** Replaces the list of allowed hosts and the file. */
     public static synchronized void allow(String entries) throws IOException {
         names = entries;
