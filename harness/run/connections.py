@@ -9,6 +9,7 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 from harness.base import units
+from harness.base.errors import UsageError
 from harness.plan.spec import Target, plain_host
 from harness.run.directory import RunDirectory
 
@@ -20,6 +21,7 @@ _HEAD = "allowed: "
 # The agent writes at most this number of lines.
 _LINES_MOST = 1000
 _ADDRESSES_SHOWN = 3
+_TODO = "move the checkout to another folder"
 
 
 def allowed_connections(target: Target, hosts: Sequence[str], generators: Sequence[str] = ()) -> tuple[str, ...]:
@@ -43,8 +45,16 @@ def agent_argument(agent: Path, listed: Path, allowed: Sequence[str] = ()) -> st
 
 
 def agent_option(agent: Path, listed: Path, allowed: Sequence[str]) -> str:
-    """Return `agent_argument` as an option of JDK_JAVA_OPTIONS."""
-    return f'"{agent_argument(agent, listed, allowed)}"'
+    """Return `agent_argument` as an option of JDK_JAVA_OPTIONS; UsageError for paths that Java cannot read there."""
+    argument = agent_argument(agent, listed, allowed)
+    if "=" in str(agent):
+        raise UsageError(f"{agent.parent}: Java cannot load its agent from a folder with = in its path", _TODO)
+    if '"' not in argument:
+        return f'"{argument}"'
+    if "'" in argument:
+        what = f"{agent.parent}: Java cannot read a path with both kinds of quotation marks"
+        raise UsageError(what, _TODO)
+    return f"'{argument}'"
 
 
 def take_list(listed: Path, directory: RunDirectory) -> None:

@@ -27,6 +27,7 @@ from harness.plan import spec as specs
 from harness.plan.allowed_targets import is_loopback
 from harness.run.arguments import DEFAULT_PROFILE, add_keys
 from harness.run.connections import FOREIGN_NAME, LIST_FOLDER, agent_argument
+from harness.run.context import check_java_variables
 from harness.run.exchanges import STORE_FAILURES
 from harness.run.jmeter_command import environment
 from harness.run.remote import load as generators
@@ -69,6 +70,7 @@ def run(options: argparse.Namespace) -> int:
     address = _parse_address(options.host, options.port)
     profile = specs.load_profile(options.home / "env", options.env)
     with Interrupts() as interrupts:
+        check_java_variables()
         jmeter_java_version()
         home = toolchain.ensure_jmeter()
         classes = toolchain.ensure_generators(home)
