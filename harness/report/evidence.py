@@ -25,7 +25,7 @@ from harness.report.loads import LoadFigures, pause_s
 from harness.report.lost_cpu import LostCpu
 from harness.run.clock_steps import ClockStep
 from harness.run.record import RunRecord
-from harness.run.telemetry import Usage
+from harness.run.telemetry import ProcessStop, Usage
 
 if TYPE_CHECKING:  # it loads slowly, and most JTLs have none
     from harness.cloudwatch.points import CloudMetrics
@@ -82,7 +82,7 @@ class Evidence:
     request that the plan makes. `is_span_known` is False if a clock was set. `longest_ms`, the load's slowest sample,
     `gaps`, `throttle` and `clock_step` cover the whole run. `loads` are those of a run with several. `lost_cpu` is what
     others used in the seconds that make the window unsteady. `growths` are those of the system's resources in the
-    window.
+    window. In `stops` a load generator was stopped; `gaps` leave these out.
     """
 
     run: RunRecord | None
@@ -104,6 +104,7 @@ class Evidence:
     loads: tuple[LoadFigures, ...] = ()
     lost_cpu: LostCpu | None = None
     growths: tuple[Growth, ...] = ()
+    stops: tuple[ProcessStop, ...] = ()
 
     @property
     def is_open(self) -> bool:

@@ -108,6 +108,15 @@ class WarningCode(StrEnum):
         "collections at that time.",
         found_in=of.pause,
     )
+    GENERATOR_STOPPED = _Definition(
+        code="generator-stopped",
+        severity=Severity.DOUBTFUL,
+        concerns=(Part.VERDICT, Part.TAIL),
+        brief="the load generator was stopped for a while",
+        text="The load generator ({process}) was stopped for {length} ({when}), by a signal such as SIGSTOP or a "
+        "debugger: it sent nothing, and the samples of that time seem longer by that. Run again.",
+        found_in=of_generators.stopped_generators,
+    )
     LONG_SPAN = _Definition(
         code="long-span",
         severity=Severity.DOUBTFUL,

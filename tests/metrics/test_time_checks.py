@@ -15,7 +15,8 @@ from harness.metrics.window import SecondFigures, parse_window
 from harness.plan.load import OPEN
 from harness.report.jtls import summary_of_jtls
 from harness.report.summarise import SummaryOptions, summarise, window_of
-from harness.report.summary import RunSummary
+from harness.report.summary import Observed, RunSummary
+from harness.run.telemetry import ProcessStop
 from tests.support.factories import closed_load, record, sample, tally_of
 
 START_MS = 1_700_000_000_000
@@ -218,6 +219,31 @@ def test_a_closed_run_that_stalls_is_doubtful_and_has_corrected_figures():
     assert summary.corrected.expected_interval_ms == 10.0
     assert 1900 <= summary.corrected.percentiles_ms["90"] <= 2100
     assert "littles-law" not in codes(summary)
+
+
+@pytest.mark.parametrize("process", ["jmeter", "generator 127.0.0.1:1099", "web"])
+def test_a_load_generator_that_was_stopped_is_no_stall_of_the_system(process):
+    tally, run = tally_of(stalled()), a_run(33.0)
+    options = SummaryOptions(window=window_of(tally, STEADY, run))
+    observed = Observed(stops=(ProcessStop(process, 15.0, 20.0),))
+    summary = summarise(tally, "tiny/run-01_1", run, observed, options)
+    texts = {warning.code: warning.text for warning in summary.warnings}
+    assert summary.verdict.state == "DOUBTFUL"
+    if process == "web":  # a process of the system
+        assert "generator-stopped" not in texts
+        assert "stall" in texts
+        return
+    assert texts["generator-stopped"].startswith(f"The load generator ({process}) was stopped for 5 s (15 s to 20 s)")
+    assert "stall" not in texts
+    assert (summary.gaps, summary.corrected) == ((), None)
+
+
+def test_a_stop_that_explains_a_part_of_a_stall_does_not_hide_it():
+    tally, run = tally_of(stalled()), a_run(33.0)
+    options = SummaryOptions(window=window_of(tally, STEADY, run))
+    observed = Observed(stops=(ProcessStop("jmeter", 15.0, 16.0),))
+    summary = summarise(tally, "tiny/run-01_1", run, observed, options)
+    assert {"generator-stopped", "stall"} <= codes(summary)
 
 
 def test_the_correction_by_hand():
