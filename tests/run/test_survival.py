@@ -5,6 +5,7 @@ import fcntl
 import os
 import pty
 import select
+import shlex
 import signal
 import subprocess
 import sys
@@ -103,6 +104,21 @@ def test_closing_the_terminal_stops_the_run_and_the_report_is_written(in_termina
     facts = run_json(tmp_path / "reports")
     assert (facts["state"], facts["exit_codes"]) == ("finished", {"jmeter": 0})  # on a request, not killed
     assert processes_of(tmp_path) == []
+
+
+@pytest.mark.real
+@pytest.mark.parametrize("ignores", [False, True], ids=["", "nohup"])
+def test_closing_the_terminal_of_make_stops_the_run_too(in_terminal, command, target, tmp_path, ignores):
+    # As with `ssh -t host make run`: the kernel signals make alone, which waits for its child and passes nothing on.
+    recipe = shlex.join(command("run", "--target", target, "--duration", "6" if ignores else "60"))
+    (tmp_path / "Makefile").write_text(f"run:\n\t@{recipe}\n")
+    terminal = in_terminal(["make", "-f", str(tmp_path / "Makefile"), "run"], ignore_hup=ignores)
+    samples_under_way(tmp_path)
+    terminal.close()
+    terminal.process.wait(timeout=30)
+    facts = run_json(tmp_path / "reports")
+    assert (facts["state"], facts["interrupted"], facts["exit_codes"]) == ("finished", not ignores, {"jmeter": 0})
+    wait_for(lambda: processes_of(tmp_path) == [])
 
 
 @pytest.mark.real
