@@ -149,7 +149,7 @@ def false_time(evidence: Evidence) -> list[str]:
         return [_late_generators(evidence, unloaded)]
     hole_s = sum(gap.length_s for gap in holes)
     if holes and evidence.dropped.count:
-        return [f"samples of about {units.duration_text(hole_s)} are missing from the JTL: {_gaps_text(holes)}"]
+        return [f"samples of at least {_named_length(holes)} are missing from the JTL: {_gaps_text(holes)}"]
     if holes and hole_s > GAP_INVALID_RATIO * evidence.window.run_s:
         what = f"no sample ended for {units.duration_text(hole_s)} of {units.duration_text(evidence.window.run_s)}"
         return [f"{what}, and no sample waited: rows are missing, or a clock was set"]
@@ -173,6 +173,11 @@ def _signed(seconds: float) -> str:
 def _gaps_text(gaps: Sequence[Gap]) -> str:
     named = ", ".join(f"{gap.from_s} s to {gap.to_s} s" for gap in gaps[:_GAPS_NAMED])
     return f"{named} and {len(gaps) - _GAPS_NAMED} more" if len(gaps) > _GAPS_NAMED else named
+
+
+def _named_length(gaps: Sequence[Gap]) -> str:
+    """Return the length of the seconds that `_gaps_text` names; the parts of their neighbours are not in it."""
+    return units.duration_text(sum(gap.to_s - gap.from_s for gap in gaps))
 
 
 def clock_step(evidence: Evidence) -> Iterator[Values]:
@@ -201,7 +206,7 @@ def hole(evidence: Evidence) -> Iterator[Values]:
     if load and load.rate_per_s and evidence.window.length_s == evidence.window.run_s:
         rest_s = load.sample_count / load.rate_per_s - hole_s
         rest = f" Without it the throughput is {load.sample_count / rest_s:.1f} req/s." if rest_s >= 1 else ""
-    yield {"length": units.duration_text(hole_s), "gaps": _gaps_text(holes), "rest": rest}
+    yield {"length": _named_length(holes), "gaps": _gaps_text(holes), "rest": rest}
 
 
 def appended(evidence: Evidence) -> Iterator[Values]:
