@@ -77,9 +77,9 @@ class WarningCode(StrEnum):
         severity=Severity.DOUBTFUL,
         concerns=(Part.VERDICT, Part.WINDOW),
         brief="samples are missing for a while, or a clock was set",
-        text="No sample ended for at least {length} ({gaps}), and the samples after it did not wait: rows are missing, a "
-        "clock was set, or the file contains several runs.{rest} Count one part with ./aggregate.py table --window FROM..TO, "
-        "or split the file.",
+        text="No sample ended for at least {length} ({gaps}), and the samples after it did not wait: rows are missing, "
+        "a clock was set, or the file contains several runs.{rest} Count one part with ./aggregate.py table "
+        "--window FROM..TO, or split the file.",
         found_in=of.hole,
     )
     APPENDED = _Definition(
