@@ -21,6 +21,7 @@ from harness.run.drive import EndOfLoad, Outcome, drive
 from harness.run.dumps import read_figures
 from harness.run.early_stop import EarlyStop
 from harness.run.failures import remove_if_killed, store_failures
+from harness.run.folder_watch import REMOVED, FolderWatch
 from harness.run.interim import interim_of
 from harness.run.jmeter import (
     JMeter,
@@ -67,7 +68,7 @@ def measure(run: PreparedRun, context: RunContext) -> RunRecord:
             outcome = _drive(run, context, others, tail, auto_end)
         others.new()  # finds a run that started in the last second
     if not directory.path.is_dir():
-        what = f"{directory.plan}/{directory.name}: the run's folder was removed while it ran"
+        what = f"{directory.plan}/{directory.name}: {REMOVED}"
         raise InvalidRunError(what, "its samples are gone")
     take_list(run.command.connections, directory)
     if packer and packer.problem:
@@ -123,9 +124,10 @@ def _drive(
 
         def failures() -> tuple[str, ...]:
             warn_of(others.new(), progress.log)
-            return _failures(system, generators, context.guardian)
+            return folder.failures(telemetry.problem) or _failures(system, generators, context.guardian)
 
         warn_of(others.new(), progress.log)
+        folder = FolderWatch(directory.path, progress.log)
         telemetry = TelemetryWriter(directory.telemetry, {**pids, **(system.processes if system else {})})
         sources = system.metrics_sources if system else run.metrics_elsewhere
         own_metrics = OwnMetricsWriter(directory.system_logs, sources)

@@ -4,6 +4,7 @@ import contextlib
 import fcntl
 import os
 import pty
+import re
 import select
 import shlex
 import signal
@@ -19,6 +20,7 @@ import pytest
 from harness.base import toolchain
 from harness.base.guardian import RUNS_VARIABLE
 from harness.base.interrupts import Interrupts
+from harness.run.folder_watch import FolderWatch
 from harness.run.telemetry_writer import TelemetryWriter
 from tests.support.paths import ROOT
 from tests.support.processes import processes_of, wait_for
@@ -253,13 +255,59 @@ def test_telemetry_on_a_full_disk_has_no_traceback(capfd):
     assert "Traceback" not in capfd.readouterr().err
 
 
+@pytest.fixture
+def small_disk(tmp_path) -> Iterator[Path]:
+    """Return the reports' folder on a disk of 4 MB."""
+    folder = tmp_path / "reports"
+    folder.mkdir()
+    mount = ["mount", "-t", "tmpfs", "-o", "size=4m", "tmpfs", str(folder)]
+    done = subprocess.run(mount, capture_output=True, text=True, check=False)
+    if done.returncode:
+        pytest.skip(f"NOT TESTED on a full disk: none can be mounted ({done.stderr.strip()})")
+    yield folder
+    subprocess.run(["umount", "-l", str(folder)], check=True)
+
+
+def fill(folder: Path) -> None:
+    with contextlib.suppress(OSError), (folder / "filler").open("wb", buffering=0) as filler:
+        while True:
+            filler.write(bytes(4096))
+
+
+@pytest.mark.real
+def test_a_disk_that_fills_while_the_system_starts_is_one_line(run, home, small_disk):
+    manifest = home / "systems" / "tiny" / "system.toml"
+    server = "python3 -m http.server --bind 127.0.0.1 {{ ports.http }} >/dev/null 2>&1"
+    code = f"dd if=/dev/zero of={small_disk}/filler 2>/dev/null; exec {server}"
+    command = f'command = ["sh", "-c", "{code}"]'
+    lines = [command if line.startswith("command") else line for line in manifest.read_text().splitlines()]
+    manifest.write_text("\n".join(lines))
+    done = run("--duration", "1")
+    assert done.returncode == 3, done.stdout + done.stderr
+    assert len(done.stderr.splitlines()) == 1
+    assert re.search(r"tiny/run-01_1/\S+ cannot be written \(No space left on device\); free disk space", done.stderr)
+
+
+def test_a_disk_that_fills_during_the_load_is_said_once(small_disk):
+    lines: list[str] = []
+    watch = FolderWatch(small_disk, lines.append)
+    assert watch.failures() == ()
+    assert lines == []
+    fill(small_disk)
+    for _ in range(3):
+        assert watch.failures() == ()
+    wanted = "reports cannot be written (its disk is full): samples are being lost; free disk space"
+    assert lines == [f"warning: {wanted}"]
+
+
 @pytest.mark.real
 def test_a_removed_run_folder_is_reported(start_run, target, tmp_path):
-    process = start_run("--target", target, "--duration", "3")
+    process = start_run("--target", target, "--duration", "60")
     folder = samples_under_way(tmp_path).parent
     subprocess.run(["rm", "-r", str(folder)], check=False)
-    _, err = process.communicate(timeout=30)
+    out, err = process.communicate(timeout=15)  # it does not drive a load whose samples are gone
     assert process.returncode == 3
+    assert "stopping: the run's folder was removed while it ran" in out
     assert err == "scripts/run: tiny/run-01_1: the run's folder was removed while it ran; its samples are gone\n"
 
 
