@@ -19,7 +19,7 @@ from harness.base import toolchain
 from harness.base.errors import StartError
 from harness.base.process import stop
 from harness.metrics.interval import IntervalMs
-from harness.run.connections import agent_argument
+from harness.run.connections import FOREIGN_NAME, agent_argument
 from harness.run.exchanges import STORE_FAILURES
 
 if TYPE_CHECKING:
@@ -81,7 +81,11 @@ def jmeter_load(variant: Variant, users: int, target: str, folder: Path) -> Iter
 
 
 def _environment(variant: Variant, folder: Path) -> dict[str, str]:
-    agent = f'"{agent_argument(toolchain.ensure_agent())}" {STORE_FAILURES}' if variant.has_agent else ""
+    agent = (
+        f'"{agent_argument(toolchain.ensure_agent(), folder / FOREIGN_NAME)}" {STORE_FAILURES}'
+        if variant.has_agent
+        else ""
+    )
     return {
         **os.environ,
         "TMPDIR": str(folder),

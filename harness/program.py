@@ -10,8 +10,9 @@ import re
 import sys
 
 from harness.base import standard_streams
-from harness.base.errors import EXIT_BUG, EXIT_INTERRUPTED, EXIT_OK, EXIT_USAGE, HarnessError
+from harness.base.errors import EXIT_BUG, EXIT_INTERRUPTED, EXIT_INVALID, EXIT_OK, EXIT_USAGE, HarnessError
 from harness.base.interrupts import Interrupts
+from harness.base.writable import FULL
 from harness.entry import has_current_packages
 
 _AGGREGATE = "aggregate.py"
@@ -54,13 +55,25 @@ def _code_of(program: str) -> int:
     except KeyboardInterrupt:
         print(f"{program}: interrupted; nothing was measured", file=sys.stderr)
         return EXIT_INTERRUPTED
+    except OSError as error:
+        if error.errno not in FULL:
+            return _bug(program)
+        print(f"{program}: a file cannot be written ({error.strerror}); free disk space", file=sys.stderr)
+        return EXIT_INVALID
     except Exception:  # noqa: BLE001 - the last resort
-        # An error of ours must not look like a missed goal: Python's own exit code would be 1.
-        import traceback
+        return _bug(program)
 
-        traceback.print_exc()
-        print(f"{program}: this is an error of the harness itself", file=sys.stderr)
-        return EXIT_BUG
+
+def _bug(program: str) -> int:
+    """Print the exception that is being handled; return its exit code.
+
+    An error of ours must not look like a missed goal: Python's own exit code would be 1.
+    """
+    import traceback
+
+    traceback.print_exc()
+    print(f"{program}: this is an error of the harness itself", file=sys.stderr)
+    return EXIT_BUG
 
 
 def with_variables(text: str) -> str:

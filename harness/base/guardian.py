@@ -162,18 +162,24 @@ def owned_processes(owner_id: str, sessions: Collection[int] = ()) -> list[psuti
 def end_leftovers() -> None:
     """End the processes of harnesses that died together with their guardians, and print their names."""
     found: dict[str, list[str]] = {}
+    guarded: set[str] = set()
     ours = _namespace(os.getpid())
     for process in psutil.process_iter():
         with contextlib.suppress(psutil.Error, OSError):
             environment = process.environ()
+            if _GUARDIAN_VARIABLE in environment:
+                guarded.update(process.cmdline())  # the id of its owner is one of the words
+                continue
             if environment.get(RUNS_VARIABLE) != os.environ.get(RUNS_VARIABLE):
                 continue
             owner = _OWNER_ID.fullmatch(environment.get(OWNER_VARIABLE, ""))
             # Process ids differ in another namespace, such as a container's.
             is_ours = owner is not None and process.pid != os.getpid() and _namespace(process.pid) == ours
-            if owner and is_ours and _has_ended(int(owner[1]), owner[2]) and not _is_guardian(process):
+            if owner and is_ours and _has_ended(int(owner[1]), owner[2]):
                 found.setdefault(owner[0], []).append(f"{process.name()} (pid {process.pid})")
     for owner_id, names in found.items():
+        if owner_id in guarded:
+            continue  # its guardian ends them
         print(f"ended processes left by a killed harness: {', '.join(names)}", file=sys.stderr, flush=True)
         _end_all(owner_id, ())
 

@@ -5,9 +5,12 @@ A HUP that is ignored from the start, as under nohup, stays ignored.
 
 from __future__ import annotations
 
+import os
+import select
 import signal
+import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from types import FrameType
 
 _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
@@ -23,13 +26,17 @@ class Interrupts:
         self._before = {number: signal.getsignal(number) for number in _SIGNALS}
         if self._before[signal.SIGHUP] is signal.SIG_IGN:
             del self._before[signal.SIGHUP]
+        self._stack = ExitStack()
 
     def __enter__(self) -> Interrupts:
         for number in self._before:
             signal.signal(number, self._note)
+        if signal.SIGHUP in self._before:
+            self._stack.enter_context(_terminal_watched())
         return self
 
     def __exit__(self, *_: object) -> None:
+        self._stack.close()
         for number, handler in self._before.items():
             signal.signal(number, handler)
 
@@ -54,3 +61,39 @@ class Interrupts:
         self.count += 1
         if self._raising:
             raise KeyboardInterrupt
+
+
+@contextmanager
+def _terminal_watched() -> Iterator[None]:
+    """Send this process a HUP when its terminal closes and the program that leads its session does not pass it on.
+
+    The kernel sends a HUP to that program alone. A shell passes it on to its jobs, which have groups of their own;
+    make, as in `ssh -t host make run`, does not.
+    """
+    leader = os.getsid(0)
+    if leader == os.getpid() or leader != os.getpgrp():
+        yield
+        return
+    try:
+        terminal = os.open("/dev/tty", os.O_RDONLY | os.O_NOCTTY | os.O_CLOEXEC)
+    except OSError:  # it has none
+        yield
+        return
+    until, end = os.pipe()
+
+    def wait() -> None:
+        poll = select.poll()
+        for descriptor in (terminal, until):
+            poll.register(descriptor, 0)  # only its end
+        if any(descriptor == terminal for descriptor, _ in poll.poll()):
+            os.kill(os.getpid(), signal.SIGHUP)
+
+    thread = threading.Thread(target=wait, name="terminal", daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        os.close(end)
+        thread.join()
+        os.close(until)
+        os.close(terminal)

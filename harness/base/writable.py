@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import errno
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 from harness.base.errors import UsageError
 
+# The errors of a full disk and of a used-up quota.
+FULL = (errno.ENOSPC, errno.EDQUOT)
 TODO = "give yourself write permission, or choose another folder"
 
 
@@ -21,7 +24,8 @@ def writing_into(folder: Path) -> Iterator[None]:
             raise
         raise UsageError(f"{_shown(folder)} is not a folder", "move that file away") from None
     except OSError as error:
-        raise UsageError(f"{_shown(folder)} cannot be written ({error.strerror})", TODO) from None
+        todo = "free disk space" if error.errno in FULL else TODO
+        raise UsageError(f"{_shown(folder)} cannot be written ({error.strerror})", todo) from None
 
 
 def _shown(folder: Path) -> str:

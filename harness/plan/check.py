@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from harness.base.errors import UsageError
@@ -13,6 +13,7 @@ from harness.plan.goal_labels import impossible_labels
 from harness.plan.jmx import LOAD_GROUP, SIDE_GROUPS, Node, enabled_nodes, plan_tree
 from harness.plan.jmx_values import UnknownValueError, Values
 from harness.plan.load import ClosedLoad, Load
+from harness.plan.output_files import overwriting
 from harness.plan.plan import Plan, effective_jmx
 from harness.plan.properties import load_properties, target_properties
 from harness.plan.reach import Reach
@@ -26,15 +27,21 @@ _SCHEDULER = "ThreadGroup.scheduler"
 _PLAN = "the plan"
 
 
-def check_plan(plan: Plan, target: Target, load: Load, properties: Mapping[str, str]) -> None:
+def check_plan(
+    plan: Plan, target: Target, load: Load, properties: Mapping[str, str], run_files: Collection[str]
+) -> None:
     """Raise a UsageError with all findings unless the plan does what the run requests.
 
-    `properties` are the plan's own; those of target and load override them.
+    `properties` are the plan's own; those of target and load override them. `run_files` are the names of the files that
+    the run writes.
     """
-    _refuse(f"{plan.jmx_path.parent.name}/{plan.jmx_path.name}", refusals(plan, target, load, properties))
+    where = f"{plan.jmx_path.parent.name}/{plan.jmx_path.name}"
+    _refuse(where, refusals(plan, target, load, properties, run_files))
 
 
-def refusals(plan: Plan, target: Target, load: Load, properties: Mapping[str, str]) -> tuple[Finding, ...]:
+def refusals(
+    plan: Plan, target: Target, load: Load, properties: Mapping[str, str], run_files: Collection[str]
+) -> tuple[Finding, ...]:
     """Return why the plan does not do what the run requests, as `check_plan` does; empty if it does."""
     tree = plan_tree(plan.jmx_path)
     nodes = enabled_nodes(tree)
@@ -43,6 +50,7 @@ def refusals(plan: Plan, target: Target, load: Load, properties: Mapping[str, st
     values = Values.of(nodes, {name: value for name, value in run.items() if value}, plan.jmx_path.parent)
     findings = [*Reach(values, target, plan.allow).findings(nodes), *_data(nodes, values)]
     findings += _target(nodes, values, target)
+    findings += overwriting(nodes, values, run_files)
     for goal in (plan.goal, *plan.load_goals.values()):
         findings += impossible_labels(goal, nodes, values)
     if plan.load.think_time_s and "think_time_ms" not in _properties_read(nodes, values):

@@ -37,6 +37,8 @@ class Rule(Enum):
     SCRIPT = "script", "code can reach any host"
     OTHER_PROTOCOL = "other-protocol", "only HTTP requests can be checked"
     OTHER_PLAN = "other-plan", "the elements of the included plan are not checked"
+    # The results of the run would be lost.
+    FILE_OF_RUN = "file-of-run", "the results of the run would be overwritten"
 
     def __init__(self, code: str, why: str) -> None:
         self.code = code

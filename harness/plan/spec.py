@@ -17,6 +17,7 @@ from harness.cloudwatch.source import MetricsSpec
 from harness.cloudwatch.sources import parse_sources, table_names
 from harness.notify.settings import NotifySettings, parse_notify
 from harness.plan.database import DatabaseSpec, parse_database
+from harness.plan.jvm_options import check_jvm_options
 from harness.plan.load import DURATION_MAX_S, Load
 from harness.plan.plan import Plan
 
@@ -180,6 +181,7 @@ def load_profile(env_dir: Path, name: str) -> Profile:
         (reports, "pack_mb", 0, DISK_MAX_MB),
     ):
         within(table.get(key, least), least, most, where, key)
+    check_jvm_options(generator.get("jvm_args", ""), f"{where} [generator] jvm_args", is_quoted=False)
     systems = data.get("system", {})
     check_keys(systems, dict.fromkeys(systems, dict), f"{where} [system]")
     plans = data.get("plan", {})

@@ -27,7 +27,7 @@ from harness.report.loads import LoadFigures, pause_s
 from harness.report.lost_cpu import LostCpu
 from harness.run.clock_steps import ClockStep
 from harness.run.record import RunRecord
-from harness.run.telemetry import Usage
+from harness.run.telemetry import ProcessStop, Usage
 
 if TYPE_CHECKING:  # it loads slowly, and most JTLs have none
     from harness.cloudwatch.points import CloudMetrics
@@ -75,8 +75,8 @@ class Evidence:
     driven labels over the whole run. `pause_s` is the mean pause before a request that the plan makes. `is_span_known`
     is False if a clock was set. `longest_ms`, the load's slowest sample, `gaps`, `throttle` and `clock_step` cover the
     whole run. `loads` are those of a run with several. `lost_cpu` is what others used in the seconds that make the
-    window unsteady. `growths` are those of the system's resources in the window. `outage` says since when all requests
-    failed, empty where some succeeded later.
+    window unsteady. `growths` are those of the system's resources in the window. In `stops` a load generator was
+    stopped; `gaps` leave these out. `outage` says since when all requests failed, empty where some succeeded later.
     """
 
     run: RunRecord | None
@@ -97,6 +97,7 @@ class Evidence:
     loads: tuple[LoadFigures, ...] = ()
     lost_cpu: LostCpu | None = None
     growths: tuple[Growth, ...] = ()
+    stops: tuple[ProcessStop, ...] = ()
     outage: str = ""
 
     @property
@@ -147,7 +148,7 @@ def false_time(evidence: Evidence) -> list[str]:
         return [_late_generators(evidence, unloaded)]
     hole_s = sum(gap.length_s for gap in holes)
     if holes and evidence.dropped.count:
-        return [f"samples of about {units.duration_text(hole_s)} are missing from the JTL: {_gaps_text(holes)}"]
+        return [f"samples of at least {_named_length(holes)} are missing from the JTL: {_gaps_text(holes)}"]
     if holes and hole_s > GAP_INVALID_RATIO * evidence.window.run_s:
         what = f"no sample ended for {units.duration_text(hole_s)} of {units.duration_text(evidence.window.run_s)}"
         return [f"{what}, and too few samples waited meanwhile for a stall: rows are missing, or a clock was set"]
@@ -171,6 +172,11 @@ def _signed(seconds: float) -> str:
 def _gaps_text(gaps: Sequence[Gap]) -> str:
     named = ", ".join(f"{gap.from_s} s to {gap.to_s} s" for gap in gaps[:_GAPS_NAMED])
     return f"{named} and {len(gaps) - _GAPS_NAMED} more" if len(gaps) > _GAPS_NAMED else named
+
+
+def _named_length(gaps: Sequence[Gap]) -> str:
+    """Return the length of the seconds that `_gaps_text` names; the parts of their neighbours are not in it."""
+    return units.duration_text(sum(gap.to_s - gap.from_s for gap in gaps))
 
 
 def clock_step(evidence: Evidence) -> Iterator[Values]:
@@ -199,7 +205,7 @@ def hole(evidence: Evidence) -> Iterator[Values]:
     if load and load.rate_per_s and evidence.window.length_s == evidence.window.run_s:
         rest_s = load.sample_count / load.rate_per_s - hole_s
         rest = f" Without it the throughput is {load.sample_count / rest_s:.1f} req/s." if rest_s >= 1 else ""
-    yield {"length": units.duration_text(hole_s), "gaps": _gaps_text(holes), "rest": rest}
+    yield {"length": _named_length(holes), "gaps": _gaps_text(holes), "rest": rest}
 
 
 def appended(evidence: Evidence) -> Iterator[Values]:

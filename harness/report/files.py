@@ -115,7 +115,11 @@ def _observed(
             telemetry = read_telemetry(lines, run_ms, window_ms)
         resources += telemetry.resources
         found = replace(
-            found, usages=telemetry.usages, usage_series=telemetry.series, machine_figures=telemetry.machines
+            found,
+            usages=telemetry.usages,
+            usage_series=telemetry.series,
+            machine_figures=telemetry.machines,
+            stops=telemetry.stops,
         )
     if directory.heap.is_file():
         with directory.heap.open(encoding="utf-8", errors="replace") as lines:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from harness.base import units
+from harness.metrics.gaps import Gap
 from harness.metrics.generators import GeneratorFigures
 from harness.report.evidence import COARSE_CLOCK_MS, Evidence, Values
 from harness.report.lost_cpu import OTHER_CPU_RATIO, STOLEN_CPU_RATIO
@@ -16,6 +17,7 @@ from harness.run.telemetry import (
     HARNESS,
     HOST,
     STOLEN,
+    ProcessStop,
     process_at,
 )
 
@@ -36,6 +38,8 @@ ABSENT_LEAST_S = 5.0
 ABSENT_RATIO = 0.02
 # Charts over time have whole seconds: half of one puts every second sample into another second.
 CLOCKS_APART_MS = 500
+# A stop of the load generator explains a gap of which it is more than this share.
+_STOPPED_RATIO = 0.5
 
 
 def separate_clocks(evidence: Evidence) -> Iterator[Values]:
@@ -171,6 +175,29 @@ def _machines(evidence: Evidence) -> Iterator[_Machine]:
             used = {names[process]: cores for process, cores in by_process.items() if process in names}
             core_count = generator.host.cpu_count
             yield _Machine(f"{units.plural(core_count, 'core')} of {generator.name}", core_count, used)
+
+
+def generator_stops(stops: Iterable[ProcessStop]) -> tuple[ProcessStop, ...]:
+    """Return the times in which a load generator was stopped."""
+    return tuple(one for one in stops if one.process == GENERATOR or one.process.startswith(GENERATOR_PREFIX))
+
+
+def apart_from(gaps: Iterable[Gap], stops: Iterable[ProcessStop]) -> tuple[Gap, ...]:
+    """Return the gaps in which no load generator was stopped for most of the time."""
+    stops = generator_stops(stops)
+
+    def is_explained(gap: Gap) -> bool:
+        stopped_s = (min(gap.to_s, stop.to_s) - max(gap.from_s, stop.from_s) for stop in stops)
+        return any(one_s > _STOPPED_RATIO * (gap.to_s - gap.from_s) for one_s in stopped_s)
+
+    return tuple(gap for gap in gaps if not is_explained(gap))
+
+
+def stopped_generators(evidence: Evidence) -> Iterator[Values]:
+    """Yield when a signal or a debugger had stopped a load generator."""
+    for stop in evidence.stops:
+        length = units.duration_text(stop.to_s - stop.from_s)
+        yield {"process": stop.process, "length": length, "when": f"{stop.from_s:.0f} s to {stop.to_s:.0f} s"}
 
 
 def busy_generators(evidence: Evidence) -> Iterator[Values]:

@@ -22,6 +22,7 @@ from harness.metrics.window import STEADY, SecondFigures, Window, WindowSpec, fi
 from harness.plan.group_load import TRANSACTION, SeveralLoads
 from harness.plan.load import CLOSED, MIXED
 from harness.report.evidence import Evidence
+from harness.report.generator_evidence import apart_from, generator_stops
 from harness.report.goals import RunGroups
 from harness.report.loads import LoadFigures, LoadTally, load_figures, mean_pause_s, pause_per_transaction_s
 from harness.report.lost_cpu import LostCpu, find_lost_cpu
@@ -130,7 +131,7 @@ def summarise(
     evidence = _evidence(tally, run, observed, window, groups)
     evidence = replace(
         evidence,
-        gaps=gaps_of(tally, options.silences),
+        gaps=apart_from(gaps_of(tally, options.silences), observed.stops),
         generators=generator_figures(
             tally, options.counted, origin_of(tally) or 0, options.file_names, options.with_transactions
         ),
@@ -224,6 +225,7 @@ def _evidence(
         throttle=_throttle(tally, run),
         lost_cpu=_lost_cpu(tally, run, observed, window),
         growths=observed.growths,
+        stops=generator_stops(observed.stops),
         cloudwatch=observed.cloudwatch,
         clock_step=find_clock_step(run, tally.whole_span_ms(), tally.back_ms, longest_ms),
     )
@@ -293,8 +295,7 @@ def _thirds(tally: SampleTally, window: Window) -> Thirds | None:
 
 def _corrected(evidence: Evidence) -> CorrectedTimes | None:
     """Return the corrected response times of the window; None where users arrive or the system never stalled."""
-    total = evidence.load
-    load = evidence.run.load if evidence.run else None
+    total, load = evidence.load, evidence.run.load if evidence.run else None
     if total is None or evidence.is_open or (load and (load.model == MIXED or load.is_paced)):
         return None
     return corrected_times(total.counts.histogram, evidence.long_stalls, evidence.pause_s, tuple(total.percentiles_ms))
@@ -365,8 +366,7 @@ def shown_series(second_series: SecondSeries) -> SecondSeries | None:
     span_s = second_series.span_s
     if span_s is None:
         return None
-    passed_s = span_s.last_s - span_s.first_s + 1
-    sample_count = second_series.seconds.sample_count
+    passed_s, sample_count = span_s.last_s - span_s.first_s + 1, second_series.seconds.sample_count
     bucket_s = second_series.bucket_s
     while sample_count * bucket_s < _SAMPLES_PER_POINT * passed_s and passed_s >= _POINTS_LEAST * 2 * bucket_s:
         bucket_s *= 2

@@ -18,7 +18,7 @@ from harness.report.loads import LoadFigures
 from harness.report.verdict import Verdict
 from harness.report.warnings import RunWarning
 from harness.run.record import RunRecord
-from harness.run.telemetry import MachineFigure, Usage, UsageSeries
+from harness.run.telemetry import MachineFigure, ProcessStop, Usage, UsageSeries
 
 if TYPE_CHECKING:  # imported late, see `late_types`
     from harness.cloudwatch.points import CloudMetrics
@@ -93,6 +93,7 @@ class Observed:
     live_heaps: tuple[LiveHeap, ...] = ()
     own_metrics: tuple[OwnMetrics, ...] = ()
     recorded: tuple[RecordedUse, ...] = ()
+    stops: tuple[ProcessStop, ...] = ()
 
 
 @dataclass(frozen=True)

@@ -77,9 +77,9 @@ class WarningCode(StrEnum):
         severity=Severity.DOUBTFUL,
         concerns=(Part.VERDICT, Part.WINDOW),
         brief="samples are missing for a while, or a clock was set",
-        text="No sample ended for {length} ({gaps}), and too few samples waited meanwhile for a stall: rows are "
-        "missing, a clock was set, or the file contains several runs.{rest} Count one part with ./aggregate.py table "
-        "--window FROM..TO, or split the file.",
+        text="No sample ended for at least {length} ({gaps}), and too few samples waited meanwhile for a stall: rows "
+        "are missing, a clock was set, or the file contains several runs.{rest} Count one part with ./aggregate.py "
+        "table --window FROM..TO, or split the file.",
         found_in=of.hole,
     )
     APPENDED = _Definition(
@@ -107,6 +107,15 @@ class WarningCode(StrEnum):
         text="No sample ended for {length}{users} ({gaps}): the system stalled. Look at its logs and garbage "
         "collections at that time.",
         found_in=of.pause,
+    )
+    GENERATOR_STOPPED = _Definition(
+        code="generator-stopped",
+        severity=Severity.DOUBTFUL,
+        concerns=(Part.VERDICT, Part.TAIL),
+        brief="the load generator was stopped for a while",
+        text="The load generator ({process}) was stopped for {length} ({when}), by a signal such as SIGSTOP or a "
+        "debugger: it sent nothing, and the samples of that time seem longer by that. Run again.",
+        found_in=of_generators.stopped_generators,
     )
     LONG_SPAN = _Definition(
         code="long-span",

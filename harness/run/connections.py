@@ -2,21 +2,26 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 from urllib.parse import urlsplit
 
 from harness.base import units
+from harness.base.errors import UsageError
 from harness.plan.spec import Target, plain_host
 from harness.run.directory import RunDirectory
 
-# The agent writes this file in the run directory: the allowed hosts, then a line for each refused attempt.
+# The agent's list: the allowed hosts, then a line for each refused attempt. While JMeter runs it is in a folder with a
+# random name, where no listener of the plan can overwrite it; then it is moved into the run directory.
+LIST_FOLDER = "connections-"
 FOREIGN_NAME = "foreign-connections.txt"
 _HEAD = "allowed: "
 # The agent writes at most this number of lines.
 _LINES_MOST = 1000
 _ADDRESSES_SHOWN = 3
+_TODO = "move the checkout to another folder"
 
 
 def allowed_connections(target: Target, hosts: Sequence[str], generators: Sequence[str] = ()) -> tuple[str, ...]:
@@ -31,14 +36,44 @@ def allowed_connections(target: Target, hosts: Sequence[str], generators: Sequen
     return tuple(dict.fromkeys(found))
 
 
-def agent_argument(agent: Path, allowed: Sequence[str] = ()) -> str:
-    """Return the JVM argument that restricts a JVM to these addresses; a load generator receives them with each run."""
-    return f"-javaagent:{agent}={FOREIGN_NAME}={','.join(allowed)}"
+def agent_argument(agent: Path, listed: Path, allowed: Sequence[str] = ()) -> str:
+    """Return the JVM argument that restricts a JVM to these addresses; a load generator receives them with each run.
+
+    The agent writes its list to `listed`.
+    """
+    return f"-javaagent:{agent}={listed}={','.join(allowed)}"
 
 
-def agent_option(agent: Path, allowed: Sequence[str]) -> str:
-    """Return `agent_argument` as an option of JDK_JAVA_OPTIONS."""
-    return f'"{agent_argument(agent, allowed)}"'
+def agent_option(agent: Path, listed: Path, allowed: Sequence[str]) -> str:
+    """Return `agent_argument` as an option of JDK_JAVA_OPTIONS; UsageError for paths that Java cannot read there."""
+    argument = agent_argument(agent, listed, allowed)
+    if "=" in str(agent):
+        raise UsageError(f"{agent.parent}: Java cannot load its agent from a folder with = in its path", _TODO)
+    if '"' not in argument:
+        return f'"{argument}"'
+    if "'" in argument:
+        what = f"{agent.parent}: Java cannot read a path with both kinds of quotation marks"
+        raise UsageError(what, _TODO)
+    return f"'{argument}'"
+
+
+def take_list(listed: Path, directory: RunDirectory) -> None:
+    """Move the agent's list into the run directory; one that cannot be stored is missing there."""
+    copy = directory.path / FOREIGN_NAME
+    with contextlib.suppress(OSError):
+        copy.unlink(missing_ok=True)
+        if listed.is_file():
+            _copy(listed, copy)
+            listed.unlink()
+        listed.parent.rmdir()
+
+
+def _copy(listed: Path, copy: Path) -> None:
+    try:
+        copy.write_bytes(listed.read_bytes())
+    except OSError:
+        copy.unlink(missing_ok=True)  # a part of the list would look like the whole
+        raise
 
 
 def generator_connections(number: int) -> str:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import shutil
+import tempfile
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -22,6 +24,8 @@ from harness.base.paths import shown
 from harness.base.ports import check_port
 from harness.base.secrecy import masked
 from harness.base.secrets import mask_secrets
+from harness.plan.jvm_options import check_jvm_options
+from harness.run.connections import agent_option
 from harness.run.directory import check_space
 from harness.run.interim import ShowInterim
 from harness.run.java_classes import check_classes
@@ -32,6 +36,9 @@ from harness.run.remote.drive import Generators
 from harness.run.request import Request
 from harness.run.target import check_target
 from harness.system.supervisor import Supervisor
+
+# Java or JMeter's start script reads options of the JVM from them.
+_JAVA_VARIABLES = ("JDK_JAVA_OPTIONS", "JAVA_TOOL_OPTIONS", "_JAVA_OPTIONS", "JMETER_OPTS", "GC_ALGO")
 
 
 @dataclass(frozen=True)
@@ -60,6 +67,7 @@ def ready_jmeter(request: Request, reports: Path) -> JMeterHome:
     UsageError without Java, a plugin, a Java class that the plan needs, disk space for reports, or an answering target.
     """
     plan = request.plan
+    check_java_variables()
     java = jmeter_java_version()
     home = toolchain.ensure_jmeter()
     where = f"plans/{plan.name}.toml [jmeter] plugins"
@@ -75,9 +83,16 @@ def ready_jmeter(request: Request, reports: Path) -> JMeterHome:
     elif request.port:
         check_port("http", request.port)
     agent = toolchain.ensure_agent()
+    agent_option(agent, Path(tempfile.gettempdir()), ())  # a UsageError, before anything starts
     if not request.remotes:  # load generators start without them
         ensure_class_data(home, agent, java)
     return JMeterHome(home, java, agent, plugins)
+
+
+def check_java_variables() -> None:
+    """Raise a UsageError for an option in the environment that could lead JMeter's connections past their check."""
+    for name in _JAVA_VARIABLES:
+        check_jvm_options(os.environ.get(name, ""), name)
 
 
 def warn_of(others: Sequence[OtherRun], log: Log) -> None:

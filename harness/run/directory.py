@@ -17,7 +17,7 @@ from harness.base.packed import packed_path
 from harness.base.records import Record, read_record, to_plain
 from harness.base.strict_json import parse_object
 from harness.base.units import BYTES_PER_MB
-from harness.base.writable import TODO, writing_into
+from harness.base.writable import FULL, TODO, writing_into
 from harness.jtl.sample import SAMPLES_NAME, samples_number
 from harness.run.record import RunRecord
 
@@ -79,7 +79,10 @@ class RunDirectory:
 
     def add_plan(self, jmx: bytes, jmx_path: Path) -> None:
         """Write the JMX that JMeter runs, and copy its data files beside it."""
-        self.effective_plan.write_bytes(jmx)
+        try:
+            self.effective_plan.write_bytes(jmx)
+        except OSError as error:
+            raise self._unwritable(self.effective_plan, error) from None
         where = f"{jmx_path.parent.name}/{jmx_path.name}: its data file"
         from harness.plan.data_files import data_files  # deferred: a table needs no plan
 
@@ -91,7 +94,13 @@ class RunDirectory:
             try:
                 shutil.copyfile(jmx_path.parent / name, copy)
             except OSError as error:
+                if error.errno in FULL:
+                    raise self._unwritable(copy, error) from None
                 raise UsageError(f"{where} {name}: {error.strerror}", "store it in the plan's folder") from None
+
+    def _unwritable(self, path: Path, error: OSError) -> InvalidRunError:
+        what = f"{self.plan}/{self.name}/{path.relative_to(self.path)} cannot be written ({error.strerror})"
+        return InvalidRunError(what, "free disk space, and run again")
 
     @property
     def telemetry(self) -> Path:

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING
 
 from harness.base.interrupts import Interrupts
 from harness.jtl.sample import Sample
-from harness.metrics.live import LiveTally
+from harness.metrics.live import LiveFigures, LiveTally
 from harness.run.early_stop import EarlyStop
-from harness.run.jmeter import JMeter, ending_text, signal_of
-from harness.run.progress import JtlTail, Progress
+from harness.run.jmeter import JMeter, StopLimits, ending_text, signal_of
+from harness.run.progress import JtlTail, NewRows, Progress
 
 if TYPE_CHECKING:
     from harness.run.auto_end import AutoEnd
@@ -46,8 +46,8 @@ class EndOfLoad:
     """When a load ends; `duration_s` is None when only loops end it.
 
     After `request_count` samples, when `auto_end` is satisfied, or when a condition of `early_stop` is met, the harness
-    asks JMeter to end; this is not an interruption. JMeter has `overrun_s` beyond the duration for its start, its last
-    samples and tearDown.
+    asks JMeter to end; this is not an interruption. JMeter has `overrun_s` beyond the duration for its start and its
+    last samples, and as long again for tearDown.
     """
 
     duration_s: float | None
@@ -79,40 +79,90 @@ def drive(
     end: EndOfLoad,
 ) -> Outcome:
     """Return how the run ended. `interrupts` must be held; `failures` returns dead system processes and generators."""
-    live = LiveTally()
+    view = _View(tail, progress, end.duration_s)
     started_s = time.monotonic()
-    first_sample_s: float | None = None
     while jmeter.wait(_PERIOD_S) is None:
         now_s = time.monotonic()
-        rows = tail.new_rows()
-        figures = live.tick(now_s, rows.samples, rows.row_count)
-        if figures.sample_count and first_sample_s is None:
-            first_sample_s = now_s
-        if first_sample_s is not None:
-            progress.show(figures, now_s - first_sample_s, end.duration_s)
-            progress.add(rows.samples, rows.row_count, now_s - first_sample_s)
+        rows, figures = view.look(now_s)
+        is_load_over = jmeter.teardown.has_begun(rows.samples)
         if interrupts.count:
-            progress.log("stopping: JMeter finishes its running samples; interrupt again to stop at once")
-            return Outcome(jmeter.stop(GRACEFUL_S, _TERM_S, hurry=lambda: interrupts.count > 1), True, ())
-        enough = end.enough(now_s, rows.samples, rows.row_count, figures.sample_count)
+            what = "when tearDown has ended" if is_load_over else "JMeter finishes its running samples"
+            progress.log(f"stopping: {what}; interrupt again to stop at once")
+            code = _stopped(jmeter, view, GRACEFUL_S, end.overrun_s, lambda: interrupts.count > 1)
+            return Outcome(code, True, _teardown_reasons(jmeter, code, end.overrun_s, progress))
+        enough = "" if is_load_over else end.enough(now_s, rows.samples, rows.row_count, figures.sample_count)
         found = () if enough else tuple(failures())
         if found:
             progress.log(f"stopping: {found[0]}")
-            return Outcome(jmeter.stop(_BRIEF_S, _TERM_S), False, found)
-        early = "" if enough else end.stop_reason(now_s, rows.samples, rows.row_count, figures.users)
+            return Outcome(_stopped(jmeter, view, _BRIEF_S, _BRIEF_S), False, found)
+        is_judged = not (enough or is_load_over)
+        early = end.stop_reason(now_s, rows.samples, rows.row_count, figures.users) if is_judged else ""
         if enough or early:
             progress.log(f"{enough or f'stopping early: {early}'}: JMeter finishes its running samples")
-            code = jmeter.stop(GRACEFUL_S, _TERM_S, hurry=lambda: interrupts.count > 0)
-            is_hung = bool(early) and signal_of(code) in _OUR_SIGNALS
-            return Outcome(code, interrupts.count > 0, () if is_hung else _reasons(code), early)
-        if end.duration_s is not None and now_s - started_s > end.duration_s + end.overrun_s:
-            progress.log(f"stopping: JMeter still runs {end.overrun_s:.0f} s after its duration")
-            reason = f"JMeter did not end by itself within {end.overrun_s:.0f} s after its duration and was stopped"
-            return Outcome(jmeter.stop(_BRIEF_S, _TERM_S), False, (reason,))
+            code = _stopped(jmeter, view, GRACEFUL_S, end.overrun_s, lambda: interrupts.count > 0)
+            cut = _teardown_reasons(jmeter, code, end.overrun_s, progress)
+            if early:
+                hung = signal_of(code) in _OUR_SIGNALS
+                return Outcome(code, interrupts.count > 0, () if hung else _reasons(code), "; ".join((early, *cut)))
+            return Outcome(code, interrupts.count > 0, cut or _reasons(code))
+        if reason := _overrun(jmeter, end, now_s, started_s):
+            progress.log(f"stopping: {reason}")
+            return Outcome(_stopped(jmeter, view, _BRIEF_S, end.overrun_s), False, (f"{reason} and was stopped",))
     code = jmeter.poll() or 0
     if interrupts.count:  # Ctrl-C came in the last second
         return Outcome(code, True, ())
     return Outcome(code, False, _reasons(code))
+
+
+class _View:
+    """Reads the new rows of the JTL and shows them; the times count from the first sample."""
+
+    def __init__(self, tail: JtlTail, progress: Progress, duration_s: float | None) -> None:
+        self._tail, self._progress, self._duration_s = tail, progress, duration_s
+        self._live = LiveTally()
+        self._first_sample_s: float | None = None
+
+    def look(self, now_s: float) -> tuple[NewRows, LiveFigures]:
+        """Return the new rows and the metrics so far, and show them."""
+        rows = self._tail.new_rows()
+        figures = self._live.tick(now_s, rows.samples, rows.row_count)
+        if figures.sample_count and self._first_sample_s is None:
+            self._first_sample_s = now_s
+        if self._first_sample_s is not None:
+            self._progress.show(figures, now_s - self._first_sample_s, self._duration_s)
+            self._progress.add(rows.samples, rows.row_count, now_s - self._first_sample_s)
+        return rows, figures
+
+
+def _stopped(
+    jmeter: JMeter, view: _View, samples_s: float, teardown_s: float, hurry: Callable[[], bool] = lambda: False
+) -> int:
+    """Stop JMeter, show what it does until its end, and return its exit code."""
+    limits = StopLimits(samples_s, teardown_s, _TERM_S)
+    return jmeter.stop(limits, lambda: view.look(time.monotonic())[0].samples, hurry)
+
+
+def _overrun(jmeter: JMeter, end: EndOfLoad, now_s: float, started_s: float) -> str:
+    """Return the limit that JMeter has exceeded, else an empty text; tearDown has a limit of its own."""
+    if jmeter.teardown.began_s is not None:
+        if now_s - jmeter.teardown.began_s <= end.overrun_s:
+            return ""
+        return f"the plan's tearDown did not end within {end.overrun_s:.0f} s"
+    if end.duration_s is None or now_s - started_s <= end.duration_s + end.overrun_s:
+        return ""
+    return f"JMeter did not end by itself within {end.overrun_s:.0f} s after its duration"
+
+
+def _teardown_reasons(jmeter: JMeter, code: int, limit_s: float, progress: Progress) -> tuple[str, ...]:
+    """Return and print that tearDown was cut short, if the harness ended JMeter within it."""
+    began_s = jmeter.teardown.began_s
+    if began_s is None or signal_of(code) not in _OUR_SIGNALS:
+        return ()
+    is_late = time.monotonic() - began_s >= limit_s
+    what = f"did not end within {limit_s:.0f} s and was stopped" if is_late else "was interrupted"
+    reason = f"the plan's tearDown {what}; what it cleans up may be left behind"
+    progress.log(reason)
+    return (reason,)
 
 
 def _reasons(code: int) -> tuple[str, ...]:

@@ -7,15 +7,25 @@ import signal
 import socket
 import subprocess
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from harness.base import process as child
 from harness.base.ports import LOOPBACK
-from harness.run.jmeter_command import CONSOLE_NAME, JMeterCommand
+from harness.base.units import MS_PER_S
+from harness.jtl.sample import Sample
+from harness.metrics.figures import LOAD, TEARDOWN
+from harness.metrics.tally import group_of
+from harness.run.jmeter_command import CONSOLE_NAME, LOG_NAME, JMeterCommand
 
 _ASK_AGAIN_S = 0.5
+# The kernel reports at once that nothing listens at a port of the loopback interface.
+_REFUSAL_S = 0.05
+# A sample of the load that starts so long after a request to stop shows that JMeter did not obey it.
+_OBEYED_S = 5.0
+# JMeter logs it when the load has ended, whatever ended it.
+_TEARDOWN_LINE = b" o.a.j.e.StandardJMeterEngine: Starting tearDown thread groups"
 _REASONS_MOST = 3
 _ERROR_LINE = re.compile(r" (?:ERROR|FATAL) [\w.$]+: (.+)")
 # What a plan logs with ${__log(…,ERROR)}: the thread's name, then the message.
@@ -58,11 +68,49 @@ class JMeterHome:
         return found
 
 
+@dataclass(frozen=True)
+class StopLimits:
+    """How long JMeter may take after a request to stop: for its running samples, for tearDown, and after TERM."""
+
+    samples_s: float
+    teardown_s: float
+    term_s: float
+
+
+class TearDown:
+    """Notices the start of tearDown: in jmeter.log, or by its first row where a load generator runs it.
+
+    `began_s` is when it was noticed, by the monotonic clock; None before.
+    """
+
+    def __init__(self, log: Path) -> None:
+        self._log = log
+        self._read_bytes = 0
+        self.began_s: float | None = None
+
+    def has_begun(self, samples: Sequence[Sample] = ()) -> bool:
+        """Return whether it has begun; `samples` are new rows."""
+        if self.began_s is None and (self._is_logged() or any(_is_of(sample, TEARDOWN) for sample in samples)):
+            self.began_s = time.monotonic()
+        return self.began_s is not None
+
+    def _is_logged(self) -> bool:
+        try:
+            with self._log.open("rb") as log:
+                log.seek(self._read_bytes)
+                text = log.read()
+        except OSError:  # JMeter has not created it yet, or it was removed
+            return False
+        self._read_bytes += text.rfind(b"\n") + 1
+        return _TEARDOWN_LINE in text
+
+
 class JMeter:
-    """One JMeter process in a run directory."""
+    """One JMeter process in a run directory; `teardown` notices the start of the plan's tearDown."""
 
     def __init__(self, command: JMeterCommand, directory: Path) -> None:
         self._command = command
+        self.teardown = TearDown(directory / LOG_NAME)
         console = directory / CONSOLE_NAME
         self._process = child.start(child.Launch("JMeter", command.arguments, directory, command.environment, console))
 
@@ -82,23 +130,53 @@ class JMeter:
         except subprocess.TimeoutExpired:
             return None
 
-    def ask_to_stop(self) -> None:
-        """Ask JMeter to end gracefully: no new iterations, and tearDown runs."""
-        with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as sender:
-            sender.sendto(self._command.stop_word.encode(), (LOOPBACK, self._command.stop_port))
-
-    def stop(self, graceful_s: float, term_s: float, hurry: Callable[[], bool] = lambda: False) -> int:
+    def stop(
+        self,
+        limits: StopLimits,
+        new_samples: Callable[[], Sequence[Sample]] = tuple,
+        hurry: Callable[[], bool] = lambda: False,
+    ) -> int:
         """Return the exit code after a stop by the shutdown port, then TERM, then KILL.
 
-        TERM follows after `graceful_s`, or when `hurry` returns true: the JTL is then complete without running samples.
+        TERM follows when the running samples or tearDown take longer than `limits`, or when `hurry` returns true: the
+        JTL is then complete without running samples. A second request would end tearDown. So JMeter gets another one
+        only if it did not receive the first, or if it starts samples of the load long after it.
         """
-        deadline_s = time.monotonic() + graceful_s
+        deadline_s = time.monotonic() + limits.samples_s
+        asked_ms: float | None = None
         while self.poll() is None and time.monotonic() < deadline_s and not hurry():
-            self.ask_to_stop()  # repeated, since a starting JMeter does not listen yet
+            samples = new_samples()
+            if self.teardown.has_begun(samples):
+                deadline_s = (self.teardown.began_s or 0.0) + limits.teardown_s
+            elif asked_ms is None or _goes_on(samples, asked_ms):
+                asked_ms = time.time() * MS_PER_S if self._ask_to_stop() else None
             self.wait(_ASK_AGAIN_S)
-        child.stop(self._process, term_s)
+        child.stop(self._process, limits.term_s)
         code = self.poll()
         return -signal.SIGKILL if code is None else code
+
+    def _ask_to_stop(self) -> bool:
+        """Ask JMeter to end gracefully: no new iterations, and tearDown runs. Return whether it listens."""
+        with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as sender:
+            sender.connect((LOOPBACK, self._command.stop_port))
+            sender.settimeout(_REFUSAL_S)
+            try:
+                sender.send(self._command.stop_word.encode())
+                sender.recv(1)
+            except TimeoutError:
+                return True
+            except OSError:  # a starting JMeter does not listen yet
+                return False
+        return True
+
+
+def _goes_on(samples: Sequence[Sample], asked_ms: float) -> bool:
+    """Return whether the load starts samples long after JMeter was asked to stop."""
+    return any(sample.start_ms > asked_ms + _OBEYED_S * MS_PER_S and _is_of(sample, LOAD) for sample in samples)
+
+
+def _is_of(sample: Sample, group: str) -> bool:
+    return group_of(sample.thread_name, sample.label, frozenset()) == group
 
 
 def free_udp_port() -> int:

@@ -29,8 +29,8 @@ _QUIET = "org.apache.jmeter.protocol.http.sampler.HTTPSamplerBase=ERROR"
 class JMeterCommand:
     """The command that starts JMeter for one run; `properties` are those of the plan, and secrets are not masked.
 
-    JMeter listens on the UDP port `stop_port` for `stop_word`; its agent reports connections that are not in
-    `allowed_connections`.
+    JMeter listens on the UDP port `stop_port` for `stop_word`; its agent lists connections that are not in
+    `allowed_connections` in the file `connections`.
     """
 
     arguments: tuple[str, ...] = field(repr=False)
@@ -39,6 +39,7 @@ class JMeterCommand:
     stop_port: int
     stop_word: str
     allowed_connections: tuple[str, ...]
+    connections: Path
 
 
 def stop_word(load: Load) -> str:

@@ -13,6 +13,7 @@ import psutil
 
 from harness.base.interrupts import Interrupts
 from harness.base.process import Launch, start
+from harness.plan.spec import OVERRUN_S
 from harness.run.drive import GRACEFUL_S
 
 IN_TIME, TOO_LONG, INTERRUPTED = "in time", "too long", "interrupted"
@@ -21,12 +22,12 @@ _POLL_S = 0.2
 
 @dataclass(frozen=True)
 class Patience:
-    """How long a child may take after each signal: JMeter finishes its samples, then the report is written.
+    """How long a child may take after each signal: JMeter finishes its samples and tearDown; the report is written.
 
     The guardian of a killed harness ends the remaining processes within some seconds.
     """
 
-    after_int_s: float = GRACEFUL_S + 55.0
+    after_int_s: float = GRACEFUL_S + OVERRUN_S + 55.0
     after_term_s: float = 20.0
     after_kill_s: float = 20.0
 

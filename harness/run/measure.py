@@ -14,15 +14,24 @@ from harness.base.secrets import mask_secrets
 from harness.base.units import BYTES_PER_MB
 from harness.plan.load import OpenLoad
 from harness.plan.spec import RunSpec
-from harness.run.connections import connection_reasons
+from harness.run.connections import connection_reasons, take_list
 from harness.run.context import RunContext, warn_of
 from harness.run.directory import RunDirectory
 from harness.run.drive import EndOfLoad, Outcome, drive
 from harness.run.dumps import read_figures
 from harness.run.early_stop import EarlyStop
 from harness.run.failures import remove_if_killed, store_failures
+from harness.run.folder_watch import REMOVED, FolderWatch
 from harness.run.interim import interim_of
-from harness.run.jmeter import JMeter, ending_text, has_dead_thread, plan_messages, reason_from_logs, signal_of
+from harness.run.jmeter import (
+    JMeter,
+    StopLimits,
+    ending_text,
+    has_dead_thread,
+    plan_messages,
+    reason_from_logs,
+    signal_of,
+)
 from harness.run.jmeter_command import LOG_NAME
 from harness.run.other_runs import OtherRuns, registered
 from harness.run.packing import SamplesPacker, why_not
@@ -59,8 +68,9 @@ def measure(run: PreparedRun, context: RunContext) -> RunRecord:
             outcome = _drive(run, context, others, tail, auto_end)
         others.new()  # finds a run that started in the last second
     if not directory.path.is_dir():
-        what = f"{directory.plan}/{directory.name}: the run's folder was removed while it ran"
+        what = f"{directory.plan}/{directory.name}: {REMOVED}"
         raise InvalidRunError(what, "its samples are gone")
+    take_list(run.command.connections, directory)
     if packer and packer.problem:
         context.log(f"the samples are not packed any more ({packer.problem}); none is lost")
     if profiler:
@@ -106,16 +116,18 @@ def _drive(
         if generators:
             stack.enter_context(generators.keys_in(directory))
         process = JMeter(run.command, directory.path)
-        stack.callback(process.stop, 0.0, 0.0)  # does nothing unless an error of the harness left JMeter running
+        # This does nothing unless an error of the harness left JMeter running.
+        stack.callback(process.stop, StopLimits(0.0, 0.0, 0.0))
         pids = {GENERATOR: process.pid, **(generators.local_processes if generators else {})}
         interim = interim_of(context.show_interim, spec.load.duration_s, spec.plan.once_labels)
         progress = Progress(context.console, context.log, interim, context.watch)
 
         def failures() -> tuple[str, ...]:
             warn_of(others.new(), progress.log)
-            return _failures(system, generators, context.guardian)
+            return folder.failures(telemetry.problem) or _failures(system, generators, context.guardian)
 
         warn_of(others.new(), progress.log)
+        folder = FolderWatch(directory.path, progress.log)
         telemetry = TelemetryWriter(directory.telemetry, {**pids, **(system.processes if system else {})})
         sources = system.metrics_sources if system else run.metrics_elsewhere
         own_metrics = OwnMetricsWriter(directory.system_logs, sources)

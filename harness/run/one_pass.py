@@ -13,11 +13,11 @@ from harness.base.secrecy import masked
 from harness.base.units import MS_PER_S, duration_text
 from harness.plan.one_pass import one_pass
 from harness.plan.spec import RunSpec
-from harness.run.connections import FOREIGN_NAME, foreign_reasons
+from harness.run.connections import FOREIGN_NAME, foreign_reasons, take_list
 from harness.run.context import RunContext, start, system_of
 from harness.run.directory import RunDirectory
 from harness.run.exchanges import RAW_NAME, STORE_ALL, Exchange, masked_exchanges, parse_exchanges, progress_at
-from harness.run.jmeter import JMeter, plan_messages, reason_from_logs
+from harness.run.jmeter import JMeter, StopLimits, plan_messages, reason_from_logs
 from harness.run.jmeter_command import LOG_NAME, STOP_NOW
 from harness.run.prepare import JAVA_OPTIONS, PreparedRun, prepare
 from harness.run.request import Request
@@ -79,6 +79,7 @@ def run_once(spec: RunSpec, request: Request, folder: Path, context: RunContext,
         directory.effective_plan.write_bytes(plan.jmx)
         with context.interrupts.deferred():
             stop = _drive(prepared, context, limit_s)
+        take_list(prepared.command.connections, directory)
     exchanges = _stored(directory.path)
     reasons = _reasons(directory.path, prepared.command.allowed_connections)
     for reason in reasons:
@@ -98,23 +99,24 @@ def _drive(run: PreparedRun, context: RunContext, limit_s: float) -> _Stop | Non
     environment = {**run.command.environment, JAVA_OPTIONS: options}
     process = JMeter(replace(run.command, environment=environment, stop_word=STOP_NOW), run.directory.path)
     interrupts, started_s = context.interrupts, time.monotonic()
+    limits = StopLimits(_STOP_S, run.spec.profile.overrun_s, _TERM_S)
     logged_s = started_s
     try:
         while process.wait(_PERIOD_S) is None:
             now_s = time.monotonic()
             if interrupts.count:
                 stop = _Stop(f"interrupted after {duration_text(now_s - started_s)}", _now_ms(), True)
-                process.stop(_STOP_S, _TERM_S, hurry=lambda: interrupts.count > 1)
+                process.stop(limits, hurry=lambda: interrupts.count > 1)
                 return stop
             if now_s - started_s > limit_s:
                 stop = _Stop(f"the pass did not end within {duration_text(limit_s)}", _now_ms(), False)
-                process.stop(_STOP_S, _TERM_S, hurry=lambda: interrupts.count > 0)
+                process.stop(limits, hurry=lambda: interrupts.count > 0)
                 return stop
             if now_s - logged_s > _LOG_PERIOD_S:
                 logged_s = now_s
                 context.log(f"{now_s - started_s:.0f} s: {len(_stored(run.directory.path))} samples")
     finally:
-        process.stop(0.0, _TERM_S)
+        process.stop(StopLimits(0.0, 0.0, _TERM_S))
     return None
 
 

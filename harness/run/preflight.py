@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from pathlib import Path
 
 from harness.base.errors import UsageError
 from harness.base.log import Log
+from harness.base.packed import index_path, packed_path
 from harness.plan import spec as specs
 from harness.plan.check import check_plan, refusals
 from harness.plan.finding import Finding
@@ -14,6 +16,11 @@ from harness.plan.lint import lint
 from harness.plan.load import Load
 from harness.plan.spec import Target
 from harness.plan.trace import check_traceable
+from harness.run.connections import FOREIGN_NAME, generator_connections
+from harness.run.directory import RunDirectory
+from harness.run.exchanges import RAW_NAME, generator_exchanges
+from harness.run.jmeter_command import CONSOLE_NAME, LOG_NAME
+from harness.run.remote.load import KEY_PROPERTIES, KEY_STORE, REMOTES_MAX, generator_log
 from harness.run.request import Request
 
 # A placeholder for the port of a system that is not started yet; no plan contains it by chance.
@@ -25,12 +32,28 @@ def check_request(request: Request, load: Load) -> None:
     """Raise a UsageError unless the plan fits the request and the load."""
     if request.is_traced:
         check_traceable(request.plan.jmx_path)
-    check_plan(request.plan, request.target or _future_target(request), load, _properties(request))
+    check_plan(request.plan, request.target or _future_target(request), load, _properties(request), _run_files())
 
 
 def refusals_of(request: Request, load: Load) -> tuple[Finding, ...]:
     """Return the findings for which `check_request` refuses the plan."""
-    return refusals(request.plan, request.target or _future_target(request), load, _properties(request))
+    return refusals(request.plan, request.target or _future_target(request), load, _properties(request), _run_files())
+
+
+def _run_files() -> frozenset[str]:
+    """Return the names of the files and folders of a run."""
+    run = RunDirectory(Path())
+    own = (run.run_json, run.samples, packed_path(run.samples), index_path(run.samples), run.effective_plan)
+    tables = (run.telemetry, run.heap, run.histograms, run.recording, run.profile, run.cloudwatch, run.compared)
+    others = (run.system_logs, run.failures, run.failures_page)
+    numbered = (generator_connections, generator_exchanges, generator_log)
+    return frozenset(
+        (
+            *(path.name for path in (*own, *tables, *others)),
+            *(FOREIGN_NAME, RAW_NAME, LOG_NAME, CONSOLE_NAME, KEY_STORE, KEY_PROPERTIES),
+            *(name(number) for name in numbered for number in range(1, REMOTES_MAX + 1)),
+        )
+    )
 
 
 def _properties(request: Request) -> Mapping[str, str]:

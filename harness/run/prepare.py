@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import os
+import tempfile
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
+from pathlib import Path
 from uuid import uuid4
 
 from harness.base import git, toolchain
@@ -20,7 +22,7 @@ from harness.plan.properties import load_properties, target_properties
 from harness.plan.spec import RunSpec, Target
 from harness.plan.trace import trace_columns, with_traceparent
 from harness.run import machine
-from harness.run.connections import agent_option, allowed_connections
+from harness.run.connections import FOREIGN_NAME, LIST_FOLDER, agent_option, allowed_connections
 from harness.run.context import RunContext
 from harness.run.directory import RunDirectory
 from harness.run.exchanges import STORE_FAILURES
@@ -102,7 +104,9 @@ def _command(spec: RunSpec, target: Target, properties: Mapping[str, str], conte
     else:
         given = {**properties, **columns}
         arguments = jmeter_arguments(context.jmeter.path, settings, given, port, context.jmeter.options)
-    own = f"{agent_option(context.jmeter.agent, allowed)} {STORE_FAILURES}"
+    connections = Path(tempfile.mkdtemp(prefix=LIST_FOLDER)) / FOREIGN_NAME
+    context.guardian.remove_at_end(connections.parent)
+    own = f"{agent_option(context.jmeter.agent, connections, allowed)} {STORE_FAILURES}"
     if spec.is_traced:
         own += f" -Dharness.trace={TRACE_COLUMN}"
     java_options = f"{os.environ.get(JAVA_OPTIONS, '')} {own}".strip()
@@ -119,6 +123,7 @@ def _command(spec: RunSpec, target: Target, properties: Mapping[str, str], conte
         stop_port=port,
         stop_word=stop_word(spec.load),
         allowed_connections=tuple(allowed),
+        connections=connections,
     )
 
 

@@ -1,8 +1,8 @@
-"""Checks, within ten seconds, that a system that we did not start answers HTTP."""
+"""Checks, within ten seconds, that something listens at the address of a system that we did not start."""
 
 from __future__ import annotations
 
-import http.client
+import socket
 import ssl
 import threading
 
@@ -13,13 +13,13 @@ DEADLINE_S = 8.0
 
 
 def check_target(target: Target) -> None:
-    """Raise a UsageError with the address unless it answers HTTP; any answer is accepted."""
+    """Raise a UsageError with the address unless it accepts a connection, with https also TLS; no request is sent."""
     problem = ["no answer"]
 
     def ask() -> None:
         try:
-            _ask(target)
-        except (OSError, http.client.HTTPException) as error:
+            _connect(target)
+        except OSError as error:
             problem[0] = str(error) or type(error).__name__
         else:
             problem[0] = ""
@@ -30,22 +30,14 @@ def check_target(target: Target) -> None:
     thread.join(DEADLINE_S)
     if problem[0]:
         raise UsageError(
-            f"TARGET={target.url}: nothing answers HTTP at {target.origin} ({problem[0]})",
+            f"TARGET={target.url}: nothing answers at {target.origin} ({problem[0]})",
             "start it, or leave TARGET out to have the system started here",
         )
 
 
-def _ask(target: Target) -> None:
-    if target.scheme == "https":
-        context = ssl.create_default_context()
-        context.check_hostname, context.verify_mode = False, ssl.CERT_NONE  # like JMeter, which trusts any certificate
-        connection: http.client.HTTPConnection = http.client.HTTPSConnection(
-            target.host, target.port, timeout=DEADLINE_S, context=context
-        )
-    else:
-        connection = http.client.HTTPConnection(target.host, target.port, timeout=DEADLINE_S)
-    try:
-        connection.request("GET", target.base_path or "/")
-        connection.getresponse().read(1)
-    finally:
-        connection.close()
+def _connect(target: Target) -> None:
+    with socket.create_connection((target.host, target.port), timeout=DEADLINE_S) as connection:
+        if target.scheme == "https":
+            context = ssl.create_default_context()
+            context.check_hostname, context.verify_mode = False, ssl.CERT_NONE  # like JMeter: any certificate
+            context.wrap_socket(connection, server_hostname=target.host).close()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import math
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from harness.base.units import MS_PER_S
@@ -29,7 +29,9 @@ MACHINE_COLUMNS = (
 )
 # Only rows of processes with a CPU quota have them: periods of the quota, and those in which it was used up.
 QUOTA_COLUMNS = ("quota_periods", "throttled_periods")
-COLUMNS = (*_USE_COLUMNS, *MACHINE_COLUMNS, *QUOTA_COLUMNS, *RESOURCE_COLUMNS)
+# 1 in rows of a process that a signal such as SIGSTOP or a debugger has stopped, else empty.
+_STOPPED_COLUMN = "is_stopped"
+COLUMNS = (*_USE_COLUMNS, *MACHINE_COLUMNS, *QUOTA_COLUMNS, *RESOURCE_COLUMNS, _STOPPED_COLUMN)
 HOST = "host"
 HARNESS = "harness"
 # CPU time that the hypervisor gave to other virtual machines while this one needed it; it has no memory.
@@ -84,6 +86,15 @@ class UsageSeries:
     rss_bytes: tuple[int, ...]
 
 
+@dataclass(frozen=True)
+class ProcessStop:
+    """A time in which a process was stopped by a signal or a debugger, in seconds after the start of the run."""
+
+    process: str
+    from_s: float
+    to_s: float
+
+
 def process_at(process: str, generator: str) -> str:
     """Return the name of a process of one generator's machine when there are several machines."""
     return f"{GENERATOR_PREFIX}{generator}" if process == GENERATOR else f"{process} {generator}"
@@ -102,6 +113,7 @@ class _Row(NamedTuple):
     thread_count: int | None
     machine: tuple[float | None, ...]
     resources: tuple[int | None, ...]
+    is_stopped: bool
     quota_periods: int
     throttled_periods: int
 
@@ -110,13 +122,15 @@ class _Row(NamedTuple):
 class Telemetry:
     """What telemetry.csv has: the usage per process within the window, its time series over the run, and machines.
 
-    All are in order of appearance; the figures of machines and the resources of the system cover the window.
+    All are in order of appearance; the figures of machines and the resources of the system cover the window, `stops`
+    the run.
     """
 
     usages: tuple[Usage, ...]
     series: tuple[UsageSeries, ...]
     machines: tuple[MachineFigure, ...]
     resources: tuple[ResourceSeries, ...] = ()
+    stops: tuple[ProcessStop, ...] = ()
 
 
 def read_telemetry(lines: Iterable[str], run_ms: IntervalMs, window_ms: IntervalMs) -> Telemetry:
@@ -128,6 +142,7 @@ def read_telemetry(lines: Iterable[str], run_ms: IntervalMs, window_ms: Interval
     uses: dict[str, _Use] = {}
     series: dict[str, _Series] = {}
     resources: dict[str, Resources] = {}
+    stops = _Stops(run_ms.from_ms)
     for row in _rows(lines):
         if window_ms.from_ms <= row.time_ms <= window_ms.to_ms:
             uses.setdefault(row.process, _Use()).add(row)
@@ -136,6 +151,7 @@ def read_telemetry(lines: Iterable[str], run_ms: IntervalMs, window_ms: Interval
                 found.add(row.time_ms, row.rss_bytes, row.thread_count, row.resources)
         if run_ms.from_ms <= row.time_ms <= run_ms.to_ms:
             series.setdefault(row.process, _Series()).add(row)
+            stops.add(row)
     return Telemetry(
         tuple(use.usage(process) for process, use in uses.items() if use.is_any or not _is_stolen(process)),
         tuple(
@@ -145,6 +161,7 @@ def read_telemetry(lines: Iterable[str], run_ms: IntervalMs, window_ms: Interval
         ),
         tuple(figure for process, use in uses.items() for figure in use.figures(process)),
         resource_series(resources, HOST),
+        tuple(stops.found),
     )
 
 
@@ -168,10 +185,35 @@ def _rows(lines: Iterable[str]) -> Iterator[_Row]:
                 int(row["thread_count"]) if row["thread_count"] else None,
                 tuple(float(value) if (value := row.get(column)) else None for column in MACHINE_COLUMNS),
                 tuple(int(value) if (value := row.get(column)) else None for column in RESOURCE_COLUMNS),
+                row.get(_STOPPED_COLUMN) == "1",
                 *(int(row.get(column) or 0) for column in QUOTA_COLUMNS),
             )
         except (TypeError, ValueError, KeyError):
             continue  # a killed harness leaves an incomplete last row
+
+
+class _Stops:
+    """Joins the rows in which a process was stopped; a stop begins at the row before its first one."""
+
+    def __init__(self, origin_ms: int) -> None:
+        self._origin_ms = origin_ms
+        self._last_ms: dict[str, int] = {}
+        self._current: dict[str, int] = {}
+        self.found: list[ProcessStop] = []
+
+    def add(self, row: _Row) -> None:
+        process, last_ms = row.process, self._last_ms.get(row.process, row.time_ms)
+        self._last_ms[process] = row.time_ms
+        if not row.is_stopped:
+            self._current.pop(process, None)
+            return
+        from_s, to_s = (round((time_ms - self._origin_ms) / MS_PER_S, 1) for time_ms in (last_ms, row.time_ms))
+        if process in self._current:
+            index = self._current[process]
+            self.found[index] = replace(self.found[index], to_s=to_s)
+        else:
+            self._current[process] = len(self.found)
+            self.found.append(ProcessStop(process, from_s, to_s))
 
 
 class _Figure:

@@ -23,19 +23,23 @@ _PERIOD_S = 1.0
 # The search for descendants reads every process of the machine, and descriptors are counted one by one: both happen
 # only every few seconds.
 _FAMILY_PERIOD = 10
+_STOPPED = (psutil.STATUS_STOPPED, psutil.STATUS_TRACING_STOP)
 _NO_MACHINE = ("",) * len(MACHINE_COLUMNS)
 _NO_RESOURCES = ("",) * len(RESOURCE_COLUMNS)
 
 
 class _Use(NamedTuple):
-    """What a process used: CPU time since the last call, resident memory, and threads."""
+    """What a process used: CPU time since the last call, resident memory, threads; and whether it is stopped."""
 
     cpu_s: float
     rss_bytes: int
     thread_count: int
+    is_stopped: bool
 
     def plus(self, other: _Use) -> _Use:
-        return _Use(self.cpu_s + other.cpu_s, self.rss_bytes + other.rss_bytes, self.thread_count + other.thread_count)
+        """Return the use of both; only the first decides whether it is stopped."""
+        threads = self.thread_count + other.thread_count
+        return _Use(self.cpu_s + other.cpu_s, self.rss_bytes + other.rss_bytes, threads, self.is_stopped)
 
 
 class TelemetryWriter:
@@ -130,7 +134,8 @@ class TelemetryWriter:
             cells = (now_ms, name, _cores_text(use.cpu_s, passed_s), use.rss_bytes, str(use.thread_count))
             members = [process.pid, *(member.pid for member in self._families[name])]
             resources = self._resources.cells(members) if is_full else _NO_RESOURCES
-            rows.append((*cells, *_NO_MACHINE, *self._quotas.cells(process.pid), *resources))
+            stopped = "1" if use.is_stopped else ""
+            rows.append((*cells, *_NO_MACHINE, *self._quotas.cells(process.pid), *resources, stopped))
         return rows
 
     def _find_families(self) -> None:
@@ -150,7 +155,7 @@ class TelemetryWriter:
             used_s = self._used_s(process.pid, cpu.user + cpu.system)
             if not (rss_bytes := process.memory_info().rss):
                 raise psutil.NoSuchProcess(process.pid)
-            return _Use(used_s, rss_bytes, process.num_threads())
+            return _Use(used_s, rss_bytes, process.num_threads(), process.status() in _STOPPED)
 
     def _used_s(self, whose: str | int, cpu_s: float) -> float:
         used_s = cpu_s - self._cpu_s.get(whose, cpu_s)

@@ -2,6 +2,7 @@
 
 import gzip
 import json
+import re
 from itertools import accumulate, pairwise
 
 import pytest
@@ -20,7 +21,8 @@ from harness.metrics.window import SecondFigures, parse_window
 from harness.plan.load import OPEN
 from harness.report.jtls import summary_of_jtls
 from harness.report.summarise import SummaryOptions, gaps_of, summarise, window_of
-from harness.report.summary import RunSummary
+from harness.report.summary import Observed, RunSummary
+from harness.run.telemetry import ProcessStop
 from tests.support.factories import closed_load, record, sample, tally_of
 
 START_MS = 1_700_000_000_000
@@ -116,15 +118,23 @@ def test_rows_lost_by_a_full_disk_make_the_run_invalid():
     assert gap.length_s == pytest.approx(2.5, abs=0.15)
     assert summary.verdict.state == "INVALID"
     (reason,) = summary.verdict.reasons
-    assert reason.startswith("samples of about 2.")
-    assert reason.endswith(" s are missing from the JTL: 8 s to 10 s")
+    assert reason == "samples of at least 2 s are missing from the JTL: 8 s to 10 s"
+
+
+def test_the_named_gaps_add_up_to_what_is_said_to_be_missing():
+    whole = even(40, per_s=61, elapsed_ms=160)
+    lost = ((10_500, 13_400), (20_300, 24_800))
+    samples = [one for one in whole if not any(begin <= one.end_ms - START_MS < end for begin, end in lost)]
+    (reason,) = summary_of(samples, a_run(43.0), Dropped(1, [(428, "torn record")])).verdict.reasons
+    total, *gaps = map(int, re.findall(r"\d+", reason))
+    assert total == sum(to_s - from_s for from_s, to_s in zip(gaps[::2], gaps[1::2], strict=True)) >= 5
 
 
 def test_a_jtl_with_an_hours_gap_reports_the_rate_without_it():
     # Two runs of 100 req/s and 60 s each, an hour apart: 12,000 samples in 3,720 s are 3.23 req/s.
     summary = summary_of(even(60, per_s=100) + even(60, per_s=100, from_s=3660))
     (text,) = (warning.text for warning in summary.warnings if warning.code == "gap")
-    assert "No sample ended for 1 h 0 min" in text
+    assert "No sample ended for at least 59 min 59 s (62 s to 3661 s)" in text
     found = float(text.partition("Without it the throughput is ")[2].partition(" req/s")[0])
     assert found == pytest.approx(100, rel=0.01)
     assert "--window FROM..TO, or split the file" in text
@@ -223,6 +233,31 @@ def test_a_closed_run_that_stalls_is_doubtful_and_has_corrected_figures():
     assert summary.corrected.expected_interval_ms == 10.0
     assert 1900 <= summary.corrected.percentiles_ms["90"] <= 2100
     assert "littles-law" not in codes(summary)
+
+
+@pytest.mark.parametrize("process", ["jmeter", "generator 127.0.0.1:1099", "web"])
+def test_a_load_generator_that_was_stopped_is_no_stall_of_the_system(process):
+    tally, run = tally_of(stalled()), a_run(33.0)
+    options = SummaryOptions(window=window_of(tally, STEADY, run))
+    observed = Observed(stops=(ProcessStop(process, 15.0, 20.0),))
+    summary = summarise(tally, "tiny/run-01_1", run, observed, options)
+    texts = {warning.code: warning.text for warning in summary.warnings}
+    assert summary.verdict.state == "DOUBTFUL"
+    if process == "web":  # a process of the system
+        assert "generator-stopped" not in texts
+        assert "stall" in texts
+        return
+    assert texts["generator-stopped"].startswith(f"The load generator ({process}) was stopped for 5 s (15 s to 20 s)")
+    assert "stall" not in texts
+    assert (summary.gaps, summary.corrected) == ((), None)
+
+
+def test_a_stop_that_explains_a_part_of_a_stall_does_not_hide_it():
+    tally, run = tally_of(stalled()), a_run(33.0)
+    options = SummaryOptions(window=window_of(tally, STEADY, run))
+    observed = Observed(stops=(ProcessStop("jmeter", 15.0, 16.0),))
+    summary = summarise(tally, "tiny/run-01_1", run, observed, options)
+    assert {"generator-stopped", "stall"} <= codes(summary)
 
 
 def test_the_correction_by_hand():

@@ -339,6 +339,40 @@ def test_an_expression_that_only_compares_and_counts_is_not_a_script(expression,
     assert is_simple(expression, {}) is simple
 
 
+@pytest.mark.parametrize(
+    "output",
+    [
+        *(element("ResultSaver", "Keep", text("FileSaver.filename", name)) for name in (
+            "foreign-connections.txt", "./foreign-connections", "run.json", "samples", "${__P(dump_dir,.)}/samples.jtl",
+            "foreign-connections-", "../run-01_1/run.json", "/reports/tiny/run-01_1/samples.jtl", "system/web",
+            "${answer}", "/tmp/${answer}", "answers/${answer}/../${answer}",
+        )),
+        element("ResultCollector", "Keep", text("filename", "samples.jtl")),
+        element("kg.apc.jmeter.vizualizers.CorrectedResultCollector", "Keep", text("filename", "telemetry.csv")),
+        request(path="/${__StringToFile(jmeter.log,x)}", name="Keep"),
+    ],
+)  # fmt: skip
+def test_a_listener_that_writes_to_a_file_of_the_run_is_refused(check, output):
+    extractor = element("RegexExtractor", "Next", text("RegexExtractor.refname", "answer"))
+    refused = refusal(check, jmx(request(below=extractor) + output), allow="scripts = true\nredirects = true")
+    assert "Keep: writes to " in refused
+    assert refused.count("\n") == 0
+
+
+@pytest.mark.parametrize(
+    "output",
+    [
+        *(element("ResultSaver", "Keep", text("FileSaver.filename", name)) for name in (
+            "${__P(dump_dir,.)}/metrics-after.json", "answers/Buy", "answers/buy-${answer}", "sample", "/tmp/shop/Buy",
+        )),
+        *(element("ResultCollector", "Keep", text("filename", name)) for name in ("", "results.csv", "samples")),
+    ],
+)  # fmt: skip
+def test_a_listener_with_a_file_of_its_own_is_not_refused(check, output):
+    extractor = element("RegexExtractor", "Next", text("RegexExtractor.refname", "answer"))
+    check(jmx(request(below=extractor) + output))
+
+
 def test_a_script_that_is_allowed_does_not_allow_a_foreign_host(check):
     plan = jmx(script("JSR223PostProcessor", "Code", "1") + request(host(ALIAS)))
     assert f"uses the host {ALIAS}" in refusal(check, plan, allow="scripts = true")

@@ -105,6 +105,7 @@ MAY_ACT = {
     "harness.run.counters",
     "harness.run.directory",
     "harness.run.drive",
+    "harness.run.folder_watch",
     "harness.run.java_classes",
     "harness.run.jmeter",
     "harness.run.limited_run",

@@ -1,7 +1,10 @@
 """Which hosts JMeter may connect to, and how its attempts to reach others are reported."""
 
+from pathlib import Path
+
 import pytest
 
+from harness.base.errors import UsageError
 from harness.plan.spec import parse_target
 from harness.run.connections import agent_option, allowed_connections, connection_reasons, foreign_reasons
 from harness.run.directory import RunDirectory
@@ -27,8 +30,20 @@ def test_target_allowed_hosts_and_generators_may_be_reached(target, hosts, gener
 
 
 def test_a_path_with_blanks_is_one_option(tmp_path):
-    option = agent_option(tmp_path / "my project" / "a.jar", ("10.0.0.5:80", "b:0"))
-    assert option == f'"-javaagent:{tmp_path}/my project/a.jar=foreign-connections.txt=10.0.0.5:80,b:0"'
+    option = agent_option(tmp_path / "my project" / "a.jar", Path("/my tmp/list.txt"), ("10.0.0.5:80", "b:0"))
+    assert option == f'"-javaagent:{tmp_path}/my project/a.jar=/my tmp/list.txt=10.0.0.5:80,b:0"'
+
+
+@pytest.mark.parametrize(("folder", "quoted"), [("it's", '"{}"'), ('19" rack', "'{}'")])
+def test_a_path_with_a_quotation_mark_is_one_option(folder, quoted):
+    option = agent_option(Path(f"/{folder}/a.jar"), Path("/tmp/list.txt"), ())
+    assert option == quoted.format(f"-javaagent:/{folder}/a.jar=/tmp/list.txt=")
+
+
+@pytest.mark.parametrize("folder", ["it's 19\"", "a=b"])
+def test_a_path_that_java_cannot_read_is_refused(folder):
+    with pytest.raises(UsageError, match=f"/{folder}: Java cannot .*; move the checkout to another folder"):
+        agent_option(Path(f"/{folder}/a.jar"), Path("/tmp/list.txt"), ())
 
 
 def test_a_run_without_foreign_connections_has_no_reason():

@@ -116,3 +116,19 @@ def test_the_next_harness_ends_what_a_dead_one_left_and_leaves_a_living_one_alon
         for process in (dead, alive):
             process.kill()
             process.communicate()
+
+
+def test_what_a_dead_harness_left_is_its_guardians_while_that_lives(capfd):
+    dead = subprocess.Popen([sys.executable, "-c", LEAVE], cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    owner, guardian_pid = dead.stdout.readline().decode().split()
+    (left,), guardian = wait_for(lambda: owned_processes(owner)), psutil.Process(int(guardian_pid))
+    try:
+        guardian.suspend()  # one that has much to do
+        dead.kill()
+        dead.communicate()
+        with Guardian():
+            assert left.status() != psutil.STATUS_ZOMBIE
+        assert capfd.readouterr().err == ""
+    finally:
+        guardian.resume()
+    wait_for(lambda: not left.is_running() or left.status() == psutil.STATUS_ZOMBIE, 10)

@@ -10,6 +10,7 @@ import csv
 import http.server
 import json
 import os
+import re
 import subprocess
 import threading
 from collections.abc import Callable, Iterator
@@ -18,6 +19,8 @@ from pathlib import Path
 import pytest
 
 from harness.base import toolchain
+from harness.run.connections import agent_argument
+from tests.support.java_program import java_command
 from tests.support.load_generator import generator
 from tests.support.off_host import ALIAS, element, flag, host, jmx, request, script, text
 from tests.support.paths import FAKE_JMETER
@@ -119,6 +122,11 @@ GROOVY = {
     "datagram": (
         "new DatagramSocket().send(new DatagramPacket(new byte[1], 1, InetAddress.getByName('{host}'), {port}))"
     ),
+    "ping": "InetAddress.getByName('{host}').isReachable(500)",
+    "SOCKS proxy of this machine": (
+        "new Socket(new Proxy(Proxy.Type.SOCKS, new InetSocketAddress('127.0.0.1', {port})))"
+        ".connect(new InetSocketAddress('{host}', {port}))"
+    ),
     "forged name": "new Socket(InetAddress.getByAddress('localhost', InetAddress.getByName('{host}').address), {port})",
 }
 
@@ -155,20 +163,23 @@ EVERY_OPT_IN = "scripts = true\nredirects = true\nembedded_resources = true\noth
 def test_no_connection_of_any_allowed_plan_reaches_another_host(drive, foreign):
     port = foreign.server_address[1]
     # hosts allows values that only the run knows; the one that it names is not the foreign server.
-    plan = everything(port, "${there}", "${start}")
+    # The list of refused connections is not where the plan can write.
+    erase = script("JSR223Sampler", "Erase", 'new File("foreign-connections.txt").text = ""')
+    plan = everything(port, "${there}", "${start}", erase)
     code, output, directory = drive(plan, EVERY_OPT_IN.format(hosts='"127.0.0.2:1"'))
     assert foreign.paths == []
     assert code == 3, output
     rows = (directory / "samples.jtl").read_text()
     attempts = (directory / "foreign-connections.txt").read_text().splitlines()
     assert attempts[0].startswith("allowed: this machine, 127.0.0.1:")
-    assert {line.split(" ")[0] for line in attempts[1:]} == {f"{ALIAS}:{port}"}
+    assert {line.split(" (")[0] for line in attempts[1:]} == {f"{ALIAS}:{port}", f"{ALIAS} ping"}
     assert len(attempts) > 15
     verdict = json.loads(directory.with_suffix(".json").read_text())["verdict"]
     assert verdict["state"] == "INVALID"
     refused = f"connections to hosts that are not allowed were refused: {ALIAS}:{port} ("
     assert any(refused in reason for reason in verdict["reasons"])
-    assert f"refused by the load test: {ALIAS}:{port}" in rows
+    for name in GROOVY:
+        assert re.search(rf",{name},.*refused by the load test: {ALIAS}(:{port}| ping)", rows), name
     report = directory.with_suffix(".md").read_text()
     assert "- plan may: run scripts and programs; follow redirects; fetch embedded resources;" in report
     assert "reach 127.0.0.2:1" in report
@@ -197,16 +208,40 @@ def test_a_plan_reaches_a_host_that_plan_and_profile_allow_and_java_options_of_t
 def test_a_remote_load_generator_reaches_no_other_host(drive, foreign, tmp_path):
     port = foreign.server_address[1]
     with generator(tmp_path / "keys", tmp_path / "generator.log") as (address, _):
-        plan = everything(port, "${there}", "${start}")
+        names = ("foreign-connections.txt", "foreign-connections-1.txt")
+        erase = "".join(script("JSR223Sampler", name, f'new File("{name}").text = ""') for name in names)
+        plan = everything(port, "${there}", "${start}", erase)
         hosts = EVERY_OPT_IN.format(hosts='"127.0.0.2:1"')
         code, output, directory = drive(plan, hosts, "", "--remotes", address, "--keys", str(tmp_path / "keys"))
     assert foreign.paths == []
     assert code == 3, output
     attempts = (directory / "foreign-connections-1.txt").read_text().splitlines()
-    assert {line.split(" ")[0] for line in attempts[1:]} == {f"{ALIAS}:{port}"}
+    assert {line.split(" (")[0] for line in attempts[1:]} == {f"{ALIAS}:{port}", f"{ALIAS} ping"}
     assert len(attempts) > 15
     reasons = json.loads(directory.with_suffix(".json").read_text())["verdict"]["reasons"]
     assert any(f"hosts that are not allowed were refused: {ALIAS}:{port} (" in reason for reason in reasons)
+
+
+SOCKETS = """
+import java.net.*;
+public class Sockets {
+    public static void main(String[] arguments) throws Exception {
+        byte[] none = new byte[1];
+        InetAddress here = InetAddress.getByName("0.0.0.0"); // this machine, and by the agent's rules another one
+        try { new Socket(here, 9); } catch (ConnectException error) { System.out.println(error.getMessage()); }
+        try { new DatagramSocket().send(new DatagramPacket(none, 1, here, 9)); }
+        catch (ConnectException error) { System.out.println(error.getMessage()); }
+    }
+}
+"""
+
+
+def test_the_sockets_of_java_17_without_channels_are_not_used(tmp_path):
+    options = [f"-Djdk.net.usePlain{kind}SocketImpl=true" for kind in ("", "Datagram")]
+    agent = agent_argument(toolchain.ensure_agent(), tmp_path / "list.txt", ("10.0.0.5:80",))
+    done = subprocess.run(java_command("Sockets", SOCKETS, *options, agent), capture_output=True, text=True, check=True)
+    assert done.stdout.count("refused by the load test: 0.0.0.0:9 ") == 2, done.stdout + done.stderr
+    assert [line.split()[0] for line in (tmp_path / "list.txt").read_text().splitlines()[1:]] == ["0.0.0.0:9"] * 2
 
 
 def test_jmeter_without_the_agent_is_noticed(run, target, tmp_path):

@@ -10,7 +10,7 @@ from collections import Counter
 import pytest
 
 from harness.base import toolchain
-from harness.run.connections import agent_argument
+from harness.run.connections import FOREIGN_NAME, agent_argument
 from harness.run.exchanges import STORE_FAILURES
 from tests.support.processes import QUICK_JAVA, wait_for
 from tests.support.tiny import DUMMY_JMX
@@ -30,7 +30,11 @@ def start(tmp_path_factory):
         ends = f">{loops}</stringProp><boolProp name='LoopController.continue_forever'>false</boolProp>"
         plan = DUMMY_JMX.replace(">-1</stringProp>", ends).replace(">50</stringProp>", ">5</stringProp>")
         (folder / "plan.jmx").write_text(plan)
-        agent = f'"{agent_argument(toolchain.ensure_agent())}" {STORE_FAILURES}' if with_agent else ""
+        agent = (
+            f'"{agent_argument(toolchain.ensure_agent(), folder / FOREIGN_NAME)}" {STORE_FAILURES}'
+            if with_agent
+            else ""
+        )
         command = [
             toolchain.ensure_jmeter() / "bin" / "jmeter",
             "-n",

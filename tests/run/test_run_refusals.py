@@ -7,6 +7,8 @@ import time
 
 import pytest
 
+from harness.plan.spec import parse_target
+from harness.run.target import check_target
 from tests.support.paths import ROOT
 from tests.support.tiny import DUMMY_JMX
 
@@ -51,7 +53,7 @@ BAD = [
     (("--users", " "), "--users is empty"),
     (("--target", "example"), "TARGET=example: not an http or https address"),
     (("--target", "http://192.0.2.1"), "TARGET=http://192.0.2.1:80: 192.0.2.1 is not this machine, and env/local.toml"),
-    (("--target", "http://127.0.0.1:1"), "TARGET=http://127.0.0.1:1: nothing answers HTTP at http://127.0.0.1:1"),
+    (("--target", "http://127.0.0.1:1"), "TARGET=http://127.0.0.1:1: nothing answers at http://127.0.0.1:1"),
 ]
 
 
@@ -62,6 +64,15 @@ def test_bad_input_is_one_clear_line_and_nothing_is_started_or_left(refused, arg
     assert message in said
     assert len(said.strip().splitlines()) == 1
     assert time.monotonic() - started_s < 10
+
+
+def test_the_probe_of_a_target_connects_and_sends_nothing():
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        server.settimeout(10)
+        check_target(parse_target(f"http://127.0.0.1:{server.getsockname()[1]}/shop"))
+        connection, _ = server.accept()
+        with connection:
+            assert connection.recv(1000) == b""
 
 
 def test_a_refusal_sets_the_exit_code_of_the_shell(run):

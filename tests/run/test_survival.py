@@ -4,7 +4,9 @@ import contextlib
 import fcntl
 import os
 import pty
+import re
 import select
+import shlex
 import signal
 import subprocess
 import sys
@@ -18,6 +20,7 @@ import pytest
 from harness.base import toolchain
 from harness.base.guardian import RUNS_VARIABLE
 from harness.base.interrupts import Interrupts
+from harness.run.folder_watch import FolderWatch
 from harness.run.telemetry_writer import TelemetryWriter
 from tests.support.paths import ROOT
 from tests.support.processes import processes_of, wait_for
@@ -103,6 +106,21 @@ def test_closing_the_terminal_stops_the_run_and_the_report_is_written(in_termina
     facts = run_json(tmp_path / "reports")
     assert (facts["state"], facts["exit_codes"]) == ("finished", {"jmeter": 0})  # on a request, not killed
     assert processes_of(tmp_path) == []
+
+
+@pytest.mark.real
+@pytest.mark.parametrize("ignores", [False, True], ids=["", "nohup"])
+def test_closing_the_terminal_of_make_stops_the_run_too(in_terminal, command, target, tmp_path, ignores):
+    # As with `ssh -t host make run`: the kernel signals make alone, which waits for its child and passes nothing on.
+    recipe = shlex.join(command("run", "--target", target, "--duration", "6" if ignores else "60"))
+    (tmp_path / "Makefile").write_text(f"run:\n\t@{recipe}\n")
+    terminal = in_terminal(["make", "-f", str(tmp_path / "Makefile"), "run"], ignore_hup=ignores)
+    samples_under_way(tmp_path)
+    terminal.close()
+    terminal.process.wait(timeout=30)
+    facts = run_json(tmp_path / "reports")
+    assert (facts["state"], facts["interrupted"], facts["exit_codes"]) == ("finished", not ignores, {"jmeter": 0})
+    wait_for(lambda: processes_of(tmp_path) == [])
 
 
 @pytest.mark.real
@@ -237,13 +255,59 @@ def test_telemetry_on_a_full_disk_has_no_traceback(capfd):
     assert "Traceback" not in capfd.readouterr().err
 
 
+@pytest.fixture
+def small_disk(tmp_path) -> Iterator[Path]:
+    """Return the reports' folder on a disk of 4 MB."""
+    folder = tmp_path / "reports"
+    folder.mkdir()
+    mount = ["mount", "-t", "tmpfs", "-o", "size=4m", "tmpfs", str(folder)]
+    done = subprocess.run(mount, capture_output=True, text=True, check=False)
+    if done.returncode:
+        pytest.skip(f"NOT TESTED on a full disk: none can be mounted ({done.stderr.strip()})")
+    yield folder
+    subprocess.run(["umount", "-l", str(folder)], check=True)
+
+
+def fill(folder: Path) -> None:
+    with contextlib.suppress(OSError), (folder / "filler").open("wb", buffering=0) as filler:
+        while True:
+            filler.write(bytes(4096))
+
+
+@pytest.mark.real
+def test_a_disk_that_fills_while_the_system_starts_is_one_line(run, home, small_disk):
+    manifest = home / "systems" / "tiny" / "system.toml"
+    server = "python3 -m http.server --bind 127.0.0.1 {{ ports.http }} >/dev/null 2>&1"
+    code = f"dd if=/dev/zero of={small_disk}/filler 2>/dev/null; exec {server}"
+    command = f'command = ["sh", "-c", "{code}"]'
+    lines = [command if line.startswith("command") else line for line in manifest.read_text().splitlines()]
+    manifest.write_text("\n".join(lines))
+    done = run("--duration", "1")
+    assert done.returncode == 3, done.stdout + done.stderr
+    assert len(done.stderr.splitlines()) == 1
+    assert re.search(r"tiny/run-01_1/\S+ cannot be written \(No space left on device\); free disk space", done.stderr)
+
+
+def test_a_disk_that_fills_during_the_load_is_said_once(small_disk):
+    lines: list[str] = []
+    watch = FolderWatch(small_disk, lines.append)
+    assert watch.failures() == ()
+    assert lines == []
+    fill(small_disk)
+    for _ in range(3):
+        assert watch.failures() == ()
+    wanted = "reports cannot be written (its disk is full): samples are being lost; free disk space"
+    assert lines == [f"warning: {wanted}"]
+
+
 @pytest.mark.real
 def test_a_removed_run_folder_is_reported(start_run, target, tmp_path):
-    process = start_run("--target", target, "--duration", "3")
+    process = start_run("--target", target, "--duration", "60")
     folder = samples_under_way(tmp_path).parent
     subprocess.run(["rm", "-r", str(folder)], check=False)
-    _, err = process.communicate(timeout=30)
+    out, err = process.communicate(timeout=15)  # it does not drive a load whose samples are gone
     assert process.returncode == 3
+    assert "stopping: the run's folder was removed while it ran" in out
     assert err == "scripts/run: tiny/run-01_1: the run's folder was removed while it ran; its samples are gone\n"
 
 

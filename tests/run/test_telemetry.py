@@ -12,8 +12,9 @@ import pytest
 
 from harness.metrics.downsampling import SERIES_POINTS_MOST
 from harness.metrics.interval import IntervalMs
-from harness.run.telemetry import COLUMNS, UsageSeries, read_telemetry
+from harness.run.telemetry import COLUMNS, ProcessStop, UsageSeries, read_telemetry
 from harness.run.telemetry_writer import TelemetryWriter
+from tests.support.processes import becomes
 
 ROWS = """time_ms,process,cpu_cores,rss_bytes,thread_count
 1000,jmeter,0.500,100,10
@@ -34,6 +35,26 @@ def test_the_series_of_a_process_is_in_seconds_after_the_start_of_the_run():
     jmeter, host = read_telemetry(ROWS.splitlines(), IntervalMs(500, 2000), IntervalMs(1000, 1000)).series
     assert jmeter == UsageSeries("jmeter", (0.5, 1.5), (0.5, 1.5), (100, 300))
     assert host == UsageSeries("host", (0.5,), (1.0,), (5000,))
+
+
+def test_a_process_that_a_signal_stopped_is_recorded_until_it_continues(tmp_path):
+    with subprocess.Popen(["sleep", "60"]) as process:
+        writer = TelemetryWriter(tmp_path / "telemetry.csv", {"jmeter": process.pid})
+        lines, now_ms = [",".join(COLUMNS)], 1000
+        for number, state in (
+            (0, "sleeping"),
+            (signal.SIGSTOP, "stopped"),
+            (0, "stopped"),
+            (signal.SIGCONT, "sleeping"),
+        ):
+            process.send_signal(number)
+            becomes(psutil.Process(process.pid).status, state)
+            rows = [(now_ms, *row[1:]) for row in writer.rows(1.0)]
+            lines += [",".join(map(str, row)) for row in rows]
+            now_ms += 1000
+        process.kill()
+    found = read_telemetry(lines, IntervalMs(0, 9000), IntervalMs(0, 9000))
+    assert found.stops == (ProcessStop("jmeter", 1.0, 3.0),)
 
 
 @pytest.mark.parametrize(("cores", "processes"), [("0.000", ["host"]), ("0.250", ["host", "stolen"])])

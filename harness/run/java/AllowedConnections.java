@@ -4,6 +4,7 @@ import java.lang.instrument.Instrumentation;
 import java.net.ConnectException;
 import java.net.InetAddress;
 import java.net.InetSocketAddress;
+import java.net.SocketAddress;
 import java.net.UnknownHostException;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -21,12 +22,15 @@ import java.util.concurrent.ConcurrentHashMap;
  * The agent's argument is {@code file=host:port,host:0,…}: port 0 is any port, IPv6 addresses are in brackets. An attempt
  * to reach another address throws a ConnectException and adds a line to the file, up to {@link #MOST_LINES}. The agent
  * writes the file's first line when it starts. A load generator starts with an empty list: {@link #allow} sets the list
- * of each run. Every TCP connection of Java, of sockets, channels and
- * asynchronous channels, passes {@code sun.nio.ch.Net.connect}, and every datagram that or its channel's {@code send}.
- * Processes that the JVM starts are not restricted.
+ * of each run. Every TCP connection of Java, of sockets, channels and asynchronous channels, passes
+ * {@code sun.nio.ch.Net.connect}, and every datagram that or its channel's {@code send}. A connection through a proxy also
+ * passes {@code SocksSocketImpl}, with the address behind the proxy. Pings pass {@code isReachable}. Processes that the JVM
+ * starts are not restricted.
  */
 public final class AllowedConnections {
     private static final int MOST_LINES = 1000;
+    /** As the port of an address that is pinged. */
+    private static final int PING = -1;
     private static final long RETRY_NS = 1_000_000_000L;
 
     private static Path file;
@@ -41,8 +45,15 @@ public final class AllowedConnections {
         file = Path.of(argument.substring(0, split)).toAbsolutePath();
         names = argument.substring(split + 1);
         allowed = parsed(names);
+        useChannels();
         patch(instrumentation, "sun.nio.ch.Net", "connect", "Ljava/net/InetAddress;", true);
         patch(instrumentation, "sun.nio.ch.DatagramChannelImpl", "send", "Ljava/net/InetSocketAddress;", false);
+        for (String type : List.of("java.net.SocksSocketImpl", "java.net.HttpConnectSocketImpl")) {
+            patch(instrumentation, type, "connect", "Ljava/net/SocketAddress;", false);
+        }
+        for (String type : List.of("java.net.Inet4AddressImpl", "java.net.Inet6AddressImpl")) {
+            patch(instrumentation, type, "isReachable", "Ljava/net/InetAddress;", false);
+        }
         Exchanges.install(instrumentation);
         ResultFlush.install(instrumentation);
         TimerWaker.install(instrumentation);
@@ -50,6 +61,20 @@ public final class AllowedConnections {
         if (!names.isEmpty() && Files.notExists(file)) { // a Java process that the plan starts has the same environment, and must not overwrite the file
             Files.writeString(file, "allowed: this machine, " + names + "\n");
         }
+    }
+
+    /** Java 17 also has sockets without channels. It reads once whether they are used; by default they are not. */
+    private static void useChannels() throws ClassNotFoundException {
+        for (String name : List.of("jdk.net.usePlainSocketImpl", "jdk.net.usePlainDatagramSocketImpl")) {
+            System.clearProperty(name);
+        }
+        Class.forName("java.net.SocketImpl");
+        Class.forName("java.net.DatagramSocket");
+    }
+
+    /** Returns the file with the refused attempts. */
+    public static Path list() {
+        return file;
     }
 
     /** Replaces the list of allowed hosts and the file. */
@@ -108,9 +133,25 @@ public final class AllowedConnections {
                 return;
             }
         }
-        write(address, port);
+        String refused = text(address, port);
+        write(refused);
         throw new ConnectException(
-                "refused by the load test: " + text(address, port) + " is not an allowed host of this run (this machine, " + names + ")");
+                "refused by the load test: " + refused + " is not an allowed host of this run (this machine, " + names + ")");
+    }
+
+    /** Called by the patched methods that ping an address. */
+    public static void check(InetAddress address) throws IOException {
+        check(address, PING);
+    }
+
+    /** Called by the patched methods that may connect through a proxy: it would look up the name of the address. */
+    public static void check(SocketAddress address) throws IOException {
+        if (address instanceof InetSocketAddress internet) {
+            if (internet.isUnresolved() && allowed.stream().noneMatch(one -> one.isNamed(internet))) {
+                throw new UnknownHostException(internet.getHostString());
+            }
+            check(internet);
+        }
     }
 
     /** Called by the patched methods. */
@@ -123,13 +164,13 @@ public final class AllowedConnections {
     private static String text(InetAddress address, int port) {
         String[] parts = address.toString().split("/", 2); // name/address, without name resolution
         String host = parts[1].contains(":") ? "[" + parts[1] + "]" : parts[1];
-        return host + ":" + port + (parts[0].isEmpty() || parts[0].equals(parts[1]) ? "" : " (" + parts[0] + ")");
+        return host + (port == PING ? " ping" : ":" + port) + (parts[0].isEmpty() || parts[0].equals(parts[1]) ? "" : " (" + parts[0] + ")");
     }
 
-    private static synchronized void write(InetAddress address, int port) throws IOException {
+    private static synchronized void write(String refused) throws IOException {
         if (lineCount < MOST_LINES) {
             lineCount++;
-            Files.writeString(file, text(address, port) + "\n", StandardOpenOption.CREATE, StandardOpenOption.APPEND);
+            Files.writeString(file, refused + "\n", StandardOpenOption.CREATE, StandardOpenOption.APPEND);
         }
     }
 
@@ -147,7 +188,11 @@ public final class AllowedConnections {
         }
 
         boolean has(InetAddress address, int otherPort) {
-            return (port == 0 || port == otherPort) && (addresses.contains(address) || resolved().contains(address));
+            return (port == 0 || port == otherPort || otherPort == PING) && (addresses.contains(address) || resolved().contains(address));
+        }
+
+        boolean isNamed(InetSocketAddress address) {
+            return (port == 0 || port == address.getPort()) && host.equalsIgnoreCase(address.getHostString());
         }
 
         /** Returns all addresses so far; Java caches a name for 30 s, and later addresses are added. */

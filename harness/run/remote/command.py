@@ -26,7 +26,8 @@ from harness.base.units import parse_whole_number
 from harness.plan import spec as specs
 from harness.plan.allowed_targets import is_loopback
 from harness.run.arguments import DEFAULT_PROFILE, add_keys
-from harness.run.connections import agent_argument
+from harness.run.connections import FOREIGN_NAME, LIST_FOLDER, agent_argument
+from harness.run.context import check_java_variables
 from harness.run.exchanges import STORE_FAILURES
 from harness.run.jmeter_command import environment
 from harness.run.remote import load as generators
@@ -69,6 +70,7 @@ def run(options: argparse.Namespace) -> int:
     address = _parse_address(options.host, options.port)
     profile = specs.load_profile(options.home / "env", options.env)
     with Interrupts() as interrupts:
+        check_java_variables()
         jmeter_java_version()
         home = toolchain.ensure_jmeter()
         classes = toolchain.ensure_generators(home)
@@ -80,11 +82,13 @@ def run(options: argparse.Namespace) -> int:
         classpath = os.pathsep.join([str(classes), toolchain.jmeter_classpath(home)])
         settings = toolchain.ROOT / "jmeter" / "jmeter.properties"
         sizes = shlex.split(" ".join(environment(profile).values()))
-        sizes += [agent_argument(toolchain.ensure_agent()), STORE_FAILURES]
-        command = generators.server_command(jmeter_java_path(), home, classpath, settings, address, sizes)
+        agent = toolchain.ensure_agent()
         with Guardian() as guardian, tempfile.TemporaryDirectory(prefix="generator-") as name:
-            folder = Path(name)
-            guardian.remove_at_end(folder)
+            folder, connections = Path(name), Path(tempfile.mkdtemp(prefix=LIST_FOLDER)) / FOREIGN_NAME
+            for path in (folder, connections.parent):
+                guardian.remove_at_end(path)
+            sizes += [agent_argument(agent, connections), STORE_FAILURES]
+            command = generators.server_command(jmeter_java_path(), home, classpath, settings, address, sizes)
             for key in (KEY_STORE, KEY_PROPERTIES):
                 (folder / key).symlink_to(options.keys.resolve() / key)
             for log in (LOG_NAME, _CONSOLE_NAME):

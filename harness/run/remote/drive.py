@@ -200,7 +200,8 @@ class Generators:
                 elif name == RAW_NAME:
                     name = generator_exchanges(number + 1)
                 copy = directory.path / name
-                if not copy.exists():
+                # A plan may have saved a file with the name of an agent's list.
+                if not copy.exists() or path.name == FOREIGN_NAME:
                     copy.parent.mkdir(parents=True, exist_ok=True)
                     shutil.copyfile(path, copy)
         return tuple(found)

@@ -145,7 +145,7 @@ public final class GeneratorServer implements Generator {
             throw new RemoteException("its folder cannot be written: " + error);
         }
         sent = Set.copyOf(files.keySet());
-        allow(properties.getOrDefault(ALLOWED, ""));
+        ofAgent("allow", properties.getOrDefault(ALLOWED, ""));
         properties.forEach((name, value) -> {
             if (value.isEmpty()) {
                 JMeterUtils.getJMeterProperties().remove(name);
@@ -155,10 +155,11 @@ public final class GeneratorServer implements Generator {
         });
     }
 
-    /** Sends the hosts of the run to the agent, a separate program that watches this JVM's connections. */
-    private static void allow(String hosts) {
+    /** Calls a method of the agent, a separate program that watches this JVM's connections. */
+    private static Object ofAgent(String method, String... texts) {
         try {
-            Class.forName("AllowedConnections").getMethod("allow", String.class).invoke(null, hosts);
+            Class<?>[] types = texts.length == 0 ? new Class<?>[0] : new Class<?>[] {String.class};
+            return Class.forName("AllowedConnections").getMethod(method, types).invoke(null, (Object[]) texts);
         } catch (ReflectiveOperationException error) {
             throw new IllegalStateException("it does not watch its connections (" + error + ")", error);
         }
@@ -182,6 +183,8 @@ public final class GeneratorServer implements Generator {
                 }
             }
             files.put(log.getFileName().toString(), logOfRun());
+            Path connections = (Path) ofAgent("list");
+            files.put(connections.getFileName().toString(), Files.readAllBytes(connections));
         } catch (IOException error) {
             throw new RemoteException("its files cannot be read: " + error);
         }
