@@ -13,6 +13,7 @@ from harness.plan.adopt.draft import Draft
 from harness.plan.adopt.fix import Fix
 from harness.plan.adopt.found import Found, find
 from harness.plan.adopt.groups import fix_groups, fix_modules
+from harness.plan.adopt.host_bound import fix_host_bound
 from harness.plan.adopt.hosts import TargetFix
 from harness.plan.adopt.requests import (
     different_defaults,
@@ -63,7 +64,7 @@ def adopt(jmx: Path, plan_name: str, plans: Path, *, moves_secrets: bool = True)
     defaults, owners = _defaults(draft), _all_nodes(mapping.nodes[0])
     data = fix_data(mapping, (jmx.parent, plans / "data" / plan_name), plan_name)
     target = TargetFix(mapping, defaults)
-    left = [*data.left, *target.apply()]
+    left = [*data.left, *target.apply(), *fix_host_bound(mapping, target)]
     fix_modules(mapping)
     left += fix_groups(mapping, defaults)
     secrets = fix_secrets(mapping, owners, plan_name) if moves_secrets else FixedSecrets({}, [])

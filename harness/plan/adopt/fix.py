@@ -8,7 +8,7 @@ from enum import StrEnum
 class Fix(StrEnum):
     """A kind of fix; its value is the title that people read."""
 
-    TARGET = "host, port and protocol are those of TARGET"
+    TARGET = "host, port and protocol are those of TARGET, also for credentials and cookies"
     BASE_PATH = "paths begin with the path of TARGET"
     GROUPS = "thread groups have the kinds and names by which the report separates setUp and load"
     MODULES = "Module Controllers have the present name of the Test Plan in their paths"
