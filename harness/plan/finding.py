@@ -37,6 +37,7 @@ class Rule(Enum):
     DNS = "dns", "a name of the target may lead to another host"
     SCRIPT = "script", "code can reach any host"
     OTHER_PROTOCOL = "other-protocol", "only HTTP requests can be checked"
+    UNKNOWN_ELEMENT = "unknown-element", "nothing is known about what it sends, and where to"
     OTHER_PLAN = "other-plan", "the elements of the included plan are not checked"
 
     def __init__(self, code: str, why: str) -> None:

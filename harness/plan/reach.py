@@ -14,6 +14,7 @@ from urllib.parse import urlsplit
 from harness.plan.allowances import Allowances
 from harness.plan.csv_data import KIND as CSV
 from harness.plan.csv_data import column
+from harness.plan.elements import Effect, effect_of
 from harness.plan.finding import Finding, Rule
 from harness.plan.jmx import Node
 from harness.plan.jmx_values import UnknownValueError, Values, functions_in
@@ -21,20 +22,8 @@ from harness.plan.script_text import is_simple
 from harness.plan.spec import Target
 
 SCRIPT_FUNCTIONS = ("__groovy", "__BeanShell", "__javaScript", "__jexl", "__jexl2", "__jexl3")
-_PROGRAMS = ("SystemSampler", "JUnitSampler")
-_HARMLESS_JAVA = ("org.apache.jmeter.protocol.java.test.JavaTest", "org.apache.jmeter.protocol.java.test.SleepTest")
 # AJP requests have the properties of HTTP requests, but also need other_protocols.
 _HTTP_SAMPLER = re.compile(r"(HTTPSampler(Proxy|2)?|AjpSampler)$")
-_OTHER_PROTOCOLS = re.compile(
-    r"(?i)jdbc|tcp|ftp|smtp|ldap|jms|mail|ajp|mongo|bolt|accesslog|backendlistener|websocket|grpc|mqtt|kafka|perfmon"
-)
-# Elements that send nothing by themselves; all others need other_protocols.
-_HARMLESS = re.compile(
-    r"(HTTPSampler(Proxy|2)?|ConfigTestElement|Controller|ThreadGroup|Timer|Assertion|Extractor|Manager|Arguments|"
-    r"TestPlan|PostProcessor|ParallelSampler|DummySampler|DebugSampler|ResultCollector|ResultSaver|Summariser|"
-    r"CSVDataSet|CSVDataSetConfig|CounterConfig|RandomVariableConfig|UserParameters|TestAction|KeystoreConfig|"
-    r"ResultAction|SampleTimeout|URLRewritingModifier|LoginConfig)$"
-)
 _ABSOLUTE = ("http://", "https://")
 _DEFAULT_PORTS = {"http": 80, "https": 443}
 _INCLUDE = "put its elements into this plan"
@@ -63,16 +52,18 @@ class Reach:
                 yield from self._inherits(node)
 
     def _kind(self, node: Node) -> Iterator[Finding]:
-        kind = node.kind.rpartition(".")[2]
-        if kind == "IncludeController":
+        kind, effect = node.kind.rpartition(".")[2], effect_of(node)
+        if effect is Effect.INCLUDE:
             yield Finding.at(node, Rule.OTHER_PLAN, "loads another test plan, which is not checked", _INCLUDE)
-        elif is_script(node, kind):
-            if not self.allow.scripts:
-                what = f"runs code ({kind}), which can reach any host"
-                yield Finding.at(node, Rule.SCRIPT, what, _opt_in("scripts = true"))
-        elif not self.allow.other_protocols and needs_other_protocols(node):
+        elif effect is Effect.SCRIPTS and not self.allow.scripts:
+            what = f"runs code ({kind}), which can reach any host"
+            yield Finding.at(node, Rule.SCRIPT, what, _opt_in("scripts = true"))
+        elif effect is Effect.CONNECTS and not self.allow.other_protocols:
             todo = _opt_in("other_protocols = true")
             yield Finding.at(node, Rule.OTHER_PROTOCOL, f"may reach another host ({kind})", todo)
+        elif effect is Effect.UNKNOWN and not self.allow.other_protocols:
+            todo = f"remove it, or find out what it sends, and {_opt_in('other_protocols = true')}"
+            yield Finding.at(node, Rule.UNKNOWN_ELEMENT, f"is an unknown element ({node.kind})", todo)
 
     def _scripts(self, node: Node) -> Iterator[Finding]:
         if self.allow.scripts:
@@ -226,24 +217,9 @@ class Reach:
         return found if setters else None
 
 
-def is_script(node: Node, kind: str) -> bool:
-    """Return whether an element of this kind (its class without packages) runs code or programs."""
-    if kind == "JavaSampler":
-        return node.value("classname") not in _HARMLESS_JAVA
-    return kind.startswith(("JSR223", "BeanShell", "BSF")) or kind in _PROGRAMS
-
-
 def needs_other_protocols(node: Node) -> bool:
     """Return whether an element may send more than HTTP requests, by itself and not by a script."""
-    kind = node.kind.rpartition(".")[2]
-    return kind != "IncludeController" and not is_script(node, kind) and not _is_harmless(node, kind)
-
-
-def _is_harmless(node: Node, kind: str) -> bool:
-    """Return whether an element that is not a script sends nothing but HTTP requests."""
-    if _OTHER_PROTOCOLS.search(kind):
-        return False
-    return bool(_HARMLESS.search(kind)) or kind == "JavaSampler" or ".vizualizers." in node.kind
+    return effect_of(node) in (Effect.CONNECTS, Effect.UNKNOWN)
 
 
 def _http(node: Node, name: str) -> str:

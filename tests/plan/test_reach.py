@@ -157,7 +157,9 @@ ALLOWED = {
                 "ThroughputController", "OnceOnlyController", "CriticalSectionController", "UniformRandomTimer",
                 "ConstantThroughputTimer", "ResponseAssertion", "JSONPathAssertion", "DurationAssertion",
                 "RegexExtractor", "XPath2Extractor", "HtmlExtractor", "JMESPathExtractor", "DebugPostProcessor",
-                "TestAction", "DebugSampler", "ResultCollector",
+                "TestAction", "DebugSampler", "ResultCollector", "InterleaveControl", "RunTime", "AnchorModifier",
+                "JavaConfig", "HttpMirrorControl", "RegExUserParameters", "ProxyControl", "RandomController",
+                "org.apache.jmeter.control.SwitchController", "SubstitutionElement",
             )
         ) + request(), "",
     ),

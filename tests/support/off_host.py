@@ -200,9 +200,13 @@ REFUSED = {
         for kind in (
             "JDBCSampler", "JDBCDataSource", "JDBCPreProcessor", "TCPSampler", "FTPSampler", "SmtpSampler",
             "LDAPSampler", "LDAPExtSampler", "PublisherSampler", "SubscriberSampler", "JMSSampler", "MailReaderSampler",
-            "AjpSampler", "AccessLogSampler", "BackendListener", "MailerResultCollector", "com.shop.GraphSampler",
+            "AjpSampler", "AccessLogSampler", "BackendListener", "MailerResultCollector",
             "kg.apc.jmeter.perfmon.PerfMonCollector", "eu.luminis.jmeter.wssampler.OpenWebSocketSampler",
         )
+    },
+    **{
+        kind: (request() + element(kind, "Other"), "", f"Other: is an unknown element ({kind}); remove it, or find out")
+        for kind in ("com.shop.GraphSampler", "net.xmeter.samplers.PubSampler", "SoapSampler")
     },
     "Include Controller": (
         element("IncludeController", "Part", text("IncludeController.includepath", "b.jmx")),
