@@ -32,7 +32,6 @@ class Rule(Enum):
     UNKNOWN_HOST = "unknown-host", "its requests may go to a host other than the target"
     NO_HOST = "no-host", "its requests have no address"
     OLD_HOST = "old-host", "a system may refuse, or answer differently, a request that names another host"
-    REDIRECTS = "redirects", "a redirect may lead to any host, and each one adds a sample to the results"
     EMBEDDED_RESOURCES = "embedded-resources", "embedded files may be on any host, and each one adds a sample"
     DNS = "dns", "a name of the target may lead to another host"
     SCRIPT = "script", "code can reach any host"

@@ -1,7 +1,7 @@
 """Finds the hosts that a test plan's requests may reach in one run besides the target.
 
-This checks the text of the plan. Values that only the run knows (responses, scripts, redirects) are refused unless the
-plan's [allow] permits them; the Java agent in harness/run/java also checks the connections themselves.
+This checks the text of the plan. Values that only the run knows (responses, scripts) are refused unless the plan's
+[allow] permits them; the Java agent in harness/run/java checks the connections themselves, also those of redirects.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ class Reach:
         for node in nodes:
             yield from self._kind(node)
             yield from self._scripts(node)
-            yield from self._redirects(node)
+            yield from self._embedded_resources(node)
             yield from self._dns(node)
             if _has_http(node):
                 yield from self._address(node)
@@ -81,16 +81,11 @@ class Reach:
             what, attribute = "adds classes to the class path", "TestPlan.user_define_classpath"
             yield Finding.at(node, Rule.SCRIPT, what, _opt_in("scripts = true"), attribute)
 
-    def _redirects(self, node: Node) -> Iterator[Finding]:
-        for name, what, key in (
-            ("follow_redirects", "follows redirects to any host", "redirects"),
-            ("auto_redirects", "follows redirects automatically, to any host", "redirects"),
-            ("image_parser", "retrieves embedded resources from any host", "embedded_resources"),
-        ):
-            if not getattr(self.allow, key) and self._is_on(_http(node, name)):
-                todo = f"switch it off, or {_opt_in(f'{key} = true')}"
-                rule = Rule.EMBEDDED_RESOURCES if key == "embedded_resources" else Rule.REDIRECTS
-                yield Finding.at(node, rule, what, todo, f"HTTPSampler.{name}")
+    def _embedded_resources(self, node: Node) -> Iterator[Finding]:
+        if not self.allow.embedded_resources and self._is_on(_http(node, "image_parser")):
+            what, todo = "retrieves embedded resources from any host", _opt_in("embedded_resources = true")
+            attribute = "HTTPSampler.image_parser"
+            yield Finding.at(node, Rule.EMBEDDED_RESOURCES, what, f"switch it off, or {todo}", attribute)
 
     def _dns(self, node: Node) -> Iterator[Finding]:
         if node.kind != "DNSCacheManager" or self.allow.hosts:

@@ -176,11 +176,6 @@ LISTENER = '<{kind} testname="Tree"/><hashTree/>'
             "id: an extractor without a default",
         ),
         (plan(sampler("A", domain="example.com")), "A: the host is fixed (example.com)"),
-        (plan(sampler("A").replace("</HTTP", FLAG.format("follow_redirects"))), "A: follows redirects"),
-        (
-            plan(sampler("A").replace("</HTTP", FLAG.format("auto_redirects"))),
-            "A: follows redirects to any host without a row",
-        ),
         (
             plan(sampler("A").replace("</HTTP", '<stringProp name="X.password">hunter2</stringProp></HTTP')),
             "A: the plan contains a password, token or key",

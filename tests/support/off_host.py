@@ -170,8 +170,6 @@ REFUSED = {
     "nested functions": (request(host(f"${{__P(a,${{__P(b,{ALIAS})}})}}")), "", f"uses the host {ALIAS}"),
     "function that reads a file": (request(host("${__FileToString(host.txt)}")), "", "__FileToString is evaluated"),
     "function that reads a CSV file": (request(host("${__CSVRead(h.csv,0)}")), "", "__CSVRead is evaluated only"),
-    "redirects": (request(flag("HTTPSampler.follow_redirects")), "", "add redirects = true under [allow]"),
-    "automatic redirects": (request(flag("HTTPSampler.auto_redirects")), "", "add redirects = true under [allow]"),
     "embedded resources": (request(flag("HTTPSampler.image_parser")), "", "add embedded_resources = true under"),
     "Groovy function": (request(path=f"/${{__groovy(new URL(\"{URL}\").text)}}"), "", "__groovy runs code"),
     "BeanShell function": (request(path="/${__BeanShell(new java.net.Socket())}"), "", "__BeanShell runs code"),

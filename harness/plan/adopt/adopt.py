@@ -19,12 +19,12 @@ from harness.plan.adopt.requests import (
     different_defaults,
     fix_assertions,
     fix_codes,
+    fix_embedded_resources,
     fix_extractors,
     fix_labels,
     fix_listeners,
     fix_paths,
     fix_properties,
-    fix_redirects,
 )
 from harness.plan.adopt.secret_values import FixedSecrets, fix_secrets
 from harness.plan.adopt.variables import Variables
@@ -69,7 +69,7 @@ def adopt(jmx: Path, plan_name: str, plans: Path, *, moves_secrets: bool = True)
     left += fix_groups(mapping, defaults)
     secrets = fix_secrets(mapping, owners, plan_name) if moves_secrets else FixedSecrets({}, [])
     left += secrets.left
-    fix_redirects(mapping)
+    fix_embedded_resources(mapping)
     fix_paths(mapping)
     fix_assertions(mapping)
     fix_listeners(mapping)

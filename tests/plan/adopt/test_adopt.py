@@ -17,6 +17,7 @@ from harness.plan.finding import Rule
 from harness.plan.jmx import Node, plan_tree
 from harness.plan.lint import lint
 from harness.plan.plan import load_plan
+from tests.support.off_host import element, jmx, request
 
 OWN = Path(__file__).parent / "a_users_own.jmx"
 
@@ -123,18 +124,40 @@ def test_disabled_module_controllers_follow_too_and_plugins_are_named(tmp_path: 
     assert toml["jmeter"] == {"plugins": ["com.blazemeter:jmeter-parallel:0.12"]}
 
 
-def test_redirects_listeners_and_embedded_resources_are_switched_off(fixed: dict[str, Node]) -> None:
-    assert fixed["setUp Login > POST login"].value("HTTPSampler.follow_redirects") == "false"
+def test_redirects_are_followed_as_in_the_jmx(fixed: dict[str, Node]) -> None:
+    assert fixed["setUp Login > POST login"].value("HTTPSampler.follow_redirects") == "true"
+
+
+@pytest.mark.parametrize(
+    ("flags", "beside", "code"),
+    [
+        ({}, "", r"[23]\d\d"),
+        ({"follow_redirects": "true"}, "", r"2\d\d"),
+        ({"follow_redirects": "false", "auto_redirects": "true"}, "", r"2\d\d"),
+        ({"follow_redirects": "false"}, "", r"[23]\d\d"),
+        ({"follow_redirects": "true"}, element("CacheManager", "Cache"), r"(2\d\d|304)"),
+    ],
+)
+def test_the_asserted_code_suits_redirects_and_the_cache(
+    tmp_path: Path, flags: dict[str, str], beside: str, code: str
+) -> None:
+    props = "".join(f'<boolProp name="HTTPSampler.{name}">{value}</boolProp>' for name, value in flags.items())
+    (tmp_path / "own.jmx").write_text(jmx(request(props), beside))
+    nodes = adopt(tmp_path / "own.jmx", "shop", tmp_path).draft.plan.walk()
+    assert [node.value("code") for node in nodes if node.kind == "ResponseAssertion"] == [code]
+
+
+def test_listeners_and_embedded_resources_are_switched_off(fixed: dict[str, Node]) -> None:
     assert fixed["HTTP Request Defaults"].value("HTTPSampler.image_parser") == "false"
     assert "View Results Tree" not in fixed
 
 
 def test_only_requests_without_an_asserted_code_get_an_assertion(fixed: dict[str, Node]) -> None:
-    added = [path for path, node in fixed.items() if node.name == "Code 2xx"]
+    added = [path for path, node in fixed.items() if node.name.startswith("Code 2xx")]
     assert added == [
         "setUp Login > POST login > Code 2xx",
-        "setUp Prepare > GET desks > Code 2xx",
-        "Users > Check In > GET item (2) > Code 2xx",
+        "setUp Prepare > GET desks > Code 2xx or 3xx",
+        "Users > Check In > GET item (2) > Code 2xx or 3xx",
     ]
     assertion = fixed[added[0]]
     assert assertion.value("code") == r"2\d\d"
