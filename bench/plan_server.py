@@ -16,9 +16,10 @@ LATENCY_S = 0.03
 
 
 @contextmanager
-def serving(answers: Answers) -> Iterator[str]:
-    """Serve the answers on a free port; yield the address."""
-    server = ThreadingHTTPServer(("127.0.0.1", 0), type("PlanHandler", (_Handler,), {"answers": answers}))
+def serving(answers: Answers, handler: type[PlanHandler] | None = None) -> Iterator[str]:
+    """Serve the answers on a free port; yield the address. A subclass of the handler may do more with the requests."""
+    kind = type("Handler", (handler or PlanHandler,), {"answers": answers})
+    server = ThreadingHTTPServer(("127.0.0.1", 0), kind)
     server.daemon_threads = True
     thread = threading.Thread(target=server.serve_forever, args=(0.1,), daemon=True)
     thread.start()
@@ -30,13 +31,17 @@ def serving(answers: Answers) -> Iterator[str]:
         thread.join()
 
 
-class _Handler(BaseHTTPRequestHandler):
+class PlanHandler(BaseHTTPRequestHandler):
+    """Answers each request as the plan expects."""
+
     answers: Answers
     protocol_version = "HTTP/1.1"
     disable_nagle_algorithm = True
 
     def _respond(self) -> None:
-        body = self._body().decode("utf-8", errors="replace")
+        sent_body = self._body()
+        self.received(sent_body)
+        body = sent_body.decode("utf-8", errors="replace")
         time.sleep(LATENCY_S)
         answer = self.answers.answer(self.command, self.path, body)
         sent = answer.body.encode("utf-8")
@@ -48,6 +53,9 @@ class _Handler(BaseHTTPRequestHandler):
             lines.append(f"Content-Length: {len(sent)}")
         head = "\r\n".join(lines).encode("latin-1", errors="replace") + b"\r\n\r\n"
         self.wfile.write(head if self.command == "HEAD" else head + sent)
+
+    def received(self, body: bytes) -> None:
+        """Do nothing more with a request."""
 
     def _body(self) -> bytes:
         """Return the body of the request, of either kind of length."""
