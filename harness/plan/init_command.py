@@ -14,6 +14,7 @@ from harness.plan.adopt.adopt import Adoption, adopt
 from harness.plan.adopt.diff import unified
 from harness.plan.adopt.files import add_secrets_key, store_secrets, write_adopted, write_data, write_plan
 from harness.plan.adopt.groups import needs_tables
+from harness.plan.adopt.refused import refused_with_fixes
 from harness.plan.adopt.summary import fix_lines, left_lines
 from harness.plan.adopt.toml_text import data_lines, plan_toml, size_text
 from harness.plan.lint import lint
@@ -106,9 +107,10 @@ def _print(adoption: Adoption, name: str, plans: Path, diff: Path, *, is_fixed: 
         log(f"the complete diff: {shown(diff)}")
     else:
         log("no fix is needed")
-    if adoption.left:
-        log(f"\nnot fixed ({len(adoption.left)}); these are yours to decide:")
-        for line in left_lines(adoption.left, f"plans/{name}.jmx"):
+    left = (*refused_with_fixes(adoption, name), *adoption.left)
+    if left:
+        log(f"\nnot fixed ({len(left)}); these are yours to decide:")
+        for line in left_lines(left, f"plans/{name}.jmx"):
             log(line)
     if not is_fixed:
         return

@@ -15,6 +15,7 @@ from harness.plan.jmx import CODE, Node
 
 _URL, _DOMAIN, _SECURE = "Authorization.url", "Cookie.domain", "Cookie.secure"
 _TODO = "write ${__P(host,…)} there if the system compares it with its own name"
+_TODO_SEVERAL = "give a host that TARGET does not stand for its own property and permission in the plan's TOML"
 _SHOWN_MOST = 60
 
 
@@ -26,6 +27,11 @@ def fix_host_bound(mapping: Variables, target: TargetFix) -> Iterator[Finding]:
                 yield from _authorization(mapping, target, node, entry)
             elif entry.get("elementType") == "Cookie":
                 _cookie(mapping, target, entry)
+    managers = [node for node in mapping.nodes if node.kind in ("CookieManager", "AuthManager")]
+    if managers and len(target.origins) > 1:
+        addresses = sorted(f"{scheme}://{host}:{port}" for scheme, host, port in target.origins)
+        what = f"holds what is sent to TARGET for each of the plan's addresses: {', '.join(addresses)}"
+        yield Finding.at(managers[0], Rule.SEVERAL_ADDRESSES, what, _TODO_SEVERAL)
     hosts = [host for host in target.texts if re.search(r"[A-Za-z0-9]", host) and "${" not in host]
     for node in mapping.nodes:
         for text in _texts(node):

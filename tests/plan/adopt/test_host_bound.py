@@ -111,6 +111,12 @@ def test_a_second_host_has_its_own_credentials_and_cookies(adopted) -> None:
     second = request(host("img.example.org"), text("HTTPSampler.protocol", "https"), name="Picture")
     two = request(host("shop.example.org"), text("HTTPSampler.protocol", "https"), name="Page")
     adoption = adopted(second + two + credentials("https://img.example.org/") + cookie("img.example.org"))
+    (left,) = [left for left in adoption.left if left.rule is not Rule.SECRET]
+    assert left.rule is Rule.SEVERAL_ADDRESSES
+    assert left.text == (
+        "Log in: holds what is sent to TARGET for each of the plan's addresses: https://img.example.org:443, "
+        "https://shop.example.org:443"
+    )
     text_of_it = f"${{__P(host_2,{SHOP})}}"
     assert found(adoption, "CookieManager").value("Cookie.domain") == text_of_it
     assert text_of_it in found(adoption, "AuthManager").value("Authorization.url")
