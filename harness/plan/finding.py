@@ -26,6 +26,9 @@ class Rule(Enum):
     BAD_PATH = "bad-path", "JMeter cannot send the request, and counts it as failed"
     NO_VARIABLE = "no-variable", "JMeter fails every sample that such an assertion checks"
     LOST_MODULE = "lost-module", "JMeter looks up every Module Controller first, and then does not start the test"
+    ABSENT_CLASS = "absent-class", "JMeter reads all elements first, and then does not start the test"
+    PLACEHOLDER = "placeholder", "JMeter would send it as it is"
+    NO_SAMPLER = "no-sampler", "a run of it has no sample"
     SECRET = "secret", "everyone who can read the test plan knows the secret"
     # Requests would reach a system other than the target.
     FIXED_HOST = "fixed-host", "its requests go there and not to the target of the run"

@@ -13,6 +13,7 @@ from harness.base.paths import shown
 from harness.plan.adopt.adopt import Adoption, adopt
 from harness.plan.adopt.diff import unified
 from harness.plan.adopt.files import add_secrets_key, store_secrets, write_adopted, write_data, write_plan
+from harness.plan.adopt.found import known_plugins
 from harness.plan.adopt.groups import needs_tables
 from harness.plan.adopt.refused import refused_with_fixes
 from harness.plan.adopt.summary import fix_lines, left_lines
@@ -120,7 +121,12 @@ def _print(adoption: Adoption, name: str, plans: Path, diff: Path, *, is_fixed: 
         log("")
         for line in data_lines(adoption.data):
             log(line)
-    warnings = lint(plans / f"{name}.jmx", has_loads=needs_tables(found.sizes))
+    reported = {(finding.rule, finding.path) for finding in left}
+    warnings = [
+        finding
+        for finding in lint(plans / f"{name}.jmx", has_loads=needs_tables(found.sizes), plugins=known_plugins(found))
+        if (finding.rule, finding.path) not in reported
+    ]
     for warning in warnings[:_WARNINGS_SHOWN]:
         log(f"warning: {warning.text_in(f'plans/{name}.jmx')}; {warning.todo}")
     log(f"\nnext: make run PLAN={name} TARGET=http://127.0.0.1:8080 USERS=1 DURATION=30")

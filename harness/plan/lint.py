@@ -19,6 +19,7 @@ from harness.plan.jmx import (
     secrets_of_element,
 )
 from harness.plan.modules import lost_modules
+from harness.plan.runnable import not_runnable
 from harness.plan.url_text import encoded
 
 # Properties that a run sets. A plan that does not read one of these would ignore TARGET, USERS, … silently.
@@ -92,10 +93,11 @@ class GroupLabel(NamedTuple):
         return self._replace(label=f"{self.label} ({number})")
 
 
-def lint(jmx: Path, *, has_loads: bool = False) -> tuple[Finding, ...]:
+def lint(jmx: Path, *, has_loads: bool = False, plugins: Sequence[str] = ()) -> tuple[Finding, ...]:
     """Return what makes the plan unfit for measuring, in the order of the checks; empty for a good plan.
 
     With `has_loads` the run writes its loads into the thread groups: these need to read no properties.
+    `plugins` are the Maven coordinates of the plan's plugins.
     """
     plan = plan_tree(jmx)
     nodes = list(plan.walk())
@@ -112,6 +114,7 @@ def lint(jmx: Path, *, has_loads: bool = False) -> tuple[Finding, ...]:
     findings += _secrets(plan, jmx)
     findings += _missing_data(nodes, jmx)
     findings += lost_modules(plan)
+    findings += not_runnable(plan, plugins)
     return tuple(findings)
 
 

@@ -71,6 +71,17 @@ def test_init_names_what_check_refuses_of_the_fixed_plan(home: Path, tmp_path: P
         assert "Graph: is an unknown element (com.shop.Graph); remove it, or find out what it sends" in printed
 
 
+def test_init_names_the_plugin_of_a_class_that_jmeter_lacks_and_lists_it(home: Path, tmp_path: Path, capsys) -> None:
+    name = "kg.apc.jmeter.perfmon.PerfMonCollector"
+    (tmp_path / "own.jmx").write_text(jmx(request() + element(name, "Server") + element("net.xmeter.Gone", "Gone")))
+    init(home, "--plan", "shop", "--jmx", str(tmp_path / "own.jmx"), "--fix")
+    assert 'plugins = ["kg.apc:jmeter-plugins-perfmon:2.1"]' in (home / "plans" / "shop.toml").read_text()
+    printed = capsys.readouterr().out
+    assert "Server: may reach another host (PerfMonCollector)" in printed
+    assert "the plan lists" not in printed
+    assert f"plugin {name} (1 element): not part of" in (home / "plans" / "shop.toml").read_text()
+
+
 def test_without_a_jmx_a_plan_with_one_request_is_made(home: Path) -> None:
     init(home, "--plan", "new")
     assert lint(home / "plans" / "new.jmx") == ()

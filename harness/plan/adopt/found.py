@@ -95,8 +95,15 @@ def _scripts(mapping: Variables) -> Iterator[Script]:
             yield Script(node.path, node.line, "JavaScript condition", 1)
 
 
+def known_plugins(found: Found) -> list[str]:
+    """Return the Maven coordinates of the plugins that the harness's JMeter does not have, as far as known."""
+    classes = (class_of(plugin.name) for plugin in found.plugins)
+    return list(dict.fromkeys(one.plugin for one in classes if one and one.is_in_maven))
+
+
 def _plugins(mapping: Variables) -> Iterator[Plugin]:
-    names = Counter(name for node in mapping.nodes if (name := _plugin(node)))
+    everything = mapping.draft.plan.walk_all()  # JMeter reads disabled elements, too
+    names = Counter(name for node in everything if (name := _plugin(node)))
     yield from (Plugin(name, count) for name, count in names.most_common())
 
 

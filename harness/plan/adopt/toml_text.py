@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from harness.base import units
 from harness.plan.adopt.data import DataFile
-from harness.plan.adopt.found import Found
+from harness.plan.adopt.found import Found, known_plugins
 from harness.plan.adopt.groups import GroupSize, needs_tables
 from harness.plan.adopt.schedules import ARRIVALS, CONCURRENCY
 from harness.plan.elements import class_of
@@ -29,7 +29,7 @@ def plan_toml(found: Found, name: str, source: str, secrets: Sequence[str] = ())
     ]
     allow = list(_allow(found))
     tail = ["", "[allow]", *allow] if allow else []
-    if plugins := _plugins(found):
+    if plugins := known_plugins(found):
         tail += ["", "[jmeter]", f"plugins = {json.dumps(plugins)}"]
     return "\n".join([*head, *tail]) + "\n"
 
@@ -64,12 +64,6 @@ def data_lines(data: Sequence[DataFile]) -> list[str]:
 
 def _sample_text(file: DataFile) -> str:
     return f"values ({', '.join(file.columns)})" if file.columns else "contents"
-
-
-def _plugins(found: Found) -> list[str]:
-    """Return the Maven coordinates of the plugins that the harness's JMeter does not have, as far as known."""
-    classes = (class_of(plugin.name) for plugin in found.plugins)
-    return list(dict.fromkeys(one.plugin for one in classes if one and one.is_in_maven))
 
 
 def _is_included(plugin: str) -> bool:
