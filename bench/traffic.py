@@ -38,6 +38,7 @@ from harness.base.errors import EXIT_INTERRUPTED, EXIT_USAGE, HarnessError
 from harness.plan.data_files import file_names_of
 from harness.plan.jmx import SIDE_GROUPS, parse, tree_of
 from harness.plan.one_pass import one_pass
+from harness.plan.plan import load_plan
 from harness.run.connections import agent_option
 from harness.run.prepare import JAVA_OPTIONS
 
@@ -46,6 +47,8 @@ _STOP_S = 20
 # Timers wait; what is sent does not depend on them. Those with scripts stay.
 _TIMERS = re.compile(r"(?<!JSR223)(?<!BeanShell)(?<!BSF)Timer$")
 _SHOWN_MOST = 20
+# Java would not use the proxy for this machine.
+_EVERY_HOST = "-Dhttp.nonProxyHosts="
 EQUAL, NAMED, NOT_NAMED, NOT_RUN = "equal", "different, named", "different, not named", "not comparable"
 
 
@@ -137,10 +140,12 @@ class Comparison:
             port = capture.address.rpartition(":")[2]
             home = toolchain.ensure_jmeter()
             command = [str(home / "bin" / "jmeter"), "-n", "-t", "plain.jmx", "-j", str(self.folder / "plain.log")]
-            command += ["-l", str(self.folder / "plain.jtl"), "-f", "-H", "127.0.0.1", "-P", port, "-N", "none.invalid"]
+            command += ["-l", str(self.folder / "plain.jtl"), "-f", "-H", "127.0.0.1", "-P", port]
             command += [f"-J{name}={value}" for name, value in self.given.items()]
+            plugins = toolchain.ensure_plugins(load_plan(self.fixed.parent, NAME).plugins, "[jmeter] plugins")
+            command += [f"-Jsearch_paths={plugins}"] if plugins else []
             agent = agent_option(toolchain.ensure_agent(), [f"127.0.0.1:{port}"])
-            run_limited(command, self.folder / "plain.txt", self.source.parent, {JAVA_OPTIONS: agent})
+            run_limited(command, self.folder / "plain.txt", self.source.parent, {JAVA_OPTIONS: f"{agent} {_EVERY_HOST}"})
             return [request_of(one) for one in capture.received]
 
     def _ours(self) -> tuple[list[Request], str]:

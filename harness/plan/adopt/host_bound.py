@@ -70,7 +70,7 @@ def _cookie(mapping: Variables, target: TargetFix, entry: ElementTree.Element) -
         return
     known = host_of(mapping, raw).removeprefix(".").lower()
     host = next((host for host in target.texts if host.lower() == known or host.lower().endswith(f".{known}")), None)
-    if host is None:
+    if not host:
         return
     mapping.draft.set_text(domain, target.texts[host], Fix.TARGET)
     secure, path = _property(entry, _SECURE), _property(entry, "Cookie.path")

@@ -29,7 +29,8 @@ def is_http_sampler(node: Node) -> bool:
 
 def host_of(mapping: Variables, raw: str) -> str:
     """Return the host that a text means, as people know it: its value, or the text when only the run knows that."""
-    return mapping.known(raw) or raw
+    known = mapping.known(raw)
+    return raw if known is None else known
 
 
 class Origin(NamedTuple):
@@ -67,7 +68,9 @@ class TargetFix:
         self._defaults.setdefault("scheme", scheme if scheme in DEFAULT_PORTS else "http")
         ports = Counter(self._mapping.known(inherited(node, "port")) or "" for node in self._samplers)
         port = ports.most_common(1)[0][0] if ports else ""
-        self.origins = set(map(self._origin, self._samplers))
+        origins = [self._origin(node) for node in self._samplers]
+        self.origins = {origin for origin in origins if origin.host}
+        homeless = [node for node, origin in zip(self._samplers, origins, strict=True) if not origin.host]
         # A JMX that reads the property scheme may have any default for it.
         by_scheme = DEFAULT_PORTS.get(self._defaults["scheme"], DEFAULT_PORTS["http"])
         self._defaults.setdefault("port", port if port.isdigit() else by_scheme)
@@ -77,6 +80,10 @@ class TargetFix:
             if not inherited(node, "domain"):
                 self._read_all(node)
             yield from self._path(node)
+        for node in homeless:
+            what = "has no host in the JMX, so JMeter alone sends nothing; a run sends it to TARGET"
+            todo = "delete it if that is not meant"
+            yield Finding.at(node, Rule.NO_HOST, what, todo, "HTTPSampler.domain")
 
     def read(self, name: str) -> str:
         """Return the text that reads a property of the run with the plan's default."""
@@ -114,7 +121,7 @@ class TargetFix:
             yield unmapped
             return
         if raw:
-            if raw == main or self._mapping.known(raw) in (None, self._mapping.known(main)):
+            if raw == main or self._mapping.known(raw) in (None, "", self._mapping.known(main)):
                 self._read(node, "domain", "host")
                 self.texts[host_of(self._mapping, raw)] = self.texts[raw] = self.read("host")
             else:

@@ -17,7 +17,7 @@ from harness.plan.finding import Rule
 from harness.plan.jmx import Node, plan_tree
 from harness.plan.lint import lint
 from harness.plan.plan import load_plan
-from tests.support.off_host import element, jmx, request
+from tests.support.off_host import element, host, jmx, request
 
 OWN = Path(__file__).parent / "a_users_own.jmx"
 
@@ -397,6 +397,15 @@ def test_what_no_fix_maps_is_named_with_its_path_and_line(tmp_path: Path) -> Non
         f"shop.jmx:{line}: Shop > Upload: its host ${{bucket}} is known only during the run (Bucket sets it)"
     )
     assert left.todo == "name the hosts: hosts = […] under [allow] in the plan's TOML"
+
+
+@pytest.mark.parametrize("domain", ["", "${__P(shop,)}"])
+def test_a_request_without_a_host_is_sent_to_target_and_named(tmp_path: Path, domain: str) -> None:
+    (tmp_path / "own.jmx").write_text(jmx(request(host("h.example.org")) + request(name="Pay"), domain=domain))
+    adoption = adopt(tmp_path / "own.jmx", "shop", tmp_path)
+    (left,) = adoption.left
+    assert left.text == "Pay: has no host in the JMX, so JMeter alone sends nothing; a run sends it to TARGET"
+    assert adoption.other_hosts == {}
 
 
 def test_every_kind_of_fix_has_an_example_here(adoption: Adoption) -> None:
