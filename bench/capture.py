@@ -11,10 +11,11 @@ import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from http import HTTPStatus
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from bench.plan_answers import Answers
+from bench.plan_answers import Answer, Answers
 from bench.plan_server import PlanHandler, serving
 from harness.base.errors import UsageError
 
@@ -75,6 +76,10 @@ class _Handler(PlanHandler):
         self.wfile = self.connection.makefile("wb", 0)
         self.close_connection = False
 
+    @property
+    def _is_of_jmeter(self) -> bool:
+        return "User-Agent" in self.headers
+
     def parse_request(self) -> bool:
         """Read a request; one to a proxy begins with the whole address."""
         if not super().parse_request():
@@ -86,7 +91,13 @@ class _Handler(PlanHandler):
             self.path = self.path[len(self.origin) :] or "/"
         return True
 
+    def answer(self, body: str) -> Answer:
+        """Return the response that the plan expects; the question whether a target answers is not one of its requests."""
+        return super().answer(body) if self._is_of_jmeter else Answer(HTTPStatus.OK, (), "", "")
+
     def received(self, body: bytes) -> None:
         """Record a request."""
+        if not self._is_of_jmeter:
+            return
         headers = tuple((name, value) for name, value in self.headers.items())
         self.log.append(Received(self.origin, self.command, self.path, headers, body))

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
-from bench.plan_answers import Answers
+from bench.plan_answers import Answer, Answers
 
 # A response takes this long, so that a load without think time does not fill the machine.
 LATENCY_S = 0.03
@@ -43,7 +43,7 @@ class PlanHandler(BaseHTTPRequestHandler):
         self.received(sent_body)
         body = sent_body.decode("utf-8", errors="replace")
         time.sleep(LATENCY_S)
-        answer = self.answers.answer(self.command, self.path, body)
+        answer = self.answer(body)
         sent = answer.body.encode("utf-8")
         lines = [f"HTTP/1.1 {answer.code} {HTTPStatus(answer.code).phrase}", "Server: stand-in"]
         lines += [f"{name.partition(' ')[0]}: {value}" for name, value in answer.headers]
@@ -53,6 +53,10 @@ class PlanHandler(BaseHTTPRequestHandler):
             lines.append(f"Content-Length: {len(sent)}")
         head = "\r\n".join(lines).encode("latin-1", errors="replace") + b"\r\n\r\n"
         self.wfile.write(head if self.command == "HEAD" else head + sent)
+
+    def answer(self, body: str) -> Answer:
+        """Return the response that the plan expects."""
+        return self.answers.answer(self.command, self.path, body)
 
     def received(self, body: bytes) -> None:
         """Do nothing more with a request."""

@@ -11,6 +11,8 @@ from urllib.parse import urlsplit
 
 from bench.capture import Received
 
+# What the host of a request is replaced by.
+HOST = "//HOST"
 # The connection's own, and the host.
 _LEFT_OUT = ("host", "connection", "proxy-connection")
 _BOUNDARY = re.compile(r"boundary=\"?([\w'()+,./:=?-]+)")
@@ -77,6 +79,6 @@ def _without(text: str, boundary: str) -> str:
 def _without_host(text: str, origin: str) -> str:
     parts = urlsplit(origin)
     if parts.netloc:
-        text = re.sub(rf"(?i)(https?://)?(?<![\w.-]){re.escape(parts.netloc)}(?![\w.-])", "//HOST", text)
+        text = re.sub(rf"(?i)(https?://)?(?<![\w.-]){re.escape(parts.netloc)}(?![\w.-])", HOST, text)
     host = parts.hostname or ""
-    return re.sub(rf"(?i)(https?://)?(?<![\w.-]){re.escape(host)}(?![\w.-])(:\d+)?", "//HOST", text) if host else text
+    return re.sub(rf"(?i)(https?://)?(?<![\w.-]){re.escape(host)}(?![\w.-])(:\d+)?", HOST, text) if host else text
