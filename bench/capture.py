@@ -64,7 +64,7 @@ class _Handler(PlanHandler):
     # The address in a CONNECT, of the requests that follow on the connection.
     tunnel = ""
 
-    def do_CONNECT(self) -> None:
+    def do_CONNECT(self) -> None:  # noqa: N802
         """Become the server to which a tunnel was requested."""
         self.tunnel = f"https://{self.path}"
         self.wfile.write(b"HTTP/1.1 200 Connection established\r\n\r\n")
@@ -92,7 +92,7 @@ class _Handler(PlanHandler):
         return True
 
     def answer(self, body: str) -> Answer:
-        """Return the response that the plan expects; the question whether a target answers is not one of its requests."""
+        """Return the response that the plan expects; a question whether the target answers gets an empty one."""
         return super().answer(body) if self._is_of_jmeter else Answer(HTTPStatus.OK, (), "", "")
 
     def received(self, body: bytes) -> None:

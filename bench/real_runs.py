@@ -17,6 +17,7 @@ import argparse
 import csv
 import json
 import re
+import shlex
 import shutil
 import signal
 import subprocess
@@ -107,7 +108,7 @@ def fixed_home(jmx: Path, home: Path) -> FixedHome:
 
 def properties_option(given: Mapping[str, str]) -> list[str]:
     """Return the option that sets properties; empty without any."""
-    return ["--properties", " ".join(f"{one}={value}" for one, value in given.items())] if given else []
+    return ["--properties", shlex.join(f"{one}={value}" for one, value in given.items())] if given else []
 
 
 def _home(folder: Path) -> None:

@@ -34,7 +34,7 @@ from bench.plan_answers import Answers
 from bench.real_runs import NAME, allow_host, fixed_home, properties_option
 from bench.traffic_difference import HOST, Difference, Request, differences, request_of
 from harness.base import toolchain
-from harness.base.errors import EXIT_INTERRUPTED, EXIT_USAGE, HarnessError
+from harness.base.errors import EXIT_INTERRUPTED, EXIT_INVALID, EXIT_USAGE, HarnessError
 from harness.plan.adopt.fix import Fix
 from harness.plan.data_files import file_names_of
 from harness.plan.finding import Rule
@@ -141,9 +141,11 @@ class Comparison:
         plain = self._plain()
         if not plain:
             return Outcome(self.plan, NOT_RUN, why=f"plain JMeter sent nothing: {_last(self.folder / 'plain.txt')}")
-        ours, why = self._ours()
+        ours, code, why = self._ours()
         named = tuple(sorted({finding.code for finding in adoption.left} | set(adoption.draft.changes)))
-        if why.startswith("REFUSED"):
+        if code == EXIT_INVALID:  # a loop did not end within the limit
+            return Outcome(self.plan, NOT_RUN, len(plain), len(ours), why, (), named)
+        if code == EXIT_USAGE:
             return Outcome(self.plan, NAMED, len(plain), 0, why, (), named)
         in_order = "ParallelSampler" not in self.fixed.read_text(encoding="utf-8", errors="replace")
         found = differences(plain, ours, in_order=in_order)
@@ -183,18 +185,20 @@ class Comparison:
             run_limited(command, self.folder / "plain.txt", self.source.parent, {JAVA_OPTIONS: f"{agent} {_JVM}"})
             return [request_of(one) for one in capture.received]
 
-    def _ours(self) -> tuple[list[Request], str]:
+    def _ours(self) -> tuple[list[Request], int, str]:
         """Return what `make check` sends for the fixed plan, and how it ended."""
         with capturing(Answers.of(self.fixed, self.given), self.certificate) as capture:
             toml = self.fixed.with_suffix(".toml")
             allow_host(toml, capture.address)
-            toml.write_text(toml.read_text(encoding="utf-8").replace("# other_protocols = true", "other_protocols = true"))
+            toml.write_text(
+                toml.read_text(encoding="utf-8").replace("# other_protocols = true", "other_protocols = true")
+            )
             command = [sys.executable, str(toolchain.ROOT / "scripts" / "check"), "--home", str(self.folder)]
             command += ["--plan", NAME, "--target", capture.address, "--limit", f"{_LIMIT_S}s"]
             command += properties_option(self.given)
             code = run_limited(command, self.folder / "ours.txt", self.folder, {})
             why = _last(self.folder / "ours.txt")
-            return [request_of(one) for one in capture.received], f"REFUSED: {why}" if code == EXIT_USAGE else why
+            return [request_of(one) for one in capture.received], code, why
 
 
 def _is_named(found: Sequence[Difference], named: Sequence[str]) -> bool:

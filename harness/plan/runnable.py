@@ -13,6 +13,7 @@ from harness.plan.jmx import Node, enabled_nodes, reads_in
 _PLACEHOLDER = re.compile(r"@@[\w.-]+@@|\{\{\s*[\w.-]+\s*\}\}|\[=\s*[\w.-]+\s*\]|<[A-Za-z][\w -]*>|%[A-Z_]{2,}%")
 _BRACKETS = re.compile(r"\[[A-Za-z][\w -]*\]")
 _FIELDS = tuple(f"HTTPSampler.{name}" for name in ("domain", "port", "protocol", "path"))
+_JAR = "PROPERTIES=user.classpath=/path/to.jar"
 _SAMPLER = re.compile(r"Sampler(Proxy)?$")
 
 
@@ -31,14 +32,16 @@ def plugin_todo(name: str) -> str:
     """Return what to do when JMeter lacks a class: the line of the plan's TOML with the plugin that has it."""
     found = class_of(name)
     if found is None or not found.plugin:
-        return "name its plugin in [jmeter] plugins of the plan, or give its jar: PROPERTIES=user.classpath=/path/to.jar"
+        return (
+            f"name its plugin in [jmeter] plugins of the plan, or give its jar: {_JAR}"
+        )
     if found.is_in_maven:
         return f'add plugins = ["{found.plugin}"] under [jmeter] in the plan\'s TOML'
-    return f"get the plugin {found.plugin} of JMeter's Plugins Manager: PROPERTIES=user.classpath=/path/to.jar"
+    return f"get the plugin {found.plugin} of JMeter's Plugins Manager: {_JAR}"
 
 
 def _absent_classes(plan: Node, plugins: Sequence[str]) -> Iterator[Finding]:
-    """Yield a finding for each class that the harness's JMeter lacks, also one of a disabled element: JMeter reads it."""
+    """Yield a finding for each class that the harness's JMeter lacks, also for one of a disabled element."""
     listed = {_unversioned(plugin) for plugin in plugins}
     nodes: dict[str, Node] = {}
     for node in plan.walk_all():

@@ -37,7 +37,9 @@ def test_a_class_of_a_plugin_that_the_plan_does_not_list_is_named_with_the_plugi
 def test_the_class_of_a_disabled_element_is_needed_too(found) -> None:
     disabled = element("FTPSampler", "Fetch").replace("testname", 'enabled="false" testname', 1)
     (finding,) = found(jmx(request() + disabled))
-    assert finding.todo == 'add plugins = ["org.apache.jmeter:ApacheJMeter_ftp:5.6.3"] under [jmeter] in the plan\'s TOML'
+    assert (
+        finding.todo == 'add plugins = ["org.apache.jmeter:ApacheJMeter_ftp:5.6.3"] under [jmeter] in the plan\'s TOML'
+    )
 
 
 def test_an_element_that_jmeter_no_longer_has_is_to_be_deleted(found) -> None:
@@ -79,7 +81,11 @@ def test_other_texts_are_no_placeholders(found, value: str) -> None:
 
 
 def test_a_plan_without_an_enabled_sampler_is_named(found) -> None:
-    for more in ("", element("DebugPostProcessor", "Debug"), request().replace("testname", 'enabled="false" testname', 1)):
+    for more in (
+        "",
+        element("DebugPostProcessor", "Debug"),
+        request().replace("testname", 'enabled="false" testname', 1),
+    ):
         (finding,) = found(jmx(more))
         assert finding.text == "the plan has no enabled sampler"
     assert found(jmx(element("IncludeController", "Part"))) == []

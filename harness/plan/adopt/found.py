@@ -112,4 +112,4 @@ def _plugin(node: Node) -> str:
     if found and found.plugin:
         return found.name
     name = node.kind if "." in node.kind else node.element.get("testclass", "")
-    return "" if found and name.startswith(_OWN) or "." not in name else name
+    return "" if (found and name.startswith(_OWN)) or "." not in name else name

@@ -39,9 +39,7 @@ def fix_host_bound(mapping: Variables, target: TargetFix) -> Iterator[Finding]:
                 yield Finding.at(node, Rule.OLD_HOST, f"{text.what} names {host}, also when TARGET is another", _TODO)
 
 
-def _authorization(
-    mapping: Variables, target: TargetFix, node: Node, entry: ElementTree.Element
-) -> Iterator[Finding]:
+def _authorization(mapping: Variables, target: TargetFix, node: Node, entry: ElementTree.Element) -> Iterator[Finding]:
     """Rewrite the address of credentials: JMeter sends them with each request whose URL begins with it."""
     prop = _property(entry, _URL)
     raw = (prop.text or "").strip() if prop is not None else ""

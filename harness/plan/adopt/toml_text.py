@@ -14,6 +14,7 @@ from harness.plan.elements import class_of
 from harness.plan.group_load import Stage
 from harness.plan.load import DURATION_MAX_S, LOOPS_MAX, RATE_MAX_PER_S, USERS_MAX
 
+
 def plan_toml(found: Found, name: str, source: str, secrets: Sequence[str] = ()) -> str:
     """Return the TOML of the plan `name`, made from the JMX `source`; `secrets` are environment variables."""
     head = [

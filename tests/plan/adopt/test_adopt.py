@@ -18,6 +18,7 @@ from harness.plan.jmx import Node, plan_tree
 from harness.plan.lint import lint
 from harness.plan.plan import load_plan
 from tests.support.off_host import element, host, jmx, request
+from tests.support.off_host import variables as user_variables
 
 OWN = Path(__file__).parent / "a_users_own.jmx"
 
@@ -293,6 +294,26 @@ def test_an_upload_that_an_absent_csv_file_names_gets_a_sample(tmp_path: Path) -
     assert {row.split(";")[2] for row in rows.text.splitlines()} == {"name", "name-1"}
     assert (upload.name, upload.text) == ("data/shop/uploads/name-1", "sample of name-1\n")
     assert '<stringProp name="File.path">data/shop/uploads/${name}</stringProp>' in adoption.draft.text().decode()
+
+
+def test_files_that_functions_read_are_copied_and_each_run_gets_them(tmp_path: Path) -> None:
+    plans, order = tmp_path / "plans", "/order?${__FileToString(${dir}/orders/%s,,)}"
+    paths = [order % "one.json", order % "${name}.json", "/${__StringFromFile(words.txt)}", "/${__CSVRead(gone.csv,0)}"]
+    requests = "".join(request(host("h.org"), name=f"R{number}", path=path) for number, path in enumerate(paths))
+    (tmp_path / "own.jmx").write_text(jmx(requests, user_variables(dir="${__BeanShell(getBaseDir())}")))
+    (tmp_path / "orders").mkdir()
+    for name in ("orders/one.json", "orders/two.json", "words.txt"):
+        (tmp_path / name).write_text(name)
+    adoption = adopt(tmp_path / "own.jmx", "shop", plans)
+    assert [left.text for left in adoption.left] == ["R3: a function reads the file gone.csv"]
+    write_adopted(plans, "shop", adoption, "own.jmx")
+    uploads = ("data/shop/uploads/one.json", "data/shop/uploads/two.json")
+    assert set(data_files(plans / "shop.jmx")) == {"data/shop/one.json", *uploads, "data/shop/words.txt"}
+    text = (plans / "shop.jmx").read_text()
+    assert "${__FileToString(data/shop/one.json,,)}" in text
+    assert "${__FileToString(data/shop/uploads/${name}.json,,)}" in text
+    assert (plans / uploads[1]).read_text() == "orders/two.json"
+    assert adopt(plans / "shop.jmx", "shop", plans).draft.changes == []
 
 
 def test_uploads_of_one_folder_are_copied_and_each_run_gets_them(tmp_path: Path) -> None:

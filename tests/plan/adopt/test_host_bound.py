@@ -1,4 +1,4 @@
-"""`make init FIX=1` keeps what JMeter sends only to a host: credentials and cookies; it names what keeps the old host."""
+"""`make init FIX=1` keeps what JMeter sends only to one host (credentials, cookies), and names the old host in texts."""
 
 from __future__ import annotations
 
