@@ -20,6 +20,10 @@ from bench.plan_server import PlanHandler, serving
 from harness.base.errors import UsageError
 
 
+# A path with this part redirects to the path without it.
+_MOVED = "/moved/"
+
+
 @dataclass(frozen=True)
 class Received:
     """A request as it arrived; `origin` is scheme://host:port that it was sent to, `target` its path with the query."""
@@ -93,7 +97,11 @@ class _Handler(PlanHandler):
 
     def answer(self, body: str) -> Answer:
         """Return the response that the plan expects; a question whether the target answers gets an empty one."""
-        return super().answer(body) if self._is_of_jmeter else Answer(HTTPStatus.OK, (), "", "")
+        if not self._is_of_jmeter:
+            return Answer(HTTPStatus.OK, (), "", "")
+        if _MOVED in self.path:
+            return Answer(HTTPStatus.FOUND, (("Location", self.path.replace(_MOVED, "/")),), "", "")
+        return super().answer(body)
 
     def received(self, body: bytes) -> None:
         """Record a request."""

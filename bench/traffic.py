@@ -57,6 +57,7 @@ _ACCOUNTS: Mapping[str, tuple[str, ...]] = {
     "request": (Rule.NO_HOST.code, Fix.EMBEDDED, Fix.PATHS),
     "header cookie": _SHARED,
     "header authorization": _SHARED,
+    **dict.fromkeys(("path", "query", "body", "header content-length"), (Rule.MISSING_FILE.code,)),
 }
 # Java would not use the proxy for this machine. The rest shortens the start.
 _JVM = "-Dhttp.nonProxyHosts= -XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
@@ -130,6 +131,7 @@ class Comparison:
         self.source = folder / "source" / jmx.name
         self.fixed = folder / "plans" / f"{NAME}.jmx"
         self.given: Mapping[str, str] = {}
+        self.sent: list[Request] = []
         shutil.rmtree(folder, ignore_errors=True)
         shutil.copytree(jmx.parent, folder / "source", ignore=shutil.ignore_patterns("*.jmx"))
         self.source.write_bytes(bounded(jmx))
@@ -141,7 +143,8 @@ class Comparison:
         plain = self._plain()
         if not plain:
             return Outcome(self.plan, NOT_RUN, why=f"plain JMeter sent nothing: {_last(self.folder / 'plain.txt')}")
-        ours, code, why = self._ours()
+        self.sent, code, why = self._ours()
+        ours = self.sent
         named = tuple(sorted({finding.code for finding in adoption.left} | set(adoption.draft.changes)))
         if code == EXIT_INVALID:  # a loop did not end within the limit
             return Outcome(self.plan, NOT_RUN, len(plain), len(ours), why, (), named)

@@ -32,9 +32,7 @@ def plugin_todo(name: str) -> str:
     """Return what to do when JMeter lacks a class: the line of the plan's TOML with the plugin that has it."""
     found = class_of(name)
     if found is None or not found.plugin:
-        return (
-            f"name its plugin in [jmeter] plugins of the plan, or give its jar: {_JAR}"
-        )
+        return f"name its plugin in [jmeter] plugins of the plan, or give its jar: {_JAR}"
     if found.is_in_maven:
         return f'add plugins = ["{found.plugin}"] under [jmeter] in the plan\'s TOML'
     return f"get the plugin {found.plugin} of JMeter's Plugins Manager: {_JAR}"

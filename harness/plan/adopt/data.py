@@ -23,6 +23,7 @@ _ROWS, _ROWS_USED_UP = 100, 5000
 _PROPERTY = re.compile(r"(\$\{__P\([^,()$]+,)[^,()$]*(\)\})")
 _UNSAFE = re.compile(r"[^\w.-]+")
 _VARIABLE = re.compile(r"\$\{([\w.-]+)\}")
+_EVALUATED = re.compile(r"\$\{__eval\((\$\{[\w.-]+\})\)\}")
 # Each run gets a copy of its files.
 _UPLOADS_MOST_BYTES = 20_000_000
 _ID = re.compile(r"(?i)(^|[_.\s-])(uu)?ids?$|[a-z](I|UUI)[dD]s?$|uuid|hrid")
@@ -151,7 +152,7 @@ def _possible_uploads(mapping: Variables, raw: str, folders: Sequence[Path], pla
     None without a folder below that of the JMX, or when they are too many to be copied into each run.
     """
     where = _without_variables(mapping, raw.replace("\\", "/").rpartition("/")[0]).strip("/")
-    last = _last(raw)
+    last = _EVALUATED.sub(r"\1", _last(raw))
     if not where or ".." in where or "${__" in last:
         return []
     pattern = ".+".join(map(re.escape, _VARIABLE.split(last)[::2]))

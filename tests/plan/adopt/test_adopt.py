@@ -298,7 +298,12 @@ def test_an_upload_that_an_absent_csv_file_names_gets_a_sample(tmp_path: Path) -
 
 def test_files_that_functions_read_are_copied_and_each_run_gets_them(tmp_path: Path) -> None:
     plans, order = tmp_path / "plans", "/order?${__FileToString(${dir}/orders/%s,,)}"
-    paths = [order % "one.json", order % "${name}.json", "/${__StringFromFile(words.txt)}", "/${__CSVRead(gone.csv,0)}"]
+    paths = [
+        order % "one.json",
+        order % "${__eval(${name})}.json",
+        "/${__StringFromFile(words.txt)}",
+        "/${__CSVRead(gone.csv,0)}",
+    ]
     requests = "".join(request(host("h.org"), name=f"R{number}", path=path) for number, path in enumerate(paths))
     (tmp_path / "own.jmx").write_text(jmx(requests, user_variables(dir="${__BeanShell(getBaseDir())}")))
     (tmp_path / "orders").mkdir()
@@ -311,7 +316,7 @@ def test_files_that_functions_read_are_copied_and_each_run_gets_them(tmp_path: P
     assert set(data_files(plans / "shop.jmx")) == {"data/shop/one.json", *uploads, "data/shop/words.txt"}
     text = (plans / "shop.jmx").read_text()
     assert "${__FileToString(data/shop/one.json,,)}" in text
-    assert "${__FileToString(data/shop/uploads/${name}.json,,)}" in text
+    assert "${__FileToString(data/shop/uploads/${__eval(${name})}.json,,)}" in text
     assert (plans / uploads[1]).read_text() == "orders/two.json"
     assert adopt(plans / "shop.jmx", "shop", plans).draft.changes == []
 
