@@ -19,7 +19,6 @@ from bench.plan_answers import Answer, Answers
 from bench.plan_server import PlanHandler, serving
 from harness.base.errors import UsageError
 
-
 # A path with this part redirects to the path without it.
 _MOVED = "/moved/"
 

@@ -1,4 +1,4 @@
-"""What `make check` sends after `make init FIX=1` is what plain JMeter sends for the JMX: a real JMeter on both sides."""
+"""`make check` sends after `make init FIX=1` what plain JMeter sends for the JMX: a real JMeter on both sides."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from bench.capture import Received, make_certificate
 from bench.traffic import NAMED, Comparison, Outcome, table
 from bench.traffic_difference import differences, request_of
 from harness.plan.finding import Rule
-from tests.support.off_host import element, flag, host, jmx, request, text
+from tests.support.off_host import element, flag, jmx, request, text
 
 
-def entries(kind: str, name: str, rows: str, *entry: str) -> str:
+def entries(kind: str, rows: str, *entry: str) -> str:
     return element(kind, kind, f'<collectionProp name="{rows}">{"".join(entry)}</collectionProp>')
 
 
@@ -34,21 +34,17 @@ def body(value: str) -> str:
 SHOP = "shop.example.org"
 AUTHORIZATION = entries(
     "AuthManager",
-    "Log in",
     "AuthManager.auth_list",
     entry("Authorization", "", url=f"https://{SHOP}/admin", username="bob", password="open"),
 )
 COOKIES = entries(
     "CookieManager",
-    "Cookies",
     "CookieManager.cookies",
     entry("Cookie", "lang", value="de", domain=SHOP, path="/", secure="true"),
     entry("Cookie", "cart", value="7", domain=SHOP, path="/cart", secure="false"),
     entry("Cookie", "other", value="1", domain="other.example.org", path="/", secure="false"),
 )
-ORIGIN = entries(
-    "HeaderManager", "Headers", "HeaderManager.headers", entry("Header", "", name="Origin", value=f"https://{SHOP}")
-)
+ORIGIN = entries("HeaderManager", "HeaderManager.headers", entry("Header", "", name="Origin", value=f"https://{SHOP}"))
 ORDER = request(body('{"item": 7}'), name="Order", path="/cart/order?a=1&b=2", below=ORIGIN)
 PLAN = jmx(
     AUTHORIZATION

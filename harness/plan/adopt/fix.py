@@ -14,7 +14,7 @@ class Fix(StrEnum):
     MODULES = "Module Controllers have the present name of the Test Plan in their paths"
     LOAD = "users, ramp-up, duration, loops and think time are those of the run"
     EMBEDDED = "embedded resources are not retrieved"
-    CODES = "response codes are asserted: a request without such an assertion must return 2xx (or what the plan treats as a success)"
+    CODES = "response codes are asserted: a request without an assertion must return 2xx, or 3xx if JMeter may"
     LISTENERS = "listeners are disabled: the harness writes the JTL"
     EXTRACTORS = "extractors have a default, so no value of an earlier response is sent"
     PROPERTIES = "properties have one default"

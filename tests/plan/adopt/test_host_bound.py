@@ -1,4 +1,4 @@
-"""`make init FIX=1` keeps what JMeter sends only to one host (credentials, cookies), and names the old host in texts."""
+"""`make init FIX=1` keeps what JMeter sends to one host only (credentials, cookies), and names texts with it."""
 
 from __future__ import annotations
 
