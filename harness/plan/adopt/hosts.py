@@ -121,7 +121,8 @@ class TargetFix:
             yield unmapped
             return
         if raw:
-            if raw == main or self._mapping.known(raw) in (None, "", self._mapping.known(main)):
+            known = self._mapping.known(raw)
+            if raw == main or known in (None, self._mapping.known(main)) or not _HOST.fullmatch(known or ""):
                 self._read(node, "domain", "host")
                 self.texts[host_of(self._mapping, raw)] = self.texts[raw] = self.read("host")
             else:
@@ -145,7 +146,7 @@ class TargetFix:
         host = host_of(self._mapping, raw)
         name = self._others.setdefault(host, f"host_{len(self._others) + 2}")
         text = self.texts[host] = self.texts[raw] = f"${{__P({name},{self.read('host')})}}"
-        self._mapping.draft.set_value(node, "HTTPSampler.domain", text, Fix.TARGET)
+        self._mapping.map(node, "HTTPSampler.domain", text, reads=name, fix=Fix.TARGET)
 
     @property
     def others(self) -> dict[str, str]:

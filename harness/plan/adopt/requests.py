@@ -25,7 +25,6 @@ from harness.plan.url_text import encoded
 _SUCCESS, _ANY_SUCCESS, _CACHED = r"2\d\d", r"[23]\d\d", r"(2\d\d|304)"
 _CODE_NAMES = {_SUCCESS: "Code 2xx", _ANY_SUCCESS: "Code 2xx or 3xx", _CACHED: "Code 2xx or 304"}
 _NOT_FOUND = "NOT_FOUND"
-_NOT_SET = "NOT_SET"
 _READ = re.compile(r"\$\{__(P|property)\(")
 
 
@@ -144,7 +143,9 @@ def _is_fixed(mapping: Variables, name: str) -> bool:
 
 
 def fix_properties(mapping: Variables, owners: Sequence[Node], defaults: Mapping[str, str]) -> None:
-    """Give each property that the plan reads one default: the run's, else that of the enabled elements, else NOT_SET.
+    """Give each property that the plan reads one default: the run's, else that of the enabled elements, else JMeter's own.
+
+    Without a default __P returns 1, and __property the name of the property.
 
     A property with different defaults in enabled elements keeps them: which one is meant is not known.
     """
@@ -188,7 +189,8 @@ def _with_defaults(text: str, certain: Mapping[str, str], others: Mapping[str, s
         parameters, position = call.texts, match.end()
         name, at = parameters[0].strip(), 1 if match[1] == "P" else 2
         has_default = len(parameters) > at
-        wanted = certain.get(name, parameters[at] if has_default else others.get(name, _NOT_SET))
+        unset = "1" if match[1] == "P" else name
+        wanted = certain.get(name, parameters[at] if has_default else others.get(name, unset))
         if "${" not in parameters[0] and (not has_default or parameters[at] != wanted):
             head = ",".join([*parameters[:at], *[""] * (at - len(parameters))])
             text = f"{text[: match.end()]}{head},{_escaped(wanted)}{text[call.end :]}"

@@ -68,6 +68,16 @@ def test_a_second_host_has_a_property_of_its_own_and_is_not_contacted(
     assert adoption.other_hosts == {"covers.example.org": "host_2"}
 
 
+def test_the_variables_of_a_second_host_and_of_a_placeholder_follow_for_scripts(tmp_path: Path) -> None:
+    values = {"shop": "h.org", "img": "i.org", "sso": "[host]"}
+    requests = [request(host(f"${{{name}}}"), name=name) for name in ("shop", "shop", *values)]
+    (tmp_path / "own.jmx").write_text(jmx("".join(requests), user_variables(**values), "${shop}"))
+    nodes = list(adopt(tmp_path / "own.jmx", "shop", tmp_path).draft.plan.walk())
+    table = next(node for node in nodes if node.kind == "Arguments" and variable(node, "img"))
+    read = "${__P(host,127.0.0.1)}"  # the default that the JMX has
+    assert [variable(table, name) for name in values] == [read, f"${{__P(host_2,{read})}}", read]
+
+
 def test_a_whole_address_in_a_path_is_split(fixed: dict[str, Node]) -> None:
     item = fixed["Users > Check In > GET item"]
     assert item.value("HTTPSampler.path") == "${__P(base_path,)}/items/${item_id}"
@@ -169,7 +179,7 @@ def test_extractors_and_properties_get_defaults(fixed: dict[str, Node]) -> None:
     assert fixed["setUp Login > POST login > Token"].value("RegexExtractor.default") == "NOT_FOUND"
     second = fixed["Users > Check In > GET item (2)"]
     assert (
-        second.value("HTTPSampler.path") == "${__P(base_path,)}/covers?title=%22${name}%22&token=${__P(token,NOT_SET)}"
+        second.value("HTTPSampler.path") == "${__P(base_path,)}/covers?title=%22${name}%22&token=${__P(token,1)}"
     )
 
 
