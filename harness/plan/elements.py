@@ -38,16 +38,25 @@ class Effect(StrEnum):
 
 @dataclass(frozen=True)
 class ElementClass:
-    """A class of test elements; `plugin` is empty for those of the harness's JMeter."""
+    """A class of test elements; `plugin` is empty for those of the harness's JMeter.
+
+    `needs` are the Maven coordinates of the libraries that the plugin needs beside it.
+    """
 
     name: str
     effect: Effect
     plugin: str
+    needs: tuple[str, ...] = ()
 
     @property
     def is_in_maven(self) -> bool:
         """Return whether `plugin` is a Maven coordinate, not a name of JMeter's Plugins Manager."""
         return self.plugin.count(":") == 2
+
+    @property
+    def coordinates(self) -> tuple[str, ...]:
+        """Return the Maven coordinates of the plugin and what it needs; empty when it is not in Maven Central."""
+        return (self.plugin, *self.needs) if self.is_in_maven else ()
 
 
 def class_of(kind: str) -> ElementClass | None:
@@ -68,9 +77,10 @@ def _classes() -> Mapping[str, ElementClass]:
     """Return all classes of the table by their names; JMeter's own also by their short names."""
     found: dict[str, ElementClass] = {}
     for plugin, effects in tomllib.loads(_TABLE.read_text(encoding="utf-8")).items():
+        needs = tuple(effects.pop("needs", "").split())
         for effect, text in effects.items():
             for name in _names(text):
-                one = ElementClass(name, Effect(effect), "" if plugin == _INCLUDED else plugin)
+                one = ElementClass(name, Effect(effect), "" if plugin == _INCLUDED else plugin, needs)
                 found[name] = one
                 if plugin == _INCLUDED or plugin.startswith(_JMETER):
                     found[name.rpartition(".")[2]] = one

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterator, Sequence
 
@@ -34,7 +35,7 @@ def plugin_todo(name: str) -> str:
     if found is None or not found.plugin:
         return f"name its plugin in [jmeter] plugins of the plan, or give its jar: {_JAR}"
     if found.is_in_maven:
-        return f'add plugins = ["{found.plugin}"] under [jmeter] in the plan\'s TOML'
+        return f"add plugins = {json.dumps(found.coordinates)} under [jmeter] in the plan's TOML"
     return f"get the plugin {found.plugin} of JMeter's Plugins Manager: {_JAR}"
 
 

@@ -38,7 +38,8 @@ def test_the_class_of_a_disabled_element_is_needed_too(found) -> None:
     disabled = element("FTPSampler", "Fetch").replace("testname", 'enabled="false" testname', 1)
     (finding,) = found(jmx(request() + disabled))
     assert (
-        finding.todo == 'add plugins = ["org.apache.jmeter:ApacheJMeter_ftp:5.6.3"] under [jmeter] in the plan\'s TOML'
+        finding.todo
+        == 'add plugins = ["org.apache.jmeter:ApacheJMeter_ftp:5.6.3", "commons-net:commons-net:3.10.0"] under [jmeter] in the plan\'s TOML'
     )
 
 

@@ -98,7 +98,7 @@ def _scripts(mapping: Variables) -> Iterator[Script]:
 def known_plugins(found: Found) -> list[str]:
     """Return the Maven coordinates of the plugins that the harness's JMeter does not have, as far as known."""
     classes = (class_of(plugin.name) for plugin in found.plugins)
-    return list(dict.fromkeys(one.plugin for one in classes if one and one.is_in_maven))
+    return list(dict.fromkeys(plugin for one in classes if one for plugin in one.coordinates))
 
 
 def _plugins(mapping: Variables) -> Iterator[Plugin]:

@@ -178,9 +178,7 @@ def test_only_requests_without_an_asserted_code_get_an_assertion(fixed: dict[str
 def test_extractors_and_properties_get_defaults(fixed: dict[str, Node]) -> None:
     assert fixed["setUp Login > POST login > Token"].value("RegexExtractor.default") == "NOT_FOUND"
     second = fixed["Users > Check In > GET item (2)"]
-    assert (
-        second.value("HTTPSampler.path") == "${__P(base_path,)}/covers?title=%22${name}%22&token=${__P(token,1)}"
-    )
+    assert second.value("HTTPSampler.path") == "${__P(base_path,)}/covers?title=%22${name}%22&token=${__P(token,1)}"
 
 
 def test_an_assertion_of_a_variable_without_a_name_checks_the_response(fixed: dict[str, Node]) -> None:
