@@ -143,7 +143,7 @@ def _is_fixed(mapping: Variables, name: str) -> bool:
 
 
 def fix_properties(mapping: Variables, owners: Sequence[Node], defaults: Mapping[str, str]) -> None:
-    """Give each property that the plan reads one default: the run's, else that of the enabled elements, else JMeter's own.
+    """Give each property that the plan reads one default: the run's, that of enabled elements, or JMeter's own.
 
     Without a default __P returns 1, and __property the name of the property.
 
