@@ -14,6 +14,7 @@ RESULTS.jsonl gets one line per plan; plans that it has are not run again. --tab
 from __future__ import annotations
 
 import argparse
+import contextlib
 import json
 import os
 import re
@@ -236,9 +237,11 @@ def run_limited(command: list[str], output: Path, folder: Path, more: Mapping[st
         try:
             return process.wait(_LIMIT_S + _STOP_S)
         except subprocess.TimeoutExpired:
-            os.killpg(process.pid, signal.SIGKILL)
-            process.wait()
             return EXIT_INTERRUPTED
+        finally:  # JMeter may outlive its start script, also when the comparison is interrupted
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)
+            process.wait()
 
 
 def main(arguments: list[str]) -> None:
