@@ -9,16 +9,17 @@ from contextlib import contextmanager
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
-from bench.plan_answers import Answers
+from bench.plan_answers import Answer, Answers
 
 # A response takes this long, so that a load without think time does not fill the machine.
 LATENCY_S = 0.03
 
 
 @contextmanager
-def serving(answers: Answers) -> Iterator[str]:
-    """Serve the answers on a free port; yield the address."""
-    server = ThreadingHTTPServer(("127.0.0.1", 0), type("PlanHandler", (_Handler,), {"answers": answers}))
+def serving(answers: Answers, handler: type[PlanHandler] | None = None) -> Iterator[str]:
+    """Serve the answers on a free port; yield the address. A subclass of the handler may do more with the requests."""
+    kind = type("Handler", (handler or PlanHandler,), {"answers": answers})
+    server = ThreadingHTTPServer(("127.0.0.1", 0), kind)
     server.daemon_threads = True
     thread = threading.Thread(target=server.serve_forever, args=(0.1,), daemon=True)
     thread.start()
@@ -30,15 +31,19 @@ def serving(answers: Answers) -> Iterator[str]:
         thread.join()
 
 
-class _Handler(BaseHTTPRequestHandler):
+class PlanHandler(BaseHTTPRequestHandler):
+    """Answers each request as the plan expects."""
+
     answers: Answers
     protocol_version = "HTTP/1.1"
     disable_nagle_algorithm = True
 
     def _respond(self) -> None:
-        body = self._body().decode("utf-8", errors="replace")
+        sent_body = self._body()
+        self.received(sent_body)
+        body = sent_body.decode("utf-8", errors="replace")
         time.sleep(LATENCY_S)
-        answer = self.answers.answer(self.command, self.path, body)
+        answer = self.answer(body)
         sent = answer.body.encode("utf-8")
         lines = [f"HTTP/1.1 {answer.code} {HTTPStatus(answer.code).phrase}", "Server: stand-in"]
         lines += [f"{name.partition(' ')[0]}: {value}" for name, value in answer.headers]
@@ -48,6 +53,13 @@ class _Handler(BaseHTTPRequestHandler):
             lines.append(f"Content-Length: {len(sent)}")
         head = "\r\n".join(lines).encode("latin-1", errors="replace") + b"\r\n\r\n"
         self.wfile.write(head if self.command == "HEAD" else head + sent)
+
+    def answer(self, body: str) -> Answer:
+        """Return the response that the plan expects."""
+        return self.answers.answer(self.command, self.path, body)
+
+    def received(self, body: bytes) -> None:
+        """Do nothing more with a request."""
 
     def _body(self) -> bytes:
         """Return the body of the request, of either kind of length."""

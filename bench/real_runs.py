@@ -17,27 +17,31 @@ import argparse
 import csv
 import json
 import re
+import shlex
 import shutil
 import signal
 import subprocess
 import sys
 import threading
+from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 from bench.json_document import made_up
 from bench.plan_answers import Answers
 from bench.plan_server import serving
 from harness.base import toolchain
 from harness.base.errors import EXIT_INTERRUPTED, EXIT_INVALID, EXIT_OK, EXIT_REGRESSED, EXIT_USAGE, UsageError
-from harness.plan.adopt.adopt import adopt
+from harness.plan.adopt.adopt import Adoption, adopt
 from harness.plan.adopt.files import store_secrets, write_adopted
 from harness.plan.finding import Rule
 from harness.plan.jmx import read_properties
 from harness.plan.plan import load_plan
 from harness.run.result import read_end
 
+NAME = "plan"
 PASS, LOAD = "pass", "load"
 PASSED = "PASSED"
 # A pass ends by itself after 300 s.
@@ -62,27 +66,29 @@ class Result:
     why: str = ""
 
 
+class FixedHome(NamedTuple):
+    """What init found in a plan, and values for its placeholders."""
+
+    adoption: Adoption
+    given: Mapping[str, str]
+
+
 def run_plan(jmx: Path, plan: str, kind: str, work: Path) -> Result:
     """Fix a plan, run it and return the result; a run that takes too long is interrupted."""
-    home = _home(work / re.sub(r"[^\w.-]+", "-", plan))
-    name = "plan"
+    home = work / re.sub(r"[^\w.-]+", "-", plan)
     try:
-        adoption = adopt(jmx, name, home / "plans")
-        write_adopted(home / "plans", name, adoption, jmx.name)
-        store_secrets(home, adoption.secrets)
-        loads = len(load_plan(home / "plans", name).load.loads)
-        given = _given(home / "plans" / f"{name}.jmx")
-        answers = Answers.of(home / "plans" / f"{name}.jmx", given)
+        adoption, given = fixed_home(jmx, home)
+        loads = len(load_plan(home / "plans", NAME).load.loads)
+        answers = Answers.of(home / "plans" / f"{NAME}.jmx", given)
         needs_hosts = any(finding.rule is Rule.UNKNOWN_HOST for finding in adoption.left)
     except UsageError as error:
         return Result(plan, kind, 0, 0, "REFUSED", str(error))
     with serving(answers) as address:
         if needs_hosts:
-            _allow(home / "plans" / f"{name}.toml", address)
+            allow_host(home / "plans" / f"{NAME}.toml", address)
         command = [sys.executable, str(toolchain.ROOT / "scripts" / ("check" if kind == PASS else "run"))]
-        command += ["--home", str(home), "--plan", name, "--target", address]
-        if given:
-            command += ["--properties", " ".join(f"{one}={value}" for one, value in given.items())]
+        command += ["--home", str(home), "--plan", NAME, "--target", address]
+        command += properties_option(given)
         if kind == LOAD:
             command += ["--users", str(max(2, loads)), "--duration", "30"]
             command += ["--reports", str(home / "reports"), "--result", str(home / "result.json")]
@@ -91,14 +97,27 @@ def run_plan(jmx: Path, plan: str, kind: str, work: Path) -> Result:
     return _checked(plan, code, text) if kind == PASS else _loaded(plan, code, text, home)
 
 
-def _home(folder: Path) -> Path:
-    """Return a folder for one plan, with the profiles of the project."""
+def fixed_home(jmx: Path, home: Path) -> FixedHome:
+    """Write the plan NAME, as `make init FIX=1` does, and return what init found."""
+    _home(home)
+    adoption = adopt(jmx, NAME, home / "plans")
+    write_adopted(home / "plans", NAME, adoption, jmx.name)
+    store_secrets(home, adoption.secrets)
+    return FixedHome(adoption, _given(home / "plans" / f"{NAME}.jmx"))
+
+
+def properties_option(given: Mapping[str, str]) -> list[str]:
+    """Return the option that sets properties; empty without any."""
+    return ["--properties", shlex.join(f"{one}={value}" for one, value in given.items())] if given else []
+
+
+def _home(folder: Path) -> None:
+    """Make a folder for one plan, with the profiles of the project."""
     shutil.rmtree(folder / "plans", ignore_errors=True)
     (folder / "plans").mkdir(parents=True)
     for name in ("env", "systems"):
         if not (folder / name).exists():
             (folder / name).symlink_to(toolchain.ROOT / name)
-    return folder
 
 
 def _given(jmx: Path) -> dict[str, str]:
@@ -107,7 +126,7 @@ def _given(jmx: Path) -> dict[str, str]:
     return {name: str(made_up(name, name)) for name, default in reads if _PLACEHOLDER.fullmatch(default or "")}
 
 
-def _allow(toml: Path, address: str) -> None:
+def allow_host(toml: Path, address: str) -> None:
     """Permit the address: the decision that the user of a plan makes when a response contains further addresses."""
     lines = [line for line in toml.read_text(encoding="utf-8").splitlines() if not line.startswith("hosts = ")]
     at = lines.index("[allow]") + 1 if "[allow]" in lines else len(lines)

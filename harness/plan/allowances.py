@@ -8,9 +8,10 @@ from typing import Any
 
 from harness.base.config import check_keys, texts
 
+# Earlier versions needed it for what every plan may do now: follow redirects within the allowed hosts.
+_NEEDLESS = "redirects"
 _FLAGS = {
     "scripts": "run scripts and programs",
-    "redirects": "follow redirects",
     "embedded_resources": "fetch embedded resources",
     "other_protocols": "use elements other than HTTP requests",
 }
@@ -21,7 +22,6 @@ class Allowances:
     """The permissions of a plan; `hosts` are addresses besides the target, such as "api.example.org:443"."""
 
     scripts: bool = False
-    redirects: bool = False
     embedded_resources: bool = False
     other_protocols: bool = False
     hosts: tuple[str, ...] = ()
@@ -36,5 +36,6 @@ class Allowances:
 def parse_allowances(table: Mapping[str, Any], where: str) -> Allowances:
     """Return the table [allow] of a plan. UsageError for an unknown key or a wrong value."""
     known: dict[str, type] = {field.name: list if field.name == "hosts" else bool for field in fields(Allowances)}
-    check_keys(table, known, where)
-    return Allowances(**{**table, "hosts": texts(table.get("hosts", ()), f"{where} hosts")})
+    check_keys(table, known | {_NEEDLESS: bool}, where)
+    values = {name: value for name, value in table.items() if name != _NEEDLESS}
+    return Allowances(**{**values, "hosts": texts(table.get("hosts", ()), f"{where} hosts")})

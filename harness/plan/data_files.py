@@ -8,10 +8,11 @@ from pathlib import Path
 from xml.etree import ElementTree  # types only
 
 from harness.plan.csv_data import KINDS
-from harness.plan.jmx import CODE, Node, enabled_nodes, plan_tree, reads_in
+from harness.plan.jmx import CODE, Node, enabled_nodes, function_parameters, plan_tree, reads_in
 
 # An upload whose name only the run knows, in a folder of the plan's data.
 _UPLOADS = re.compile(r"(data/[\w./-]+)/[^/]*\$\{[^/]*")
+_FUNCTION = re.compile(r"\$\{__(?:FileToString|StringFromFile|CSVRead|XPath)\(")
 # A file that a variable or a script names.
 _NAMED = re.compile(r"data/[\w./-]+\.\w+")
 
@@ -25,7 +26,12 @@ def data_files(jmx: Path) -> tuple[str, ...]:
     names = (
         name
         for node in enabled_nodes(plan_tree(jmx))
-        for name in (*data_files_of(node), *_possible_uploads(node, jmx.parent), *_named_in_texts(node, jmx.parent))
+        for name in (
+            *data_files_of(node),
+            *_possible_uploads(node, jmx.parent),
+            *_named_in_texts(node, jmx.parent),
+            *_read_by_functions(node, jmx.parent),
+        )
     )
     return tuple(dict.fromkeys(names))
 
@@ -47,11 +53,29 @@ def file_names_of(node: Node) -> Iterator[ElementTree.Element]:
     yield from (prop for prop in node.element.iter() if prop.get("name") in names and prop.text)
 
 
+def names_in_functions(text: str) -> Iterator[str]:
+    """Yield the file names in the calls of functions that read files, such as ${__FileToString(order.json)}."""
+    for match in _FUNCTION.finditer(text):
+        name = function_parameters(text, match.end()).texts[0].strip()
+        if name and not name.startswith("*"):  # *NAME is a file that another call has opened
+            yield name
+
+
 def _possible_uploads(node: Node, plans: Path) -> Iterator[str]:
     for prop in file_names_of(node):
-        folder = _UPLOADS.fullmatch(prop.text or "")
-        if folder and (plans / folder[1]).is_dir():
-            yield from (f"{folder[1]}/{file.name}" for file in sorted((plans / folder[1]).iterdir()) if file.is_file())
+        yield from _in_folder(prop.text or "", plans)
+
+
+def _in_folder(name: str, plans: Path) -> Iterator[str]:
+    """Yield the files that the name of a file may mean when only the run knows it."""
+    folder = _UPLOADS.fullmatch(name)
+    if folder and (plans / folder[1]).is_dir():
+        yield from (f"{folder[1]}/{file.name}" for file in sorted((plans / folder[1]).iterdir()) if file.is_file())
+
+
+def _read_by_functions(node: Node, plans: Path) -> Iterator[str]:
+    for name in (name for text in node.element.itertext() if "${__" in text for name in names_in_functions(text)):
+        yield from [name] if name.startswith("data/") and (plans / name).is_file() else _in_folder(name, plans)
 
 
 def _named_in_texts(node: Node, plans: Path) -> Iterator[str]:

@@ -26,16 +26,24 @@ class Rule(Enum):
     BAD_PATH = "bad-path", "JMeter cannot send the request, and counts it as failed"
     NO_VARIABLE = "no-variable", "JMeter fails every sample that such an assertion checks"
     LOST_MODULE = "lost-module", "JMeter looks up every Module Controller first, and then does not start the test"
+    ABSENT_CLASS = "absent-class", "JMeter reads all elements first, and then does not start the test"
+    PLACEHOLDER = "placeholder", "JMeter would send it as it is"
+    NO_SAMPLER = "no-sampler", "a run of it has no sample"
     SECRET = "secret", "everyone who can read the test plan knows the secret"
     # Requests would reach a system other than the target.
     FIXED_HOST = "fixed-host", "its requests go there and not to the target of the run"
     UNKNOWN_HOST = "unknown-host", "its requests may go to a host other than the target"
     NO_HOST = "no-host", "its requests have no address"
-    REDIRECTS = "redirects", "a redirect may lead to any host, and each one adds a sample to the results"
+    OLD_HOST = "old-host", "a system may refuse, or answer differently, a request that names another host"
+    SEVERAL_ADDRESSES = (
+        "several-addresses",
+        "a cookie or credential of one is sent with the requests of another",
+    )
     EMBEDDED_RESOURCES = "embedded-resources", "embedded files may be on any host, and each one adds a sample"
     DNS = "dns", "a name of the target may lead to another host"
     SCRIPT = "script", "code can reach any host"
     OTHER_PROTOCOL = "other-protocol", "only HTTP requests can be checked"
+    UNKNOWN_ELEMENT = "unknown-element", "nothing is known about what it sends, and where to"
     OTHER_PLAN = "other-plan", "the elements of the included plan are not checked"
     # The results of the run would be lost.
     FILE_OF_RUN = "file-of-run", "the results of the run would be overwritten"

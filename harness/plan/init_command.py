@@ -13,7 +13,9 @@ from harness.base.paths import shown
 from harness.plan.adopt.adopt import Adoption, adopt
 from harness.plan.adopt.diff import unified
 from harness.plan.adopt.files import add_secrets_key, store_secrets, write_adopted, write_data, write_plan
+from harness.plan.adopt.found import known_plugins
 from harness.plan.adopt.groups import needs_tables
+from harness.plan.adopt.refused import refused_with_fixes
 from harness.plan.adopt.summary import fix_lines, left_lines
 from harness.plan.adopt.toml_text import data_lines, plan_toml, size_text
 from harness.plan.lint import lint
@@ -106,9 +108,10 @@ def _print(adoption: Adoption, name: str, plans: Path, diff: Path, *, is_fixed: 
         log(f"the complete diff: {shown(diff)}")
     else:
         log("no fix is needed")
-    if adoption.left:
-        log(f"\nnot fixed ({len(adoption.left)}); these are yours to decide:")
-        for line in left_lines(adoption.left, f"plans/{name}.jmx"):
+    left = (*refused_with_fixes(adoption, name), *adoption.left)
+    if left:
+        log(f"\nnot fixed ({len(left)}); these are yours to decide:")
+        for line in left_lines(left, f"plans/{name}.jmx"):
             log(line)
     if not is_fixed:
         return
@@ -118,7 +121,12 @@ def _print(adoption: Adoption, name: str, plans: Path, diff: Path, *, is_fixed: 
         log("")
         for line in data_lines(adoption.data):
             log(line)
-    warnings = lint(plans / f"{name}.jmx", has_loads=needs_tables(found.sizes))
+    reported = {(finding.rule, finding.path) for finding in left}
+    warnings = [
+        finding
+        for finding in lint(plans / f"{name}.jmx", has_loads=needs_tables(found.sizes), plugins=known_plugins(found))
+        if (finding.rule, finding.path) not in reported
+    ]
     for warning in warnings[:_WARNINGS_SHOWN]:
         log(f"warning: {warning.text_in(f'plans/{name}.jmx')}; {warning.todo}")
     log(f"\nnext: make run PLAN={name} TARGET=http://127.0.0.1:8080 USERS=1 DURATION=30")

@@ -19,6 +19,7 @@ from harness.plan.jmx import (
     secrets_of_element,
 )
 from harness.plan.modules import lost_modules
+from harness.plan.runnable import not_runnable
 from harness.plan.url_text import encoded
 
 # Properties that a run sets. A plan that does not read one of these would ignore TARGET, USERS, … silently.
@@ -73,7 +74,6 @@ LOAD_NUMBERS = {
     "Hold": "duration_s",
 }
 ASSERTION_SCOPE = "Assertion.scope"
-_ASSERT_REDIRECT = "switch that off, and assert the code of the redirect (302)"
 
 
 class GroupLabel(NamedTuple):
@@ -93,10 +93,11 @@ class GroupLabel(NamedTuple):
         return self._replace(label=f"{self.label} ({number})")
 
 
-def lint(jmx: Path, *, has_loads: bool = False) -> tuple[Finding, ...]:
+def lint(jmx: Path, *, has_loads: bool = False, plugins: Sequence[str] = ()) -> tuple[Finding, ...]:
     """Return what makes the plan unfit for measuring, in the order of the checks; empty for a good plan.
 
     With `has_loads` the run writes its loads into the thread groups: these need to read no properties.
+    `plugins` are the Maven coordinates of the plan's plugins.
     """
     plan = plan_tree(jmx)
     nodes = list(plan.walk())
@@ -113,6 +114,7 @@ def lint(jmx: Path, *, has_loads: bool = False) -> tuple[Finding, ...]:
     findings += _secrets(plan, jmx)
     findings += _missing_data(nodes, jmx)
     findings += lost_modules(plan)
+    findings += not_runnable(plan, plugins)
     return tuple(findings)
 
 
@@ -178,9 +180,6 @@ def _hosts(nodes: list[Node], variables: dict[str, str]) -> Iterator[Finding]:
             what = f"the host is fixed ({text}), so TARGET would be ignored"
             todo = "write ${__P(host,127.0.0.1)} for the host, and likewise port and scheme"
             yield Finding.at(node, Rule.FIXED_HOST, what, todo, attribute)
-        if node.value("HTTPSampler.auto_redirects") == "true":
-            what = "follows redirects to any host without a row for each"
-            yield Finding.at(node, Rule.REDIRECTS, what, _ASSERT_REDIRECT, "HTTPSampler.auto_redirects")
 
 
 def _fixed_hosts(node: Node, variables: dict[str, str]) -> Iterator[tuple[str, str]]:
@@ -194,15 +193,12 @@ def _fixed_hosts(node: Node, variables: dict[str, str]) -> Iterator[tuple[str, s
 
 
 def _sub_results(nodes: list[Node]) -> Iterator[Finding]:
-    """Yield the samplers for which JMeter writes an extra row per redirect or embedded file.
+    """Yield the samplers for which JMeter writes an extra row per embedded file.
 
     This cannot be switched off only for them: jmeter.save.saveservice.subresults=false also drops the requests of
     Transaction Controllers that generate a parent sample (tested with JMeter 5.6.3).
     """
     for node in nodes:
-        if node.value("HTTPSampler.follow_redirects") == "true":
-            what, attribute = "follows redirects, and each becomes a row", "HTTPSampler.follow_redirects"
-            yield Finding.at(node, Rule.REDIRECTS, what, _ASSERT_REDIRECT, attribute)
         if node.value("HTTPSampler.image_parser") == "true":
             what, attribute = "retrieves embedded resources, and each becomes a row", "HTTPSampler.image_parser"
             todo = "switch that off, and give the files that matter a sampler"

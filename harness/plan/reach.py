@@ -1,7 +1,7 @@
 """Finds the hosts that a test plan's requests may reach in one run besides the target.
 
-This checks the text of the plan. Values that only the run knows (responses, scripts, redirects) are refused unless the
-plan's [allow] permits them; the Java agent in harness/run/java also checks the connections themselves.
+This checks the text of the plan. Values that only the run knows (responses, scripts) are refused unless the plan's
+[allow] permits them; the Java agent in harness/run/java checks the connections themselves, also those of redirects.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from urllib.parse import urlsplit
 from harness.plan.allowances import Allowances
 from harness.plan.csv_data import KIND as CSV
 from harness.plan.csv_data import column
+from harness.plan.elements import Effect, effect_of
 from harness.plan.finding import Finding, Rule
 from harness.plan.jmx import Node
 from harness.plan.jmx_values import UnknownValueError, Values, functions_in
@@ -21,20 +22,8 @@ from harness.plan.script_text import is_simple
 from harness.plan.spec import Target
 
 SCRIPT_FUNCTIONS = ("__groovy", "__BeanShell", "__javaScript", "__jexl", "__jexl2", "__jexl3")
-_PROGRAMS = ("SystemSampler", "JUnitSampler")
-_HARMLESS_JAVA = ("org.apache.jmeter.protocol.java.test.JavaTest", "org.apache.jmeter.protocol.java.test.SleepTest")
 # AJP requests have the properties of HTTP requests, but also need other_protocols.
 _HTTP_SAMPLER = re.compile(r"(HTTPSampler(Proxy|2)?|AjpSampler)$")
-_OTHER_PROTOCOLS = re.compile(
-    r"(?i)jdbc|tcp|ftp|smtp|ldap|jms|mail|ajp|mongo|bolt|accesslog|backendlistener|websocket|grpc|mqtt|kafka|perfmon"
-)
-# Elements that send nothing by themselves; all others need other_protocols.
-_HARMLESS = re.compile(
-    r"(HTTPSampler(Proxy|2)?|ConfigTestElement|Controller|ThreadGroup|Timer|Assertion|Extractor|Manager|Arguments|"
-    r"TestPlan|PostProcessor|ParallelSampler|DummySampler|DebugSampler|ResultCollector|ResultSaver|Summariser|"
-    r"CSVDataSet|CSVDataSetConfig|CounterConfig|RandomVariableConfig|UserParameters|TestAction|KeystoreConfig|"
-    r"ResultAction|SampleTimeout|URLRewritingModifier|LoginConfig)$"
-)
 _ABSOLUTE = ("http://", "https://")
 _DEFAULT_PORTS = {"http": 80, "https": 443}
 _INCLUDE = "put its elements into this plan"
@@ -54,7 +43,7 @@ class Reach:
         for node in nodes:
             yield from self._kind(node)
             yield from self._scripts(node)
-            yield from self._redirects(node)
+            yield from self._embedded_resources(node)
             yield from self._dns(node)
             if _has_http(node):
                 yield from self._address(node)
@@ -63,16 +52,18 @@ class Reach:
                 yield from self._inherits(node)
 
     def _kind(self, node: Node) -> Iterator[Finding]:
-        kind = node.kind.rpartition(".")[2]
-        if kind == "IncludeController":
+        kind, effect = node.kind.rpartition(".")[2], effect_of(node)
+        if effect is Effect.INCLUDE:
             yield Finding.at(node, Rule.OTHER_PLAN, "loads another test plan, which is not checked", _INCLUDE)
-        elif is_script(node, kind):
-            if not self.allow.scripts:
-                what = f"runs code ({kind}), which can reach any host"
-                yield Finding.at(node, Rule.SCRIPT, what, _opt_in("scripts = true"))
-        elif not self.allow.other_protocols and needs_other_protocols(node):
+        elif effect is Effect.SCRIPTS and not self.allow.scripts:
+            what = f"runs code ({kind}), which can reach any host"
+            yield Finding.at(node, Rule.SCRIPT, what, _opt_in("scripts = true"))
+        elif effect is Effect.CONNECTS and not self.allow.other_protocols:
             todo = _opt_in("other_protocols = true")
             yield Finding.at(node, Rule.OTHER_PROTOCOL, f"may reach another host ({kind})", todo)
+        elif effect is Effect.UNKNOWN and not self.allow.other_protocols:
+            todo = f"remove it, or find out what it sends, and {_opt_in('other_protocols = true')}"
+            yield Finding.at(node, Rule.UNKNOWN_ELEMENT, f"is an unknown element ({node.kind})", todo)
 
     def _scripts(self, node: Node) -> Iterator[Finding]:
         if self.allow.scripts:
@@ -90,16 +81,11 @@ class Reach:
             what, attribute = "adds classes to the class path", "TestPlan.user_define_classpath"
             yield Finding.at(node, Rule.SCRIPT, what, _opt_in("scripts = true"), attribute)
 
-    def _redirects(self, node: Node) -> Iterator[Finding]:
-        for name, what, key in (
-            ("follow_redirects", "follows redirects to any host", "redirects"),
-            ("auto_redirects", "follows redirects automatically, to any host", "redirects"),
-            ("image_parser", "retrieves embedded resources from any host", "embedded_resources"),
-        ):
-            if not getattr(self.allow, key) and self._is_on(_http(node, name)):
-                todo = f"switch it off, or {_opt_in(f'{key} = true')}"
-                rule = Rule.EMBEDDED_RESOURCES if key == "embedded_resources" else Rule.REDIRECTS
-                yield Finding.at(node, rule, what, todo, f"HTTPSampler.{name}")
+    def _embedded_resources(self, node: Node) -> Iterator[Finding]:
+        if not self.allow.embedded_resources and self._is_on(_http(node, "image_parser")):
+            what, todo = "retrieves embedded resources from any host", _opt_in("embedded_resources = true")
+            attribute = "HTTPSampler.image_parser"
+            yield Finding.at(node, Rule.EMBEDDED_RESOURCES, what, f"switch it off, or {todo}", attribute)
 
     def _dns(self, node: Node) -> Iterator[Finding]:
         if node.kind != "DNSCacheManager" or self.allow.hosts:
@@ -226,24 +212,9 @@ class Reach:
         return found if setters else None
 
 
-def is_script(node: Node, kind: str) -> bool:
-    """Return whether an element of this kind (its class without packages) runs code or programs."""
-    if kind == "JavaSampler":
-        return node.value("classname") not in _HARMLESS_JAVA
-    return kind.startswith(("JSR223", "BeanShell", "BSF")) or kind in _PROGRAMS
-
-
 def needs_other_protocols(node: Node) -> bool:
     """Return whether an element may send more than HTTP requests, by itself and not by a script."""
-    kind = node.kind.rpartition(".")[2]
-    return kind != "IncludeController" and not is_script(node, kind) and not _is_harmless(node, kind)
-
-
-def _is_harmless(node: Node, kind: str) -> bool:
-    """Return whether an element that is not a script sends nothing but HTTP requests."""
-    if _OTHER_PROTOCOLS.search(kind):
-        return False
-    return bool(_HARMLESS.search(kind)) or kind == "JavaSampler" or ".vizualizers." in node.kind
+    return effect_of(node) in (Effect.CONNECTS, Effect.UNKNOWN)
 
 
 def _http(node: Node, name: str) -> str:

@@ -110,7 +110,7 @@ def _findings(request: Request) -> CheckResult:
     """Return the findings of the lint, and those for which a run with the plan's load is refused."""
     plan = request.plan
     refused = refusals_of(request, resolve_load(parse_load(LoadArguments()), plan.load))
-    found = lint(plan.jmx_path, has_loads=bool(plan.load.loads))
+    found = lint(plan.jmx_path, has_loads=bool(plan.load.loads), plugins=plan.plugins)
     others = [finding for finding in found if not any(_is_same(finding, one) for one in refused)]
     return CheckResult(plan.name, f"{plan.jmx_path.parent.name}/{plan.jmx_path.name}", refused, others)
 

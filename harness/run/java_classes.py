@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 from harness.base.errors import UsageError
 from harness.plan.jmx import Node, plan_tree
+from harness.plan.runnable import plugin_todo
 
 # The attributes in which an element names a class of the user.
 _ATTRIBUTES = {
@@ -88,11 +89,11 @@ def _found(names: Iterable[str], paths: Iterable[Path]) -> set[str]:
 
 
 def _refuse(file: str, absent: Mapping[str, Node]) -> None:
-    texts = [
-        f"{file}{f':{node.line}' if node.line else ''}: {node.path}: needs the Java class {name}"
+    texts = {
+        f"{file}{f':{node.line}' if node.line else ''}: {node.path}: needs the Java class {name}": plugin_todo(name)
         for name, node in absent.items()
-    ]
-    todo = "name its plugin in [jmeter] plugins of the plan, or give its jar: PROPERTIES=user.classpath=/path/to.jar"
+    }
     if len(texts) == 1:
-        raise UsageError(f"{texts[0]}, which is in no jar of JMeter", todo)
-    raise UsageError(f"{file}: {len(texts)} Java classes that it needs are in no jar of JMeter", todo, "\n".join(texts))
+        raise UsageError(*(f"{text}, which is in no jar of JMeter" for text in texts), *texts.values())
+    lines = "\n".join(f"{text}; {todo}" for text, todo in texts.items())
+    raise UsageError(f"{file}: {len(texts)} Java classes that it needs are in no jar of JMeter", "", lines)

@@ -62,8 +62,8 @@ def _properties(request: Request) -> Mapping[str, str]:
 
 def log_warnings(request: Request, log: Log) -> None:
     """Print the lint warnings of the plan."""
-    jmx = request.plan.jmx_path
-    warnings = lint(jmx, has_loads=bool(request.plan.load.loads))
+    plan, jmx = request.plan, request.plan.jmx_path
+    warnings = lint(jmx, has_loads=bool(plan.load.loads), plugins=plan.plugins)
     for warning in warnings[:_WARNINGS_SHOWN]:
         log(f"warning: {warning.text_in(f'{jmx.parent.name}/{jmx.name}')}; {warning.todo}")
     if len(warnings) > _WARNINGS_SHOWN:

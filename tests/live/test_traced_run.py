@@ -120,7 +120,7 @@ def traced(tmp_path_factory, request, cable):
     except pytest.skip.Exception:  # no browser: most tests need none
         opened = None
     folder = tmp_path_factory.mktemp("traced")
-    make_home(folder, PLAN, "[allow]\nredirects = true\n")
+    make_home(folder, PLAN)
     seen, is_enough, viewed = [], threading.Event(), None
     with serving(Shop, seen=seen, is_enough=is_enough) as port, receiving() as receiver:
         folders = ["--home", folder, "--reports", folder / "reports", "--target", f"http://127.0.0.1:{port}"]

@@ -14,6 +14,7 @@ from harness.plan.load import LoadArguments, parse_load, resolve_load
 from harness.plan.plan import load_plan
 from harness.run.preflight import check_request
 from harness.run.request import Names, resolve_request
+from tests.support.off_host import element, jmx, request
 
 OWN = Path(__file__).parent / "adopt" / "a_users_own.jmx"
 TARGET = "http://127.0.0.1:8098"
@@ -57,6 +58,28 @@ def test_fix_after_init_gives_a_plan_that_a_run_accepts(home: Path, capsys) -> N
     assert (
         "plans/data/shop/barcodes.csv: SAMPLE values (barcode, item_id, name): replace them" in capsys.readouterr().out
     )
+
+
+def test_init_names_what_check_refuses_of_the_fixed_plan(home: Path, tmp_path: Path, capsys) -> None:
+    plan = jmx(request() + element("JDBCSampler", "Query") + element("com.shop.Graph", "Graph"))
+    (tmp_path / "own.jmx").write_text(plan)
+    line = plan[: plan.index('testname="Query"')].count("\n") + 1
+    for more in ([], ["--fix"]):
+        init(home, "--plan", "shop", "--jmx", str(tmp_path / "own.jmx"), "--force", *more)
+        printed = capsys.readouterr().out
+        assert f"plans/shop.jmx:{line}: Off host > Users > Query: may reach another host (JDBCSampler)" in printed
+        assert "Graph: is an unknown element (com.shop.Graph); remove it, or find out what it sends" in printed
+
+
+def test_init_names_the_plugin_of_a_class_that_jmeter_lacks_and_lists_it(home: Path, tmp_path: Path, capsys) -> None:
+    name = "kg.apc.jmeter.perfmon.PerfMonCollector"
+    (tmp_path / "own.jmx").write_text(jmx(request() + element(name, "Server") + element("net.xmeter.Gone", "Gone")))
+    init(home, "--plan", "shop", "--jmx", str(tmp_path / "own.jmx"), "--fix")
+    assert 'plugins = ["kg.apc:jmeter-plugins-perfmon:2.1"]' in (home / "plans" / "shop.toml").read_text()
+    printed = capsys.readouterr().out
+    assert "Server: may reach another host (PerfMonCollector)" in printed
+    assert "the plan lists" not in printed
+    assert f"plugin {name} (1 element): not part of" in (home / "plans" / "shop.toml").read_text()
 
 
 def test_without_a_jmx_a_plan_with_one_request_is_made(home: Path) -> None:

@@ -176,11 +176,6 @@ LISTENER = '<{kind} testname="Tree"/><hashTree/>'
             "id: an extractor without a default",
         ),
         (plan(sampler("A", domain="example.com")), "A: the host is fixed (example.com)"),
-        (plan(sampler("A").replace("</HTTP", FLAG.format("follow_redirects"))), "A: follows redirects"),
-        (
-            plan(sampler("A").replace("</HTTP", FLAG.format("auto_redirects"))),
-            "A: follows redirects to any host without a row",
-        ),
         (
             plan(sampler("A").replace("</HTTP", '<stringProp name="X.password">hunter2</stringProp></HTTP')),
             "A: the plan contains a password, token or key",
@@ -224,7 +219,7 @@ def test_a_finding_about_the_whole_plan_names_no_element(save: Save) -> None:
 def test_a_secret_of_a_disabled_element_and_of_a_comment_are_found(save: Save) -> None:
     secret = '<stringProp name="X.password">hunter2</stringProp></HTTP'
     disabled = sampler("A").replace("testname", 'enabled="false" testname').replace("</HTTP", secret)
-    found = lint(save(plan(disabled + "<!-- password = 'hunter3' -->")))
+    found = lint(save(plan(sampler("B", CODE_ASSERTION) + disabled + "<!-- password = 'hunter3' -->")))
     assert [(one.code, one.path) for one in found] == [("secret", "t > Users > A"), ("secret", "t")]
 
 

@@ -82,7 +82,7 @@ def test_the_refusal_names_the_element_its_destination_and_the_remedy(check):
 
 
 def test_several_findings_are_all_named(check):
-    refused = refusal(check, jmx(request(host(ALIAS)) + request(flag("HTTPSampler.follow_redirects"), name="Pay")))
+    refused = refusal(check, jmx(request(host(ALIAS)) + request(flag("HTTPSampler.image_parser"), name="Pay")))
     assert refused.splitlines()[0] == ("plans/tiny.jmx: 2 problems for this run; correct them:")
     assert [line.split(": ")[1] for line in refused.splitlines()[1:]] == [
         "Off host > Users > Buy",
@@ -107,6 +107,9 @@ def test_a_sweep_and_a_search_refuse_it_too(home, tmp_path, target, name):
 
 
 ALLOWED = {
+    "redirects within the target": (
+        request(flag("HTTPSampler.follow_redirects")) + request(flag("HTTPSampler.auto_redirects"), name="Pay"), ""
+    ),
     "the target by its properties": (request(), ""),
     "the target by its address": (request(host("127.0.0.1")), ""),
     "the whole address of the target": (request(path="${scheme}://${host}:${port}/buy"), ""),
@@ -157,7 +160,9 @@ ALLOWED = {
                 "ThroughputController", "OnceOnlyController", "CriticalSectionController", "UniformRandomTimer",
                 "ConstantThroughputTimer", "ResponseAssertion", "JSONPathAssertion", "DurationAssertion",
                 "RegexExtractor", "XPath2Extractor", "HtmlExtractor", "JMESPathExtractor", "DebugPostProcessor",
-                "TestAction", "DebugSampler", "ResultCollector",
+                "TestAction", "DebugSampler", "ResultCollector", "InterleaveControl", "RunTime", "AnchorModifier",
+                "JavaConfig", "HttpMirrorControl", "RegExUserParameters", "ProxyControl", "RandomController",
+                "org.apache.jmeter.control.SwitchController", "SubstitutionElement",
             )
         ) + request(), "",
     ),
@@ -168,6 +173,10 @@ ALLOWED = {
 def test_requests_to_the_target_are_not_refused(check, name):
     for target in (TARGET, None):
         check(jmx(*ALLOWED[name]), target)
+
+
+def test_a_plan_that_permits_redirects_as_earlier_versions_needed_it_is_accepted(check):
+    check(jmx(request(flag("HTTPSampler.follow_redirects"))), allow="redirects = true")
 
 
 def test_urls_from_a_csv_file_are_refused(check, home):
@@ -187,7 +196,6 @@ OPT_INS = {
     "scripts = true": (
         "JSR223PostProcessor", "BeanShellSampler", "SystemSampler", "Groovy function", "classes of its own",
     ),
-    "redirects = true": ("redirects", "automatic redirects"),
     "embedded_resources = true": ("embedded resources",),
     "other_protocols = true": ("JDBCSampler", "BackendListener", "com.shop.GraphSampler"),
     f'hosts = ["{ALIAS}"]': (

@@ -151,6 +151,7 @@ def test_nothing_else_parses_xml():
         "harness.plan.modules": {"xml"},
         "harness.plan.shared_loads": {"xml"},
         "harness.plan.adopt.named_files": {"xml"},
+        "harness.plan.adopt.host_bound": {"xml"},
         "harness.plan.adopt.draft": {"xml"},  # expat for where elements are in a file that harness.plan.jmx has read
         "harness.plan.adopt.adopt": {"xml"},  # builds it, as the next two
         "harness.plan.adopt.groups": {"xml"},

@@ -41,8 +41,8 @@ def test_a_plan_that_could_reach_another_host_is_refused_with_its_findings_and_n
 
 
 def test_a_finding_is_printed_once_when_run_and_lint_find_it(check, target):
-    done = check(jmx(request(flag("HTTPSampler.follow_redirects"))), "--target", target)
-    assert done.stdout.count("[redirects]") == 1
+    done = check(jmx(request(flag("HTTPSampler.image_parser"))), "--target", target)
+    assert done.stdout.count("[embedded-resources]") == 1
 
 
 def test_a_plan_with_a_fixed_load_runs_and_is_still_refused_for_make_run(check, target):

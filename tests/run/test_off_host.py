@@ -157,7 +157,7 @@ def everything(port: int, there: str, start: str, more: str = "") -> str:
     )
 
 
-EVERY_OPT_IN = "scripts = true\nredirects = true\nembedded_resources = true\nother_protocols = true\nhosts = [{hosts}]"
+EVERY_OPT_IN = "scripts = true\nembedded_resources = true\nother_protocols = true\nhosts = [{hosts}]"
 
 
 def test_no_connection_of_any_allowed_plan_reaches_another_host(drive, foreign):
@@ -181,7 +181,7 @@ def test_no_connection_of_any_allowed_plan_reaches_another_host(drive, foreign):
     for name in GROOVY:
         assert re.search(rf",{name},.*refused by the load test: {ALIAS}(:{port}| ping)", rows), name
     report = directory.with_suffix(".md").read_text()
-    assert "- plan may: run scripts and programs; follow redirects; fetch embedded resources;" in report
+    assert "- plan may: run scripts and programs; fetch embedded resources;" in report
     assert "reach 127.0.0.2:1" in report
 
 

@@ -112,6 +112,18 @@ def test_an_element_whose_plugin_or_protocol_is_absent_is_refused_even_when_disa
     assert "needs the Java class org.apache.jmeter.protocol.ftp.sampler.FTPSampler," in checked(disabled)
 
 
+def test_an_absent_class_of_a_known_plugin_names_it_and_the_line_that_adds_it(checked: Callable[..., str]) -> None:
+    name = "com.atlantbh.jmeter.plugins.jsonutils.jsonpathextractor.JSONPathExtractor"
+    text = checked(f'<{name} testname="Token"/>')
+    assert text == (
+        f"plans/shop.jmx:7: Shop > Users > Token: needs the Java class {name}, which is in no jar of JMeter; "
+        'add plugins = ["kg.apc:jmeter-plugins-json:2.7"] under [jmeter] in the plan\'s TOML'
+    )
+    assert "get the plugin mqtt-xmeter of JMeter's Plugins Manager" in checked(
+        '<net.xmeter.samplers.PubSampler testname="Send"/>'
+    )
+
+
 def test_several_absent_classes_are_all_listed(checked: Callable[..., str]) -> None:
     text = checked('<a.One testname="x"/><hashTree/><a.Two testname="y"/>')
     assert text.startswith("plans/shop.jmx: 2 Java classes that it needs are in no jar of JMeter")

@@ -170,8 +170,6 @@ REFUSED = {
     "nested functions": (request(host(f"${{__P(a,${{__P(b,{ALIAS})}})}}")), "", f"uses the host {ALIAS}"),
     "function that reads a file": (request(host("${__FileToString(host.txt)}")), "", "__FileToString is evaluated"),
     "function that reads a CSV file": (request(host("${__CSVRead(h.csv,0)}")), "", "__CSVRead is evaluated only"),
-    "redirects": (request(flag("HTTPSampler.follow_redirects")), "", "add redirects = true under [allow]"),
-    "automatic redirects": (request(flag("HTTPSampler.auto_redirects")), "", "add redirects = true under [allow]"),
     "embedded resources": (request(flag("HTTPSampler.image_parser")), "", "add embedded_resources = true under"),
     "Groovy function": (request(path=f"/${{__groovy(new URL(\"{URL}\").text)}}"), "", "__groovy runs code"),
     "BeanShell function": (request(path="/${__BeanShell(new java.net.Socket())}"), "", "__BeanShell runs code"),
@@ -200,9 +198,13 @@ REFUSED = {
         for kind in (
             "JDBCSampler", "JDBCDataSource", "JDBCPreProcessor", "TCPSampler", "FTPSampler", "SmtpSampler",
             "LDAPSampler", "LDAPExtSampler", "PublisherSampler", "SubscriberSampler", "JMSSampler", "MailReaderSampler",
-            "AjpSampler", "AccessLogSampler", "BackendListener", "MailerResultCollector", "com.shop.GraphSampler",
+            "AjpSampler", "AccessLogSampler", "BackendListener", "MailerResultCollector",
             "kg.apc.jmeter.perfmon.PerfMonCollector", "eu.luminis.jmeter.wssampler.OpenWebSocketSampler",
         )
+    },
+    **{
+        kind: (request() + element(kind, "Other"), "", f"Other: is an unknown element ({kind}); remove it, or find out")
+        for kind in ("com.shop.GraphSampler", "net.xmeter.samplers.PubSampler", "SoapSampler")
     },
     "Include Controller": (
         element("IncludeController", "Part", text("IncludeController.includepath", "b.jmx")),

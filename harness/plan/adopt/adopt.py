@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from xml.etree import ElementTree
@@ -11,19 +11,20 @@ from harness.base.secrecy import is_secret_name
 from harness.plan.adopt.data import DataFile, fix_data
 from harness.plan.adopt.draft import Draft
 from harness.plan.adopt.fix import Fix
-from harness.plan.adopt.found import Found, find
+from harness.plan.adopt.found import Found, find, known_plugins
 from harness.plan.adopt.groups import fix_groups, fix_modules
+from harness.plan.adopt.host_bound import fix_host_bound
 from harness.plan.adopt.hosts import TargetFix
 from harness.plan.adopt.requests import (
     different_defaults,
     fix_assertions,
     fix_codes,
+    fix_embedded_resources,
     fix_extractors,
     fix_labels,
     fix_listeners,
     fix_paths,
     fix_properties,
-    fix_redirects,
 )
 from harness.plan.adopt.secret_values import FixedSecrets, fix_secrets
 from harness.plan.adopt.variables import Variables
@@ -31,6 +32,7 @@ from harness.plan.finding import Finding, Rule
 from harness.plan.jmx import Node, enabled_nodes, reads_of
 from harness.plan.jmx_values import Values
 from harness.plan.modules import lost_modules
+from harness.plan.runnable import not_runnable
 
 _BY_THE_RUN = ("scheme", "host", "port", "base_path", "users", "ramp_s", "duration_s", "loops", "run_id")
 
@@ -63,12 +65,12 @@ def adopt(jmx: Path, plan_name: str, plans: Path, *, moves_secrets: bool = True)
     defaults, owners = _defaults(draft), _all_nodes(mapping.nodes[0])
     data = fix_data(mapping, (jmx.parent, plans / "data" / plan_name), plan_name)
     target = TargetFix(mapping, defaults)
-    left = [*data.left, *target.apply()]
+    left = [*data.left, *target.apply(), *fix_host_bound(mapping, target)]
     fix_modules(mapping)
     left += fix_groups(mapping, defaults)
     secrets = fix_secrets(mapping, owners, plan_name) if moves_secrets else FixedSecrets({}, [])
     left += secrets.left
-    fix_redirects(mapping)
+    fix_embedded_resources(mapping)
     fix_paths(mapping)
     fix_assertions(mapping)
     fix_listeners(mapping)
@@ -77,7 +79,7 @@ def adopt(jmx: Path, plan_name: str, plans: Path, *, moves_secrets: bool = True)
     fix_labels(mapping)
     _add_run_id(mapping, defaults)
     fix_properties(mapping, _all_nodes(draft.plan), defaults)  # with the added elements
-    left += _left(mapping, defaults)
+    left += _left(mapping, defaults, known_plugins(found))
     return Adoption(found, draft, tuple(data.files), tuple(left), target.others, secrets.values)
 
 
@@ -118,14 +120,15 @@ def _add_run_id(mapping: Variables, defaults: dict[str, str]) -> None:
         mapping.draft.add(table, argument, Fix.LOAD)
 
 
-def _left(mapping: Variables, defaults: dict[str, str]) -> list[Finding]:
-    """Return what no fix concerns: plans that are included, and unclear defaults."""
+def _left(mapping: Variables, defaults: dict[str, str], plugins: Sequence[str]) -> list[Finding]:
+    """Return what no fix concerns: plans that are included, what cannot run, and unclear defaults."""
     left = []
     for node in mapping.nodes:
         if node.kind == "IncludeController":
             what = f"includes the plan {node.value('IncludeController.includepath')}"
             left.append(Finding.at(node, Rule.OTHER_PLAN, what, "put the elements of that plan into this one"))
     left += lost_modules(mapping.draft.plan)
+    left += not_runnable(mapping.draft.plan, plugins)
     for name, texts in different_defaults(mapping.draft.root, defaults).items():
         shown = "different defaults" if is_secret_name(name) else f"the defaults {', '.join(texts)}"
         what = f"reads the property {name} with {shown}"

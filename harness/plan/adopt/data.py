@@ -14,7 +14,7 @@ from harness.plan.adopt.fix import Fix
 from harness.plan.adopt.named_files import foreign_names
 from harness.plan.adopt.variables import Variables
 from harness.plan.csv_data import KINDS, delimiter_of, variable_names
-from harness.plan.data_files import file_names_of
+from harness.plan.data_files import file_names_of, names_in_functions
 from harness.plan.finding import Finding, Rule
 from harness.plan.jmx import CODE, Node
 
@@ -23,6 +23,7 @@ _ROWS, _ROWS_USED_UP = 100, 5000
 _PROPERTY = re.compile(r"(\$\{__P\([^,()$]+,)[^,()$]*(\)\})")
 _UNSAFE = re.compile(r"[^\w.-]+")
 _VARIABLE = re.compile(r"\$\{([\w.-]+)\}")
+_EVALUATED = re.compile(r"\$\{__eval\((\$\{[\w.-]+\})\)\}")
 # Each run gets a copy of its files.
 _UPLOADS_MOST_BYTES = 20_000_000
 _ID = re.compile(r"(?i)(^|[_.\s-])(uu)?ids?$|[a-z](I|UUI)[dD]s?$|uuid|hrid")
@@ -81,7 +82,30 @@ def fix_data(mapping: Variables, folders: Sequence[Path], plan_name: str) -> Fix
             file = _unique(file, files)
             text = (named.prop.text or "").replace(named.file_name, file.name)
             mapping.draft.set_text(named.prop, text, Fix.DATA)
+    left += _fix_functions(mapping, files, folders, plan_name)
     return FixedData(list(files.values()), left)
+
+
+def _fix_functions(
+    mapping: Variables, files: dict[str, DataFile], folders: Sequence[Path], plan_name: str
+) -> Iterator[Finding]:
+    """Point the file names in functions at files in data/<plan>; yield those that are absent."""
+    for node in mapping.nodes:
+        for prop in node.element.iter():
+            for raw in dict.fromkeys(names_in_functions(prop.text or "")) if "${__" in (prop.text or "") else ():
+                if raw.startswith("data/"):
+                    continue
+                file = _named_file(mapping, raw, folders, plan_name)
+                if file and file.source:
+                    name = _unique(file, files).name
+                elif found := _possible_uploads(mapping, raw, folders, plan_name):
+                    files |= {one.name: one for one in found}
+                    name = f"{found[0].name.rpartition('/')[0]}/{_last(raw)}"
+                else:
+                    todo = f"store it as plans/data/{plan_name}/{_last(raw)}, and write that name"
+                    yield Finding.at(node, Rule.MISSING_FILE, f"a function reads the file {raw}", todo)
+                    continue
+                mapping.draft.set_text(prop, (prop.text or "").replace(raw, name), Fix.DATA)
 
 
 def _unique(file: DataFile, files: dict[str, DataFile]) -> DataFile:
@@ -128,7 +152,7 @@ def _possible_uploads(mapping: Variables, raw: str, folders: Sequence[Path], pla
     None without a folder below that of the JMX, or when they are too many to be copied into each run.
     """
     where = _without_variables(mapping, raw.replace("\\", "/").rpartition("/")[0]).strip("/")
-    last = _last(raw)
+    last = _EVALUATED.sub(r"\1", _last(raw))
     if not where or ".." in where or "${__" in last:
         return []
     pattern = ".+".join(map(re.escape, _VARIABLE.split(last)[::2]))

@@ -11,10 +11,11 @@ from harness.plan.adopt.groups import GroupSize, load_groups, load_names, needs_
 from harness.plan.adopt.hosts import has_http, host_of
 from harness.plan.adopt.variables import Variables
 from harness.plan.csv_data import KIND as CSV
+from harness.plan.elements import Effect, class_of, effect_of
 from harness.plan.jmx import SIDE_GROUPS, Node
 from harness.plan.jmx_values import functions_in
 from harness.plan.lint import SAMPLER
-from harness.plan.reach import SCRIPT_FUNCTIONS, is_script, needs_other_protocols
+from harness.plan.reach import SCRIPT_FUNCTIONS, needs_other_protocols
 from harness.plan.script_text import is_simple
 
 _CODE = re.compile(r"(?i)(^|\.)(script|query|.*Code)$")
@@ -82,7 +83,7 @@ def find(mapping: Variables) -> Found:
 
 def _scripts(mapping: Variables) -> Iterator[Script]:
     for node in mapping.nodes:
-        if is_script(node, node.kind.rpartition(".")[2]):
+        if effect_of(node) is Effect.SCRIPTS:
             code = next((prop.text for prop in node.element if _CODE.search(prop.get("name", "")) and prop.text), "")
             yield Script(node.path, node.line, node.kind, len(code.strip().splitlines()))
             continue
@@ -94,13 +95,21 @@ def _scripts(mapping: Variables) -> Iterator[Script]:
             yield Script(node.path, node.line, "JavaScript condition", 1)
 
 
+def known_plugins(found: Found) -> list[str]:
+    """Return the Maven coordinates of the plugins that the harness's JMeter does not have, as far as known."""
+    classes = (class_of(plugin.name) for plugin in found.plugins)
+    return list(dict.fromkeys(plugin for one in classes if one for plugin in one.coordinates))
+
+
 def _plugins(mapping: Variables) -> Iterator[Plugin]:
-    names = Counter(name for node in mapping.nodes if (name := _plugin(node)))
+    everything = mapping.draft.plan.walk_all()  # JMeter reads disabled elements, too
+    names = Counter(name for node in everything if (name := _plugin(node)))
     yield from (Plugin(name, count) for name, count in names.most_common())
 
 
 def _plugin(node: Node) -> str:
-    for name in (node.element.get("testclass", ""), node.kind):
-        if "." in name and not name.startswith(_OWN):
-            return name
-    return ""
+    found = class_of(node.kind)
+    if found and found.plugin:
+        return found.name
+    name = node.kind if "." in node.kind else node.element.get("testclass", "")
+    return "" if (found and name.startswith(_OWN)) or "." not in name else name

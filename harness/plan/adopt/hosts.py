@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterator
+from typing import NamedTuple
 
 from harness.plan.adopt.fix import Fix
 from harness.plan.adopt.variables import Variables
@@ -14,9 +15,9 @@ from harness.plan.jmx import Node
 from harness.plan.reach import inherited
 
 _HTTP = re.compile(r"HTTPSampler(Proxy|2)?$")
-_ADDRESS = re.compile(r"(?i)(https?|\$\{[\w.-]+\})://([^/?#:$]+|\$\{[^}]*\})(?::([^/?#]*))?(?=[/?#]|$)")
+ADDRESS = re.compile(r"(?i)(https?|\$\{[\w.-]+\})://([^/?#:$]+|\$\{[^}]*\})(?::([^/?#]*))?(?=[/?#]|$)")
 _HOST = re.compile(r"[A-Za-z0-9]([A-Za-z0-9.-]*[A-Za-z0-9])?")
-_DEFAULT_PORTS = {"http": "80", "https": "443"}
+DEFAULT_PORTS = {"http": "80", "https": "443"}
 # A thread of a plan can only get these from its own data, so the run's target may replace them.
 _DATA_KINDS = (*CSV_KINDS, "UserParameters")
 
@@ -28,11 +29,23 @@ def is_http_sampler(node: Node) -> bool:
 
 def host_of(mapping: Variables, raw: str) -> str:
     """Return the host that a text means, as people know it: its value, or the text when only the run knows that."""
-    return mapping.known(raw) or raw
+    known = mapping.known(raw)
+    return raw if known is None else known
+
+
+class Origin(NamedTuple):
+    """The address of requests before the fixes, in lower case; `host` as in the plan."""
+
+    scheme: str
+    host: str
+    port: str
 
 
 class TargetFix:
-    """The fixes of one JMX; `defaults` are the texts that the plan has in plain JMeter."""
+    """The fixes of one JMX; `defaults` are the texts that the plan has in plain JMeter.
+
+    `texts` are the new texts of the hosts that have been mapped, by host; `origins` are the addresses before the fixes.
+    """
 
     def __init__(self, mapping: Variables, defaults: dict[str, str]) -> None:
         self._mapping = mapping
@@ -40,6 +53,8 @@ class TargetFix:
         self._elements = [node for node in mapping.nodes if has_http(node)]
         self._samplers = [node for node in self._elements if is_http_sampler(node)]
         self._others: dict[str, str] = {}
+        self.texts: dict[str, str] = {}
+        self.origins: set[Origin] = set()
 
     def apply(self) -> Iterator[Finding]:
         """Change the requests; yield those whose host or path cannot be mapped."""
@@ -50,11 +65,14 @@ class TargetFix:
         self._defaults.setdefault("host", known if _HOST.fullmatch(known) else "127.0.0.1")
         schemes = Counter(self._mapping.known(inherited(node, "protocol")) or "http" for node in self._samplers)
         scheme = schemes.most_common(1)[0][0].lower() if schemes else "http"
-        self._defaults.setdefault("scheme", scheme if scheme in _DEFAULT_PORTS else "http")
+        self._defaults.setdefault("scheme", scheme if scheme in DEFAULT_PORTS else "http")
         ports = Counter(self._mapping.known(inherited(node, "port")) or "" for node in self._samplers)
         port = ports.most_common(1)[0][0] if ports else ""
+        origins = [self._origin(node) for node in self._samplers]
+        self.origins = {origin for origin in origins if origin.host}
+        homeless = [node for node, origin in zip(self._samplers, origins, strict=True) if not origin.host]
         # A JMX that reads the property scheme may have any default for it.
-        by_scheme = _DEFAULT_PORTS.get(self._defaults["scheme"], _DEFAULT_PORTS["http"])
+        by_scheme = DEFAULT_PORTS.get(self._defaults["scheme"], DEFAULT_PORTS["http"])
         self._defaults.setdefault("port", port if port.isdigit() else by_scheme)
         for node in self._elements:
             yield from self._address(node, main)
@@ -62,6 +80,20 @@ class TargetFix:
             if not inherited(node, "domain"):
                 self._read_all(node)
             yield from self._path(node)
+        for node in homeless:
+            what = "has no host in the JMX, so JMeter alone sends nothing; a run sends it to TARGET"
+            todo = "delete it if that is not meant"
+            yield Finding.at(node, Rule.NO_HOST, what, todo, "HTTPSampler.domain")
+
+    def read(self, name: str) -> str:
+        """Return the text that reads a property of the run with the plan's default."""
+        return f"${{__P({name},{self._defaults[name]})}}"
+
+    def _origin(self, node: Node) -> Origin:
+        scheme, port = (self._mapping.known(inherited(node, name)) or "" for name in ("protocol", "port"))
+        scheme = scheme.lower() or "http"
+        host = host_of(self._mapping, inherited(node, "domain"))
+        return Origin(scheme, host, port or DEFAULT_PORTS.get(scheme, ""))
 
     def _main_host(self) -> str:
         """Return the text of the host with the most samplers."""
@@ -74,7 +106,7 @@ class TargetFix:
         text = raw
         if raw.startswith("${") and "://" not in raw and (known := self._mapping.known(raw.partition("}")[0] + "}")):
             text = known + raw.partition("}")[2]
-        match = _ADDRESS.match(text)
+        match = ADDRESS.match(text)
         if not match:
             return
         draft = self._mapping.draft
@@ -89,8 +121,10 @@ class TargetFix:
             yield unmapped
             return
         if raw:
-            if raw == main or self._mapping.known(raw) in (None, self._mapping.known(main)):
+            known = self._mapping.known(raw)
+            if raw == main or known in (None, self._mapping.known(main)) or not _HOST.fullmatch(known or ""):
                 self._read(node, "domain", "host")
+                self.texts[host_of(self._mapping, raw)] = self.texts[raw] = self.read("host")
             else:
                 self._read_other(node, raw)
         for name, reads in (("port", "port"), ("protocol", "scheme")):
@@ -105,15 +139,14 @@ class TargetFix:
             self._read(node, name, reads)
 
     def _read(self, node: Node, name: str, reads: str) -> None:
-        text = f"${{__P({reads},{self._defaults[reads]})}}"
-        self._mapping.map(node, f"HTTPSampler.{name}", text, reads=reads, fix=Fix.TARGET)
+        self._mapping.map(node, f"HTTPSampler.{name}", self.read(reads), reads=reads, fix=Fix.TARGET)
 
     def _read_other(self, node: Node, raw: str) -> None:
         """Give a second host a property of its own, which is TARGET's host unless the plan's TOML sets it."""
         host = host_of(self._mapping, raw)
         name = self._others.setdefault(host, f"host_{len(self._others) + 2}")
-        text = f"${{__P({name},${{__P(host,{self._defaults['host']})}})}}"
-        self._mapping.draft.set_value(node, "HTTPSampler.domain", text, Fix.TARGET)
+        text = self.texts[host] = self.texts[raw] = f"${{__P({name},{self.read('host')})}}"
+        self._mapping.map(node, "HTTPSampler.domain", text, reads=name, fix=Fix.TARGET)
 
     @property
     def others(self) -> dict[str, str]:

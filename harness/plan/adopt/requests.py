@@ -1,4 +1,4 @@
-"""Fixes the elements around requests: redirects, assertions, listeners, extractors, labels, default values."""
+"""Fixes the elements around requests: embedded resources, assertions, listeners, extractors, labels, default values."""
 
 from __future__ import annotations
 
@@ -21,20 +21,18 @@ from harness.plan.lint import (
 )
 from harness.plan.url_text import encoded
 
-_SUCCESS = r"2\d\d"
+# Without redirects JMeter's own rule applies, 200 to 399; a Cache Manager may get 304.
+_SUCCESS, _ANY_SUCCESS, _CACHED = r"2\d\d", r"[23]\d\d", r"(2\d\d|304)"
+_CODE_NAMES = {_SUCCESS: "Code 2xx", _ANY_SUCCESS: "Code 2xx or 3xx", _CACHED: "Code 2xx or 304"}
 _NOT_FOUND = "NOT_FOUND"
-_NOT_SET = "NOT_SET"
 _READ = re.compile(r"\$\{__(P|property)\(")
-_OFF = ("follow_redirects", "auto_redirects", "image_parser")
 
 
-def fix_redirects(mapping: Variables) -> None:
-    """Switch off redirects and embedded resources: each of them adds a row, and may be on any host."""
+def fix_embedded_resources(mapping: Variables) -> None:
+    """Switch off embedded resources: each of them adds a row, and may be on any host."""
     for node in mapping.nodes:
-        for name in _OFF:
-            value = node.value(f"HTTPSampler.{name}")
-            if value and value != "false":
-                mapping.draft.set_value(node, f"HTTPSampler.{name}", "false", Fix.REDIRECTS, tag="boolProp")
+        if node.value("HTTPSampler.image_parser") not in ("", "false"):
+            mapping.draft.set_value(node, "HTTPSampler.image_parser", "false", Fix.EMBEDDED, tag="boolProp")
 
 
 def fix_paths(mapping: Variables) -> None:
@@ -64,12 +62,20 @@ def fix_codes(mapping: Variables) -> None:
     for node in mapping.nodes:
         if SAMPLER.search(node.kind):
             tops.setdefault(_top(node).element, []).append(node)
+    success = _CACHED if any(node.kind == "CacheManager" for node in mapping.nodes) else _SUCCESS
     for samplers in tops.values():
         top, bare = _top(samplers[0]), [node for node in samplers if not asserts_code(node)]
-        if len(bare) == len(samplers) > 1 and not _asserts_any_code(top):
+        codes = [success if _follows(node) else _ANY_SUCCESS for node in bare]
+        if len(bare) == len(samplers) > 1 and not _asserts_any_code(top) and len(set(codes)) == 1:
             bare = [top]
-        for node in bare:
-            mapping.draft.add_below(node, _code_assertion(), Fix.CODES)
+        for node, code in zip(bare, codes, strict=False):
+            mapping.draft.add_below(node, _code_assertion(code), Fix.CODES)
+
+
+def _follows(sampler: Node) -> bool:
+    """Return whether a sampler follows redirects, or cannot get any."""
+    flags = [sampler.value(f"HTTPSampler.{name}_redirects") for name in ("follow", "auto")]
+    return "true" in flags or not sampler.kind.startswith("HTTPSampler")
 
 
 def _top(node: Node) -> Node:
@@ -83,18 +89,18 @@ def _asserts_any_code(top: Node) -> bool:
     return any(node.value("Assertion.test_field") == "Assertion.response_code" for node in top.walk())
 
 
-def _code_assertion() -> ElementTree.Element:
+def _code_assertion(code: str) -> ElementTree.Element:
     element = ElementTree.Element(
         "ResponseAssertion",
         guiclass="AssertionGui",
         testclass="ResponseAssertion",
-        testname="Code 2xx",
+        testname=_CODE_NAMES[code],
         enabled="true",
     )
     texts = ElementTree.SubElement(element, "collectionProp", name="Asserion.test_strings")  # JMeter's spelling
-    ElementTree.SubElement(texts, "stringProp", name="code").text = _SUCCESS
+    ElementTree.SubElement(texts, "stringProp", name="code").text = code
     for tag, name, text in (
-        ("stringProp", "Assertion.custom_message", "expected 2xx"),
+        ("stringProp", "Assertion.custom_message", f"expected {code}"),
         ("stringProp", "Assertion.test_field", "Assertion.response_code"),
         ("boolProp", "Assertion.assume_success", "false"),
         ("intProp", "Assertion.test_type", "1"),
@@ -137,7 +143,9 @@ def _is_fixed(mapping: Variables, name: str) -> bool:
 
 
 def fix_properties(mapping: Variables, owners: Sequence[Node], defaults: Mapping[str, str]) -> None:
-    """Give each property that the plan reads one default: the run's, else that of the enabled elements, else NOT_SET.
+    """Give each property that the plan reads one default: the run's, that of enabled elements, or JMeter's own.
+
+    Without a default __P returns 1, and __property the name of the property.
 
     A property with different defaults in enabled elements keeps them: which one is meant is not known.
     """
@@ -181,7 +189,8 @@ def _with_defaults(text: str, certain: Mapping[str, str], others: Mapping[str, s
         parameters, position = call.texts, match.end()
         name, at = parameters[0].strip(), 1 if match[1] == "P" else 2
         has_default = len(parameters) > at
-        wanted = certain.get(name, parameters[at] if has_default else others.get(name, _NOT_SET))
+        unset = "1" if match[1] == "P" else name
+        wanted = certain.get(name, parameters[at] if has_default else others.get(name, unset))
         if "${" not in parameters[0] and (not has_default or parameters[at] != wanted):
             head = ",".join([*parameters[:at], *[""] * (at - len(parameters))])
             text = f"{text[: match.end()]}{head},{_escaped(wanted)}{text[call.end :]}"

@@ -7,27 +7,12 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from harness.base import units
 from harness.plan.adopt.data import DataFile
-from harness.plan.adopt.found import Found
+from harness.plan.adopt.found import Found, known_plugins
 from harness.plan.adopt.groups import GroupSize, needs_tables
 from harness.plan.adopt.schedules import ARRIVALS, CONCURRENCY
+from harness.plan.elements import class_of
 from harness.plan.group_load import Stage
 from harness.plan.load import DURATION_MAX_S, LOOPS_MAX, RATE_MAX_PER_S, USERS_MAX
-
-# These plugins are part of the harness's JMeter.
-_INCLUDED = (
-    "com.blazemeter.jmeter.threads.",
-    "com.octoperf.jmeter.dummy.",
-    "kg.apc.jmeter.samplers.DummySampler",
-    "kg.apc.jmeter.threads.",
-    "kg.apc.jmeter.timers.VariableThroughputTimer",
-)
-
-
-# Where the classes of other plugins are on Maven Central.
-_MAVEN = {
-    "com.blazemeter.jmeter.controller.Parallel": "com.blazemeter:jmeter-parallel:0.12",
-    "com.blazemeter.jmeter.RandomCSV": "com.blazemeter:jmeter-plugins-random-csv-data-set:0.8",
-}
 
 
 def plan_toml(found: Found, name: str, source: str, secrets: Sequence[str] = ()) -> str:
@@ -45,7 +30,7 @@ def plan_toml(found: Found, name: str, source: str, secrets: Sequence[str] = ())
     ]
     allow = list(_allow(found))
     tail = ["", "[allow]", *allow] if allow else []
-    if plugins := _plugins(found):
+    if plugins := known_plugins(found):
         tail += ["", "[jmeter]", f"plugins = {json.dumps(plugins)}"]
     return "\n".join([*head, *tail]) + "\n"
 
@@ -82,16 +67,9 @@ def _sample_text(file: DataFile) -> str:
     return f"values ({', '.join(file.columns)})" if file.columns else "contents"
 
 
-def _plugins(found: Found) -> list[str]:
-    """Return the Maven coordinates of the plugins that the harness's JMeter does not have, as far as known."""
-    names = [plugin.name for plugin in found.plugins if not is_included(plugin.name)]
-    known = (next((maven for start, maven in _MAVEN.items() if name.startswith(start)), "") for name in names)
-    return [maven for maven in dict.fromkeys(known) if maven]
-
-
-def is_included(plugin: str) -> bool:
-    """Return whether a class of a plugin is part of the harness's JMeter."""
-    return plugin.startswith(_INCLUDED)
+def _is_included(plugin: str) -> bool:
+    found = class_of(plugin)
+    return found is not None and not found.plugin
 
 
 def size_text(size: GroupSize) -> str:
@@ -113,7 +91,7 @@ def _contents(found: Found) -> Iterator[str]:
     for name, columns in found.csv_files:
         yield f"# CSV file {_plain(name)}: {_plain(columns) or 'columns in its first line'}"
     for plugin in found.plugins:
-        state = "part of the harness's JMeter" if is_included(plugin.name) else "not part of the harness's JMeter"
+        state = "part of the harness's JMeter" if _is_included(plugin.name) else "not part of the harness's JMeter"
         yield f"# plugin {plugin.name} ({units.plural(plugin.count, 'element')}): {state}"
 
 

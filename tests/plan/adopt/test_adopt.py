@@ -17,6 +17,8 @@ from harness.plan.finding import Rule
 from harness.plan.jmx import Node, plan_tree
 from harness.plan.lint import lint
 from harness.plan.plan import load_plan
+from tests.support.off_host import element, host, jmx, request
+from tests.support.off_host import variables as user_variables
 
 OWN = Path(__file__).parent / "a_users_own.jmx"
 
@@ -64,6 +66,16 @@ def test_a_second_host_has_a_property_of_its_own_and_is_not_contacted(
     second = fixed["Users > Check In > GET item (2)"]
     assert second.value("HTTPSampler.domain") == "${__P(host_2,${__P(host,shop.example.org)})}"
     assert adoption.other_hosts == {"covers.example.org": "host_2"}
+
+
+def test_the_variables_of_a_second_host_and_of_a_placeholder_follow_for_scripts(tmp_path: Path) -> None:
+    values = {"shop": "h.org", "img": "i.org", "sso": "[host]"}
+    requests = [request(host(f"${{{name}}}"), name=name) for name in ("shop", "shop", *values)]
+    (tmp_path / "own.jmx").write_text(jmx("".join(requests), user_variables(**values), "${shop}"))
+    nodes = list(adopt(tmp_path / "own.jmx", "shop", tmp_path).draft.plan.walk())
+    table = next(node for node in nodes if node.kind == "Arguments" and variable(node, "img"))
+    read = "${__P(host,127.0.0.1)}"  # the default that the JMX has
+    assert [variable(table, name) for name in values] == [read, f"${{__P(host_2,{read})}}", read]
 
 
 def test_a_whole_address_in_a_path_is_split(fixed: dict[str, Node]) -> None:
@@ -123,18 +135,40 @@ def test_disabled_module_controllers_follow_too_and_plugins_are_named(tmp_path: 
     assert toml["jmeter"] == {"plugins": ["com.blazemeter:jmeter-parallel:0.12"]}
 
 
-def test_redirects_listeners_and_embedded_resources_are_switched_off(fixed: dict[str, Node]) -> None:
-    assert fixed["setUp Login > POST login"].value("HTTPSampler.follow_redirects") == "false"
+def test_redirects_are_followed_as_in_the_jmx(fixed: dict[str, Node]) -> None:
+    assert fixed["setUp Login > POST login"].value("HTTPSampler.follow_redirects") == "true"
+
+
+@pytest.mark.parametrize(
+    ("flags", "beside", "code"),
+    [
+        ({}, "", r"[23]\d\d"),
+        ({"follow_redirects": "true"}, "", r"2\d\d"),
+        ({"follow_redirects": "false", "auto_redirects": "true"}, "", r"2\d\d"),
+        ({"follow_redirects": "false"}, "", r"[23]\d\d"),
+        ({"follow_redirects": "true"}, element("CacheManager", "Cache"), r"(2\d\d|304)"),
+    ],
+)
+def test_the_asserted_code_suits_redirects_and_the_cache(
+    tmp_path: Path, flags: dict[str, str], beside: str, code: str
+) -> None:
+    props = "".join(f'<boolProp name="HTTPSampler.{name}">{value}</boolProp>' for name, value in flags.items())
+    (tmp_path / "own.jmx").write_text(jmx(request(props), beside))
+    nodes = adopt(tmp_path / "own.jmx", "shop", tmp_path).draft.plan.walk()
+    assert [node.value("code") for node in nodes if node.kind == "ResponseAssertion"] == [code]
+
+
+def test_listeners_and_embedded_resources_are_switched_off(fixed: dict[str, Node]) -> None:
     assert fixed["HTTP Request Defaults"].value("HTTPSampler.image_parser") == "false"
     assert "View Results Tree" not in fixed
 
 
 def test_only_requests_without_an_asserted_code_get_an_assertion(fixed: dict[str, Node]) -> None:
-    added = [path for path, node in fixed.items() if node.name == "Code 2xx"]
+    added = [path for path, node in fixed.items() if node.name.startswith("Code 2xx")]
     assert added == [
         "setUp Login > POST login > Code 2xx",
-        "setUp Prepare > GET desks > Code 2xx",
-        "Users > Check In > GET item (2) > Code 2xx",
+        "setUp Prepare > GET desks > Code 2xx or 3xx",
+        "Users > Check In > GET item (2) > Code 2xx or 3xx",
     ]
     assertion = fixed[added[0]]
     assert assertion.value("code") == r"2\d\d"
@@ -144,9 +178,7 @@ def test_only_requests_without_an_asserted_code_get_an_assertion(fixed: dict[str
 def test_extractors_and_properties_get_defaults(fixed: dict[str, Node]) -> None:
     assert fixed["setUp Login > POST login > Token"].value("RegexExtractor.default") == "NOT_FOUND"
     second = fixed["Users > Check In > GET item (2)"]
-    assert (
-        second.value("HTTPSampler.path") == "${__P(base_path,)}/covers?title=%22${name}%22&token=${__P(token,NOT_SET)}"
-    )
+    assert second.value("HTTPSampler.path") == "${__P(base_path,)}/covers?title=%22${name}%22&token=${__P(token,1)}"
 
 
 def test_an_assertion_of_a_variable_without_a_name_checks_the_response(fixed: dict[str, Node]) -> None:
@@ -272,6 +304,31 @@ def test_an_upload_that_an_absent_csv_file_names_gets_a_sample(tmp_path: Path) -
     assert '<stringProp name="File.path">data/shop/uploads/${name}</stringProp>' in adoption.draft.text().decode()
 
 
+def test_files_that_functions_read_are_copied_and_each_run_gets_them(tmp_path: Path) -> None:
+    plans, order = tmp_path / "plans", "/order?${__FileToString(${dir}/orders/%s,,)}"
+    paths = [
+        order % "one.json",
+        order % "${__eval(${name})}.json",
+        "/${__StringFromFile(words.txt)}",
+        "/${__CSVRead(gone.csv,0)}",
+    ]
+    requests = "".join(request(host("h.org"), name=f"R{number}", path=path) for number, path in enumerate(paths))
+    (tmp_path / "own.jmx").write_text(jmx(requests, user_variables(dir="${__BeanShell(getBaseDir())}")))
+    (tmp_path / "orders").mkdir()
+    for name in ("orders/one.json", "orders/two.json", "words.txt"):
+        (tmp_path / name).write_text(name)
+    adoption = adopt(tmp_path / "own.jmx", "shop", plans)
+    assert [left.text for left in adoption.left] == ["R3: a function reads the file gone.csv"]
+    write_adopted(plans, "shop", adoption, "own.jmx")
+    uploads = ("data/shop/uploads/one.json", "data/shop/uploads/two.json")
+    assert set(data_files(plans / "shop.jmx")) == {"data/shop/one.json", *uploads, "data/shop/words.txt"}
+    text = (plans / "shop.jmx").read_text()
+    assert "${__FileToString(data/shop/one.json,,)}" in text
+    assert "${__FileToString(data/shop/uploads/${__eval(${name})}.json,,)}" in text
+    assert (plans / uploads[1]).read_text() == "orders/two.json"
+    assert adopt(plans / "shop.jmx", "shop", plans).draft.changes == []
+
+
 def test_uploads_of_one_folder_are_copied_and_each_run_gets_them(tmp_path: Path) -> None:
     prop = '<stringProp name="File.path">${base}/records/${name}.mrc</stringProp>'
     own = OWN.read_text().replace('<stringProp name="HTTPSampler.path">/desks</stringProp>', prop)
@@ -356,7 +413,7 @@ def test_several_groups_get_names_and_tables_of_their_own(tmp_path: Path) -> Non
     plan = load_plan(tmp_path / "plans", "three")
     assert [(load.group, load.users) for load in plan.load.loads] == [("Buy", 3), ("Buy (2)", 2), ("Pay shop", 1)]
     rules = {finding.rule for finding in lint(tmp_path / "plans" / "three.jmx", has_loads=True)}
-    assert rules == {Rule.UNREAD_PROPERTY}  # the plan has no requests that could read TARGET
+    assert rules == {Rule.NO_SAMPLER, Rule.UNREAD_PROPERTY}  # the plan has no requests that could read TARGET
 
 
 def test_what_no_fix_maps_is_named_with_its_path_and_line(tmp_path: Path) -> None:
@@ -374,6 +431,15 @@ def test_what_no_fix_maps_is_named_with_its_path_and_line(tmp_path: Path) -> Non
         f"shop.jmx:{line}: Shop > Upload: its host ${{bucket}} is known only during the run (Bucket sets it)"
     )
     assert left.todo == "name the hosts: hosts = […] under [allow] in the plan's TOML"
+
+
+@pytest.mark.parametrize("domain", ["", "${__P(shop,)}"])
+def test_a_request_without_a_host_is_sent_to_target_and_named(tmp_path: Path, domain: str) -> None:
+    (tmp_path / "own.jmx").write_text(jmx(request(host("h.example.org")) + request(name="Pay"), domain=domain))
+    adoption = adopt(tmp_path / "own.jmx", "shop", tmp_path)
+    (left,) = adoption.left
+    assert left.text == "Pay: has no host in the JMX, so JMeter alone sends nothing; a run sends it to TARGET"
+    assert adoption.other_hosts == {}
 
 
 def test_every_kind_of_fix_has_an_example_here(adoption: Adoption) -> None:

@@ -1,0 +1,79 @@
+"""Finds what keeps a plan from running as it is: classes that JMeter lacks, unfilled placeholders, nothing to run."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Sequence
+
+from harness.plan.elements import Effect, class_of, effect_of
+from harness.plan.finding import Finding, Rule
+from harness.plan.jmx import Node, enabled_nodes, reads_in
+
+# What templates leave for a value: @@host@@, {{host}}, [=host], <host>, %HOST%.
+_PLACEHOLDER = re.compile(r"@@[\w.-]+@@|\{\{\s*[\w.-]+\s*\}\}|\[=\s*[\w.-]+\s*\]|<[A-Za-z][\w -]*>|%[A-Z_]{2,}%")
+_BRACKETS = re.compile(r"\[[A-Za-z][\w -]*\]")
+_FIELDS = tuple(f"HTTPSampler.{name}" for name in ("domain", "port", "protocol", "path"))
+_JAR = "PROPERTIES=user.classpath=/path/to.jar"
+_SAMPLER = re.compile(r"Sampler(Proxy)?$")
+
+
+def not_runnable(plan: Node, plugins: Sequence[str]) -> Iterator[Finding]:
+    """Yield what must change before the plan can run; `plugins` are the Maven coordinates in its TOML."""
+    yield from _absent_classes(plan, plugins)
+    nodes = enabled_nodes(plan)
+    for node in nodes:
+        yield from _placeholders(node)
+    if not any(_may_sample(node) for node in nodes):
+        todo = "enable or add one, such as an HTTP Request"
+        yield Finding(Rule.NO_SAMPLER, "", "the plan has no enabled sampler", todo, plan.path, plan.line)
+
+
+def plugin_todo(name: str) -> str:
+    """Return what to do when JMeter lacks a class: the line of the plan's TOML with the plugin that has it."""
+    found = class_of(name)
+    if found is None or not found.plugin:
+        return f"name its plugin in [jmeter] plugins of the plan, or give its jar: {_JAR}"
+    if found.is_in_maven:
+        return f"add plugins = {json.dumps(found.coordinates)} under [jmeter] in the plan's TOML"
+    return f"get the plugin {found.plugin} of JMeter's Plugins Manager: {_JAR}"
+
+
+def _absent_classes(plan: Node, plugins: Sequence[str]) -> Iterator[Finding]:
+    """Yield a finding for each class that the harness's JMeter lacks, also for one of a disabled element."""
+    listed = {_unversioned(plugin) for plugin in plugins}
+    nodes: dict[str, Node] = {}
+    for node in plan.walk_all():
+        nodes.setdefault(node.kind, node)
+    for kind, node in nodes.items():
+        found = class_of(kind)
+        if found is None and not ("." in kind and plugins):  # a plugin of the plan may have it
+            what, todo = f"needs the class {kind}, which JMeter 5.6.3 does not have", plugin_todo(kind)
+            todo = todo if "." in kind else "delete the element: earlier versions of JMeter had it"
+            yield Finding.at(node, Rule.ABSENT_CLASS, what, todo)
+        elif found and found.plugin and _unversioned(found.plugin) not in listed:
+            what = f"needs the class {found.name} of the plugin {found.plugin}"
+            yield Finding.at(node, Rule.ABSENT_CLASS, what, plugin_todo(found.name))
+
+
+def _unversioned(plugin: str) -> str:
+    return plugin.rpartition(":")[0] or plugin
+
+
+def _placeholders(node: Node) -> Iterator[Finding]:
+    texts = {name: text for name in _FIELDS if (text := node.value(name).strip())}
+    if node.kind in ("TestPlan", "Arguments"):
+        values = (prop for prop in node.element.iter() if prop.get("name") == "Argument.value")
+        texts |= {f"Argument.value {number}": (prop.text or "").strip() for number, prop in enumerate(values)}
+    for name, text in texts.items():
+        is_field = name in _FIELDS
+        match = _PLACEHOLDER.search(text) if is_field else _PLACEHOLDER.fullmatch(text)
+        defaults = (read.default or "" for read in reads_in(text))
+        found = match[0] if match else next((one for one in defaults if _BRACKETS.fullmatch(one.strip())), "")
+        if found:
+            what, todo = f"contains the placeholder {found}", "write the value, or set the property that replaces it"
+            yield Finding.at(node, Rule.PLACEHOLDER, what, todo, name if is_field else "")
+
+
+def _may_sample(node: Node) -> bool:
+    return bool(_SAMPLER.search(node.kind)) or effect_of(node) in (Effect.UNKNOWN, Effect.INCLUDE)
