@@ -82,6 +82,7 @@ MAY_ACT = {
     "harness.jtl.inputs",
     "harness.jtl.progress",
     "harness.live.metrics_collector",
+    "harness.live.connections",
     "harness.live.metrics_server",
     "harness.live.otlp.receiver",
     "harness.live.otlp.sender",
