@@ -16,7 +16,7 @@ from harness.entry import has_current_packages
 
 _AGGREGATE = "aggregate.py"
 # Variables of make that are options without a value.
-_FLAGS = ("ANYWAY", "SURE", "FRESH", "REPLACE", "FIGURES_ONLY", "DRY_RUN", "FIX", "FORCE")
+_FLAGS = ("ANYWAY", "SURE", "FRESH", "REPLACE", "VERIFY", "FIGURES_ONLY", "DRY_RUN", "FIX", "FORCE")
 
 
 def run(program: str) -> int:

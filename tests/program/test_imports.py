@@ -121,6 +121,7 @@ MAY_ACT = {
     "harness.run.target",
     "harness.run.telemetry_writer",
     "harness.storage.s3",
+    "harness.storage.server",
     "harness.sweep.driver",
     "harness.sweep.level_runner",
     "harness.sweep.sources",

@@ -40,7 +40,7 @@ ONE_NAME = {
 }  # fmt: skip
 # On or off, except where a target takes a text by this name.
 SWITCHES = {
-    "ALL", "ANYWAY", "SURE", "FRESH", "REPLACE", "FIGURES_ONLY", "DRY_RUN", "FIX", "FORCE", "PROFILE", "TRACE",
+    "ALL", "ANYWAY", "SURE", "FRESH", "REPLACE", "VERIFY", "FIGURES_ONLY", "DRY_RUN", "FIX", "FORCE", "PROFILE", "TRACE",
     "NEW", "RESUME", "HTML", "COMPARE",
 }  # fmt: skip
 TEXTS = {("check", "HTML"), ("sweep", "RESUME"), ("capacity", "RESUME"), ("compare", "NEW"), ("release", "NEW")}
