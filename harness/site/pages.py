@@ -114,7 +114,7 @@ class Site:
                         {
                             "name": f"{document.folder}/{document.name}",
                             "href": quote(page_path(f"{document.folder}/{document.name}")),
-                            "headline": self._prose(document.headline, document.folder).html,
+                            "headline": self._prose(document.headline, document.folder, shown_in="").html,
                         }
                         for document in documents
                         if document.kind == kind
