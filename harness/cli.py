@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import argparse
 import importlib
+import os
 from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple, Protocol, cast
@@ -139,6 +140,7 @@ class _Parsed(NamedTuple):
 
 
 def _parsed(arguments: Sequence[str], program: str) -> _Parsed:
+    _refuse_other_text(arguments, program)
     if program != AGGREGATE:
         module = _module(SCRIPTS[program])
         parser = _parser(program)
@@ -152,6 +154,20 @@ def _parsed(arguments: Sequence[str], program: str) -> _Parsed:
     joined = _joined_sort(arguments[1:])
     # Files on both sides of an option are accepted, except behind "--", which argparse cannot combine with that.
     return _Parsed(module, parser.parse_args(joined) if "--" in joined else parser.parse_intermixed_args(joined))
+
+
+def _refuse_other_text(arguments: Sequence[str], program: str) -> None:
+    """Raise a UsageError for an argument with bytes that are not UTF-8: no record or report could contain it.
+
+    `aggregate.py` reads files with such names.
+    """
+    for argument in arguments:
+        try:
+            argument.encode("utf-8")
+        except UnicodeEncodeError:
+            if program != AGGREGATE or not os.path.lexists(argument):
+                text = os.fsencode(argument).decode("utf-8", errors="backslashreplace")
+                raise UsageError(f"{text}: not UTF-8 text", "type it in a terminal that uses UTF-8") from None
 
 
 def _module(command: Command) -> CommandModule:
