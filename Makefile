@@ -47,12 +47,12 @@ takes.comment := RESULT REPO PR SHA LINK CONTEXT DRY_RUN
 takes.notify := RUN SUITE ENV DRY_RUN REPORTS
 takes.push := RUN S3 ENV REPLACE REPORTS
 takes.pull := RUN S3 ENV PLAN SINCE LAST FIGURES_ONLY REPORTS
-takes.ls := RUN S3 ENV PLAN SINCE LAST
+takes.ls := RUN S3 ENV PLAN SINCE LAST VERIFY
 takes.test := TESTS
 takes.test-fast := TESTS
 takes.bench := BENCH
 # Variables that are on (1, yes, on, true) or off (0, no, off, false, empty), unless text.VERB lists them.
-switches := ALL FIX FORCE FRESH NEW RESUME PROFILE TRACE COMPARE SURE HTML DRY_RUN ANYWAY REPLACE FIGURES_ONLY
+switches := ALL FIX FORCE FRESH NEW RESUME PROFILE TRACE COMPARE SURE HTML DRY_RUN ANYWAY REPLACE VERIFY FIGURES_ONLY
 text.check := HTML
 text.sweep := RESUME
 text.capacity := RESUME
@@ -204,6 +204,7 @@ about.push.ENV := ENV=lab                      profile whose [storage] names the
 about.pull.ENV := ENV=lab                      only runs of this profile; its [storage] names the folder in S3
 about.ls.ENV := $(about.pull.ENV)
 about.FIGURES_ONLY := FIGURES_ONLY=1               only run.json, summary and report, without samples
+about.VERIFY := VERIFY=1                     compare the objects of each run with what was pushed
 about.REPLACE := REPLACE=1                    replace reports in S3 that were written again here
 about.RESULT := RESULT=reports/ab/…/ab-01.md  report of make ab, or a folder with one; without it the comment states: no result
 about.REPO := REPO=owner/name               repository (default: that of the CI job)
@@ -482,7 +483,7 @@ pull: ## download runs from S3=s3://bucket/prefix into REPORTS
 	  $(call option,reports,$(REPORTS))
 
 ls: ## list the runs in S3=s3://bucket/prefix
-	@$(python) aggregate.py ls $(stored) $(chosen)
+	@$(python) aggregate.py ls $(stored) $(chosen) $(call flag,verify,$(VERIFY))
 
 ##@ Development
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import argparse
 import importlib
+import os
 from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple, Protocol, cast
@@ -78,6 +79,8 @@ SCRIPTS = {
     "scripts/bench": Command("bench.command", "benchmark the harness itself"),
     "scripts/check-otava": Command("bench.check_otava", "compare our change points with those of Apache Otava"),
 }
+# They check everything before they get JMeter ready.
+LOADS = ("scripts/run", "scripts/sweep", "scripts/capacity", "scripts/check")
 _DESCRIPTION = "Turn JTL files and run directories into tables and reports."
 _EPILOG = """\
 verbs (./aggregate.py VERB --help explains one):
@@ -113,20 +116,58 @@ exit codes: 0 success; 1 regression; 2 wrong use or unreadable input; 3 the run 
 def main(arguments: Sequence[str], program: str = AGGREGATE) -> int:
     """Run a command of `aggregate.py` or of `scripts/` and return its exit code."""
     if program != AGGREGATE:
+        return _parsed(arguments, program).run()
+    with Interrupts():  # TERM and HUP end the command as Ctrl-C does, and unpacked files are removed
+        return _parsed(arguments, program).run()
+
+
+def check(arguments: Sequence[str], program: str) -> None:
+    """Print the help, or refuse options that cannot be, before the set-up; those of a load up to its start."""
+    parsed = _parsed(arguments, program)
+    if program in LOADS:
+        parsed.run()
+
+
+class _Parsed(NamedTuple):
+    """The module of a command, and its options."""
+
+    module: CommandModule
+    options: argparse.Namespace
+
+    def run(self) -> int:
+        """Run the command and return its exit code."""
+        return self.module.run(self.options)
+
+
+def _parsed(arguments: Sequence[str], program: str) -> _Parsed:
+    _refuse_other_text(arguments, program)
+    if program != AGGREGATE:
         module = _module(SCRIPTS[program])
         parser = _parser(program)
         module.add_arguments(parser)
-        return module.run(parser.parse_args(arguments))
-    with Interrupts():  # TERM and HUP end the command as Ctrl-C does, and unpacked files are removed
-        verb = _verb(arguments)
-        module = _module(VERBS[verb])
-        parser = _parser(f"{program} {verb}")
-        parser.set_defaults(verb=verb)
-        module.add_arguments(parser)
-        joined = _joined_sort(arguments[1:])
-        # Files on both sides of an option are accepted, except behind "--", which argparse cannot combine with that.
-        options = parser.parse_args(joined) if "--" in joined else parser.parse_intermixed_args(joined)
-        return module.run(options)
+        return _Parsed(module, parser.parse_args(arguments))
+    verb = _verb(arguments)
+    module = _module(VERBS[verb])
+    parser = _parser(f"{program} {verb}")
+    parser.set_defaults(verb=verb)
+    module.add_arguments(parser)
+    joined = _joined_sort(arguments[1:])
+    # Files on both sides of an option are accepted, except behind "--", which argparse cannot combine with that.
+    return _Parsed(module, parser.parse_args(joined) if "--" in joined else parser.parse_intermixed_args(joined))
+
+
+def _refuse_other_text(arguments: Sequence[str], program: str) -> None:
+    """Raise a UsageError for an argument with bytes that are not UTF-8: no record or report could contain it.
+
+    `aggregate.py` reads files with such names.
+    """
+    for argument in arguments:
+        try:
+            argument.encode("utf-8")
+        except UnicodeEncodeError:
+            if program != AGGREGATE or not os.path.lexists(argument):
+                text = os.fsencode(argument).decode("utf-8", errors="backslashreplace")
+                raise UsageError(f"{text}: not UTF-8 text", "type it in a terminal that uses UTF-8") from None
 
 
 def _module(command: Command) -> CommandModule:

@@ -17,7 +17,7 @@ from harness.entry import has_current_packages
 
 _AGGREGATE = "aggregate.py"
 # Variables of make that are options without a value.
-_FLAGS = ("ANYWAY", "SURE", "FRESH", "REPLACE", "FIGURES_ONLY", "DRY_RUN", "FIX", "FORCE")
+_FLAGS = ("ANYWAY", "SURE", "FRESH", "REPLACE", "VERIFY", "FIGURES_ONLY", "DRY_RUN", "FIX", "FORCE")
 
 
 def run(program: str) -> int:
@@ -45,10 +45,14 @@ def _code_of(program: str) -> int:
             from harness.base.first_setup import enter_venv  # here, because no complete .venv needs it
 
             with Interrupts():
+                _check_first(program)
                 enter_venv(program)
         from harness.cli import main  # here, because it is imported only inside .venv
 
-        return main(sys.argv[1:], program)
+        code = main(sys.argv[1:], program)
+        if "harness.base.class_data" in sys.modules:  # JMeter ran
+            sys.modules["harness.base.class_data"].store_wanted_class_data()
+        return code
     except HarnessError as error:
         print(f"{program}: {with_variables(str(error))}", file=sys.stderr)
         return error.exit_code
@@ -74,6 +78,20 @@ def _bug(program: str) -> int:
     traceback.print_exc()
     print(f"{program}: this is an error of the harness itself", file=sys.stderr)
     return EXIT_BUG
+
+
+def _check_first(program: str) -> None:
+    """In a fresh clone print the help or refuse a wrong command before anything is downloaded."""
+    from harness.base.before_setup import checking
+    from harness.base.python_packages import VENV, check_python, has_venv
+
+    check_python()
+    if has_venv() or os.path.realpath(sys.prefix) == os.path.realpath(VENV):
+        return
+    with checking():
+        from harness.cli import check
+
+        check(sys.argv[1:], program)
 
 
 def with_variables(text: str) -> str:

@@ -19,6 +19,7 @@ from pathlib import Path
 
 from harness.base import setup_step
 from harness.base.errors import HarnessError, StartError
+from harness.base.interrupts import Interrupts
 from harness.base.java import jmeter_environment, jmeter_java_path
 from harness.base.once import has_stamp, lock, stamp_of
 from harness.base.toolchain import BUILD, ROOT
@@ -33,16 +34,27 @@ _LINE_LENGTH = 70  # a line of a manifest has at most 72 bytes
 _NO_LAMBDAS = "-Djdk.internal.lambda.disableEagerInitialization=true"
 
 
-def ensure_class_data(home: Path, agent: Path, java_version: str) -> None:
-    """Store the data of the classes of JMeter, unless this is its first start: they cost more than they save once.
+# What is stored when the command has printed its results.
+_wanted: list[tuple[Path, Path, str]] = []
 
-    Where nothing can be written there are none: JMeter also starts without them.
+
+def want_class_data(home: Path, agent: Path, java_version: str) -> None:
+    """Have the data of JMeter's classes stored at the end of the command, unless this is the first start of JMeter.
+
+    Once they cost more than they save. Where nothing can be written there are none: JMeter also starts without them.
     """
     if not _is_ours(home) or (home / _NAME).is_dir():
-        store_class_data(home, agent, java_version)
+        _wanted.append((home, agent, java_version))
     else:
         with suppress(OSError):
             (home / _NAME).mkdir()
+
+
+def store_wanted_class_data() -> None:
+    """Store the data that the command wanted; Ctrl-C and a closed terminal leave them to the next command."""
+    with suppress(KeyboardInterrupt), Interrupts():
+        while _wanted:
+            store_class_data(*_wanted.pop())
 
 
 def store_class_data(home: Path, agent: Path, java_version: str) -> None:

@@ -54,3 +54,7 @@ class ServiceError(HarnessError):
     """An external service such as S3 fails or does not answer. The measured data is still on this machine."""
 
     exit_code = EXIT_INVALID
+
+
+class UnavailableError(ServiceError):
+    """A service that was unreachable or failed at this moment: it may answer later."""

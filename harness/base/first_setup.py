@@ -40,10 +40,8 @@ def enter_venv(program: str) -> None:
     if not (ROOT / "requirements.txt").is_file():
         raise UsageError(f"{ROOT} is no checkout of the harness", "run pip install -e . in a checkout, or its scripts/")
     arguments = sys.argv[1:]
-    if program in _LOADS and not has_venv() and not {"-h", "--help"} & set(arguments):
-        python = set_up(system_arguments(arguments))
-    else:
-        python = ensure_venv(tests=False)
+    is_fresh = program in _LOADS and not has_venv()
+    python = set_up(system_arguments(arguments)) if is_fresh else ensure_venv(tests=False)
     if Path(sys.prefix).resolve() != VENV.resolve():
         os.execv(python, [str(python), str(ROOT / program), *arguments])
 

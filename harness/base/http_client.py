@@ -20,6 +20,9 @@ T = TypeVar("T")
 _WAITS_S = (0.5, 1.0, 2.0)
 _LONGEST_WAIT_S = 60.0
 _REASON_MOST = 200
+# A page of 100 comments of the largest size has 6.5 MB.
+_ANSWER_MOST = 16 * 2**20
+_REFUSAL_MOST = 64 * 2**10
 _SPACES = re.compile(r"[\x00-\x20\x7f]+")
 
 
@@ -53,11 +56,19 @@ def send(request: urllib.request.Request, timeout_s: float) -> Response:
     request.add_header("User-Agent", "load-test-harness")
     try:
         with urllib.request.build_opener(_NoRedirect).open(request, timeout=timeout_s) as response:
-            return Response(response.read(), response.headers)
+            body = response.read(_ANSWER_MOST + 1)
+            if len(body) > _ANSWER_MOST:
+                raise NoAnswerError(f"its answer has more than {_ANSWER_MOST // 2**20} MB")
+            return Response(body, response.headers)
     except urllib.error.HTTPError:
         raise
     except (OSError, http.client.HTTPException) as error:
         raise NoAnswerError(str(getattr(error, "reason", "") or error) or type(error).__name__) from None
+
+
+def refusal_body(error: urllib.error.HTTPError) -> bytes:
+    """Return the beginning of the body of a refusal."""
+    return error.read(_REFUSAL_MOST)
 
 
 class _NoRedirect(urllib.request.HTTPRedirectHandler):

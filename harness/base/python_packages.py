@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import importlib.metadata
 import importlib.util
+import os
 import re
 import shutil
 import sys
@@ -39,12 +40,20 @@ _PIP_LEAST = (22, 3)
 
 
 def check_python() -> None:
-    """Raise a UsageError when this Python is too old."""
+    """Raise a UsageError when this Python is too old, or when this user may not run the Python of .venv."""
     if sys.version_info < PYTHON_LEAST:
         wanted = ".".join(map(str, PYTHON_LEAST))
         raise UsageError(
             f"Python {sys.version.split()[0]} is too old", f"install Python {wanted} or newer (python{wanted}, -venv)"
         )
+    python = VENV / "bin" / "python"
+    try:
+        is_closed = python.exists() and not os.access(python, os.X_OK)
+    except PermissionError:  # its base Python is in another user's folder
+        is_closed = True
+    if is_closed:
+        todo = "make it readable, or remove .venv and run make setup as this user"
+        raise UsageError(f"{VENV}: its Python {os.path.realpath(python)} may not be read by this user", todo)
 
 
 def has_venv() -> bool:

@@ -17,7 +17,7 @@ from urllib.parse import urlsplit
 
 from harness.base import records, strict_json
 from harness.base.errors import HarnessError, ServiceError, UsageError
-from harness.base.http_client import BusyError, NoAnswerError, retry_after_s, send, short
+from harness.base.http_client import BusyError, NoAnswerError, refusal_body, retry_after_s, send, short
 from harness.base.spellings import Spellings
 
 T = TypeVar("T")
@@ -170,7 +170,7 @@ def limit_wait_s(code: int, headers: Mapping[str, str] | Message, message: str, 
 def _message_of(error: urllib.error.HTTPError) -> str:
     """Return the reason in the body of a refusal: `message`, of GitLab also `error`."""
     try:
-        data = strict_json.parse_object(error.read())
+        data = strict_json.parse_object(refusal_body(error))
     except (OSError, http.client.HTTPException, ValueError):
         return str(error.reason)
     return str(data.get("message") or data.get("error") or error.reason)

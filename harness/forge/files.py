@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import stat
 from pathlib import Path
 from typing import Any
 
 from harness.base import strict_json
 from harness.base.errors import UsageError
 from harness.forge.comment import ComparisonReport
+from harness.forge.excerpt import without_direction
 
 # A pull request from elsewhere can put anything into its artefact.
 _MOST_BYTES = 1024 * 1024
@@ -36,7 +38,7 @@ def read_report(path: Path | None) -> ComparisonReport:
 
 
 def _result(report: Path) -> ComparisonReport:
-    text = _read(report).decode("utf-8", errors="replace")
+    text = without_direction(_read(report).decode("utf-8", errors="replace"))
     beside = report.with_suffix(".json")
     if not beside.exists():
         return ComparisonReport(text)
@@ -51,11 +53,13 @@ def _text(data: dict[str, Any], key: str, path: Path) -> str:
     value = data.get(key)
     if not isinstance(value, str):
         raise UsageError(f"{path}: not the result of a comparison ({key} is no text)", "run it again")
-    return value
+    return without_direction(value)
 
 
 def _read(path: Path) -> bytes:
     try:
+        if not stat.S_ISREG(path.stat().st_mode):
+            raise UsageError(f"{path}: not a file", "name a report, reports/ab/NAME/ab-01.md")
         if path.stat().st_size > _MOST_BYTES:
             raise UsageError(f"{path}: too large for a report", "the limit is 1 MB")
         return path.read_bytes()

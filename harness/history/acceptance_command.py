@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import os
 from collections.abc import Iterable
+from datetime import UTC, datetime
 from pathlib import Path
 
 from harness.base.config import did_you_mean
@@ -69,6 +70,9 @@ def run(options: argparse.Namespace) -> int:
         return EXIT_OK
     groups = nightly_runs_of(read_catalogue(options.reports).entries) if options.reports.is_dir() else ()
     _check(requested, groups)
+    today = datetime.now(UTC).date().isoformat()
+    if requested.since > today:
+        raise UsageError(f"--since {requested.since}: after today, {today} UTC", "name the first nightly run with it")
     if not file.parent.is_dir():
         raise UsageError(f"{where}: its folder does not exist", "create it, or pass another path")
     write_acceptances(file, with_one_more(there, requested))

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import socket
-import socketserver
 import threading
 import time
 from collections.abc import Callable
@@ -13,10 +11,11 @@ from prometheus_client import CollectorRegistry
 from prometheus_client.exposition import MetricsHandler
 
 from harness.live.address import Address
+from harness.live.connections import LimitedServer
 from harness.live.metrics_collector import RunsCollector
 from harness.live.scrapers import Scraper, seen_count, wait_s
 
-# A client that sends nothing ends after so long.
+# A client that takes nothing of its answer ends after so long.
 _TIMEOUT_S = 10
 _POLL_S = 0.05
 # Prometheus and what scrapes as it does send it; a person with a browser or curl is not waited for.
@@ -80,17 +79,10 @@ class MetricsServer:
         return wait_s(self._scrapers.values(), time.monotonic(), self.collector.final_count)
 
 
-class _Server(socketserver.ThreadingTCPServer):
-    daemon_threads = True
-    allow_reuse_address = True
-
+class _Server(LimitedServer):
     def __init__(self, address: Address, registry: CollectorRegistry, metrics: MetricsServer) -> None:
-        self.address_family = socket.AF_INET6 if ":" in address.host else socket.AF_INET
         self.registry, self.metrics = registry, metrics
-        super().__init__((address.host, address.port), _Handler)
-
-    def handle_error(self, request: object, client_address: object) -> None:
-        """Print nothing: a client that is gone is no error of the run."""
+        super().__init__(address.host, address.port, _Handler)
 
 
 class _Handler(MetricsHandler):
@@ -103,6 +95,7 @@ class _Handler(MetricsHandler):
         if not metrics.is_for(self.headers.get("Host", "")):
             self.send_error(403)
             return
+        self.server.let_in(self.connection)
         if urlsplit(self.path).path != _PATH:
             self.send_error(404, f"the metrics are at {_PATH}")
             return

@@ -5,15 +5,14 @@ from __future__ import annotations
 import hmac
 import json
 import secrets
-import socket
 import threading
 from collections.abc import Callable, Mapping
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from socketserver import TCPServer
+from http.server import BaseHTTPRequestHandler
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
 from harness.base.ports import free_port
+from harness.live.connections import LimitedServer
 from harness.live.page_address import LiveAddress
 
 # A viewer that is gone is noticed at the latest after so long.
@@ -72,20 +71,10 @@ class LiveServer:
         self._server.server_close()
 
 
-class _Server(ThreadingHTTPServer):
-    daemon_threads = True
-
+class _Server(LimitedServer):
     def __init__(self, live: LiveServer) -> None:
         self.live = live
-        self.address_family = socket.AF_INET6 if live.address.is_ipv6 else socket.AF_INET
-        super().__init__((live.address.host, live.address.port or free_port()), _Handler)
-
-    def server_bind(self) -> None:
-        """Bind without asking for the name of the host, which takes seconds where the DNS is slow."""
-        TCPServer.server_bind(self)
-
-    def handle_error(self, request: object, client_address: object) -> None:
-        """Write nothing: the terminal belongs to the run."""
+        super().__init__(live.address.host, live.address.port or free_port(), _Handler)
 
 
 class _Handler(BaseHTTPRequestHandler):
@@ -128,6 +117,7 @@ class _Handler(BaseHTTPRequestHandler):
         if not live.address.lets_in(parse_qs(urlsplit(self.path).query).get("token", [""])[0]):
             self.send_error(403, explain="The address has no ?token=, or a wrong one; the command printed it.")
             return False
+        self.server.let_in(self.connection)
         return True
 
     def _answer(self, kind: str, body: bytes) -> None:

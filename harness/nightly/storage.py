@@ -12,6 +12,7 @@ from harness.run.directory import RunDirectory
 from harness.run.record import FINISHED
 from harness.storage import s3
 from harness.storage.after_run import push_command
+from harness.storage.server import check_writable, open_storage
 
 # More days than the gate uses.
 _HISTORY_DAYS = 90
@@ -21,14 +22,14 @@ class NightlyStorage:
     """A location in S3; `problems` are the failed downloads and uploads, as sentences."""
 
     def __init__(self, url: str, endpoint_url: str | None) -> None:
-        self._storage = s3.open_storage(url, endpoint_url)
+        self._storage = open_storage(url, endpoint_url)
         self.problems: tuple[str, ...] = ()
 
     def fetch(self, reports: Path, loads: tuple[Load, ...]) -> None:
         """Download the metrics of earlier nightly runs; raise UsageError early when the location is not writable."""
         since = (datetime.now(UTC) - timedelta(days=_HISTORY_DAYS)).date().isoformat()
         try:
-            s3.check_writable(self._storage)
+            check_writable(self._storage, log)
             for plan in dict.fromkeys(load.plan for load in loads):
                 pulled = s3.pull(self._storage, reports, log, plan=plan, since=since, figures_only=True)
                 if pulled.refused:

@@ -38,6 +38,8 @@ def deliver(
             retried(lambda: channel.send(message), lambda _: None, pause, _LONGEST_WAIT_S)
         except HarnessError as error:
             problems[channel.name] = str(error)
+        except Exception as error:  # noqa: BLE001 - the thread's error is a line of the report
+            problems[channel.name] = f"{channel.name}: the message could not be made ({type(error).__name__})"
         else:
             del problems[channel.name]
 

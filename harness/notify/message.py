@@ -11,7 +11,8 @@ from typing import Any
 _LINE_MOST = 300
 # Invisible: Mattermost takes @name for a mention.
 _WORD_JOINER = "\u2060"
-_CONTROL = re.compile(r"[\x00-\x1f\x7f]+")
+# What ends a line for some reader, and halves of characters, which no message can have.
+_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]+")
 _MARKDOWN = re.compile(r"([\\`*_{}\[\]<>#|~])")
 
 
@@ -36,7 +37,7 @@ class Message:
 
 def plain_text(message: Message) -> str:
     """Return the message as text, as a mail has it."""
-    return "\n".join((*message.texts, f"report: {message.link}")) + "\n"
+    return "\n".join((*message.texts, f"report: {_CONTROL.sub(' ', message.link)}")) + "\n"
 
 
 def slack(message: Message) -> dict[str, Any]:

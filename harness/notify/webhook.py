@@ -10,7 +10,7 @@ import urllib.request
 from dataclasses import dataclass, field
 
 from harness.base.errors import HarnessError, UsageError
-from harness.base.http_client import BusyError, NoAnswerError, retry_after_s, send, short
+from harness.base.http_client import BusyError, NoAnswerError, refusal_body, retry_after_s, send, short
 from harness.base.secrecy import masked
 from harness.notify.channel import ATTEMPT_S
 from harness.notify.message import CHATS, Message
@@ -43,7 +43,7 @@ class Webhook:
 
     def _refusal(self, error: urllib.error.HTTPError) -> HarnessError:
         try:
-            reason = error.read().decode(errors="replace")
+            reason = refusal_body(error).decode(errors="replace")
         except (OSError, http.client.HTTPException):
             reason = ""
         reason = self._short(reason or str(error.reason))

@@ -14,7 +14,8 @@ from pathlib import Path
 from rich.console import Console
 
 from harness.base import toolchain, units
-from harness.base.class_data import ensure_class_data
+from harness.base.before_setup import needs_set_up
+from harness.base.class_data import want_class_data
 from harness.base.errors import StartError, UsageError
 from harness.base.guardian import Guardian
 from harness.base.interrupts import Interrupts
@@ -66,6 +67,7 @@ def ready_jmeter(request: Request, reports: Path) -> JMeterHome:
 
     UsageError without Java, a plugin, a Java class that the plan needs, disk space for reports, or an answering target.
     """
+    needs_set_up()
     plan = request.plan
     check_java_variables()
     java = jmeter_java_version()
@@ -85,7 +87,7 @@ def ready_jmeter(request: Request, reports: Path) -> JMeterHome:
     agent = toolchain.ensure_agent()
     agent_option(agent, Path(tempfile.gettempdir()), ())  # a UsageError, before anything starts
     if not request.remotes:  # load generators start without them
-        ensure_class_data(home, agent, java)
+        want_class_data(home, agent, java)
     return JMeterHome(home, java, agent, plugins)
 
 

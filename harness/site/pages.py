@@ -114,7 +114,7 @@ class Site:
                         {
                             "name": f"{document.folder}/{document.name}",
                             "href": quote(page_path(f"{document.folder}/{document.name}")),
-                            "headline": self._prose(document.headline, document.folder).html,
+                            "headline": self._prose(document.headline, document.folder, shown_in="").html,
                         }
                         for document in documents
                         if document.kind == kind
@@ -183,14 +183,20 @@ class Site:
             "started_at": entry.started_at,
             "users": known.users,
             "profile": known.profile,
-            "notes": self._prose(first_line(entry.notes), entry.plan).html or entry.problem,
+            "notes": self._prose(first_line(entry.notes), entry.plan, shown_in="").html or entry.problem,
             "can_compare": entry.result is not None and entry.run is not None,
             "figures": figures(entry),
         }
 
-    def _prose(self, markdown: str, folder: str, own_charts: _OwnCharts | None = None) -> _Prose:
-        """Return the Markdown of a report in `folder` as HTML; `own_charts` can be zoomed."""
+    def _prose(
+        self, markdown: str, folder: str, own_charts: _OwnCharts | None = None, *, shown_in: str | None = None
+    ) -> _Prose:
+        """Return the Markdown of a report in `folder` as HTML; `own_charts` can be zoomed.
+
+        `shown_in` is the folder of the page that shows it, if that is another one.
+        """
         shown: list[str] = []
+        start = (folder if shown_in is None else shown_in) or "."
 
         def link_of(href: str) -> str | None:
             path, _, anchor = href.partition("#")
@@ -198,10 +204,10 @@ class Site:
             stem, extension = posixpath.splitext(target)
             if target in self.flame_graphs:
                 shown.append(target)
-                return quote(posixpath.relpath(target, folder or "."))
+                return quote(posixpath.relpath(target, start))
             if extension not in (".md", ".json", ".html") or stem not in self.known:
                 return None
-            there = quote(posixpath.relpath(page_path(stem), folder or "."))
+            there = quote(posixpath.relpath(page_path(stem), start))
             return f"{there}#{anchor}" if anchor else there
 
         def image_of(source: str, text: str) -> Markup | None:

@@ -6,12 +6,13 @@ import shlex
 from dataclasses import dataclass
 
 from harness.base.errors import EXIT_INTERRUPTED, EXIT_INVALID, EXIT_OK, HarnessError
-from harness.base.log import Log
+from harness.base.log import Log, log
 from harness.base.paths import shown
 from harness.base.toolchain import ROOT
 from harness.plan.spec import Profile
 from harness.run.directory import RunDirectory
-from harness.storage.s3 import Storage, check_writable, open_storage, push
+from harness.storage.s3 import push
+from harness.storage.server import Storage, check_writable, open_storage
 
 
 def storage_for_run(url: str | None, profile: Profile) -> Storage | None:
@@ -20,7 +21,7 @@ def storage_for_run(url: str | None, profile: Profile) -> Storage | None:
     if url is None:
         return None
     storage = open_storage(url, profile.storage.get("endpoint_url"))
-    check_writable(storage)
+    check_writable(storage, log)
     return storage
 
 

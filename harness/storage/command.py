@@ -20,7 +20,8 @@ from harness.run.directory import RunDirectory
 from harness.run.names import find_paths
 from harness.storage.arguments import add_endpoint, endpoint_of
 from harness.storage.layout import ManifestError, RunKey, StoredRun, Wanted
-from harness.storage.s3 import DifferentError, Storage, open_storage, pull_runs, push, runs_there
+from harness.storage.s3 import DifferentError, broken_files, pull_runs, push, runs_there
+from harness.storage.server import Storage, open_storage
 
 PUSH, PULL, LS = "push", "pull", "ls"
 ALL = "all"
@@ -61,6 +62,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_endpoint(parser)
     if verb == PUSH:
         option("--replace", action="store_true", help="replace reports in S3 that were written again here")
+    if verb == LS:
+        option("--verify", action="store_true", help="compare the objects of each run with what was pushed")
     if verb == PULL:
         figures = "only run.json, summary and report: enough for history and compare"
         option("--figures-only", action="store_true", help=figures)
@@ -81,7 +84,7 @@ def run(options: argparse.Namespace) -> int:
         if options.verb == PUSH:
             return _push(options, storage, names)
         wanted = _wanted(options, names)
-        return _list(storage, wanted) if options.verb == LS else _pull(options, storage, wanted)
+        return _list(storage, wanted, options.verify) if options.verb == LS else _pull(options, storage, wanted)
     except KeyboardInterrupt:
         print("aggregate.py: interrupted; finished files remain, repeat the command to resume", file=sys.stderr)
         return EXIT_INTERRUPTED
@@ -158,18 +161,24 @@ def _pull(options: argparse.Namespace, storage: Storage, wanted: Wanted) -> int:
     return EXIT_USAGE if is_missing else EXIT_OK
 
 
-def _list(storage: Storage, wanted: Wanted) -> int:
+def _list(storage: Storage, wanted: Wanted, is_verified: bool) -> int:
     runs = wanted.of(runs_there(storage, wanted.plan))
+    broken = {run.key: broken_files(storage, run) for run in runs if run.is_whole} if is_verified else {}
     if runs:
         columns = ("run", "profile", "date", "run_id", "state", "files", "MB")
-        print(table(columns, map(_row, runs), text_columns=5))
+        print(table(columns, (_row(run, broken.get(run.key, ())) for run in runs), text_columns=5))
         print()
     size_bytes = sum(run.size_bytes for run in runs)
     print(f"{storage.location.url}: {units.plural(len(runs), 'run')}, {units.mb_text(size_bytes, 1)} MB")
-    return EXIT_OK
+    damaged_count = sum(map(bool, broken.values()))
+    if not damaged_count:
+        return EXIT_OK
+    what = f"{units.plural(damaged_count, 'run')} not as pushed"
+    print(f"aggregate.py: {what}; push again from the machine that has the files", file=sys.stderr)
+    return EXIT_INVALID
 
 
-def _row(run: StoredRun) -> tuple[str, ...]:
+def _row(run: StoredRun, broken: Sequence[str]) -> tuple[str, ...]:
     key = run.key
-    state = "complete" if run.is_whole else "incomplete"
+    state = ", ".join(broken) or ("complete" if run.is_whole else "incomplete")
     return key.id, key.profile, key.date, key.run_id, state, str(run.file_count), units.mb_text(run.size_bytes, 1)

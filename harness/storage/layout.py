@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from harness.base.config import did_you_mean
@@ -151,15 +151,29 @@ def _is_image(name: str) -> bool:
 
 
 @dataclass(frozen=True)
+class StoredObject:
+    """An object as a listing shows it: its size and its ETag, which changes whenever the object is written."""
+
+    size_bytes: int
+    etag: str
+
+
+@dataclass(frozen=True)
 class Manifest:
-    """The files of a pushed run. The manifest is written last: a run with a manifest is complete."""
+    """The files of a pushed run. The manifest is written last: a run with a manifest is complete.
+
+    `objects` is how a listing showed them after the push, by path below the run's folder; manifests of earlier versions
+    have none.
+    """
 
     key: RunKey
     files: tuple[StoredFile, ...]
+    objects: Mapping[str, StoredObject] = field(default_factory=dict)
 
     def to_plain(self) -> dict[str, Any]:
         """Return the manifest as plain data."""
-        return {"format_version": FORMAT_VERSION, **to_plain(self.key), "files": to_plain(self.files)}
+        files = {"files": to_plain(self.files), "objects": to_plain(self.objects)}
+        return {"format_version": FORMAT_VERSION, **to_plain(self.key), **files}
 
     @classmethod
     def from_text(cls, text: bytes, key: RunKey, where: str) -> Manifest:
@@ -170,6 +184,7 @@ class Manifest:
         try:
             data = parse_object(text)
             files = build(tuple[StoredFile, ...], data["files"])
+            objects = {name: build(StoredObject, each) for name, each in data.get("objects", {}).items()}
             is_ours = data["format_version"] == FORMAT_VERSION and data["run_id"] == key.run_id
             is_ours = is_ours and all(_FILE.fullmatch(file.name) and file.size_bytes >= 0 for file in files)
             is_ours = is_ours and {RUN_FILE, SUMMARY_FILE, REPORT_FILE} <= {file.name for file in files}
@@ -177,11 +192,27 @@ class Manifest:
             is_ours = False
         if not is_ours:
             raise ManifestError(f"{where}: not the manifest of that run", "delete the stored run, then push it again")
-        return cls(key, files)
+        return cls(key, files, objects)
 
-    def with_files(self, files: Iterable[StoredFile]) -> Manifest:
-        """Return the manifest with these files added or replaced by name."""
-        return Manifest(self.key, tuple({file.name: file for file in (*self.files, *files)}.values()))
+    def with_files(self, files: Iterable[StoredFile], found: Mapping[str, StoredObject]) -> Manifest:
+        """Return the manifest with these files added or replaced by name, as `found` in a listing after that."""
+        all_files = {file.name: file for file in (*self.files, *files)}.values()
+        objects = {name: self.objects[name] for name in (file.stored_as for file in all_files) if name in self.objects}
+        objects |= {file.stored_as: found[file.stored_as] for file in files if file.stored_as in found}
+        return Manifest(self.key, tuple(all_files), objects)
+
+    def broken(self, found: Mapping[str, StoredObject]) -> dict[StoredFile, str]:
+        """Return the files whose object is not as it was pushed, and what is wrong with it, by a listing."""
+        problems = {file: self._problem(file, found.get(file.stored_as)) for file in self.files}
+        return {file: problem for file, problem in problems.items() if problem}
+
+    def _problem(self, file: StoredFile, found: StoredObject | None) -> str:
+        if found is None:
+            return "missing"
+        pushed = self.objects.get(file.stored_as)
+        if pushed:
+            return "" if found == pushed else "changed"
+        return "" if file.is_packed or found.size_bytes == file.size_bytes else "changed"
 
     def lacking(self, local: Manifest) -> tuple[StoredFile, ...]:
         """Return the files of a local run that are not stored, or stored with other contents."""
@@ -202,20 +233,22 @@ class StoredRun:
     is_whole: bool
     file_count: int
     size_bytes: int
+    objects: Mapping[str, StoredObject] = field(default_factory=dict, compare=False, repr=False)
 
 
-def stored_runs(sizes: Mapping[str, int]) -> tuple[StoredRun, ...]:
-    """Return the runs, oldest first, among files below a prefix, given as bytes by path; other files are ignored."""
-    found: dict[RunKey, dict[str, int]] = {}
-    for path, size_bytes in sizes.items():
+def stored_runs(objects: Mapping[str, StoredObject]) -> tuple[StoredRun, ...]:
+    """Return the runs, oldest first, among the objects below a prefix, given by path; others are ignored."""
+    found: dict[RunKey, dict[str, StoredObject]] = {}
+    for path, each in objects.items():
         key = parse_folder(path.replace(f"/{LOG_FOLDER}", "/").rpartition("/")[0])
         if key:
-            found.setdefault(key, {})[path] = size_bytes
+            found.setdefault(key, {})[path.removeprefix(f"{key.folder}/")] = each
     runs = []
     for key in sorted(found, key=lambda key: key.order):
         files = found[key]
-        is_whole = f"{key.folder}/{MANIFEST_NAME}" in files
-        runs.append(StoredRun(key, is_whole, len(files) - is_whole, sum(files.values())))
+        is_whole = MANIFEST_NAME in files
+        size_bytes = sum(each.size_bytes for each in files.values())
+        runs.append(StoredRun(key, is_whole, len(files) - is_whole, size_bytes, files))
     return tuple(runs)
 
 

@@ -6,15 +6,13 @@ import contextlib
 import hashlib
 import shutil
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
-from harness.base.aws import aws_errors, client
+from harness.base.aws import aws_errors
 from harness.base.errors import UsageError
 from harness.base.log import Log
 from harness.base.packed import beginning_of
-from harness.base.s3_address import Location, parse_endpoint_url, parse_location
 from harness.base.spellings import Spellings
 from harness.base.units import mb_text, plural
 from harness.jtl.progress import ReadingProgress
@@ -34,36 +32,18 @@ from harness.storage.layout import (
     ManifestError,
     RunKey,
     StoredFile,
+    StoredObject,
     StoredRun,
     Wanted,
     stored_names,
     stored_runs,
 )
+from harness.storage.server import Storage, again_later, objects
 from harness.storage.upload import upload
-
-Log = Log
-_PROBE = ".write-check"
 
 
 class DifferentError(UsageError):
     """The stored data of a run differs from the local data. Other runs are not affected."""
-
-
-@dataclass(frozen=True)
-class Storage:
-    """Where runs are stored: an S3 address, the server's address unless it is AWS, and the client."""
-
-    location: Location
-    endpoint_url: str | None
-    client: Any = field(repr=False)
-
-    def target(self, path: str) -> Mapping[str, str]:
-        """Return the request parameters for a path."""
-        return {"Bucket": self.location.bucket, "Key": self.location.key(path)}
-
-    def url(self, path: str) -> str:
-        """Return the address of a path."""
-        return f"{self.location.url}/{path}"
 
 
 @dataclass(frozen=True)
@@ -89,50 +69,54 @@ class Pulled:
     damaged: tuple[str, ...]
 
 
-def open_storage(url: str, endpoint_url: str | None = None) -> Storage:
-    """Return the storage at s3://bucket/prefix without a request. UsageError for another address."""
-    location = parse_location(url)
-    endpoint_url = parse_endpoint_url(endpoint_url) if endpoint_url else None
-    return Storage(location, endpoint_url, client("s3", endpoint_url))
-
-
-def check_writable(storage: Storage) -> None:
-    """Raise a one-line error unless runs can be pushed; nothing is left behind."""
-    with aws_errors(storage.location.url):
-        target = storage.target(_PROBE)
-        storage.client.list_objects_v2(Bucket=target["Bucket"], Prefix=target["Key"], MaxKeys=1)
-        storage.client.list_multipart_uploads(Bucket=target["Bucket"], Prefix=target["Key"], MaxUploads=1)
-        # Starting and aborting an upload checks the permissions of a push and leaves no object; deleting one would need
-        # more.
-        begun = storage.client.create_multipart_upload(**target)
-        storage.client.abort_multipart_upload(**target, UploadId=begun["UploadId"])
-
-
 def runs_there(storage: Storage, plan: str | None = None) -> tuple[StoredRun, ...]:
     """Return the stored runs, complete or not, oldest first."""
-    below = storage.location.key("runs/" + (f"plan={plan}/" if plan else ""))
-    own = len(storage.location.key(""))
     with aws_errors(storage.location.url):
-        pages = storage.client.get_paginator("list_objects_v2").paginate(Bucket=storage.location.bucket, Prefix=below)
-        return stored_runs({found["Key"][own:]: found["Size"] for page in pages for found in page.get("Contents", ())})
+        return stored_runs(objects(storage, "runs/" + (f"plan={plan}/" if plan else "")))
+
+
+def broken_files(storage: Storage, run: StoredRun) -> tuple[str, ...]:
+    """Return what is wrong with the objects of a complete run, such as "missing samples.jtl.zst", by its listing."""
+    with aws_errors(storage.url(run.key.folder)):
+        try:
+            manifest = _read_manifest(storage, run.key)
+        except ManifestError:
+            return (f"damaged {MANIFEST_NAME}",)
+    broken = manifest.broken(run.objects) if manifest else {}
+    return tuple(f"{problem} {file.stored_as}" for file, problem in broken.items())
+
+
+def _objects_of(storage: Storage, key: RunKey) -> dict[str, StoredObject]:
+    """Return the objects of a run, by path below its folder."""
+    folder = f"{key.folder}/"
+    return {path.removeprefix(folder): found for path, found in objects(storage, folder).items()}
 
 
 def push(directory: RunDirectory, storage: Storage, log: Log, replace: bool = False) -> Pushed:
     """Push a run that has its report; resume an interrupted push; do nothing when it is already stored.
 
-    With `replace`, a regenerated report replaces the stored one; measurements are never replaced. UsageError for a run
-    that cannot be pushed, missing permissions or bucket; ServiceError when the server fails.
+    Objects that are missing or were changed since their push are sent again. With `replace`, a regenerated report
+    replaces the stored one; measurements are never replaced. UsageError for a run that cannot be pushed, missing
+    permissions or bucket; ServiceError when the server fails, also some seconds later.
     """
     local = _manifest_of(directory)
+    return again_later(lambda: _push(directory, local, storage, log, replace), log)
+
+
+def _push(directory: RunDirectory, local: Manifest, storage: Storage, log: Log, replace: bool) -> Pushed:
     url = storage.url(local.key.folder)
     with aws_errors(url):
         stored = _read_manifest(storage, local.key)
-        missing = local.files if stored is None else _missing(local, stored, url, replace)
+        broken = stored.broken(_objects_of(storage, local.key)) if stored else {}
+        new = local.files if stored is None else _missing(local, stored, url, replace)
+        missing = (*new, *(file for file in local.files if file in broken and file not in new))
+        _log_broken(local, broken, url, log)
         if not missing:
-            log(f"{local.key.id}: already stored: {url}")
+            if not broken:
+                log(f"{local.key.id}: already stored: {url}")
             return Pushed(local.key.id, url, (), 0)
-        sent_bytes = _send(directory, storage, local.key, missing)
-        manifest = stored.with_files(local.files) if stored else local
+        sent_bytes = _send(directory, storage, local.key, missing, broken)
+        manifest = (stored or local).with_files(missing, _objects_of(storage, local.key))
         text = json_text(manifest).encode()
         storage.client.put_object(**storage.target(f"{local.key.folder}/{MANIFEST_NAME}"), Body=text)
     lack = "" if directory.all_samples else "; its samples are not on this machine"
@@ -220,6 +204,14 @@ def _manifest_of(directory: RunDirectory) -> Manifest:
     return Manifest(key, tuple(stored_file(_path(directory, name), name) for name in names))
 
 
+def _log_broken(local: Manifest, broken: Mapping[StoredFile, str], url: str, log: Log) -> None:
+    """Log which objects are not as they were pushed, and that some of them cannot be sent from this machine."""
+    for is_here, what in ((True, "sent again"), (False, "not on this machine: push from the one that has it")):
+        names = [f"{problem} {file.stored_as}" for file, problem in broken.items() if (file in local.files) == is_here]
+        if names:
+            log(f"{local.key.id}: not as pushed: {', '.join(names)}; {what}: {url}")
+
+
 def _missing(local: Manifest, stored: Manifest, url: str, replace: bool) -> tuple[StoredFile, ...]:
     contradicted = stored.contradicted(local)
     if contradicted:
@@ -232,16 +224,17 @@ def _missing(local: Manifest, stored: Manifest, url: str, replace: bool) -> tupl
     return missing
 
 
-def _send(directory: RunDirectory, storage: Storage, key: RunKey, files: Sequence[StoredFile]) -> int:
-    """Upload these files of a run; return the number of bytes sent."""
+def _send(
+    directory: RunDirectory, storage: Storage, key: RunKey, files: Sequence[StoredFile], broken: Iterable[StoredFile]
+) -> int:
+    """Upload these files of a run, also those whose object is `broken`; return the number of bytes sent."""
     total_bytes = sum(file.size_bytes for file in files)
     read_bytes = sent_bytes = 0
     with ReadingProgress(total_bytes, key.id, verb="pushing") as progress:
         for file in files:
             target = storage.target(f"{key.folder}/{file.stored_as}")
-            sent_bytes += upload(
-                storage.client, target, _path(directory, file.name), file, _after(progress, read_bytes)
-            )
+            path, read = _path(directory, file.name), _after(progress, read_bytes)
+            sent_bytes += upload(storage.sender, target, path, file, read, is_broken=file in broken)
             read_bytes += file.size_bytes
     return sent_bytes
 

@@ -33,9 +33,12 @@ SUM_KEY = "sha256"
 Target = Mapping[str, str]
 
 
-def upload(client: Any, target: Target, source: Path, file: StoredFile, read: Callable[[int], None]) -> int:
+def upload(
+    client: Any, target: Target, source: Path, file: StoredFile, read: Callable[[int], None], *, is_broken: bool = False
+) -> int:
     """Upload a file and return the number of bytes sent; `read` receives the number of bytes read so far.
 
+    A large object that was assembled by an interrupted push is not sent again, unless it `is_broken`.
     Every part has its SHA-256, which S3 checks; the checksum that S3 returns is also checked. ServiceError for a wrong
     checksum, UsageError when the file changes during the upload.
     """
@@ -49,7 +52,7 @@ def upload(client: Any, target: Target, source: Path, file: StoredFile, read: Ca
             answer = client.put_object(**target, Body=first, ChecksumSHA256=_sum_of(first), Metadata=metadata)
             _check(answer, first, target)
             sent_bytes = len(first)
-        elif _is_whole(client, target, file):
+        elif not is_broken and _is_whole(client, target, file):
             sent_bytes = 0
         else:
             sent_bytes = _send_parts(client, target, metadata, itertools.chain((first, second), parts))

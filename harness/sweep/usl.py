@@ -39,7 +39,7 @@ _ROUNDING = 1e-20
 _LEVERAGE_MOST = 0.999
 _LOG_MOST = 50.0
 # Bounds of γ ÷ the best throughput, α and β.
-_LOW, _HIGH = np.zeros(_PARAMETERS), np.array([np.inf, 1.0, np.inf])
+_LOW, _HIGH = (0.0,) * _PARAMETERS, (math.inf, 1.0, math.inf)
 _STEPS_MOST = 500
 _STEP_LEAST = 1e-12
 _DAMPING_LEAST, _DAMPING_MOST = 1e-10, 1e12

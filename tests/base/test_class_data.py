@@ -8,7 +8,7 @@ import zipfile
 import pytest
 
 from harness.base import class_data
-from harness.base.class_data import ensure_class_data, start_jar, store_class_data
+from harness.base.class_data import start_jar, store_class_data, store_wanted_class_data, want_class_data
 from tests.support.paths import ROOT
 
 
@@ -67,21 +67,27 @@ def test_the_manifest_names_every_jar_in_lines_of_at_most_72_bytes():
     assert text.endswith("\r\n")
 
 
-@pytest.mark.parametrize("store", [ensure_class_data, store_class_data])
+@pytest.mark.parametrize("store", [want_class_data, store_class_data])
 def test_another_jmeter_home_is_left_as_it_is(tmp_path, store):
     store(tmp_path, tmp_path / "agent.jar", "17.0.15")
+    store_wanted_class_data()
     assert list(tmp_path.iterdir()) == []
 
 
-def test_the_first_start_stores_nothing_and_the_second_one_does(tmp_path, monkeypatch):
+def test_the_data_are_stored_when_the_second_command_has_ended_and_not_before(tmp_path, monkeypatch):
     home, stored = tmp_path / "jmeter", []
     home.mkdir()
     monkeypatch.setattr(class_data, "BUILD", tmp_path)
     monkeypatch.setattr(class_data, "store_class_data", lambda *given: stored.append(given))
-    ensure_class_data(home, tmp_path / "agent.jar", "17.0.15")
+    want_class_data(home, tmp_path / "agent.jar", "17.0.15")
+    store_wanted_class_data()
     assert stored == []
-    ensure_class_data(home, tmp_path / "agent.jar", "17.0.15")
+    want_class_data(home, tmp_path / "agent.jar", "17.0.15")
+    assert stored == []
+    store_wanted_class_data()
     assert stored == [(home, tmp_path / "agent.jar", "17.0.15")]
+    store_wanted_class_data()
+    assert len(stored) == 1
 
 
 JAVA = """#!/bin/sh

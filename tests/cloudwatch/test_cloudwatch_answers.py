@@ -129,7 +129,7 @@ def test_pages_are_joined_a_busy_server_is_retried_and_its_messages_are_printed(
     ("code", "status", "exit_code", "message"),
     [
         ("AccessDeniedException", 400, 2, "permission denied; these credentials need cloudwatch:GetMetricData"),
-        ("UnrecognizedClientException", 400, 2, "AWS rejects the credentials (UnrecognizedClientException)"),
+        ("UnrecognizedClientException", 400, 2, "the server rejects the credentials (UnrecognizedClientException)"),
         ("InternalServiceFault", 500, 3, "the server failed (InternalServiceFault"),
     ],
 )

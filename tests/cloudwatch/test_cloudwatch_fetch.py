@@ -202,7 +202,7 @@ def test_stored_metrics_remain_when_cloudwatch_has_deleted_them(tmp_path, moto, 
 @pytest.mark.parametrize(
     ("missing", "changes", "message"),
     [
-        ("AWS_ACCESS_KEY_ID", {}, "CloudWatch: no AWS credentials found; set AWS_PROFILE"),
+        ("AWS_ACCESS_KEY_ID", {}, "CloudWatch: no credentials found; set AWS_PROFILE"),
         ("AWS_REGION", {"region": None}, "cloudwatch: no region is set; set AWS_DEFAULT_REGION"),
     ],
     ids=["no credentials", "no region"],

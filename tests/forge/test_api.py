@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
+import urllib.error
+import urllib.request
+from contextlib import suppress
+from http.server import BaseHTTPRequestHandler
+from typing import ClassVar
+
 import pytest
 
-from harness.base.http_client import BusyError, retried
+from harness.base.http_client import BusyError, NoAnswerError, refusal_body, retried, send
 from harness.forge.api import limit_wait_s
 from harness.forge.github import GitHub
 from tests.support.forge_server import TOKEN, Forge, GitHubServer
@@ -68,3 +74,34 @@ def test_a_server_that_is_down_is_busy() -> None:
         pass
     with pytest.raises(BusyError, match=f"127.0.0.1:{port} does not answer .*refused.*; repeat the command later"):
         GitHub("owner/name", TOKEN, f"http://127.0.0.1:{port}").find("12")
+
+
+class Endless(BaseHTTPRequestHandler):
+    """Answers with 64 MB, and counts what was taken."""
+
+    status = 200
+    taken: ClassVar[list[int]] = []
+
+    def do_GET(self) -> None:
+        self.send_response(self.status)
+        self.end_headers()
+        with suppress(OSError):
+            for _ in range(1024):
+                self.wfile.write(b"x" * 65536)
+                self.taken.append(65536)
+
+    def log_message(self, *_: object) -> None:
+        pass
+
+
+@pytest.mark.parametrize(("status", "error"), [(200, NoAnswerError), (500, urllib.error.HTTPError)])
+def test_an_endless_answer_is_read_up_to_a_limit(status, error):
+    taken: list[int] = []
+    with serving(Endless, status=status, taken=taken) as port:
+        request = urllib.request.Request(f"http://127.0.0.1:{port}/")
+        with pytest.raises(error) as caught:
+            send(request, 10)
+        if status == 500:
+            assert len(refusal_body(caught.value)) == 65536
+            caught.value.close()
+    assert sum(taken) < 32 * 2**20

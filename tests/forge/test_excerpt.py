@@ -2,10 +2,17 @@
 
 from __future__ import annotations
 
+import os
+from pathlib import Path
+
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.forge.excerpt import cut, without_files
+from harness.base.errors import UsageError
+from harness.forge.comment import ComparisonReport
+from harness.forge.excerpt import cut, without_direction, without_files
+from harness.forge.files import read_report
 
 LINES = st.lists(st.sampled_from(["```", "| a | b |", "text", "ü" * 9, ""]), max_size=30).map("\n".join)
 
@@ -30,3 +37,26 @@ def test_any_text_is_within_the_limit_and_no_code_block_is_open(text: str, limit
         assert size(result) <= limit
         if "cut here" in result:
             assert result.count("```") % 2 == 0
+
+
+def test_html_and_reference_images_are_shown_as_text_and_not_loaded() -> None:
+    code = "```\n<a> ![z][ref]\n```\n"
+    text = "<img src=https://x/a.png> a<b 1 < 2\n![x][ref] ![y]\n\n[ref]: https://x/b.png\n"
+    shown = "&lt;img src=https://x/a.png> a&lt;b 1 < 2\n[x][ref] [y]\n\n[ref]: https://x/b.png\n"
+    assert without_files(text + code) == shown + code
+
+
+def test_a_text_keeps_its_direction() -> None:
+    assert without_direction("OK\u202eDESSERGER\u2066") == "OKDESSERGER"
+
+
+def test_a_report_that_is_a_pipe_is_refused_at_once(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "ab-01.md")
+    with pytest.raises(UsageError, match="not a file"):
+        read_report(tmp_path / "ab-01.md")
+
+
+def test_a_result_has_no_characters_that_turn_its_text(tmp_path: Path) -> None:
+    (tmp_path / "ab-01.md").write_text("# OK\u202e")
+    (tmp_path / "ab-01.json").write_text('{"verdict": "OK\u202e", "headline": "fine\u2067"}')
+    assert read_report(tmp_path) == ComparisonReport("# OK", "OK", "fine")

@@ -1,5 +1,7 @@
 """`aggregate.py accept`: a change is marked as intended in a file that git keeps."""
 
+from datetime import UTC, datetime, timedelta
+
 import pytest
 
 from harness.base.errors import UsageError
@@ -101,3 +103,9 @@ def test_a_bad_line_of_the_file_is_named(tmp_path, text, message):
     with pytest.raises(UsageError) as error:
         read_acceptances(tmp_path / "accepted.csv")
     assert message in str(error.value)
+
+
+def test_a_change_in_the_future_is_refused(accept):
+    tomorrow = (datetime.now(UTC) + timedelta(days=1)).date().isoformat()
+    with pytest.raises(UsageError, match=f"--since {tomorrow}: after today"):
+        accept("--since", tomorrow, "--plan", "thruzero", "--reason", "new cache")

@@ -148,3 +148,12 @@ def test_a_mail_that_is_refused_for_good_is_not_repeated() -> None:
         delivered = Delivered(mail(box, ""))
     assert delivered.problems == (f"mail: 127.0.0.1:{box.port} refuses it (554 no spam); check [notify.mail]",)
     assert delivered.paused == []
+
+
+@pytest.mark.parametrize("odd", ["\x85", "\u2028", "\u2029", "\ud800", "\r\n"])
+def test_a_title_with_an_odd_character_is_delivered_on_one_line(odd: str) -> None:
+    message = Message(f"REGRESSED{odd}plan", (f"one{odd}line",), f"reports/a{odd}b.md")
+    with chat_server() as chat, mail_server() as box:
+        assert deliver(message, Recipients("worse", "", (slack(chat), mail(box)), ()), print) == ()
+    assert "REGRESSED plan" in str(chat.messages)
+    assert [one["Subject"] for one in box.mails] == ["REGRESSED plan"]

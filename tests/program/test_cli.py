@@ -10,6 +10,7 @@ import tomllib
 import pytest
 
 from harness import cli
+from harness.base.errors import UsageError
 from tests.support.paths import ROOT
 
 COMMANDS = {**cli.VERBS, **cli.SCRIPTS}
@@ -63,6 +64,30 @@ def test_a_report_can_count_samples_before_what_writes_it_is_loaded():
     counts, *loaded = done.stdout.split()
     assert counts == "True"
     assert not {"harness.report.files", "harness.report.summary", "harness.compare.result", "jinja2"} & {*loaded}
+
+
+@pytest.mark.parametrize(
+    ("program", "options", "message"),
+    [
+        ("scripts/run", ("--plan=killbill-stripe", "--note=caf\udce9"), r"--note=caf\xe9"),
+        ("scripts/run", ("--plan=killbill-stripe", "--properties", "amount=\udcff"), r"amount=\xff"),
+        ("scripts/sweep", ("--plan=\udcff",), r"--plan=\xff"),
+        ("scripts/run", ("--reports=/tmp/a\udcff",), r"--reports=/tmp/a\xff"),
+        ("aggregate.py", ("accept", "--since=2026-01-01", "--plan=x", "--reason=\udcff"), r"--reason=\xff"),
+        ("aggregate.py", ("compare", "no-run\udcff", "run-01_1"), r"no-run\xff"),
+    ],
+)
+def test_a_text_that_is_not_utf_8_is_refused_before_anything_is_written(program, options, message):
+    with pytest.raises(UsageError) as raised:
+        cli.check(options, program) if program != "aggregate.py" else cli.main(options)
+    assert str(raised.value) == f"{message}: not UTF-8 text; type it in a terminal that uses UTF-8"
+
+
+def test_a_file_whose_name_is_not_utf_8_is_read(tmp_path, capsys):
+    samples = tmp_path / "caf\udce9.jtl"
+    samples.write_text("timeStamp,elapsed,label,success\n1700000000000,5,Buy,true\n")
+    assert cli.main(["table", str(samples)]) == 0
+    assert "| Buy | 1 |" in capsys.readouterr().out
 
 
 def test_the_version_is_that_of_the_project(capsys):

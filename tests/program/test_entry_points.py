@@ -251,3 +251,29 @@ def test_a_system_stays_up_until_it_is_interrupted(home, tmp_path):
         assert process.wait(timeout=20) == 0
     with pytest.raises(urllib.error.URLError):
         urllib.request.urlopen(address, timeout=10)
+
+
+@pytest.mark.skipif(os.geteuid() == 0 and not shutil.which("setpriv"), reason="root may read everything")
+def test_a_venv_whose_python_this_user_may_not_read_is_one_line_that_says_what_to_do(tmp_path):
+    shutil.copytree(ROOT / "harness", tmp_path / "harness", ignore=shutil.ignore_patterns("__pycache__"))
+    for name in ("aggregate.py", "requirements.txt"):
+        shutil.copy(ROOT / name, tmp_path)
+    base = tmp_path / "closed" / "python3"
+    base.parent.mkdir()
+    base.write_text("#!/bin/sh\n")
+    (tmp_path / ".venv" / "bin").mkdir(parents=True)
+    (tmp_path / ".venv" / "bin" / "python").symlink_to(base)
+    shutil.copy(ROOT / "requirements.txt", tmp_path / ".venv" / ".installed-requirements.txt")
+    powers = "-dac_override,-dac_read_search"  # what lets root read everything
+    bound = ["setpriv", f"--inh-caps={powers}", f"--bounding-set={powers}"] if os.geteuid() == 0 else []
+    base.parent.chmod(0)
+    try:
+        done = subprocess.run(
+            [*bound, sys._base_executable, "-S", tmp_path / "aggregate.py", "table", "samples.jtl"],
+            capture_output=True, text=True, check=False,
+        )  # fmt: skip
+    finally:
+        base.parent.chmod(0o700)
+    what = f"aggregate.py: {tmp_path}/.venv: its Python {base} may not be read by this user"
+    todo = "make it readable, or remove .venv and run make setup as this user"
+    assert (done.returncode, done.stderr) == (2, f"{what}; {todo}\n")

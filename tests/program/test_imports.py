@@ -57,6 +57,7 @@ ACTING = {
 CLOCKS = {("datetime", "now"), ("datetime", "today"), ("date", "today")}
 # The modules that act, beside files.py and command modules. Whoever adds one says in review why.
 MAY_ACT = {
+    "harness.base.aws",
     "harness.ab.runner",
     "harness.ab.worktree",
     "harness.base.class_data",
@@ -82,6 +83,7 @@ MAY_ACT = {
     "harness.jtl.inputs",
     "harness.jtl.progress",
     "harness.live.metrics_collector",
+    "harness.live.connections",
     "harness.live.metrics_server",
     "harness.live.otlp.receiver",
     "harness.live.otlp.sender",
@@ -121,6 +123,7 @@ MAY_ACT = {
     "harness.run.target",
     "harness.run.telemetry_writer",
     "harness.storage.s3",
+    "harness.storage.server",
     "harness.sweep.driver",
     "harness.sweep.level_runner",
     "harness.sweep.sources",

@@ -40,8 +40,8 @@ ONE_NAME = {
 }  # fmt: skip
 # On or off, except where a target takes a text by this name.
 SWITCHES = {
-    "ALL", "ANYWAY", "SURE", "FRESH", "REPLACE", "FIGURES_ONLY", "DRY_RUN", "FIX", "FORCE", "PROFILE", "TRACE",
-    "NEW", "RESUME", "HTML", "COMPARE",
+    "ALL", "ANYWAY", "SURE", "FRESH", "REPLACE", "VERIFY", "FIGURES_ONLY", "DRY_RUN", "FIX", "FORCE", "PROFILE",
+    "TRACE", "NEW", "RESUME", "HTML", "COMPARE",
 }  # fmt: skip
 TEXTS = {("check", "HTML"), ("sweep", "RESUME"), ("capacity", "RESUME"), ("compare", "NEW"), ("release", "NEW")}
 SAYS_NOTHING = {("sweep", "S3"), ("capacity", "S3"), ("capacity", "REMOTES")}

@@ -244,3 +244,21 @@ def test_an_input_is_text_and_never_make_syntax(tmp_path):
     done = run_step(step, ROOT, **given, DRY_RUN="1")
     assert done.returncode != 0
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("is_there", [True, False])
+def test_ci_names_the_golden_runs_to_the_tests_where_they_are(tmp_path, is_there):
+    """`.ci/run` of a clean checkout, with a make that prints what it is given."""
+    checkout = tmp_path / "checkout"
+    shutil.copytree(ROOT / ".ci", checkout / ".ci")
+    (checkout / ".ci" / "install").write_text("")
+    make = tmp_path / "bin" / "make"
+    make.parent.mkdir()
+    make.write_text('#!/bin/sh\necho "$1 ${HARNESS_GOLDEN:-none}"\n')
+    make.chmod(0o755)
+    if is_there:
+        (tmp_path / "shared" / "golden").mkdir(parents=True)
+    variables = {"PATH": f"{make.parent}:{os.environ['PATH']}"}
+    done = subprocess.run([checkout / ".ci" / "run"], env=variables, capture_output=True, text=True, check=True)
+    named = tmp_path / "shared" / "golden" if is_there else "none"
+    assert done.stdout.splitlines() == [f"lint {named}", f"test {named}"]

@@ -1,6 +1,8 @@
 """The pages of the site as text: what is escaped, where links lead, what charts are made of."""
 
 import json
+import re
+from urllib.parse import unquote
 
 import pytest
 from markupsafe import Markup
@@ -13,6 +15,7 @@ from harness.site.files import write_site
 from harness.site.html import prose
 from harness.site.pages import Site
 from harness.site.series import chart_data_of, distribution_line
+from harness.sweep.record import level_note
 from tests.support.report_folder import add_run, run_folder
 
 
@@ -265,3 +268,25 @@ def test_a_doubtful_run_is_marked_in_the_list_and_on_its_page(tmp_path, charts):
     assert "<strong>DOUBTFUL: too few samples." in page
     css = (tmp_path / "site" / "assets" / "site.css").read_text(encoding="utf-8")
     assert ".state.doubtful {" in css
+
+
+def test_every_link_of_a_site_with_every_kind_of_page_leads_to_a_file(tmp_path, charts):
+    reports, output = tmp_path / "reports", tmp_path / "site"
+    add_run(reports, "tiny/run-07_1", note=level_note("sweep-03"))
+    add_run(reports, "other/run-01_1", note=level_note("sweep-03"))  # of a plan without that sweep
+    pages = ("tiny/sweep-03", "tiny/overload-04", "tiny/tune-05", "nightly/2026-11-21", "ab/tiny/ab-01", "sweeps/a-b")
+    for name in pages:
+        (reports / name).parent.mkdir(parents=True, exist_ok=True)
+        up = "../" * name.count("/")
+        (reports / f"{name}.md").write_text(
+            f"# A\n\n**OK [run]({up}tiny/run-07_1.md).**\n\n[sweep]({up}tiny/sweep-03.md)\n"
+        )
+    write_site(reports, output, charts)
+    dead = []
+    for page in output.rglob("*.html"):
+        for link in re.findall(r'(?:href|src)="([^"#?]+)[^"]*"', page.read_text()):
+            is_ours = "://" not in link and not link.startswith("data:") and not link.endswith(".min.js")
+            if is_ours and not (page.parent / unquote(link)).is_file():
+                dead.append((page.relative_to(output).as_posix(), link))
+    assert dead == []
+    assert '<a href="tiny/sweep-03.html">sweep-03</a>' in (output / "index.html").read_text()

@@ -8,7 +8,8 @@ import pytest
 from harness.base.errors import EXIT_INTERRUPTED, EXIT_INVALID, EXIT_USAGE, UsageError
 from harness.cli import main
 from harness.storage.after_run import push_after_run, push_command
-from harness.storage.s3 import check_writable, push, runs_there
+from harness.storage.s3 import push, runs_there
+from harness.storage.server import check_writable
 from tests.support.fault_proxy import FORBIDDEN
 from tests.support.stored_runs import a_run, print_text
 from tests.support.tiny import Start
@@ -17,13 +18,13 @@ pytestmark = pytest.mark.real
 
 
 def test_checking_a_location_leaves_nothing_there(storage, proxy):
-    check_writable(storage)
+    check_writable(storage, print_text)
     client = boto3.client("s3")
     assert "Contents" not in client.list_objects_v2(Bucket="kept")
     assert "Uploads" not in client.list_multipart_uploads(Bucket="kept")
     proxy.add("POST", "uploads", FORBIDDEN)
     with pytest.raises(UsageError, match="s3:PutObject"):
-        check_writable(storage)
+        check_writable(storage, print_text)
 
 
 def test_a_run_is_pushed_at_its_end(storage, start_run: Start):

@@ -17,7 +17,7 @@ from harness.cli import main
 from harness.report.files import write_report
 from harness.run.directory import RunDirectory
 from harness.run.packing import pack
-from harness.storage.s3 import DifferentError, pull, push, runs_there
+from harness.storage.s3 import DifferentError, broken_files, pull, push, runs_there
 from tests.support.fault_proxy import CORRUPT, CUT, CUT_ANSWER, FORBIDDEN, HOLD, SERVER_ERROR
 from tests.support.paths import ROOT
 from tests.support.stored_runs import FOLDER, LARGE, RUN_ID, a_run, contents, large_run, print_text
@@ -266,3 +266,56 @@ def test_samples_that_were_packed_in_a_long_run_are_stored_as_they_are(storage, 
     assert gzip.decompress(pulled.samples.read_bytes()) == text
     write_report(pulled)
     assert contents(tmp_path / "there")["tiny/run-07_1.json"] == before
+
+
+@pytest.mark.parametrize("replace", [False, True])
+def test_objects_that_are_missing_or_changed_in_the_bucket_are_sent_again(storage, proxy, beside, tmp_path, replace):
+    run = large_run(tmp_path / "here")
+    push(run, storage, print_text)
+    samples, log = f"{FOLDER}/samples.jtl.zst", f"{FOLDER}/system/web.log.zst"
+    metadata = beside.head_object(Bucket="kept", Key=samples)["Metadata"]
+    beside.put_object(Bucket="kept", Key=samples, Body=b"half of it", Metadata=metadata)
+    same_size = bytes(reversed(beside.get_object(Bucket="kept", Key=f"{FOLDER}/report.md")["Body"].read()))
+    beside.put_object(Bucket="kept", Key=f"{FOLDER}/report.md", Body=same_size)
+    beside.delete_object(Bucket="kept", Key=log)
+    said = []
+    pushed = push(run, storage, said.append, replace)
+    assert set(pushed.uploaded) == {"samples.jtl", "report.md", "system/web.log"}
+    broken = "changed samples.jtl.zst, missing system/web.log.zst, changed report.md; sent again"
+    assert said[0] == f"tiny/run-07_1: not as pushed: {broken}: s3://kept/{FOLDER}"
+    pull(storage, tmp_path / "there", print_text, figures_only=False)
+    assert (tmp_path / "there" / "tiny" / "run-07_1" / "samples.jtl").read_bytes() == LARGE
+    puts = proxy.puts()
+    assert push(run, storage, said.append, replace).uploaded == ()
+    assert proxy.puts() == puts
+    assert said[-1].startswith("tiny/run-07_1: already stored")
+
+
+def test_ls_verify_compares_each_object_with_the_manifest(storage, beside, tmp_path, capsys):
+    push(a_run(tmp_path / "here"), storage, print_text)
+    assert main(["ls", "s3://kept/load", "--verify"]) == 0
+    assert "| complete |" in capsys.readouterr().out
+    beside.delete_object(Bucket="kept", Key=f"{FOLDER}/samples.jtl.zst")
+    assert main(["ls", "s3://kept/load"]) == 0
+    capsys.readouterr()
+    assert main(["ls", "s3://kept/load", "--verify"]) == EXIT_INVALID
+    shown = capsys.readouterr()
+    assert "| missing samples.jtl.zst |" in shown.out
+    assert shown.err == "aggregate.py: 1 run not as pushed; push again from the machine that has the files\n"
+    (tmp_path / "here" / "tiny" / "run-07_1" / "samples.jtl").unlink()
+    said = []
+    assert push(RunDirectory(tmp_path / "here" / "tiny" / "run-07_1"), storage, said.append).uploaded == ()
+    assert "missing samples.jtl.zst; not on this machine: push from the one that has it" in said[0]
+
+
+def test_a_manifest_of_an_earlier_version_is_verified_by_sizes(storage, beside, tmp_path):
+    push(a_run(tmp_path / "here"), storage, print_text)
+    manifest = f"{FOLDER}/manifest.json"
+    data = json.loads(beside.get_object(Bucket="kept", Key=manifest)["Body"].read())
+    del data["objects"]
+    beside.put_object(Bucket="kept", Key=manifest, Body=json.dumps(data).encode())
+    (run,) = runs_there(storage)
+    assert broken_files(storage, run) == ()
+    beside.put_object(Bucket="kept", Key=f"{FOLDER}/report.md", Body=b"short")
+    (run,) = runs_there(storage)
+    assert broken_files(storage, run) == ("changed report.md",)

@@ -12,7 +12,8 @@ from harness.base.errors import EXIT_INVALID, EXIT_USAGE, HarnessError, ServiceE
 from harness.cli import main
 from harness.run.record import RUNNING
 from harness.storage.s3 import push, runs_there
-from tests.support.fault_proxy import CUT_ANSWER, FORBIDDEN, SERVER_ERROR
+from harness.storage.server import check_writable, open_storage
+from tests.support.fault_proxy import CUT_ANSWER, FORBIDDEN, HOLD, SERVER_ERROR
 from tests.support.moto_server import ENVIRONMENT
 from tests.support.report_folder import add_run, run_folder
 from tests.support.stored_runs import RUN_ID, a_run, large_run, print_text
@@ -61,7 +62,7 @@ def test_a_table_is_read_from_s3_although_the_connection_breaks(proxy, tmp_path,
     ("arguments", "environment", "code", "message"),
     [
         ("ls s3://nothing-there", {}, EXIT_USAGE, "the bucket does not exist"),
-        ("ls s3://kept", {"AWS_ACCESS_KEY_ID": ""}, EXIT_USAGE, "no AWS credentials found; set AWS_PROFILE"),
+        ("ls s3://kept", {"AWS_ACCESS_KEY_ID": ""}, EXIT_USAGE, "no credentials found; set AWS_PROFILE"),
         ("ls s3://kept", {"AWS_PROFILE": "nobody"}, EXIT_USAGE, "(nobody) could not be found"),
         ("ls s3://kept --endpoint-url http://127.0.0.1:{closed}", {}, EXIT_INVALID, "does not answer"),
         ("table s3://kept/none.jtl", {}, EXIT_USAGE, "there is no such object"),
@@ -119,3 +120,47 @@ def test_a_server_that_keeps_failing_is_an_error(storage, proxy):
     proxy.add("GET", "list-type", SERVER_ERROR, times=4)
     with pytest.raises(ServiceError, match=r"the server failed \(SlowDown, 4 attempts\); repeat the command later"):
         runs_there(storage)
+
+
+@pytest.mark.parametrize(
+    ("answer", "message"),
+    [
+        ((403, b"<Error><Code>QuotaExceeded</Code></Error>"), r"the bucket is full \(QuotaExceeded\); free some space"),
+        ((507, b"<Error><Code>XMinioStorageFull</Code></Error>"), "the bucket is full"),
+        ((404, b"<h1>Not Found</h1>"), "the server does not answer as one of S3 does .*; check its address"),
+        ((200, b"<html>Welcome to nginx</html>"), "the server does not answer as one of S3 does"),
+    ],
+)
+def test_a_full_bucket_and_a_web_server_are_named(storage, proxy, tmp_path, answer, message):
+    proxy.add("PUT", "run.json", answer)
+    proxy.add("GET", "list-type", answer, times=4)
+    with pytest.raises(HarnessError, match=message) as caught:
+        push(a_run(tmp_path), storage, print_text) if answer[0] in (403, 507) else runs_there(storage)
+    assert "AWS" not in str(caught.value)
+
+
+def test_an_outage_that_boto3_does_not_outlast_is_outlasted_by_a_later_attempt(storage, proxy, tmp_path, monkeypatch):
+    monkeypatch.setattr("harness.storage.server._LATER_S", 0.1)
+    proxy.add("PUT", "run.json", SERVER_ERROR, times=4)
+    said = []
+    assert push(a_run(tmp_path), storage, said.append).uploaded
+    assert said[0].endswith("the server failed (SlowDown, 4 attempts); trying again in 0 s")
+    assert [run.is_whole for run in runs_there(storage)] == [True]
+    proxy.add("GET", "uploads", SERVER_ERROR, times=4)
+    check_writable(storage, said.append)
+    proxy.add("GET", "uploads", SERVER_ERROR, times=8)
+    with pytest.raises(ServiceError, match="the server failed"):
+        check_writable(storage, said.append)
+
+
+def test_a_server_that_hangs_is_named_within_seconds_and_given_up(storage, proxy, monkeypatch, capfd):
+    monkeypatch.setattr("harness.base.aws._NAMED_S", 0.3)
+    monkeypatch.setattr("harness.base.aws._READ_TIMEOUT_S", 0.6)
+    hanging = open_storage("s3://kept/load", proxy.address)
+    held = proxy.add("GET", "list-type", HOLD, times=4)
+    with pytest.raises(ServiceError, match=r"takes requests and does not answer \(4 attempts\); check that it works"):
+        runs_there(hanging)
+    held.released.set()
+    assert capfd.readouterr().err == f"{proxy.address}: no answer for 0 s, still waiting\n"
+    runs_there(storage)
+    assert capfd.readouterr().err == ""

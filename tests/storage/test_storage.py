@@ -13,6 +13,7 @@ from harness.storage.layout import (
     Manifest,
     RunKey,
     StoredFile,
+    StoredObject,
     Wanted,
     parse_folder,
     stored_names,
@@ -141,7 +142,7 @@ def test_a_changed_measurement_contradicts_and_a_rendered_report_only_differs():
     assert stored.contradicted(again) == ()
     assert [one.name for one in stored.lacking(again)] == ["report.md", "errors.svg", "run.json"]
     assert stored.contradicted(other) == ("samples.jtl",)
-    assert [(one.name, one.sha256) for one in stored.with_files(again.files).files] == [
+    assert [(one.name, one.sha256) for one in stored.with_files(again.files, {}).files] == [
         ("samples.jtl", "aa"), ("report.md", "bb"), ("heap.csv", "aa"), ("run.json", "bb"), ("errors.svg", "aa"),
     ]  # fmt: skip
 
@@ -158,10 +159,11 @@ SIZES = {
     "runs/plan=a/notes.txt": 9,
     "other/file": 9,
 }
+OBJECTS = {path: StoredObject(size_bytes, "etag") for path, size_bytes in SIZES.items()}
 
 
 def test_a_listing_has_runs_oldest_first_and_marks_incomplete_ones():
-    runs = stored_runs(SIZES)
+    runs = stored_runs(OBJECTS)
     assert [(run.key.id, run.is_whole, run.file_count, run.size_bytes) for run in runs] == [
         ("b/run-02_1", True, 0, 1),
         ("b/run-10_1", True, 1, 6),
@@ -183,9 +185,9 @@ def test_a_listing_has_runs_oldest_first_and_marks_incomplete_ones():
     ],
 )
 def test_runs_are_chosen_by_name_plan_profile_date_and_number(wanted, ids):
-    assert [run.key.id for run in wanted.of(stored_runs(SIZES))] == ids
+    assert [run.key.id for run in wanted.of(stored_runs(OBJECTS))] == ids
 
 
 def test_an_unknown_run_is_answered_with_a_similar_name():
     with pytest.raises(UsageError, match=r"b/run-11_1: no such run is stored; did you mean b/run-10_1\?"):
-        Wanted(names=("b/run-11_1",)).of(stored_runs(SIZES))
+        Wanted(names=("b/run-11_1",)).of(stored_runs(OBJECTS))

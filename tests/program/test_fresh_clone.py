@@ -1,0 +1,66 @@
+"""What a fresh clone does before it downloads anything."""
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from harness.cli import SCRIPTS
+from tests.support.paths import ROOT
+
+pytestmark = pytest.mark.real
+
+
+@pytest.fixture(scope="module")
+def clone(tmp_path_factory):
+    """A checkout without .venv and build/, and a Python without packages."""
+    folder = tmp_path_factory.mktemp("fresh") / "clone"
+    for name in ("harness", "scripts", "plans", "env", "systems", "jmeter"):
+        shutil.copytree(ROOT / name, folder / name, ignore=shutil.ignore_patterns("__pycache__"))
+    for name in ("aggregate.py", "Makefile", "pyproject.toml", "requirements.txt"):
+        shutil.copy(ROOT / name, folder / name)
+    return folder
+
+
+def answer(clone: Path, command: str) -> subprocess.CompletedProcess[str]:
+    """Run a command of the clone with the Python that .venv was made of; fail when it made anything."""
+    base = Path(sys.base_prefix) / "bin"
+    variables = {
+        "PATH": f"{base}:{os.environ['PATH']}",
+        "HOME": str(clone),
+        "PYTHONPYCACHEPREFIX": str(clone / "pycache"),
+    }
+    ended = subprocess.run(
+        command.split(), cwd=clone, env=variables, capture_output=True, text=True, timeout=60, check=False
+    )
+    assert not {".venv", "build", "reports", ".cache"} & {path.name for path in clone.iterdir()}, ended.stderr
+    return ended
+
+
+@pytest.mark.parametrize(
+    ("command", "message"),
+    [
+        ("make run USERS=ten", "scripts/run: USERS=ten: not a whole number from 1 to 100000"),
+        ("make run PLAN=nope", "scripts/run: PLAN=nope: unknown; there are: folio-checkin"),
+        ("make run PLAN=lb-nginx P90=abc", "scripts/run: P90=abc: not a whole number"),
+        ("make sweep USERS=1,x", "scripts/sweep: USERS=x"),
+        ("make check PLAN=lb-nginx LIMIT=x", "scripts/check: LIMIT=x: not a duration"),
+        ("./aggregate.py nope", "aggregate.py: nope: no such verb"),
+        ("./aggregate.py sweep --nope", "aggregate.py sweep: error:"),
+    ],
+)
+def test_a_wrong_value_is_refused_before_anything_is_downloaded(clone, command, message):
+    ended = answer(clone, command)
+    assert ended.returncode == 2
+    assert message in ended.stderr
+    assert "setup:" not in ended.stderr + ended.stdout
+
+
+@pytest.mark.parametrize("program", sorted(set(SCRIPTS) - {"scripts/bench", "scripts/check-otava"}))
+def test_help_needs_no_download(clone, program):
+    ended = answer(clone, f"{program} --help")
+    assert (ended.returncode, ended.stderr) == (0, "")
+    assert ended.stdout.startswith(f"usage: {program}")
