@@ -110,12 +110,23 @@ def headline(outcome: Outcome) -> str:
         parts.append("no metric of B is worse than A's by more")
     elif count >= PAIRS_LEAST:
         parts.append(_changes(outcome.metrics, CANNOT_TELL))
-    elif not parts:
-        parts.append(f"a verdict needs {PAIRS_LEAST} pairs")
+    else:
+        parts = [*_uncounted_text(outcome), *parts] or [f"a verdict needs {PAIRS_LEAST} pairs"]
     doubtful = _doubtful_text(outcome.counted)
     text = "; ".join(part.rstrip(".") for part in (*parts, doubtful) if part)
     after = f" after {units.plural(count, 'pair')}" if count else ""
     return one_line(f"{before}{verdict}{after}: {text}.")
+
+
+def _uncounted_text(outcome: Outcome) -> Iterator[str]:
+    """Yield why pairs do not count and what to do; nothing when all count, or the reason says it already."""
+    problems = [pair.problem for pair in outcome.pairs if pair.problem]
+    if problems and outcome.reason != problems[-1]:
+        is_one = len(problems) == 1
+        yield (
+            f"{units.plural(len(problems), 'pair')} {'does' if is_one else 'do'} not count ({problems[-1].rstrip('.')}); "
+            "remove the cause, and repeat the test"
+        )
 
 
 def _pairs(runs: Sequence[AbRun], results: Mapping[str, RunResult]) -> Iterator[Pair]:

@@ -7,12 +7,16 @@ import signal
 import subprocess
 import sys
 import threading
+from dataclasses import replace
 
 import pytest
 
 from harness.ab import command, runner
 from harness.base.errors import UsageError
+from harness.ab.files import find_ab
+from harness.ab.outcome import headline, outcome_of
 from harness.ab.record import order_of
+from harness.ab.report_files import results_of
 from harness.cli import main
 from tests.support.ab_tests import SIDES, commit, git, page_of, record_of
 from tests.support.fake_runs import calls
@@ -87,6 +91,14 @@ def test_a_pair_that_did_not_measure_the_system_does_not_count_and_another_one_f
     side = order_of(1, record["seed"])[1]
     assert f"no: {side}, run-01_3: DOUBTFUL: the load generator used nearly all of the CPU |" in page
     assert f"- {side}: tiny/run-01_3: The generator used 99 %." in page
+    # When the budget ends before a pair counts, the reason is that it does not count, and not the time that is left.
+    files = find_ab(tmp_path / "ab", "ab-01")
+    stored = files.read()
+    cut = replace(stored, runs=stored.runs[:3], stop_reason="the budget of 8 min is used up")
+    assert headline(outcome_of(cut, results_of(files, cut))) == (
+        f"CANNOT TELL: 1 pair does not count ({side}, run-01_3: DOUBTFUL: the load generator used nearly all of the "
+        "CPU); remove the cause, and repeat the test; the budget of 8 min is used up."
+    )
 
 
 @pytest.mark.parametrize(
