@@ -33,7 +33,14 @@ _FALSE_MOST, _FOUND_LEAST, _RIGHT_LEAST = 0.05, 0.90, 0.95
 _SURE = 0.95
 _FOUND_IN_DRIFT_LEAST = 0.80
 # Designs whose last value scatters four and eight times as much as the others, with their repeats.
-_UNEVEN = {(2,): (3, 5, 8), (3,): (3, 4), (2, 2): (2, 3, 8), (3, 2): (2, 3), (3, 3): (2,), (2,) * 4: (2,)}
+_UNEVEN: dict[tuple[int, ...], tuple[int, ...]] = {
+    (2,): (3, 5, 8),
+    (3,): (3, 4),
+    (2, 2): (2, 3, 8),
+    (3, 2): (2, 3),
+    (3, 3): (2,),
+    (2,) * 4: (2,),
+}
 _UNEVEN_FALSE_MOST = 0.06
 
 
@@ -42,8 +49,8 @@ class Scene:
     """A simulated system: values per setting, coefficient of variation of runs, drift per run, and its true effects.
 
     `main` is the change by the last value of the first setting, `pair` the further change by the last values of the
-    first two settings together. `repeat` is that of the experiment; None lets it choose. Runs with the last value of the
-    first setting scatter `uneven` times as much as the others.
+    first two settings together. `repeat` is that of the experiment; None lets it choose. Runs with the last value of
+    the first setting scatter `uneven` times as much as the others.
     """
 
     sizes: tuple[int, ...]
@@ -88,7 +95,8 @@ def bench(options: argparse.Namespace) -> int:
     seed = parse_whole_number(options.seed, "--seed", 0, 1_000_000)
     found = {scene: simulated(scene, repetitions, seed) for scene in _scenes()}
     heads = (
-        "values", "runs", "CV of runs %", "last value's CV", "drift per run %", "true effect %", "true pair %", "false effects",
+        "values", "runs", "CV of runs %", "last value's CV", "drift per run %", "true effect %", "true pair %",
+        "false effects",
         "effect found", "pair found", "best is sure", "of these right",
     )  # fmt: skip
     print(f"**% of {repetitions:,} simulated experiments**\n")
@@ -177,7 +185,8 @@ def _real_effects(scene: Scene) -> set[tuple[tuple[int, ...], tuple[int, ...]]]:
 
 def _scenes() -> Iterator[Scene]:
     two_cubed, mixed, part = (2, 2, 2), (3, 2), (2,) * 7
-    for sizes in (two_cubed, mixed):
+    nothing: tuple[tuple[int, ...], ...] = (two_cubed, mixed)
+    for sizes in nothing:
         for drift in (0.0, _DRIFT):
             yield Scene(sizes, drift=drift)
     yield Scene((2,), repeat=None)
@@ -230,7 +239,10 @@ def _aims(found: dict[Scene, Found]) -> Iterator[Aim]:
         f"≤ {_percent(_UNEVEN_FALSE_MOST)}",
         max(uneven) <= _UNEVEN_FALSE_MOST,
     )
-    for drift, least, what in ((0.0, _FOUND_LEAST, ""), (_DRIFT, _FOUND_IN_DRIFT_LEAST, f", drift {_percent(_DRIFT)} %")):
+    for drift, least, what in (
+        (0.0, _FOUND_LEAST, ""),
+        (_DRIFT, _FOUND_IN_DRIFT_LEAST, f", drift {_percent(_DRIFT)} %"),
+    ):
         mains = [
             one.main
             for scene, one in found.items()

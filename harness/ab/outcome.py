@@ -124,8 +124,8 @@ def _uncounted_text(outcome: Outcome) -> Iterator[str]:
     if problems and outcome.reason != problems[-1]:
         is_one = len(problems) == 1
         yield (
-            f"{units.plural(len(problems), 'pair')} {'does' if is_one else 'do'} not count ({problems[-1].rstrip('.')}); "
-            "remove the cause, and repeat the test"
+            f"{units.plural(len(problems), 'pair')} {'does' if is_one else 'do'} not count "
+            f"({problems[-1].rstrip('.')}); remove the cause, and repeat the test"
         )
 
 

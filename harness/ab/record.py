@@ -133,7 +133,7 @@ class AbRecord:
 
 
 def order_of(pair: int, seed: int | None) -> Sequence[str]:
-    """Return the two sides of a pair in the order of measuring: by chance, so that no disturbance can be in step with it.
+    """Return the two sides of a pair in the order of measuring: by chance, so no disturbance is in step with it.
 
     The same seed has the same orders, so a resumed test continues them. Without a seed it is A B, B A, A B, B A.
     """

@@ -8,8 +8,8 @@ p-values of the metrics are adjusted for their number: S. Holm, "A simple sequen
 procedure", Scand. J. Statist. 6(2), 1979.
 
 A disturbance that repeats (a cron job, a garbage collection) can be in step with the order of the sides, and then every
-pair differs by as much: Student's t cannot see that, and after four pairs a random order cannot prevent it either, since
-it matches one pattern in sixteen. So a change must also be one that few of the possible orders would show: R. A. Fisher,
+pair differs by as much: Student's t cannot see that, and after four pairs a random order cannot prevent it, as it
+matches one pattern in sixteen. So a change must also be one that few of the possible orders would show: R. A. Fisher,
 "The Design of Experiments", 1935, 21. This is exact for any disturbance that does not depend on the order.
 `scripts/bench ab` measures the error rates.
 """
@@ -17,7 +17,6 @@ it matches one pattern in sixteen. So a change must also be one that few of the 
 from __future__ import annotations
 
 import math
-import operator
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import product
@@ -30,8 +29,8 @@ from harness.plan.thresholds import Thresholds
 
 # The level of each look, by its number of pairs, for an alpha of 5 %: each twice, three times, four times the first.
 LOOKS: Mapping[int, float] = {4: 0.0071, 6: 0.0142, 8: 0.0213, 10: 0.0283}
-# Of the 2ⁿ orders of n pairs, so many may show a change at least as large: 1 of 64, 2 of 256, 6 of 1,024, together 2.9 %
-# in one direction. Of the 16 orders of four pairs, one alone is 6 %: four pairs never suffice.
+# Of the 2ⁿ orders of n pairs, so many may show a change as large: 1 of 64, 2 of 256, 6 of 1,024, together 2.9 % in one
+# direction. Of the 16 orders of four pairs, one alone is 6 %: four pairs never suffice.
 _ORDERS: Mapping[int, int] = {4: 0, 6: 1, 8: 2, 10: 6}
 _ALPHA = 0.05
 PAIRS_LEAST, PAIRS_MOST = min(LOOKS), max(LOOKS)
@@ -86,15 +85,13 @@ class _Test:
     p_value: float
 
 
-def judge(
-    series: Sequence[Series], thresholds: Thresholds, *, is_random: bool = True
-) -> tuple[MetricComparison, ...]:
+def judge(series: Sequence[Series], thresholds: Thresholds, *, is_random: bool = True) -> tuple[MetricComparison, ...]:
     """Return the change of each metric with its verdict at this number of pairs, in the given order.
 
     REGRESSED: its adjusted p-value is below the level of the look, few other orders of the sides would show a change as
     large, and its mean is worse by more than three quarters of its threshold. The orders say nothing unless the order
-    of each pair `is_random`. OK: no part of the interval is worse by more than the threshold; with the reason `improved` the
-    metric is better by as much as would be a regression. CANNOT TELL: everything else.
+    of each pair `is_random`. OK: no part of the interval is worse by more than the threshold; with the reason
+    `improved` the metric is better by as much as would be a regression. CANNOT TELL: everything else.
     """
     level = level_of(max((len(one.differences) for one in series), default=0)) * thresholds.alpha / _ALPHA
     tests = [_test(one, level) if len(one.differences) > 1 else None for one in series]
@@ -167,8 +164,10 @@ def _is_rare(differences: Sequence[float]) -> bool:
     count, total = len(differences), abs(sum(differences))
     look = max((look for look in _ORDERS if look <= count), default=PAIRS_LEAST)
     orders = product((1, -1), repeat=count)
-    as_large = sum(sum(map(operator.mul, order, differences)) >= total - _ROUNDING for order in orders)
-    return as_large <= _ORDERS[look] * 2 ** (count - look)
+    sums = (sum(one * sign for one, sign in zip(differences, order, strict=True)) for order in orders)
+    as_large = sum(one >= total - _ROUNDING for one in sums)
+    most: int = _ORDERS[look] << max(0, count - look)
+    return as_large <= _ORDERS[look] << (max(0, count - look))
 
 
 def _compared(series: Series, test: _Test | None, at: _Level, threshold: float) -> MetricComparison:

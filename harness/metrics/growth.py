@@ -1,7 +1,7 @@
 """Finds the resources of a process that grow during one long run, and forecasts when they reach their limit.
 
-A resource grows if the slope of its line over the window is significant, no shape that ends describes it better, and the
-rise is no trifle. Memory that is filled once (caches, a heap that gets its size) levels off; a heap grows in steps.
+A resource grows if the slope of its line over the window is significant, no shape that ends describes it better, and
+the rise is no trifle. Memory that is filled once (caches, a heap that gets its size) levels off; a heap grows in steps.
 """
 
 from __future__ import annotations
@@ -70,8 +70,8 @@ class Growth:
 
     `first` and `last` are the means of the first and the last tenth of the window. `verdict` is one of grows, steady
     and cannot tell. For a resource that grows, `left_h` is the forecast of the hours from the end of the window until
-    `limit`, and `left_low_h` to `left_high_h` its interval; None when the limit is not known, or when the rate changes so much
-    in the window that it says nothing about the time after it.
+    `limit`, and `left_low_h` to `left_high_h` its interval; None when the limit is not known, or when the rate changes
+    so much in the window that it says nothing about the time after it.
     """
 
     process: str
@@ -204,7 +204,12 @@ def _rates_ahead(points: Points, line: Slope, shape: Shape) -> Sequence[Slope]:
     middle, end = len(points) // 2, len(points)
     first, second, third, fourth = (
         slope((part,), shape.correlation)
-        for part in (points[:middle], points[middle:], points[middle : middle + middle // 2], points[-middle // 2 : end])
+        for part in (
+            points[:middle],
+            points[middle:],
+            points[middle : middle + middle // 2],
+            points[-middle // 2 : end],
+        )
     )
     if second is None or fourth is None or not _agree(third, fourth):
         return ()

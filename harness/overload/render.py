@@ -58,7 +58,11 @@ def variant_table(record: OverloadRecord) -> str:
     if not record.runs:
         return "No variant is measured."
     names = record.variant_names
-    return table(_VARIANT_HEADS, [_variant_row(cell(names[run.variant]), run, record.limit_ms) for run in record.runs], text_columns=2)
+    return table(
+        _VARIANT_HEADS,
+        [_variant_row(cell(names[run.variant]), run, record.limit_ms) for run in record.runs],
+        text_columns=2,
+    )
 
 
 def result_line(run: VariantRun, limit_ms: float) -> str:

@@ -108,7 +108,9 @@ def _too_short(last: LevelResult, limit_ms: float) -> str:
         )
     if last.is_rising:
         at = _percent(last.offered_ratio)
-        return f"the response time still rises at the end of {at} % load: its queue is not full yet; measure longer levels"
+        return (
+            f"the response time still rises at the end of {at} % load: its queue is not full yet; measure longer levels"
+        )
     return ""
 
 

@@ -39,7 +39,8 @@ def _of_uncounted(outcome: Outcome) -> Iterator[str]:
         does = "does" if len(problems) == 1 else "do"
         yield f"{count} {does} not count ({problems[-1].rstrip('.')}): remove the cause, then add RESUME=1."
     elif outcome.steps_left:
-        yield f"{units.plural(len(outcome.steps_left), 'run')} of the design are missing: add RESUME=1, with a larger MAX."
+        left = units.plural(len(outcome.steps_left), "run")
+        yield f"{left} of the design are missing: add RESUME=1, with a larger MAX."
 
 
 def _of_best(outcome: Outcome, best: Best) -> Iterator[str]:

@@ -129,7 +129,9 @@ def fit(factors: Sequence[Factor], observations: Sequence[Observation]) -> Fit |
     )
 
 
-def _variance_model(group: NDArray[np.int_], maker: Vector, residuals: Vector, solution: Vector) -> VarianceModel | None:
+def _variance_model(
+    group: NDArray[np.int_], maker: Vector, residuals: Vector, solution: Vector
+) -> VarianceModel | None:
     """Return the variance of each group, estimated without bias from the squared residuals; None if not determined.
 
     `maker` makes the residuals of the observations, `solution` the coefficients. With one factor this is Welch's

@@ -7,8 +7,8 @@ import pytest
 
 from harness.compare.outcome import CANNOT_TELL
 from harness.metrics.batch_means import Estimate
-from harness.overload.result import level_results, recovery_result, requests_per_user
 from harness.overload import verdict as rule
+from harness.overload.result import level_results, recovery_result, requests_per_user
 from harness.overload.verdict import COLLAPSE, GRACEFUL, kept_share
 from tests.support.overloads import LIMIT_MS, SERVED_PER_S, level, levels_with, simulated
 

@@ -51,8 +51,8 @@ def simulated(
 ) -> Attempts:
     """Return the requests of an overload test against a server that serves 20 requests per second in their order.
 
-    A request is rejected in 2 ms when `queue_most` requests are there. The client gives up after `time_out_ms`; the server does
-    not notice and serves that request, too.
+    A request is rejected in 2 ms when `queue_most` requests are there. The client gives up after `time_out_ms`; the
+    server does not notice and serves that request, too.
     """
     return attempts_of(_samples(queue_most, level_s, random.Random(seed), time_out_ms), limit_ms)
 
