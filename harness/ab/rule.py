@@ -167,7 +167,7 @@ def _is_rare(differences: Sequence[float]) -> bool:
     sums = (sum(one * sign for one, sign in zip(differences, order, strict=True)) for order in orders)
     as_large = sum(one >= total - _ROUNDING for one in sums)
     most: int = _ORDERS[look] << max(0, count - look)
-    return as_large <= _ORDERS[look] << (max(0, count - look))
+    return as_large <= most
 
 
 def _compared(series: Series, test: _Test | None, at: _Level, threshold: float) -> MetricComparison:
