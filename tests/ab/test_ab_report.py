@@ -27,7 +27,9 @@ def test_a_stored_test_is_rendered_again_with_the_same_bytes_and_its_notes(tmp_p
     capsys.readouterr()
     assert again(tmp_path, name) == 1
     assert {suffix: (tmp_path / "ab" / "tiny" / f"ab-01{suffix}").read_bytes() for suffix in before} == before
-    assert "ab/tiny/ab-01.md: REGRESSED after 6 pairs: B is worse than A: average +20." in capsys.readouterr().out
+    # Runs scatter, and the order of the sides is random: the mean is about 20 %.
+    headline = r"ab/tiny/ab-01\.md: REGRESSED after 6 pairs: B is worse than A: average \+(19|20)\.\d\d % "
+    assert re.search(headline, capsys.readouterr().out)
     page.write_text(page.read_text().replace("-->\n\n<!-- notes:end", "-->\nthe new pool\n<!-- notes:end"))
     assert again(tmp_path, name) == 1
     assert "-->\nthe new pool\n<!-- notes:end" in page.read_text()
@@ -143,5 +145,6 @@ def test_a_regression_of_profiled_sides_shows_what_grew_inside_the_system(tmp_pa
 def test_a_test_with_one_profiled_side_has_a_warning(tmp_path):
     profile_runs(tmp_path, {"B": 1_200})
     assert again(tmp_path, "ab-01") == 1
-    assert "- Only one side is profiled: tiny/run-01_3, tiny/run-01_4, tiny/run-01_7, " in page_of(tmp_path)
+    of_b = [run["run"] for run in record_of(tmp_path)["runs"] if run["side"] == "B"]  # in random order
+    assert f"- Only one side is profiled: {', '.join(f'tiny/{name}' for name in of_b[:3])}, " in page_of(tmp_path)
     assert "What grew" not in page_of(tmp_path)
