@@ -31,6 +31,17 @@ _METRIC = metric_of("p90")
 _EFFECT_OF_AIM, _PAIR_OF_AIM = 0.10, 0.20
 _FALSE_MOST, _FOUND_LEAST, _RIGHT_LEAST = 0.05, 0.90, 0.95
 _SURE = 0.95
+_FOUND_IN_DRIFT_LEAST = 0.80
+# Designs whose last value scatters four and eight times as much as the others, with their repeats.
+_UNEVEN: dict[tuple[int, ...], tuple[int, ...]] = {
+    (2,): (3, 5, 8),
+    (3,): (3, 4),
+    (2, 2): (2, 3, 8),
+    (3, 2): (2, 3),
+    (3, 3): (2,),
+    (2,) * 4: (2,),
+}
+_UNEVEN_FALSE_MOST = 0.06
 
 
 @dataclass(frozen=True)
@@ -38,7 +49,8 @@ class Scene:
     """A simulated system: values per setting, coefficient of variation of runs, drift per run, and its true effects.
 
     `main` is the change by the last value of the first setting, `pair` the further change by the last values of the
-    first two settings together. `repeat` is that of the experiment; None lets it choose.
+    first two settings together. `repeat` is that of the experiment; None lets it choose. Runs with the last value of
+    the first setting scatter `uneven` times as much as the others.
     """
 
     sizes: tuple[int, ...]
@@ -47,6 +59,7 @@ class Scene:
     cv: float = _CV
     drift: float = 0.0
     repeat: int | None = 2
+    uneven: float = 1.0
 
     @property
     def has_effect(self) -> bool:
@@ -82,7 +95,8 @@ def bench(options: argparse.Namespace) -> int:
     seed = parse_whole_number(options.seed, "--seed", 0, 1_000_000)
     found = {scene: simulated(scene, repetitions, seed) for scene in _scenes()}
     heads = (
-        "values", "runs", "CV of runs %", "drift per run %", "true effect %", "true pair %", "false effects",
+        "values", "runs", "CV of runs %", "last value's CV", "drift per run %", "true effect %", "true pair %",
+        "false effects",
         "effect found", "pair found", "best is sure", "of these right",
     )  # fmt: skip
     print(f"**% of {repetitions:,} simulated experiments**\n")
@@ -129,8 +143,9 @@ def _one(scene: Scene, factors: Sequence[Factor], design: Design, noise: numpy.r
     machine = numpy.cumsum(noise.normal(0.0, scene.drift, design.run_count))
     runs = [(block, index) for block, cells in enumerate(design.blocks, start=1) for index in cells]
     observations = [
-        Observation(design.cells[index], block, _true(scene, design.cells[index]) + at + noise.normal(0.0, scene.cv))
+        Observation(cell, block, _true(scene, cell) + at + noise.normal(0.0, scene.cv * _unevenness(scene, cell)))
         for (block, index), at in zip(runs, machine, strict=True)
+        for cell in [design.cells[index]]
     ]
     fitted = fit(factors, observations)
     assert fitted
@@ -153,6 +168,10 @@ def _true(scene: Scene, cell: Cell) -> float:
     return float(numpy.log1p(scene.main) * is_last[0] + numpy.log1p(both))
 
 
+def _unevenness(scene: Scene, cell: Cell) -> float:
+    return scene.uneven if cell[0] == scene.sizes[0] - 1 else 1.0
+
+
 def _real_effects(scene: Scene) -> set[tuple[tuple[int, ...], tuple[int, ...]]]:
     """Return the effects that are true: factors and levels. A pair also has a mean effect on both of its settings."""
     first, *others = (size - 1 for size in scene.sizes)
@@ -166,11 +185,17 @@ def _real_effects(scene: Scene) -> set[tuple[tuple[int, ...], tuple[int, ...]]]:
 
 def _scenes() -> Iterator[Scene]:
     two_cubed, mixed, part = (2, 2, 2), (3, 2), (2,) * 7
-    for sizes in (two_cubed, mixed):
+    nothing: tuple[tuple[int, ...], ...] = (two_cubed, mixed)
+    for sizes in nothing:
         for drift in (0.0, _DRIFT):
             yield Scene(sizes, drift=drift)
     yield Scene((2,), repeat=None)
     yield Scene(part, repeat=None)
+    for sizes, repeats in _UNEVEN.items():
+        for repeat in repeats:
+            for uneven in (1.0, 4.0, 8.0):
+                yield Scene(sizes, uneven=uneven, repeat=repeat)
+            yield Scene(sizes, main=-_EFFECT_OF_AIM, repeat=repeat)
     for drift in (0.0, _DRIFT):
         for main in (_EFFECT_OF_AIM, -_EFFECT_OF_AIM):
             yield Scene(two_cubed, main=main, drift=drift)
@@ -185,6 +210,7 @@ def _row(scene: Scene, found: Found) -> list[str]:
         _sizes_text(scene),
         str(found.run_count),
         _percent(scene.cv),
+        f"× {scene.uneven:.0f}",
         _percent(scene.drift),
         _percent(scene.main),
         _percent(scene.pair),
@@ -198,7 +224,7 @@ def _row(scene: Scene, found: Found) -> list[str]:
 
 def _aims(found: dict[Scene, Found]) -> Iterator[Aim]:
     """Yield the aims: false effects, a main effect of 10 % in two rounds of 2³, a pair of 20 %, and sure bests."""
-    nothing = [one.false for scene, one in found.items() if not scene.has_effect]
+    nothing = [one.false for scene, one in found.items() if not scene.has_effect and scene.uneven == 1]
     mean = sum(nothing) / len(nothing)
     yield Aim(
         f"nothing has an effect: experiments with one, mean of {len(nothing)} cases, %",
@@ -206,13 +232,28 @@ def _aims(found: dict[Scene, Found]) -> Iterator[Aim]:
         f"≤ {_percent(_FALSE_MOST)}",
         mean <= _FALSE_MOST,
     )
-    mains = [one.main for scene, one in found.items() if scene.sizes == (2, 2, 2) and abs(scene.main) == _EFFECT_OF_AIM]
+    uneven = [one.false for scene, one in found.items() if scene.uneven > 1]
     yield Aim(
-        f"2 × 2 × 2, twice, ±{_percent(_EFFECT_OF_AIM)} %: least share found in {len(mains)} cases, %",
-        percent_text(min(mains), 1),
-        f"≥ {_percent(_FOUND_LEAST)}",
-        min(mains) >= _FOUND_LEAST,
+        f"one value scatters 4 or 8 times as much: greatest share of experiments with one in {len(uneven)} cases, %",
+        percent_text(max(uneven), 1),
+        f"≤ {_percent(_UNEVEN_FALSE_MOST)}",
+        max(uneven) <= _UNEVEN_FALSE_MOST,
     )
+    for drift, least, what in (
+        (0.0, _FOUND_LEAST, ""),
+        (_DRIFT, _FOUND_IN_DRIFT_LEAST, f", drift {_percent(_DRIFT)} %"),
+    ):
+        mains = [
+            one.main
+            for scene, one in found.items()
+            if (scene.sizes, abs(scene.main), scene.drift) == ((2, 2, 2), _EFFECT_OF_AIM, drift)
+        ]
+        yield Aim(
+            f"2 × 2 × 2, twice, ±{_percent(_EFFECT_OF_AIM)} %{what}: least share found in {len(mains)} cases, %",
+            percent_text(min(mains), 1),
+            f"≥ {_percent(least)}",
+            min(mains) >= least,
+        )
     pair = next(one.pair for scene, one in found.items() if scene.pair)
     yield Aim(
         f"2 × 2 × 2, twice, pair of {_percent(_PAIR_OF_AIM)} %: share found, %",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import random
 from collections.abc import Mapping
 from contextlib import ExitStack
 from dataclasses import replace
@@ -38,6 +39,8 @@ from harness.run.target import check_target
 from harness.site.html_option import add_html_option
 
 REPORTS = toolchain.ROOT / "reports" / AB_FOLDER
+# Different orders of the pairs.
+_SEEDS = 1_000_000
 _RUNS_LEAST = 2 * PAIRS_LEAST + 1
 _EXAMPLE = "give two sides, such as A=delay_ms=10 B=delay_ms=11"
 _EPILOG = """\
@@ -53,7 +56,7 @@ examples:
 
 A side is settings of the system or properties of the plan (name=value), a profile, a target, or a commit, or several of
 them: 'HEAD plugin_threads=10'. A side of a commit has the plans/, env/ and systems/ of that commit, run with today's
-harness; its system is built below build/ab/. After one warm-up run the sides run in pairs, A B, B A, A B, …, each run
+harness; its system is built below build/ab/. After one warm-up run the sides run in pairs, in random order, each run
 with a system of its own. After 4, 6, 8 and 10 pairs the test ends if the answer is sure. docs/ab.md explains the rule.
 
 exit codes: 0 OK, IMPROVED or CANNOT TELL; 1 REGRESSED, with --sure also CANNOT TELL; 2 wrong use, nothing was measured;
@@ -216,6 +219,7 @@ def _record(
         spent_s=0.0,
         git_commit=checkout.commit,
         git_changed=checkout.is_changed,
+        seed=random.SystemRandom().randrange(_SEEDS),
     )
 
 

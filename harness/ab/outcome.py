@@ -9,7 +9,7 @@ from typing import Any
 
 from harness.ab.pairs import Pair, problem_of, series_of
 from harness.ab.record import ENDED, FINISHED, WARM_UP, A, AbRecord, AbRun, B
-from harness.ab.rule import BETTER, LOOKS, PAIRS_LEAST, PAIRS_MOST, judge, verdict_of, worst_of
+from harness.ab.rule import BETTER, LOOKS, PAIRS_LEAST, PAIRS_MOST, is_sure, judge, verdict_of, worst_of
 from harness.base import units
 from harness.base.errors import EXIT_INTERRUPTED, EXIT_INVALID, EXIT_OK, EXIT_REGRESSED
 from harness.base.records import to_plain
@@ -80,7 +80,8 @@ def outcome_of(record: AbRecord, results: Mapping[str, RunResult]) -> Outcome:
     """Return the outcome of the runs so far; `results` are theirs by name."""
     pairs = tuple(_pairs(record.runs, results))
     counted = [(pair.a.total, pair.b.total) for pair in pairs if not pair.problem and pair.a and pair.b]
-    metrics = judge(series_of([(a, b) for a, b in counted if a and b], record.thresholds), record.thresholds)
+    series = series_of([(a, b) for a, b in counted if a and b], record.thresholds)
+    metrics = judge(series, record.thresholds, is_random=record.seed is not None)
     failed = pairs[-_FAILED_IN_A_ROW:]
     if warm_up := _failed_warm_up(record.runs, results):
         return Outcome(record, pairs, metrics, INVALID, warm_up, is_decided=True)
@@ -88,7 +89,7 @@ def outcome_of(record: AbRecord, results: Mapping[str, RunResult]) -> Outcome:
         verdict = INVALID if any(pair.is_invalid for pair in failed) else CANNOT_TELL
         return Outcome(record, pairs, metrics, verdict, failed[-1].problem, is_decided=True)
     verdict = verdict_of(metrics) if len(counted) in LOOKS else CANNOT_TELL
-    is_decided = verdict != CANNOT_TELL or len(counted) >= PAIRS_MOST
+    is_decided = (len(counted) in LOOKS and is_sure(metrics)) or len(counted) >= PAIRS_MOST
     return Outcome(record, pairs, metrics, verdict, record.stop_reason, is_decided)
 
 
@@ -109,12 +110,23 @@ def headline(outcome: Outcome) -> str:
         parts.append("no metric of B is worse than A's by more")
     elif count >= PAIRS_LEAST:
         parts.append(_changes(outcome.metrics, CANNOT_TELL))
-    elif not parts:
-        parts.append(f"a verdict needs {PAIRS_LEAST} pairs")
+    else:
+        parts = [*_uncounted_text(outcome), *parts] or [f"a verdict needs {PAIRS_LEAST} pairs"]
     doubtful = _doubtful_text(outcome.counted)
     text = "; ".join(part.rstrip(".") for part in (*parts, doubtful) if part)
     after = f" after {units.plural(count, 'pair')}" if count else ""
     return one_line(f"{before}{verdict}{after}: {text}.")
+
+
+def _uncounted_text(outcome: Outcome) -> Iterator[str]:
+    """Yield why pairs do not count and what to do; nothing when all count, or the reason says it already."""
+    problems = [pair.problem for pair in outcome.pairs if pair.problem]
+    if problems and outcome.reason != problems[-1]:
+        is_one = len(problems) == 1
+        yield (
+            f"{units.plural(len(problems), 'pair')} {'does' if is_one else 'do'} not count "
+            f"({problems[-1].rstrip('.')}); remove the cause, and repeat the test"
+        )
 
 
 def _pairs(runs: Sequence[AbRun], results: Mapping[str, RunResult]) -> Iterator[Pair]:
@@ -135,7 +147,7 @@ def _pair(number: int, sides: Mapping[str, AbRun], results: Mapping[str, RunResu
             problems.append(f"{name}, {run.run}: {problem.text}" if run.run else f"{name}: {problem.text}")
         is_invalid = is_invalid or problem.is_invalid
     a, b = (results.get(sides[name].run or "") for name in (A, B))
-    return Pair(number, a, b, "; ".join(problems), is_invalid)
+    return Pair(number, a, b, "; ".join(problems), is_invalid, b_is_first=next(iter(sides)) == B)
 
 
 def _failed_warm_up(runs: Sequence[AbRun], results: Mapping[str, RunResult]) -> str:

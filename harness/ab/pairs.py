@@ -29,7 +29,7 @@ class Pair:
     """Two neighbouring runs; `number` is from 1, and a run is None when it left no numbers.
 
     `problem` is why the pair does not count; empty when it does. `is_invalid` means that one of its runs has no usable
-    numbers at all.
+    numbers at all. `b_is_first` means that B ran before A.
     """
 
     number: int
@@ -37,11 +37,7 @@ class Pair:
     b: RunResult | None
     problem: str = ""
     is_invalid: bool = False
-
-    @property
-    def b_is_first(self) -> bool:
-        """Whether B ran first: A B, B A, A B, B A."""
-        return self.number % 2 == 0
+    b_is_first: bool = False
 
     def result(self, side: str) -> RunResult | None:
         """Return the result of side A or B."""

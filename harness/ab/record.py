@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
@@ -66,7 +67,8 @@ class AbRecord:
     stopped after `limit_s`. `budget_s` is the time limit of everything, None without one; `spent_s` is the time used so
     far, including earlier attempts. `state` is `running` until there is a verdict or the budget ends; until then it can
     be resumed. `stop_reason` is why it ended without a decision; `undelivered` lists who did not get the message about
-    it, and why.
+    it, and why. `seed` decides the order of the sides in each pair; None in a test of an older version, whose order was
+    A B, B A.
     """
 
     format_version: int
@@ -89,6 +91,7 @@ class AbRecord:
     git_changed: bool | None
     stop_reason: str = ""
     undelivered: tuple[str, ...] = ()
+    seed: int | None = None
     what: ClassVar = "an A/B test"
     version: ClassVar = FORMAT_VERSION
     # What the file contains beside the record: a function of it and of the runs.
@@ -129,6 +132,10 @@ class AbRecord:
         return self.a if name == A else self.b
 
 
-def order_of(pair: int) -> Sequence[str]:
-    """Return the two sides of a pair in the order of measuring: A B, B A, A B, B A. So a drift affects both alike."""
-    return (A, B) if pair % 2 else (B, A)
+def order_of(pair: int, seed: int | None) -> Sequence[str]:
+    """Return the two sides of a pair in the order of measuring: by chance, so no disturbance is in step with it.
+
+    The same seed has the same orders, so a resumed test continues them. Without a seed it is A B, B A, A B, B A.
+    """
+    a_is_first = pair % 2 == 1 if seed is None else random.Random(f"{seed} {pair}").random() < 0.5
+    return (A, B) if a_is_first else (B, A)

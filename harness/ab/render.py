@@ -47,6 +47,7 @@ def ab_report(outcome: Outcome, notes: str) -> str:
         level=units.percent_text(_level(outcome), 2),
         alpha=units.percent_text(record.thresholds.alpha, 0),
         looks=", ".join(map(str, LOOKS)),
+        order="in the order A B, B A" if record.seed is None else f"in random order (seed {record.seed})",
         pair_table=table(_PAIR_HEADS, [_pair_row(pair) for pair in outcome.pairs], 2) if outcome.pairs else "",
         warm_up=_warm_up(record),
         label_table=_label_table(outcome.counted, record.thresholds),

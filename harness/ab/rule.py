@@ -5,7 +5,13 @@ each metric: B's logarithm less A's, of a share of samples B's value less A's. A
 gives each metric an interval and a p-value. Looking four times gives chance four opportunities; the levels of the looks
 are so small that the rate of false rejections over all four is that of the thresholds' alpha (5 %; simulated). The
 p-values of the metrics are adjusted for their number: S. Holm, "A simple sequentially rejective multiple test
-procedure", Scand. J. Statist. 6(2), 1979. `scripts/bench ab` measures the error rates.
+procedure", Scand. J. Statist. 6(2), 1979.
+
+A disturbance that repeats (a cron job, a garbage collection) can be in step with the order of the sides, and then every
+pair differs by as much: Student's t cannot see that, and after four pairs a random order cannot prevent it, as it
+matches one pattern in sixteen. So a change must also be one that few of the possible orders would show: R. A. Fisher,
+"The Design of Experiments", 1935, 21. This is exact for any disturbance that does not depend on the order.
+`scripts/bench ab` measures the error rates.
 """
 
 from __future__ import annotations
@@ -13,6 +19,8 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import product
+from typing import NamedTuple
 
 from harness.compare.outcome import CANNOT_TELL, IMPROVED, NOTHING, OK, REGRESSED, RUNS, MetricComparison
 from harness.metrics.distributions import student_t_below, student_t_quantile
@@ -21,14 +29,20 @@ from harness.plan.thresholds import Thresholds
 
 # The level of each look, by its number of pairs, for an alpha of 5 %: each twice, three times, four times the first.
 LOOKS: Mapping[int, float] = {4: 0.0071, 6: 0.0142, 8: 0.0213, 10: 0.0283}
+# Of the 2ⁿ orders of n pairs, so many may show a change as large: 1 of 64, 2 of 256, 6 of 1,024, together 2.9 % in one
+# direction. Of the 16 orders of four pairs, one alone is 6 %: four pairs never suffice.
+_ORDERS: Mapping[int, int] = {4: 0, 6: 1, 8: 2, 10: 6}
 _ALPHA = 0.05
 PAIRS_LEAST, PAIRS_MOST = min(LOOKS), max(LOOKS)
 # A mean change below this part of the threshold is no regression, however certain it is. At one half, more than 1 % of
 # tests of unchanged sides end with REGRESSED; at the whole, half of the changes as large as the threshold are missed.
 _PART_OF_THRESHOLD = 0.75
+_UNCONFIRMED = "a disturbance in step with the order of the runs could cause this change: more pairs are needed"
 # The verdict of B as a whole when a metric is better by as much, and none is worse.
 BETTER = "IMPROVED"
 _DIFFERENCE_MOST = 20.0
+# Sums that differ by less are equal.
+_ROUNDING = 1e-12
 
 
 @dataclass(frozen=True)
@@ -49,6 +63,19 @@ class Series:
     reason: str = ""
 
 
+class _Level(NamedTuple):
+    """The adjusted p-value of a metric, the level of the look, and whether the order of each pair is random."""
+
+    adjusted: float
+    level: float
+    is_random: bool
+
+    @property
+    def is_change(self) -> bool:
+        """Whether the metric changes, by the test."""
+        return self.adjusted < self.level
+
+
 @dataclass(frozen=True)
 class _Test:
     """Student's t of a series: mean, half the width of its interval, two-sided p-value."""
@@ -58,12 +85,13 @@ class _Test:
     p_value: float
 
 
-def judge(series: Sequence[Series], thresholds: Thresholds) -> tuple[MetricComparison, ...]:
+def judge(series: Sequence[Series], thresholds: Thresholds, *, is_random: bool = True) -> tuple[MetricComparison, ...]:
     """Return the change of each metric with its verdict at this number of pairs, in the given order.
 
-    REGRESSED: its adjusted p-value is below the level of the look, and its mean is worse by more than three quarters of
-    its threshold. OK: no part of the interval is worse by more than the threshold; with the reason `improved` the
-    metric is better by as much as would be a regression. CANNOT TELL: everything else.
+    REGRESSED: its adjusted p-value is below the level of the look, few other orders of the sides would show a change as
+    large, and its mean is worse by more than three quarters of its threshold. The orders say nothing unless the order
+    of each pair `is_random`. OK: no part of the interval is worse by more than the threshold; with the reason
+    `improved` the metric is better by as much as would be a regression. CANNOT TELL: everything else.
     """
     level = level_of(max((len(one.differences) for one in series), default=0)) * thresholds.alpha / _ALPHA
     tests = [_test(one, level) if len(one.differences) > 1 else None for one in series]
@@ -76,7 +104,7 @@ def judge(series: Sequence[Series], thresholds: Thresholds) -> tuple[MetricCompa
     p_values = [test.p_value for index, test in enumerate(tests) if test and index in tested]
     adjusted = dict(zip(tested, adjusted_p_values(p_values), strict=True))
     return tuple(
-        _compared(one, test, adjusted.get(index, 1.0), thresholds.of(one.metric), level)
+        _compared(one, test, _Level(adjusted.get(index, 1.0), level, is_random), thresholds.of(one.metric))
         for index, (one, test) in enumerate(zip(series, tests, strict=True))
     )
 
@@ -89,6 +117,11 @@ def verdict_of(metrics: Sequence[MetricComparison]) -> str:
     if not deciding or any(metric.verdict == CANNOT_TELL for metric in deciding):
         return CANNOT_TELL
     return BETTER if any(metric.reason == IMPROVED for metric in metrics) else OK
+
+
+def is_sure(metrics: Sequence[MetricComparison]) -> bool:
+    """Return whether the verdict needs no more pairs; a change for the better is worth those that confirm it."""
+    return verdict_of(metrics) != CANNOT_TELL and not any(metric.reason == _UNCONFIRMED for metric in metrics)
 
 
 def level_of(pairs: int) -> float:
@@ -126,7 +159,18 @@ def _test(series: Series, level: float) -> _Test:
     return _Test(mean, reach, 2 * student_t_below(count - 1, -change / error))
 
 
-def _compared(series: Series, test: _Test | None, adjusted: float, threshold: float, level: float) -> MetricComparison:
+def _is_rare(differences: Sequence[float]) -> bool:
+    """Return whether few enough of all orders of the sides show a mean change at least as large, in its direction."""
+    count, total = len(differences), abs(sum(differences))
+    look = max((look for look in _ORDERS if look <= count), default=PAIRS_LEAST)
+    orders = product((1, -1), repeat=count)
+    sums = (sum(one * sign for one, sign in zip(differences, order, strict=True)) for order in orders)
+    as_large = sum(one >= total - _ROUNDING for one in sums)
+    most: int = _ORDERS[look] << max(0, count - look)
+    return as_large <= most
+
+
+def _compared(series: Series, test: _Test | None, at: _Level, threshold: float) -> MetricComparison:
     count = len(series.differences)
     found = MetricComparison(
         metric=series.metric,
@@ -152,7 +196,11 @@ def _compared(series: Series, test: _Test | None, adjusted: float, threshold: fl
     if series.reason:
         return found
     worse, most = (-change, -low) if series.metric.more_is_better else (change, high)
-    return _judged(replace(found, adjusted_p_value=adjusted), worse, most, is_change=adjusted < level)
+    found = replace(found, adjusted_p_value=at.adjusted)
+    is_large = abs(worse) > threshold * _PART_OF_THRESHOLD
+    if at.is_change and is_large and at.is_random and not _is_rare(series.differences):
+        return replace(found, verdict=OK if most <= threshold else CANNOT_TELL, reason=_UNCONFIRMED)
+    return _judged(found, worse, most, is_change=at.is_change)
 
 
 def _judged(found: MetricComparison, worse: float, most: float, *, is_change: bool) -> MetricComparison:

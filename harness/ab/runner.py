@@ -57,7 +57,7 @@ class AbRunner:
                 self._measure(A, WARM_UP)
                 continue
             number = self._record.next_pair
-            for name in order_of(number):
+            for name in order_of(number, self._record.seed):
                 if not self._children.interrupts.count:
                     self._measure(name, number)
             write_ab_page(self._files, self._outcome)

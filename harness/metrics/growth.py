@@ -1,19 +1,21 @@
 """Finds the resources of a process that grow during one long run, and forecasts when they reach their limit.
 
-A resource grows if the slope of its line over the window is significant, its second half still rises, and the rise is
-no trifle. Memory that is filled once (caches, a heap that gets its size) rises early and then no more.
+A resource grows if the slope of its line over the window is significant, no shape that ends describes it better, and
+the rise is no trifle. Memory that is filled once (caches, a heap that gets its size) levels off; a heap grows in steps.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from statistics import fmean, median
 from typing import NamedTuple
 
 from harness.base.units import BYTES_PER_MB, MS_PER_S
-from harness.metrics.slope import Points, correlation_of, slope
+from harness.metrics.growth_shape import Shape, shape_of
+from harness.metrics.slope import Points, Slope, correlation_of, slope
 
 # The window is divided into so many parts of equal length; a resource has one value in each.
 BIN_COUNT = 60
@@ -24,10 +26,11 @@ _POINTS_LEAST = 12
 _FALSE_CLAIMS_MOST = 0.025
 # Of the resource's mean, or of what is left of a disk; a smaller rise is a trifle.
 RISE_LEAST_RATIO = 0.02
-# The slope of the second half, as a share of the whole slope; below it the resource settles.
-_SECOND_HALF_LEAST = 0.6
+# Two slopes that differ by more standard errors of their difference are not of one line.
+_ERRORS_MOST = 1.5
 # A fall of the heap from one part to the next by so many times the median deviation of all steps is no chance.
 _FALL_LEAST = 8.0
+_ROUNDING = 1e-9
 _S_PER_H = 3600.0
 _DECIMALS = 6
 
@@ -67,7 +70,8 @@ class Growth:
 
     `first` and `last` are the means of the first and the last tenth of the window. `verdict` is one of grows, steady
     and cannot tell. For a resource that grows, `left_h` is the forecast of the hours from the end of the window until
-    `limit`, and `left_low_h` to `left_high_h` its interval; None when the limit is not known.
+    `limit`, and `left_low_h` to `left_high_h` its interval; None when the limit is not known, or when the rate changes
+    so much in the window that it says nothing about the time after it.
     """
 
     process: str
@@ -164,16 +168,16 @@ def _growth(series: ResourceSeries, span_s: float, level: float) -> Growth | Non
     first = fmean(value for _, value in points[:tenth])
     last = fmean(value for _, value in points[-tenth:])
     is_sure = line.value > line.reach and line.rise_p_value <= level
-    is_rise = is_sure and _is_lasting(points, line.value, correlation) and not _is_trifle(series, line.value, span_s)
-    verdict = STEADY if not is_rise else GROWS if series.is_conclusive else CANNOT_TELL
+    is_rise = is_sure and not _is_trifle(series, line.value, span_s)
+    shape = shape_of(points) if is_rise else None
+    is_growth = shape is not None and shape.goes_on
+    verdict = STEADY if not is_growth else GROWS if series.is_conclusive else CANNOT_TELL
     low, high = line.value - line.reach, line.value + line.reach
     forecast = _Forecast()
-    if verdict == GROWS and series.limit is not None:
+    if shape and verdict == GROWS and series.limit is not None:
         # `last` is the value half a tenth before the end of the window.
         since_s = span_s - fmean(at_s for at_s, _ in points[-tenth:])
-        at_end = last + line.value * since_s
-        rest = max(0.0, series.limit - at_end)
-        forecast = _Forecast(*(round(rest / rate / _S_PER_H, 3) for rate in (line.value, high, low)))
+        forecast = _forecast(series.limit - last, since_s, _rates_ahead(points, line, shape))
     return Growth(
         process=series.process,
         resource=series.resource,
@@ -191,10 +195,51 @@ def _growth(series: ResourceSeries, span_s: float, level: float) -> Growth | Non
     )
 
 
-def _is_lasting(points: Points, rate: float, correlation: float) -> bool:
-    """Return whether the second half still rises nearly as fast as the whole."""
-    second = slope((points[len(points) // 2 :],), correlation)
-    return second is not None and second.value >= _SECOND_HALF_LEAST * rate
+def _rates_ahead(points: Points, line: Slope, shape: Shape) -> Sequence[Slope]:
+    """Return the estimates of the rate after the window, the best one first; empty when the rate does not settle.
+
+    The whole line and its second half where the halves agree; otherwise the second half and the last quarter, after a
+    warm-up also the line beside it.
+    """
+    middle, end = len(points) // 2, len(points)
+    first, second, third, fourth = (
+        slope((part,), shape.correlation)
+        for part in (
+            points[:middle],
+            points[middle:],
+            points[middle : middle + middle // 2],
+            points[-middle // 2 : end],
+        )
+    )
+    if second is None or fourth is None or not _agree(third, fourth):
+        return ()
+    if shape.rate is not None:
+        return second, fourth, replace(second, value=shape.rate)
+    return (line, second) if _agree(first, second) else (second, fourth)
+
+
+def _agree(one: Slope | None, other: Slope) -> bool:
+    """Return whether two slopes may be those of one line."""
+    if one is None:
+        return False
+    rounding = _ROUNDING * (abs(one.value) + abs(other.value))
+    return abs(one.value - other.value) <= _ERRORS_MOST * math.hypot(one.error, other.error) + rounding
+
+
+def _forecast(left: float, since_s: float, rates: Sequence[Slope]) -> _Forecast:
+    """Return when what was `left` since so many seconds before the end of the window is used up at these rates.
+
+    The interval contains those of all of them, since the runs cannot tell which one continues.
+    """
+    if not rates:
+        return _Forecast()
+    rate = rates[0].value
+    low = min(one.value - one.reach for one in rates)
+    high = max(one.value + one.reach for one in rates)
+    if low <= 0:
+        return _Forecast()
+    rest = max(0.0, left - rate * since_s)
+    return _Forecast(*(round(rest / one / _S_PER_H, 3) for one in (rate, high, low)))
 
 
 def _is_trifle(series: ResourceSeries, rate: float, span_s: float) -> bool:

@@ -135,7 +135,7 @@ def _closed(files: OverloadFiles, record: OverloadRecord, failure: HarnessError 
         update_summary(files.folder.parent.parent, context.log)
         context.log(f"\n{variant_table(record)}\n")
         for run in record.runs:
-            context.log(f"{record.variant_names[run.variant]}: {result_line(run)}")
+            context.log(f"{record.variant_names[run.variant]}: {result_line(run, record.limit_ms)}")
         context.log(f"\nreport: {shown(files.report)}")
     if record.state != FINISHED:
         context.log(f"{record.id}: not finished; the same command resumes it: {record.command}")

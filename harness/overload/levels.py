@@ -17,6 +17,8 @@ REST_RATIO, MOST_RATIO = OFFERED_RATIOS[0], OFFERED_RATIOS[-1]
 # The last stage is so many levels long: a queue that grew at 25 %, 50 % and 100 % above the capacity is served in 3.5
 # levels at half of it.
 RECOVERY_LEVELS = 5
+# The same queue, in levels of work at 100 %: the last of its requests waits for so many levels.
+OVERLOAD_LEVELS = sum(max(0.0, ratio - 1.0) for ratio in OFFERED_RATIOS)
 LEVEL_LEAST_S, LEVEL_MOST_S = 10, 3600
 # With fewer good answers among the requests of the first level the system is overloaded from the beginning.
 REST_GOOD_LEAST_RATIO = 0.9

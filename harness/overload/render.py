@@ -58,14 +58,18 @@ def variant_table(record: OverloadRecord) -> str:
     if not record.runs:
         return "No variant is measured."
     names = record.variant_names
-    return table(_VARIANT_HEADS, [_variant_row(cell(names[run.variant]), run) for run in record.runs], text_columns=2)
+    return table(
+        _VARIANT_HEADS,
+        [_variant_row(cell(names[run.variant]), run, record.limit_ms) for run in record.runs],
+        text_columns=2,
+    )
 
 
-def result_line(run: VariantRun) -> str:
-    """Return the result of a variant on one line."""
+def result_line(run: VariantRun, limit_ms: float) -> str:
+    """Return the result of a variant on one line; `limit_ms` is the longest response time within the goal."""
     if run.result is None:
         return f"{run.run}: INVALID: {run.problem}"
-    verdict = judge(run.result.levels)
+    verdict = judge(run.result.levels, limit_ms)
     return f"{run.run}: {verdict.state}: {verdict.reason}; {_recovery_text(run.result)}"
 
 
@@ -87,7 +91,7 @@ def level_table(result: VariantResult) -> str:
 def _verdicts(record: OverloadRecord) -> list[tuple[str, str]]:
     found, names = [], record.variant_names
     for run in record.runs:
-        verdict = judge(run.result.levels) if run.result else None
+        verdict = judge(run.result.levels, record.limit_ms) if run.result else None
         text = f"{verdict.state}: {verdict.reason}" if verdict else f"INVALID: {run.problem}"
         found.append((cell(names[run.variant]), cell(text)))
     left = record.variants_left
@@ -97,11 +101,11 @@ def _verdicts(record: OverloadRecord) -> list[tuple[str, str]]:
     return found
 
 
-def _variant_row(name: str, run: VariantRun) -> list[str]:
+def _variant_row(name: str, run: VariantRun, limit_ms: float) -> list[str]:
     link = f"[{run.run}]({quote(run.run)}.md)"
     if run.result is None:
         return [name, "INVALID", "", "", "", "", "", link]
-    verdict, recovery = judge(run.result.levels), run.result.recovery
+    verdict, recovery = judge(run.result.levels, limit_ms), run.result.recovery
     kept = verdict.kept
     after = "unknown" if recovery.reason else f"not in {recovery.watched_s}"
     return [

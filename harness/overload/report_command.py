@@ -47,7 +47,7 @@ def run(options: argparse.Namespace) -> int:
         write_overload_report(files, record)
     print(shown(files.report))
     for one in record.runs:
-        print(f"{record.variant_names[one.variant]}: {result_line(one)}")
+        print(f"{record.variant_names[one.variant]}: {result_line(one, record.limit_ms)}")
     if options.html:
         write_html(files.report)
     return record.exit_code

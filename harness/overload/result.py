@@ -5,18 +5,23 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
+from statistics import fmean
 from typing import NamedTuple
 
 from harness.metrics import batch_means
 from harness.metrics.batch_means import Estimate
 from harness.metrics.distributions import student_t_quantile
 from harness.metrics.shift import CONFIDENCE
+from harness.metrics.slope import slope
 from harness.overload.attempts import Attempt, Attempts, Outcome
 from harness.overload.levels import Level, counted_levels, recovery_level, scheduled_users
 from harness.overload.recovery import Recovery, p90_ms, recovery_of
 
 # A user who starts later than this after the schedule is missing.
 LATE_LEAST_S = 1.0
+# A rise of the response time within a level: its greatest p-value, and its least share of the mean.
+_RISE_P_MOST, _RISE_LEAST_RATIO = 0.01, 0.2
+_REJECTED = (Outcome.REJECTED_FAST, Outcome.REJECTED_SLOWLY)
 
 
 class GoodputInterval(NamedTuple):
@@ -34,7 +39,7 @@ class LevelResult:
     of the schedule, those who started in it, and those of the schedule up to its end who had not started a second
     later (`missing_user_count`). The five counts sum up to `sample_count`. `goodput` is the estimate of the
     answers within the goal per second that arrived in the level, from batches of one second. `p90_ms` is that of all
-    requests.
+    requests. `is_rising` means that accepted requests take longer and longer within the level: their queue still grows.
     """
 
     offered_ratio: float
@@ -51,6 +56,7 @@ class LevelResult:
     timed_out_count: int
     goodput: Estimate
     p90_ms: float | None
+    is_rising: bool = False
 
     @property
     def started_per_s(self) -> float:
@@ -121,7 +127,20 @@ def _level_result(level: Level, found: Attempts, capacity_per_s: float, per_user
         timed_out_count=counts[Outcome.TIMED_OUT],
         goodput=batch_means.mean(_good_per_second(found.attempts, level)),
         p90_ms=p90_ms(attempts),
+        is_rising=_is_rising([one for one in attempts if one.outcome not in _REJECTED], level),
     )
+
+
+def _is_rising(accepted: Sequence[Attempt], level: Level) -> bool:
+    """Return whether the mean response time of each second rises over the level, certainly and by a share of it."""
+    by_second: dict[int, list[int]] = {}
+    for attempt in accepted:
+        by_second.setdefault(int(attempt.start_s), []).append(attempt.elapsed_ms)
+    points = [(float(second), fmean(times)) for second, times in sorted(by_second.items())]
+    line = slope((points,))
+    if line is None or line.rise_p_value > _RISE_P_MOST:
+        return False
+    return line.value * (level.to_s - level.from_s) > _RISE_LEAST_RATIO * fmean(value for _, value in points)
 
 
 def _good_per_second(attempts: Sequence[Attempt], level: Level) -> list[float]:

@@ -119,8 +119,8 @@ class OverloadRunner:
                 return
             done = self._result(variant, directory, request, summary)
             self._write(replace(self.record, under_way=None, runs=(*record.runs, done)))
-            self._context.log(f"  {result_line(done)}")
-            self._watchers.conclude(result_line(done))
+            self._context.log(f"  {result_line(done, self.record.limit_ms)}")
+            self._watchers.conclude(result_line(done, self.record.limit_ms))
 
     def _result(self, variant: str, directory: RunDirectory, request: Request, summary: RunSummary) -> VariantRun:
         attempts = self._attempts(directory)

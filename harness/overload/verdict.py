@@ -3,7 +3,8 @@
 The rule: the kept share is the goodput at the highest level divided by that of the best level. Its 95 % interval comes
 from batch means of one second in both levels (Welch's degrees of freedom; the error of the ratio by its linear
 approximation). Congestion collapse: the whole interval is below 80 %. Graceful: the whole interval is above 80 %. In
-all other cases, and when the test was no overload or the load generator fell behind: CANNOT TELL.
+all other cases, and when the test was no overload or the load generator fell behind: CANNOT TELL. A queue that still
+grows answers in time for a while, so GRACEFUL also needs response times that no longer rise.
 
 Sources: V. Jacobson, "Congestion Avoidance and Control", SIGCOMM 1988, and S. Floyd, K. Fall, "Promoting the Use of
 End-to-End Congestion Control in the Internet", IEEE/ACM Trans. Networking 7(4), 1999 (congestion collapse: more offered
@@ -22,7 +23,7 @@ from harness.compare.outcome import CANNOT_TELL
 from harness.metrics.batch_means import Estimate
 from harness.metrics.distributions import student_t_quantile
 from harness.metrics.shift import CONFIDENCE
-from harness.overload.levels import REST_GOOD_LEAST_RATIO
+from harness.overload.levels import OVERLOAD_LEVELS, REST_GOOD_LEAST_RATIO
 from harness.overload.result import LevelResult
 
 COLLAPSE, GRACEFUL = "CONGESTION COLLAPSE", "GRACEFUL"
@@ -56,8 +57,11 @@ class Verdict:
     peak: LevelResult | None = None
 
 
-def judge(levels: Sequence[LevelResult]) -> Verdict:
-    """Return the verdict on the levels of a variant, in the order of what was offered."""
+def judge(levels: Sequence[LevelResult], limit_ms: float) -> Verdict:
+    """Return the verdict on the levels of a variant, in the order of what was offered.
+
+    `limit_ms` is the longest response time within the goal.
+    """
     behind = _behind(levels)
     if behind:
         return Verdict(CANNOT_TELL, behind)
@@ -85,9 +89,29 @@ def judge(levels: Sequence[LevelResult]) -> Verdict:
         state = CANNOT_TELL
         text = f"too little overload: at {_percent(last.offered_ratio)} % only {started} requests/s started, "
         text += f"and {units.rate_text(peak.goodput.value)}/s were answered within the goal: give a greater RATE"
+    elif state == GRACEFUL and (why := _too_short(last, limit_ms)):
+        state, text = CANNOT_TELL, why
     elif state == CANNOT_TELL:
         text += f", which includes {_percent(KEPT_LEAST_RATIO)} %; measure longer levels"
     return Verdict(state, text, kept, peak)
+
+
+def _too_short(last: LevelResult, limit_ms: float) -> str:
+    """Return why a queue without a bound could look as good; an empty text when it could not."""
+    limit_s = limit_ms / units.MS_PER_S
+    least_s = math.ceil(limit_s / OVERLOAD_LEVELS)
+    if last.length_s < least_s:
+        waits, goal = (units.number_text(round(seconds, 1)) for seconds in (OVERLOAD_LEVELS * last.length_s, limit_s))
+        return (
+            f"the levels are too short for the goal: even without any bound a queue would reach {waits} s in them, and "
+            f"answers up to {goal} s are good; give LEVEL_DURATION={least_s} or more"
+        )
+    if last.is_rising:
+        at = _percent(last.offered_ratio)
+        return (
+            f"the response time still rises at the end of {at} % load: its queue is not full yet; measure longer levels"
+        )
+    return ""
 
 
 def _behind(levels: Sequence[LevelResult]) -> str:

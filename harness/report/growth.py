@@ -176,11 +176,13 @@ def growth_notes(found: Sequence[Growth], length_s: int, *, is_soak: bool) -> li
         return [f"No growth is estimated: the measurement window is shorter than {least}."] if is_short else []
     lines = [
         "Slopes over the measurement window, from its 60 parts; neighbouring parts may depend on each other. A "
-        "resource grows if its slope is significant among all rows, the second half still rises, and the rise is at "
-        "least 2 % of its mean."
+        "resource grows if its slope is significant among all rows, no shape that ends (memory that fills once, up to "
+        "three steps) describes it better, and the rise is at least 2 % of its mean."
     ]
     if any(growth.left_h is not None for growth in found):
         lines.append("A forecast assumes that the growth goes on as it is.")
+    if any(growth.verdict == GROWS and growth.limit is not None and growth.left_h is None for growth in found):
+        lines.append("A limit without a forecast: the rate changed too much in the window. A longer run has one.")
     if any(growth.verdict == CANNOT_TELL for growth in found):
         lines.append(
             "Cannot tell: the heap rose, but no old garbage was collected in the window. A soak forces a full "

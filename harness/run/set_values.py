@@ -53,6 +53,7 @@ def sorted_values(
         if is_secret_name(name):
             raise UsageError(f"{name} is a secret, and the report has the command", "set it in a profile")
         found = _setting_name(name, systems)
+        _check_single(assignment, found.setting, system)
         if system and found.system in ("", system.name) and (found.system or found.setting in system.settings):
             if is_target:
                 raise UsageError(f"{name} is a setting of {system.name}, and TARGET starts no system", "leave it out")
@@ -67,6 +68,16 @@ def sorted_values(
             shown.append(assignment)
     _check_once(shown)
     return SetValues(tuple(settings), tuple(properties), tuple(shown))
+
+
+def _check_single(assignment: str, setting: str, system: Manifest | None) -> None:
+    """Raise a UsageError for several numbers of a setting that has one: a run has one value, a sweep has several."""
+    name, _, value = assignment.partition("=")
+    default = system.settings.get(setting) if system else None
+    is_number = isinstance(default, int | float) and not isinstance(default, bool)
+    if is_number and "," in value:
+        what = f"{assignment}: a run has one value of {name}"
+        raise UsageError(what, f'give one; for all of them: make sweep SET="{assignment}"')
 
 
 class _SettingName(NamedTuple):

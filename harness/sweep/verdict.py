@@ -116,7 +116,10 @@ def _listed(levels: Sequence[LevelKey]) -> str:
 def _undecided(regressed: Sequence[LevelVerdict], known: dict[str, _Interval]) -> str:
     if regressed:
         levels = _listed([level.key for level in regressed])
-        return f"worse only at {levels}: one run per level is not enough, measure again with REPEAT=5"
+        return (
+            f"only at {levels} a change exceeds its threshold: one run per level is not enough, measure again with "
+            "REPEAT=5"
+        )
     if not known:
         return f"too few common levels: needs at least {units.plural(_PAIRS_LEAST, 'level')}, or REPEAT=5"
     return "; ".join(_text(name, found) for name, found in known.items())

@@ -20,6 +20,7 @@ _REPEAT_MOST = 20
 def next_steps(outcome: Outcome) -> Iterator[str]:
     """Yield what to try next, as sentences; the first one is the most useful."""
     if outcome.fit is None:
+        yield from _of_uncounted(outcome)
         return
     if outcome.is_coarse:
         phrase = outcome.record.metric.phrase
@@ -28,6 +29,18 @@ def next_steps(outcome: Outcome) -> Iterator[str]:
         yield from _of_best(outcome, outcome.best)
     yield from _of_undecided(outcome)
     yield from _of_idle(outcome)
+
+
+def _of_uncounted(outcome: Outcome) -> Iterator[str]:
+    """Yield what to do about runs that do not count, or are missing."""
+    problems = [one.problem for one in outcome.runs if one.problem]
+    if problems:
+        count = units.plural(len(problems), "run")
+        does = "does" if len(problems) == 1 else "do"
+        yield f"{count} {does} not count ({problems[-1].rstrip('.')}): remove the cause, then add RESUME=1."
+    elif outcome.steps_left:
+        left = units.plural(len(outcome.steps_left), "run")
+        yield f"{left} of the design are missing: add RESUME=1, with a larger MAX."
 
 
 def _of_best(outcome: Outcome, best: Best) -> Iterator[str]:

@@ -9,11 +9,10 @@ from itertools import product
 
 import numpy as np
 
-from harness.metrics.distributions import student_t_quantile
 from harness.metrics.metric import Metric
 from harness.tune.effects import FOUND, Effect, as_ratio
 from harness.tune.factors import Factor
-from harness.tune.model import Fit, Vector, row
+from harness.tune.model import Fit, VarianceModel, Vector, row
 
 _DRAWS, _PARTS = 10_000, 10
 _SEED = 1
@@ -61,30 +60,36 @@ def best_of(factors: Sequence[Factor], fit: Fit, effects: Sequence[Effect], metr
     sign = -1.0 if metric.more_is_better else 1.0
     terms = np.array([row(factors, choice) for choice in choices])
     best = int(np.argmin(sign * (terms @ fit.coefficients)))
-    reach = student_t_quantile(fit.freedom, 1 - (1 - _LEVEL) / max(1, len(choices) - 1))
+    probability = 1 - (1 - _LEVEL) / max(1, len(choices) - 1)
     equals = []
     for other, choice in enumerate(choices):
-        worse = fit.estimate(sign * (terms[other] - terms[best]))
-        if other != best and worse.value - reach * worse.error <= 0:
+        worse = sign * (terms[other] - terms[best])
+        if other != best and fit.value(worse) <= fit.reach(worse, probability):
             equals.append(choice)
-    change = fit.estimate(terms[best] - terms[0])
-    two_sided = student_t_quantile(fit.freedom, (1 + _LEVEL) / 2) * change.error
+    change = fit.value(terms[best] - terms[0])
+    two_sided = fit.reach(terms[best] - terms[0], (1 + _LEVEL) / 2)
     return Best(
         choice=choices[best],
-        sure_ratio=_share_of_draws(fit, sign * terms, best),
-        delta_ratio=as_ratio(change.value),
-        low_ratio=as_ratio(change.value - two_sided),
-        high_ratio=as_ratio(change.value + two_sided),
+        sure_ratio=min(_share_of_draws(fit.coefficients, model, sign * terms, best) for model in fit.models),
+        delta_ratio=as_ratio(change),
+        low_ratio=as_ratio(change - two_sided),
+        high_ratio=as_ratio(change + two_sided),
         equals=tuple(equals),
     )
 
 
-def _share_of_draws(fit: Fit, terms: Vector, best: int) -> float:
-    """Return the share of draws of the coefficients in which the row `best` of the terms has the least value."""
+def _share_of_draws(coefficients: Vector, model: VarianceModel, terms: Vector, best: int) -> float:
+    """Return the share of draws of the coefficients in which the row `best` of the terms has the least value.
+
+    The variance of each group is drawn as well: it is as uncertain as its degrees of freedom say.
+    """
     chance = np.random.default_rng(_SEED)
-    scale = np.sqrt(fit.freedom / chance.chisquare(fit.freedom, _DRAWS))
-    values, vectors = np.linalg.eigh(fit.covariance)
-    root = vectors * np.sqrt(np.clip(values, 0.0, math.inf))
-    draws = chance.normal(size=(_DRAWS, len(values))) @ root.T * scale[:, None]
-    parts = np.array_split(fit.coefficients + draws, _PARTS)  # of many choices all at once would take much memory
+    draws = np.tile(coefficients, (_DRAWS, 1))
+    for group, part in enumerate(model.parts):
+        freedom = model.freedom(np.eye(len(model.variances))[group])
+        variances = model.variances[group] * freedom / chance.chisquare(freedom, _DRAWS)
+        values, vectors = np.linalg.eigh(part)
+        root = vectors * np.sqrt(np.clip(values, 0.0, math.inf))
+        draws += chance.normal(size=(_DRAWS, len(values))) @ root.T * np.sqrt(variances)[:, None]
+    parts = np.array_split(draws, _PARTS)  # of many choices all at once would take much memory
     return sum(int((np.argmin(part @ terms.T, axis=1) == best).sum()) for part in parts) / _DRAWS

@@ -8,7 +8,6 @@ from collections.abc import Iterator, Sequence
 from itertools import combinations
 from typing import NamedTuple
 
-from harness.metrics.distributions import student_t_quantile
 from harness.metrics.metric import Metric
 from harness.report.charts import svg
 from harness.report.charts.axes import Axis, near_axis
@@ -76,9 +75,9 @@ def _clearness(effect: Effect) -> float:
 
 def _mean(factors: Sequence[Factor], levels: dict[int, int], fit: Fit) -> Mean:
     """Return the mean of the metric with these values, averaged over the other factors, with its 95 % interval."""
-    found = fit.estimate(row(factors, [levels.get(index) for index in range(len(factors))]))
-    reach = student_t_quantile(fit.freedom, (1 + _LEVEL) / 2) * found.error
-    return Mean(math.exp(found.value), math.exp(found.value - reach), math.exp(found.value + reach))
+    terms = row(factors, [levels.get(index) for index in range(len(factors))])
+    value, reach = fit.value(terms), fit.reach(terms, (1 + _LEVEL) / 2)
+    return Mean(math.exp(value), math.exp(value - reach), math.exp(value + reach))
 
 
 def _axis(means: Sequence[Mean]) -> Axis:

@@ -12,7 +12,6 @@ from dataclasses import dataclass
 from itertools import combinations, product
 from typing import ClassVar, NamedTuple
 
-from harness.metrics.distributions import student_t_quantile
 from harness.metrics.metric import Metric
 from harness.tune.factors import Factor
 from harness.tune.model import Fit, Vector, main_contrast, pair_contrast
@@ -63,8 +62,8 @@ class Effect:
 def effects_of(factors: Sequence[Factor], fit: Fit, threshold: float, alpha: float) -> tuple[Effect, ...]:
     """Return the effects of all values in the order of the factors, then those of all pairs of values."""
     contrasts = list(_contrasts(factors))
-    reach = student_t_quantile(fit.freedom, 1 - alpha / (2 * len(contrasts)))
-    return tuple(_effect(contrast, fit, reach, threshold) for contrast in contrasts)
+    probability = 1 - alpha / (2 * len(contrasts))
+    return tuple(_effect(contrast, fit, probability, threshold) for contrast in contrasts)
 
 
 def is_better(metric: Metric, delta_ratio: float) -> bool:
@@ -95,10 +94,10 @@ def _contrasts(factors: Sequence[Factor]) -> Iterator[_Contrast]:
             yield _Contrast((one, other), pair, pair_contrast(factors, (one, other), pair))
 
 
-def _effect(contrast: _Contrast, fit: Fit, reach: float, threshold: float) -> Effect:
-    found = fit.estimate(contrast.terms)
-    width = reach * found.error + _ROUNDING
-    change, low, high = (as_ratio(one) for one in (found.value, found.value - width, found.value + width))
+def _effect(contrast: _Contrast, fit: Fit, probability: float, threshold: float) -> Effect:
+    value = fit.value(contrast.terms)
+    width = fit.reach(contrast.terms, probability) + _ROUNDING
+    change, low, high = (as_ratio(one) for one in (value, value - width, value + width))
     verdict = FOUND if low > 0 or high < 0 else CANNOT_TELL
     if verdict != FOUND and max(-low, high) <= threshold:
         verdict = NO_EFFECT

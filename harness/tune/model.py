@@ -16,9 +16,12 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from harness.metrics.distributions import student_t_quantile
 from harness.tune.factors import Cell, Factor
 
 Vector = NDArray[np.float64]
+# The variances of groups that the residuals do not determine.
+_CONDITION_MOST = 1e6
 
 
 @dataclass(frozen=True)
@@ -30,30 +33,52 @@ class Observation:
     value: float
 
 
-class ContrastEstimate(NamedTuple):
-    """The estimate of a combination of terms and its standard error, both differences of logarithms."""
+class VarianceModel(NamedTuple):
+    """An assumption about the scatter: runs of a group scatter equally, those of different groups need not.
 
-    value: float
-    error: float
+    `variances` has one estimate per group, and `parts` the covariance of the coefficients for a variance of 1 in this
+    group and 0 in the others. `spreads` is the covariance of the estimates of the variances.
+    """
+
+    variances: Vector
+    parts: Vector
+    spreads: Vector
+
+    def freedom(self, weights: Vector) -> float:
+        """Return the degrees of freedom of the sum of the variances with these weights (Satterthwaite), at least 1."""
+        spread = float(weights @ self.spreads @ weights)
+        return max(1.0, 2 * float(weights @ self.variances) ** 2 / spread) if spread > 0 else 1.0
 
 
 @dataclass(frozen=True)
 class Fit:
-    """The fitted model: `coefficients` of the terms of `row`, and their covariance.
+    """The fitted model: `coefficients` of the terms of `row`, and what may be assumed about the scatter of the runs.
 
     `scatter` is the standard deviation of a run around the model, as a difference of logarithms; its estimate has so
-    many degrees of `freedom`.
+    many degrees of `freedom`. The scatter may be equal in all runs, or depend on the value of one factor: `models` has
+    each of these assumptions. An interval is the widest of theirs, because the runs cannot tell which one is true.
     """
 
     coefficients: Vector
-    covariance: Vector
     scatter: float
     freedom: int
+    models: tuple[VarianceModel, ...]
 
-    def estimate(self, contrast: Vector) -> ContrastEstimate:
-        """Return the estimate of a combination of terms."""
-        variance = float(contrast @ self.covariance @ contrast)
-        return ContrastEstimate(float(contrast @ self.coefficients), math.sqrt(max(0.0, variance)))
+    def value(self, contrast: Vector) -> float:
+        """Return the estimate of a combination of terms, a difference of logarithms."""
+        return float(contrast @ self.coefficients)
+
+    def reach(self, contrast: Vector, probability: float) -> float:
+        """Return how far the bound with this one-sided probability is from the estimate of a combination of terms."""
+        widest = 0.0
+        for model in self.models:
+            weights = np.einsum("i,gij,j->g", contrast, model.parts, contrast)
+            variance = float(weights @ model.variances)
+            if variance > 0:
+                freedom = round(model.freedom(weights), 2)  # so that the quantiles of many effects are computed once
+                quantile = student_t_quantile(freedom, probability)
+                widest = max(widest, quantile * math.sqrt(variance))
+        return widest
 
 
 def term_count(factors: Sequence[Factor]) -> int:
@@ -89,12 +114,39 @@ def fit(factors: Sequence[Factor], observations: Sequence[Observation]) -> Fit |
     freedom = len(values) - matrix.shape[1]
     if freedom < 1 or np.linalg.matrix_rank(matrix) < matrix.shape[1]:
         return None
-    inverse = np.linalg.inv(matrix.T @ matrix)
-    coefficients = inverse @ matrix.T @ values
-    residuals = values - matrix @ coefficients
-    variance = float(residuals @ residuals) / freedom
+    solution = np.linalg.inv(matrix.T @ matrix) @ matrix.T
+    residuals = values - matrix @ (solution @ values)
     count = term_count(factors)
-    return Fit(coefficients[:count], inverse[:count, :count] * variance, math.sqrt(variance), freedom)
+    groups = [np.zeros(len(values), dtype=int)]
+    groups += [np.array([one.cell[index] for one in observations]) for index in range(len(factors))]
+    maker = np.eye(len(values)) - matrix @ solution
+    models = [_variance_model(group, maker, residuals, solution[:count]) for group in groups]
+    return Fit(
+        (solution @ values)[:count],
+        math.sqrt(float(residuals @ residuals) / freedom),
+        freedom,
+        tuple(model for model in models if model),
+    )
+
+
+def _variance_model(
+    group: NDArray[np.int_], maker: Vector, residuals: Vector, solution: Vector
+) -> VarianceModel | None:
+    """Return the variance of each group, estimated without bias from the squared residuals; None if not determined.
+
+    `maker` makes the residuals of the observations, `solution` the coefficients. With one factor this is Welch's
+    t-test. C. R. Rao, "Estimation of variance and covariance components: MINQUE theory", J. Multivariate Anal. 1, 1971.
+    """
+    members = np.array([group == one for one in np.unique(group)], dtype=float)
+    shares = members @ maker**2 @ members.T
+    if np.linalg.cond(shares) > _CONDITION_MOST:
+        return None
+    inverse = np.linalg.inv(shares)
+    variances = np.maximum(inverse @ (members @ residuals**2), 0.0)
+    spread = maker * (members.T @ variances) @ maker
+    spreads = 2 * inverse @ (members @ spread**2 @ members.T) @ inverse
+    parts = np.einsum("ik,gk,jk->gij", solution, members, solution)
+    return VarianceModel(variances, parts, spreads)
 
 
 def main_contrast(factors: Sequence[Factor], index: int, level: int) -> Vector:

@@ -7,10 +7,15 @@ import signal
 import subprocess
 import sys
 import threading
+from dataclasses import replace
 
 import pytest
 
 from harness.ab import command, runner
+from harness.ab.files import find_ab
+from harness.ab.outcome import headline, outcome_of
+from harness.ab.record import order_of
+from harness.ab.report_files import results_of
 from harness.base.errors import UsageError
 from harness.cli import main
 from tests.support.ab_tests import SIDES, commit, git, page_of, record_of
@@ -23,21 +28,24 @@ from tests.support.processes import processes_of, wait_for
 def test_a_side_that_is_slower_is_found_in_pairs_that_alternate(ab, tmp_path, capsys):
     assert ab(*SIDES) == 1
     out = capsys.readouterr().out
-    assert "tiny/ab-01: REGRESSED after 4 pairs: B is worse than A: average +20." in out
+    assert "tiny/ab-01: REGRESSED after 6 pairs: B is worse than A: average +20." in out
     assert re.search(r"^report: .*ab/tiny/ab-01\.md$", out, re.MULTILINE)
     record = record_of(tmp_path)
     assert (record["verdict"], record["state"]) == ("REGRESSED", "finished")
-    assert record["headline"].startswith("REGRESSED after 4 pairs: B is worse than A: average +20.")
-    # One warm-up run of A; then A B, B A, A B, B A.
-    assert [(run["side"], run["pair"]) for run in record["runs"]] == [
-        ("A", 0), ("A", 1), ("B", 1), ("B", 2), ("A", 2), ("A", 3), ("B", 3), ("B", 4), ("A", 4),
-    ]  # fmt: skip
-    assert [call["set"] for call in calls(tmp_path)[1:3]] == ["delay_ms=0", "delay_ms=20"]
+    assert record["headline"].startswith("REGRESSED after 6 pairs: B is worse than A: average +20.")
+    # One warm-up run of A; then the order of each pair follows from the seed, so it can be checked and resumed.
+    pairs = [(side, pair) for pair in range(1, 7) for side in order_of(pair, record["seed"])]
+    assert [(run["side"], run["pair"]) for run in record["runs"]] == [("A", 0), *pairs]
+    values = {"A": "delay_ms=0", "B": "delay_ms=20"}
+    assert [call["set"] for call in calls(tmp_path)[1:]] == [values[side] for side, _ in pairs]
     page = page_of(tmp_path)
-    assert "**REGRESSED after 4 pairs: B is worse than A: average +20." in page
+    assert "**REGRESSED after 6 pairs: B is worse than A: average +20." in page
     assert "- A: delay_ms=0 (profile local)" in page
     assert re.search(r"^\| average ms \| 102 \| 122 \| \+20\.\d\d \|.*\*\*REGRESSED\*\* \|$", page, re.MULTILINE)
-    assert "| 2 | B A | [run-01_5](run-01_5.md) | [run-01_4](run-01_4.md) |" in page
+    assert f"- the runs of each pair: in random order (seed {record['seed']})" in page
+    second = order_of(2, record["seed"])
+    links = {side: f"[run-01_{number}](run-01_{number}.md)" for number, side in enumerate(second, start=4)}
+    assert f"| 2 | {' '.join(second)} | {links['A']} | {links['B']} |" in page
     assert str(tmp_path) not in page
 
 
@@ -62,7 +70,7 @@ def test_a_faster_side_is_improved_and_the_step_summary_of_a_workflow_links_the_
         monkeypatch.setenv(f"GITHUB_{name}", value)
     assert ab("--a=delay_ms=20", "--b=delay_ms=0", "--html") == 0
     assert record_of(tmp_path)["verdict"] == "IMPROVED"
-    verdict = "IMPROVED after 4 pairs: B is better than A: average -16."
+    verdict = "IMPROVED after 6 pairs: B is better than A: average -16."
     assert verdict in page_of(tmp_path)
     assert verdict in summary.read_text()
     assert "(https://github.example/owner/name/actions/runs/12#artifacts): `ab-01.html` in the" in summary.read_text()
@@ -77,23 +85,34 @@ def test_a_faster_side_is_improved_and_the_step_summary_of_a_workflow_links_the_
 def test_a_pair_that_did_not_measure_the_system_does_not_count_and_another_one_follows(ab, tmp_path):
     assert ab(*SIDES, behaviour={"3": "doubt"}) == 1
     record = record_of(tmp_path)
-    assert [bool(pair["problem"]) for pair in record["pairs"]] == [True, False, False, False, False]
-    assert "after 4 pairs" in record["headline"]
+    assert [bool(pair["problem"]) for pair in record["pairs"]] == [True, *[False] * 6]
+    assert "after 6 pairs" in record["headline"]
     page = page_of(tmp_path)
-    assert "no: B, run-01_3: DOUBTFUL: the load generator used nearly all of the CPU |" in page
-    assert "- B: tiny/run-01_3: The generator used 99 %." in page
+    side = order_of(1, record["seed"])[1]
+    assert f"no: {side}, run-01_3: DOUBTFUL: the load generator used nearly all of the CPU |" in page
+    assert f"- {side}: tiny/run-01_3: The generator used 99 %." in page
+    # When the budget ends before a pair counts, the reason is that it does not count, and not the time that is left.
+    files = find_ab(tmp_path / "ab", "ab-01")
+    stored = files.read()
+    cut = replace(stored, runs=stored.runs[:3], stop_reason="the budget of 8 min is used up")
+    assert headline(outcome_of(cut, results_of(files, cut))) == (
+        f"CANNOT TELL: 1 pair does not count ({side}, run-01_3: DOUBTFUL: the load generator used nearly all of the "
+        "CPU); remove the cause, and repeat the test; the budget of 8 min is used up."
+    )
 
 
 @pytest.mark.parametrize(
     ("behaviour", "headline"),
     [
         ({"1": "fail"}, "INVALID: the warm-up run of A failed: scripts/run ended with code 3: web ended with code 1."),
-        ({"3": "fail", "4": "fail"}, "INVALID: B: scripts/run ended with code 3: web ended with code 1."),
+        ({"3": "fail", "4": "fail"}, "INVALID: SIDE: scripts/run ended with code 3: web ended with code 1."),
     ],
 )
 def test_a_side_that_does_not_run_ends_the_test(ab, tmp_path, behaviour, headline):
     assert ab(*SIDES, behaviour=behaviour) == 3
-    assert record_of(tmp_path)["headline"] == headline
+    record = record_of(tmp_path)
+    # Run 4 is the first one of the second pair.
+    assert record["headline"] == headline.replace("SIDE", order_of(2, record["seed"])[0])
     assert len(calls(tmp_path)) == max(map(int, behaviour)) + ("4" in behaviour)
 
 
@@ -114,8 +133,8 @@ def test_an_interrupted_test_writes_its_report_and_is_resumed_with_a_new_pair(ab
         ab("--a=delay_ms=0", "--b=delay_ms=30", "--resume")
     assert ab(*SIDES, "--resume") == 1
     # The pair that was interrupted is not completed hours later: another one takes its place.
-    assert [run["pair"] for run in record_of(tmp_path)["runs"]] == [0, 1, 1, 2, 2, 3, 3, 4, 4, 5, 5]
-    assert [pair["number"] for pair in record_of(tmp_path)["pairs"]] == [1, 3, 4, 5]
+    assert [run["pair"] for run in record_of(tmp_path)["runs"]] == [0, *sorted([1, 2, 3, 4, 5, 6, 7] * 2)]
+    assert [pair["number"] for pair in record_of(tmp_path)["pairs"]] == [1, 3, 4, 5, 6, 7]
     with pytest.raises(UsageError, match="--resume: tiny/ab-01 is finished"):
         ab(*SIDES, "--resume")
     assert ab(*SIDES) == 1
@@ -200,13 +219,13 @@ def test_two_commits_are_built_run_and_judged_by_the_whole_program(home, tmp_pat
     monkeypatch.setenv("FAKE_JMETER", "asks")
     folders = [f"--home={home}", f"--reports={tmp_path / 'ab'}", f"--build={tmp_path / 'build'}"]
     assert main(["--plan=tiny", "--a=main", "--b=slow", "--duration=1", *folders], "scripts/ab") == 1
-    assert "tiny/ab-01: REGRESSED after 4 pairs: B is worse than A: average +50.00 % (+50.00 to +50.00)" in (
+    assert "tiny/ab-01: REGRESSED after 6 pairs: B is worse than A: average +50.00 % (+50.00 to +50.00)" in (
         capsys.readouterr().out
     )
     record = record_of(tmp_path)
-    # A warm-up and the four pairs that count. On a busy machine a pair may not count, and another one follows it.
+    # A warm-up and the six pairs that count. On a busy machine a pair may not count, and another one follows it.
     assert {run["exit_code"] for run in record["runs"]} == {0}
-    assert len(record["runs"]) >= 9
+    assert len(record["runs"]) >= 13
     assert len(record["runs"]) % 2 == 1
     trees = [tmp_path / "build" / "ab" / record[side]["commit"][:12] / "tree" for side in ("a", "b")]
     assert [(tree / "built").read_text() for tree in trees] == ["built\n"] * 2
@@ -227,7 +246,7 @@ def test_kill_9_leaves_no_process_and_keeps_what_was_measured(home, tmp_path):
     record = record_of(tmp_path)
     assert [(run["side"], run["pair"], run["state"]) for run in record["runs"]] == [
         ("A", 0, "ended"),
-        ("A", 1, "under way"),
+        (order_of(1, record["seed"])[0], 1, "under way"),
     ]
     assert record["runs"][0]["run"] == "run-01_1"
     assert (tmp_path / "ab" / "tiny" / "run-01_1.md").is_file()

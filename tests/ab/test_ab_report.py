@@ -27,7 +27,9 @@ def test_a_stored_test_is_rendered_again_with_the_same_bytes_and_its_notes(tmp_p
     capsys.readouterr()
     assert again(tmp_path, name) == 1
     assert {suffix: (tmp_path / "ab" / "tiny" / f"ab-01{suffix}").read_bytes() for suffix in before} == before
-    assert "ab/tiny/ab-01.md: REGRESSED after 4 pairs: B is worse than A: average +20." in capsys.readouterr().out
+    # Runs scatter, and the order of the sides is random: the mean is about 20 %.
+    headline = r"ab/tiny/ab-01\.md: REGRESSED after 6 pairs: B is worse than A: average \+(19|20)\.\d\d % "
+    assert re.search(headline, capsys.readouterr().out)
     page.write_text(page.read_text().replace("-->\n\n<!-- notes:end", "-->\nthe new pool\n<!-- notes:end"))
     assert again(tmp_path, name) == 1
     assert "-->\nthe new pool\n<!-- notes:end" in page.read_text()
@@ -38,7 +40,7 @@ def test_html_writes_the_report_of_a_stored_test_as_one_file_too(tmp_path, capsy
     assert again(tmp_path, "ab-01", "--html") == 1
     assert "ab/tiny/ab-01.html: the report as one HTML file of " in capsys.readouterr().out.splitlines()[-1]
     page = (tmp_path / "ab" / "tiny" / "ab-01.html").read_text(encoding="utf-8")
-    assert '<div class="judged invalid">\n<p><strong>REGRESSED after 4 pairs' in page
+    assert '<div class="judged invalid">\n<p><strong>REGRESSED after 6 pairs' in page
 
 
 @pytest.mark.usefixtures("regressed")
@@ -82,7 +84,7 @@ def test_the_record_of_a_test_in_progress_belongs_to_the_process_that_runs_it(tm
     ):
         again(tmp_path, "ab-01")
     assert again(tmp_path, "ab-01") == 130  # it was killed
-    assert "**INTERRUPTED, so far REGRESSED after 4 pairs" in page_of(tmp_path)
+    assert "**INTERRUPTED, so far REGRESSED after 6 pairs" in page_of(tmp_path)
 
 
 @pytest.mark.usefixtures("regressed")
@@ -102,10 +104,10 @@ def test_a_test_is_in_the_summary_of_all_reports_and_in_that_of_its_runs(ab, tmp
     (tmp_path / SUMMARY_NAME).touch()
     assert ab(*SIDES) == 1
     summary = (tmp_path / SUMMARY_NAME).read_text()
-    assert "## tiny\n\nA/B tests:\n\n- [ab-01](ab/tiny/ab-01.md): REGRESSED after 4 pairs: B is worse" in summary
+    assert "## tiny\n\nA/B tests:\n\n- [ab-01](ab/tiny/ab-01.md): REGRESSED after 6 pairs: B is worse" in summary
     assert "run-01_1" not in summary
     of_runs = (tmp_path / "ab" / SUMMARY_NAME).read_text()
-    assert "### run-01\n\n- [ab-01](tiny/ab-01.md): REGRESSED after 4 pairs: B is worse" in of_runs
+    assert "### run-01\n\n- [ab-01](tiny/ab-01.md): REGRESSED after 6 pairs: B is worse" in of_runs
     assert "| [run-01_9](tiny/run-01_9.md) | VALID |" in of_runs
 
 
@@ -143,5 +145,6 @@ def test_a_regression_of_profiled_sides_shows_what_grew_inside_the_system(tmp_pa
 def test_a_test_with_one_profiled_side_has_a_warning(tmp_path):
     profile_runs(tmp_path, {"B": 1_200})
     assert again(tmp_path, "ab-01") == 1
-    assert "- Only one side is profiled: tiny/run-01_3, tiny/run-01_4, tiny/run-01_7, " in page_of(tmp_path)
+    of_b = [run["run"] for run in record_of(tmp_path)["runs"] if run["side"] == "B"]  # in random order
+    assert f"- Only one side is profiled: {', '.join(f'tiny/{name}' for name in of_b[:3])}, " in page_of(tmp_path)
     assert "What grew" not in page_of(tmp_path)

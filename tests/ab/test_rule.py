@@ -4,7 +4,7 @@ import math
 
 import pytest
 
-from harness.ab.rule import LOOKS, Series, adjusted_p_values, judge, level_of, verdict_of, worst_of
+from harness.ab.rule import LOOKS, Series, adjusted_p_values, is_sure, judge, level_of, verdict_of, worst_of
 from harness.compare.outcome import CANNOT_TELL, IMPROVED, OK, REGRESSED
 from harness.metrics.metric import AVERAGE, ERRORS, THROUGHPUT, metric_of
 from harness.plan.thresholds import Thresholds
@@ -41,17 +41,17 @@ def test_the_p_value_is_that_of_the_paired_t_test_of_scipy():
 @pytest.mark.parametrize(
     ("metric", "differences", "verdict", "reason"),
     [
-        (AVERAGE, (0.100, 0.105, 0.095, 0.100), REGRESSED, ""),
+        (AVERAGE, (0.100, 0.105, 0.095, 0.100, 0.104, 0.096), REGRESSED, ""),
         # Certain, but smaller than three quarters of the threshold of 5 %: it does not matter.
         (AVERAGE, (0.0300, 0.0301, 0.0299, 0.0300), OK, ""),
-        (AVERAGE, (-0.100, -0.105, -0.095, -0.100), OK, IMPROVED),
+        (AVERAGE, (-0.100, -0.105, -0.095, -0.100, -0.104, -0.096), OK, IMPROVED),
         (AVERAGE, (0.002, -0.002, 0.001, -0.001), OK, ""),
         (AVERAGE, (0.10, -0.05, 0.08, -0.02), CANNOT_TELL, "the interval extends beyond the threshold"),
         # A lower throughput is worse.
-        (THROUGHPUT, (-0.100, -0.105, -0.095, -0.100), REGRESSED, ""),
-        (THROUGHPUT, (0.100, 0.105, 0.095, 0.100), OK, IMPROVED),
+        (THROUGHPUT, (-0.100, -0.105, -0.095, -0.100, -0.104, -0.096), REGRESSED, ""),
+        (THROUGHPUT, (0.100, 0.105, 0.095, 0.100, 0.104, 0.096), OK, IMPROVED),
         # Of errors it is the difference of the shares: half a point matters.
-        (ERRORS, (0.010, 0.011, 0.009, 0.010), REGRESSED, ""),
+        (ERRORS, (0.010, 0.011, 0.009, 0.010, 0.011, 0.009), REGRESSED, ""),
         (ERRORS, (0.0, 0.0, 0.0, 0.0), OK, ""),
         (ERRORS, (0.0001, 0.0, 0.0, 0.0), OK, ""),
     ],
@@ -61,13 +61,40 @@ def test_a_metric_is_judged_by_its_interval_and_its_threshold(metric, difference
     assert (found.verdict, found.reason) == (verdict, reason)
 
 
+def test_four_pairs_in_random_order_show_no_change_because_a_disturbance_matches_one_order_in_16():
+    change = (0.100, 0.105, 0.095, 0.100)
+    found = judge([series(AVERAGE, *change)], Thresholds())
+    assert found[0].verdict == CANNOT_TELL
+    assert found[0].reason.startswith("a disturbance in step with the order of the runs could cause this change")
+    better = judge([series(AVERAGE, *(-one for one in change))], Thresholds())
+    # It is certain that B is not worse, and not yet that it is better.
+    assert (better[0].verdict, is_sure(better)) == (OK, False)
+    # An A/B test of an older version keeps its verdict: its order was fixed.
+    assert judge([series(AVERAGE, *change)], Thresholds(), is_random=False)[0].verdict == REGRESSED
+
+
+@pytest.mark.parametrize(
+    ("differences", "verdict"),
+    [
+        # Of the 64 orders of six pairs this one alone has so large a mean.
+        ((0.10, 0.12, 0.08, 0.11, 0.09, 0.10), REGRESSED),
+        # A pair without a difference is the same in both orders: two of 64.
+        ((0.20, 0.22, 0.18, 0.21, 0.19, 0.0), CANNOT_TELL),
+        # After eight pairs two of 256 are few enough.
+        ((0.20, 0.22, 0.18, 0.21, 0.19, 0.20, 0.20, 0.0), REGRESSED),
+    ],
+)
+def test_a_change_is_one_that_few_of_the_orders_would_show(differences, verdict):
+    assert one(AVERAGE, *differences).verdict == verdict
+
+
 def test_a_step_of_the_clock_is_no_change():
     # 40 ms in every run of A, 41 ms in every run of B: as much as whole milliseconds can hide.
     step = math.log(41 / 40)
     found = one(P90, step, step, step, step, step=1 / 40)
     assert (found.verdict, found.p_value) == (OK, 1.0)
     assert found.high_ratio == pytest.approx(math.exp(step + 1 / 40) - 1)
-    assert one(P90, *[4 * step] * 4, step=1 / 40).verdict == REGRESSED
+    assert one(P90, *[4 * step] * 6, step=1 / 40).verdict == REGRESSED
 
 
 def test_p_values_are_adjusted_as_holm_does():
@@ -77,15 +104,15 @@ def test_p_values_are_adjusted_as_holm_does():
 
 
 def test_with_more_metrics_a_change_of_one_of_them_must_be_clearer():
-    change = (0.100, 0.112, 0.088, 0.100)  # p = 0.0003: enough alone, and not one of 28
+    change = (0.100, 0.140, 0.060, 0.100, 0.130, 0.070)  # p = 0.0006: enough alone, and not one of 28
     assert one(AVERAGE, *change).verdict == REGRESSED
-    others = [series(P90, 0.01, -0.01, 0.01, -0.009)] * 27
+    others = [series(P90, 0.01, -0.01, 0.01, -0.009, 0.01, -0.01)] * 27
     assert judge([series(AVERAGE, *change), *others], Thresholds())[0].verdict == CANNOT_TELL
 
 
 def test_a_metric_that_never_differs_is_no_test():
-    change = (0.100, 0.112, 0.088, 0.100)
-    others = [series(ERRORS, 0.0, 0.0, 0.0, 0.0)] * 27
+    change = (0.100, 0.140, 0.060, 0.100, 0.130, 0.070)
+    others = [series(ERRORS, *[0.0] * 6)] * 27
     found = judge([series(AVERAGE, *change), *others], Thresholds())
     assert found[0].verdict == REGRESSED
     assert found[0].adjusted_p_value == found[0].p_value
@@ -100,9 +127,9 @@ def test_a_metric_with_a_reason_is_shown_and_not_judged():
 
 
 def test_the_verdict_of_b_is_that_of_its_worst_metric_that_decides():
-    fine = series(AVERAGE, 0.001, -0.001, 0.001, -0.002)
-    better = series(AVERAGE, -0.2, -0.201, -0.199, -0.2)
-    worse = series(P90, 0.3, 0.3, 0.31, 0.29)
+    fine = series(AVERAGE, 0.001, -0.001, 0.001, -0.002, 0.001, -0.001)
+    better = series(AVERAGE, -0.2, -0.201, -0.199, -0.2, -0.202, -0.2)
+    worse = series(P90, 0.3, 0.3, 0.31, 0.29, 0.3, 0.31)
     unknown = series(P90, 0.2, -0.2, 0.2, -0.1)
     verdicts = [
         verdict_of(judge(metrics, Thresholds()))
@@ -129,6 +156,6 @@ def test_the_level_between_two_looks_is_that_of_the_look_before():
 
 
 def test_a_smaller_alpha_of_the_plan_needs_clearer_changes():
-    change = [series(AVERAGE, 0.100, 0.112, 0.088, 0.100)]
+    change = [series(AVERAGE, 0.100, 0.140, 0.060, 0.100, 0.130, 0.070)]
     assert judge(change, Thresholds())[0].verdict == REGRESSED
     assert judge(change, Thresholds().changed({"alpha": 0.0005}))[0].verdict == CANNOT_TELL

@@ -80,8 +80,10 @@ STEADY_SHAPES = {
     "warm-up, a tenth": lambda rng: filling(rng, 0.1),
     "warm-up, a fifth": lambda rng: filling(rng, 0.2),
     "warm-up, a third": lambda rng: filling(rng, 0.33),
+    "filling, half": lambda rng: filling(rng, 0.5),
     "one step": lambda rng: steps(rng, 1),
     "two steps": lambda rng: steps(rng, 2),
+    "three steps": lambda rng: steps(rng, 3),
     "trifle": lambda rng: [0.05 * number + rng.gauss(0, 0.5) for number in range(BIN_COUNT)],
     "shrinking": lambda rng: [-number + rng.gauss(0, 2) for number in range(BIN_COUNT)],
 }
@@ -125,6 +127,44 @@ def test_a_leak_is_found_among_the_other_resources_of_a_run(name):
 
 
 @pytest.mark.real
+def test_memory_that_fills_with_a_time_constant_of_seven_tenths_of_the_window_is_seldom_a_leak():
+    # Measured: 1 to 4 %; of 300 more than 21 have a probability of 1 % when it is 4.5 %.
+    assert claimed_ratio(lambda rng: filling(rng, 0.7)) <= 21 / COUNT
+
+
+def leak_and_cache(rng):
+    """Return a leak of 60 MB in the hour beside 40 MB that are filled once in its first fifth."""
+    return [number + rest / 2 for number, rest in enumerate(filling(rng, 0.07))]
+
+
+def doubled(share, noise):
+    """Return a leak whose rate doubles after this share of the window."""
+    return lambda rng: [
+        number + max(0.0, number - share * BIN_COUNT) + rng.gauss(0, noise) for number in range(BIN_COUNT)
+    ]
+
+
+@pytest.mark.real
+@pytest.mark.parametrize(
+    ("shape", "rate_mb"),
+    [(GROWING_SHAPES["line"], 60), (leak_and_cache, 60), *((doubled(at, 3), 120) for at in (0.25, 0.5, 0.75))],
+    ids=["line", "leak and cache", "doubled at 0.25", "doubled at 0.5", "doubled at 0.75"],
+)
+def test_a_forecast_covers_the_truth_or_there_is_none(shape, rate_mb):
+    dated = covered = 0
+    for seed in range(COUNT // 3):
+        rng = Random(seed)
+        values = [200 + value for value in shape(rng)]
+        growth = one([value * MB for value in values], HEAP, 1000 * MB)
+        assert growth.verdict == GROWS
+        if growth.left_h is not None:
+            at_end = math.fsum(values[-6:]) / 6 + 3 * rate_mb / BIN_COUNT
+            dated += 1
+            covered += growth.left_low_h <= (1000 - at_end) / rate_mb <= growth.left_high_h
+    assert covered >= 0.85 * dated
+
+
+@pytest.mark.real
 def test_of_runs_with_many_resources_few_claim_any_growth():
     claimed = 0
     for seed in range(COUNT // 4):
@@ -151,12 +191,18 @@ def test_a_forecast_is_what_is_left_divided_by_the_rate():
     assert (growth.first / MB, growth.last / MB) == (pytest.approx(103), pytest.approx(157))
 
 
-def test_the_interval_of_a_forecast_comes_from_that_of_the_slope():
+def test_the_interval_of_a_forecast_contains_that_of_the_slope_and_of_the_second_half():
     rng = Random(7)
     growth = one([(100 + number + rng.gauss(0, 8)) * MB for number in range(BIN_COUNT)], HEAP, 1000 * MB)
-    at_end = 1000 * MB - growth.left_h * growth.per_hour
-    assert growth.left_low_h == pytest.approx((1000 * MB - at_end) / growth.high_per_hour, rel=1e-3)
-    assert growth.left_high_h == pytest.approx((1000 * MB - at_end) / growth.low_per_hour, rel=1e-3)
+    left = growth.left_h * growth.per_hour
+    assert growth.left_low_h <= left / growth.high_per_hour * 1.001
+    # The second half alone is less certain than the whole.
+    assert growth.left_high_h > left / growth.low_per_hour * 1.1
+
+
+def test_a_rate_that_still_changes_at_the_end_has_no_forecast():
+    growth = one([(200 + value) * MB for value in doubled(0.75, 0.5)(Random(1))], HEAP, 1000 * MB)
+    assert (growth.verdict, growth.left_h) == (GROWS, None)
 
 
 def test_a_reached_limit_is_no_time_away_and_a_steady_resource_has_no_forecast():

@@ -16,7 +16,7 @@ from harness.overload.render import overload_report, result_line
 from harness.overload.report_files import write_overload_report
 from harness.overload.result import VariantResult, level_results, recovery_result, requests_per_user
 from harness.report.notes import NOTES_BEGIN
-from tests.support.overloads import RECORD, SERVED_PER_S, simulated
+from tests.support.overloads import LIMIT_MS, RECORD, SERVED_PER_S, simulated
 
 
 def result(queue_most: int) -> VariantResult:
@@ -69,7 +69,7 @@ def test_an_unfinished_test_lists_what_is_missing_and_a_run_without_requests_is_
     assert "**accept_count=10: INVALID: no request of the load**" in text
     assert "**not finished: 1 of 2 variants not measured yet**" in text
     assert goodput_chart(replace(record, runs=runs)) is None
-    assert result_line(runs[0]) == "run-07_1: INVALID: no request of the load"
+    assert result_line(runs[0], LIMIT_MS) == "run-07_1: INVALID: no request of the load"
 
 
 def test_the_chart_has_a_line_for_each_variant_and_what_was_offered(record):
@@ -80,8 +80,8 @@ def test_the_chart_has_a_line_for_each_variant_and_what_was_offered(record):
 
 
 def test_the_line_of_a_variant_has_verdict_and_recovery(record):
-    assert result_line(record.runs[0]).startswith("run-07_1: GRACEFUL: ")
-    assert " after the load fell" in result_line(record.runs[0])
+    assert result_line(record.runs[0], LIMIT_MS).startswith("run-07_1: GRACEFUL: ")
+    assert " after the load fell" in result_line(record.runs[0], LIMIT_MS)
 
 
 def test_a_record_is_read_as_it_was_written(record):

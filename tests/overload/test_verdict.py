@@ -7,13 +7,18 @@ import pytest
 
 from harness.compare.outcome import CANNOT_TELL
 from harness.metrics.batch_means import Estimate
+from harness.overload import verdict as rule
 from harness.overload.result import level_results, recovery_result, requests_per_user
-from harness.overload.verdict import COLLAPSE, GRACEFUL, judge, kept_share
-from tests.support.overloads import SERVED_PER_S, level, levels_with, simulated
+from harness.overload.verdict import COLLAPSE, GRACEFUL, kept_share
+from tests.support.overloads import LIMIT_MS, SERVED_PER_S, level, levels_with, simulated
 
 _SEEDS = range(100)
 _FLAT, _FALLEN = (10, 15, 19, 20, 20, 20), (10, 15, 19, 16, 12, 8)
 _AT_THE_LIMIT = (10, 15, 20, 19, 18, 16)
+
+
+def judge(levels, limit_ms=LIMIT_MS):
+    return rule.judge(levels, limit_ms)
 
 
 def states(goodputs, length_s=30) -> dict[str, float]:
@@ -43,6 +48,25 @@ def test_a_bounded_queue_is_graceful_and_recovers_at_once():
     assert levels[-1].rejected_fast_count == pytest.approx(levels[-1].sample_count / 2, rel=0.05)
     assert (levels[-1].late_count, levels[-1].timed_out_count) == (0, 0)
     assert recovery_result(found, 30).after_s <= 3
+
+
+@pytest.mark.parametrize(("level_s", "limit_s"), [(10, 8), (10, 12), (10, 17), (10, 20), (15, 20), (15, 26)])
+def test_an_unbounded_queue_is_never_called_graceful_however_short_the_levels_are(level_s, limit_s):
+    for seed in range(10):
+        found = simulated(100_000, level_s, seed, limit_ms=1000 * limit_s, time_out_ms=60_000)
+        verdict = judge(level_results(found, SERVED_PER_S, level_s), 1000.0 * limit_s)
+        assert verdict.state != GRACEFUL
+    if 1.75 * level_s < limit_s:
+        assert verdict.reason.startswith("the levels are too short for the goal: even without any bound a queue would")
+        assert verdict.reason.endswith("give LEVEL_DURATION=12 or more")
+
+
+def test_a_bounded_queue_stays_graceful_in_levels_that_are_long_enough_for_its_goal():
+    found = [
+        judge(level_results(simulated(40, 15, seed, limit_ms=3000), SERVED_PER_S, 15), 3000.0).state
+        for seed in range(20)
+    ]
+    assert found.count(GRACEFUL) >= 19
 
 
 def test_the_counts_of_a_level_are_all_its_requests():

@@ -81,6 +81,7 @@ def test_properties_may_be_given_for_a_target(home: Path) -> None:
         ("size", 'size is not name=value; give SET="'),
         ("size=3 tiny.size=4", "tiny.size occurs twice; give each value once"),
         ("amount=3 amount=4", "amount occurs twice; give each value once"),
+        ("size=1,2", 'size=1,2: a run has one value of size; give one; for all of them: make sweep SET="size=1,2"'),
         ("size=x", "system tiny: setting size = 'x' is not a whole number; its default is 1"),
         ("size=10", "system tiny: setting size = 10 is out of range; give a value from 0 to 9"),
         ("is_on=maybe", "system tiny: setting is_on = 'maybe' is not a true or false; its default is False"),

@@ -46,16 +46,18 @@ def sample(start_ms: int, elapsed_ms: int, code: str = "200", message: str = "OK
     return Sample(start_ms, elapsed_ms, "Page", code, message, thread, code == "200", "", 300, 100, 1)
 
 
-def simulated(queue_most: int, level_s: int, seed: int = 1) -> Attempts:
+def simulated(
+    queue_most: int, level_s: int, seed: int = 1, limit_ms: float = LIMIT_MS, time_out_ms: int = _TIME_OUT_MS
+) -> Attempts:
     """Return the requests of an overload test against a server that serves 20 requests per second in their order.
 
-    A request is rejected in 2 ms when `queue_most` requests are there. The client gives up after 5 s; the server does
-    not notice and serves that request, too.
+    A request is rejected in 2 ms when `queue_most` requests are there. The client gives up after `time_out_ms`; the
+    server does not notice and serves that request, too.
     """
-    return attempts_of(_samples(queue_most, level_s, random.Random(seed)), LIMIT_MS)
+    return attempts_of(_samples(queue_most, level_s, random.Random(seed), time_out_ms), limit_ms)
 
 
-def _samples(queue_most: int, level_s: int, chance: random.Random) -> list[Sample]:
+def _samples(queue_most: int, level_s: int, chance: random.Random, time_out_ms: int) -> list[Sample]:
     starts, begin_s = [], 0.0
     for stage in stages(SERVED_PER_S, level_s):
         count = round((stage.rate_per_s or 0.0) * stage.for_s)
@@ -73,9 +75,9 @@ def _samples(queue_most: int, level_s: int, chance: random.Random) -> list[Sampl
         free_s = max(free_s, start_s) + 1 / SERVED_PER_S
         ends.append(free_s)
         elapsed_ms = round(1000 * (free_s - start_s))
-        if elapsed_ms > _TIME_OUT_MS:
+        if elapsed_ms > time_out_ms:
             code = "Non HTTP response code: java.net.SocketTimeoutException"
-            found.append(sample(start_ms, _TIME_OUT_MS, code, "Read timed out", thread))
+            found.append(sample(start_ms, time_out_ms, code, "Read timed out", thread))
         else:
             found.append(sample(start_ms, elapsed_ms, thread=thread))
     return found

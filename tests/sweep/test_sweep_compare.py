@@ -1,5 +1,6 @@
 """Two sweeps level by level: published differences come out to the last digit."""
 
+import re
 from dataclasses import replace
 
 import pytest
@@ -112,6 +113,12 @@ def test_no_direction_is_claimed_when_the_verdict_is_cannot_tell(verdict):
         "The measured average of GR differs from that of FF by +10.95 to +16.10 % (over 4 levels; median +11.98 %); "
         "it is unknown whether that is a real difference."
     )
+    for reason in (
+        "only at 5 users a change exceeds its threshold: one run per level is not enough",
+        "a run is DOUBTFUL",
+    ):
+        text = headline(replace(found, verdict=verdict, reason=reason))
+        assert not re.search(r"\b(slower|faster|lower|higher|worse|better)\b", text)
     assert "slower than" in sentence(replace(found, verdict=REGRESSED), found.figures[0])
 
 

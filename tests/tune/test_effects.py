@@ -2,6 +2,7 @@
 
 import math
 import random
+from dataclasses import replace
 
 import pytest
 
@@ -36,22 +37,23 @@ def test_effects_and_pairs_are_those_of_a_published_experiment():
     found = etch_fit()
     # Its effects are A -101.625, B 7.375, C 306.125. That of a pair is half of the difference of two effects.
     for index, effect in enumerate((-101.625, 7.375, 306.125)):
-        assert found.estimate(main_contrast(TWO, index, 1)).value == pytest.approx(effect)
+        assert found.value(main_contrast(TWO, index, 1)) == pytest.approx(effect)
     for indexes, effect in (((0, 1), -24.875), ((0, 2), -153.625), ((1, 2), -2.125)):
-        assert found.estimate(pair_contrast(TWO, indexes, (1, 1))).value == pytest.approx(2 * effect)
+        assert found.value(pair_contrast(TWO, indexes, (1, 1))) == pytest.approx(2 * effect)
     # Its sum of squares of errors is 18,020.5, and that of ABC, which is no term here, 126.5625: 9 degrees of freedom.
     assert found.freedom == 9
     assert found.scatter == pytest.approx(math.sqrt((18_020.5 + 126.5625) / 9))
-    # Of a difference of two means of 8 runs.
-    assert found.estimate(main_contrast(TWO, 0, 1)).error == pytest.approx(found.scatter * math.sqrt(2 / 8))
-    assert found.estimate(row(TWO, (None, None, None))).value == pytest.approx(776.0625)
+    # Of a difference of two means of 8 runs; SciPy 1.17: t.ppf(0.975, 9) is 2.262157.
+    pooled = replace(found, models=found.models[:1])
+    assert pooled.reach(main_contrast(TWO, 0, 1), 0.975) == pytest.approx(2.262157 * found.scatter * math.sqrt(2 / 8))
+    assert found.value(row(TWO, (None, None, None))) == pytest.approx(776.0625)
 
 
 def test_a_shift_between_blocks_changes_no_effect():
     shifted = etch_fit(block_shift=5_000.0)
     assert shifted.freedom == 8
     for index, effect in enumerate((-101.625, 7.375, 306.125)):
-        assert shifted.estimate(main_contrast(TWO, index, 1)).value == pytest.approx(effect)
+        assert shifted.value(main_contrast(TWO, index, 1)) == pytest.approx(effect)
 
 
 def test_a_setting_with_three_values_has_an_effect_of_each_against_the_first():
@@ -87,15 +89,31 @@ def noisy(effect_a: float, cv: float, seed: int = 1, repeat: int = 2, pair: floa
     ]
 
 
-def test_intervals_are_those_of_student_t_at_a_level_divided_by_their_number():
+def test_with_one_setting_an_interval_is_that_of_welch_or_of_student_whichever_is_wider():
+    factors = (Factor("A", ("1", "2")),)
+    values = {0: (4.60, 4.62, 4.58, 4.61), 1: (4.40, 4.70, 4.55, 4.90)}
+    found = fit(factors, [Observation((level,), 1, value) for level in values for value in values[level]])
+    contrast = main_contrast(factors, 0, 1)
+    assert found.value(contrast) == pytest.approx(0.035)
+    # SciPy 1.17: ttest_ind(b, a, equal_var=False).confidence_interval(0.95) is -0.303548 to 0.373548, with
+    # equal_var=True -0.227164 to 0.297164.
+    welch, student = (replace(found, models=(model,)) for model in reversed(found.models))
+    assert welch.reach(contrast, 0.975) == pytest.approx(0.338548, rel=1e-3)
+    assert student.reach(contrast, 0.975) == pytest.approx(0.262164, abs=1e-6)
+    assert found.reach(contrast, 0.975) == welch.reach(contrast, 0.975)
+
+
+def test_intervals_are_at_a_level_divided_by_their_number():
     found = fit(TWO, noisy(-0.3, 0.03))
     effects = effects_of(TWO, found, 0.1, 0.05)
     assert len(effects) == 6
-    # SciPy 1.17: t.ppf(1 - 0.05 / 12, 8) of 16 runs less 7 terms less 1 block.
+    contrast = main_contrast(TWO, 0, 1)
+    reach = found.reach(contrast, 1 - 0.05 / 12)
+    # SciPy 1.17: t.ppf(1 - 0.05 / 12, 8) of 16 runs less 7 terms less 1 block, when all runs scatter equally.
     assert found.freedom == 8
-    effect = found.estimate(main_contrast(TWO, 0, 1))
-    assert effects[0].low_ratio == pytest.approx(math.expm1(effect.value - 3.479 * effect.error), abs=1e-4)
-    assert effects[0].high_ratio == pytest.approx(math.expm1(effect.value + 3.479 * effect.error), abs=1e-4)
+    assert reach >= 3.479 * found.scatter * math.sqrt(2 / 8)
+    assert effects[0].low_ratio == pytest.approx(math.expm1(found.value(contrast) - reach), abs=1e-6)
+    assert effects[0].high_ratio == pytest.approx(math.expm1(found.value(contrast) + reach), abs=1e-6)
 
 
 def test_a_setting_without_effect_is_distinguished_from_an_undecided_one():

@@ -251,8 +251,8 @@ BAD = [
     (
         SETTINGS,
         ["--max=5m"],
-        "MAX=5 min is too short: with the warm-up run, 4 of 4 combinations are 11 runs of about 32 s, "
-        "5 min 52 s together; give MAX=6m, fewer values, or a shorter DURATION",
+        "MAX=5 min is too short: with the warm-up run, 4 of 4 combinations are 16 runs of about 32 s, "
+        "8 min 32 s together; give MAX=9m, fewer values, or a shorter DURATION",
     ),
     (SETTINGS, ["--duration=auto"], "DURATION=auto: the runs would have different lengths"),
     (SETTINGS, ["--resume"], "--resume: there is no experiment of tiny yet; leave it out"),

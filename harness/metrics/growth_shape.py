@@ -1,0 +1,150 @@
+"""Decides whether a resource that rose goes on rising: compares lines with shapes that level off, and with a few steps.
+
+Each shape is fitted by least squares, and the one with the least Bayesian information criterion is taken (G. Schwarz,
+Ann. Statist. 6(2), 1978); residuals that depend on each other count as fewer.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import NamedTuple
+
+from harness.metrics.slope import Points
+
+# Time constants of what is filled once, as shares of the window. Beside a leak only what is filled early is seen.
+_LEVELLING = tuple(1.15**-power for power in range(28))
+_EARLY = tuple(share for share in _LEVELLING if share < 0.31)
+# The part of the whole rise that the line beside an early filling must have to be a growth.
+_LINE_LEAST = 0.25
+# A rise in so many steps or fewer is no growth.
+STEPS_MOST = 3
+# Of residuals that are rounding, relative to the squares of the values.
+_TINY = 1e-12
+
+
+@dataclass(frozen=True)
+class Shape:
+    """How a resource rose. `goes_on` means in a line to the end of the window.
+
+    `correlation` is that of a deviation from the best shape with the one before it. `rate` is the slope of the line
+    beside what was filled early, per second; None for another shape.
+    """
+
+    goes_on: bool
+    correlation: float
+    rate: float | None
+
+
+class _Fit(NamedTuple):
+    """A shape that was fitted: the number of its terms and its residuals, and what it is."""
+
+    terms: int
+    rests: Sequence[float]
+    goes_on: bool = False
+    rate: float | None = None
+
+
+def shape_of(points: Points) -> Shape:
+    """Return which shape describes the points best."""
+    xs, ys = _scaled(points)
+    fits = [_Fit(2, _rests(ys, xs), goes_on=True), *_with_filling(xs, ys)]
+    fits += [_Fit(3, _rests(ys, _filled(xs, share))) for share in _LEVELLING]
+    fits += [_Fit(2 * count + 1, rests) for count, rests in _staircases(ys)]
+    correlation = _correlation(min((fit.rests for fit in fits), key=_square_sum))
+    count = len(ys) * (1 - correlation) / (1 + correlation)
+    least = _TINY * _square_sum(ys)
+
+    def criterion(fit: _Fit) -> float:
+        return count * math.log(_square_sum(fit.rests) + least) + fit.terms * math.log(len(ys))
+
+    best = min(fits, key=criterion)
+    safe = min(1.0, correlation + 1 / math.sqrt(len(ys))) if correlation else 0.0
+    return Shape(best.goes_on, safe, best.rate and best.rate / (points[-1][0] - points[0][0]))
+
+
+def _with_filling(xs: Sequence[float], ys: Sequence[float]) -> Iterator[_Fit]:
+    """Yield the lines after an early filling; a line that has too little of the rise is none that goes on."""
+    whole = _coefficient(_centred(ys), _centred(xs))
+    for share in _EARLY:
+        filled = _centred(_filled(xs, share))
+        rests, line = _without(_centred(ys), filled), _without(_centred(xs), filled)
+        rate = _coefficient(rests, line)
+        yield _Fit(4, _without(rests, line), goes_on=rate >= _LINE_LEAST * whole, rate=rate)
+
+
+def _scaled(points: Points) -> tuple[list[float], list[float]]:
+    """Return times from 0 to 1, and values around 0."""
+    first, last = points[0][0], points[-1][0]
+    mean = sum(y for _, y in points) / len(points)
+    return [(x - first) / (last - first) for x, _ in points], [y - mean for _, y in points]
+
+
+def _filled(xs: Sequence[float], share: float) -> list[float]:
+    return [-math.exp(-x / share) for x in xs]
+
+
+def _rests(ys: Sequence[float], column: Sequence[float]) -> list[float]:
+    """Return what an intercept and the column do not explain."""
+    return _without(_centred(ys), _centred(column))
+
+
+def _centred(values: Sequence[float]) -> list[float]:
+    mean = sum(values) / len(values)
+    return [value - mean for value in values]
+
+
+def _without(values: Sequence[float], base: Sequence[float]) -> list[float]:
+    share = _coefficient(values, base)
+    return [value - share * one for value, one in zip(values, base, strict=True)]
+
+
+def _coefficient(values: Sequence[float], base: Sequence[float]) -> float:
+    square = _square_sum(base)
+    return sum(a * b for a, b in zip(values, base, strict=True)) / square if square else 0.0
+
+
+def _square_sum(values: Sequence[float]) -> float:
+    return sum(value * value for value in values)
+
+
+def _correlation(rests: Sequence[float]) -> float:
+    """Return the correlation (0-1) of neighbouring residuals."""
+    squares = _square_sum(rests)
+    return max(0.0, sum(a * b for a, b in pairwise(rests)) / squares) if squares else 0.0
+
+
+def _staircases(ys: Sequence[float]) -> Iterator[tuple[int, list[float]]]:
+    """Yield the residuals of the best 1, 2 and 3 steps with their number (dynamic programming)."""
+    count = len(ys)
+    sums, squares = [0.0], [0.0]
+    for y in ys:
+        sums.append(sums[-1] + y)
+        squares.append(squares[-1] + y * y)
+
+    def cost(begin: int, end: int) -> float:
+        total = sums[end] - sums[begin]
+        return squares[end] - squares[begin] - total * total / (end - begin)
+
+    least = [cost(0, end) if end else math.inf for end in range(count + 1)]
+    begins: list[list[int]] = []
+    for steps in range(1, STEPS_MOST + 1):
+        begin_of = [0] * (count + 1)
+        after = [math.inf] * (count + 1)
+        for end in range(steps + 1, count + 1):
+            begin_of[end] = min(range(steps, end), key=lambda begin: least[begin] + cost(begin, end))
+            after[end] = least[begin_of[end]] + cost(begin_of[end], end)
+        least = after
+        begins.append(begin_of)
+        yield steps, _around_levels(ys, begins)
+
+
+def _around_levels(ys: Sequence[float], begins: Sequence[Sequence[int]]) -> list[float]:
+    end, parts = len(ys), []
+    for begin_of in reversed(begins):
+        parts.append(_centred(ys[begin_of[end] : end]))
+        end = begin_of[end]
+    parts.append(_centred(ys[:end]))
+    return [rest for part in reversed(parts) for rest in part]
