@@ -185,7 +185,7 @@ class Comparison:
             command += [f"-J{name}={value}" for name, value in given.items()]
             plugins = toolchain.ensure_plugins(load_plan(self.fixed.parent, NAME).plugins, "[jmeter] plugins")
             command += [f"-Jsearch_paths={plugins}"] if plugins else []
-            agent = agent_option(toolchain.ensure_agent(), [f"127.0.0.1:{port}"])
+            agent = agent_option(toolchain.ensure_agent(), self.folder / "foreign.txt", [f"127.0.0.1:{port}"])
             run_limited(command, self.folder / "plain.txt", self.source.parent, {JAVA_OPTIONS: f"{agent} {_JVM}"})
             return [request_of(one) for one in capture.received]
 

@@ -19,6 +19,7 @@ from harness.plan.adopt.refused import refused_with_fixes
 from harness.plan.adopt.summary import fix_lines, left_lines
 from harness.plan.adopt.toml_text import data_lines, plan_toml, size_text
 from harness.plan.lint import lint
+from harness.run.preflight import run_files
 
 _EPILOG = """\
 examples:
@@ -108,7 +109,7 @@ def _print(adoption: Adoption, name: str, plans: Path, diff: Path, *, is_fixed: 
         log(f"the complete diff: {shown(diff)}")
     else:
         log("no fix is needed")
-    left = (*refused_with_fixes(adoption, name), *adoption.left)
+    left = (*refused_with_fixes(adoption, name, run_files()), *adoption.left)
     if left:
         log(f"\nnot fixed ({len(left)}); these are yours to decide:")
         for line in left_lines(left, f"plans/{name}.jmx"):

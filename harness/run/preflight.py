@@ -32,15 +32,15 @@ def check_request(request: Request, load: Load) -> None:
     """Raise a UsageError unless the plan fits the request and the load."""
     if request.is_traced:
         check_traceable(request.plan.jmx_path)
-    check_plan(request.plan, request.target or _future_target(request), load, _properties(request), _run_files())
+    check_plan(request.plan, request.target or _future_target(request), load, _properties(request), run_files())
 
 
 def refusals_of(request: Request, load: Load) -> tuple[Finding, ...]:
     """Return the findings for which `check_request` refuses the plan."""
-    return refusals(request.plan, request.target or _future_target(request), load, _properties(request), _run_files())
+    return refusals(request.plan, request.target or _future_target(request), load, _properties(request), run_files())
 
 
-def _run_files() -> frozenset[str]:
+def run_files() -> frozenset[str]:
     """Return the names of the files and folders of a run."""
     run = RunDirectory(Path())
     own = (run.run_json, run.samples, packed_path(run.samples), index_path(run.samples), run.effective_plan)
