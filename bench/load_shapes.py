@@ -9,6 +9,7 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from random import Random
+from typing import NamedTuple
 
 from bench.simulated_load import Answer, Factor, Servers, SharedProcessor, Station, System, Work, arriving, closed
 from harness.plan.load import CLOSED, OPEN, LoadRecord
@@ -20,6 +21,13 @@ MakePauses = Callable[[Random, float], Sequence[tuple[float, float]]]
 
 def _unchanged(_random: Random, _length_s: float) -> Factor:
     return lambda _at_s: 1.0
+
+
+class LoadRun(NamedTuple):
+    """The answers of a simulated run, and its load as the harness records it."""
+
+    answers: list[Answer]
+    record: LoadRecord
 
 
 @dataclass(frozen=True)
@@ -39,16 +47,16 @@ class Load:
     factor: MakeFactor = field(default=_unchanged)
     pauses: MakePauses = field(default=lambda _random, _length_s: ())
 
-    def answers(self, random: Random, length_s: float) -> tuple[list[Answer], LoadRecord]:
-        """Return the answers of a run, and its load as the harness records it."""
+    def run(self, random: Random, length_s: float) -> LoadRun:
+        """Simulate a run of this length."""
         ramp_s = random.choice((1.0, 5.0, 20.0)) if self.ramp_s is None else self.ramp_s
         system = System(self.work, self.server_count, self.factor(random, length_s), self.pauses(random, length_s))
         station: Station = (SharedProcessor if self.is_shared else Servers)(random, system)
         if self.rate_per_s is not None:
             record = LoadRecord(OPEN, None, self.rate_per_s, 0.0, length_s, None, 0.0)
-            return arriving(random, station, self.rate_per_s, length_s), record
+            return LoadRun(arriving(random, station, self.rate_per_s, length_s), record)
         record = LoadRecord(CLOSED, self.users, None, ramp_s, length_s, None, self.think_s)
-        return closed(random, station, self.users, self.think_s, ramp_s, length_s), record
+        return LoadRun(closed(random, station, self.users, self.think_s, ramp_s, length_s), record)
 
 
 def exponential(mean_s: float) -> Work:

@@ -28,6 +28,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import NamedTuple
 from xml.etree import ElementTree  # builds XML; harness.plan.jmx reads files safely
 
 from bench.capture import capturing, make_certificate
@@ -122,6 +123,14 @@ def _set(element: ElementTree.Element, name: str, text: str) -> None:
             prop.text = text
 
 
+class _Checked(NamedTuple):
+    """What `make check` sent, its exit code, and its last line."""
+
+    requests: list[Request]
+    exit_code: int
+    last_line: str
+
+
 class Comparison:
     """The comparison of one plan in a folder of its own."""
 
@@ -189,7 +198,7 @@ class Comparison:
             run_limited(command, self.folder / "plain.txt", self.source.parent, {JAVA_OPTIONS: f"{agent} {_JVM}"})
             return [request_of(one) for one in capture.received]
 
-    def _ours(self) -> tuple[list[Request], int, str]:
+    def _ours(self) -> _Checked:
         """Return what `make check` sends for the fixed plan, and how it ended."""
         with capturing(Answers.of(self.fixed, self.given), self.certificate) as capture:
             toml = self.fixed.with_suffix(".toml")
@@ -202,7 +211,7 @@ class Comparison:
             command += properties_option(self.given)
             code = run_limited(command, self.folder / "ours.txt", self.folder, {})
             why = _last(self.folder / "ours.txt")
-            return [request_of(one) for one in capture.received], code, why
+            return _Checked([request_of(one) for one in capture.received], code, why)
 
 
 def _is_named(found: Sequence[Difference], named: Sequence[str]) -> bool:

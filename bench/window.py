@@ -67,7 +67,7 @@ def summaries(name: str, load: Load, count: int) -> Iterator[tuple[RunSummary, f
     The name is part of the seed, so that a single run can be looked at alone.
     """
     for seed in range(count):
-        answers, record = load.answers(Random(f"{name}/{seed}"), _LENGTHS_S[seed % len(_LENGTHS_S)])
+        answers, record = load.run(Random(f"{name}/{seed}"), _LENGTHS_S[seed % len(_LENGTHS_S)])
         yield summary_of(answers, record), MS_PER_S * fmean(one.end_s - one.start_s for one in answers)
 
 

@@ -138,6 +138,13 @@ class Level(NamedTuple):
     t: float
 
 
+class _Gain(NamedTuple):
+    """By how much a level reduces the sum of squares, and how much it differs."""
+
+    square: float
+    slope: float
+
+
 NO_LEVEL = Level(0, 0, 0.0, 0.0)
 
 
@@ -198,7 +205,7 @@ class LevelFit:
         is_exact = rest <= ROUNDING * self._square
         return Level(begin, end, slope, math.inf if is_exact else math.sqrt(gain * (self._count - 2) / rest))
 
-    def _gain(self, begin: int, end: int) -> tuple[float, float]:
+    def _gain(self, begin: int, end: int) -> _Gain:
         """Return by how much a part reduces the sum of squares, and its slope."""
         correlation, kept, inner = self._correlation, 1 - self._correlation, end - begin - 1
         own, ones = 1 + inner * kept * kept, kept * (1 + inner * kept)
@@ -208,7 +215,7 @@ class LevelFit:
             product -= correlation * self._whitened[end]
         product -= self._level * ones
         own -= ones * ones / self._ones_square
-        return product * product / own, product / own
+        return _Gain(product * product / own, product / own)
 
     def _pairs(self, begins: Iterable[int], ends: Iterable[int]) -> Iterator[tuple[int, int]]:
         last = self._count - self._least

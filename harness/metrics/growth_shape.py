@@ -75,11 +75,16 @@ def _with_filling(xs: Sequence[float], ys: Sequence[float]) -> Iterator[_Fit]:
         yield _Fit(4, _without(rests, line), goes_on=rate >= _LINE_LEAST * whole, rate=rate)
 
 
-def _scaled(points: Points) -> tuple[list[float], list[float]]:
+class _Scaled(NamedTuple):
+    times: list[float]
+    values: list[float]
+
+
+def _scaled(points: Points) -> _Scaled:
     """Return times from 0 to 1, and values around 0."""
     first, last = points[0][0], points[-1][0]
     mean = sum(y for _, y in points) / len(points)
-    return [(x - first) / (last - first) for x, _ in points], [y - mean for _, y in points]
+    return _Scaled([(x - first) / (last - first) for x, _ in points], [y - mean for _, y in points])
 
 
 def _filled(xs: Sequence[float], share: float) -> list[float]:

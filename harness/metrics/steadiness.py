@@ -30,6 +30,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from statistics import fmean, median, stdev
+from typing import NamedTuple
 
 from harness.metrics.change_fit import ROUNDING, BestFit, Fit, Level, LevelFit, candidates, dot
 from harness.metrics.window import BATCH_S
@@ -109,6 +110,21 @@ class _Series:
     logs: Sequence[float]
     values: Sequence[float | None]
     noise: float
+
+
+class _BestLevel(NamedTuple):
+    """The best step or interval, and the t that chance exceeds in 0.05 %."""
+
+    level: Level
+    chance_t: float
+
+
+class _BestTrend(NamedTuple):
+    """The best of a line and the decays, its size, and the t that chance exceeds in 0.05 %."""
+
+    fit: BestFit
+    size: float
+    chance_t: float
 
 
 def find_change(
@@ -230,7 +246,7 @@ def _interval(series: _Series, level: Level) -> Change | None:
     return Change(at_s, before, after, until_s=until_s) if is_large else None
 
 
-def _best_level(series: _Series, *, is_interval: bool) -> tuple[Level, float]:
+def _best_level(series: _Series, *, is_interval: bool) -> _BestLevel:
     """Return the best step or interval, and the t that chance exceeds in 0.05 %.
 
     The correlation is the one that is left beside it: the level itself would raise it. The best of many intervals
@@ -246,7 +262,7 @@ def _best_level(series: _Series, *, is_interval: bool) -> tuple[Level, float]:
                 error = math.sqrt((1 - correlation * correlation) / len(series.logs))
                 correlation = min(correlation + error, _CORRELATION_MOST)
             level = best(correlation)
-    return level, _largest_t(len(series.logs), correlation)
+    return _BestLevel(level, _largest_t(len(series.logs), correlation))
 
 
 def _largest_t(count: int, correlation: float) -> float:
@@ -254,7 +270,7 @@ def _largest_t(count: int, correlation: float) -> float:
     return t_value(count * (1 - correlation) / (1 + correlation) - 2)
 
 
-def _best_trend(series: _Series) -> tuple[BestFit, float, float]:
+def _best_trend(series: _Series) -> _BestTrend:
     """Return the best of a line and the decays, its size, and the t that chance exceeds in 0.05 %."""
     functions = candidates(len(series.logs))
     fit, correlation = Fit(series.logs, functions), _FIRST_CORRELATION
@@ -264,7 +280,7 @@ def _best_trend(series: _Series) -> tuple[BestFit, float, float]:
             correlation = _correlation(_residuals(series.logs, functions[best.index].values), series.noise)
             best = fit.best(correlation)
     values = functions[best.index].values
-    return best, abs(best.slope) * (max(values) - min(values)), _largest_t(len(series.logs), correlation)
+    return _BestTrend(best, abs(best.slope) * (max(values) - min(values)), _largest_t(len(series.logs), correlation))
 
 
 def _without(series: Sequence[float], ones: Sequence[float], ones_square: float) -> list[float]:

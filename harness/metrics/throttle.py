@@ -21,6 +21,7 @@ import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import accumulate, pairwise
+from typing import NamedTuple
 
 from harness.metrics.interval import Interval
 from harness.metrics.steps import Fall, Levels, is_sudden
@@ -221,12 +222,19 @@ def _is_fall_to_constant(rates: Sequence[float], fall: Fall, width_s: int) -> bo
     )
 
 
-def _four_levels(rates: Sequence[float], fall: Fall) -> tuple[float, float, float, float]:
+class _FourLevels(NamedTuple):
+    before: float
+    left: float
+    right: float
+    after: float
+
+
+def _four_levels(rates: Sequence[float], fall: Fall) -> _FourLevels:
     """Return the rates before the fall, on both sides of its greatest step, and after it."""
     before, after = _mean(rates[: fall.begin]), _mean(rates[fall.end :])
     left = _mean(rates[fall.begin : fall.step]) if fall.step - fall.begin > 1 else before
     right = _mean(rates[fall.step : fall.end]) if fall.end - fall.step > 1 else after
-    return before, left, right, after
+    return _FourLevels(before, left, right, after)
 
 
 def _has_stair(rates: Sequence[float], fall: float) -> bool:

@@ -23,7 +23,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -287,11 +287,14 @@ def _change(seconds: Sequence[SecondFigures], window: Interval, *, is_open: bool
     counted = seconds[window.from_s : window.to_s]
     change = _response_change(counted, is_open=is_open)
     if change:
-        return _change_text("response times", change, _times_text(change), window.from_s)
+        return _change_text("response times", change, _ms, window.from_s)
     counts = [float(second.sample_count) for second in counted]
     change = find_change(counts, _mean(counts), are_counts=True, is_open=is_open or not _are_users_constant(counted))
-    rates = (f"{change.before:.1f}/s", f"{change.after:.1f}/s") if change else ("", "")
-    return _change_text("throughput", change, rates, window.from_s) if change else ""
+    return _change_text("throughput", change, "{:.1f}/s".format, window.from_s) if change else ""
+
+
+def _ms(value_ms: float) -> str:
+    return f"{ms_text(value_ms)} ms"
 
 
 def _slow_down(seconds: Sequence[SecondFigures], full: Interval, counted_s: int, *, is_open: bool) -> str:
@@ -308,11 +311,7 @@ def _slow_down(seconds: Sequence[SecondFigures], full: Interval, counted_s: int,
         return ""
     first = _average_ms(seconds[from_s : from_s + change.at_s])
     is_slow_start = first is None or first > math.sqrt(change.before * change.after)
-    return "" if is_slow_start else _change_text("response times", change, _times_text(change), from_s)
-
-
-def _times_text(change: Change) -> tuple[str, str]:
-    return f"{ms_text(change.before)} ms", f"{ms_text(change.after)} ms"
+    return "" if is_slow_start else _change_text("response times", change, _ms, from_s)
 
 
 def _response_change(seconds: Sequence[SecondFigures], *, is_open: bool) -> Change | None:
@@ -330,8 +329,8 @@ def _are_users_constant(seconds: Sequence[SecondFigures]) -> bool:
     return bool(users) and max(Counter(users).values()) >= _CONSTANT_RATIO * len(users)
 
 
-def _change_text(what: str, change: Change, values: tuple[str, str], from_s: int) -> str:
-    before, after = values
+def _change_text(what: str, change: Change, text: Callable[[float], str], from_s: int) -> str:
+    before, after = text(change.before), text(change.after)
     if change.is_gradual:
         return f"{what} kept changing, {before} in the first third and {after} in the last"
     at_s = from_s + change.at_s

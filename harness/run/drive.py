@@ -6,7 +6,7 @@ import signal
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from harness.base.interrupts import Interrupts
 from harness.jtl.sample import Sample
@@ -114,6 +114,13 @@ def drive(
     return Outcome(code, False, _reasons(code))
 
 
+class _Look(NamedTuple):
+    """The new rows of the JTL, and the metrics so far."""
+
+    rows: NewRows
+    figures: LiveFigures
+
+
 class _View:
     """Reads the new rows of the JTL and shows them; the times count from the first sample."""
 
@@ -122,7 +129,7 @@ class _View:
         self._live = LiveTally()
         self._first_sample_s: float | None = None
 
-    def look(self, now_s: float) -> tuple[NewRows, LiveFigures]:
+    def look(self, now_s: float) -> _Look:
         """Return the new rows and the metrics so far, and show them."""
         rows = self._tail.new_rows()
         figures = self._live.tick(now_s, rows.samples, rows.row_count)
@@ -131,7 +138,7 @@ class _View:
         if self._first_sample_s is not None:
             self._progress.show(figures, now_s - self._first_sample_s, self._duration_s)
             self._progress.add(rows.samples, rows.row_count, now_s - self._first_sample_s)
-        return rows, figures
+        return _Look(rows, figures)
 
 
 def _stopped(
@@ -139,7 +146,7 @@ def _stopped(
 ) -> int:
     """Stop JMeter, show what it does until its end, and return its exit code."""
     limits = StopLimits(samples_s, teardown_s, _TERM_S)
-    return jmeter.stop(limits, lambda: view.look(time.monotonic())[0].samples, hurry)
+    return jmeter.stop(limits, lambda: view.look(time.monotonic()).rows.samples, hurry)
 
 
 def _overrun(jmeter: JMeter, end: EndOfLoad, now_s: float, started_s: float) -> str:
