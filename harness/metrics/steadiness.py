@@ -54,6 +54,8 @@ _INTERVAL_T = {False: 1.2, True: 1.85}
 # An interval must differ from the rest by this ratio, and by this share of all time × value.
 _INTERVAL_RATIO = 1.15
 _INTERVAL_EFFECT_RATIO = 0.03
+# So must a step; a small one that concerns little of the window moves no average.
+_PARTS_EFFECT_RATIO = 0.015
 _CORRELATION_MOST = 0.95
 _SHARED_LEAST = 0.25
 _LATER = 5
@@ -229,6 +231,9 @@ def _two_parts(series: _Series, parts: tuple[int, int], size: float) -> Change |
     is_large = abs(size) > math.log(_COUNTS_RATIO if series.noise else PRACTICAL_RATIO)
     is_clear = _plain_t(first, last) > (_COUNTS_PLAIN_T if series.noise else _PLAIN_T)
     if before is None or after is None or not is_large or not is_clear:
+        return None
+    effect = min(len(first), len(last)) / len(series.values) * abs(after - before) / max(before, after)
+    if effect <= _PARTS_EFFECT_RATIO:
         return None
     return Change(at_s, before, after, is_gradual=parts[0] != parts[1])
 

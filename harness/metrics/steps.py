@@ -15,8 +15,6 @@ from typing import NamedTuple
 
 from harness.metrics.distributions import student_t_quantile
 
-# The error probability of the comparison. With a greater one drifts of short runs are called throttled.
-_ERROR = 0.005
 # Waves of requests that wait for each other make neighbours opposite.
 _AUTOCORRELATION_LEAST, _AUTOCORRELATION_MOST = -0.3, 0.9
 
@@ -57,8 +55,11 @@ class Levels:
         return min(candidates, key=lambda edge: self.misfit(begin, edge, end))
 
 
-def is_sudden(rates: Sequence[float], fall: Fall, drift_lasts: int) -> bool:
-    """Return whether steps fit significantly better than every drift that lasts so many bins or more."""
+def is_sudden(rates: Sequence[float], fall: Fall, drift_lasts: int, error_ratio: float) -> bool:
+    """Return whether steps fit significantly better than every drift that lasts so many bins or more.
+
+    `error_ratio` is the error probability of the comparison.
+    """
     count, levels = len(rates), Levels(rates)
     begin, step, end = fall
     edges = sorted({0, begin, *_step_within(levels, begin, step), step, *_step_within(levels, step, end), end, count})
@@ -67,7 +68,7 @@ def is_sudden(rates: Sequence[float], fall: Fall, drift_lasts: int) -> bool:
     before, after = levels.mean(0, max(1, (begin + 1) // 2)), levels.mean(min(count - 1, (count + end) // 2), count)
     drifts = _drifts(count, drift_lasts, before / after if after else 1.0)
     drift = min((_misfit(rates, shares) for shares in drifts), default=least)
-    needed = student_t_quantile(freedom, 1 - _ERROR) ** 2 + math.log(count) * (len(edges) - 3)
+    needed = student_t_quantile(freedom, 1 - error_ratio) ** 2 + math.log(count) * (len(edges) - 3)
     return (drift - least) * freedom * _independent_ratio(rates, levels, edges) >= needed * least
 
 

@@ -59,6 +59,8 @@ _WHOLE_FALL_RATIO = 0.40
 _STAIR_RATIO, _STAIR_STEP_RATIO, _STAIR_LASTS_RATIO, _STAIR_STRAY_RATIO = 0.20, 0.70, 0.20, 0.20
 # A fall over this share of the load is a drift. How much of each side is looked at, as a share of the load.
 _DRIFT_LASTS_RATIO, _AROUND_RATIO = 0.20, 0.20
+# The error probability with which a fall is no drift. In few bins a drift looks more like a fall.
+_ERROR_RATIO, _SHORT_ERROR_RATIO, _LONG_S = 0.005, 0.0001, 600
 # The parts of the constant interval differ from its average by at most this share, and by chance.
 _PARTS, _PART_RATIO, _CHANCE = 5, 0.25, 3.0
 _STEADY_USERS_RATIO, _STEADY_SECONDS_RATIO = 0.05, 0.95
@@ -291,7 +293,8 @@ def _is_sudden(counts: Sequence[int], fall_s: Fall, width_s: int) -> bool:
     begin_s += (fall_s.step - begin_s) % width_s
     rates = _rates(counts, begin_s, end_s, width_s)
     fall = Fall(*(max(0, min(len(rates), round((edge_s - begin_s) / width_s))) for edge_s in fall_s))
-    return is_sudden(rates, fall, math.ceil(_DRIFT_LASTS_RATIO * len(counts) / width_s))
+    error_ratio = _ERROR_RATIO if len(counts) >= _LONG_S else _SHORT_ERROR_RATIO
+    return is_sudden(rates, fall, math.ceil(_DRIFT_LASTS_RATIO * len(counts) / width_s), error_ratio)
 
 
 # The module statistics does the same, but every table would wait until it is loaded.

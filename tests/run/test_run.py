@@ -20,7 +20,7 @@ from tests.support.tiny import DUMMY_JMX, arguments_of_run, report, run_json, sa
 def test_a_run_starts_the_system_and_writes_directory_report_and_json(run, tmp_path):
     done = run("--users", "3")
     assert done.returncode == 0, done.stdout + done.stderr
-    assert "tiny/run-01_1: DOUBTFUL: not steady" in done.stdout  # 2 s are too few for a check
+    assert "tiny/run-01_1: DOUBTFUL: too short to judge" in done.stdout  # 2 s are too few for a check
     reports = tmp_path / "reports"
     directory = reports / "tiny" / "run-01_1"
     for name in ("run.json", "samples.jtl", "jmeter.log", "effective.jmx", "telemetry.csv"):

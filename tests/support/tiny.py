@@ -112,6 +112,7 @@ Run = Callable[..., "subprocess.CompletedProcess[str]"]
 REASONS_OF_SHORT_RUNS = frozenset(
     code.brief
     for code in (
+        WarningCode.TOO_SHORT,
         WarningCode.NOT_STEADY,
         WarningCode.TOO_FEW_SAMPLES,
         WarningCode.OTHER_CPU,
