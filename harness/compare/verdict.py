@@ -204,7 +204,7 @@ def _judgement(metric: Metric, shift: Shift, adjusted: float, threshold: float, 
     if high <= threshold:
         return _Judgement(OK, IMPROVED if adjusted < alpha and high < -threshold else "")
     if adjusted < alpha and low > 0:
-        return _Judgement(CANNOT_TELL, "worse, but possibly by less than the threshold")
+        return _Judgement(CANNOT_TELL, "not by chance, but possibly within the threshold")
     return _Judgement(CANNOT_TELL, "the interval extends beyond the threshold")
 
 

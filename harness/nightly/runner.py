@@ -45,7 +45,7 @@ if TYPE_CHECKING:
     from harness.notify.recipients import Recipients
 
 # First estimate of a run's time beside its load: start of the system and of JMeter, report.
-FIRST_GUESS_S = 30.0
+FIRST_GUESS_S = 10.0
 # The default suite.
 SUITE = "env/nightly.toml"
 _SUBJECTS_MOST = 20

@@ -55,9 +55,7 @@ def summary_lines(release: Release) -> list[str]:
     keys = [metric.key for metric in OF_LABELS]
     lines = [_range(release, figure) for figure in whole.figures if figure.figure in keys]
     lines += [_level_line(users, found) for users, found in release.levels.items()]
-    slower, faster = (labels_with(release.levels, verdict) for verdict in (REGRESSED, BETTER))
-    lines += [f"{change} in {names.new}: {_labels_text(labels)}." for change, labels in
-              (("Slower", slower), ("Faster", faster)) if labels]  # fmt: skip
+    lines += _changed_lines(release)
     for name, sweep, analysis in zip(names, release.sweeps, release.analyses, strict=True):
         lines.append(f"{name}: {answer_text(sweep, analysis)}")
     for name, side in zip(names, release.compared.runs, strict=True):
@@ -66,6 +64,19 @@ def summary_lines(release: Release) -> list[str]:
         if users:
             lines.append(f"Only {name} has {users_text(users)}: not compared.")
     return lines
+
+
+def _changed_lines(release: Release) -> Iterator[str]:
+    """Yield the labels that changed; without a direction when the verdict over all levels is CANNOT TELL."""
+    slower, faster = (labels_with(release.levels, verdict) for verdict in (REGRESSED, BETTER))
+    if release.compared.whole.verdict == CANNOT_TELL:
+        found = [_labels_text(labels) for labels in (slower, faster) if labels]
+        if found:
+            yield f"Beyond the threshold at single levels only: {'; '.join(found)}."
+        return
+    for change, labels in (("Slower", slower), ("Faster", faster)):
+        if labels:
+            yield f"{change} in {release.names.new}: {_labels_text(labels)}."
 
 
 def _level_line(users: int, found: Comparison) -> str:
@@ -118,6 +129,10 @@ def recommendations(release: Release) -> list[str]:
 
 def _of_regressions(release: Release) -> Iterator[str]:
     slower = labels_with(release.levels, REGRESSED)
+    if slower and release.compared.whole.verdict == CANNOT_TELL:
+        single = sorted({level for levels in slower.values() for level in levels})
+        yield f"Measure {users_text(single)} again with REPEAT=5: there, single runs differ by more than the threshold."
+        return
     if not slower:
         return
     found: list[Cause] = []

@@ -142,12 +142,12 @@ def test_an_interrupted_test_writes_its_report_and_is_resumed_with_a_new_pair(ab
 
 
 def test_the_budget_ends_a_test_after_the_last_pair_that_fits(ab, tmp_path, monkeypatch):
-    assert command.FIRST_GUESS_S == runner.FIRST_GUESS_S == 30.0  # 32 s a run: five minutes are enough for four pairs
+    assert command.FIRST_GUESS_S == runner.FIRST_GUESS_S == 10.0  # 12 s a run: two minutes are enough for four pairs
     monkeypatch.setattr(runner, "FIRST_GUESS_S", 1000.0)  # as if it took longer than it should
-    assert ab(*SIDES, "--max=6m") == 0
+    assert ab(*SIDES, "--max=2m") == 0
     record = record_of(tmp_path)
     assert (record["verdict"], record["state"], calls(tmp_path)) == ("CANNOT TELL", "finished", [])
-    assert record["headline"] == "CANNOT TELL: the budget of 6 min is used up."
+    assert record["headline"] == "CANNOT TELL: the budget of 2 min is used up."
 
 
 @pytest.mark.real
@@ -178,11 +178,11 @@ BAD = [
     (["--a=local", "--b=http://127.0.0.1:1"], "B=http://127.0.0.1:1: TARGET=http://127.0.0.1:1: nothing answers"),
     (["--a=local", "--b=http://127.0.0.1:1", "--profile"], "B=http://127.0.0.1:1: PROFILE and TARGET exclude"),
     (
-        [*SIDES, "--max=4m"],
-        "MAX=4m is too short for 4 pairs: with the warm-up run they are 9 runs of about 32 s, 4 min",
+        [*SIDES, "--max=1m"],
+        "MAX=1m is too short for 4 pairs: with the warm-up run they are 9 runs of about 12 s, 1 min 48 s",
     ),
     ([*SIDES, "--max=soon"], "MAX=soon: "),
-    ([*SIDES, "--max=4m", "--duration=5s"], "MAX=4m is too short for 4 pairs: with the warm-up run they are 9 runs of"),
+    ([*SIDES, "--max=1m", "--duration=5s"], "MAX=1m is too short for 4 pairs: with the warm-up run they are 9 runs of"),
     ([*SIDES, "--duration=auto"], "DURATION=auto: the runs would have different lengths"),
     ([*SIDES, "--resume"], "--resume: there is no A/B test of tiny yet; leave it out"),
     (["--a=local", "--b=quick"], "the loads of A=local and B=quick differ: users is 2 in A and 3 in B; give both"),

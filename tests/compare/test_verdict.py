@@ -58,7 +58,7 @@ def test_a_certain_change_that_may_be_below_the_threshold_is_undecided():
         "the change is too close to the threshold: even 100 runs a side could not tell",
     )
     one = average(compare(runs("A", QUIET), runs("B", [ms * 1.04 for ms in QUIET]), LIMITS))
-    assert (one.verdict, one.reason) == (CANNOT_TELL, "worse, but possibly by less than the threshold")
+    assert (one.verdict, one.reason) == (CANNOT_TELL, "not by chance, but possibly within the threshold")
 
 
 def test_an_undecided_metric_states_how_many_more_runs_are_needed():

@@ -62,21 +62,21 @@ def test_a_setting_with_an_effect_is_found_and_one_without_is_not(tune, tmp_path
     (tmp_path / SUMMARY_NAME).touch()
     assert tune() == 0
     out = capsys.readouterr().out
-    assert "design: all 4 combinations, 2 times, 10 runs in 2 blocks; about 5 min 52 s\n" in out
+    assert "design: all 4 combinations, 3 times, 15 runs in 3 blocks; about 3 min 12 s\n" in out
     assert re.search(r"^tiny/tune-01: warm-up run, not counted, delay_ms=0 python=python3; about ", out, re.MULTILINE)
-    assert re.search(r"^tiny/tune-01: run 10 of 10, block 2, delay_ms=\d+ python=\S+; about ", out, re.MULTILINE)
+    assert re.search(r"^tiny/tune-01: run 15 of 15, block 3, delay_ms=\d+ python=\S+; about ", out, re.MULTILINE)
     assert re.search(r"^report: .*tune/tiny/tune-01\.md$", out, re.MULTILINE)
     record = record_of(tmp_path)
-    headline = r"FOUND after 10 runs: p90 with delay_ms 0 → 20 \+(19|20)\.\d\d % \(.*\); no effect: python \(within "
+    headline = r"FOUND after 15 runs: p90 with delay_ms 0 → 20 \+(19|20)\.\d\d % \(.*\); no effect: python \(within "
     assert re.match(headline, record["headline"])
     assert record["headline"].endswith("best: delay_ms=0, over 99.9 % sure, the baseline's.")
     assert (record["verdict"], record["state"]) == ("FOUND", "finished")
-    # A warm-up run, then two blocks, each with every combination and the baseline once more.
-    assert [run["block"] for run in record["runs"]] == [0, *[1] * 5, *[2] * 5]
-    assert [sorted(block) for block in record["blocks"]] == [[0, 0, 1, 2, 3]] * 2
+    # A warm-up run, then three blocks, each with every combination and the baseline once more.
+    assert [run["block"] for run in record["runs"]] == [0, *[1] * 5, *[2] * 5, *[3] * 5]
+    assert [sorted(block) for block in record["blocks"]] == [[0, 0, 1, 2, 3]] * 3
     sets = [call["set"] for call in calls(tmp_path)]
     assert sets[0] == "delay_ms=0 python=python3"
-    assert sorted(sets[1:6]) == sorted(sets[6:])
+    assert sorted(sets[1:6]) == sorted(sets[6:11]) == sorted(sets[11:])
     assert len(set(sets)) == 4
     delay, python, both = record["effects"]
     assert (delay["text"], delay["verdict"]) == ("delay_ms 0 → 20", "FOUND")
@@ -93,7 +93,7 @@ def test_a_setting_with_an_effect_is_found_and_one_without_is_not(tune, tmp_path
     assert str(tmp_path) not in page_of(tmp_path)
     check_rendered_again(tmp_path)
     summary = (tmp_path / SUMMARY_NAME).read_text()
-    assert "Experiments:\n\n- [tune-01](tune/tiny/tune-01.md): FOUND after 10 runs" in summary
+    assert "Experiments:\n\n- [tune-01](tune/tiny/tune-01.md): FOUND after 15 runs" in summary
     assert "[tune-01](tiny/tune-01.md): FOUND" in (tmp_path / "tune" / SUMMARY_NAME).read_text()
 
 
@@ -104,8 +104,8 @@ def check_page(page: str, record: dict) -> None:
     assert re.search(r"^\| delay_ms 0 → 20 \| \*\*worse\*\* \| \+\d+\.\d\d \| \+\d+\.\d\d to \+", page, re.M)
     assert re.search(r"^\| python python3 → python3\.11 \| no effect \| [+-]?0\.\d\d \| -\d", page, re.M)
     assert re.search(r"^\| delay_ms=20 × python=python3\.11 \| no effect \|", page, re.M)
-    assert re.search(r"^\| delay_ms=0 python=python3 \| 4 \| 1\d\d \|", page, re.M)  # the baseline ran four times
-    assert len(re.findall(r"^\| \[run-01_\d+\]\(run-01_\d+\.md\) \| delay_ms=", page, re.M)) == 10
+    assert re.search(r"^\| delay_ms=0 python=python3 \| 6 \| 1\d\d \|", page, re.M)  # the baseline ran six times
+    assert len(re.findall(r"^\| \[run-01_\d+\]\(run-01_\d+\.md\) \| delay_ms=", page, re.M)) == 15
     assert "Warm-up run, not counted: [run-01_1](run-01_1.md)." in page
     for chart in ("effects", "pair-1"):
         assert f"](tune-01/{chart}.svg)" in page
@@ -162,13 +162,13 @@ def test_the_rest_of_an_interrupted_block_becomes_a_block_of_its_own_with_a_base
     assert tune("--resume") == 0
     record = record_of(tmp_path)
     assert record["state"] == "finished"
-    first, rest, second = record["blocks"]
+    first, rest, second, third = record["blocks"]
     assert first == before["blocks"][0][:2]
-    assert second == before["blocks"][1]
+    assert [second, third] == before["blocks"][1:]
     left = before["blocks"][0][2:]
     assert rest == (left if 0 in left else [0, *left])
     counted = [run for run in record["runs"] if run["block"] and run["state"] == "ended"]
-    assert [run["cell"] for run in counted] == first + rest + second
+    assert [run["cell"] for run in counted] == first + rest + second + third
     assert record["effects"][0]["verdict"] == "FOUND"
     with pytest.raises(UsageError, match="--resume: tiny/tune-01 is finished"):
         tune("--resume")
@@ -180,8 +180,8 @@ def test_a_run_that_did_not_measure_the_system_does_not_count_and_is_repeated(tu
     record = record_of(tmp_path)
     steps = [(run["block"], run["place"]) for run in record["runs"]]
     assert steps[2] == steps[3] == (1, 1)
-    assert len(record["runs"]) == 12
-    assert "after 10 runs" in record["headline"]
+    assert len(record["runs"]) == 17
+    assert "after 15 runs" in record["headline"]
     assert "| no: DOUBTFUL: the load generator used nearly all of the CPU | 1 |" in page_of(tmp_path)
 
 
@@ -220,14 +220,17 @@ def test_the_budget_ends_an_experiment_before_a_run_that_does_not_fit(tune, tmp_
     record = record_of(tmp_path)
     assert (record["verdict"], record["state"], calls(tmp_path)) == ("CANNOT TELL", "finished", [])
     assert record["headline"] == (
-        "CANNOT TELL after 0 runs: the budget of 6 min is used up, 11 runs left out; too few runs to distinguish "
+        "CANNOT TELL after 0 runs: the budget of 6 min is used up, 16 runs left out; too few runs to distinguish "
         "effects from scatter."
     )
-    monkeypatch.setattr(runner, "FIRST_GUESS_S", 30.0)
+    # Not that no further experiment follows: nothing was measured.
+    assert record["next"] == ["16 runs of the design are missing: add RESUME=1, with a larger MAX."]
+    assert "suggest no further experiment" not in page_of(tmp_path)
+    monkeypatch.setattr(runner, "FIRST_GUESS_S", 10.0)
     assert "RESUME=1 and a larger MAX\n" in capsys.readouterr().out
     assert tune("--max=1h", "--resume") == 0
     record = record_of(tmp_path)
-    assert (record["verdict"], record["budget_s"], len(record["runs"])) == ("FOUND", 3600, 11)
+    assert (record["verdict"], record["budget_s"], len(record["runs"])) == ("FOUND", 3600, 16)
 
 
 def test_an_unknown_name_lists_the_experiments(tmp_path):
@@ -250,9 +253,9 @@ BAD = [
     (SETTINGS, ["--max=soon"], "MAX=soon: "),
     (
         SETTINGS,
-        ["--max=5m"],
-        "MAX=5 min is too short: with the warm-up run, 4 of 4 combinations are 16 runs of about 32 s, "
-        "8 min 32 s together; give MAX=9m, fewer values, or a shorter DURATION",
+        ["--max=3m"],
+        "MAX=3 min is too short: with the warm-up run, 4 of 4 combinations are 16 runs of about 12 s, "
+        "3 min 12 s together; give MAX=4m, fewer values, or a shorter DURATION",
     ),
     (SETTINGS, ["--duration=auto"], "DURATION=auto: the runs would have different lengths"),
     (SETTINGS, ["--resume"], "--resume: there is no experiment of tiny yet; leave it out"),
