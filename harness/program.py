@@ -86,7 +86,8 @@ def _check_first(program: str) -> None:
     from harness.base.python_packages import VENV, check_python, has_venv
 
     check_python()
-    if has_venv() or os.path.realpath(sys.prefix) == os.path.realpath(VENV):
+    is_checkout = (VENV.parent / "requirements.txt").is_file()  # else enter_venv says so
+    if not is_checkout or has_venv() or os.path.realpath(sys.prefix) == os.path.realpath(VENV):
         return
     with checking():
         from harness.cli import check

@@ -20,7 +20,7 @@ class Commits:
 
 @dataclass(frozen=True)
 class Checkout:
-    """The commit of a checkout, and whether tracked files were changed; None outside git."""
+    """The commit of a checkout, and whether tracked files outside reports/ were changed; None outside git."""
 
     commit: str | None
     is_changed: bool | None
@@ -31,7 +31,9 @@ def facts(root: Path) -> Checkout:
     commit = _git(root, "rev-parse", "HEAD")
     if commit is None:
         return Checkout(None, None)
-    return Checkout(commit, bool(_git(root, "status", "--porcelain", "--untracked-files=no")))
+    return Checkout(
+        commit, bool(_git(root, "status", "--porcelain", "--untracked-files=no", "--", ".", ":(exclude)reports"))
+    )
 
 
 def commits_since(root: Path, commit: str, most: int) -> Commits | None:

@@ -11,6 +11,8 @@ from pathlib import Path
 from harness.base.log import Log
 from harness.base.writable import writing_into
 
+_PART_BYTES = 1 << 20
+
 
 def stamp_of(paths: Sequence[Path], *texts: str) -> str:
     """Return the hash of the texts and of the files' names and contents. OSError for an unreadable file.
@@ -21,7 +23,10 @@ def stamp_of(paths: Sequence[Path], *texts: str) -> str:
     for path in paths:
         files = sorted(file for file in path.rglob("*") if file.is_file()) if path.is_dir() else [path]
         for file in files:
-            digest.update(str(file.relative_to(path.parent)).encode() + b"\0" + file.read_bytes())
+            digest.update(str(file.relative_to(path.parent)).encode() + b"\0")
+            with file.open("rb") as stream:  # data of a plan may be large
+                while part := stream.read(_PART_BYTES):
+                    digest.update(part)
     return digest.hexdigest()
 
 

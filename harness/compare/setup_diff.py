@@ -16,6 +16,12 @@ from harness.run.record import RunRecord
 # Printed for a setting that a run does not have.
 NONE = "none"
 _SECRET = "password"
+_SOURCES = {
+    "harness": "code of the harness",
+    "plan": "files of the plan",
+    "profile": "file of the profile",
+    "system": "files of the system",
+}
 # Each run starts its system on a port of its own.
 _LOCAL_PORT = re.compile(r"(127\.0\.0\.1|localhost|\[::1\]):\d+")
 
@@ -35,7 +41,8 @@ def setup_differences(base: Sequence[RunResult], new: Sequence[RunResult]) -> tu
     Values that differ for every run are left out: name, times, folder and the port of a system that the harness
     starts. When runs have no run.json, the first entry lists them.
     """
-    sides = [[_settings(result.run) for result in side if result.run] for side in (base, new)]
+    has_hashes = all(result.run.source_hashes for result in (*base, *new) if result.run)
+    sides = [[_settings(result.run, has_hashes) for result in side if result.run] for side in (base, new)]
     found = []
     if len(sides[0]) < len(base) or len(sides[1]) < len(new):
         found.append(Difference("run.json", *(_known(side) for side in (base, new))))
@@ -52,9 +59,15 @@ def _known(side: Sequence[RunResult]) -> str:
     return f"none of {', '.join(missing)}" if missing else "there"
 
 
-def _settings(run: RunRecord) -> dict[str, str]:
-    """Return all settings of a run by name."""
-    return {name: _LOCAL_PORT.sub(r"\1", value) for name, value in _named(run)}
+def _settings(run: RunRecord, has_hashes: bool) -> dict[str, str]:
+    """Return all settings of a run by name; its sources by their hashes if all runs have them, else by the commit.
+
+    The commit changes with every committed report.
+    """
+    found = {name: _LOCAL_PORT.sub(r"\1", value) for name, value in _named(run)}
+    if not has_hashes:
+        return {**found, "commit of the harness": _commit(run)}
+    return found | {title: run.source_hashes.get(name, NONE) for name, title in _SOURCES.items()}
 
 
 def _named(run: RunRecord) -> Iterator[tuple[str, str]]:
@@ -84,7 +97,6 @@ def _named(run: RunRecord) -> Iterator[tuple[str, str]]:
     yield "memory GB", units.number_text(sold_gb(run.host.memory_bytes))
     yield "kernel", run.host.kernel
     yield "Python", run.host.python
-    yield "commit of the harness", _commit(run)
 
 
 def _commit(run: RunRecord) -> str:

@@ -60,7 +60,7 @@ _STAIR_RATIO, _STAIR_STEP_RATIO, _STAIR_LASTS_RATIO, _STAIR_STRAY_RATIO = 0.20, 
 # A fall over this share of the load is a drift. How much of each side is looked at, as a share of the load.
 _DRIFT_LASTS_RATIO, _AROUND_RATIO = 0.20, 0.20
 # The error probability with which a fall is no drift. In few bins a drift looks more like a fall.
-_ERROR_RATIO, _SHORT_ERROR_RATIO, _LONG_S = 0.005, 0.0001, 600
+_ERROR_RATIO, _SHORT_ERROR_RATIO, _LONG_S = 0.005, 0.0002, 600
 # The parts of the constant interval differ from its average by at most this share, and by chance.
 _PARTS, _PART_RATIO, _CHANCE = 5, 0.25, 3.0
 _STEADY_USERS_RATIO, _STEADY_SECONDS_RATIO = 0.05, 0.95

@@ -125,7 +125,9 @@ def _checked(run: SuiteRun, suite: Suite, options: argparse.Namespace) -> _Check
     given = run.options
     where = f"{options.suite.name}: {run.title}"
     try:
-        names = Names(run.plan, run.profile, given.get("target"), is_profiled=run.is_profiled)
+        names = Names(
+            run.plan, run.profile, given.get("target"), is_profiled=run.is_profiled, set_values=given.get("set")
+        )
         request = resolve_request(names, options.home, options.build)
         length = {name: given.get(name) for name in ("users", "rate", "ramp", "duration", "loops", "requests")}
         load = resolve_load(parse_load(LoadArguments(**length)), request.plan.load)

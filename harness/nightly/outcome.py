@@ -64,10 +64,11 @@ class Growth:
 
 @dataclass(frozen=True)
 class LoadResult:
-    """The result of a load: its checks, and what changed since the last nightly run that measured it.
+    """The result of a load: its checks, and what changed since `last_date`, when it was measured before.
 
-    `too_few` are the metrics with too few samples to be judged. `growth` is None unless a metric is REGRESSED, and
-    something grew inside the system.
+    `others_count` runs of the same date do not belong to this nightly run, and count with it. `too_few` are the metrics
+    with too few samples to be judged. `growth` is None unless a metric is REGRESSED, and something grew inside the
+    system.
     """
 
     load: Load
@@ -76,6 +77,7 @@ class LoadResult:
     last_date: str | None
     differences: tuple[Difference, ...]
     growth: Growth | None = None
+    others_count: int = 0
 
 
 @dataclass(frozen=True)
@@ -164,21 +166,28 @@ def _outcome(run: LoadRun, load: Load, entries: Mapping[str, Entry]) -> Outcome:
 def _load_result(
     load: Load, record: NightlyRecord, groups: Sequence[NightlyRuns], tonight: str, acceptances: Sequence[Acceptance]
 ) -> LoadResult:
-    own = [group for group in groups if group.plan == load.plan]
+    of_plan = [group for group in groups if group.plan == load.plan]
     rules = GateRules(thresholds=load.thresholds, metrics=_metrics(record))
-    found = judge(own, tonight, acceptances, rules) if own else ()
+    found = judge(of_plan, tonight, acceptances, rules) if of_plan else ()
     checks = tuple(check for check in found if _is_of(load, check.conditions) and _is_judged(record, check))
-    alike = [group for group in own if _is_of(load, group.conditions)]
+    alike = [group for group in of_plan if _is_of(load, group.conditions)]
     before = [group for group in alike if group.date < tonight]
     now = [group for group in alike if group not in before]
-    last_date = before[-1].date if before else None
+    runs = [entry for group in now for entry in group.runs]
+    own_names = {run.run for run in record.runs}
+    own = [entry for entry in runs if entry.name in own_names]
+    others = [entry for entry in runs if entry not in own]
+    earlier = [entry for entry in others if own and entry.order_key < own[0].order_key]
+    last_date = tonight if earlier else before[-1].date if before else None
+    last = earlier or [entry for group in before if group.date == last_date for entry in group.runs]
     return LoadResult(
         load=load,
         checks=checks,
         too_few=_too_few(record, now, checks),
         last_date=last_date,
-        differences=_differences([group for group in before if group.date == last_date], now),
+        differences=_differences(last, own),
         growth=_growth(checks, before, now),
+        others_count=len(others),
     )
 
 
@@ -221,9 +230,9 @@ def _is_judged(record: NightlyRecord, check: Check) -> bool:
     return not check.metric or not record.labels or check.label in record.labels
 
 
-def _differences(before: Sequence[NightlyRuns], now: Sequence[NightlyRuns]) -> tuple[Difference, ...]:
+def _differences(before: Sequence[Entry], now: Sequence[Entry]) -> tuple[Difference, ...]:
     """Return the set-up changes since the last nightly run; empty when one of both has no runs."""
-    sides = [[entry.result for group in side for entry in group.runs if entry.result] for side in (before, now)]
+    sides = [[entry.result for entry in side if entry.result] for side in (before, now)]
     if not all(sides):
         return ()
     return tuple(found for found in setup_differences(*sides) if found.name not in _SHOWN_ELSEWHERE)

@@ -173,6 +173,17 @@ def _findings(result: NightlyResult) -> Iterator[str]:
     yield from (f"NO LABEL: {cell(label)}: the suite judges it, but no run has it" for label in result.missing_labels)
     yield from (f"STORAGE: {cell(problem)}" for problem in result.record.storage_problems)
     yield from (_finding(load, check) for load, check in found if check.state != REGRESSED)
+    yield from (
+        f"ONE DATE: {cell(load.load.title)}: {_others(load, result)}" for load in result.loads if load.others_count
+    )
+
+
+def _others(load: LoadResult, result: NightlyResult) -> str:
+    """Return that runs of other nightly runs of the date count with this one."""
+    more = units.plural(load.others_count, "more run")
+    count = "counts" if load.others_count == 1 else "count"
+    date = result.record.name[: len("2026-11-21")]
+    return f"{more} of {date}, outside this nightly run, {count} with it: all runs of a date are one nightly run"
 
 
 def _run_text(outcome: Outcome) -> str:
@@ -290,7 +301,7 @@ def _changes(result: NightlyResult) -> Iterator[str]:
     titles_by_change: dict[str, list[str]] = {}
     for load in result.loads:
         for one in load.differences:
-            change = f"{one.name}: {one.base} on {load.last_date or ''}, now {one.new}"
+            change = f"{one.name}: {one.base} → {one.new} (last measured {load.last_date})"
             titles_by_change.setdefault(change, []).append(load.load.title)
     for change, titles in titles_by_change.items():
         where = "" if len(titles) == len(result.loads) else f" ({'; '.join(titles)})"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -47,6 +47,7 @@ _RUN_KEYS: Mapping[str, type | tuple[type, ...]] = {
     "profile": bool,
     "goal": (dict, str),
     "stop": str,
+    "set": str,
     "thresholds": dict,
 }
 _REPEATS_MAX = 100
@@ -132,9 +133,7 @@ def load_suite(path: Path) -> Suite:
     thresholds = gate.get("thresholds", {})
     Thresholds().with_table(thresholds, f"{where} [gate] thresholds")
     runs = [run for table in data["run"] for run in _runs(table, data, thresholds, where)]
-    for index, run in enumerate(runs):
-        if any((run.plan, run.profile, run.options) == (one.plan, one.profile, one.options) for one in runs[:index]):
-            raise UsageError(f"{where}: {run.title} is listed twice", "use repeats = 2 to measure it twice")
+    _check_once(runs, where)
     budget_s = units.parse_duration_s(str(data["budget"]), f"{where}: budget")
     if not 0 < budget_s <= _BUDGET_MAX_S:
         raise UsageError(f"{where}: budget = {data['budget']}", "use a duration up to 24h")
@@ -147,6 +146,20 @@ def load_suite(path: Path) -> Suite:
         runs=tuple(runs),
         notify=parse_notify(data.get("notify"), f"{where} [notify]"),
     )
+
+
+def _check_once(runs: Sequence[SuiteRun], where: str) -> None:
+    """Raise a UsageError for a load that is listed twice, also with other settings: those start no new history."""
+    found: dict[tuple[object, ...], SuiteRun] = {}
+    for run in runs:
+        load = sorted((name, value) for name, value in run.options.items() if name != "set")
+        twin = found.setdefault((run.plan, run.profile, *load), run)
+        if twin is run:
+            continue
+        what, todo = f"{where}: {run.title} is listed twice", "use repeats = 2 to measure it twice"
+        if twin.options != run.options:
+            todo = "only set differs, and their histories would be one; name a plan for each"
+        raise UsageError(what, todo)
 
 
 def _runs(
@@ -172,7 +185,7 @@ def _runs(
         raise UsageError(f"{where}: users = []", "use one number or several")
     options = {key: _text(table[key]) for key in (*_LENGTH, "target") if key in table}
     options |= {key: _text(goal[key]) for key in goal_names() if key in goal}
-    options |= {"stop": table["stop"]} if "stop" in table else {}
+    options |= {key: table[key] for key in ("stop", "set") if key in table}
     loads = [{"users": str(_whole(number, f"{where}: users", None))} for number in _listed(users)]
     if not loads:
         loads = [{"rate": _text(table["rate"])} if "rate" in table else {}]

@@ -85,6 +85,7 @@ class Profile:
     build: tuple[str, ...] = ()
     notify: NotifySettings | None = None
     pack_mb: int = PACK_MB
+    path: Path | None = field(default=None, compare=False)
 
 
 @dataclass(frozen=True)
@@ -194,6 +195,7 @@ def load_profile(env_dir: Path, name: str) -> Profile:
     database = parse_database(data.get("database", {}), f"{where} [database]")
     return Profile(
         name=name,
+        path=path,
         title=data.get("title", name),
         generator_heap_mb=generator.get("heap_mb", 1024),
         generator_jvm_args=generator.get("jvm_args", ""),

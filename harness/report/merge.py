@@ -127,6 +127,7 @@ def merged_record(parts: Sequence[Part], name: str, command: str, run_id: str) -
         note="\n".join(_each_once(run.note for run in runs if run.note)),
         system_facts=_of_all([run.system_facts for run in runs]),
         properties={**_common([run.properties for run in runs]), _RUN_ID: run_id},
+        source_hashes=_common([run.source_hashes for run in runs]),
         generator_heap_mb=min(run.generator_heap_mb for run in runs),
         git_changed=any(run.git_changed for run in runs),
         started_at=started_at,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -12,14 +12,16 @@ from uuid import uuid4
 
 from harness.base import git, toolchain
 from harness.base.java import jmeter_environment
+from harness.base.once import stamp_of
 from harness.base.secrecy import masked, masked_table
 from harness.base.units import MS_PER_S
 from harness.jtl.sample import TRACE_COLUMN
 from harness.plan import spec as specs
+from harness.plan.data_files import data_files
 from harness.plan.load import load_record
-from harness.plan.plan import effective_jmx
+from harness.plan.plan import Plan, effective_jmx
 from harness.plan.properties import load_properties, target_properties
-from harness.plan.spec import RunSpec, Target
+from harness.plan.spec import Profile, RunSpec, Target
 from harness.plan.trace import trace_columns, with_traceparent
 from harness.run import machine
 from harness.run.connections import FOREIGN_NAME, LIST_FOLDER, agent_option, allowed_connections
@@ -35,6 +37,7 @@ from harness.system.system import MetricsSource
 
 # Java 9 and later read this variable; it allows quotes, so paths may contain blanks.
 JAVA_OPTIONS = "JDK_JAVA_OPTIONS"
+_HASH_DIGITS = 12
 _HEAP_NOT_READ_YET = "not known: the run did not finish"
 
 
@@ -168,6 +171,7 @@ def _record(
         cloudwatch=profile.cloudwatch,
         generators=generators.records(spec.load) if generators else (),
         allowances=plan.allow.lines,
+        source_hashes=source_hashes(plan, profile, system.manifest.folder if system else None),
         given_properties=tuple(plan.given),
         plugins=plan.plugins,
         is_profiled=spec.is_profiled,
@@ -175,6 +179,28 @@ def _record(
         is_traced=spec.is_traced,
         is_soak=spec.is_soak,
     )
+
+
+def source_hashes(plan: Plan, profile: Profile, system: Path | None) -> dict[str, str]:
+    """Return short hashes of what decides how a run measures: code, plan, profile, and the folder of its system.
+
+    Reports and documents are no part of them. A file that cannot be read is left out.
+    """
+    folder, root = plan.jmx_path.parent, toolchain.ROOT
+    read_by_plan = [folder / name for name in data_files(plan.jmx_path)]
+    sources = {
+        "harness": [root / "harness", root / "jmeter", root / "requirements.txt"],
+        "plan": [plan.jmx_path, folder / f"{plan.name}.toml", *read_by_plan],
+        "profile": [profile.path] if profile.path else [],
+        "system": [system] if system else [],
+    }
+    return {name: _short_hash(paths) for name, paths in sources.items() if paths}
+
+
+def _short_hash(paths: Iterable[Path]) -> str:
+    found = (file for path in paths for file in (sorted(path.rglob("*")) if path.is_dir() else [path]))
+    files = [one for one in found if one.is_file() and one.parent.name != "__pycache__" and os.access(one, os.R_OK)]
+    return stamp_of(files)[:_HASH_DIGITS]
 
 
 def _shown_properties(spec: RunSpec, command: JMeterCommand, *, is_embedded: bool) -> dict[str, str]:

@@ -108,8 +108,9 @@ class RunRecord:
     `is_soak` means that heap histograms were taken; `histogram_unknown` contains, per process, why there is none.
     `otlp` is what a receiver of OpenTelemetry data got; None when nothing was sent.
     `packed_samples` is None when samples.jtl was not packed while the run lasted.
-    `generators` is empty when the JMeter of this machine produced the load. `other_runs` names the runs whose load ran
-    at the same time on the machine.
+    `source_hashes` has hashes of the harness's code and of the files of plan, profile and system; older records have
+    none. `generators` is empty when the JMeter of this machine produced the load. `other_runs` names the runs whose
+    load ran at the same time on the machine.
     """
 
     format_version: int
@@ -162,6 +163,7 @@ class RunRecord:
     histogram_unknown: tuple[tuple[str, str], ...] = ()
     otlp: DeliveryRecord | None = None
     packed_samples: PackedSamples | None = None
+    source_hashes: Mapping[str, str] = field(default_factory=dict)
     what: ClassVar = "a run"
     version: ClassVar = FORMAT_VERSION
 

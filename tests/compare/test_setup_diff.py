@@ -50,6 +50,16 @@ def test_every_setting_of_a_run_is_compared():
     )
 
 
+def test_sources_are_compared_by_their_hashes_and_not_by_the_commit_where_all_runs_have_them():
+    hashes = {"harness": "aaaaaaaaaaaa", "plan": "bbbbbbbbbbbb", "profile": "cccccccccccc"}
+    first, moved = run("A", source_hashes=hashes), run("B", source_hashes=hashes, git_commit="f" * 40, git_changed=True)
+    assert setup_differences([first], [moved]) == ()
+    edited = run("C", source_hashes={**hashes, "plan": "dddddddddddd"})
+    assert setup_differences([first], [edited]) == (Difference("files of the plan", "bbbbbbbbbbbb", "dddddddddddd"),)
+    older = run("D", git_commit="f" * 40)
+    assert setup_differences([older], [first]) == (Difference("commit of the harness", "f" * 12, "0123456789ab"),)
+
+
 def test_a_setting_that_is_also_a_fact_is_one_difference():
     bare = run("A", system_settings={"dropped_indexes": [], "workers": 2}, system_facts=(("workers", "2 threads"),))
     indexes = {"dropped_indexes": ["payments.id"], "workers": 4}

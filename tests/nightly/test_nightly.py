@@ -142,9 +142,22 @@ def test_changed_settings_and_commits_are_reported():
     before = entry("261120", versions={"java": "17.0.14", "jmeter": "5.6.3"})
     commits = Commits("aaaaaaaaaaaaaaaa", 3, ("ccc Faster | not", "bbb Slower"))
     text = page_of(result_of(nightly_record(ended(), commits=commits), before, entry()))
-    assert "- version of java: 17.0.14 on 2026-11-20, now 17.0.15\n" in text
+    assert "- version of java: 17.0.14 → 17.0.15 (last measured 2026-11-20)\n" in text
     assert "- 3 commits since the last nightly run, aaaaaaaaaaaa..0123456789ab:\n" in text
     assert "\n  - ccc Faster \\| not\n  - bbb Slower\n  - and 1 more\n" in text
+
+
+def test_two_nightly_runs_of_one_date_are_said_to_count_as_one_and_settings_change_between_them():
+    first, second = (entry(number=number, properties={"a": value}) for number, value in ((1, "0"), (2, "12")))
+    record = nightly_record(ended(2), name="2026-11-21-2")
+    text = page_of(result_of(record, *entries(*STEADY)[:-1], first, second))
+    assert "- property a: 0 → 12 (last measured 2026-11-21)\n" in text
+    assert (
+        "- ONE DATE: tiny, 2 users: 1 more run of 2026-11-21, outside this nightly run, counts with it: "
+        "all runs of a date are one nightly run\n"
+    ) in text
+    alone = page_of(result_of(nightly_record(ended(1)), *entries(*STEADY)[:-1], first))
+    assert "ONE DATE" not in alone
 
 
 def test_an_interrupted_nightly_run_reports_it_first():

@@ -56,6 +56,14 @@ at_most = "3m"
     assert [run.title for run in suite.runs] == ["shop, 5 users", "shop, 50 users", "tiny, 2.5 users/s"]
 
 
+def test_a_run_may_set_settings(tmp_path):
+    (run,) = suite_of(tmp_path, f'{RUN}set = "tiny.workers=4 amount=25"\n').runs
+    assert run.arguments == ("--plan=tiny", "--env=local", "--set=tiny.workers=4 amount=25")
+    message = r"tiny is listed twice; only set differs, and their histories would be one; name a plan for each"
+    with pytest.raises(UsageError, match=message):
+        suite_of(tmp_path, f'{RUN}set = "a=1"\n{RUN}set = "a=2"\n')
+
+
 def test_the_defaults_are_average_p90_and_errors_of_total_measured_once(tmp_path):
     suite = suite_of(tmp_path, RUN)
     assert (suite.title, suite.labels) == ("nights", ("TOTAL",))
