@@ -19,7 +19,8 @@ from harness.report.warnings import Severity, WarningCode
 # Runs that are DOUBTFUL for these reasons count. Both runs of a pair meet such a machine and such a warm-up; what they
 # do not have in common is in the scatter of the differences, which the intervals contain.
 _OF_EVERY_RUN = frozenset((
-    WarningCode.OTHER_CPU, WarningCode.STOLEN_CPU, WarningCode.NOT_STEADY, WarningCode.FAST_WARM_UP,
+    WarningCode.OTHER_CPU, WarningCode.STOLEN_CPU, WarningCode.TOO_SHORT, WarningCode.NOT_STEADY,
+    WarningCode.FAST_WARM_UP,
     WarningCode.TOO_FEW_SAMPLES, WarningCode.STALL,
 ))  # fmt: skip
 

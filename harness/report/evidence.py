@@ -216,7 +216,9 @@ def appended(evidence: Evidence) -> Iterator[Values]:
 
 def _stall_values(evidence: Evidence) -> Values:
     longest = max(evidence.stalls, key=lambda gap: gap.length_s)
-    users = "" if longest.user_count is None else f" while {units.plural(longest.user_count, 'user')} were active"
+    # With an open load, the row before the gap does not count the requests that came later.
+    is_known = longest.user_count is not None and not evidence.is_open
+    users = f" while {units.plural(longest.user_count or 0, 'user')} were active" if is_known else ""
     return {"length": units.duration_text(longest.length_s), "users": users, "gaps": _gaps_text(evidence.stalls)}
 
 
