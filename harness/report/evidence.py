@@ -103,7 +103,7 @@ class Evidence:
     @property
     def is_failed(self) -> bool:
         """Whether so many samples of the run failed that times, rates and users are those of failures."""
-        return bool(self.run and self.load and self.load.error_ratio > MOSTLY_ERRORS_RATIO)
+        return bool(self.run and self.load and (self.outage or self.load.error_ratio > MOSTLY_ERRORS_RATIO))
 
     @property
     def is_open(self) -> bool:

@@ -23,7 +23,7 @@ from harness.plan.group_load import TRANSACTION, SeveralLoads
 from harness.plan.load import CLOSED, MIXED
 from harness.report.evidence import Evidence
 from harness.report.generator_evidence import apart_from, generator_stops
-from harness.report.goals import RunGroups
+from harness.report.goals import MOSTLY_ERRORS_RATIO, RunGroups
 from harness.report.loads import LoadFigures, LoadTally, load_figures, mean_pause_s, pause_per_transaction_s
 from harness.report.lost_cpu import LostCpu, find_lost_cpu
 from harness.report.outage import find_outage
@@ -137,7 +137,8 @@ def summarise(
         ),
     )
     errors = _errors_since_origin(tally)
-    evidence = replace(evidence, outage=_outage(tally, errors))
+    if groups.whole and groups.whole.total.error_ratio > MOSTLY_ERRORS_RATIO:
+        evidence = replace(evidence, outage=_outage(tally, errors))
     warnings = find_warnings(evidence)
     return RunSummary(
         format_version=FORMAT_VERSION,

@@ -79,3 +79,16 @@ def test_the_first_reason_of_a_dead_system_is_its_death_and_no_warning_follows_f
 def test_a_run_with_some_failures_keeps_its_warnings():
     found = warnings_of([*dead_from_second_five()[:60], *[sample(start_ms=START_MS + 9000)] * 40])
     assert "errors-in-figures" in found
+
+
+def test_a_refused_connection_is_known_by_its_code_where_an_assertion_failed_too():
+    code = "Non HTTP response code: org.apache.http.conn.HttpHostConnectException"
+    one = ErrorKind("GET /", code, "expected 200", 150, 5.0, 19.0, "expected 200")
+    assert find_outage(seconds((5, 10, 0), (15, 10, 10)), [one]) == "the system refused connections from 0:05 on"
+
+
+def test_a_run_that_failed_only_at_its_end_keeps_its_warnings():
+    good = [sample(elapsed_ms=100, start_ms=START_MS + 100 * number) for number in range(150)]
+    bad = [failed(elapsed_ms=1, start_ms=START_MS + 15_000 + 100 * number) for number in range(50)]
+    summary = summary_of([*good, *bad], record(load=closed_load(users=1, duration_s=20.0), took_s=25.0))
+    assert "errors-in-figures" in {warning.code for warning in summary.warnings}
