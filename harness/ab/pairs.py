@@ -20,8 +20,7 @@ from harness.report.warnings import Severity, WarningCode
 # do not have in common is in the scatter of the differences, which the intervals contain.
 _OF_EVERY_RUN = frozenset((
     WarningCode.OTHER_CPU, WarningCode.STOLEN_CPU, WarningCode.TOO_SHORT, WarningCode.NOT_STEADY,
-    WarningCode.FAST_WARM_UP,
-    WarningCode.TOO_FEW_SAMPLES, WarningCode.STALL,
+    WarningCode.FAST_WARM_UP, WarningCode.TOO_FEW_SAMPLES, WarningCode.STALL,
 ))  # fmt: skip
 
 

@@ -1,13 +1,13 @@
 """Decides whether a time series of a run (response times, throughput) changes: slowly, abruptly, or at its end.
 
-Change within the window: the logarithms of the series are fitted with a step at every twentieth, a straight line, two
-exponential decays, and intervals of another level, by generalised least squares with AR(1) errors, which depend on the
+Change within the window: the logarithms of the series are fitted with steps, a straight line, two exponential decays,
+and intervals of another level, by generalised least squares with AR(1) errors, which depend on the
 previous second: neighbouring seconds resemble each other, and a test that ignores this takes noise for a trend. The
 correlation comes from the residuals of the best fit, corrected for the bias of short series. The largest t of these
 functions must stay below the 0.05 % value of Student's t with as many degrees of freedom as the series has independent
-values; that of intervals, of which there are many more, below a multiple of it. Single outliers (garbage collections)
-are replaced by their neighbours' median before the fit (Hampel filter). As a guard against remaining outliers, the
-plain averages of 5 s on both sides must also differ by three standard errors.
+values; those of steps and intervals, of which there are many more, below a multiple of it. Single outliers (garbage
+collections) are replaced by their neighbours' median before the fit (Hampel filter). As a guard against remaining
+outliers, the plain averages of 5 s on both sides must also differ by three standard errors.
 
 Requests that arrive whatever the system does (an open load) build up queues by chance, for as long as a slow-down
 lasts. Intervals of such loads must be clearer.
@@ -26,9 +26,11 @@ autocorrelations", Biometrika 41, 1954; F. R. Hampel, "The influence curve and i
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import pairwise
+from operator import itemgetter
 from statistics import fmean, median, stdev
 from typing import NamedTuple
 
@@ -203,21 +205,14 @@ def _change_within(series: _Series, is_open: bool) -> Change | None:
     interval, interval_limit = _best_level(series, is_interval=True)
     count = len(series.logs)
     thirds = count // 3, count - count // 3
-    ratios = {
-        "step": step.t / step_limit / _STEP_T[is_open],
-        "trend": trend.t / trend_limit / _TREND_T[is_open],
-        "interval": interval.t / interval_limit / _INTERVAL_T[is_open],
-    }
-    for shape in sorted((shape for shape in ratios if ratios[shape] > 1), key=lambda shape: -ratios[shape]):
-        if shape == "interval":
-            change = _interval(series, interval)
-        elif shape == "step":
-            change = _two_parts(series, (step.begin, step.begin), step.slope)
-        else:
-            change = _two_parts(series, thirds, trend_size)
-        if change:
-            return change
-    return None
+    # The clearest first; of equal ones the simplest.
+    shapes: list[tuple[float, Callable[[], Change | None]]] = [
+        (step.t / step_limit / _STEP_T[is_open], partial(_two_parts, series, (step.begin, step.begin), step.slope)),
+        (trend.t / trend_limit / _TREND_T[is_open], partial(_two_parts, series, thirds, trend_size)),
+        (interval.t / interval_limit / _INTERVAL_T[is_open], partial(_interval, series, interval)),
+    ]
+    changes = (change() for ratio, change in sorted(shapes, key=itemgetter(0), reverse=True) if ratio > 1)
+    return next((change for change in changes if change), None)
 
 
 def _two_parts(series: _Series, parts: tuple[int, int], size: float) -> Change | None:
