@@ -26,13 +26,16 @@ def test_a_commit_is_run_with_its_own_files_and_built_once(ab, repository, tmp_p
     system.write_text(system.read_text().replace("A file server", "Another file server"))
     commit(repository, "Second")
     assert ab("--a=v1", "--b=HEAD delay_ms=20") == 1
-    a, b = (Path(calls(tmp_path)[number]["home"]) for number in (1, 2))
+    started = list(zip(record_of(tmp_path)["runs"], calls(tmp_path), strict=True))  # the order of a pair is random
+    homes = {run["side"]: Path(call["home"]) for run, call in started}
+    a, b = homes["A"], homes["B"]
     assert [path.parent.parent for path in (a, b)] == [tmp_path / "build" / "ab"] * 2
     assert 'title = "A file server"' in (a / "systems" / "tiny" / "system.toml").read_text()
     assert 'title = "Another file server"' in (b / "systems" / "tiny" / "system.toml").read_text()
     assert (a / "built").read_text() == (b / "built").read_text() == "yes"
     assert not (repository / "built").exists()
-    assert calls(tmp_path)[1]["build"] == str(a.parent / "build")
+    for run, call in started:
+        assert call["build"] == str(homes[run["side"]].parent / "build")
     page = page_of(tmp_path)
     assert f"| plans, env and systems of | {a.parent.name} | {b.parent.name} |" in page
     assert record_of(tmp_path)["a"]["ref"] == "v1"
