@@ -1,4 +1,4 @@
-"""Fits other levels, a straight line and two exponential decays to a series whose values are correlated.
+"""Fits other levels, straight lines and two exponential decays to a series whose values are correlated.
 
 A level can begin anywhere (a step), and end anywhere (an interval). Intervals are first tried between all pairs of
 fortieths; then the ends of the best one are moved value by value. With ends that are only nearly right an interval
@@ -30,6 +30,8 @@ _STEP_LEAST_RATIO = 0.05
 _INTERVAL_LEAST_COUNT, _INTERVAL_LEAST_RATIO, _INTERVAL_MOST_RATIO = 4, 0.04, 0.7
 ROUNDING = 1e-12
 _DECAYS = (0.1, 0.3)
+# A line can begin at these shares of a series, and end there.
+_BENDS = tuple(tenth / 10 for tenth in range(1, 10))
 
 
 @dataclass(frozen=True)
@@ -82,8 +84,10 @@ class Candidate:
 
 @functools.lru_cache(maxsize=4)
 def candidates(count: int) -> tuple[Candidate, ...]:
-    """Return the candidate functions: a line and decays."""
+    """Return the candidate functions: a line, lines that begin or end within the series, and decays."""
     functions = [[index / count for index in range(count)]]
+    functions += [[max(0.0, index / count - bend) for index in range(count)] for bend in _BENDS]
+    functions += [[min(index / count, bend) for index in range(count)] for bend in _BENDS]
     functions += [[math.exp(-index / (decay * count)) for index in range(count)] for decay in _DECAYS]
     series = [_Series(values) for values in functions]
     return tuple(

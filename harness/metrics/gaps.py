@@ -1,7 +1,8 @@
 """Finds gaps: intervals in which no sample ended although samples ended before and after them.
 
 A gap is reported only where it is long for its run: at least 2 s, at least 1 s longer than three times the usual gap,
-and longer than chance explains at the rate of samples per active user (Poisson arrivals, one in a thousand runs).
+and longer than chance explains at the rate of samples per active user (Poisson arrivals, one in a thousand runs). A
+stall may be as long as the others of its run; it is at least 1.5 s, and 1 s longer than three times the usual response.
 One user whose requests take ten seconds has no gaps, nor have users that think in step. A gap of two to five users may
 be a pause of the plan: `silences` decides that from the pauses of each user.
 
@@ -28,6 +29,8 @@ if TYPE_CHECKING:
 
 # Shorter gaps are garbage collections and the like: part of the measurement.
 GAP_LEAST_S = 2.0
+# A stall that every user waited through is certain earlier.
+_STALL_LEAST_S = 1.5
 # Up to this many gaps may be unusual in a run, or one per this many intervals between seconds with samples.
 _UNUSUAL_COUNT = 2
 _UNUSUAL_ONE_IN = 20
@@ -83,22 +86,28 @@ def find_gaps(seconds: Sequence[SecondFigures], waiting: Sequence[int] | None = 
 
     busy_ms = median(seconds[second].elapsed_sum_ms for second in filled) * len(filled) / regular_s
     most_users = max((figures.active_users or 0 for figures in seconds), default=0)
+    # Stalls can be as usual as pauses are, but not what every request waits for.
+    response_s = median(seconds[second].elapsed_sum_ms / seconds[second].sample_count for second in filled) / MS_PER_S
     found = []
     for before, after in pairwise(filled):
-        if after - before - 1 <= usual_s:
+        if not after - before - 1:
             continue
         users = seconds[before].active_users
         share = users / most_users if users and most_users else 1.0
         local_per_s = rate_per_s * share
         length_s = after - before - 1 + _empty_parts(seconds, before, after, local_per_s)
         by_chance_s = (math.log(max(1.0, rate_per_s * regular_s)) + _CHANCE_LOG) / local_per_s
-        if length_s < max(GAP_LEAST_S, _USUAL_RATIO * usual_s + 1, by_chance_s):
+        if length_s < max(_STALL_LEAST_S, by_chance_s):
             continue
         if waiting is None:
             is_waited = _is_waited(seconds, after, length_s, busy_ms * share, users or 0)
         else:
             load = _Load(users, busy_ms * share / MS_PER_S, local_per_s)
             is_waited = sum(waiting[before + 1 : after]) >= _stall_least_s(load, after - before - 1)
+        is_unusual = after - before - 1 > usual_s and length_s >= max(GAP_LEAST_S, _USUAL_RATIO * usual_s + 1)
+        is_stall = waiting is not None and is_waited and length_s >= _USUAL_RATIO * response_s + 1
+        if not is_unusual and not is_stall:
+            continue
         if users is None or users >= _USERS_LEAST:
             found.append(Gap(before + 1, after, round(length_s, 1), is_waited, users))
     return tuple(found)
