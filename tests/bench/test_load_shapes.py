@@ -55,8 +55,14 @@ def test_good_loads_of_all_shapes_are_valid():
 
 @pytest.mark.real
 @pytest.mark.parametrize("base", BASES)
-@pytest.mark.parametrize("size", ["× 2", "× 4", "× 10"])
-@pytest.mark.parametrize("kind", ["slower for 20 % of the run", "slower for 40 % of the run"])
-def test_a_slow_down_in_part_of_a_run_is_found_however_large(base, kind, size):
+@pytest.mark.parametrize(
+    ("kind", "size"),
+    [
+        *((f"slower for {ratio} % of the run", size) for ratio in (20, 40) for size in ("× 2", "× 4", "× 10")),
+        *(("slower and slower after 50 % of the run", size) for size in ("to × 2", "to × 3")),
+        *(("five stalls", f"{ratio} % of the run") for ratio in (10, 20, 40)),
+    ],
+)
+def test_what_happens_in_part_of_a_run_is_found_however_large(base, kind, size):
     runs = summaries(f"{base}: {kind}", BAD[kind][size](BASES[base]), RUNS)
     assert [summary.verdict.state for summary, _ in runs] == ["DOUBTFUL"] * RUNS

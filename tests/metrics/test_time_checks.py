@@ -371,6 +371,20 @@ def test_a_gap_in_which_every_user_waits_is_a_stall_whatever_the_answers_after_i
     assert "gap" not in codes(summary)
 
 
+def test_stalls_as_long_as_the_others_of_their_run_are_stalls():
+    # Ten users whose requests take 100 ms; every ten seconds one takes 4 s.
+    stalling = [times for _user in range(10) for times in chained(0, *[*[100] * 60, 4000] * 10)]
+    summary = summary_of(lasting(*stalling, users=10))
+    assert [(gap.from_s, gap.to_s, gap.is_waited) for gap in summary.gaps][:2] == [(7, 10, True), (17, 20, True)]
+    assert len(summary.gaps) == 10
+    assert "stall" in codes(summary)
+
+
+def test_users_in_step_whose_requests_all_take_seconds_are_no_stall():
+    in_step = [times for _user in range(10) for times in chained(0, *[4000] * 50)]
+    assert summary_of(lasting(*in_step, users=10)).gaps == ()
+
+
 @pytest.mark.parametrize(
     ("kept", "users"),
     [
