@@ -12,6 +12,8 @@ of U users, N wait at first, and each of the others begins to wait when its paus
 v = r ÷ (U - N), where r is that of the samples, so U - (U - N) · exp(-v·t) users wait after t. Of missing rows only
 those last into the gap that end after it: N · exp(-t ÷ R) where t is the time to the end of the gap and R = N ÷ r the
 response time. Where it is unknown how many samples wait, the sum of response times after the gap decides.
+
+When the load ends, users leave, and the others wait for their last answers: nothing is missing there, and no stall.
 """
 
 from __future__ import annotations
@@ -102,8 +104,11 @@ def find_gaps(seconds: Sequence[SecondFigures], waiting: Sequence[int] | None = 
         if waiting is None:
             is_waited = _is_waited(seconds, after, length_s, busy_ms * share, users or 0)
         else:
-            load = _Load(users, busy_ms * share / MS_PER_S, local_per_s)
-            is_waited = sum(waiting[before + 1 : after]) >= _stall_least_s(load, after - before - 1)
+            empty_s, waited_s = after - before - 1, sum(waiting[before + 1 : after])
+            loads = _Load(users, busy_ms * share / MS_PER_S, local_per_s).until(seconds[after].active_users)
+            is_waited, *are_last = (waited_s >= _stall_least_s(load, empty_s) for load in loads)
+            if not is_waited and any(are_last):
+                continue
         is_unusual = after - before - 1 > usual_s and length_s >= max(GAP_LEAST_S, _USUAL_RATIO * usual_s + 1)
         is_stall = waiting is not None and is_waited and length_s >= _USUAL_RATIO * response_s + 1
         if not is_unusual and not is_stall:
@@ -119,6 +124,13 @@ class _Load(NamedTuple):
     user_count: int | None
     waiting_count: float
     rate_per_s: float
+
+    def until(self, user_count: int | None) -> list[_Load]:
+        """Return this load, and that of the users who are left if some leave meanwhile."""
+        if not self.user_count or not user_count or user_count >= self.user_count:
+            return [self]
+        share = user_count / self.user_count
+        return [self, _Load(user_count, share * self.waiting_count, share * self.rate_per_s)]
 
 
 def _stall_least_s(load: _Load, length_s: int) -> float:

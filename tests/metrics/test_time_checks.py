@@ -385,6 +385,20 @@ def test_users_in_step_whose_requests_all_take_seconds_are_no_stall():
     assert summary_of(lasting(*in_step, users=10)).gaps == ()
 
 
+@pytest.mark.parametrize("last_users", [1, 3])
+def test_the_last_answers_of_a_load_that_ended_are_no_gap(last_users):
+    rows = lasting(*[times for _user in range(10) for times in chained(0, *[100] * 600)], users=10)
+    slow = [
+        sample(start_ms=START_MS + 59_900, elapsed_ms=20_000, all_threads=last_users) for _user in range(last_users)
+    ]
+    summary = summary_of([*rows, *slow])
+    assert summary.gaps == ()
+    assert not {"gap", "stall"} & codes(summary)
+    # Rows are missing where nobody waits.
+    late = [sample(start_ms=START_MS + 79_800, elapsed_ms=100, all_threads=last_users)]
+    assert "gap" in codes(summary_of([*rows, *late]))
+
+
 @pytest.mark.parametrize(
     ("kept", "users"),
     [
