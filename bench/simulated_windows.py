@@ -8,7 +8,8 @@ from collections.abc import Callable, Mapping
 import numpy
 
 from harness.metrics.gaps import find_gaps
-from harness.metrics.window import SecondFigures, WindowSpec, find_window
+from harness.metrics.second_figures import SecondFigures
+from harness.metrics.window import WindowSpec, find_window
 
 USERS = 20
 _USUAL_MS = 500.0

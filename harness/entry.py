@@ -21,16 +21,7 @@ def start(program: str) -> None:
     _store_bytecode()
     from harness.program import run  # here, because the first Python of a command does not need it
 
-    sys.exit(run(program))
-
-
-def has_current_packages() -> bool:
-    """Return whether this is the Python of .venv, and .venv has the packages of requirements.txt."""
-    try:
-        with open(f"{_ROOT}/requirements.txt", "rb") as wanted, open(f"{_VENV}/{_STAMP}", "rb") as installed:  # noqa: PTH123
-            return os.path.realpath(sys.prefix) == os.path.realpath(_VENV) and wanted.read() == installed.read()
-    except OSError:
-        return False
+    sys.exit(run(program, in_current_venv=_has_current_packages()))
 
 
 def console_script() -> None:
@@ -45,6 +36,15 @@ def _enter_complete_venv(program: str) -> None:
     is_complete = os.path.exists(f"{_VENV}/{_STAMP}") and os.access(python, os.X_OK)  # noqa: PTH110
     if is_complete and os.path.realpath(sys.prefix) != os.path.realpath(_VENV):
         os.execv(python, [python, f"{_ROOT}/{program}", *sys.argv[1:]])
+
+
+def _has_current_packages() -> bool:
+    """Return whether this is the Python of .venv, and .venv has the packages of requirements.txt."""
+    try:
+        with open(f"{_ROOT}/requirements.txt", "rb") as wanted, open(f"{_VENV}/{_STAMP}", "rb") as installed:  # noqa: PTH123
+            return os.path.realpath(sys.prefix) == os.path.realpath(_VENV) and wanted.read() == installed.read()
+    except OSError:
+        return False
 
 
 def _store_bytecode() -> None:

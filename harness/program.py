@@ -13,15 +13,16 @@ from harness.base import standard_streams
 from harness.base.errors import EXIT_BUG, EXIT_INTERRUPTED, EXIT_INVALID, EXIT_OK, EXIT_USAGE, HarnessError
 from harness.base.interrupts import Interrupts
 from harness.base.writable import FULL
-from harness.entry import has_current_packages
 
 _AGGREGATE = "aggregate.py"
 # Variables of make that are options without a value.
 _FLAGS = ("ANYWAY", "SURE", "FRESH", "REPLACE", "VERIFY", "FIGURES_ONLY", "DRY_RUN", "FIX", "FORCE")
 
 
-def run(program: str) -> int:
+def run(program: str, *, in_current_venv: bool) -> int:
     """Run a program of `harness.cli` inside .venv and return its exit code.
+
+    Unless this is the Python of .venv with the packages of requirements.txt, that is built first.
 
     Output that cannot be printed does not end the command. It makes the exit code of `aggregate.py` an error, unless
     the reader has gone, because there the output is the result.
@@ -29,7 +30,7 @@ def run(program: str) -> int:
     standard_streams.protect()
     output_counts = program == _AGGREGATE
     try:
-        code = _code_of(program)
+        code = _code_of(program, in_current_venv=in_current_venv)
     except SystemExit as ended:  # argparse: --help, or arguments that it does not understand
         code, output_counts = ended.code if isinstance(ended.code, int) else EXIT_OK, True
     lost = standard_streams.output_error()
@@ -39,9 +40,9 @@ def run(program: str) -> int:
     return code
 
 
-def _code_of(program: str) -> int:
+def _code_of(program: str, *, in_current_venv: bool) -> int:
     try:
-        if not has_current_packages():
+        if not in_current_venv:
             from harness.base.first_setup import enter_venv  # here, because no complete .venv needs it
 
             with Interrupts():

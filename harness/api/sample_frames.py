@@ -12,7 +12,7 @@ from harness.api.frames import joined, texts
 from harness.api.sample_pieces import Piece, of_samples
 from harness.base.units import MS_PER_S
 from harness.jtl.sample import TRANSACTION_MESSAGE
-from harness.metrics.tally import group_of
+from harness.metrics.figures import group_of
 
 
 def sample_frames(

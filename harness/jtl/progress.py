@@ -11,6 +11,8 @@ from typing import TextIO
 from harness.base.units import duration_text, mb_text
 
 SILENT_S = 2.0
+# Readers look at the clock after this many rows.
+ROWS_PER_LOOK = 10_000
 _PLAIN_PERIOD_S = 2.0
 _BAR_PERIOD_S = 0.1
 

@@ -10,8 +10,8 @@ from typing import NamedTuple
 from harness.base.units import MS_PER_S
 from harness.jtl.sample import TRANSACTION_MESSAGE, Sample, generator_of
 from harness.metrics.causes import cause_of
-from harness.metrics.figures import LOAD, ONCE, ErrorKind, Group, LabelCounts
-from harness.metrics.tally import ErrorKey, LabelKey, SampleTally, group_of
+from harness.metrics.figures import LOAD, ONCE, ErrorKind, Group, LabelCounts, group_of
+from harness.metrics.tally import ErrorKey, LabelKey, SampleTally
 from harness.metrics.timeline import Source
 
 # So many threads are remembered; in the open model each user is another one.

@@ -20,12 +20,11 @@ from harness.jtl.layout import READ_COLUMNS, Layout
 from harness.jtl.sample import thread_group_of
 from harness.metrics.batches import BatchCounts
 from harness.metrics.causes import cause_of
-from harness.metrics.counter_process import CounterError, Frames, Program, counter
-from harness.metrics.figures import LabelCounts
+from harness.metrics.counter_process import CounterError, Frames, Program, counter, current
+from harness.metrics.figures import LabelCounts, group_of
 from harness.metrics.histogram import Histogram
 from harness.metrics.interval import IntervalMs
-from harness.metrics.shared_counter import current
-from harness.metrics.tally import ErrorKey, LabelKey, SampleTally, Scope, group_of
+from harness.metrics.tally import ErrorKey, LabelKey, SampleTally, Scope
 from harness.metrics.timeline import SecondSeries, Source
 
 # How much the plain reader reads at once where the program stopped.

@@ -1,19 +1,22 @@
-"""Runs the Java program that counts large JTLs, and reads its output."""
+"""Runs the Java program that counts large JTLs, and reads its output.
+
+Several readings can share one process of it, which is started and compiled only once. Small tables import this, so it
+imports nothing that takes long.
+"""
 
 from __future__ import annotations
 
 import os
 import struct
-import subprocess
 from array import array
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
 
 from harness.jtl.csv import NOT_UTF_8
-from harness.metrics.shared_counter import current
 
 _THREADS_MAX = 4
 # Enough for the buffers and counts of four threads and half a million distinct times.
@@ -91,6 +94,8 @@ class CounterProcess:
     """A running program: `order` gives it a line, `frames` are its answers. CounterError when it does not start."""
 
     def __init__(self, program: Program, file_bytes: int) -> None:
+        import subprocess  # imported late: no small table needs it
+
         threads = min(_THREADS_MAX, os.cpu_count() or 1)
         compiler = _OPTIMISED if file_bytes >= _OPTIMISED_BYTES else _QUICKLY_COMPILED
         options = [f"-Xmx{_HEAP_MB}m", *_JVM_OPTIONS, *compiler]
@@ -129,6 +134,51 @@ class CounterProcess:
         self._process.kill()
         with self._process:  # closes its pipes
             pass
+
+
+class SharedCounter:
+    """What several readings share.
+
+    `process` is the running counter between two readings; None before the first one, and after one with large counts.
+    `meanwhile` is what the caller can do while the counter counts for the first time.
+    """
+
+    def __init__(self, meanwhile: Callable[[], object] | None) -> None:
+        self.process: CounterProcess | None = None
+        self._meanwhile = meanwhile
+
+    def work_meanwhile(self) -> None:
+        """Do what the caller can do while the counter counts, unless that is done."""
+        work, self._meanwhile = self._meanwhile, None
+        if work:
+            work()
+
+
+_current: ContextVar[SharedCounter | None] = ContextVar("_current", default=None)
+
+
+def current() -> SharedCounter | None:
+    """Return what readings share now; None outside of `shared_counter`."""
+    return _current.get()
+
+
+@contextmanager
+def shared_counter(meanwhile: Callable[[], object] | None = None) -> Iterator[None]:
+    """Count all large files that are read within by one process, and end it afterwards.
+
+    `meanwhile` is called while it counts the first of them; never without a large file.
+    """
+    if current():
+        yield
+        return
+    shared = SharedCounter(meanwhile)
+    token = _current.set(shared)
+    try:
+        yield
+    finally:
+        _current.reset(token)
+        if shared.process:
+            shared.process.close()
 
 
 @contextmanager

@@ -18,6 +18,16 @@ GROUPS = (LOAD, ONCE, SETUP, TEARDOWN)
 PERCENTILES = metric.percentiles()
 
 
+def group_of(thread_name: str, label: str, once: frozenset[str]) -> str:
+    """Return the group of a sample; `once` are the labels of the once-per-user steps."""
+    # JMeter names a thread after its thread group; in a distributed run the load generator's name comes first.
+    if "setUp" in thread_name:
+        return SETUP
+    if "tearDown" in thread_name:
+        return TEARDOWN
+    return ONCE if label in once else LOAD
+
+
 @dataclass
 class LabelCounts:
     """The stored counts of a label's samples; the counts of two parts merge exactly, without the samples.

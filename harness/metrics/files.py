@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -12,14 +12,13 @@ from harness.base.units import BYTES_PER_MB
 from harness.jtl.csv import parse
 from harness.jtl.inputs import Input, Opened, opened
 from harness.jtl.kind import TALLY
-from harness.jtl.progress import ReadingProgress
+from harness.jtl.progress import ROWS_PER_LOOK, ReadingProgress
 from harness.jtl.sample import Dropped, Sample
-from harness.metrics.shared_counter import shared_counter
-from harness.metrics.tally import SampleTally, Scope
+from harness.metrics.counter_process import shared_counter
+from harness.metrics.tally import SampleTally, Scope, add_samples
 
 # Below this size, the plain reader finishes before the counter has started.
 _LARGE_BYTES = 8 * 1024 * 1024
-_ROWS_PER_LOOK = 10_000
 # A tally of 100,000 labels has 30 MB; more than this was not written by us.
 _TALLY_MAX_BYTES = 512 * BYTES_PER_MB
 
@@ -41,7 +40,7 @@ def each_sample(inputs: Sequence[Input], columns: Sequence[str] | None = None) -
                 continue
             for row, sample in enumerate(_samples(file, given.name, Dropped(), columns), 1):
                 yield number, sample
-                if row % _ROWS_PER_LOOK == 0:
+                if row % ROWS_PER_LOOK == 0:
                     progress.update(file.position(), row)
 
 
@@ -166,11 +165,3 @@ def _samples(file: Opened, name: str, dropped: Dropped, columns: Sequence[str] |
 
         return parse_xml(file.stream, name, dropped)
     return parse(file.stream, name, dropped, columns)
-
-
-def add_samples(tally: SampleTally, samples: Iterable[Sample], file: Opened, progress: ReadingProgress) -> None:
-    """Add the samples of a file to a tally, one by one."""
-    for number, sample in enumerate(samples, 1):
-        tally.add(sample)
-        if number % _ROWS_PER_LOOK == 0:
-            progress.update(file.position(), number)

@@ -11,10 +11,10 @@ import numpy as np
 
 from harness.base.units import MS_PER_S
 from harness.jtl.sample import TRANSACTION_MESSAGE, Sample, generator_of
-from harness.metrics.figures import LOAD, ONCE
+from harness.metrics.figures import LOAD, ONCE, group_of
 from harness.metrics.histogram import Histogram
 from harness.metrics.interval import SecondSpan
-from harness.metrics.tally import LabelKey, group_of
+from harness.metrics.tally import LabelKey
 from harness.metrics.timeline import SecondSeries, Source
 
 # So many threads with a label are remembered with their keys; a load has many more rows than users times labels.

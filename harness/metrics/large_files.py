@@ -20,8 +20,7 @@ from harness.jtl.inputs import Input, Opened, raw
 from harness.jtl.progress import ReadingProgress
 from harness.metrics.counter import CsvFile, count_file
 from harness.metrics.counter_process import CounterError, Program
-from harness.metrics.files import add_samples
-from harness.metrics.tally import SampleTally, Scope
+from harness.metrics.tally import SampleTally, Scope, add_samples
 
 _COPY_BYTES = 1024 * 1024
 

@@ -22,9 +22,8 @@ from typing import Any, NamedTuple
 from harness.base.records import build
 from harness.base.units import MS_PER_S
 from harness.jtl.sample import Sample
-from harness.metrics.figures import LOAD, ONCE
+from harness.metrics.figures import LOAD, ONCE, group_of
 from harness.metrics.gaps import GAP_LEAST_S, Gap
-from harness.metrics.tally import group_of
 
 # With more users, a pause of all of them at once is no accident, and happens often enough to be usual in `gaps`.
 USERS_MOST = 5
@@ -186,3 +185,11 @@ class Silences:
             and all(any(one.overlap_ms(other) >= least_ms for other in others) for others in rest)
             for one in first
         )
+
+
+@dataclass(frozen=True)
+class StoredTally:
+    """The silences of the users in a tally file, None where it has none; its files count from `first_file` on."""
+
+    first_file: int
+    silences: Silences | None

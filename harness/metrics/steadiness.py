@@ -35,7 +35,7 @@ from statistics import fmean, median, stdev
 from typing import NamedTuple
 
 from harness.metrics.change_fit import ROUNDING, BestFit, Fit, Level, LevelFit, candidates, dot
-from harness.metrics.window import BATCH_S
+from harness.metrics.second_figures import BATCH_S
 
 # Averages that differ by less than this are considered equal, as between two runs.
 PRACTICAL_RATIO = 1.05

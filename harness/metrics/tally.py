@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, NamedTuple
 
 from harness.base.units import MS_PER_S
+from harness.jtl.progress import ROWS_PER_LOOK, ReadingProgress
 from harness.jtl.sample import TRANSACTION_MESSAGE, Dropped, Sample, generator_of, thread_group_of
 from harness.metrics.batches import BatchCounts, Batches, merge_batches
 from harness.metrics.causes import cause_of
@@ -15,13 +16,12 @@ from harness.metrics.figures import (
     LOAD,
     ONCE,
     PERCENTILES,
-    SETUP,
-    TEARDOWN,
     CodeCount,
     ErrorKind,
     Group,
     LabelCounts,
     LabelFigures,
+    group_of,
     plus,
 )
 from harness.metrics.interval import IntervalMs
@@ -29,7 +29,8 @@ from harness.metrics.row_order import Order
 from harness.metrics.timeline import SecondSeries, Source
 
 if TYPE_CHECKING:
-    from harness.metrics.tally_file import StoredTally
+    from harness.jtl.inputs import Opened
+    from harness.metrics.silences import StoredTally
 
 # Label, response code, and whether it is a transaction: a plain tuple, because one is made of every sample.
 CodeKey = tuple[str, str, bool]
@@ -54,16 +55,6 @@ class ErrorKey(NamedTuple):
     label: str
     code: str
     cause: str
-
-
-def group_of(thread_name: str, label: str, once: frozenset[str]) -> str:
-    """Return the group of a sample; `once` are the labels of the once-per-user steps."""
-    # JMeter names a thread after its thread group; in a distributed run the load generator's name comes first.
-    if "setUp" in thread_name:
-        return SETUP
-    if "tearDown" in thread_name:
-        return TEARDOWN
-    return ONCE if label in once else LOAD
 
 
 def together(parts: Collection[LabelCounts]) -> LabelCounts:
@@ -375,3 +366,11 @@ class SampleTally:
             for key, kind in self.kinds.items()
         )
         return tuple(sorted(kinds, key=lambda kind: (-kind.count, kind.first_s, kind.label, kind.cause)))
+
+
+def add_samples(tally: SampleTally, samples: Iterable[Sample], file: Opened, progress: ReadingProgress) -> None:
+    """Add the samples of a file to a tally, one by one."""
+    for number, sample in enumerate(samples, 1):
+        tally.add(sample)
+        if number % ROWS_PER_LOOK == 0:
+            progress.update(file.position(), number)

@@ -21,7 +21,7 @@ from harness.jtl.sample import ELAPSED_MAX_MS, START_MAX_MS, Dropped
 from harness.metrics.figures import GROUPS, LOAD, ONCE, LabelCounts
 from harness.metrics.histogram import Histogram
 from harness.metrics.row_order import Order
-from harness.metrics.silences import Silences
+from harness.metrics.silences import Silences, StoredTally
 from harness.metrics.tally import ErrorKey, LabelKey, SampleTally
 from harness.metrics.timeline import SecondSeries, Source
 
@@ -215,14 +215,6 @@ def from_bytes(text: bytes, name: str, first_file: int) -> SampleTally:
         raise UsageError(
             f"{name}: a damaged tally ({str(error)[:200]})", "copy it again, or write it again: ./aggregate.py tally"
         ) from None
-
-
-@dataclass(frozen=True)
-class StoredTally:
-    """The silences of the users in a tally file, None where it has none; its files count from `first_file` on."""
-
-    first_file: int
-    silences: Silences | None
 
 
 class _Reader:

@@ -24,8 +24,8 @@ from itertools import accumulate, pairwise
 from typing import NamedTuple
 
 from harness.metrics.interval import Interval
+from harness.metrics.second_figures import SecondFigures
 from harness.metrics.steps import Fall, Levels, is_sudden
-from harness.metrics.window import SecondFigures
 
 _BINS_MOST = 150
 _BINS_LEAST = 20

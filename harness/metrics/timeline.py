@@ -13,7 +13,7 @@ from harness.metrics.histogram import Histogram
 from harness.metrics.interval import SecondSpan
 from harness.metrics.metric import AVERAGE, TIME_KEYS, elapsed_metrics
 from harness.metrics.per_second import CountColumns, SecondCounts, SecondUsers
-from harness.metrics.window import SecondFigures
+from harness.metrics.second_figures import SecondFigures
 
 # A chart has at most this many points. Longer runs, and runs with too many distinct times, have wider buckets.
 _BUCKETS_MAX = 600

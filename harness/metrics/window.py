@@ -25,18 +25,18 @@ import math
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from harness.base.errors import UsageError
 from harness.base.units import MS_PER_S, ms_text, parse_duration_s
 from harness.metrics.gaps import find_gaps
 from harness.metrics.interval import Interval
+from harness.metrics.second_figures import BATCH_S, SecondFigures
 
 if TYPE_CHECKING:
     from harness.metrics.steadiness import Change
 
 ALL, STEADY, GIVEN = "all", "steady", "given"
-BATCH_S = 5
 BATCHES_NEEDED = 10
 # A shorter interval between ramp-up and tail is not called steady.
 STEADY_LEAST_S = BATCHES_NEEDED * BATCH_S
@@ -52,15 +52,6 @@ _FILLING_RESPONSES = 2
 _SLOW_DOWN_LEAST_S = 3 * BATCH_S
 # After a stall, users leave within this many seconds of the next answers.
 _LEAVING_S = 2
-
-
-class SecondFigures(NamedTuple):
-    """The samples that ended within one second; `active_users` is the maximum in it, None without samples."""
-
-    sample_count: int
-    elapsed_sum_ms: int
-    active_users: int | None
-    error_count: int = 0
 
 
 @dataclass(frozen=True)

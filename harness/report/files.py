@@ -11,10 +11,10 @@ from harness.base import units
 from harness.base.errors import HarnessError, UsageError
 from harness.cloudwatch.points import CloudMetrics, read_cloudwatch
 from harness.jtl.sample import Dropped
+from harness.metrics.counter_process import shared_counter
 from harness.metrics.files import read_samples
 from harness.metrics.growth import ResourceSeries, growths
 from harness.metrics.interval import IntervalMs
-from harness.metrics.shared_counter import shared_counter
 from harness.metrics.tally import SampleTally
 from harness.metrics.window import Window, parse_window
 from harness.report.charts.files import write_charts
@@ -40,7 +40,8 @@ from harness.system.exceptions import ExceptionCount, count_exceptions, most_fre
 from harness.system.heap import heap_after_gc, heap_series, heap_uses, read_heaps
 from harness.system.histograms import Histogram, forced_ms, live_heaps, read_histograms
 from harness.system.own_metrics_files import own_metrics
-from harness.system.profile import Events, ProcessProfile, profiles, read_events
+from harness.system.profile import ProcessProfile, profiles
+from harness.system.profile_events import Events, read_events
 from harness.system.profile_files import flame_graphs, recording_name, write_flame_graphs
 from harness.system.recording import read_recordings, recorded_uses
 from harness.system.statements import DatabaseUse, StatementInterval

@@ -12,10 +12,10 @@ from harness.base import units
 from harness.base.errors import UsageError
 from harness.jtl.inputs import Input
 from harness.metrics.batches import batch_count_of
+from harness.metrics.counter_process import shared_counter
 from harness.metrics.figures import PERCENTILES
 from harness.metrics.files import count_samples, each_sample, read_tally
 from harness.metrics.generators import short_names
-from harness.metrics.shared_counter import shared_counter
 from harness.metrics.silences import Silences, may_be_pause
 from harness.metrics.tally import SampleTally, Scope
 from harness.metrics.window import Window, WindowSpec, parse_window

@@ -11,7 +11,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from harness.metrics.window import STEADY, SecondFigures, Window, WindowSpec, find_window
+from harness.metrics.second_figures import SecondFigures
+from harness.metrics.window import STEADY, Window, WindowSpec, find_window
 from harness.run.telemetry import HOST, STOLEN, UsageSeries
 
 # A run alone on its machine leaves about 1 % of the cores that no process of it accounts for.

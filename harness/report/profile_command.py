@@ -23,7 +23,7 @@ from harness.report.slowest import slowest_table
 from harness.report.summary import RunSummary
 from harness.run.directory import RunDirectory, load_record
 from harness.run.names import find_run
-from harness.system.profile import read_events
+from harness.system.profile_events import read_events
 
 _EPILOG = """\
 examples:

@@ -10,7 +10,8 @@ from harness.base.units import MS_PER_S, average_text, mb_text
 from harness.metrics.figures import LOAD
 from harness.report.summary import RunSummary
 from harness.report.tables import cell, table
-from harness.system.profile import JFR, SAMPLES_LEAST, ProcessProfile
+from harness.system.profile import SAMPLES_LEAST, ProcessProfile
+from harness.system.profile_events import JFR
 from harness.system.statements import DatabaseUse, StatementUse
 
 # Of the section with the profiles, in the report of a run.

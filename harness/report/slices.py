@@ -18,7 +18,8 @@ from harness.base.units import BYTES_PER_KB, MS_PER_S
 from harness.jtl.sample import Sample
 from harness.metrics.interval import IntervalMs
 from harness.report.tables import cell, table
-from harness.system.profile import EventRow, Events, own_frame
+from harness.system.profile import own_frame
+from harness.system.profile_events import EventRow, Events
 from harness.system.threads import WAITING
 
 _SECONDS_LEAST = 20

@@ -10,13 +10,13 @@ from statistics import fmean
 from harness.base import units
 from harness.base.units import MS_PER_S
 from harness.jtl.sample import Sample
-from harness.metrics.figures import LOAD
+from harness.metrics.figures import LOAD, group_of
 from harness.metrics.interval import IntervalMs
-from harness.metrics.tally import group_of
 from harness.report.tables import cell, table
 from harness.run.telemetry import HOST, UsageSeries
 from harness.system.meanwhile import longest_lock, unusual_wait, usual_waits, within
-from harness.system.profile import Events, lock_wait_ms, pause_ms
+from harness.system.profile import lock_wait_ms, pause_ms
+from harness.system.profile_events import Events
 
 SLOWEST_MOST = 20
 # Texts that only some runs have.

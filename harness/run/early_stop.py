@@ -15,10 +15,9 @@ from typing import NamedTuple
 
 from harness.base.units import MS_PER_S
 from harness.jtl.sample import Sample
-from harness.metrics.figures import LOAD
+from harness.metrics.figures import LOAD, group_of
 from harness.metrics.histogram import Histogram
 from harness.metrics.metric import ERRORS, THROUGHPUT, Metric, metric_of
-from harness.metrics.tally import group_of
 from harness.plan.goal import metric_text
 from harness.plan.group_load import SeveralLoads
 from harness.plan.load import Load, OpenLoad

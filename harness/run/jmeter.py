@@ -15,8 +15,7 @@ from harness.base import process as child
 from harness.base.ports import LOOPBACK
 from harness.base.units import MS_PER_S
 from harness.jtl.sample import Sample
-from harness.metrics.figures import LOAD, TEARDOWN
-from harness.metrics.tally import group_of
+from harness.metrics.figures import LOAD, TEARDOWN, group_of
 from harness.run.jmeter_command import CONSOLE_NAME, LOG_NAME, JMeterCommand
 
 _ASK_AGAIN_S = 0.5

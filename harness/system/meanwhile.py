@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import replace
 
-from harness.system.profile import Events, own_frame
+from harness.system.profile import own_frame
+from harness.system.profile_events import Events
 from harness.system.threads import WAITING
 
 _NS_PER_S = 1_000_000_000

@@ -6,12 +6,12 @@ counts from 1 ms on; a method is counted once per sample, however often it is on
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import NamedTuple
 
 from harness.base.units import MS_PER_S
+from harness.system.profile_events import JFR, PERIOD_UNKNOWN_MS, EventRow, Events
 from harness.system.threads import ThreadPool, Wait, thread_pools, thread_waits
 
 ROWS_MOST = 10
@@ -20,11 +20,6 @@ LEAST_SHARE = 0.005
 # Too few samples for shares: about one second of one core.
 SAMPLES_LEAST = 100
 _NS_PER_MS = 1_000_000
-# Of recordings from before their period was stored.
-_PERIOD_UNKNOWN_MS = 10.0
-_PERIOD = re.compile(r"(\d+) ?(ms|s)")
-# The recorder of methods that every JDK has, and the only one of older files.
-JFR = "JFR"
 # A lock or an allocation is shown at the first frame outside of Java's own packages, else outside of those of locks.
 _OF_JAVA = ("java.", "javax.", "jdk.", "sun.", "com.sun.")
 _OF_LOCKS = ("jdk.internal.misc.", "java.util.concurrent.locks.")
@@ -114,7 +109,7 @@ class ProcessProfile:
     allocations: tuple[Allocation, ...]
     collections: Collections
     flame_graphs: tuple[str, ...] = ()
-    sample_period_ms: float = _PERIOD_UNKNOWN_MS
+    sample_period_ms: float = PERIOD_UNKNOWN_MS
     recorder: str = JFR
     no_agent: str = ""
     safepoints: Safepoints | None = None
@@ -122,54 +117,6 @@ class ProcessProfile:
     thrown: tuple[Thrown, ...] = ()
     pools: tuple[ThreadPool, ...] = ()
     waits: tuple[Wait, ...] = ()
-
-
-@dataclass(frozen=True)
-class EventRow:
-    """Events of one second with the same stack and texts."""
-
-    second: int
-    stack: tuple[str, ...]
-    detail: str
-    other: str
-    count: int
-    total: int
-    longest: int
-
-
-@dataclass
-class Events:
-    """The events of one process by kind, the recorder of its methods, why async-profiler is not it, and its period."""
-
-    rows: dict[str, list[EventRow]] = field(default_factory=dict)
-    recorder: str = JFR
-    no_agent: str = ""
-    sample_period_ms: float = _PERIOD_UNKNOWN_MS
-    has_safepoints: bool = False
-
-
-def read_events(lines: Iterable[str]) -> Mapping[str, Events]:
-    """Return the events of each process from the lines of profile.tsv.gz; an incomplete last line is skipped."""
-    found: dict[str, Events] = {}
-    stacks: dict[str, tuple[str, ...]] = {}
-    events = Events()
-    for line in lines:
-        kind, *texts = line.rstrip("\n").split("\t")
-        if kind == "P" and texts:
-            stacks, events = {"-1": ()}, Events()
-            found[texts[0]] = events
-        elif kind == "R" and len(texts) == 2:
-            events.recorder, events.no_agent = texts
-            events.has_safepoints = True
-        elif kind == "S" and len(texts) == 2:
-            stacks[texts[0]] = tuple(filter(None, texts[1].split(";")))
-        elif kind == "T" and len(texts) == 2 and (period := _PERIOD.fullmatch(texts[1])):
-            events.sample_period_ms = float(period[1]) * (MS_PER_S if period[2] == "s" else 1)
-        elif kind == "E" and len(texts) == 8 and texts[2] in stacks and texts[7].isdigit():
-            count, total, longest = map(int, texts[5:])
-            row = EventRow(int(texts[1]), stacks[texts[2]], texts[3], texts[4], count, total, longest)
-            events.rows.setdefault(texts[0], []).append(row)
-    return found
 
 
 def profiles(events: Mapping[str, Events], first_ms: int, last_ms: int) -> tuple[ProcessProfile, ...]:

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
-    from harness.system.profile import EventRow
+    from harness.system.profile_events import EventRow
 
 POOLS_MOST = 10
 # One thread is no pool.

@@ -17,8 +17,8 @@ from harness.system.profile import (
     Safepoints,
     Thrown,
     profiles,
-    read_events,
 )
+from harness.system.profile_events import read_events
 from harness.system.profile_files import Profiler
 from harness.system.statements import DatabaseUse, StatementInterval, StatementUse
 from tests.support.java_program import java_command

@@ -6,8 +6,7 @@ import pytest
 
 from harness.base.java import java_context
 from harness.base.toolchain import ensure_counter
-from harness.metrics.counter_process import Program
-from harness.metrics.shared_counter import shared_counter
+from harness.metrics.counter_process import Program, shared_counter
 
 
 @pytest.fixture(scope="session")

@@ -4,9 +4,8 @@ import pytest
 
 from harness.metrics import counter_process
 from harness.metrics.counter import CsvFile, count_file
-from harness.metrics.counter_process import CounterError, CounterProcess
+from harness.metrics.counter_process import CounterError, CounterProcess, shared_counter
 from harness.metrics.interval import IntervalMs
-from harness.metrics.shared_counter import shared_counter
 from harness.metrics.tally import Scope
 from tests.support.counting import HEAD, lines_of, plain, same
 

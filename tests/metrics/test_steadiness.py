@@ -8,12 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bench import simulated_windows as window_simulation
+from harness.metrics.second_figures import SecondFigures
 from harness.metrics.steadiness import t_value
-from harness.metrics.window import (
-    SecondFigures,
-    find_window,
-    warm_up_batches,
-)
+from harness.metrics.window import find_window, warm_up_batches
 from tests.support.windows import STEADY, cuts, noise, run_of, with_users
 
 SEEDS = 200

@@ -15,9 +15,10 @@ from harness.metrics.files import read_tally
 from harness.metrics.gaps import Gap, find_gaps
 from harness.metrics.histogram import Histogram
 from harness.metrics.row_order import Order
+from harness.metrics.second_figures import SecondFigures
 from harness.metrics.tally import SampleTally
 from harness.metrics.tally_file import from_bytes, to_bytes
-from harness.metrics.window import SecondFigures, parse_window
+from harness.metrics.window import parse_window
 from harness.plan.load import OPEN
 from harness.report.jtls import summary_of_jtls
 from harness.report.summarise import SummaryOptions, gaps_of, summarise, window_of

@@ -4,6 +4,7 @@ import ast
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
+from graphlib import TopologicalSorter
 from pathlib import Path
 
 from harness.cloudwatch.sources import SOURCES
@@ -223,6 +224,11 @@ def test_a_package_imports_only_packages_before_it():
         later = ORDER[ORDER.index(package) + 1 :]
         found |= {f"{name} imports {other}" for other in source.imports if package_of(other) in later}
     assert found == set()
+
+
+def test_no_modules_import_each_other_in_a_circle():
+    """Of all imports: a late one, and one for the type checker only, tie two modules together as well."""
+    TopologicalSorter({name: source.imports for name, source in sources().items()}).prepare()  # CycleError names them
 
 
 def test_every_package_is_in_the_order():

@@ -1,7 +1,7 @@
 """Since when all requests failed: the first line of a run that mostly failed names it, and only when it is true."""
 
 from harness.metrics.figures import ErrorKind
-from harness.metrics.window import SecondFigures
+from harness.metrics.second_figures import SecondFigures
 from harness.report.outage import find_outage
 from tests.support.factories import closed_load, failed, record, sample
 from tests.support.summaries import summary_of, warnings_of

@@ -5,7 +5,7 @@ import pytest
 from harness.base.errors import UsageError
 from harness.metrics.interval import IntervalMs
 from harness.report.slices import Difference, Seconds, differences, differences_text, seconds_of
-from harness.system.profile import read_events
+from harness.system.profile_events import read_events
 from tests.support.factories import sample
 
 WINDOW_MS = IntervalMs(1_000_000, 1_039_999)

@@ -3,7 +3,7 @@
 from harness.metrics.interval import IntervalMs
 from harness.report.slowest import SLOWEST_MOST, SlowSample, explained, slowest_samples, slowest_table
 from harness.run.telemetry import UsageSeries
-from harness.system.profile import read_events
+from harness.system.profile_events import read_events
 from tests.support.factories import sample
 
 EVENTS = """\

@@ -11,8 +11,7 @@ import pytest
 
 from harness.base import toolchain
 from harness.metrics import window
-from harness.metrics.figures import TEARDOWN
-from harness.metrics.tally import group_of
+from harness.metrics.figures import TEARDOWN, group_of
 from harness.run import auto_end
 from tests.support.paths import ROOT
 from tests.support.processes import meanwhile, press_ctrl_c, processes_of, wait_for

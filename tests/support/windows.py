@@ -3,10 +3,8 @@
 import math
 import random
 
-from harness.metrics.window import (
-    SecondFigures,
-    WindowSpec,
-)
+from harness.metrics.second_figures import SecondFigures
+from harness.metrics.window import WindowSpec
 
 ALL, STEADY = WindowSpec("all"), WindowSpec("steady")
 

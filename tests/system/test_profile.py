@@ -20,8 +20,8 @@ from harness.system.profile import (
     Safepoints,
     Thrown,
     profiles,
-    read_events,
 )
+from harness.system.profile_events import read_events
 from harness.system.profile_files import NO_AGENT, NO_JVM, Profiler
 from harness.system.threads import ThreadPool, Wait
 from tests.support.java_program import java_command

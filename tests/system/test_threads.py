@@ -1,6 +1,6 @@
 """Thread pools and waits of a profile: shares of the threads' time, and what is no pool."""
 
-from harness.system.profile import EventRow
+from harness.system.profile_events import EventRow
 from harness.system.threads import IDLE, RUNNING, WAITING, ThreadPool, Wait, thread_pools, thread_waits
 
 S = 1_000_000_000

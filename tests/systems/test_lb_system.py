@@ -20,7 +20,8 @@ import pytest
 
 from harness.system.agent import agent_library
 from harness.system.manifest import load_manifest
-from harness.system.profile import ProcessProfile, profiles, read_events
+from harness.system.profile import ProcessProfile, profiles
+from harness.system.profile_events import read_events
 from harness.system.profile_files import Profiler
 from harness.system.supervisor import Supervisor
 from tests.support.paths import ROOT

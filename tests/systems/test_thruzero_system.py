@@ -27,7 +27,8 @@ from harness.system.exceptions import count_exceptions
 from harness.system.heap import heap_uses, read_heaps
 from harness.system.jfr import write_heap
 from harness.system.manifest import load_manifest
-from harness.system.profile import ProcessProfile, profiles, read_events
+from harness.system.profile import ProcessProfile, profiles
+from harness.system.profile_events import read_events
 from harness.system.profile_files import Profiler
 from harness.system.supervisor import Supervisor
 from tests.support.paths import ROOT
