@@ -11,13 +11,14 @@ from dataclasses import replace
 
 import pytest
 
-from harness.ab import command, runner
+from harness.ab import runner
 from harness.ab.files import find_ab
 from harness.ab.outcome import headline, outcome_of
 from harness.ab.record import order_of
 from harness.ab.report_files import results_of
 from harness.base.errors import UsageError
 from harness.cli import main
+from harness.commands import ab as command
 from tests.support.ab_tests import SIDES, commit, git, page_of, record_of
 from tests.support.fake_runs import calls
 from tests.support.paths import FAKE_JMETER, ROOT

@@ -101,7 +101,7 @@ def test_what_prepares_a_system_needs_no_large_package():
     small = {pin.split("==")[0] for pin in small_packages(ROOT / "requirements.txt")}
     large = [name for name in names if name not in small]
     assert "pandas" in large and len(small) > len(large)
-    code = f"import sys; sys.modules.update(dict.fromkeys({large})); import harness.system.command"
+    code = f"import sys; sys.modules.update(dict.fromkeys({large})); import harness.commands.system"
     done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
 

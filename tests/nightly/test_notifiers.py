@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from harness.base.errors import ServiceError
+from harness.commands.nightly import html_page
 from harness.nightly import notifiers
-from harness.nightly.command import html_page
 from harness.nightly.files import NightlyFiles
 from harness.nightly.notice import Notice
 from harness.nightly.outcome import nightly_result

@@ -11,9 +11,9 @@ from harness.base.errors import UsageError
 from harness.base.guardian import Guardian
 from harness.base.interrupts import Interrupts
 from harness.cli import main
+from harness.commands.overload import time_limit_ms
 from harness.history.summary_files import write_summary
 from harness.overload.capacity import last_capacity
-from harness.overload.command import time_limit_ms
 from harness.overload.files import reserve_overload
 from harness.overload.record import FINISHED
 from harness.overload.report_files import write_overload_report

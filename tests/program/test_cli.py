@@ -59,7 +59,7 @@ def test_a_table_imports_no_package_that_it_does_not_need(tmp_path):
 
 
 def test_a_report_can_count_samples_before_what_writes_it_is_loaded():
-    code = "import sys, harness.report.command; print('harness.run.counted' in sys.modules, *sys.modules)"
+    code = "import sys, harness.commands.report; print('harness.run.counted' in sys.modules, *sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=ROOT)
     counts, *loaded = done.stdout.split()
     assert counts == "True"

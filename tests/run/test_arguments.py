@@ -8,9 +8,8 @@ from pathlib import Path
 import pytest
 
 from harness.base.errors import UsageError
-from harness.run import command as run
+from harness.commands import run, sweep
 from harness.run.request import Names, resolve_request
-from harness.sweep import command as sweep
 from tests.support.paths import ROOT
 
 

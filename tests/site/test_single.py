@@ -146,7 +146,7 @@ def test_the_site_has_the_same_content_of_a_run(tmp_path, charts):
 
 
 def test_report_writes_the_page_and_names_it_with_its_size(tmp_path, charts, monkeypatch):
-    monkeypatch.setattr("harness.report.command.ensure_charts", lambda: charts)
+    monkeypatch.setattr("harness.commands.report.ensure_charts", lambda: charts)
     directory = add_run(tmp_path, "tiny/run-07_1")
     done = command("aggregate.py", "report", "tiny/run-07_1", "--html", "--reports", tmp_path)
     assert done.returncode == 0, done.stderr

@@ -9,11 +9,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from harness.commands.capacity import _advice, _Search
 from harness.metrics.histogram import Histogram
 from harness.plan.goal import Goal
 from harness.plan.load import LoadRecord
 from harness.report.verdict import VALID, Verdict
-from harness.sweep.capacity_command import _advice, _Search
 from harness.sweep.driver import Progress
 from harness.sweep.record import CAPACITY, Step, SweepRun
 from harness.sweep.search import MOST_RUNS, Capacity, Probe, capacity, next_users

@@ -14,8 +14,9 @@ import pytest
 
 from harness.base.errors import UsageError
 from harness.cli import main
+from harness.commands import tune as command
 from harness.history.summary_files import SUMMARY_NAME
-from harness.tune import command, runner
+from harness.tune import runner
 from tests.support.fake_runs import behave, calls, use_fake_runs, with_delay
 from tests.support.paths import FAKE_JMETER, ROOT
 from tests.support.processes import processes_of, wait_for

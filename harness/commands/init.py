@@ -31,7 +31,7 @@ examples:
 Nothing is overwritten without --force. exit codes: 0 success; 2 wrong use or an unreadable JMX.
 """
 _NAME = re.compile(r"[A-Za-z0-9][\w.-]*")
-_NEW = Path(__file__).parent / "adopt" / "new.jmx"
+_NEW = Path(__file__).parents[1] / "plan" / "adopt" / "new.jmx"
 _WARNINGS_SHOWN = 10
 
 

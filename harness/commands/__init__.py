@@ -1,0 +1,1 @@
+"""The command lines: a module per verb reads its options, calls the packages below and prints."""
