@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 from contextlib import AbstractContextManager
 from pathlib import Path
 
@@ -11,10 +10,9 @@ from harness.ab.record import RUNNING, AbRecord
 from harness.base.errors import UsageError
 from harness.base.folder_lock import alone_in
 from harness.base.writable import writing_into
+from harness.run import kinds
 from harness.run.directory import RunDirectory, load_record, reserve_folder
 from harness.run.recorded import RecordedFolder, find_recorded, recorded_in
-
-_NAME = re.compile(r"ab-(\d+)")
 
 
 class SeriesFiles(RecordedFolder):
@@ -46,15 +44,16 @@ def reserve_ab(reports: Path, plan: str) -> AbFiles:
     """Return the files of a new A/B test; creating its folder reserves the name."""
 
     def next_name() -> str:
-        found = (_NAME.fullmatch(path.stem) for path in (reports / plan).glob("ab-*"))
-        return f"ab-{1 + max((int(match[1]) for match in found if match), default=0):02d}"
+        numbered = kinds.AB_TEST.numbered
+        found = (numbered.fullmatch(path.stem) for path in (reports / plan).glob(kinds.AB_TEST.named("*")))
+        return kinds.AB_TEST.named(f"{1 + max((int(match[1]) for match in found if match), default=0):02d}")
 
     return AbFiles(reserve_folder(reports / plan, next_name, "delete or move old A/B tests"))
 
 
 def find_unfinished(reports: Path, plan: str) -> AbFiles:
     """Return the plan's last A/B test when it is unfinished; UsageError when there is nothing to resume."""
-    found = [AbFiles(path) for path in recorded_in(reports / plan, _NAME)]
+    found = [AbFiles(path) for path in recorded_in(reports / plan, kinds.AB_TEST.numbered)]
     if not found:
         raise UsageError(f"--resume: there is no A/B test of {plan} yet", "leave it out")
     last = found[-1]
@@ -65,7 +64,7 @@ def find_unfinished(reports: Path, plan: str) -> AbFiles:
 
 def find_ab(reports: Path, name: str) -> AbFiles:
     """Return the files of an A/B test by its name, such as lb-nginx/ab-01 or ab-01, or by the path of one of them."""
-    return AbFiles(find_recorded(reports, name, _NAME, "A/B test"))
+    return AbFiles(find_recorded(reports, name, kinds.AB_TEST))
 
 
 def locked(reports: Path, what: str = "an A/B test") -> AbstractContextManager[None]:

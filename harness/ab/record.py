@@ -9,6 +9,7 @@ from typing import ClassVar
 
 from harness.plan.load import LoadRecord
 from harness.plan.thresholds import Thresholds
+from harness.run import kinds
 from harness.sweep.time_left import RunTime, run_times
 
 FORMAT_VERSION = 1
@@ -105,7 +106,7 @@ class AbRecord:
     @property
     def series(self) -> str:
         """The series of its runs, such as 01."""
-        return self.name.removeprefix("ab-")
+        return kinds.AB_TEST.rest_of(self.name)
 
     @property
     def settings(self) -> tuple[object, ...]:

@@ -27,10 +27,10 @@ from harness.base.interrupts import Interrupts
 from harness.base.java import jmeter_java_version
 from harness.base.log import log
 from harness.forge.step_summary import append_report
-from harness.history.catalogue import AB_FOLDER
 from harness.live.watchers import add_watchers, watcher_options
 from harness.notify.recipients import Recipients, recipients_of
 from harness.plan.load import Load, load_record
+from harness.run import kinds
 from harness.run.arguments import add_profile, add_set, add_traffic, make_command, refuse_empty
 from harness.run.directory import check_space
 from harness.run.preflight import check_request
@@ -38,7 +38,7 @@ from harness.run.request import Names
 from harness.run.target import check_target
 from harness.site.html_option import add_html_option
 
-REPORTS = toolchain.ROOT / "reports" / AB_FOLDER
+REPORTS = toolchain.ROOT / "reports" / kinds.AB_TEST.folder
 # Different orders of the pairs.
 _SEEDS = 1_000_000
 _RUNS_LEAST = 2 * PAIRS_LEAST + 1

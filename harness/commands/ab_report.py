@@ -12,7 +12,7 @@ from harness.ab.record import RUNNING
 from harness.ab.report_files import write_ab_report
 from harness.base.paths import shown
 from harness.base.toolchain import ROOT
-from harness.history.catalogue import AB_FOLDER
+from harness.run import kinds
 from harness.site.html_option import add_html_option, write_html
 
 _EPILOG = """\
@@ -38,7 +38,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     option("name", help="an A/B test such as lb-nginx/ab-01, or its .json or .md file")
     add_html_option(parser)
     option("--sure", action="store_true", help="exit code 1 also for CANNOT TELL")
-    option("--reports", type=Path, default=ROOT / "reports" / AB_FOLDER, help="default: reports/ab/")
+    option("--reports", type=Path, default=ROOT / "reports" / kinds.AB_TEST.folder, help="default: reports/ab/")
 
 
 def run(options: argparse.Namespace) -> int:

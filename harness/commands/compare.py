@@ -43,6 +43,7 @@ from harness.report.charts.chart import Chart
 from harness.report.charts.distribution import NamedCounts, overlaid_chart
 from harness.report.export import json_text
 from harness.report.pages import write_page
+from harness.run import kinds
 from harness.run.directory import write_whole
 from harness.run.names import in_plan
 from harness.site.html_option import write_html
@@ -219,7 +220,7 @@ def _output(options: argparse.Namespace, base: Sequence[Found], new: Sequence[Fo
         raise UsageError(f"--html: no run is in {options.reports}", _NAME_A_FILE)
     if plan is None or not options.save:
         return None
-    return plan / f"compare-{short_names(base, plan)}-{short_names(new, plan)}.md"
+    return plan / f"{kinds.COMPARISON.named(short_names(base, plan))}-{short_names(new, plan)}.md"
 
 
 def _command(options: argparse.Namespace, base: Sequence[Found], new: Sequence[Found]) -> str:
@@ -285,7 +286,7 @@ def _compare_two_sweeps(options: argparse.Namespace, names: Sequence[str]) -> in
     command = shlex.join(["./aggregate.py", "compare", *sweeps, *_judging_options(options), *label])
     output: Path | None = options.output
     if output is None and options.save and new.report is not None:
-        output = new.report.with_name(f"compare-{_short_sweep_name(base, new)}-{new.report.stem}.md")
+        output = new.report.with_name(f"{kinds.COMPARISON.named(_short_sweep_name(base, new))}-{new.report.stem}.md")
     if output is None and options.html:
         raise UsageError(f"--html: no sweep is in {options.reports}", _NAME_A_FILE)
     if options.format == JSON:

@@ -24,6 +24,7 @@ from harness.history.series import History, history, labels_of
 from harness.metrics.metric import AVERAGE, Metric, compared_metrics, parse_metric
 from harness.report.charts.chart import Chart
 from harness.report.pages import write_page
+from harness.run import kinds
 from harness.run.directory import write_whole
 
 MARKDOWN, CSV, JSON, OTAVA = "markdown", "csv", "json", "otava"
@@ -143,7 +144,7 @@ def _output(options: argparse.Namespace, metric: Metric) -> Path | None:
     label = _NOT_IN_NAMES.sub("_", options.label)
     suffix = {MARKDOWN: "md", OTAVA: "otava.csv"}.get(options.format, options.format)
     folder: Path = options.reports / options.plan
-    return folder / f"history-{label}-{metric.name}.{suffix}"
+    return folder / f"{kinds.HISTORY.named(label)}-{metric.name}.{suffix}"
 
 
 def _runs_folder(options: argparse.Namespace, output: Path | None) -> str | None:

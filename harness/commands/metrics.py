@@ -14,7 +14,8 @@ from harness.base.toolchain import ROOT
 from harness.cloudwatch.sources import table_names
 from harness.plan.spec import load_profile
 from harness.report.cloudwatch import NothingToFetchError, add_cloudwatch
-from harness.run.directory import SWEEP_NAME, RunDirectory
+from harness.run import kinds
+from harness.run.directory import RunDirectory
 from harness.run.names import find_paths, in_plan
 
 _EPILOG = """\
@@ -85,7 +86,7 @@ def _found(names: Iterable[str], reports: Path) -> _Found:
     runs: list[Path] = []
     sweep_reports: list[Path] = []
     for name in names:
-        if SWEEP_NAME.fullmatch(Path(name).stem):
+        if kinds.SWEEP.numbered.fullmatch(Path(name).stem):
             from harness.sweep.sources import find_sweeps
 
             for sweep in find_sweeps([name], reports):

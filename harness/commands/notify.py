@@ -16,7 +16,6 @@ from harness.base.errors import EXIT_INVALID, EXIT_OK, UsageError
 from harness.base.log import log
 from harness.base.paths import shown
 from harness.base.toolchain import ROOT
-from harness.history.catalogue import AB_FOLDER
 from harness.nightly.files import find_nightly
 from harness.nightly.message import nightly_message
 from harness.nightly.report_files import read_nightly_result
@@ -25,6 +24,7 @@ from harness.notify.delivery import deliver
 from harness.notify.message import Message, plain_text
 from harness.notify.recipients import Recipients, recipients_of
 from harness.plan.spec import load_profile
+from harness.run import kinds
 
 _SUITE = Path("env/nightly.toml")
 _NIGHTLY = re.compile(r"\d{4}-\d\d-\d\d(?:-\d+)?")
@@ -86,11 +86,11 @@ def _addressed(options: argparse.Namespace) -> _Addressed:
         recipients = _recipients(options, ())
         link = recipients.link_to(f"nightly/{nightly.name}", shown(nightly.report))
         return _Addressed(nightly_message(read_nightly_result(nightly, options.home), link), recipients)
-    test = find_ab(reports / AB_FOLDER, name)
+    test = find_ab(reports / kinds.AB_TEST.folder, name)
     record = test.read()
     recipients = _recipients(options, (record.a.profile, record.b.profile))
     outcome = outcome_of(record, results_of(test, record))
-    link = recipients.link_to(f"{AB_FOLDER}/{record.id}", shown(test.report))
+    link = recipients.link_to(f"{kinds.AB_TEST.folder}/{record.id}", shown(test.report))
     return _Addressed(ab_message(outcome, link), recipients)
 
 

@@ -15,6 +15,7 @@ from harness.base import units
 from harness.base.errors import EXIT_INVALID, EXIT_OK, UsageError
 from harness.base.toolchain import ROOT
 from harness.plan.goal import Goal, option_metrics
+from harness.run import kinds
 from harness.site.html_option import add_html_option, write_html
 from harness.sweep.analysis import analyse
 from harness.sweep.export import sweeps_csv, sweeps_json
@@ -95,7 +96,8 @@ def run(options: argparse.Namespace) -> int:
         if report is not None:
             write_sweep_report(report, command, goals[0])
         else:
-            report = options.output or options.reports / "sweeps" / f"{_slug([sweep.name for sweep in sweeps])}.md"
+            page = f"{_slug([sweep.name for sweep in sweeps])}.md"
+            report = options.output or options.reports / kinds.SWEEPS_FOLDER / page
             write_sweeps(found, analyses, comparisons, report, command)
         print(os.path.relpath(report))
         if options.html:

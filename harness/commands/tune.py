@@ -19,10 +19,10 @@ from harness.base.guardian import Guardian
 from harness.base.interrupts import Interrupts
 from harness.base.java import jmeter_java_version
 from harness.base.log import log
-from harness.history.catalogue import TUNE_FOLDER
 from harness.live.watchers import add_watchers, watcher_options
 from harness.metrics.metric import Metric, compared_metrics, parse_metric
 from harness.plan.load import Load, load_record
+from harness.run import kinds
 from harness.run.arguments import add_traffic, make_command, refuse_empty
 from harness.run.directory import check_space
 from harness.run.preflight import check_request
@@ -35,7 +35,7 @@ from harness.tune.record import FORMAT_VERSION, RUNNING, TuneRecord, with_rest_a
 from harness.tune.report_files import results_of
 from harness.tune.runner import TuneRunner
 
-REPORTS = toolchain.ROOT / "reports" / TUNE_FOLDER
+REPORTS = toolchain.ROOT / "reports" / kinds.EXPERIMENT.folder
 _METRIC = "p90"
 _EPILOG = f"""\
 examples:

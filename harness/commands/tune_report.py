@@ -8,7 +8,7 @@ from pathlib import Path
 
 from harness.base.paths import shown
 from harness.base.toolchain import ROOT
-from harness.history.catalogue import TUNE_FOLDER
+from harness.run import kinds
 from harness.tune.files import find_tune, locked
 from harness.tune.record import RUNNING
 from harness.tune.report_files import write_tune_report
@@ -32,7 +32,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.epilog = _EPILOG
     option = parser.add_argument
     option("name", help="an experiment such as killbill-stripe/tune-01, or its .json or .md file")
-    option("--reports", type=Path, default=ROOT / "reports" / TUNE_FOLDER, help="default: reports/tune/")
+    option("--reports", type=Path, default=ROOT / "reports" / kinds.EXPERIMENT.folder, help="default: reports/tune/")
 
 
 def run(options: argparse.Namespace) -> int:

@@ -10,6 +10,7 @@ from harness.base import strict_json
 from harness.base.errors import UsageError
 from harness.forge.comment import ComparisonReport
 from harness.forge.excerpt import without_direction
+from harness.run import kinds
 
 # A pull request from elsewhere can put anything into its artefact.
 _MOST_BYTES = 1024 * 1024
@@ -25,7 +26,8 @@ def read_report(path: Path | None) -> ComparisonReport:
         return ComparisonReport()
     if not path.is_dir():
         return _result(path)
-    files = [one for one in sorted(path.rglob("ab-*.json")) if one.is_file() and not one.is_symlink()]
+    records = sorted(path.rglob(f"{kinds.AB_TEST.named('*')}.json"))
+    files = [one for one in records if one.is_file() and not one.is_symlink()]
     if len(files) > 1:
         names = ", ".join(one.relative_to(path).as_posix() for one in files)
         raise UsageError(f"{path} has several results: {names}", "name the report of one of them")

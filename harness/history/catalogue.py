@@ -12,24 +12,11 @@ from harness.base.records import build
 from harness.compare.result import RUN, RunResult
 from harness.metrics.figures import LOAD
 from harness.report.summary import FORMAT_VERSION
+from harness.run import kinds
 from harness.run.record import RunRecord
 
 # Format 3 added fields of labels that a catalogue does not use.
 OLDEST_VERSION = 2
-SWEEP, OVERLOAD, AB_TEST, EXPERIMENT = "sweep", "overload test", "A/B test", "experiment"
-COMPARISON, RELEASE, HISTORY = "comparison", "release", "history"
-# The kinds of reports about several runs, in the order of lists, with the heading of each.
-KIND_TITLES = (
-    (SWEEP, "Sweeps"), (OVERLOAD, "Overload tests"), (AB_TEST, "A/B tests"), (EXPERIMENT, "Experiments"),
-    (COMPARISON, "Comparisons"), (RELEASE, "Releases"), (HISTORY, "Over time"),
-)  # fmt: skip
-# The folders of A/B tests and of designed experiments in the reports folder. Like the reports folder they have a folder
-# for each plan, whose runs are those of its tests.
-AB_FOLDER, TUNE_FOLDER = "ab", "tune"
-_KIND_PREFIXES = (
-    ("sweep-", SWEEP), ("overload-", OVERLOAD), ("ab-", AB_TEST), ("tune-", EXPERIMENT), ("compare-", COMPARISON),
-    ("release-", RELEASE), ("history-", HISTORY),
-)  # fmt: skip
 _LABEL_KEYS = (
     "label", "sample_count", "error_count", "error_ratio", "average_ms", "percentiles_ms", "min_ms", "max_ms",
     "rate_per_s", "received_bytes_per_s",
@@ -75,9 +62,8 @@ class Entry:
 class Document:
     """A report about several runs.
 
-    It is a sweep, an overload test, an A/B test, an experiment, a comparison, a release or a history.
-
-    `folder` is its folder in the reports folder; `headline` is its first sentence in bold.
+    `folder` is its folder in the reports folder; `kind` is the key of one of `KINDS`; `headline` is its first sentence
+    in bold.
     """
 
     folder: str
@@ -155,8 +141,10 @@ def _series_of(document: Document, plan: str) -> int | None:
 
     None for every other document, and for one whose runs are in another folder than `plan`.
     """
-    match = re.fullmatch(r"(?:sweep|overload|ab|tune)-(\d+)", document.name) if document.folder == plan else None
-    return int(match[1]) if match else None
+    if document.folder != plan:
+        return None
+    matches = (kind.numbered.fullmatch(document.name) for kind in kinds.KINDS if kind.has_series)
+    return next((int(match[1]) for match in matches if match), None)
 
 
 def _order_key(document: Document) -> tuple[str, list[str | int]]:
@@ -220,11 +208,11 @@ def headline_of(markdown: str) -> str:
 
 
 def document_kind(folder: str, name: str) -> str | None:
-    """Return the kind of a Markdown file in the reports folder; None unless it is about several runs."""
-    for prefix, kind in _KIND_PREFIXES:
-        if name.startswith(prefix):
-            return kind
-    return SWEEP if folder == "sweeps" else None
+    """Return the key of the kind of a Markdown file in the reports folder; None unless it is about several runs."""
+    for kind in kinds.KINDS:
+        if name.startswith(kind.named("")):
+            return kind.key
+    return kinds.SWEEP.key if folder == kinds.SWEEPS_FOLDER else None
 
 
 def runs_of(entries: Iterable[Entry], plan: str) -> list[Entry]:

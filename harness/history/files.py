@@ -8,10 +8,6 @@ from harness.base.errors import HarnessError, UsageError
 from harness.compare.markdown_report import parse_report
 from harness.compare.result import RunResult
 from harness.history.catalogue import (
-    AB_FOLDER,
-    AB_TEST,
-    EXPERIMENT,
-    TUNE_FOLDER,
     Catalogue,
     Document,
     Entry,
@@ -20,6 +16,7 @@ from harness.history.catalogue import (
     result_from_json,
 )
 from harness.report.notes import notes_of
+from harness.run import kinds
 from harness.run.directory import RUN_NAME, RunDirectory, read_object
 from harness.run.record import RUNNING, RunRecord
 
@@ -27,7 +24,7 @@ from harness.run.record import RUNNING, RunRecord
 def read_catalogue(reports_dir: Path) -> Catalogue:
     """Return all runs and all reports about several runs in `reports_dir`; UsageError without such a folder.
 
-    Of A/B tests and experiments only the reports are in the catalogue; their runs are in that of their own folder.
+    Of kinds with a folder only the reports are in the catalogue; their runs are in that of their own folder.
     """
     if not reports_dir.is_dir():
         raise UsageError(f"{reports_dir}: no such folder", "start a run first: make run")
@@ -38,10 +35,10 @@ def read_catalogue(reports_dir: Path) -> Catalogue:
             found[path.with_suffix("") if path.suffix in (".json", ".md") else path] = None
         elif path.suffix == ".md" and (kind := document_kind(path.parent.name, path.stem)):
             documents.append(Document(path.parent.name, path.stem, kind, headline_of(_text(path))))
-    for pattern, kind in ((f"{AB_FOLDER}/*/ab-*.md", AB_TEST), (f"{TUNE_FOLDER}/*/tune-*.md", EXPERIMENT)):
-        for path in sorted(reports_dir.glob(pattern)):
+    for one in kinds.KINDS:
+        for path in sorted(reports_dir.glob(f"{one.folder}/*/{one.named('*')}.md")) if one.folder else ():
             folder = path.parent.relative_to(reports_dir).as_posix()
-            documents.append(Document(folder, path.stem, kind, headline_of(_text(path))))
+            documents.append(Document(folder, path.stem, one.key, headline_of(_text(path))))
     return Catalogue(tuple(read_entry(RunDirectory(path)) for path in found), tuple(documents))
 
 

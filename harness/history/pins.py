@@ -8,7 +8,8 @@ from typing import Any
 
 from harness.base.config import check_keys, did_you_mean
 from harness.base.errors import UsageError
-from harness.run.directory import RUN_NAME, SWEEP_NAME
+from harness.run import kinds
+from harness.run.directory import RUN_NAME
 
 FILE_NAME = "pinned.toml"
 DEFAULT_PIN = "baseline"
@@ -33,7 +34,7 @@ def parse_pins(data: Mapping[str, Any], where: str) -> dict[str, str]:
 
 def is_name(name: str) -> bool:
     """Return whether a name can be that of a pin: BASE=name must not be taken for a run."""
-    return bool(_NAME.fullmatch(name)) and not (RUN_NAME.fullmatch(name) or SWEEP_NAME.fullmatch(name))
+    return bool(_NAME.fullmatch(name)) and not (RUN_NAME.fullmatch(name) or kinds.SWEEP.numbered.fullmatch(name))
 
 
 def check_name(name: str, where: str) -> None:

@@ -14,7 +14,8 @@ from harness.history.pin_files import read_pins
 from harness.plan.load import LoadRecord
 from harness.plan.thresholds import Thresholds
 from harness.report.stored_comparisons import ComparedRun
-from harness.run.directory import RUN_NAME, SWEEP_NAME
+from harness.run import kinds
+from harness.run.directory import RUN_NAME
 
 # What compares is imported late: every run would wait for it before its load, and many have no reference.
 if TYPE_CHECKING:
@@ -78,7 +79,7 @@ def _given(base: str, reports: Path, plan: str, pins: Mapping[str, str]) -> Refe
         what = f"--base {base}: neither a pin of {plan} nor a run or a report"
         near, known = did_you_mean(base, pins), f"pins: {', '.join(sorted(pins)) or 'none'}"
         raise UsageError(what, near + known if near else f"{known}; {error.todo}") from None
-    if len(paths) > 1 or SWEEP_NAME.fullmatch(paths[0].name):
+    if len(paths) > 1 or kinds.SWEEP.numbered.fullmatch(paths[0].name):
         what = f"{len(paths)} runs" if len(paths) > 1 else "a sweep"
         raise UsageError(f"--base {base}: {what}", "name one run: a report is compared with single runs")
     return Reference(_GIVEN, paths[0])

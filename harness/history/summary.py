@@ -10,13 +10,14 @@ from urllib.parse import quote
 
 from harness.base import units
 from harness.compare.result import LabelResult
-from harness.history.catalogue import KIND_TITLES, Catalogue, Document, Entry, PlanEntries, first_line
+from harness.history.catalogue import Catalogue, Document, Entry, PlanEntries, first_line
 from harness.metrics.metric import Table, columns_of_runs
 from harness.plan.load import MIXED, OPEN, LoadRecord
 from harness.report.notes import NOTES_BEGIN, NOTES_END
 from harness.report.tables import cell, table
 from harness.report.template import filled
 from harness.report.verdict import Verdict
+from harness.run import kinds
 from harness.sweep.record import level_note
 
 
@@ -95,9 +96,9 @@ def _plan(plan: PlanEntries) -> dict[str, object]:
         "plan": cell(plan.plan),
         "title": cell(plan.title),
         "links": [
-            (title, [_link(document) for document in plan.documents if document.kind == kind])
-            for kind, title in KIND_TITLES
-            if any(document.kind == kind for document in plan.documents)
+            (kind.title, [_link(document) for document in plan.documents if document.kind == kind.key])
+            for kind in kinds.KINDS
+            if any(document.kind == kind.key for document in plan.documents)
         ],
         "series": [
             {

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from harness.base import units
 from harness.base.errors import UsageError
-from harness.run.directory import SWEEP_NAME
+from harness.run import kinds
 from harness.run.recorded import recorded_in
 from harness.run.set_values import split_text
 from harness.sweep.files import SweepFiles
@@ -30,7 +30,7 @@ def last_capacity(
 
     It must have used the same profile, the same target, and a SET of just these assignments.
     """
-    for path in reversed(recorded_in(reports / plan, SWEEP_NAME)):
+    for path in reversed(recorded_in(reports / plan, kinds.SWEEP.numbered)):
         files = SweepFiles(path)
         try:
             record = files.read()

@@ -7,7 +7,8 @@ from pathlib import Path
 
 from harness.base.errors import UsageError
 from harness.overload.record import RUNNING, OverloadRecord
-from harness.run.directory import OVERLOAD_NAME, load_record, next_series, reserve_folder
+from harness.run import kinds
+from harness.run.directory import load_record, next_series, reserve_folder
 from harness.run.recorded import PlanFolder, find_recorded, recorded_in
 
 
@@ -23,12 +24,12 @@ def reserve_overload(reports: Path, plan: str) -> OverloadFiles:
     """Return the files of a new test with a new series; its folder reserves the name."""
     folder = reports / plan
     todo = "remove old overload tests from the folder"
-    return OverloadFiles(reserve_folder(folder, lambda: f"overload-{next_series(folder)}", todo))
+    return OverloadFiles(reserve_folder(folder, lambda: kinds.OVERLOAD.named(next_series(folder)), todo))
 
 
 def find_overload(reports: Path, name: str) -> OverloadFiles:
     """Return the files of a test by its name, such as thruzero/overload-07, or by a path of one of its files."""
-    return OverloadFiles(find_recorded(reports, name, OVERLOAD_NAME, "overload test"))
+    return OverloadFiles(find_recorded(reports, name, kinds.OVERLOAD))
 
 
 def find_unfinished(reports: Path, plan: str, settings: Sequence[object]) -> OverloadFiles | None:
@@ -36,7 +37,7 @@ def find_unfinished(reports: Path, plan: str, settings: Sequence[object]) -> Ove
 
     UsageError when the record of the last test is unreadable, because it may be the one to resume.
     """
-    tests = [OverloadFiles(path) for path in recorded_in(reports / plan, OVERLOAD_NAME)]
+    tests = [OverloadFiles(path) for path in recorded_in(reports / plan, kinds.OVERLOAD.numbered)]
     for files in reversed(tests):
         try:
             record = files.read()

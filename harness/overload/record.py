@@ -10,6 +10,7 @@ from typing import ClassVar
 from harness.base.errors import EXIT_INTERRUPTED, EXIT_INVALID, EXIT_OK
 from harness.overload.result import VariantResult
 from harness.overload.variants import variant_names
+from harness.run import kinds
 
 FORMAT_VERSION = 1
 RUNNING, FINISHED = "running", "finished"
@@ -72,7 +73,7 @@ class OverloadRecord:
     @property
     def series(self) -> str:
         """The series of its runs, such as 07."""
-        return self.name.removeprefix("overload-")
+        return kinds.OVERLOAD.rest_of(self.name)
 
     @property
     def variant_names(self) -> Mapping[str, str]:

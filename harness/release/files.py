@@ -27,6 +27,7 @@ from harness.report.charts.files import write_charts
 from harness.report.files import summary_of_run
 from harness.report.pages import write_page
 from harness.report.summary import RunSummary
+from harness.run import kinds
 from harness.run.directory import RUN_NAME, RunDirectory, json_text, load_record, write_whole
 from harness.run.names import find_paths
 from harness.site.files import write_report_page
@@ -165,7 +166,7 @@ def page_path(base: FoundSweep, new: FoundSweep) -> Path:
     assert base.report is not None and new.report is not None
     folder = base.report.parent
     earlier = base.report.stem if folder == new.report.parent else f"{folder.name}-{base.report.stem}"
-    return new.report.with_name(f"release-{earlier}-{new.report.stem}.md")
+    return new.report.with_name(f"{kinds.RELEASE.named(earlier)}-{new.report.stem}.md")
 
 
 def write_release(release: Release, command: str, template: str) -> Written:

@@ -19,13 +19,12 @@ from harness.base.strict_json import parse_object
 from harness.base.units import BYTES_PER_MB
 from harness.base.writable import FULL, TODO, writing_into
 from harness.jtl.sample import SAMPLES_NAME, samples_number
+from harness.run import kinds
 from harness.run.record import RunRecord
 
 R = TypeVar("R", bound=Record)
 
 RUN_NAME = re.compile(r"run-(\d+)_(\d+)")
-SWEEP_NAME = re.compile(r"sweep-(\d+)")
-OVERLOAD_NAME = re.compile(r"overload-(\d+)")
 _ATTEMPTS = 1000
 _REFUSALS = (errno.EACCES, errno.EPERM, errno.EROFS)
 
@@ -299,14 +298,19 @@ def next_series(folder: Path) -> str:
 
 
 def _next_series(names: Sequence[str]) -> str:
-    return f"{1 + max((int(series) for series in _series(names, RUN_NAME, SWEEP_NAME, OVERLOAD_NAME)), default=0):02d}"
+    return f"{1 + max((int(series) for series in _series(names, RUN_NAME, *_shared_names())), default=0):02d}"
 
 
 def _last_series(names: Sequence[str]) -> str:
     """Return the last series of single runs, not of a sweep or an overload test, else a new series."""
-    shared = {int(series) for series in _series(names, SWEEP_NAME, OVERLOAD_NAME)}
+    shared = {int(series) for series in _series(names, *_shared_names())}
     single = [series for series in _series(names, RUN_NAME) if int(series) not in shared]
     return max(single, key=int, default="") or _next_series(names)
+
+
+def _shared_names() -> list[re.Pattern[str]]:
+    """Return the patterns of the names of reports beside single runs that have a series of their own."""
+    return [kind.numbered for kind in kinds.KINDS if kind.has_series and not kind.folder]
 
 
 def _names_in(folder: Path) -> list[str]:

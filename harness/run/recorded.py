@@ -13,6 +13,7 @@ from harness.base.config import did_you_mean
 from harness.base.errors import UsageError
 from harness.base.folder_lock import alone_in
 from harness.run.directory import RunDirectory, json_text, write_whole
+from harness.run.kinds import Kind
 
 _NAMES_SHOWN = 5
 
@@ -73,18 +74,17 @@ def recorded_in(parent: Path, name: re.Pattern[str]) -> list[Path]:
     return [path.with_suffix("") for _, path in found]
 
 
-def find_recorded(reports: Path, name: str, names: re.Pattern[str], what: str) -> Path:
+def find_recorded(reports: Path, name: str, kind: Kind) -> Path:
     """Return the folder with a record by its name, such as lb-nginx/ab-01 or ab-01, or by a path of one of its files.
 
-    `what` is the kind in messages, such as A/B test. UsageError when there is none, or when several plans have one of
-    that name.
+    UsageError when there is none, or when several plans have one of that name.
     """
     path = Path(name)
     folder = path.with_suffix("") if path.suffix in (".json", ".md") else path
     for one in (folder, reports / folder):
-        if names.fullmatch(one.name) and one.with_name(f"{one.name}.json").is_file():
+        if kind.numbered.fullmatch(one.name) and one.with_name(f"{one.name}.json").is_file():
             return one
-    there = [found for plan in sorted(reports.glob("*/")) for found in recorded_in(plan, names)]
+    there = [found for plan in sorted(reports.glob("*/")) for found in recorded_in(plan, kind.numbered)]
     ids = [f"{found.parent.name}/{found.name}" for found in there]
     same = [found for found in there if found.name == name]
     if len(same) > 1:
@@ -92,7 +92,7 @@ def find_recorded(reports: Path, name: str, names: re.Pattern[str], what: str) -
         raise UsageError(f"{name}: {len(same)} plans have it", f"choose one: {choice}")
     if not same:
         near = did_you_mean(str(folder), [*ids, *(found.name for found in there)])
-        raise UsageError(f"{name}: no such {what}", f"{near}there are: {_listed(ids)}")
+        raise UsageError(f"{name}: no such {kind.key}", f"{near}there are: {_listed(ids)}")
     return same[0]
 
 

@@ -13,11 +13,12 @@ from urllib.parse import quote, unquote
 from markupsafe import Markup
 
 from harness.compare.result import RunResult
-from harness.history.catalogue import KIND_TITLES, Catalogue, Document, Entry, first_line
+from harness.history.catalogue import Catalogue, Document, Entry, first_line
 from harness.history.summary import FIGURES, count_line, facts, figures, start_text, users_text, verdict_text
 from harness.metrics.metric import ERRORS, THROUGHPUT, Metric, Table, compared_metrics
 from harness.report.setup import load_text, setup_lines
 from harness.report.verdict import DOUBTFUL, headline
+from harness.run import kinds
 from harness.site.body import chart_script, label_data, report_body, run_body, state_of
 from harness.site.html import prose
 from harness.site.series import ChartData
@@ -109,7 +110,7 @@ class Site:
             users=sorted({str(row["users"]) for row in rows if row["users"]}, key=_user_order),
             documents=[
                 (
-                    title,
+                    kind.title,
                     [
                         {
                             "name": f"{document.folder}/{document.name}",
@@ -117,11 +118,11 @@ class Site:
                             "headline": self._prose(document.headline, document.folder, shown_in="").html,
                         }
                         for document in documents
-                        if document.kind == kind
+                        if document.kind == kind.key
                     ],
                 )
-                for kind, title in KIND_TITLES
-                if any(document.kind == kind for document in documents)
+                for kind in kinds.KINDS
+                if any(document.kind == kind.key for document in documents)
             ],
         )
         return Page(INDEX, html)

@@ -10,7 +10,8 @@ from pathlib import Path
 from harness.base.config import did_you_mean
 from harness.base.errors import UsageError
 from harness.base.records import read_record
-from harness.run.directory import SWEEP_NAME, RunDirectory, load_record, next_series, read_object, reserve_folder
+from harness.run import kinds
+from harness.run.directory import RunDirectory, load_record, next_series, read_object, reserve_folder
 from harness.run.recorded import PlanFolder, recorded_in
 from harness.sweep.record import FORMAT_VERSION, RUNNING, SweepRecord
 
@@ -21,7 +22,7 @@ class SweepFiles(PlanFolder):
     @property
     def series(self) -> str:
         """The series of its runs, such as 07."""
-        return self.name.removeprefix("sweep-")
+        return kinds.SWEEP.rest_of(self.name)
 
     def read(self) -> SweepRecord:
         """Return the record. UsageError for an invalid one."""
@@ -32,7 +33,7 @@ def reserve_sweep(reports_dir: Path, plan: str) -> SweepFiles:
     """Return a new sweep with a new series; its folder reserves the name."""
     folder = reports_dir / plan
     todo = "remove old sweeps from the folder"
-    return SweepFiles(reserve_folder(folder, lambda: f"sweep-{next_series(folder)}", todo))
+    return SweepFiles(reserve_folder(folder, lambda: kinds.SWEEP.named(next_series(folder)), todo))
 
 
 def find_unfinished(reports_dir: Path, plan: str, settings: Sequence[object]) -> SweepFiles | None:
@@ -86,4 +87,4 @@ def sweeps_with(runs: Sequence[RunDirectory]) -> list[SweepFiles]:
 
 def _sweeps(folder: Path) -> list[SweepFiles]:
     """Return the sweeps of a plan that have a record, by series."""
-    return [SweepFiles(path) for path in recorded_in(folder, SWEEP_NAME)]
+    return [SweepFiles(path) for path in recorded_in(folder, kinds.SWEEP.numbered)]

@@ -10,6 +10,7 @@ from typing import ClassVar
 from harness.base import units
 from harness.plan.goal import Goal
 from harness.plan.load import LOOPS_MAX, REQUESTS_MAX, USERS_MAX
+from harness.run import kinds
 
 FORMAT_VERSION = 1
 _RUN_NAME = re.compile(r"run-\d+_\d+")
@@ -130,7 +131,7 @@ class SweepRecord:
     @property
     def series(self) -> str:
         """The series of its runs, such as 07."""
-        return self.name.removeprefix("sweep-")
+        return kinds.SWEEP.rest_of(self.name)
 
     @property
     def stop(self) -> str | None:

@@ -16,7 +16,8 @@ from harness.report.charts.chart import Chart
 from harness.report.charts.files import write_charts
 from harness.report.notes import notes_of
 from harness.report.pages import write_page
-from harness.run.directory import SWEEP_NAME, load_record
+from harness.run import kinds
+from harness.run.directory import load_record
 from harness.run.names import find_paths
 from harness.sweep.analysis import SweepAnalysis, analyse
 from harness.sweep.charts import FILE_NAME, overlay_charts, sweep_charts
@@ -60,7 +61,8 @@ class _Named:
 
 def are_sweeps(names: Sequence[str]) -> bool:
     """Return whether two names are sweeps; UsageError when a sweep is mixed with anything else."""
-    sweeps = [name for name in names if SWEEP_NAME.fullmatch(Path(name).name.removesuffix(".json").removesuffix(".md"))]
+    is_sweep = kinds.SWEEP.numbered.fullmatch
+    sweeps = [name for name in names if is_sweep(Path(name).name.removesuffix(".json").removesuffix(".md"))]
     if sweeps and (len(sweeps) != 2 or len(names) != 2):
         raise UsageError(f"compare: {sweeps[0]} is a sweep", "compare it with one other sweep, level by level")
     return bool(sweeps)
@@ -117,7 +119,7 @@ def _found(name: str, reports_dir: Path) -> list[FoundSweep]:
         return [FoundSweep(_short(sweep), None, {}) for sweep in sweeps]
     if path.suffix == ".csv" and path.is_file() and _has_users(text := _text(path)):
         return [FoundSweep(_short(sweep), None, {}) for sweep in parse_csv(text, path.name)]
-    if SWEEP_NAME.fullmatch(Path(name).stem):
+    if kinds.SWEEP.numbered.fullmatch(Path(name).stem):
         raise _unknown(name, reports_dir)
     return [_set_of_runs(name, reports_dir)]
 
@@ -144,7 +146,7 @@ def _recorded(name: str, reports_dir: Path) -> Path | None:
     """Return the JSON file of the sweep with this name, or None. UsageError when several plans have such a sweep."""
     path = Path(name)
     path = path.with_suffix("") if path.suffix in _SUFFIXES else path
-    if not SWEEP_NAME.fullmatch(path.name):
+    if not kinds.SWEEP.numbered.fullmatch(path.name):
         return None
     for base in (Path(), reports_dir, reports_dir.parent):
         there = (base / path).with_name(f"{path.name}.json")
@@ -158,7 +160,7 @@ def _recorded(name: str, reports_dir: Path) -> Path | None:
 
 
 def _unknown(name: str, reports_dir: Path) -> UsageError:
-    known = [f"{path.parent.name}/{path.stem}" for path in sorted(reports_dir.glob("*/sweep-*.json"))]
+    known = [f"{path.parent.name}/{path.stem}" for path in sorted(reports_dir.glob(f"*/{kinds.SWEEP.named('*')}.json"))]
     there = f"there are {', '.join(known[-10:])}" if known else "make sweep creates one"
     return UsageError(f"{name}: there is no such sweep", f"{did_you_mean(name, known)}{there}")
 

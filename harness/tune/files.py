@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-import re
 from contextlib import AbstractContextManager
 from pathlib import Path
 
 from harness.ab.files import SeriesFiles
 from harness.ab.files import locked as folder_locked
 from harness.base.errors import UsageError
+from harness.run import kinds
 from harness.run.directory import json_text, load_record, reserve_folder, write_whole
 from harness.run.recorded import find_recorded, recorded_in
 from harness.tune.export import to_json
 from harness.tune.outcome import Outcome
 from harness.tune.record import TuneRecord
-
-_NAME = re.compile(r"tune-(\d+)")
 
 
 class TuneFiles(SeriesFiles):
@@ -38,15 +36,16 @@ def reserve_tune(reports: Path, plan: str) -> TuneFiles:
     """Return the files of a new experiment; creating its folder reserves the name."""
 
     def next_name() -> str:
-        found = (_NAME.fullmatch(path.stem) for path in (reports / plan).glob("tune-*"))
-        return f"tune-{1 + max((int(match[1]) for match in found if match), default=0):02d}"
+        numbered = kinds.EXPERIMENT.numbered
+        found = (numbered.fullmatch(path.stem) for path in (reports / plan).glob(kinds.EXPERIMENT.named("*")))
+        return kinds.EXPERIMENT.named(f"{1 + max((int(match[1]) for match in found if match), default=0):02d}")
 
     return TuneFiles(reserve_folder(reports / plan, next_name, "delete or move old experiments"))
 
 
 def last_tune(reports: Path, plan: str) -> TuneFiles:
     """Return the plan's last experiment; UsageError when there is none."""
-    found = recorded_in(reports / plan, _NAME)
+    found = recorded_in(reports / plan, kinds.EXPERIMENT.numbered)
     if not found:
         raise UsageError(f"--resume: there is no experiment of {plan} yet", "leave it out")
     return TuneFiles(found[-1])
@@ -54,7 +53,7 @@ def last_tune(reports: Path, plan: str) -> TuneFiles:
 
 def find_tune(reports: Path, name: str) -> TuneFiles:
     """Return the files of an experiment by its name, such as thruzero/tune-01, or by a path of one of its files."""
-    return TuneFiles(find_recorded(reports, name, _NAME, "experiment"))
+    return TuneFiles(find_recorded(reports, name, kinds.EXPERIMENT))
 
 
 def locked(reports: Path) -> AbstractContextManager[None]:

@@ -9,6 +9,7 @@ from typing import ClassVar
 from harness.metrics.metric import Metric, metric_of
 from harness.plan.load import LoadRecord
 from harness.plan.thresholds import Thresholds
+from harness.run import kinds
 from harness.sweep.time_left import RunTime, run_times
 from harness.tune.factors import Factor
 
@@ -95,7 +96,7 @@ class TuneRecord:
     @property
     def series(self) -> str:
         """The series of its runs, such as 01."""
-        return self.name.removeprefix("tune-")
+        return kinds.EXPERIMENT.rest_of(self.name)
 
     @property
     def metric(self) -> Metric:
