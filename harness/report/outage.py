@@ -40,8 +40,9 @@ def find_outage(seconds: Sequence[SecondFigures], errors: Sequence[ErrorKind]) -
 
 
 def _is_refused(kind: ErrorKind) -> bool:
-    """Return whether nothing listened; with an assertion that fails, too, only the code says so."""
-    return kind.code.endswith(".HttpHostConnectException") or "Connection refused" in f"{kind.cause} {kind.example}"
+    """Return whether nothing listened. The code also says so, unless the connection had a time limit."""
+    text = f"{kind.cause} {kind.example}"
+    return "Connection refused" in text or (kind.code.endswith(".HttpHostConnectException") and "timed out" not in text)
 
 
 def _refused(kinds: Sequence[ErrorKind], since: str) -> str:
