@@ -28,13 +28,21 @@ def test_refused_connections_are_named_with_host_and_second():
 
 
 def test_a_system_that_refused_everything_did_so_from_the_start():
-    assert find_outage(seconds((20, 50, 50)), [kind(1000, REFUSED)]).endswith(" refused connections from the start")
+    assert find_outage(seconds((20, 50, 50)), [kind(1000, REFUSED, first_s=0.1)]).endswith(
+        " refused connections from the start"
+    )
 
 
 def test_requests_without_an_answer_are_counted():
     # Requests of an open load that were in flight when JMeter closed their sockets, all in the last second.
     found = find_outage(seconds((2, 50, 0), (33, 0, 0), (1, 1147, 1147)), [kind(1147, CLOSED, first_s=2.1)])
     assert found == "the system did not answer from 0:02 on: 1147 requests got no answer"
+
+
+def test_a_system_that_gave_only_wrong_answers_before_it_stopped_did_answer_from_the_start():
+    wrong = ErrorKind("GET /", "200", "expected ok", 87, 0.0, 1.9, "expected ok")
+    found = find_outage(seconds((2, 44, 44), (29, 0, 0), (1, 1013, 1013)), [wrong, kind(1013, CLOSED, first_s=2.0)])
+    assert found == "the system did not answer from 0:02 on: 1013 requests got no answer"
 
 
 def test_other_failures_of_all_requests_are_named_without_a_cause():
