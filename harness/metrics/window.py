@@ -55,12 +55,16 @@ _LEAVING_S = 2
 
 
 class SecondFigures(NamedTuple):
-    """The samples that ended within one second; `active_users` is the maximum in it, None without samples."""
+    """The samples that ended within one second, and how many lasted throughout it.
+
+    `active_users` is the maximum in it, None without samples.
+    """
 
     sample_count: int
     elapsed_sum_ms: int
     active_users: int | None
     error_count: int = 0
+    waiting_count: int = 0
 
 
 @dataclass(frozen=True)

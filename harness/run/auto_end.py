@@ -52,7 +52,7 @@ class AutoEnd:
     def __init__(self, load: ClosedLoad | SeveralLoads, once_labels: Iterable[str] = ()) -> None:
         self._load = load
         self._once = frozenset(once_labels)
-        self._requests, self._transactions = SecondSeries(), SecondSeries()
+        self._requests, self._transactions = SecondSeries(with_times=False), SecondSeries(with_times=False)
         self._first_s: int | None = None
         self._last_sample_s = self._next_check_s = 0.0
         self._satisfied_count = 0
@@ -64,14 +64,14 @@ class AutoEnd:
         for sample in samples:
             if group_of(sample.thread_name, sample.label, self._once) not in (LOAD, ONCE):
                 continue
-            start_s, second = sample.start_ms // MS_PER_S, sample.end_ms // MS_PER_S
+            start_s = sample.start_ms // MS_PER_S
             self._first_s = start_s if self._first_s is None else min(self._first_s, start_s)
             self._last_sample_s = now_s
             second_series = self._transactions if sample.is_transaction else self._requests
             count = max(1, round(sample.sample_count * scale))
-            second_series.add_second(second, count, 0, count * sample.elapsed_ms // sample.sample_count)
-            if sample.all_threads is not None:
-                second_series.add_users(Source(0, generator_of(sample.thread_name)), second, sample.all_threads)
+            elapsed_ms = count * sample.elapsed_ms // sample.sample_count
+            source = Source(0, generator_of(sample.thread_name))
+            second_series.add(sample.end_ms, elapsed_ms, count, 0, sample.all_threads, source)
 
     def is_enough(self, now_s: float) -> bool:
         """Return whether the load may end now: True after two successful checks in a row."""
