@@ -85,7 +85,7 @@ class Found:
 
 def add_options(parser: argparse.ArgumentParser) -> None:
     """Add the options of this part of the benchmark."""
-    parser.add_argument("--repetitions", default="1000", metavar="N", help="simulated experiments per row (1000)")
+    parser.add_argument("--repetitions", default="4000", metavar="N", help="simulated experiments per row (4000)")
     parser.add_argument("--seed", default="1", metavar="N", help="of the random numbers, to repeat it with others (1)")
 
 
