@@ -74,7 +74,7 @@ class AutoEnd:
                 second_series.add_users(Source(0, generator_of(sample.thread_name)), second, sample.all_threads)
 
     def is_enough(self, now_s: float) -> bool:
-        """Return whether the load may end now: True after two successful checks in a row."""
+        """Return whether the load may end now: True after five successful checks in a row."""
         if now_s < self._next_check_s or self._first_s is None:
             return False
         self._next_check_s = now_s + LOOK_PERIOD_S
