@@ -12,7 +12,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from harness.ab.equal_runs import FIRST_GUESS_S, LENGTH, SLACK_S, add_folders, add_length, equal_load, update_summaries
-from harness.ab.files import AbFiles, find_unfinished, locked, reserve_ab
+from harness.ab.files import AbFiles, ab_guess_s, find_unfinished, locked, reserve_ab
 from harness.ab.record import FORMAT_VERSION, RUNNING, A, AbRecord, B
 from harness.ab.report_files import write_missing_reports
 from harness.ab.rule import PAIRS_LEAST
@@ -181,9 +181,10 @@ def _record(
     """Return the record of a new test, without a name; UsageError for a budget that is too short for four pairs."""
     a, b = sides[A], sides[B]
     assert load.duration_s is not None
-    needed_s = _RUNS_LEAST * (load.duration_s + FIRST_GUESS_S)
+    each_s = load.duration_s + ab_guess_s(options.reports, a.request.plan.name, FIRST_GUESS_S)
+    needed_s = _RUNS_LEAST * each_s
     if budget_s is not None and budget_s < needed_s:
-        each, needed = (units.duration_text(seconds) for seconds in (load.duration_s + FIRST_GUESS_S, needed_s))
+        each, needed = (units.duration_text(seconds) for seconds in (each_s, needed_s))
         raise UsageError(
             f"MAX={options.max} is too short for {PAIRS_LEAST} pairs: with the warm-up run they are {_RUNS_LEAST} runs "
             f"of about {each}, {needed} together",

@@ -29,7 +29,7 @@ from harness.run.preflight import check_request
 from harness.run.request import Names
 from harness.tune.design import FULL_MOST, REPEAT_MOST, Design, designs
 from harness.tune.factors import Cell, Factor, assignments, combination_count, parse_factors, set_text
-from harness.tune.files import TuneFiles, last_tune, locked, reserve_tune
+from harness.tune.files import TuneFiles, last_tune, locked, reserve_tune, tune_guess_s
 from harness.tune.outcome import outcome_of
 from harness.tune.record import FORMAT_VERSION, RUNNING, TuneRecord, with_rest_apart
 from harness.tune.report_files import results_of
@@ -85,7 +85,8 @@ def run(options: argparse.Namespace) -> int:
         load = equal_load(sides[0].request.plan, options)
         for side in sides:
             check_request(side.request, load)
-        design = _design(factors, repeat, load, budget_s)
+        guess_s = tune_guess_s(options.reports, sides[0].request.plan.name, FIRST_GUESS_S)
+        design = _design(factors, repeat, load, budget_s, guess_s)
         for cell in design.cells:
             _side(factors, cell, options, files)
         record = _record(options, sides[0], load, _Experiment(factors, metric, design, repeat, budget_s))
@@ -149,10 +150,15 @@ def _chance() -> random.Random:
     return random.Random()
 
 
-def _design(factors: Sequence[Factor], repeat: int | None, load: Load, budget_s: float | None) -> Design:
-    """Return the most thorough design that fits into the budget; UsageError when none does."""
+def _design(
+    factors: Sequence[Factor], repeat: int | None, load: Load, budget_s: float | None, guess_s: float
+) -> Design:
+    """Return the most thorough design that fits into the budget; UsageError when none does.
+
+    A run takes about `guess_s` beside its load.
+    """
     assert load.duration_s is not None
-    each_s = load.duration_s + FIRST_GUESS_S
+    each_s = load.duration_s + guess_s
     for design in designs(factors, repeat, _chance()):
         needed_s = (design.run_count + 1) * each_s
         if budget_s is None or needed_s <= budget_s:
