@@ -14,6 +14,7 @@ from harness.ab.report_files import write_missing_reports
 from harness.ab.side import ReadySide, SideFiles, SideText, ready_side, what_runs
 from harness.ab.worktree import build_side, working_copy
 from harness.base import git, toolchain, units
+from harness.base.before_setup import needs_set_up
 from harness.base.errors import UsageError
 from harness.base.guardian import Guardian
 from harness.base.interrupts import Interrupts
@@ -79,7 +80,6 @@ def run(options: argparse.Namespace) -> int:
     repeat = units.parse_whole_number(options.repeat, "REPEAT", 1, REPEAT_MOST) if options.repeat else None
     budget_s = units.parse_duration_s(options.max, "MAX") if options.max else None
     with Interrupts() as interrupts, ExitStack() as stack:
-        guardian = stack.enter_context(Guardian())
         files = working_copy(options.home, options.build)
         sides = _checked_sides(factors, options, files)
         load = equal_load(sides[0].request.plan, options)
@@ -90,6 +90,10 @@ def run(options: argparse.Namespace) -> int:
         for cell in design.cells:
             _side(factors, cell, options, files)
         record = _record(options, sides[0], load, _Experiment(factors, metric, design, repeat, budget_s))
+        needs_set_up()
+        guardian = stack.enter_context(Guardian())
+        needed_s = (design.run_count + 1) * (record.planned_s + guess_s)
+        log(f"design: {_design_text(factors, design)}; about {units.duration_text(needed_s)}")
         for side in sides:
             build_side(side, guardian)
         jmeter_java_version()
@@ -162,7 +166,6 @@ def _design(
     for design in designs(factors, repeat, _chance()):
         needed_s = (design.run_count + 1) * each_s
         if budget_s is None or needed_s <= budget_s:
-            log(f"design: {_design_text(factors, design)}; about {units.duration_text(needed_s)}")
             return design
     assert budget_s is not None
     raise UsageError(
