@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -16,6 +17,8 @@ _CONNECT_TIMEOUT_S, _READ_TIMEOUT_S = 10, 15
 _SENT_TIMEOUT_S = 60
 # A request that is not answered after so long is named, once per client.
 _NAMED_S = 5.0
+# A server that has answered nothing for so long gets no further attempt: a command gives up after a minute.
+_SILENT_MOST_S = 45.0
 _SIGN_IN = "set AWS_PROFILE, or AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or run aws configure"
 _BAD_CREDENTIALS = {
     "AuthFailure",
@@ -76,12 +79,23 @@ def client(service: str, endpoint_url: str | None = None, region: str | None = N
     return made
 
 
+class _SilentError(Exception):
+    """The server answered none of the requests for too long; boto3 does not repeat a request after this error."""
+
+
 class _Waiting:
-    """Names the server of a client, once, while a request waits for its answer; requests may be in several threads."""
+    """Names the server of a client, once, while a request waits for its answer, and ends the attempts at a silent one.
+
+    Requests may be in several threads.
+    """
 
     def __init__(self) -> None:
         self._timers: dict[int, threading.Timer] = {}
         self._is_named = False
+        self._began_s: dict[int, float] = {}
+        # By thread: when the first attempt of a request began that got no answer yet.
+        self._silent_since_s: dict[int, float] = {}
+        self._answered_s = 0.0  # any request
 
     def watch(self, watched: Any) -> None:
         """Watch the requests of a client."""
@@ -90,13 +104,25 @@ class _Waiting:
         watched.meta.events.register(f"response-received.{service}", self._answered)
 
     def _sent(self, request: Any, **_: object) -> None:
+        thread, now_s = threading.get_ident(), time.monotonic()
+        self._began_s[thread] = now_s
+        if now_s - max(self._answered_s, self._silent_since_s.get(thread, now_s)) >= _SILENT_MOST_S:
+            raise _SilentError
         address = request.url.split("?")[0]
         timer = threading.Timer(_NAMED_S, self._name, ("/".join(address.split("/")[:3]),))
         timer.daemon = True
         self._timers[threading.get_ident()] = timer
         timer.start()
 
-    def _answered(self, **_: object) -> None:
+    def _answered(self, exception: Exception | None = None, **_: object) -> None:
+        from botocore.exceptions import ReadTimeoutError
+
+        thread = threading.get_ident()
+        if isinstance(exception, ReadTimeoutError):
+            self._silent_since_s.setdefault(thread, self._began_s[thread])
+        else:
+            self._silent_since_s.pop(thread, None)
+            self._answered_s = self._answered_s if exception else time.monotonic()
         if timer := self._timers.pop(threading.get_ident(), None):
             timer.cancel()
 
@@ -124,8 +150,8 @@ def aws_errors(where: str) -> Iterator[None]:
         raise UsageError(f"{where}: cannot obtain the credentials", "sign in again: aws sso login") from None
     except exceptions.ClientError as error:
         raise _client_error(where, error.response, error.operation_name) from None
-    except exceptions.ReadTimeoutError:
-        what = f"{where}: the server takes requests and does not answer ({_ATTEMPTS} attempts)"
+    except (exceptions.ReadTimeoutError, _SilentError):
+        what = f"{where}: the server takes requests and does not answer"
         raise ServiceError(what, "check that it works, then repeat the command") from None
     except (exceptions.HTTPClientError, exceptions.ConnectionError, exceptions.IncompleteReadError) as error:
         what = f"{where}: the server does not answer or disconnects ({type(error).__name__}, {_ATTEMPTS} attempts)"

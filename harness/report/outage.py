@@ -28,6 +28,7 @@ def find_outage(seconds: Sequence[SecondFigures], errors: Sequence[ErrorKind]) -
     later_count = sum(figures.error_count for figures in seconds[since_s:])
     if not failed_count or len(seconds) - since_s < _LEAST_S or later_count < _EXPLAINED_RATIO * failed_count:
         return ""
+    errors = [kind for kind in errors if kind.last_s >= 0 and kind.first_s < len(seconds)]  # of the load
     for is_cause, text in _CAUSES:
         kinds = [kind for kind in errors if is_cause(kind)]
         if sum(kind.count for kind in kinds) >= _EXPLAINED_RATIO * failed_count:

@@ -147,7 +147,20 @@ def test_the_budget_ends_a_test_after_the_last_pair_that_fits(ab, tmp_path, monk
     assert ab(*SIDES, "--max=2m") == 0
     record = record_of(tmp_path)
     assert (record["verdict"], record["state"], calls(tmp_path)) == ("CANNOT TELL", "finished", [])
-    assert record["headline"] == "CANNOT TELL: the budget of 2 min is used up."
+    assert record["headline"] == (
+        "CANNOT TELL: the budget of 2 min is used up: the next runs, warm-up and pair, take about 50 min 6 s."
+    )
+
+
+@pytest.mark.usefixtures("regressed")
+def test_the_time_of_a_run_is_estimated_from_the_last_test_of_the_plan(ab, tmp_path):
+    path, record = tmp_path / "ab" / "tiny" / "ab-01.json", record_of(tmp_path)
+    path.write_text(json.dumps({**record, "runs": [{**run, "took_s": 5.0} for run in record["runs"]]}))
+    with pytest.raises(UsageError, match="they are 9 runs of about 5 s, 45 s together"):
+        ab(*SIDES, "--max=40s")
+    path.write_text("damaged")
+    with pytest.raises(UsageError, match="they are 9 runs of about 12 s"):
+        ab(*SIDES, "--max=40s")
 
 
 @pytest.mark.real

@@ -50,6 +50,12 @@ def test_other_failures_of_all_requests_are_named_without_a_cause():
     assert find_outage(seconds((5, 10, 0), (10, 10, 10)), kinds) == "all requests failed from 0:05 on"
 
 
+def test_failures_of_set_up_and_tear_down_do_not_explain_those_of_the_load():
+    before, after = kind(44_950, REFUSED, -3.0, -0.5), kind(5000, REFUSED, 15.4, 16.0)
+    found = find_outage(seconds((5, 10, 0), (10, 10, 10)), [before, after, kind(100, "500")])
+    assert found == "all requests failed from 0:05 on"
+
+
 def test_nothing_is_claimed_when_requests_succeed_again():
     assert find_outage(seconds((5, 100, 0), (15, 1000, 1000), (1, 100, 0)), [kind(15_000, REFUSED)]) == ""
 
