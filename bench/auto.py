@@ -167,10 +167,17 @@ def auto_load(most_s: int) -> ClosedLoad:
     return ClosedLoad(users=_USERS, ramp_s=_USERS, duration_s=most_s, loops=None, is_auto=True)
 
 
-def second_of(scene: Scene, second: int, drift: float, noise: Random) -> tuple[float, list[Sample]]:
+class Second(NamedTuple):
+    """The noise of a second and the samples that end in it."""
+
+    drift: float
+    samples: list[Sample]
+
+
+def second_of(scene: Scene, second: int, drift: float, noise: Random) -> Second:
     """Return the noise of a second, given that of the second before, and the samples that end in it."""
     drift = scene.memory * drift + noise.gauss(0, scene.spread)
-    return drift, [_sample(scene, second, number, drift, noise) for number in range(scene.rate)]
+    return Second(drift, [_sample(scene, second, number, drift, noise) for number in range(scene.rate)])
 
 
 def _sample(scene: Scene, second: int, number: int, drift: float, noise: Random) -> Sample:
