@@ -9,6 +9,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache
 from random import Random
+from typing import NamedTuple
 from statistics import fmean, median
 
 from bench.results import Aim
