@@ -9,8 +9,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache
 from random import Random
-from typing import NamedTuple
 from statistics import fmean, median
+from typing import NamedTuple
 
 from bench.results import Aim
 from bench.tables import aims_table
