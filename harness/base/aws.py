@@ -83,6 +83,14 @@ class _SilentError(Exception):
     """The server answered none of the requests for too long; boto3 does not repeat a request after this error."""
 
 
+class _Attempts(threading.local):
+    """The attempts of a thread at a request: when the last one began, and the first one that got no answer."""
+
+    began_s = 0.0
+    silent_since_s: float | None = None
+    timer: threading.Timer | None = None
+
+
 class _Waiting:
     """Names the server of a client, once, while a request waits for its answer, and ends the attempts at a silent one.
 
@@ -90,11 +98,8 @@ class _Waiting:
     """
 
     def __init__(self) -> None:
-        self._timers: dict[int, threading.Timer] = {}
         self._is_named = False
-        self._began_s: dict[int, float] = {}
-        # By thread: when the first attempt of a request began that got no answer yet.
-        self._silent_since_s: dict[int, float] = {}
+        self._own = _Attempts()
         self._answered_s = 0.0  # any request
 
     def watch(self, watched: Any) -> None:
@@ -104,27 +109,28 @@ class _Waiting:
         watched.meta.events.register(f"response-received.{service}", self._answered)
 
     def _sent(self, request: Any, **_: object) -> None:
-        thread, now_s = threading.get_ident(), time.monotonic()
-        self._began_s[thread] = now_s
-        if now_s - max(self._answered_s, self._silent_since_s.get(thread, now_s)) >= _SILENT_MOST_S:
+        own = self._own
+        own.began_s = time.monotonic()
+        since_s = own.began_s if own.silent_since_s is None else own.silent_since_s
+        if own.began_s - max(self._answered_s, since_s) >= _SILENT_MOST_S:
             raise _SilentError
         address = request.url.split("?")[0]
-        timer = threading.Timer(_NAMED_S, self._name, ("/".join(address.split("/")[:3]),))
-        timer.daemon = True
-        self._timers[threading.get_ident()] = timer
-        timer.start()
+        own.timer = threading.Timer(_NAMED_S, self._name, ("/".join(address.split("/")[:3]),))
+        own.timer.daemon = True
+        own.timer.start()
 
     def _answered(self, exception: Exception | None = None, **_: object) -> None:
         from botocore.exceptions import ReadTimeoutError
 
-        thread = threading.get_ident()
+        own = self._own
         if isinstance(exception, ReadTimeoutError):
-            self._silent_since_s.setdefault(thread, self._began_s[thread])
+            own.silent_since_s = own.began_s if own.silent_since_s is None else own.silent_since_s
         else:
-            self._silent_since_s.pop(thread, None)
+            own.silent_since_s = None
             self._answered_s = self._answered_s if exception else time.monotonic()
-        if timer := self._timers.pop(threading.get_ident(), None):
-            timer.cancel()
+        if own.timer:
+            own.timer.cancel()
+            own.timer = None
 
     def _name(self, server: str) -> None:
         if not self._is_named:
