@@ -264,7 +264,7 @@ def _power(large: Sequence[Found]) -> Iterator[Aim]:
     yield Aim(
         f"+{shift} %: greatest mean number of pairs in {cases}",
         f"{pairs:.2f}",
-        f"≤ {_PAIRS_MOST:.0f} (a test has at least {PAIRS_LEAST})",
+        f"≤ {_PAIRS_MOST:g} (a test has at least {PAIRS_LEAST})",
         pairs <= _PAIRS_MOST,
     )
 

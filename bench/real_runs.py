@@ -23,11 +23,11 @@ import signal
 import subprocess
 import sys
 import threading
-from collections.abc import Mapping
+from collections.abc import Callable, Collection, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from bench.json_document import made_up
 from bench.plan_answers import Answers
@@ -52,6 +52,11 @@ _COUNTS = re.compile(r": (\d+) requests?, (\d+) failed")
 
 
 _PLACEHOLDER = re.compile(r"\s*\[[^\]]*\]\s*")
+
+if TYPE_CHECKING:
+    from _typeshed import DataclassInstance
+
+R = TypeVar("R", bound="DataclassInstance")
 
 
 @dataclass(frozen=True)
@@ -181,33 +186,53 @@ def _why(text: str) -> str:
 
 def main(arguments: list[str]) -> None:
     """Run the plans that have no result yet; print one line for each."""
-    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    parser = batch_parser((__doc__ or "").partition("\n")[0])
+    parser.add_argument("--kind", choices=(PASS, LOAD), default=PASS)
+    options = parser.parse_args(arguments)
+    done = {one["plan"] for one in stored_results(options.results) if one["kind"] == options.kind}
+
+    def run(jmx: Path, plan: str) -> Result:
+        return run_plan(jmx, plan, options.kind, options.work.resolve())
+
+    run_batch(options, done, run, lambda one: f"{one.state} {one.samples} {one.failed} {one.plan} {one.why}")
+
+
+def batch_parser(description: str) -> argparse.ArgumentParser:
+    """Return the options of `run_batch`."""
+    parser = argparse.ArgumentParser(description=description)
     parser.add_argument("folder", type=Path)
     parser.add_argument("work", type=Path)
     parser.add_argument("results", type=Path)
-    parser.add_argument("--kind", choices=(PASS, LOAD), default=PASS)
     parser.add_argument("--only", default="", help="plans whose path matches this regular expression")
     parser.add_argument("--again", action="store_true", help="run plans that have a result, too")
-    parser.add_argument("--at-once", type=int, default=2, help="runs side by side (2)")
-    options = parser.parse_args(arguments)
-    lines = options.results.read_text(encoding="utf-8").splitlines() if options.results.is_file() else []
-    done = set() if options.again else {(one["plan"], one["kind"]) for one in map(json.loads, lines)}
+    parser.add_argument("--at-once", type=int, default=2, help="plans side by side (2)")
+    return parser
+
+
+def stored_results(path: Path) -> list[dict[str, Any]]:
+    """Return the results of an earlier batch; none where there is no such file."""
+    return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()] if path.is_file() else []
+
+
+def run_batch(
+    options: argparse.Namespace, done: Collection[str], run: Callable[[Path, str], R], text: Callable[[R], str]
+) -> None:
+    """Run the plans of a folder, the smallest first; store and print each result. `done` are those that have one."""
     lock = threading.Lock()
 
-    def one(jmx: Path) -> None:
-        plan = str(jmx.relative_to(options.folder))
-        result = run_plan(jmx, plan, options.kind, options.work.resolve())
+    def run_and_store(jmx: Path) -> None:
+        result = run(jmx, str(jmx.relative_to(options.folder)))
         with lock, options.results.open("a", encoding="utf-8") as file:
             file.write(json.dumps(asdict(result)) + "\n")
-            print(f"{result.state} {result.samples} {result.failed} {plan} {result.why}", flush=True)
+            print(text(result), flush=True)
 
     todo = [
         jmx
         for jmx in sorted(options.folder.rglob("*.jmx"), key=lambda path: path.stat().st_size)
-        if re.search(options.only, str(jmx)) and (str(jmx.relative_to(options.folder)), options.kind) not in done
+        if re.search(options.only, str(jmx)) and (options.again or str(jmx.relative_to(options.folder)) not in done)
     ]
     with ThreadPoolExecutor(options.at_once) as pool:
-        list(pool.map(one, todo))
+        list(pool.map(run_and_store, todo))
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Simulates sweeps of known systems: closed queues whose throughput never falls, and the scalability law with a peak.
+"""Simulates sweeps of known systems: queues whose throughput never falls, the scalability law, and falls.
 
 Users of a closed queue think, then wait at one station with one or several servers. The exact throughput is computed
 directly from the product form of mean value analysis, because the recursion for several servers is numerically
@@ -10,8 +10,9 @@ M. Reiser, S. S. Lavenberg, "Mean-value analysis of closed multichain queuing ne
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 
@@ -21,6 +22,7 @@ from harness.sweep.levels import Figures, Level, LevelRun, levels_of
 
 THIRTEEN = (1, 2, 5, 10, 15, 20, 30, 40, 50, 75, 100, 150, 200)
 SEVEN = (1, 5, 10, 25, 50, 100, 200)
+TWENTY = tuple(range(10, 201, 10))
 
 
 @dataclass(frozen=True)
@@ -93,6 +95,51 @@ LAWS: Mapping[str, Law] = {
 
 
 @dataclass(frozen=True)
+class Fall:
+    """A saturated queue whose throughput falls by `ratio` between two numbers of users, linearly over their `scale`."""
+
+    ratio: float
+    first_users: int
+    last_users: int
+    scale: Callable[[float], float] = float
+
+    def rate_per_s(self, users: int) -> float:
+        """Return the throughput (per s)."""
+        first, last, at = map(self.scale, (self.first_users, self.last_users, users))
+        return _SATURATED[users - 1] * (1 - self.ratio * min(1.0, max(0.0, (at - first) / (last - first))))
+
+
+_SATURATED = Queue(0.05, 0.2).rates_per_s(max(TWENTY))
+GRADUAL: Mapping[str, Fall | Law] = {
+    **{
+        f"falls by {round(100 * ratio)} % from {first} to {last} users{text}": Fall(ratio, first, last, scale)
+        for ratio, first, last in ((0.10, 20, 200), (0.10, 20, 100), (0.20, 20, 200), (0.20, 50, 200))
+        for text, scale in (("", float), (", over their logarithm", math.log))
+    },
+    **LAWS,
+}
+CLIFFS: Mapping[str, Fall] = {
+    f"cliff of {round(100 * ratio)} % after {users} users": Fall(ratio, users, users + 1)
+    for ratio, users in ((0.10, 50), (0.20, 20), (0.20, 50), (0.20, 100), (0.30, 50))
+}
+
+
+@dataclass(frozen=True)
+class FallClaims:
+    """Shares of sweeps that report a certain cliff, a certain fall at once or gradually, and a fall that may be chance.
+
+    `right` is the share of the certain ones between whose users throughput truly falls most; `greatest_ratio` is the
+    greatest true fall from one level to the next.
+    """
+
+    greatest_ratio: float
+    cliff: float
+    gradual: float
+    possible: float
+    right: float | None
+
+
+@dataclass(frozen=True)
 class Claims:
     """Shares of sweeps with a reported peak, a certain cliff, a possible cliff, and N*.
 
@@ -119,6 +166,24 @@ def of_law(law: Law, users: Sequence[int], cv: float, sweeps: int, seed: int) ->
     """Return the findings of sweeps of a system that follows the law."""
     rates = [law.rate_per_s(level) for level in users]
     return _claims(_analyses(rates, users, cv, sweeps, seed), law.peak_users, None)
+
+
+def of_fall(system: Fall | Law, users: Sequence[int], cv: float, sweeps: int, seed: int) -> FallClaims:
+    """Return the findings of sweeps of a system whose throughput falls."""
+    rates = [system.rate_per_s(level) for level in users]
+    ratios = [1 - after / before for before, after in pairwise(rates)]
+    after_users = users[ratios.index(max(ratios))]
+    cliffs = [one.cliff for one in _analyses(rates, users, cv, sweeps, seed) if one.cliff]
+    certain = [one for one in cliffs if one.is_certain]
+    gradual_count = sum(one.is_gradual for one in certain)
+    right_count = sum(one.users <= after_users < one.next_users for one in certain)
+    return FallClaims(
+        greatest_ratio=max(ratios),
+        cliff=(len(certain) - gradual_count) / sweeps,
+        gradual=gradual_count / sweeps,
+        possible=(len(cliffs) - len(certain)) / sweeps,
+        right=right_count / len(certain) if certain else None,
+    )
 
 
 def simulated(

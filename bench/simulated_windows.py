@@ -60,7 +60,7 @@ def run(rng: numpy.random.Generator, shape: Shape, length_s: int, memory: float)
     for second in range(length_s):
         times = shape(second, length_s)
         if times is None:
-            seconds.append(SecondFigures(0, 0, None))
+            seconds.append(SecondFigures(0, 0, None, waiting_count=USERS))
             stalled_s += 1
         else:
             average_ms = _USUAL_MS * times * max(0.1, 1 + _VARIATION * state)

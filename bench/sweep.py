@@ -1,11 +1,24 @@
-"""`scripts/bench sweep`: measures the findings of simulated sweeps, without and with a peak."""
+"""`scripts/bench sweep`: measures the findings of simulated sweeps, without and with a peak or a fall."""
 
 from __future__ import annotations
 
 import argparse
 
 from bench.results import Aim
-from bench.simulated_sweeps import LAWS, QUEUES, SEVEN, THIRTEEN, Claims, of_law, of_queue
+from bench.simulated_sweeps import (
+    CLIFFS,
+    GRADUAL,
+    LAWS,
+    QUEUES,
+    SEVEN,
+    THIRTEEN,
+    TWENTY,
+    Claims,
+    FallClaims,
+    of_fall,
+    of_law,
+    of_queue,
+)
 from bench.tables import aims_table
 from harness.base.errors import EXIT_OK, EXIT_REGRESSED
 from harness.base.log import stderr_log
@@ -22,6 +35,7 @@ _FALSE_MOST = 0.01
 _FOUND_LEAST = 0.9
 _COVERED_LEAST = 0.93
 _LEVELS = (THIRTEEN, SEVEN)
+_FALSE_CLIFFS_MOST, _CLIFFS_FOUND_LEAST, _CLIFF_OF_AIM = 0.03, 0.95, 0.20
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
@@ -32,7 +46,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 def bench(options: argparse.Namespace) -> int:
     """Print the tables; return 0, or 1 when an aim is missed."""
     sweeps = parse_whole_number(options.sweeps, "--sweeps", 20, 100_000)
-    aims = [*_queues(sweeps), *_laws(sweeps)]
+    aims = [*_queues(sweeps), *_laws(sweeps), *_falls(sweeps)]
     print(aims_table(aims, "the findings"))
     return EXIT_OK if all(aim.is_met for aim in aims) else EXIT_REGRESSED
 
@@ -53,8 +67,8 @@ def _queues(sweeps: int) -> list[Aim]:
     print(f"**Throughput never falls: % of {sweeps:,} sweeps with the finding**\n")
     print(table(heads, rows), end="\n\n", flush=True)
     return [
-        _most("peaks", max(found.peak for found in of_aims)),
-        _most("cliffs", max(found.cliff for found in of_aims)),
+        _most("peaks that there are not", max(found.peak for found in of_aims), _FALSE_MOST),
+        _most("cliffs that there are not", max(found.cliff for found in of_aims), _FALSE_MOST),
         _least("N*: least share of intervals that contain it", min(found.knee_covered or 0 for found in of_aims), 0.9),
     ]
 
@@ -85,9 +99,40 @@ def _laws(sweeps: int) -> list[Aim]:
     ]
 
 
-def _most(what: str, share: float) -> Aim:
-    name = f"CV {percent_text(_CV_OF_AIMS, 0)} %, {what} that there are not: greatest share, %"
-    return Aim(name, percent_text(share, 1), f"≤ {percent_text(_FALSE_MOST, 0)}", share <= _FALSE_MOST)
+def _falls(sweeps: int) -> list[Aim]:
+    """Print the findings for gradual falls and for cliffs, and return the aims."""
+    found: dict[tuple[str, int], FallClaims] = {}
+    for name, system in {**GRADUAL, **CLIFFS}.items():
+        for users in (*_LEVELS, TWENTY):
+            _log(f"{name}, {len(users)} levels")
+            found[name, len(users)] = of_fall(system, users, _CV_OF_AIMS, sweeps, _SEED)
+    rows = [
+        [name, _percent(one.greatest_ratio), str(count)]
+        + [_percent(share) for share in (one.cliff, one.gradual, one.possible, one.right)]
+        for (name, count), one in found.items()
+    ]
+    heads = (
+        "throughput", "greatest fall between levels %", "levels", "cliff", "falls from … to …", "may be chance",
+        "of the first two: users right",
+    )  # fmt: skip
+    print(f"**Throughput falls: % of {sweeps:,} sweeps with the finding, CV {percent_text(_CV_OF_AIMS, 0)} %**\n")
+    print(table(heads, rows), end="\n\n", flush=True)
+    false = max(one.cliff for (name, _), one in found.items() if name in GRADUAL)
+    true = [
+        (one.cliff + one.gradual) * (one.right or 0)
+        for (name, _), one in found.items()
+        if name in CLIFFS and CLIFFS[name].ratio == _CLIFF_OF_AIM
+    ]
+    size = percent_text(_CLIFF_OF_AIM, 0)
+    return [
+        _most("gradual falls that are called a cliff", false, _FALSE_CLIFFS_MOST),
+        _least(f"cliffs of {size} %, found as cliff or fall: least share", min(true), _CLIFFS_FOUND_LEAST),
+    ]
+
+
+def _most(what: str, share: float, most: float) -> Aim:
+    name = f"CV {percent_text(_CV_OF_AIMS, 0)} %, {what}: greatest share, %"
+    return Aim(name, percent_text(share, 1), f"≤ {percent_text(most, 0)}", share <= most)
 
 
 def _least(what: str, share: float, least: float) -> Aim:

@@ -132,7 +132,7 @@ CASES: Mapping[str, Case] = {
 
 def add_options(parser: argparse.ArgumentParser) -> None:
     """Add the options of this part of the benchmark."""
-    parser.add_argument("--runs", default="100", metavar="N", help="simulated runs per figure (100)")
+    parser.add_argument("--runs", default="200", metavar="N", help="simulated runs per figure (200)")
     parser.add_argument("jtl", nargs="*", metavar="JTL", help="recorded runs: prints their falls instead of simulating")
 
 
@@ -152,7 +152,7 @@ _CELLS = [(length_s, memory) for length_s in _LENGTHS_S for memory in _MEMORIES]
 def _simulated(count: int) -> Iterator[Aim]:
     yield from _false_alarms(count)
     yield from _falls_found(count)
-    yield from _slow_falls_found(max(10, count // 5))
+    yield from _slow_falls_found(count)
 
 
 def _false_alarms(count: int) -> Iterator[Aim]:

@@ -13,27 +13,23 @@ RESULTS.jsonl gets one line per plan; plans that it has are not run again. --tab
 
 from __future__ import annotations
 
-import argparse
 import contextlib
-import json
 import os
 import re
 import shutil
 import signal
 import subprocess
 import sys
-import threading
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 from xml.etree import ElementTree  # builds XML; harness.plan.jmx reads files safely
 
 from bench.capture import capturing, make_certificate
 from bench.plan_answers import Answers
-from bench.real_runs import NAME, allow_host, fixed_home, properties_option
+from bench.real_runs import NAME, allow_host, batch_parser, fixed_home, properties_option, run_batch, stored_results
 from bench.traffic_difference import HOST, Difference, Request, differences, request_of
 from harness.base import toolchain
 from harness.base.errors import EXIT_INTERRUPTED, EXIT_INVALID, EXIT_USAGE, HarnessError
@@ -255,41 +251,24 @@ def run_limited(command: list[str], output: Path, folder: Path, more: Mapping[st
 
 def main(arguments: list[str]) -> None:
     """Compare the plans that have no result yet; print one line for each."""
-    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
-    parser.add_argument("folder", type=Path)
-    parser.add_argument("work", type=Path)
-    parser.add_argument("results", type=Path)
-    parser.add_argument("--only", default="", help="plans whose path matches this regular expression")
-    parser.add_argument("--again", action="store_true", help="run plans that have a result, too")
-    parser.add_argument("--at-once", type=int, default=2, help="plans side by side (2)")
+    parser = batch_parser((__doc__ or "").partition("\n")[0])
     parser.add_argument("--table", action="store_true", help="only print the table of the results")
     options = parser.parse_args(arguments)
-    lines = options.results.read_text(encoding="utf-8").splitlines() if options.results.is_file() else []
-    results = {one["plan"]: Outcome(**one) for one in map(json.loads, lines)}
+    results = {one["plan"]: Outcome(**one) for one in stored_results(options.results)}
     if options.table:
         print(table(results.values()))
         return
     work = options.work.resolve()
     work.mkdir(parents=True, exist_ok=True)
-    certificate, lock = make_certificate(work / "certificate.pem"), threading.Lock()
+    certificate = make_certificate(work / "certificate.pem")
 
-    def one(jmx: Path) -> None:
-        plan = str(jmx.relative_to(options.folder))
+    def run(jmx: Path, plan: str) -> Outcome:
         try:
-            outcome = Comparison(jmx, plan, work / re.sub(r"[^\w.-]+", "-", plan), certificate).run()
+            return Comparison(jmx, plan, work / re.sub(r"[^\w.-]+", "-", plan), certificate).run()
         except (HarnessError, OSError, ValueError) as error:
-            outcome = Outcome(plan, NOT_RUN, why=f"{type(error).__name__}: {error}"[:300])
-        with lock, options.results.open("a", encoding="utf-8") as file:
-            file.write(json.dumps(asdict(outcome)) + "\n")
-            print(f"{outcome.state} {outcome.plain} {outcome.ours} {plan} {outcome.why}", flush=True)
+            return Outcome(plan, NOT_RUN, why=f"{type(error).__name__}: {error}"[:300])
 
-    todo = [
-        jmx
-        for jmx in sorted(options.folder.rglob("*.jmx"), key=lambda path: path.stat().st_size)
-        if re.search(options.only, str(jmx)) and (options.again or str(jmx.relative_to(options.folder)) not in results)
-    ]
-    with ThreadPoolExecutor(options.at_once) as pool:
-        list(pool.map(one, todo))
+    run_batch(options, results, run, lambda one: f"{one.state} {one.plain} {one.ours} {one.plan} {one.why}")
 
 
 def table(outcomes: Iterable[Outcome]) -> str:

@@ -42,6 +42,8 @@ _UNEVEN: dict[tuple[int, ...], tuple[int, ...]] = {
     (2,) * 4: (2,),
 }
 _UNEVEN_FALSE_MOST = 0.06
+# Their greatest share is near the aim: of 1,000 experiments the greatest of 24 exceeds it by chance.
+_UNEVEN_TIMES = 4
 
 
 @dataclass(frozen=True)
@@ -93,13 +95,16 @@ def bench(options: argparse.Namespace) -> int:
     """Print the tables; return 0, or 1 when an aim is missed."""
     repetitions = parse_whole_number(options.repetitions, "--repetitions", 100, 1_000_000)
     seed = parse_whole_number(options.seed, "--seed", 0, 1_000_000)
-    found = {scene: simulated(scene, repetitions, seed) for scene in _scenes()}
+    found = {
+        scene: simulated(scene, repetitions * (_UNEVEN_TIMES if scene.uneven > 1 else 1), seed) for scene in _scenes()
+    }
     heads = (
         "values", "runs", "CV of runs %", "last value's CV", "drift per run %", "true effect %", "true pair %",
         "false effects",
         "effect found", "pair found", "best is sure", "of these right",
     )  # fmt: skip
-    print(f"**% of {repetitions:,} simulated experiments**\n")
+    uneven = f"{_UNEVEN_TIMES * repetitions:,} where values scatter unequally"
+    print(f"**% of {repetitions:,} simulated experiments, of {uneven}**\n")
     print(table(heads, [_row(scene, one) for scene, one in found.items()]), end="\n\n", flush=True)
     aims = list(_aims(found))
     print(aims_table(aims, "designed experiments"))

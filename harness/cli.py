@@ -84,7 +84,10 @@ SCRIPTS = {
     "scripts/check-otava": Command("bench.check_otava", "compare our change points with those of Apache Otava"),
 }
 # They check everything before they get JMeter ready.
-LOADS = ("scripts/run", "scripts/sweep", "scripts/capacity", "scripts/check")
+LOADS = (
+    "scripts/run", "scripts/sweep", "scripts/capacity", "scripts/check", "scripts/ab", "scripts/tune",
+    "scripts/overload", "scripts/nightly",
+)  # fmt: skip
 _DESCRIPTION = "Turn JTL files and run directories into tables and reports."
 _EPILOG = """\
 verbs (./aggregate.py VERB --help explains one):

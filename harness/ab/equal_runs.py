@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Protocol
 
 from harness.base import toolchain
 from harness.base.errors import UsageError
@@ -12,6 +14,7 @@ from harness.base.log import log
 from harness.history.summary_files import SUMMARY_NAME, update_summary
 from harness.plan.load import Load, LoadArguments, parse_load, resolve_load
 from harness.plan.plan import Plan
+from harness.sweep.time_left import RunTime, time_left_s
 
 # The options of scripts/run that all runs have in common.
 LENGTH = ("users", "rate", "ramp", "duration", "requests")
@@ -53,6 +56,31 @@ def equal_load(plan: Plan, options: argparse.Namespace) -> Load:
     if load.duration_s is None:
         raise UsageError("the load ends after a number of loops, so its duration is unknown", "give DURATION=60")
     return load
+
+
+class _Record(Protocol):
+    @property
+    def lengths_s(self) -> Sequence[RunTime]:
+        """Planned and actual seconds of the valid runs."""
+
+
+class EarlierTest(Protocol):
+    """The files of a test or an experiment that was measured earlier."""
+
+    def read(self) -> _Record:
+        """Return its record; UsageError when it is invalid."""
+
+
+def first_guess_s(earlier: Sequence[EarlierTest], unknown_s: float) -> float:
+    """Return the seconds that a run took beside its load in the last of the tests, oldest first, else `unknown_s`."""
+    for test in reversed(earlier):
+        try:
+            found = test.read().lengths_s
+        except UsageError:  # the record is damaged
+            continue
+        if found:
+            return max(0.0, time_left_s([0.0], found, unknown_s) or 0.0)
+    return unknown_s
 
 
 def update_summaries(reports: Path, usual: Path) -> None:

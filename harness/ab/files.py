@@ -6,6 +6,7 @@ import os
 from contextlib import AbstractContextManager
 from pathlib import Path
 
+from harness.ab.equal_runs import first_guess_s
 from harness.ab.record import RUNNING, AbRecord
 from harness.base.errors import UsageError
 from harness.base.folder_lock import alone_in
@@ -60,6 +61,11 @@ def find_unfinished(reports: Path, plan: str) -> AbFiles:
     if last.read().state != RUNNING:
         raise UsageError(f"--resume: {plan}/{last.name} is finished", "leave it out to start a new A/B test")
     return last
+
+
+def ab_guess_s(reports: Path, plan: str, unknown_s: float) -> float:
+    """Return the seconds that a run takes beside its load, from the plan's earlier A/B tests, else `unknown_s`."""
+    return first_guess_s([AbFiles(path) for path in recorded_in(reports / plan, kinds.AB_TEST.numbered)], unknown_s)
 
 
 def find_ab(reports: Path, name: str) -> AbFiles:

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from harness.ab.equal_runs import FIRST_GUESS_S
-from harness.ab.files import AbFiles
+from harness.ab.files import AbFiles, ab_guess_s
 from harness.ab.message import ab_message, is_due
 from harness.ab.outcome import Outcome, change_text, headline, outcome_of
 from harness.ab.record import ENDED, FINISHED, RUNNING, UNDER_WAY, WARM_UP, A, AbRecord, AbRun, order_of
@@ -46,6 +46,7 @@ class AbRunner:
         self._files = files
         self._sides = sides
         self._children = children
+        self._guess_s = ab_guess_s(options.reports, record.plan, FIRST_GUESS_S)
         self._began_s = time.monotonic() - record.spent_s
         self._results = results_of(files, record)
         self._outcome = self._judged(record)
@@ -91,11 +92,13 @@ class AbRunner:
         if record.budget_s is None:
             return True
         count = 2 if record.has_warmed_up else 3
-        needed_s = time_left_s([record.planned_s] * count, record.lengths_s, FIRST_GUESS_S) or 0.0
+        needed_s = time_left_s([record.planned_s] * count, record.lengths_s, self._guess_s) or 0.0
         if self._spent_s + needed_s <= record.budget_s:
             return True
-        budget = units.duration_text(record.budget_s)
-        self._outcome = self._judged(replace(record, stop_reason=f"the budget of {budget} is used up"))
+        budget, needed = units.duration_text(record.budget_s), units.duration_text(needed_s)
+        what = "the next pair takes" if record.has_warmed_up else "the next runs, warm-up and pair, take"
+        reason = f"the budget of {budget} is used up: {what} about {needed}"
+        self._outcome = self._judged(replace(record, stop_reason=reason))
         return False
 
     def _measure(self, name: str, pair: int) -> None:
@@ -150,7 +153,7 @@ class AbRunner:
         counted = len(self._outcome.counted)
         done = sum(run.pair == pair and run.state == ENDED for run in record.runs)
         runs_left = 2 * (PAIRS_MOST - counted) + 1 if pair == WARM_UP else 2 * (PAIRS_MOST - counted) - done
-        left_s = time_left_s([record.planned_s] * runs_left, record.lengths_s, FIRST_GUESS_S) or 0.0
+        left_s = time_left_s([record.planned_s] * runs_left, record.lengths_s, self._guess_s) or 0.0
         if record.budget_s is not None:
             left_s = min(left_s, max(0.0, record.budget_s - self._spent_s))
         what = "warm-up run, not counted" if pair == WARM_UP else f"pair {pair} of {PAIRS_LEAST} to {PAIRS_MOST}"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -16,6 +17,8 @@ _CONNECT_TIMEOUT_S, _READ_TIMEOUT_S = 10, 15
 _SENT_TIMEOUT_S = 60
 # A request that is not answered after so long is named, once per client.
 _NAMED_S = 5.0
+# A server that has answered nothing for so long gets no further attempt: a command gives up after a minute.
+_SILENT_MOST_S = 45.0
 _SIGN_IN = "set AWS_PROFILE, or AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or run aws configure"
 _BAD_CREDENTIALS = {
     "AuthFailure",
@@ -76,12 +79,28 @@ def client(service: str, endpoint_url: str | None = None, region: str | None = N
     return made
 
 
+class _SilentError(Exception):
+    """The server answered none of the requests for too long; boto3 does not repeat a request after this error."""
+
+
+class _Attempts(threading.local):
+    """The attempts of a thread at a request: when the last one began, and the first one that got no answer."""
+
+    began_s = 0.0
+    silent_since_s: float | None = None
+    timer: threading.Timer | None = None
+
+
 class _Waiting:
-    """Names the server of a client, once, while a request waits for its answer; requests may be in several threads."""
+    """Names the server of a client, once, while a request waits for its answer, and ends the attempts at a silent one.
+
+    Requests may be in several threads.
+    """
 
     def __init__(self) -> None:
-        self._timers: dict[int, threading.Timer] = {}
         self._is_named = False
+        self._own = _Attempts()
+        self._answered_s = 0.0  # any request
 
     def watch(self, watched: Any) -> None:
         """Watch the requests of a client."""
@@ -90,15 +109,28 @@ class _Waiting:
         watched.meta.events.register(f"response-received.{service}", self._answered)
 
     def _sent(self, request: Any, **_: object) -> None:
+        own = self._own
+        own.began_s = time.monotonic()
+        since_s = own.began_s if own.silent_since_s is None else own.silent_since_s
+        if own.began_s - max(self._answered_s, since_s) >= _SILENT_MOST_S:
+            raise _SilentError
         address = request.url.split("?")[0]
-        timer = threading.Timer(_NAMED_S, self._name, ("/".join(address.split("/")[:3]),))
-        timer.daemon = True
-        self._timers[threading.get_ident()] = timer
-        timer.start()
+        own.timer = threading.Timer(_NAMED_S, self._name, ("/".join(address.split("/")[:3]),))
+        own.timer.daemon = True
+        own.timer.start()
 
-    def _answered(self, **_: object) -> None:
-        if timer := self._timers.pop(threading.get_ident(), None):
-            timer.cancel()
+    def _answered(self, exception: Exception | None = None, **_: object) -> None:
+        from botocore.exceptions import ReadTimeoutError
+
+        own = self._own
+        if isinstance(exception, ReadTimeoutError):
+            own.silent_since_s = own.began_s if own.silent_since_s is None else own.silent_since_s
+        else:
+            own.silent_since_s = None
+            self._answered_s = self._answered_s if exception else time.monotonic()
+        if own.timer:
+            own.timer.cancel()
+            own.timer = None
 
     def _name(self, server: str) -> None:
         if not self._is_named:
@@ -124,8 +156,8 @@ def aws_errors(where: str) -> Iterator[None]:
         raise UsageError(f"{where}: cannot obtain the credentials", "sign in again: aws sso login") from None
     except exceptions.ClientError as error:
         raise _client_error(where, error.response, error.operation_name) from None
-    except exceptions.ReadTimeoutError:
-        what = f"{where}: the server takes requests and does not answer ({_ATTEMPTS} attempts)"
+    except (exceptions.ReadTimeoutError, _SilentError):
+        what = f"{where}: the server takes requests and does not answer"
         raise ServiceError(what, "check that it works, then repeat the command") from None
     except (exceptions.HTTPClientError, exceptions.ConnectionError, exceptions.IncompleteReadError) as error:
         what = f"{where}: the server does not answer or disconnects ({type(error).__name__}, {_ATTEMPTS} attempts)"

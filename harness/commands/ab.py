@@ -12,7 +12,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from harness.ab.equal_runs import FIRST_GUESS_S, LENGTH, SLACK_S, add_folders, add_length, equal_load, update_summaries
-from harness.ab.files import AbFiles, find_unfinished, locked, reserve_ab
+from harness.ab.files import AbFiles, ab_guess_s, find_unfinished, locked, reserve_ab
 from harness.ab.record import FORMAT_VERSION, RUNNING, A, AbRecord, B
 from harness.ab.report_files import write_missing_reports
 from harness.ab.rule import PAIRS_LEAST
@@ -20,6 +20,7 @@ from harness.ab.runner import AbRunner
 from harness.ab.side import ReadySide, check_sides, parse_side, ready_side, unknown_ref
 from harness.ab.worktree import build_side, checked_out, working_copy
 from harness.base import git, toolchain, units
+from harness.base.before_setup import needs_set_up
 from harness.base.config import is_suite
 from harness.base.errors import HarnessError, UsageError
 from harness.base.guardian import Guardian
@@ -92,10 +93,13 @@ def run(options: argparse.Namespace) -> int:
         raise UsageError("A and B are missing" if not (options.a or options.b) else "one side is missing", _EXAMPLE)
     budget_s = units.parse_duration_s(options.max, "MAX") if options.max else None
     with Interrupts() as interrupts, ExitStack() as stack:
-        guardian = stack.enter_context(Guardian())
+        guardian = Guardian()
+        stack.callback(guardian.close)
         sides = {name: _side(name, text, options, guardian) for name, text in ((A, options.a), (B, options.b))}
         load = _checked(sides, options)
         record = _record(options, sides, load, budget_s)
+        needs_set_up()
+        stack.enter_context(guardian)
         recipients = _recipients(sides)
         for side in sides.values():
             build_side(side, guardian)
@@ -142,6 +146,7 @@ def _side(name: str, text: str, options: argparse.Namespace, guardian: Guardian)
         commit = git.commit_of(options.home, parts.ref)
         if commit is None:
             raise unknown_ref(name, parts.ref, profiles)
+        needs_set_up()
         files = checked_out(options.home, commit, options.build, guardian.environment)
     names = Names(options.plan, options.env, set_values=options.set, is_profiled=options.profile)
     return ready_side(name, parts, names, files)
@@ -181,9 +186,10 @@ def _record(
     """Return the record of a new test, without a name; UsageError for a budget that is too short for four pairs."""
     a, b = sides[A], sides[B]
     assert load.duration_s is not None
-    needed_s = _RUNS_LEAST * (load.duration_s + FIRST_GUESS_S)
+    each_s = load.duration_s + ab_guess_s(options.reports, a.request.plan.name, FIRST_GUESS_S)
+    needed_s = _RUNS_LEAST * each_s
     if budget_s is not None and budget_s < needed_s:
-        each, needed = (units.duration_text(seconds) for seconds in (load.duration_s + FIRST_GUESS_S, needed_s))
+        each, needed = (units.duration_text(seconds) for seconds in (each_s, needed_s))
         raise UsageError(
             f"MAX={options.max} is too short for {PAIRS_LEAST} pairs: with the warm-up run they are {_RUNS_LEAST} runs "
             f"of about {each}, {needed} together",

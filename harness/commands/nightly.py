@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from harness.base import toolchain, units
+from harness.base.before_setup import needs_set_up
 from harness.base.errors import EXIT_OK, HarnessError, UsageError
 from harness.base.guardian import Guardian
 from harness.base.interrupts import Interrupts
@@ -87,6 +88,7 @@ def run(options: argparse.Namespace) -> int:
     hidden = [secret for one in checked for secret in one.request.hidden]
     recipients = recipients_of(suite.notify, os.environ, options.suite.name) if suite.notify else None
     read_acceptances(options.home / ACCEPTED)  # reports an invalid line now, not after all runs
+    needs_set_up()
     if options.dry_run:
         _print_plan(suite, loads)
         if recipients:

@@ -10,6 +10,7 @@ from dataclasses import replace
 from rich.console import Console
 
 from harness.base import git, toolchain, units
+from harness.base.before_setup import needs_set_up
 from harness.base.errors import HarnessError, UsageError
 from harness.base.guardian import Guardian
 from harness.base.interrupts import Interrupts
@@ -122,6 +123,7 @@ def _resumed(files: OverloadFiles) -> OverloadRecord:
     record = files.read()
     if record.under_way is None:
         return record
+    needs_set_up()
     directory = files.run(record.under_way.run)
     if directory.is_there:
         write_missing_report(directory)

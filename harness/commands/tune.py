@@ -14,6 +14,7 @@ from harness.ab.report_files import write_missing_reports
 from harness.ab.side import ReadySide, SideFiles, SideText, ready_side, what_runs
 from harness.ab.worktree import build_side, working_copy
 from harness.base import git, toolchain, units
+from harness.base.before_setup import needs_set_up
 from harness.base.errors import UsageError
 from harness.base.guardian import Guardian
 from harness.base.interrupts import Interrupts
@@ -29,7 +30,7 @@ from harness.run.preflight import check_request
 from harness.run.request import Names
 from harness.tune.design import FULL_MOST, REPEAT_MOST, Design, designs
 from harness.tune.factors import Cell, Factor, assignments, combination_count, parse_factors, set_text
-from harness.tune.files import TuneFiles, last_tune, locked, reserve_tune
+from harness.tune.files import TuneFiles, last_tune, locked, reserve_tune, tune_guess_s
 from harness.tune.outcome import outcome_of
 from harness.tune.record import FORMAT_VERSION, RUNNING, TuneRecord, with_rest_apart
 from harness.tune.report_files import results_of
@@ -79,16 +80,20 @@ def run(options: argparse.Namespace) -> int:
     repeat = units.parse_whole_number(options.repeat, "REPEAT", 1, REPEAT_MOST) if options.repeat else None
     budget_s = units.parse_duration_s(options.max, "MAX") if options.max else None
     with Interrupts() as interrupts, ExitStack() as stack:
-        guardian = stack.enter_context(Guardian())
         files = working_copy(options.home, options.build)
         sides = _checked_sides(factors, options, files)
         load = equal_load(sides[0].request.plan, options)
         for side in sides:
             check_request(side.request, load)
-        design = _design(factors, repeat, load, budget_s)
+        guess_s = tune_guess_s(options.reports, sides[0].request.plan.name, FIRST_GUESS_S)
+        design = _design(factors, repeat, load, budget_s, guess_s)
         for cell in design.cells:
             _side(factors, cell, options, files)
         record = _record(options, sides[0], load, _Experiment(factors, metric, design, repeat, budget_s))
+        needs_set_up()
+        guardian = stack.enter_context(Guardian())
+        needed_s = (design.run_count + 1) * (record.planned_s + guess_s)
+        log(f"design: {_design_text(factors, design)}; about {units.duration_text(needed_s)}")
         for side in sides:
             build_side(side, guardian)
         jmeter_java_version()
@@ -149,14 +154,18 @@ def _chance() -> random.Random:
     return random.Random()
 
 
-def _design(factors: Sequence[Factor], repeat: int | None, load: Load, budget_s: float | None) -> Design:
-    """Return the most thorough design that fits into the budget; UsageError when none does."""
+def _design(
+    factors: Sequence[Factor], repeat: int | None, load: Load, budget_s: float | None, guess_s: float
+) -> Design:
+    """Return the most thorough design that fits into the budget; UsageError when none does.
+
+    A run takes about `guess_s` beside its load.
+    """
     assert load.duration_s is not None
-    each_s = load.duration_s + FIRST_GUESS_S
+    each_s = load.duration_s + guess_s
     for design in designs(factors, repeat, _chance()):
         needed_s = (design.run_count + 1) * each_s
         if budget_s is None or needed_s <= budget_s:
-            log(f"design: {_design_text(factors, design)}; about {units.duration_text(needed_s)}")
             return design
     assert budget_s is not None
     raise UsageError(

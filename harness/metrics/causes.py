@@ -7,6 +7,8 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 _LENGTH_MAX = 200
+# JMeter's message of a request that got no answer: an assertion about the answer says nothing then.
+NO_ANSWER_MESSAGE = "Non HTTP response message:"
 # Ids, memory addresses, ports, times.
 _ID = re.compile(
     r"\b[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\b|\b(?=[a-f]*[0-9])[0-9a-f]{8,}\b|\d{4,}", re.I
@@ -21,8 +23,9 @@ class Cause(NamedTuple):
 
 
 def cause_of(failure: str, message: str) -> Cause:
-    """Return the cause in the assertion's message, else in the response's."""
-    text = " ".join((failure or message).split())[:_LENGTH_MAX]
+    """Return the cause in the assertion's message; without an answer or an assertion, in the response's."""
+    is_unanswered = message.startswith(NO_ANSWER_MESSAGE)
+    text = " ".join((message if is_unanswered else failure or message).split())[:_LENGTH_MAX]
     return Cause(_ID.sub("…", text), text)
 
 

@@ -11,7 +11,7 @@ missing, the clock was set, or the file contains several runs. In a stall no sam
 of U users, N wait at first, and each of the others begins to wait when its pause is over. Their pauses have the rate
 v = r ÷ (U - N), where r is that of the samples, so U - (U - N) · exp(-v·t) users wait after t. Of missing rows only
 those last into the gap that end after it: N · exp(-t ÷ R) where t is the time to the end of the gap and R = N ÷ r the
-response time. Where it is unknown how many samples wait, the sum of response times after the gap decides.
+response time.
 
 When the load ends, users leave, and the others wait for their last answers: nothing is missing there, and no stall.
 """
@@ -41,17 +41,12 @@ _USUAL_RATIO = 3
 _CHANCE_LOG = 7.0
 # At fewer samples per second, a second with few samples is no evidence of a partial gap.
 _RATE_FOR_PARTS = 4.0
-# The response times of the samples that end after a gap must account for this share of it.
-_WAITED_RATIO = 0.5
 # A gap is a stall when the seconds of waiting in it exceed those of missing rows by this share of the difference.
 _STALL_RATIO = 1 / 3
 # In a stall fewer seconds are waited than expected: at most this share of all users' seconds (and one second), and so
 # many standard deviations of the users' pauses.
 _IDLE_RATIO = 0.05
 _IDLE_DEVIATIONS = 2.0
-_SETTLE_LEAST_S = 3
-# All users have an answer once this many samples per user have ended: some users have a second one by then.
-_ANSWERS_PER_USER = 2
 # With a single user, one slow request or one pause of the plan looks like a gap.
 _USERS_LEAST = 2
 
@@ -71,11 +66,8 @@ class Gap:
     user_count: int | None
 
 
-def find_gaps(seconds: Sequence[SecondFigures], waiting: Sequence[int] | None = None) -> tuple[Gap, ...]:
-    """Return the gaps of a run. `seconds` has one entry per second since the first start of the load.
-
-    `waiting` is the number of samples that last throughout each of these seconds, None when that is unknown.
-    """
+def find_gaps(seconds: Sequence[SecondFigures]) -> tuple[Gap, ...]:
+    """Return the gaps of a run. `seconds` has one entry per second since the first start of the load."""
     filled = [second for second, figures in enumerate(seconds) if figures.sample_count]
     empty = [later - earlier - 1 for earlier, later in pairwise(filled)]
     if len(empty) < _UNUSUAL_COUNT + 1 or not any(empty):
@@ -101,17 +93,13 @@ def find_gaps(seconds: Sequence[SecondFigures], waiting: Sequence[int] | None = 
         by_chance_s = (math.log(max(1.0, rate_per_s * regular_s)) + _CHANCE_LOG) / local_per_s
         if length_s < max(_STALL_LEAST_S, by_chance_s):
             continue
-        if waiting is None:
-            is_waited = _is_waited(seconds, after, length_s, busy_ms * share, users or 0)
-        else:
-            empty_s, waited_s = after - before - 1, sum(waiting[before + 1 : after])
-            loads = _Load(users, busy_ms * share / MS_PER_S, local_per_s).until(seconds[after].active_users)
-            is_waited, *are_last = (waited_s >= _stall_least_s(load, empty_s) for load in loads)
-            if not is_waited and any(are_last):
-                continue
-        is_unusual = after - before - 1 > usual_s and length_s >= max(GAP_LEAST_S, _USUAL_RATIO * usual_s + 1)
-        is_stall = waiting is not None and is_waited and length_s >= _USUAL_RATIO * response_s + 1
-        if not is_unusual and not is_stall:
+        empty_s, waited_s = after - before - 1, sum(figures.waiting_count for figures in seconds[before + 1 : after])
+        loads = _Load(users, busy_ms * share / MS_PER_S, local_per_s).until(seconds[after].active_users)
+        is_waited, *are_last = (waited_s >= _stall_least_s(load, empty_s) for load in loads)
+        if not is_waited and any(are_last):
+            continue
+        is_unusual = empty_s > usual_s and length_s >= max(GAP_LEAST_S, _USUAL_RATIO * usual_s + 1)
+        if not is_unusual and not (is_waited and length_s >= _USUAL_RATIO * response_s + 1):
             continue
         if users is None or users >= _USERS_LEAST:
             found.append(Gap(before + 1, after, round(length_s, 1), is_waited, users))
@@ -155,18 +143,3 @@ def _empty_parts(seconds: Sequence[SecondFigures], before: int, after: int, rate
     if rate_per_s < _RATE_FOR_PARTS:
         return 0.0
     return sum(max(0.0, 1 - seconds[second].sample_count / rate_per_s) for second in (before, after))
-
-
-def _is_waited(seconds: Sequence[SecondFigures], after: int, length_s: float, busy_ms: float, user_count: int) -> bool:
-    """Return whether the response times of the samples that end after a gap account for its time.
-
-    Every waiting user must have received an answer: a single sample may also end in the middle of a stall.
-    """
-    end = min(len(seconds), after + max(_SETTLE_LEAST_S, math.ceil(length_s)))
-    ended_count = sum(figures.sample_count for figures in seconds[after:end])
-    while end < len(seconds) and ended_count < _ANSWERS_PER_USER * user_count:
-        ended_count += seconds[end].sample_count
-        end += 1
-    waited_ms = sum(figures.elapsed_sum_ms for figures in seconds[after:end])
-    usual_ms = busy_ms * (end - after)
-    return waited_ms - usual_ms >= _WAITED_RATIO * busy_ms * length_s

@@ -28,9 +28,10 @@ _FALSE_CLAIMS_MOST = 0.025
 RISE_LEAST_RATIO = 0.02
 # Two slopes that differ by more standard errors of their difference are not of one line.
 _ERRORS_MOST = 1.5
+# A rate that changed by no more than this part of it between the last two quarters still says when the end comes.
+_DIFFERENCE_MOST = 0.1
 # A fall of the heap from one part to the next by so many times the median deviation of all steps is no chance.
 _FALL_LEAST = 8.0
-_ROUNDING = 1e-9
 _S_PER_H = 3600.0
 _DECIMALS = 6
 
@@ -199,7 +200,8 @@ def _rates_ahead(points: Points, line: Slope, shape: Shape) -> Sequence[Slope]:
     """Return the estimates of the rate after the window, the best one first; empty when the rate does not settle.
 
     The whole line and its second half where the halves agree; otherwise the second half and the last quarter, after a
-    warm-up also the line beside it.
+    warm-up also the lines beside it that the values do not exclude. A small change between the last two quarters may
+    happen once more.
     """
     middle, end = len(points) // 2, len(points)
     first, second, third, fourth = (
@@ -211,25 +213,28 @@ def _rates_ahead(points: Points, line: Slope, shape: Shape) -> Sequence[Slope]:
             points[-middle // 2 : end],
         )
     )
-    if second is None or fourth is None or not _agree(third, fourth):
+    if third is None or second is None or fourth is None:
         return ()
-    if shape.rate is not None:
-        return second, fourth, replace(second, value=shape.rate)
-    return (line, second) if _agree(first, second) else (second, fourth)
+    difference = fourth.value - third.value
+    changed: tuple[Slope, ...] = ()
+    if not _agree(third, fourth):
+        if abs(difference) > _DIFFERENCE_MOST * abs(line.value):
+            return ()
+        changed = fourth, replace(fourth, value=fourth.value + difference, error=0.0)
+    if shape.rates:
+        return second, fourth, *(replace(second, value=rate) for rate in shape.rates), *changed
+    return (line, second, *changed) if _agree(first, second) else (second, fourth, *changed)
 
 
 def _agree(one: Slope | None, other: Slope) -> bool:
     """Return whether two slopes may be those of one line."""
-    if one is None:
-        return False
-    rounding = _ROUNDING * (abs(one.value) + abs(other.value))
-    return abs(one.value - other.value) <= _ERRORS_MOST * math.hypot(one.error, other.error) + rounding
+    return one is not None and abs(one.value - other.value) <= _ERRORS_MOST * math.hypot(one.error, other.error)
 
 
 def _forecast(left: float, since_s: float, rates: Sequence[Slope]) -> _Forecast:
     """Return when what was `left` since so many seconds before the end of the window is used up at these rates.
 
-    The interval contains those of all of them, since the runs cannot tell which one continues.
+    The interval contains those of all of them, since the run cannot tell which one continues.
     """
     if not rates:
         return _Forecast()

@@ -17,6 +17,10 @@ from harness.metrics.slope import Points
 # Time constants of what is filled once, as shares of the window. Beside a leak only what is filled early is seen.
 _LEVELLING = tuple(1.15**-power for power in range(28))
 _EARLY = tuple(share for share in _LEVELLING if share < 0.31)
+# Those whose rate beside them cannot be excluded are looked for here.
+_POSSIBLE = tuple(share for share in _LEVELLING if share < 0.5)
+# A time constant whose fit is worse than the best one by more is excluded at 5 % (likelihood ratio, one parameter).
+_WORSE_MOST = 3.84
 # The part of the whole rise that the line beside an early filling must have to be a growth.
 _LINE_LEAST = 0.25
 # A rise in so many steps or fewer is no growth.
@@ -29,13 +33,14 @@ _TINY = 1e-12
 class Shape:
     """How a resource rose. `goes_on` means in a line to the end of the window.
 
-    `correlation` is that of a deviation from the best shape with the one before it. `rate` is the slope of the line
-    beside what was filled early, per second; None for another shape.
+    `correlation` is that of a deviation from the best shape with the one before it. `rates` are the slopes per second
+    of the line beside what was filled early: the best, the least and the greatest one of the time constants that are
+    not excluded. Empty for another shape.
     """
 
     goes_on: bool
     correlation: float
-    rate: float | None
+    rates: tuple[float, ...]
 
 
 class _Fit(NamedTuple):
@@ -61,14 +66,21 @@ def shape_of(points: Points) -> Shape:
         return count * math.log(_square_sum(fit.rests) + least) + fit.terms * math.log(len(ys))
 
     best = min(fits, key=criterion)
+    rates: tuple[float, ...] = ()
+    if best.rate is not None:
+        possible = list(_with_filling(xs, ys, _POSSIBLE))
+        most = min(map(criterion, possible)) + _WORSE_MOST
+        near = [fit.rate for fit in possible if fit.rate is not None and criterion(fit) <= most]
+        span_s = points[-1][0] - points[0][0]
+        rates = tuple(rate / span_s for rate in (best.rate, min(near), max(near)))
     safe = min(1.0, correlation + 1 / math.sqrt(len(ys))) if correlation else 0.0
-    return Shape(best.goes_on, safe, best.rate and best.rate / (points[-1][0] - points[0][0]))
+    return Shape(best.goes_on, safe, rates)
 
 
-def _with_filling(xs: Sequence[float], ys: Sequence[float]) -> Iterator[_Fit]:
-    """Yield the lines after an early filling; a line that has too little of the rise is none that goes on."""
+def _with_filling(xs: Sequence[float], ys: Sequence[float], shares: Sequence[float] = _EARLY) -> Iterator[_Fit]:
+    """Yield the lines after a filling; a line that has too little of the rise is none that goes on."""
     whole = _coefficient(_centred(ys), _centred(xs))
-    for share in _EARLY:
+    for share in shares:
         filled = _centred(_filled(xs, share))
         rests, line = _without(_centred(ys), filled), _without(_centred(xs), filled)
         rate = _coefficient(rests, line)

@@ -48,9 +48,12 @@ class LiveTally:
         self._has_requests = False
         self._recent: deque[_Tick] = deque()
 
-    def tick(self, now_s: float, samples: Sequence[Sample], row_count: int) -> LiveFigures:
+    def tick(
+        self, now_s: float, samples: Sequence[Sample], row_count: int, active_users: int | None = None
+    ) -> LiveFigures:
         """Count the rows since the last tick, of which `samples` are all or part; return the metrics.
 
+        `active_users` are those of now; without them those of the last rows count, which are old while requests hang.
         Transactions are not counted, because their requests are; unless there is nothing else.
         """
         histogram, failures = Histogram(), 0
@@ -82,7 +85,7 @@ class LiveTally:
         return LiveFigures(
             sample_count=self._sample_count,
             error_count=round(self._error_count),
-            users=sum(self._users.values()),
+            users=sum(self._users.values()) if active_users is None else active_users,
             rate_per_s=recent_count / passed_s if passed_s > 0 else 0.0,
             times_ms={metric: metric.of_elapsed(window) for metric in elapsed_metrics()},
             is_estimate=self._is_estimate,

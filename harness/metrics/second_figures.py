@@ -9,9 +9,13 @@ BATCH_S = 5
 
 
 class SecondFigures(NamedTuple):
-    """The samples that ended within one second; `active_users` is the maximum in it, None without samples."""
+    """The samples that ended within one second, and how many lasted throughout it.
+
+    `active_users` is the maximum in it, None without samples.
+    """
 
     sample_count: int
     elapsed_sum_ms: int
     active_users: int | None
     error_count: int = 0
+    waiting_count: int = 0

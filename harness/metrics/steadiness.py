@@ -1,6 +1,6 @@
 """Decides whether a time series of a run (response times, throughput) changes: slowly, abruptly, or at its end.
 
-Change within the window: the logarithms of the series are fitted with steps, a straight line, two exponential decays,
+Change within the window: the logarithms of the series are fitted with steps, straight lines, two exponential decays,
 and intervals of another level, by generalised least squares with AR(1) errors, which depend on the
 previous second: neighbouring seconds resemble each other, and a test that ignores this takes noise for a trend. The
 correlation comes from the residuals of the best fit, corrected for the bias of short series. The largest t of these

@@ -172,7 +172,8 @@ class SecondSeries:
     def by_second(self, first_s: int, last_s: int) -> list[SecondFigures]:
         """Return the metrics of each second from the first to the last, both included."""
         counts, users = self.seconds.between(first_s, last_s), self.active_users(first_s, last_s)
-        columns = (counts.sample_counts, counts.elapsed_sums_ms, users, counts.error_counts)
+        waiting = self.waiting(first_s, last_s)
+        columns = (counts.sample_counts, counts.elapsed_sums_ms, users, counts.error_counts, waiting)
         return [SecondFigures(*second) for second in zip(*columns, strict=True)]
 
     def timeline(self) -> Timeline | None:

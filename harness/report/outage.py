@@ -28,20 +28,26 @@ def find_outage(seconds: Sequence[SecondFigures], errors: Sequence[ErrorKind]) -
     later_count = sum(figures.error_count for figures in seconds[since_s:])
     if not failed_count or len(seconds) - since_s < _LEAST_S or later_count < _EXPLAINED_RATIO * failed_count:
         return ""
-    # A sample that succeeded may have ended in the second in which the failures begin.
-    first_s = min((int(kind.first_s) for kind in errors), default=since_s)
-    since = f"from {units.clock_text(first_s if first_s >= since_s - 1 else since_s)} on"
-    since = since if succeeded else "from the start"
+    errors = [kind for kind in errors if kind.last_s >= 0 and kind.first_s < len(seconds)]  # of the load
     for is_cause, text in _CAUSES:
         kinds = [kind for kind in errors if is_cause(kind)]
         if sum(kind.count for kind in kinds) >= _EXPLAINED_RATIO * failed_count:
-            return text(kinds, since)
-    return f"all requests failed {since}" if succeeded else ""
+            return text(kinds, _since(kinds, since_s))
+    return f"all requests failed {_since(errors, since_s)}" if succeeded else ""
+
+
+def _since(kinds: Sequence[ErrorKind], since_s: int) -> str:
+    """Return when these failures began, of a system without a success from `since_s` on."""
+    # A sample that succeeded may have ended in the second in which the failures begin.
+    first_s = min((int(kind.first_s) for kind in kinds), default=since_s)
+    from_s = first_s if first_s >= since_s - 1 else since_s
+    return f"from {units.clock_text(from_s)} on" if from_s > 0 else "from the start"
 
 
 def _is_refused(kind: ErrorKind) -> bool:
-    """Return whether nothing listened; with an assertion that fails, too, only the code says so."""
-    return kind.code.endswith(".HttpHostConnectException") or "Connection refused" in f"{kind.cause} {kind.example}"
+    """Return whether nothing listened. The code also says so, unless the connection had a time limit."""
+    text = f"{kind.cause} {kind.example}"
+    return "Connection refused" in text or (kind.code.endswith(".HttpHostConnectException") and "timed out" not in text)
 
 
 def _refused(kinds: Sequence[ErrorKind], since: str) -> str:

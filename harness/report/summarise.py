@@ -239,7 +239,7 @@ def gaps_of(tally: SampleTally, silences: Silences | None = None) -> tuple[Gap, 
     if origin_s is None or span_s is None:
         return ()
     series = tally.second_series
-    gaps = find_gaps(series.by_second(origin_s, span_s.last_s), series.waiting(origin_s, span_s.last_s))
+    gaps = find_gaps(series.by_second(origin_s, span_s.last_s))
     if silences is None:
         return gaps
     return tuple(

@@ -3,7 +3,7 @@
 It checks all samples so far every 10 s. A check succeeds when the steady window (`window.find_window`) is 60 s or
 longer and the 95 % interval of its mean, by batch means, is narrow enough: ± 5 % of the mean, and for short response
 times ± 1 ms, at most ± 10 % (`enough_ms`). A load that ends as soon as its interval is narrow ends where the scatter is
-underestimated: two checks in a row must succeed, the batches must count as ten independent ones, and the interval is
+underestimated: five checks in a row must succeed, the batches must count as ten independent ones, and the interval is
 wider than that of a fixed length by a factor that simulations give.
 
 `make bench BENCH=auto` prints how long that takes, and how far the means are from the true ones.
@@ -38,9 +38,9 @@ _SHORT_PRECISION_MS = 1.0
 _SHORT_PRECISION_RATIO = 0.10
 LOOK_PERIOD_S = 10.0
 WINDOW_LEAST_S = 60
-LOOKS_NEEDED = 2
-# Without these the interval contained the true mean in 86 to 95 % of simulated loads with autocorrelations of 0.5 to
-# 0.9 from second to second, with them in 94 to 99 %; loads take 1.2 to 2.1 times as long.
+# The interval contains the true mean in 94 to 99 % of simulated loads with autocorrelations of 0.5 to 0.9 from second
+# to second; with two checks in a row it was 90 to 98 %, without the factor and the independent batches 86 to 95 %.
+LOOKS_NEEDED = 5
 _INDEPENDENT_LEAST, _WIDER = 10.0, 1.4
 # A check fails when no sample ended for this long: the system may hang.
 _SILENT_MOST_S = 5.0
@@ -52,7 +52,7 @@ class AutoEnd:
     def __init__(self, load: ClosedLoad | SeveralLoads, once_labels: Iterable[str] = ()) -> None:
         self._load = load
         self._once = frozenset(once_labels)
-        self._requests, self._transactions = SecondSeries(), SecondSeries()
+        self._requests, self._transactions = SecondSeries(with_times=False), SecondSeries(with_times=False)
         self._first_s: int | None = None
         self._last_sample_s = self._next_check_s = 0.0
         self._satisfied_count = 0
@@ -64,17 +64,17 @@ class AutoEnd:
         for sample in samples:
             if group_of(sample.thread_name, sample.label, self._once) not in (LOAD, ONCE):
                 continue
-            start_s, second = sample.start_ms // MS_PER_S, sample.end_ms // MS_PER_S
+            start_s = sample.start_ms // MS_PER_S
             self._first_s = start_s if self._first_s is None else min(self._first_s, start_s)
             self._last_sample_s = now_s
             second_series = self._transactions if sample.is_transaction else self._requests
             count = max(1, round(sample.sample_count * scale))
-            second_series.add_second(second, count, 0, count * sample.elapsed_ms // sample.sample_count)
-            if sample.all_threads is not None:
-                second_series.add_users(Source(0, generator_of(sample.thread_name)), second, sample.all_threads)
+            elapsed_ms = count * sample.elapsed_ms // sample.sample_count
+            source = Source(0, generator_of(sample.thread_name))
+            second_series.add(sample.end_ms, elapsed_ms, count, 0, sample.all_threads, source)
 
     def is_enough(self, now_s: float) -> bool:
-        """Return whether the load may end now: True after two successful checks in a row."""
+        """Return whether the load may end now: True after five successful checks in a row."""
         if now_s < self._next_check_s or self._first_s is None:
             return False
         self._next_check_s = now_s + LOOK_PERIOD_S
@@ -87,26 +87,33 @@ class AutoEnd:
         """The result of the last check."""
         return self._last
 
-    def _check(self) -> bool:
+    def seconds(self) -> list[SecondFigures]:
+        """Return what is counted so far, one entry per second since the first start; empty without samples."""
         second_series = self._requests if self._requests.seconds else self._transactions
         span_s = second_series.span_s
         if span_s is None or self._first_s is None:
-            return False
-        seconds = second_series.by_second(min(self._first_s, span_s.first_s), span_s.last_s)
-        load = self._load
-        window = find_window(WindowSpec(STEADY), seconds, load.users, True, load.ramp_s, load.duration_s)
-        if not window.is_steady:
-            self._last = AutoEndRecord(False, len(seconds), None, None, None)
-            return False
-        mean = mean_of(seconds, window)
-        is_met = (
-            window.length_s >= WINDOW_LEAST_S
-            and mean.independent_count >= _INDEPENDENT_LEAST
-            and mean.within_ms <= enough_ms(mean.average_ms)
-        )
-        average_ms, within_ms = round(mean.average_ms, 3), round(mean.within_ms, 3)
-        self._last = AutoEndRecord(is_met, len(seconds), window.from_s, average_ms, within_ms)
-        return is_met
+            return []
+        return second_series.by_second(min(self._first_s, span_s.first_s), span_s.last_s)
+
+    def _check(self) -> bool:
+        seconds = self.seconds()
+        if seconds:
+            self._last = check(self._load, seconds)
+        return bool(seconds) and self._last.is_met
+
+
+def check(load: ClosedLoad | SeveralLoads, seconds: Sequence[SecondFigures]) -> AutoEndRecord:
+    """Return the result of a check of all seconds so far."""
+    window = find_window(WindowSpec(STEADY), seconds, load.users, True, load.ramp_s, load.duration_s)
+    if not window.is_steady:
+        return AutoEndRecord(False, len(seconds), None, None, None)
+    mean = mean_of(seconds, window)
+    is_met = (
+        window.length_s >= WINDOW_LEAST_S
+        and mean.independent_count >= _INDEPENDENT_LEAST
+        and mean.within_ms <= enough_ms(mean.average_ms)
+    )
+    return AutoEndRecord(is_met, len(seconds), window.from_s, round(mean.average_ms, 3), round(mean.within_ms, 3))
 
 
 def enough_ms(average_ms: float) -> float:

@@ -17,6 +17,8 @@ from harness.run.directory import RunDirectory
 # random name, where no listener of the plan can overwrite it; then it is moved into the run directory.
 LIST_FOLDER = "connections-"
 FOREIGN_NAME = "foreign-connections.txt"
+# Beside the list: the number of active users, which the agent writes while JMeter runs them.
+ACTIVE_USERS_NAME = "active-users.txt"
 _HEAD = "allowed: "
 # The agent writes at most this number of lines.
 _LINES_MOST = 1000
@@ -61,6 +63,7 @@ def take_list(listed: Path, directory: RunDirectory) -> None:
     """Move the agent's list into the run directory; one that cannot be stored is missing there."""
     copy = directory.path / FOREIGN_NAME
     with contextlib.suppress(OSError):
+        listed.with_name(ACTIVE_USERS_NAME).unlink(missing_ok=True)
         copy.unlink(missing_ok=True)
         if listed.is_file():
             _copy(listed, copy)

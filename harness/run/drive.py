@@ -79,7 +79,7 @@ def drive(
     end: EndOfLoad,
 ) -> Outcome:
     """Return how the run ended. `interrupts` must be held; `failures` returns dead system processes and generators."""
-    view = _View(tail, progress, end.duration_s)
+    view = _View(tail, progress, end.duration_s, jmeter.active_users)
     started_s = time.monotonic()
     while jmeter.wait(_PERIOD_S) is None:
         now_s = time.monotonic()
@@ -124,15 +124,17 @@ class _Look(NamedTuple):
 class _View:
     """Reads the new rows of the JTL and shows them; the times count from the first sample."""
 
-    def __init__(self, tail: JtlTail, progress: Progress, duration_s: float | None) -> None:
-        self._tail, self._progress, self._duration_s = tail, progress, duration_s
+    def __init__(
+        self, tail: JtlTail, progress: Progress, duration_s: float | None, active_users: Callable[[], int | None]
+    ) -> None:
+        self._tail, self._progress, self._duration_s, self._active_users = tail, progress, duration_s, active_users
         self._live = LiveTally()
         self._first_sample_s: float | None = None
 
     def look(self, now_s: float) -> _Look:
         """Return the new rows and the metrics so far, and show them."""
         rows = self._tail.new_rows()
-        figures = self._live.tick(now_s, rows.samples, rows.row_count)
+        figures = self._live.tick(now_s, rows.samples, rows.row_count, self._active_users())
         if figures.sample_count and self._first_sample_s is None:
             self._first_sample_s = now_s
         if self._first_sample_s is not None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import re
 import signal
 import socket
@@ -16,6 +17,7 @@ from harness.base.ports import LOOPBACK
 from harness.base.units import MS_PER_S
 from harness.jtl.sample import Sample
 from harness.metrics.figures import LOAD, TEARDOWN, group_of
+from harness.run.connections import ACTIVE_USERS_NAME
 from harness.run.jmeter_command import CONSOLE_NAME, LOG_NAME, JMeterCommand
 
 _ASK_AGAIN_S = 0.5
@@ -109,6 +111,7 @@ class JMeter:
 
     def __init__(self, command: JMeterCommand, directory: Path) -> None:
         self._command = command
+        self._active_users: int | None = None
         self.teardown = TearDown(directory / LOG_NAME)
         console = directory / CONSOLE_NAME
         self._process = child.start(child.Launch("JMeter", command.arguments, directory, command.environment, console))
@@ -117,6 +120,12 @@ class JMeter:
     def pid(self) -> int:
         """The process id of JMeter's JVM."""
         return self._process.pid
+
+    def active_users(self) -> int | None:
+        """Return how many users are active now; None when only the rows say it, as with load generators."""
+        with contextlib.suppress(OSError, ValueError):  # it does not exist yet, or the agent is about to write it
+            self._active_users = int(self._command.connections.with_name(ACTIVE_USERS_NAME).read_text())
+        return self._active_users
 
     def poll(self) -> int | None:
         """Return the exit code; None while it runs."""

@@ -110,7 +110,7 @@ def analyse(levels: Sequence[Level], goal: Goal | None) -> SweepAnalysis:
     noise = noise_of([point.level for point in points])
     runs = [(point.users, rate) for point in points for rate in point.level.success_rates_per_s()]
     law = fit(runs, noise.cv)
-    plateau, cliff = plateau_of(points, best), cliff_of(points, best, noise)
+    plateau, cliff = plateau_of(points, best), cliff_of(points, best, noise, law)
     before_cliff = [point for point in points if cliff is None or not cliff.is_certain or point.users <= cliff.users]
     saturation = saturation_of(before_cliff, plateau, law is not None and law.falls, noise)
     return SweepAnalysis(

@@ -100,7 +100,7 @@ def sweep_charts(sweep: Sweep, analysis: SweepAnalysis) -> tuple[Chart, ...]:
 def _throughput_chart(levels: Sequence[Level], analysis: SweepAnalysis, marks: Marks, unit: str) -> Chart | None:
     cliff, fit = analysis.cliff, analysis.usl
     knee, saturation = analysis.knee, analysis.saturation
-    if cliff and cliff.is_certain:
+    if cliff and cliff.is_certain and not cliff.is_gradual:
         marks = replace(marks, cliff=cliff)
     if fit and fit.follows:
         curve = tuple((users, fit.rate_per_s(users)) for users in _curve_users(levels))

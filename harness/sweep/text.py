@@ -176,10 +176,16 @@ def _cliff(sweep: Sweep, analysis: SweepAnalysis) -> str:
         )
         fall = f"throughput was {units.percent_text(cliff.fall_ratio, 1)} % lower at {cliff.next_users} users"
         return f"none certain: {fall} than at {cliff.users}{again}"
+    if cliff is not None and cliff.is_gradual:
+        which = " (REPEAT=3 can show which)" if cliff.is_single else ""
+        return (
+            f"no certain step: throughput falls from {cliff.users} to {cliff.next_users} users by "
+            f"{units.percent_text(cliff.fall_ratio, 1)} %, at once or gradually{which}; then {_beyond(analysis, cliff)}"
+        )
     if cliff is not None:
         return (
             f"after {units.plural(cliff.users, 'user')}: at {cliff.next_users} throughput is "
-            f"{units.percent_text(cliff.fall_ratio, 1)} % lower; {_beyond(analysis, cliff)}"
+            f"{units.percent_text(cliff.fall_ratio, 1)} % lower; beyond it: {_beyond(analysis, cliff)}"
         )
     if len(_rates(sweep.levels)) < 2:
         return "unknown: needs at least two levels"
@@ -196,7 +202,7 @@ def _beyond(analysis: SweepAnalysis, cliff: Cliff) -> str:
     low, high = units.rate_text(cliff.lowest_per_s), units.rate_text(cliff.highest_per_s)
     below = units.percent_text(1 - cliff.lowest_per_s / (analysis.best_rate_per_s or 1), 1)
     rates = f"{low} req/s" if low == high else f"{low} to {high} req/s"
-    return f"beyond it: {rates}, at most {below} % below the best"
+    return f"{rates}, at most {below} % below the best"
 
 
 def _rates(levels: Sequence[Level]) -> list[float]:

@@ -10,8 +10,9 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import pairwise
+from itertools import combinations, pairwise
 from statistics import fmean, median
+from typing import NamedTuple
 
 from harness.base.units import MS_PER_S
 from harness.metrics.batch_means import estimate
@@ -20,7 +21,7 @@ from harness.metrics.metric import THROUGHPUT
 from harness.metrics.shift import CONFIDENCE
 from harness.sweep.levels import Level
 from harness.sweep.monotone import never_falling
-from harness.sweep.usl import REPEATS_FREEDOM_LEAST, SINGLE_RUN_CV, Estimate
+from harness.sweep.usl import REPEATS_FREEDOM_LEAST, SINGLE_RUN_CV, Estimate, Fit
 
 # The plateau includes levels up to this share below the best; a cliff is a larger fall than this.
 PLATEAU_RATIO = 0.05
@@ -30,6 +31,11 @@ _CLIFF_P_VALUE = 0.01
 # A fall between levels of single runs is significant from this number of standard errors: the levels before it are
 # selected as the best. 1 of 100 sweeps without a fall has a false one (`make bench BENCH=sweep`).
 _CLIFF_ERRORS = 3.7
+# A fall is a cliff when a step describes the levels better than a fall over three or more steps, by so many standard
+# errors. `make bench BENCH=sweep` measures how often gradual falls are called cliffs, and cliffs gradual.
+_STEP_ERRORS, _GRADUAL_STEPS_LEAST = 2.6, 3
+# Residuals are relative to throughput, and below this share of the best to that share.
+_WEIGHED_RATIO = 0.1
 # Minimum number of neighbours for an estimate of the noise of single runs.
 _NEIGHBOURS_LEAST = 5
 # Minimum range of users for flat throughput, as a factor.
@@ -71,8 +77,9 @@ class Plateau:
 class Cliff:
     """A fall of throughput by more than 5 % from one level to the next, at the best level or beyond it.
 
-    `lowest_per_s` and `highest_per_s` are the least and the greatest throughput beyond the cliff. `is_certain` when the
-    fall is significant; `is_single` when one of the two levels has only one run.
+    `lowest_per_s` and `highest_per_s` are the least and the greatest throughput beyond it. `is_certain` when the fall
+    is significant, `is_gradual` when it is and may be spread over the levels from `users` to `next_users`. `is_single`
+    when one of the two levels has only one run.
     """
 
     users: int
@@ -81,6 +88,7 @@ class Cliff:
     lowest_per_s: float
     highest_per_s: float
     is_certain: bool
+    is_gradual: bool
     is_single: bool
 
 
@@ -136,19 +144,30 @@ def plateau_of(points: Sequence[Point], best: int) -> Plateau | None:
     return Plateau(points[first].users, points[last].users, last == len(points) - 1)
 
 
-def cliff_of(points: Sequence[Point], best: int, noise: Noise) -> Cliff | None:
-    """Return the first significant fall by more than 5 %, else the first other one; None without any."""
+def cliff_of(points: Sequence[Point], best: int, noise: Noise, law: Fit | None = None) -> Cliff | None:
+    """Return the first significant fall by more than 5 %, else the first other one; None without any.
+
+    A significant fall that is not clearly a step is returned with the levels between which throughput falls. The law
+    cannot follow a step: where it is close to all levels, there is none.
+    """
     falls = [
         index
         for index, (before, after) in enumerate(pairwise(points[best:]), start=best + 1)
         if before.rate_per_s > 0 and after.rate_per_s < before.rate_per_s * (1 - CLIFF_RATIO)
     ]
-    certain = [index for index in falls if _is_certain(points, best, index, noise)]
     if not falls:
         return None
-    index = (certain or falls)[0]
-    before, after = points[index - 1], points[index]
-    beyond = [point.rate_per_s for point in points[index:]]
+    certain = [index for index in falls if _is_certain(points, best, index, noise)]
+    first, last, is_gradual = falls[0] - 1, falls[0], False
+    if certain:
+        start = _plateau_start(points, best)
+        gradual = _gradual_fall(points[start:])
+        is_smooth = law is not None and law.falls and law.follows
+        steps = [] if is_smooth else [one for one in certain if _is_step(points[start:], one - start, gradual, noise)]
+        is_gradual = not steps
+        first, last = (steps[0] - 1, steps[0]) if steps else (start + gradual.first, start + gradual.last)
+    before, after = points[first], points[last]
+    beyond = [point.rate_per_s for point in points[last:]]
     return Cliff(
         users=before.users,
         next_users=after.users,
@@ -156,6 +175,7 @@ def cliff_of(points: Sequence[Point], best: int, noise: Noise) -> Cliff | None:
         lowest_per_s=min(beyond),
         highest_per_s=max(beyond),
         is_certain=bool(certain),
+        is_gradual=is_gradual,
         is_single=min(_run_count(before), _run_count(after)) < 2,
     )
 
@@ -169,17 +189,69 @@ def _is_certain(points: Sequence[Point], best: int, index: int, noise: Noise) ->
         return error == 0 or student_t_below(noise.freedom, -fall / error) * pairs < _CLIFF_P_VALUE
     if any(point.rate_per_s >= before.rate_per_s * (1 - CLIFF_RATIO) for point in points[index:]):
         return False  # throughput recovers: that one level was low
+    flat, beyond = points[_plateau_start(points, best) : index], points[index:]
+    error = _single_cv(flat, beyond, noise) * math.sqrt(1 / len(flat) + 1 / len(beyond))
+    return fmean(map(_log, flat)) - fmean(map(_log, beyond)) > _CLIFF_ERRORS * error
+
+
+def _plateau_start(points: Sequence[Point], best: int) -> int:
     least = points[best].rate_per_s * (1 - PLATEAU_RATIO)
     first = best
     while first > 0 and points[first - 1].rate_per_s >= least:
         first -= 1
-    flat, beyond = [_log(point) for point in points[first:index]], [_log(point) for point in points[index:]]
-    steps = [after - before for part in (flat, beyond) for before, after in pairwise(part)]
-    cv = noise.cv
-    if len(steps) >= _NEIGHBOURS_LEAST:
-        cv = max(cv, math.sqrt(sum(step**2 for step in steps) / len(steps) / 2))
-    error = cv * math.sqrt(1 / len(flat) + 1 / len(beyond))
-    return fmean(flat) - fmean(beyond) > _CLIFF_ERRORS * error
+    return first
+
+
+def _single_cv(flat: Sequence[Point], beyond: Sequence[Point], noise: Noise) -> float:
+    """Return the noise, at least that between neighbours of the same part where there are enough of them."""
+    steps = [_log(after) - _log(before) for part in (flat, beyond) for before, after in pairwise(part)]
+    if len(steps) < _NEIGHBOURS_LEAST:
+        return noise.cv
+    return max(noise.cv, math.sqrt(sum(step**2 for step in steps) / len(steps) / 2))
+
+
+class _Gradual(NamedTuple):
+    """The best fit of a fall over several levels: its first and last level, and its squared residuals."""
+
+    first: int
+    last: int
+    squares: float
+
+
+def _gradual_fall(points: Sequence[Point]) -> _Gradual:
+    """Return the best fit of throughput that is flat, falls linearly over users or their logarithm, and is flat again.
+
+    Of two levels its squares are infinite.
+    """
+    steps_least = min(_GRADUAL_STEPS_LEAST, max(2, len(points) - 1))
+    top = max(point.rate_per_s for point in points)
+    fits = [
+        _Gradual(first, last, _squares(points, [min(max(at, users[first]), users[last]) for at in users], top))
+        for users in ([float(point.users) for point in points], [math.log(point.users) for point in points])
+        for first, last in combinations(range(len(points)), 2)
+        if last >= first + steps_least
+    ]
+    return min(fits, key=lambda fit: fit.squares, default=_Gradual(0, len(points) - 1, math.inf))
+
+
+def _is_step(points: Sequence[Point], index: int, gradual: _Gradual, noise: Noise) -> bool:
+    """Return whether a step, after which throughput may fall further, describes the levels better than `gradual`."""
+    flat, beyond, top = points[:index], points[index:], max(point.rate_per_s for point in points)
+    further = (_squares(beyond, [scale(point.users) for point in beyond], top) for scale in (float, math.log))
+    squares = _squares(flat, [0.0] * len(flat), top) + min(further)
+    return gradual.squares - squares > (_STEP_ERRORS * _single_cv(flat, beyond, noise)) ** 2
+
+
+def _squares(points: Sequence[Point], shape: Sequence[float], top_per_s: float) -> float:
+    """Return the squared relative residuals of throughput that falls linearly over `shape`, or is constant."""
+    rates = [point.rate_per_s for point in points]
+    weights = [(_run_count(point) or 1) / max(point.rate_per_s, _WEIGHED_RATIO * top_per_s) ** 2 for point in points]
+    total = sum(weights)
+    x_mean, y_mean = (sum(w * one for w, one in zip(weights, part, strict=True)) / total for part in (shape, rates))
+    moved = [(w, x - x_mean, y - y_mean) for w, x, y in zip(weights, shape, rates, strict=True)]
+    spread = sum(w * x**2 for w, x, _ in moved)
+    slope = min(0.0, sum(w * x * y for w, x, y in moved) / spread) if spread else 0.0
+    return sum(w * (y - slope * x) ** 2 for w, x, y in moved)
 
 
 def _run_count(point: Point) -> int:

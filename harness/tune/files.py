@@ -5,6 +5,7 @@ from __future__ import annotations
 from contextlib import AbstractContextManager
 from pathlib import Path
 
+from harness.ab.equal_runs import first_guess_s
 from harness.ab.files import SeriesFiles
 from harness.ab.files import locked as folder_locked
 from harness.base.errors import UsageError
@@ -49,6 +50,13 @@ def last_tune(reports: Path, plan: str) -> TuneFiles:
     if not found:
         raise UsageError(f"--resume: there is no experiment of {plan} yet", "leave it out")
     return TuneFiles(found[-1])
+
+
+def tune_guess_s(reports: Path, plan: str, unknown_s: float) -> float:
+    """Return the seconds that a run takes beside its load, from the plan's earlier experiments, else `unknown_s`."""
+    return first_guess_s(
+        [TuneFiles(path) for path in recorded_in(reports / plan, kinds.EXPERIMENT.numbered)], unknown_s
+    )
 
 
 def find_tune(reports: Path, name: str) -> TuneFiles:

@@ -17,7 +17,7 @@ from harness.run.limited_run import INTERRUPTED
 from harness.sweep.terminal import run_line
 from harness.sweep.time_left import time_left_s
 from harness.tune.factors import set_text
-from harness.tune.files import TuneFiles
+from harness.tune.files import TuneFiles, tune_guess_s
 from harness.tune.outcome import Outcome, outcome_of
 from harness.tune.record import ENDED, FINISHED, UNDER_WAY, WARM_UP, Step, TuneRecord, TuneRun
 from harness.tune.report_files import results_of, write_tune_page
@@ -38,6 +38,7 @@ class TuneRunner:
         self._record = record
         self._files = files
         self._children = children
+        self._guess_s = tune_guess_s(options.reports, record.plan, FIRST_GUESS_S)
         self._began_s = time.monotonic() - record.spent_s
         self._results = results_of(files, record)
         self._outcome = self._judged(record)
@@ -66,12 +67,14 @@ class TuneRunner:
         record = self._record
         if record.budget_s is None:
             return True
-        needed_s = time_left_s([record.planned_s], record.lengths_s, FIRST_GUESS_S) or 0.0
+        needed_s = time_left_s([record.planned_s], record.lengths_s, self._guess_s) or 0.0
         if self._spent_s + needed_s <= record.budget_s:
             return True
         budget = units.duration_text(record.budget_s)
         left = units.plural(len(self._outcome.steps_left), "run")
-        self._outcome = self._judged(replace(record, stop_reason=f"the budget of {budget} is used up, {left} left out"))
+        needed = units.duration_text(needed_s)
+        reason = f"the budget of {budget} is used up, {left} left out: the next run takes about {needed}"
+        self._outcome = self._judged(replace(record, stop_reason=reason))
         return False
 
     def _measure(self, step: Step) -> None:
@@ -120,7 +123,7 @@ class TuneRunner:
     def _heading(self, step: Step) -> str:
         """Return number and values of the run that starts, and the estimated time that is left."""
         record, left = self._record, len(self._outcome.steps_left)
-        left_s = time_left_s([record.planned_s] * left, record.lengths_s, FIRST_GUESS_S) or 0.0
+        left_s = time_left_s([record.planned_s] * left, record.lengths_s, self._guess_s) or 0.0
         if record.budget_s is not None:
             left_s = min(left_s, max(0.0, record.budget_s - self._spent_s))
         number = record.run_count - left + 1

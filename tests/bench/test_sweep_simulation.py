@@ -4,7 +4,19 @@ from itertools import pairwise
 
 import pytest
 
-from bench.simulated_sweeps import LAWS, QUEUES, SEVEN, THIRTEEN, Queue, of_law, of_queue
+from bench.simulated_sweeps import (
+    CLIFFS,
+    GRADUAL,
+    LAWS,
+    QUEUES,
+    SEVEN,
+    THIRTEEN,
+    TWENTY,
+    Queue,
+    of_fall,
+    of_law,
+    of_queue,
+)
 from harness.sweep.monotone import fall_p_value, never_falling
 
 
@@ -61,3 +73,20 @@ def test_an_existing_peak_is_found_and_its_interval_contains_it(law, users):
     found = of_law(law, users, 0.03, 20, seed=1)
     assert found.peak >= 0.9
     assert found.peak_covered >= 0.9
+
+
+@pytest.mark.real
+@pytest.mark.parametrize("users", [THIRTEEN, SEVEN, TWENTY], ids=["13 levels", "7 levels", "20 levels"])
+@pytest.mark.parametrize("system", GRADUAL.values(), ids=GRADUAL)
+def test_a_gradual_fall_is_not_called_a_cliff(system, users):
+    # One step alone called up to 54 % of them a cliff. Of 60 more than 6 have a probability of 0.3 % at 3 %.
+    assert of_fall(system, users, 0.03, 60, seed=2).cliff <= 6 / 60
+
+
+@pytest.mark.real
+@pytest.mark.parametrize("users", [THIRTEEN, SEVEN, TWENTY], ids=["13 levels", "7 levels", "20 levels"])
+@pytest.mark.parametrize("name", [name for name, cliff in CLIFFS.items() if cliff.ratio == 0.20])
+def test_a_cliff_of_20_percent_is_found_as_cliff_or_as_fall_between_its_users(name, users):
+    found = of_fall(CLIFFS[name], users, 0.03, 60, seed=2)
+    # Of 60 fewer than 53 have a probability of 0.7 % at 95 %.
+    assert (found.cliff + found.gradual) * found.right >= 53 / 60

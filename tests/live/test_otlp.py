@@ -183,6 +183,15 @@ def test_a_failed_request_has_a_span_with_the_ids_of_its_header(followed):
     assert delivery_text(run) == "2 exports and 1 span delivered"
 
 
+def test_the_span_of_a_request_without_an_answer_says_why_and_not_what_the_plan_asserted(followed):
+    message = "Non HTTP response message: Read timed out"
+    one = failed(code="Non HTTP response code: X", message=message, failure="expected 200", trace_id=trace_id(1))
+    with receiving() as receiver:
+        followed(receiver.url, (0.0, [one]))
+    ((_, span),) = receiver.spans
+    assert span.status.message == message
+
+
 def test_a_request_slower_than_the_p99_of_its_label_has_a_span_once_100_are_known(followed):
     def at(second, *times_ms):
         return [sample(elapsed_ms=ms, trace_id=trace_id(1000 * second + n)) for n, ms in enumerate(times_ms)]

@@ -92,7 +92,14 @@ def row(rng, columns, delimiter, start_ms):
         "elapsed": rng.choice((0, 7, 1023, 1024, 40_000, rng.randrange(3000))),
         "label": rng.choice(LABELS),
         "responseCode": "200" if is_ok else rng.choice(("500", "Non HTTP response code: java.net.SocketException")),
-        "responseMessage": rng.choice(("OK", "Number of samples in transaction : 3, number of failing samples : 0")),
+        "responseMessage": rng.choice(
+            (
+                "OK",
+                "Number of samples in transaction : 3, number of failing samples : 0",
+                "Non HTTP response message: Connect to 127.0.0.1:80 failed",
+                'Non HTTP response message: "x", 123456',
+            )
+        ),
         "threadName": thread_name(rng),
         "dataType": "text",
         "success": "true" if is_ok else "false",

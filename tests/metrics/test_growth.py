@@ -132,9 +132,12 @@ def test_memory_that_fills_with_a_time_constant_of_seven_tenths_of_the_window_is
     assert claimed_ratio(lambda rng: filling(rng, 0.7)) <= 21 / COUNT
 
 
-def leak_and_cache(rng):
-    """Return a leak of 60 MB in the hour beside 40 MB that are filled once in its first fifth."""
-    return [number + rest / 2 for number, rest in enumerate(filling(rng, 0.07))]
+def leak_and_cache(share, cache_mb=40, noise=2):
+    """Return a leak of 60 MB in the hour beside a cache that is filled once, with a time constant of this share."""
+    return lambda rng: [
+        number + cache_mb * (1 - math.exp(-number / (share * BIN_COUNT))) + rng.gauss(0, noise)
+        for number in range(BIN_COUNT)
+    ]
 
 
 def doubled(share, noise):
@@ -146,22 +149,46 @@ def doubled(share, noise):
 
 @pytest.mark.real
 @pytest.mark.parametrize(
-    ("shape", "rate_mb"),
-    [(GROWING_SHAPES["line"], 60), (leak_and_cache, 60), *((doubled(at, 3), 120) for at in (0.25, 0.5, 0.75))],
-    ids=["line", "leak and cache", "doubled at 0.25", "doubled at 0.5", "doubled at 0.75"],
+    ("shape", "rate_mb", "dated_least"),
+    [
+        (GROWING_SHAPES["line"], 60, 0.85),
+        (leak_and_cache(0.07), 60, 0.85),
+        (leak_and_cache(0.3, 20), 60, 0.8),
+        (leak_and_cache(0.3), 60, 0.5),
+        (leak_and_cache(0.3, 80), 60, 0.4),
+        *((doubled(at, 3), 120, dated) for at, dated in ((0.25, 0.85), (0.5, 0.85), (0.75, 0))),
+    ],
+    ids=[
+        "line",
+        "leak and early cache",
+        "leak and late small cache",
+        "leak and late cache",
+        "leak and late large cache",
+        *(f"doubled at {at}" for at in (0.25, 0.5, 0.75)),
+    ],
 )
-def test_a_forecast_covers_the_truth_or_there_is_none(shape, rate_mb):
-    dated = covered = 0
+def test_a_forecast_covers_the_truth_or_there_is_none(shape, rate_mb, dated_least):
+    grows = dated = covered = 0
     for seed in range(COUNT // 3):
         rng = Random(seed)
         values = [200 + value for value in shape(rng)]
         growth = one([value * MB for value in values], HEAP, 1000 * MB)
-        assert growth.verdict == GROWS
+        grows += growth.verdict == GROWS
         if growth.left_h is not None:
             at_end = math.fsum(values[-6:]) / 6 + 3 * rate_mb / BIN_COUNT
             dated += 1
             covered += growth.left_low_h <= (1000 - at_end) / rate_mb <= growth.left_high_h
+    assert grows >= 0.65 * (COUNT // 3)
+    assert dated >= dated_least * grows
     assert covered >= 0.85 * dated
+
+
+def test_a_straight_leak_has_a_date_however_exact_its_values_are():
+    for noise in (0, 0.1, 0.5):
+        for seed in range(20):
+            rng = Random(seed)
+            growth = one([(200 + number + rng.gauss(0, noise)) * MB for number in range(BIN_COUNT)], HEAP, 1000 * MB)
+            assert growth.left_h == pytest.approx(740 / 60, rel=0.05)
 
 
 @pytest.mark.real

@@ -27,6 +27,12 @@ def test_the_users_of_several_generators_add_up():
     assert tally.tick(2.0, [second], 1).users == 5
 
 
+def test_the_users_are_those_of_now_while_no_request_ends():
+    tally = LiveTally()
+    assert tally.tick(1.0, [sample(all_threads=1)], 1).users == 1
+    assert tally.tick(2.0, [], 0, active_users=5800).users == 5800
+
+
 def test_errors_are_counted_over_the_whole_run():
     assert LiveTally().tick(1.0, [failed(), sample()], 2).error_count == 1
 

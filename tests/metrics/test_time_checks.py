@@ -310,6 +310,22 @@ def test_a_stall_at_the_end_is_neither_trimmed_nor_blamed_on_the_generator():
     assert summary.corrected.percentiles_ms["90"] > 10_000
 
 
+def test_missing_rows_before_the_end_are_no_stall_although_the_last_answers_are_slow():
+    # Ten users, each with a request of 10 ms per second. Rows of 5 s are missing. Then users leave, with slow answers.
+    before = [
+        sample(elapsed_ms=10, start_ms=START_MS + 1000 * second + 100 * user, all_threads=10)
+        for second in range(60)
+        for user in range(10)
+    ]
+    after = [
+        sample(elapsed_ms=900, start_ms=START_MS + 1000 * second + 10 * user, all_threads=users)
+        for second, users in ((65, 10), (66, 10), (67, 4), (68, 2))
+        for user in range(users)
+    ]
+    window = window_of(tally_of(before + after), STEADY, a_run(71.0))
+    assert window.tail_cut_s == 3
+
+
 def test_the_summary_comes_back_from_its_json_with_gaps_thirds_and_correction_and_without_them():
     summary = summary_of(stalled(), a_run(33.0))
     data = json.loads(json.dumps(to_plain(summary)))
@@ -477,7 +493,7 @@ def test_rows_that_follow_no_others_go_back_no_further_than_by_themselves():
 def test_a_stall_with_a_single_response_is_not_a_hole_in_the_file():
     # 50 users and 50 req/s. Nothing ends in second 41 and 43, and a single answer in second 42; then come the others.
     run = [SecondFigures(50, 50_000, 50)] * 40
-    run += [SecondFigures(13, 13_000, 50), SecondFigures(0, 0, None), SecondFigures(1, 2_700, 50)]
-    run += [SecondFigures(0, 0, None), SecondFigures(33, 33 * 5_000, 50), SecondFigures(40, 40 * 3_000, 50)]
+    run += [SecondFigures(13, 13_000, 50), SecondFigures(0, 0, None, 0, 50), SecondFigures(1, 2_700, 50, 0, 49)]
+    run += [SecondFigures(0, 0, None, 0, 49), SecondFigures(33, 33 * 5_000, 50), SecondFigures(40, 40 * 3_000, 50)]
     run += [SecondFigures(50, 50_000, 50)] * 40
     assert [gap.is_waited for gap in find_gaps(run)] == [True, True]

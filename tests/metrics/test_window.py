@@ -193,7 +193,9 @@ def test_the_parts_of_a_run_always_add_up(seconds, target_users, are_driven):
 def test_a_stall_before_the_users_leave_is_counted_with_the_samples_that_waited():
     # 10 users, 10 ms; the system answers nothing from 12 s to 32 s, then all samples end and the users leave.
     seconds = (
-        [SecondFigures(1000, 10_000, 10)] * 12 + [SecondFigures(0, 0, None)] * 20 + [SecondFigures(10, 200_000, 9)]
+        [SecondFigures(1000, 10_000, 10)] * 12
+        + [SecondFigures(0, 0, None, 0, 10)] * 20
+        + [SecondFigures(10, 200_000, 9)]
     )
     window = find_window(STEADY, seconds, target_users=10)
     assert (window.to_s, window.tail_cut_s) == (33, 0)

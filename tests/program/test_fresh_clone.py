@@ -1,6 +1,7 @@
 """What a fresh clone does before it downloads anything."""
 
 import os
+import resource
 import shutil
 import subprocess
 import sys
@@ -14,6 +15,14 @@ from tests.support.paths import ROOT
 pytestmark = pytest.mark.real
 
 
+WRONG_SUITE = """format_version = 1
+title = "A suite with a plan that does not exist"
+budget = "1h"
+[[run]]
+plan = "nope"
+"""
+
+
 @pytest.fixture(scope="module")
 def clone(tmp_path_factory):
     """A checkout without .venv and build/, and a Python without packages."""
@@ -22,6 +31,7 @@ def clone(tmp_path_factory):
         shutil.copytree(ROOT / name, folder / name, ignore=shutil.ignore_patterns("__pycache__"))
     for name in ("aggregate.py", "Makefile", "pyproject.toml", "requirements.txt"):
         shutil.copy(ROOT / name, folder / name)
+    (folder / "env" / "wrong.toml").write_text(WRONG_SUITE)
     return folder
 
 
@@ -32,6 +42,7 @@ def answer(clone: Path, command: str) -> subprocess.CompletedProcess[str]:
         "PATH": f"{base}:{os.environ['PATH']}",
         "HOME": str(clone),
         "PYTHONPYCACHEPREFIX": str(clone / "pycache"),
+        "PIP_NO_INDEX": "1",  # a set-up fails at once
     }
     ended = subprocess.run(
         command.split(), cwd=clone, env=variables, capture_output=True, text=True, timeout=60, check=False
@@ -48,6 +59,15 @@ def answer(clone: Path, command: str) -> subprocess.CompletedProcess[str]:
         ("make run PLAN=lb-nginx P90=abc", "scripts/run: P90=abc: not a whole number"),
         ("make sweep USERS=1,x", "scripts/sweep: USERS=x"),
         ("make check PLAN=lb-nginx LIMIT=x", "scripts/check: LIMIT=x: not a duration"),
+        ("make ab A=local B=x=1 PLAN=nope", "scripts/ab: A=local: PLAN=nope: unknown; there are: folio-checkin"),
+        ("make ab A=local B=lokal PLAN=lb-nginx", "scripts/ab: B=lokal: neither a profile nor a commit"),
+        ("make ab A=local B=http://127.0.0.1:1 PLAN=lb-nginx USERS=ten", "scripts/ab: USERS=ten: not a whole number"),
+        ("make tune PLAN=nope SET=x=1,2", "scripts/tune: SET=x=1: PLAN=nope: unknown; there are: folio-checkin"),
+        ("make tune PLAN=lb-nginx SET=x=1,2 ENV=lokal", "ENV=lokal: unknown"),
+        ("make tune PLAN=thruzero SET=page_count=1,2 MAX=soon", "scripts/tune: MAX=soon: not a duration"),
+        ("make overload PLAN=nope", "scripts/overload: PLAN=nope: unknown; there are: folio-checkin"),
+        ("make overload PLAN=lb-nginx ENV=lokal", "scripts/overload: ENV=lokal: unknown"),
+        ("scripts/nightly --suite env/wrong.toml", "scripts/nightly: wrong.toml: nope: PLAN=nope: unknown"),
         ("./aggregate.py nope", "aggregate.py: nope: no such verb"),
         ("./aggregate.py sweep --nope", "aggregate.py sweep: error:"),
     ],
@@ -64,3 +84,12 @@ def test_help_needs_no_download(clone, program):
     ended = answer(clone, f"{program} --help")
     assert (ended.returncode, ended.stderr) == (0, "")
     assert ended.stdout.startswith(f"usage: {program}")
+
+
+@pytest.mark.parametrize("command", ["scripts/run --help", "scripts/run --users ten", "scripts/ab --plan nope --a x=1"])
+def test_an_answer_takes_less_than_a_second_of_cpu(clone, command):
+    answer(clone, command)  # stores the compiled modules
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    answer(clone, command)
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    assert after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime < 1.0

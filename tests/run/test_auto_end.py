@@ -44,9 +44,9 @@ def steady(_):
     return 400.0
 
 
-def test_a_steady_load_ends_after_a_minute_and_two_successful_checks():
+def test_a_steady_load_ends_after_a_minute_and_five_successful_checks():
     ended_s, watch = drive(steady)
-    assert 60 + LOOK_PERIOD_S <= ended_s <= 180
+    assert 60 + 4 * LOOK_PERIOD_S <= ended_s <= 240
     found = watch.record
     assert found.is_met
     assert found.within_ms <= PRECISION_RATIO * found.average_ms
@@ -72,17 +72,18 @@ def test_an_imprecise_mean_prolongs_the_load():
     assert watch.record.is_met
 
 
-def test_one_successful_check_is_not_enough():
+def test_five_checks_in_a_row_must_succeed():
+    # Two let a load end while its scatter is underestimated by chance: its interval contained the truth in 90 % then.
     watch = AutoEnd(LOAD)
     looks = []
     watch._check = lambda: True
     watch.add(0.0, [sample()], 1)
-    for now_s in range(0, 40):
+    for now_s in range(0, 80):
         watch.add(float(now_s), [sample()], 1)
         if watch.is_enough(float(now_s)):
             looks.append(now_s)
             break
-    assert looks == [10]
+    assert looks == [40]
 
 
 def test_a_stalled_system_does_not_end_the_load():

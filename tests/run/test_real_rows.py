@@ -10,7 +10,7 @@ from collections import Counter
 import pytest
 
 from harness.base import toolchain
-from harness.run.connections import FOREIGN_NAME, agent_argument
+from harness.run.connections import ACTIVE_USERS_NAME, FOREIGN_NAME, agent_argument
 from harness.run.exchanges import STORE_FAILURES
 from tests.support.processes import QUICK_JAVA, wait_for
 from tests.support.tiny import DUMMY_JMX
@@ -25,10 +25,10 @@ AT_ONCE = "jmeter.save.saveservice.autoflush=true"
 def start(tmp_path_factory):
     """Return a function that starts JMeter with the harness's settings in a folder of its own."""
 
-    def started(loops, *properties, with_agent=True):
+    def started(loops, *properties, with_agent=True, times_ms="5"):
         folder = tmp_path_factory.mktemp("rows")
         ends = f">{loops}</stringProp><boolProp name='LoopController.continue_forever'>false</boolProp>"
-        plan = DUMMY_JMX.replace(">-1</stringProp>", ends).replace(">50</stringProp>", ">5</stringProp>")
+        plan = DUMMY_JMX.replace(">-1</stringProp>", ends).replace(">50</stringProp>", f">{times_ms}</stringProp>")
         (folder / "plan.jmx").write_text(plan)
         agent = (
             f'"{agent_argument(toolchain.ensure_agent(), folder / FOREIGN_NAME)}" {STORE_FAILURES}'
@@ -93,6 +93,18 @@ def test_jmeter_starts_with_the_stored_class_data_with_and_without_the_agent(bot
         assert " org.apache.jmeter.JMeter source: shared objects file (top)" in text
         assert text.count("shared objects file (top)") > 1000
     assert [samples.with_name("out").read_text().count("[warning]") for samples in both] == [0, 0]
+
+
+def test_the_active_users_are_known_while_their_requests_hang(start):
+    # The first user's first request takes 5 ms, all others a minute.
+    process, samples = start(-1, "ramp_s=1", times_ms="${__jexl3(${__counter(FALSE,)} == 1 ? 5 : 60000)}")
+    users = samples.with_name(ACTIVE_USERS_NAME)
+    try:
+        wait_for(lambda: users.is_file() and users.read_text() == str(USERS), 40)
+        assert [row[rows_of(samples)[0].index("allThreads")] for row in rows_of(samples)[1:]] == ["1"]
+    finally:
+        process.kill()
+        process.wait()
 
 
 def test_kill_9_of_jmeter_loses_at_most_a_second_of_rows(start):

@@ -121,9 +121,12 @@ def test_the_report_has_a_table_per_load_and_one_total(ran, rows):
 def test_users_of_a_shaping_timer_send_the_requests_of_their_stages(ran, rows):
     starts = sorted(int(row["timeStamp"]) for row in of_group(rows, THREADS["Steps"]))
     per_second = Counter(start_ms // 1000 - starts[0] // 1000 for start_ms in starts)
-    # The schedule begins with the second of the first request, of which little may be left. With so many users for so
-    # few requests the timer alone sends 3, 4, 9 and 10, or 4, 5, 0 and 6: the agent wakes those who wait.
-    assert [per_second[second] for second in range(1, 5)] == pytest.approx([4, 7, 10, 10], abs=1)
+    # The schedule begins with the second in which the timer was first asked, of which little may be left; a request
+    # that is sent early in a second may have been asked for in the one before. With so many users for so few requests
+    # the timer alone sends 3, 4, 9 and 10, or 4, 5, 0 and 6: the agent wakes those who wait.
+    sent = [per_second[second] for second in range(5)]
+    expected = pytest.approx([4, 7, 10, 10], abs=1)
+    assert sent[1:] == expected or (starts[0] % 1000 < 250 and sent[:4] == expected)
     # The load may end up to a second after the schedule, at its last rate; then each user who waits sends one more.
     assert sum(per_second.values()) <= 35 + 10 + 1 + 12
     load = json.loads(ran.with_suffix(".json").read_text())["loads"][3]

@@ -15,6 +15,7 @@ from harness.run.telemetry import Usage
 from harness.sweep.analysis import Answer, analyse, answer, outcome
 from harness.sweep.levels import Figures, LevelRun, Sweep, level_run, levels_of
 from harness.sweep.throughput_curve import Plateau
+from harness.sweep.usl import throughput
 from tests.support.factories import record
 from tests.support.sweeps import BROKEN, DIRECT, GATEWAY, NGINX, THRUZERO, levels, repeated
 
@@ -42,24 +43,26 @@ def test_the_knee_of_thruzero_is_at_the_crossing_of_its_bounds():
 
 
 @pytest.mark.parametrize(
-    ("rates", "best_users", "plateau", "cliff", "fall_percent", "is_certain"),
+    ("rates", "best_users", "plateau", "cliff", "fall_percent", "is_certain", "is_gradual"),
     [
         # 95 % of 12083 is 11478.9: 1000 users are within it, 2000 are not. Two single runs are 9 % above eleven others
         # that differ by 2 %: 3.9 standard errors with the 3 % that single runs are taken to differ by, before the
         # neighbours' own scatter is counted.
-        (NGINX, 500, Plateau(500, 1000, False), (1000, 2000), 8.08, False),
-        # 95 % of 19189 is 18229.6; from 1000 to 2000 throughput falls by 1387, and on to 11425.
-        (GATEWAY, 1000, Plateau(500, 1000, False), (1000, 2000), 7.23, True),
-        # 95 % of 78850 is 74907.5: 2000 to 10000 users.
-        (DIRECT, 5000, Plateau(2000, 10_000, False), (10_000, 11_000), 6.73, True),
+        (NGINX, 500, Plateau(500, 1000, False), (1000, 2000), 8.08, False, False),
+        # 95 % of 19189 is 18229.6; from 1000 to 2000 throughput falls by 1387, and level by level on to 11338 at 8000.
+        (GATEWAY, 1000, Plateau(500, 1000, False), (1000, 8000), 40.91, True, True),
+        # 95 % of 78850 is 74907.5: 2000 to 10000 users. 77535, 76085, 70962, 69977: the greatest step is 6.7 of 9.7 %,
+        # and single runs are taken to differ by 3 %.
+        (DIRECT, 5000, Plateau(2000, 10_000, False), (9000, 12_000), 9.75, True, True),
     ],
     ids=["nginx", "JVM load balancer", "direct"],
 )
-def test_the_load_balancers_thirteen_levels(rates, best_users, plateau, cliff, fall_percent, is_certain):
+def test_the_load_balancers_thirteen_levels(rates, best_users, plateau, cliff, fall_percent, is_certain, is_gradual):
     found = analyse(levels(rates), None)
     assert (found.best_users, found.plateau) == (best_users, plateau)
     assert found.knee is None  # there is no level of one user
-    assert (found.cliff.users, found.cliff.next_users, found.cliff.is_certain) == (*cliff, is_certain)
+    assert (found.cliff.users, found.cliff.next_users) == cliff
+    assert (found.cliff.is_certain, found.cliff.is_gradual) == (is_certain, is_gradual)
     assert round(found.cliff.fall_ratio * 100, 2) == fall_percent
 
 
@@ -168,6 +171,31 @@ def test_repeats_decide_whether_a_cliff_is_significant():
 def test_a_fall_of_single_runs_is_a_cliff_only_if_large_or_lasting(rates, is_certain):
     cliff = analyse(levels(rates), None).cliff
     assert (cliff.is_certain, cliff.is_single) == (is_certain, True)
+
+
+FLAT = {1: 20, 10: 100, 20: 99, 30: 101, 40: 100, 50: 99}
+
+
+@pytest.mark.parametrize(
+    ("beyond", "users", "is_gradual"),
+    [
+        ({60: 94, 70: 87, 80: 81, 90: 76, 100: 70}, (50, 100), True),  # the same fall from level to level
+        ({60: 70, 70: 71, 80: 69, 90: 70, 100: 70}, (50, 60), False),  # all of it in one step
+        ({60: 70, 70: 66, 80: 61, 90: 55, 100: 50}, (50, 60), False),  # a step, and then gradually further
+        ({60: 0, 70: 0, 80: 0, 90: 0, 100: 0}, (50, 60), False),
+    ],
+)
+def test_a_fall_spread_over_levels_is_no_cliff(beyond, users, is_gradual):
+    cliff = analyse(levels({**FLAT, **beyond}), None).cliff
+    assert (cliff.users, cliff.next_users, cliff.is_certain, cliff.is_gradual) == (*users, True, is_gradual)
+
+
+def test_a_peak_that_the_law_follows_is_no_cliff():
+    # Seven levels: the greatest fall from one to the next is 27 %, and there is no step.
+    rates = {users: throughput(20.0, 0.01, 0.0002, users) for users in (1, 5, 10, 25, 50, 100, 200)}
+    found = analyse(levels(rates), None)
+    assert found.usl.follows
+    assert (found.cliff.is_certain, found.cliff.is_gradual) == (True, True)
 
 
 def timed(averages, **changes):

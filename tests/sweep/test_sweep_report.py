@@ -168,6 +168,16 @@ def test_a_fall_at_one_level_of_single_runs_recommends_repeats():
     assert not any("cliff" in word for word in texts_of(charts_of(rates)["throughput.svg"]))
 
 
+def test_a_gradual_fall_is_not_called_a_cliff():
+    rates = {1: 20, 10: 100, 20: 99, 30: 101, 40: 100, 50: 99, 60: 94, 70: 87, 80: 81, 90: 76, 100: 70}
+    texts = findings(Sweep("x", levels(rates)), analyse(levels(rates), None))
+    assert texts["cliff"] == (
+        "no certain step: throughput falls from 50 to 100 users by 29.3 %, at once or gradually (REPEAT=3 can show "
+        "which); then 70.00 req/s, at most 30.7 % below the best"
+    )
+    assert not any("cliff" in word for word in texts_of(charts_of(rates)["throughput.svg"]))
+
+
 def test_a_doubtful_level_is_marked_in_the_chart_and_named():
     doubted = levels_of(
         (users, LevelRun("run", Figures(rate_per_s=10.0 * users), Verdict(state, reasons, (), ())))

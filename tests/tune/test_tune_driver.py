@@ -221,7 +221,8 @@ def test_the_budget_ends_an_experiment_before_a_run_that_does_not_fit(tune, tmp_
     record = record_of(tmp_path)
     assert (record["verdict"], record["state"], calls(tmp_path)) == ("CANNOT TELL", "finished", [])
     assert record["headline"] == (
-        "CANNOT TELL after 0 runs: the budget of 6 min is used up, 16 runs left out; too few runs to distinguish "
+        "CANNOT TELL after 0 runs: the budget of 6 min is used up, 16 runs left out: the next run takes about "
+        "16 min 42 s; too few runs to distinguish "
         "effects from scatter."
     )
     # Not that no further experiment follows: nothing was measured.
@@ -232,6 +233,11 @@ def test_the_budget_ends_an_experiment_before_a_run_that_does_not_fit(tune, tmp_
     assert tune("--max=1h", "--resume") == 0
     record = record_of(tmp_path)
     assert (record["verdict"], record["budget_s"], len(record["runs"])) == ("FOUND", 3600, 16)
+    # The next experiment estimates the time of its runs from this one.
+    path = tmp_path / "tune" / "tiny" / "tune-01.json"
+    path.write_text(json.dumps({**record, "runs": [{**run, "took_s": 5.0} for run in record["runs"]]}))
+    with pytest.raises(UsageError, match="16 runs of about 5 s, 1 min 20 s together"):
+        tune("--max=1m")
 
 
 def test_an_unknown_name_lists_the_experiments(tmp_path):

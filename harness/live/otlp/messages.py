@@ -32,6 +32,7 @@ from harness.jtl.sample import Sample
 from harness.live.run_counts import RunSnapshot
 from harness.live.telemetry_tail import Use
 from harness.metrics import instruments
+from harness.metrics.causes import cause_of
 from harness.metrics.exponential import SCALE, exponential_buckets
 from harness.metrics.figures import LabelCounts
 from harness.metrics.instruments import Instrument
@@ -48,7 +49,6 @@ _UNITS_OF_COUNTS = {
     instruments.ERROR_CAUSES: "{request}",
     instruments.USERS: "{user}",
 }
-_CAUSE_MOST = 200
 _HTTP_STATUS = re.compile("[1-5][0-9]{2}")
 # The values of an instrument's labels without the run's id, which is in the resource; then the value.
 Row = tuple[Sequence[str], float]
@@ -150,7 +150,7 @@ class Messages:
         status = Status()
         if not sample.success:
             about["error.type"] = masked(sample.code, self.hidden)
-            cause = " ".join((sample.failure or sample.message).split())[:_CAUSE_MOST]
+            cause = cause_of(sample.failure, sample.message).example
             status = Status(code=Status.STATUS_CODE_ERROR, message=masked(cause, self.hidden))
         return Span(
             trace_id=trace_id,

@@ -40,6 +40,7 @@ final class Part {
   private static final byte[] HEADER = "timeStamp".getBytes(StandardCharsets.US_ASCII);
   private static final byte[] TRANSACTION =
       "Number of samples in transaction :".getBytes(StandardCharsets.US_ASCII);
+  private static final byte[] NO_ANSWER = "Non HTTP response message:".getBytes(StandardCharsets.US_ASCII);
   private static final long LOW_BITS = 0x0101010101010101L;
   private static final long HIGH_BITS = 0x8080808080808080L;
   /** Bytes up to a newline, including NUL: a search for newlines finds NUL, too. */
@@ -440,10 +441,9 @@ final class Part {
     if (hasGroups && layout.thread >= 0 && isEscaped(layout.thread)) {
       return odd(position, next);
     }
-    boolean hasFailure = layout.failure >= 0 && ends[layout.failure] > starts[layout.failure];
     int label = name(labels, layout.label);
     int code = name(codes, layout.code);
-    int cause = errorCount > 0 ? name(causes, hasFailure ? layout.failure : layout.message) : Cell.NO_CAUSE;
+    int cause = errorCount > 0 ? name(causes, hasFailure() && !isUnanswered() ? layout.failure : layout.message) : Cell.NO_CAUSE;
     int group = threadGroup();
     int transaction = isTransaction() ? 1 : 0;
     int kind = group << 1 | transaction;
@@ -455,7 +455,7 @@ final class Part {
       count(apart, apart.cell(label, code, kind, 0, cause, base + position), row[Layout.GROUP_USERS]);
     }
     if (quick != null && sampleCount == 1) {
-      quick.learn(this, tally, group, label, code, transaction, cause, hasFailure);
+      quick.learn(this, tally, group, label, code, transaction, cause);
     }
     return next;
   }
@@ -559,13 +559,26 @@ final class Part {
   }
 
   private boolean isTransaction() {
+    return messageBeginsWith(TRANSACTION);
+  }
+
+  /** Returns whether the request of the current row got no answer: then its message is the cause, not an assertion's. */
+  boolean isUnanswered() {
+    return messageBeginsWith(NO_ANSWER);
+  }
+
+  /** Returns whether the current row has an assertion's message. */
+  boolean hasFailure() {
+    return layout.failure >= 0 && ends[layout.failure] > starts[layout.failure];
+  }
+
+  private boolean messageBeginsWith(byte[] text) {
     int field = layout.message;
-    if (field < 0 || data[starts[field]] != TRANSACTION[0]) {
+    if (field < 0 || data[starts[field]] != text[0]) {
       return false;
     }
-    int length = TRANSACTION.length;
     int start = starts[field];
-    return ends[field] - start >= length && Arrays.equals(data, start, start + length, TRANSACTION, 0, length);
+    return ends[field] - start >= text.length && Arrays.equals(data, start, start + text.length, text, 0, text.length);
   }
 
   /**

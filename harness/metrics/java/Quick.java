@@ -164,7 +164,8 @@ final class Quick {
   }
 
   /** Learns the texts of a row that {@link Part} has just counted; `cause` is that of a failed row. */
-  void learn(Part part, Tally tally, int group, int label, int code, int kind, int cause, boolean isOfFailure) {
+  void learn(Part part, Tally tally, int group, int label, int code, int kind, int cause) {
+    boolean isOfFailure = part.hasFailure() && !part.isUnanswered();
     int last = steps.kinds.length - 1;
     for (int step = 0; step <= last; step++) {
       if (steps.kinds[step] == Steps.LABEL) {
@@ -173,13 +174,15 @@ final class Quick {
           text.label = label;
           text.code = code;
           text.kind = kind;
+          text.isUnanswered = part.isUnanswered();
           text.messageCause = isOfFailure ? text.messageCause : Math.max(text.messageCause, cause);
         }
       } else if (steps.kinds[step] == Steps.OUTCOME) {
         Text text = learned(outcomes, part, step, step < last);
         if (text != null) {
           text.isFailed = cause != Cell.NO_CAUSE;
-          text.failureCause = isOfFailure ? cause : Cell.NO_CAUSE;
+          text.hasFailure = part.hasFailure();
+          text.failureCause = isOfFailure ? cause : text.failureCause;
         }
       } else if (steps.kinds[step] == Steps.THREAD) {
         learnThread(part, tally, group);
@@ -256,7 +259,7 @@ final class Quick {
   private Cell newCell(Text label, Text outcome, Text thread, int index, long offset) {
     int cause = Cell.NO_CAUSE;
     if (outcome.isFailed) {
-      cause = outcome.failureCause == Cell.NO_CAUSE ? label.messageCause : outcome.failureCause;
+      cause = outcome.hasFailure && !label.isUnanswered ? outcome.failureCause : label.messageCause;
       if (cause == Cell.NO_CAUSE) {
         return null;
       }

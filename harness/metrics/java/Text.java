@@ -20,9 +20,12 @@ final class Text {
   int kind;
   /** The message as a cause; -1 until a row needs it. */
   int messageCause = Cell.NO_CAUSE;
+  /** Whether the request got no answer: then the message is the cause, not an assertion's. */
+  boolean isUnanswered;
 
-  // Of success and failure message: the failure message as a cause, -1 without one.
+  // Of success and failure message: the failure message as a cause, -1 until a row needs it.
   boolean isFailed;
+  boolean hasFailure;
   int failureCause = Cell.NO_CAUSE;
 
   // Of a thread's name up to its number.

@@ -1,11 +1,16 @@
+import java.io.IOException;
 import java.io.PrintWriter;
 import java.lang.instrument.Instrumentation;
+import java.lang.reflect.Method;
+import java.nio.file.Files;
+import java.nio.file.Path;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.atomic.AtomicBoolean;
 
 /**
- * Flushes JMeter's CSV results every {@link #PERIOD_MS}, so that JMeter may collect rows in its buffer.
+ * Flushes JMeter's CSV results every {@link #PERIOD_MS}, so that JMeter may collect rows in its buffer, and writes the number
+ * of active users, which no row tells while all requests hang.
  *
  * With {@code jmeter.save.saveservice.autoflush=true} each row is a write of its own, within the lock that all users share.
  * Without it, a row would be in the file only when the buffer of 8 KB is full: too late for progress, and lost when JMeter
@@ -16,6 +21,7 @@ public final class ResultFlush {
     private static final String SERVICE = "org/apache/jmeter/save/CSVSaveService";
     private static final Set<PrintWriter> WRITERS = ConcurrentHashMap.newKeySet();
     private static final AtomicBoolean STARTED = new AtomicBoolean();
+    private static int userCount; // a controller of load generators has none, and writes no file
     private static PrintWriter latest; // a stale value costs a look into WRITERS only
 
     private ResultFlush() {}
@@ -34,14 +40,16 @@ public final class ResultFlush {
         if (writer != latest) {
             latest = writer;
             if (WRITERS.add(writer) && STARTED.compareAndSet(false, true)) {
-                Thread thread = new Thread(ResultFlush::flush, "flushes results");
+                ClassLoader loader = Thread.currentThread().getContextClassLoader();
+                Thread thread = new Thread(() -> flush(loader), "flushes results");
                 thread.setDaemon(true);
                 thread.start();
             }
         }
     }
 
-    private static void flush() {
+    private static void flush(ClassLoader loader) {
+        Path users = AllowedConnections.list().resolveSibling("active-users.txt");
         while (true) {
             try {
                 Thread.sleep(PERIOD_MS);
@@ -49,6 +57,20 @@ public final class ResultFlush {
                 return;
             }
             WRITERS.forEach(PrintWriter::flush);
+            try {
+                writeUsers(loader, users);
+            } catch (IOException | ReflectiveOperationException error) {
+                // The harness then knows them from the rows.
+            }
+        }
+    }
+
+    private static void writeUsers(ClassLoader loader, Path file) throws IOException, ReflectiveOperationException {
+        Method count = loader.loadClass("org.apache.jmeter.threads.JMeterContextService").getMethod("getNumberOfThreads");
+        int current = (int) count.invoke(null);
+        if (current != userCount) {
+            userCount = current;
+            Files.writeString(file, Integer.toString(current));
         }
     }
 }
