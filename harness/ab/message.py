@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from harness.ab.outcome import Outcome, headline
-from harness.ab.record import FINISHED, AbRecord
+from harness.ab.record import AbRecord
 from harness.ab.rule import BETTER
 from harness.base import units
 from harness.compare.outcome import CANNOT_TELL, OK
+from harness.experiment.record import FINISHED
 from harness.notify.message import Message
 from harness.notify.settings import ALWAYS, CHANGED
 from harness.report.setup import load_text

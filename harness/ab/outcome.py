@@ -7,8 +7,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from harness.ab.pairs import Pair, problem_of, series_of
-from harness.ab.record import ENDED, FINISHED, WARM_UP, A, AbRecord, AbRun, B
+from harness.ab.pairs import Pair, series_of
+from harness.ab.record import A, AbRecord, AbRun, B
 from harness.ab.rule import BETTER, LOOKS, PAIRS_LEAST, PAIRS_MOST, is_sure, judge, verdict_of, worst_of
 from harness.base import units
 from harness.base.errors import EXIT_INTERRUPTED, EXIT_INVALID, EXIT_OK, EXIT_REGRESSED
@@ -16,6 +16,8 @@ from harness.base.records import to_plain
 from harness.compare.causes import Cause, causes
 from harness.compare.outcome import CANNOT_TELL, IMPROVED, INVALID, OK, REGRESSED, MetricComparison
 from harness.compare.result import RunResult
+from harness.experiment.counting import problem_of
+from harness.experiment.record import ENDED, FINISHED, WARM_UP
 from harness.report.tables import one_line
 
 # After so many pairs in a row that do not count, the test ends: the sides or the machine need attention.

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
 
 from harness.ab.record import A
 from harness.ab.rule import Series
@@ -13,15 +12,6 @@ from harness.compare.findings import ALWAYS_DECIDE, CLOCK_STEP_MS, sample_count
 from harness.compare.result import LabelResult, RunResult
 from harness.metrics.metric import Metric, compared_metrics
 from harness.plan.thresholds import Thresholds
-from harness.report.verdict import DOUBTFUL, INTERRUPTED
-from harness.report.warnings import Severity, WarningCode
-
-# Runs that are DOUBTFUL for these reasons count. Both runs of a pair meet such a machine and such a warm-up; what they
-# do not have in common is in the scatter of the differences, which the intervals contain.
-_OF_EVERY_RUN = frozenset((
-    WarningCode.OTHER_CPU, WarningCode.STOLEN_CPU, WarningCode.TOO_SHORT, WarningCode.NOT_STEADY,
-    WarningCode.FAST_WARM_UP, WarningCode.TOO_FEW_SAMPLES, WarningCode.STALL,
-))  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -42,34 +32,6 @@ class Pair:
     def result(self, side: str) -> RunResult | None:
         """Return the result of side A or B."""
         return self.a if side == A else self.b
-
-
-class RunProblem(NamedTuple):
-    """Why a run does not count; empty when it does. An invalid run has no usable numbers at all."""
-
-    text: str
-    is_invalid: bool
-
-
-def problem_of(result: RunResult | None, problem: str) -> RunProblem:
-    """Return why a run does not count.
-
-    `problem` is what the harness noticed from outside: the run hung, or another process killed it.
-    """
-    if problem or result is None or result.total is None:
-        return RunProblem(problem or "it has no numbers", is_invalid=True)
-    verdict = result.verdict
-    if result.is_invalid or (verdict and verdict.state == INTERRUPTED):
-        assert verdict
-        return RunProblem(f"{verdict.state}: {'; '.join(verdict.reasons)}", is_invalid=True)
-    if result.run and result.run.stopped_early:
-        return RunProblem(f"stopped early: {result.run.stopped_early}", is_invalid=True)
-    doubts = [
-        warning.brief
-        for warning in result.warnings
-        if warning.severity is Severity.DOUBTFUL and warning.code not in _OF_EVERY_RUN
-    ]
-    return RunProblem(f"{DOUBTFUL}: {'; '.join(dict.fromkeys(doubts))}" if doubts else "", is_invalid=False)
 
 
 def series_of(pairs: Sequence[tuple[LabelResult, LabelResult]], thresholds: Thresholds) -> tuple[Series, ...]:

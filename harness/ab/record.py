@@ -7,17 +7,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
-from harness.plan.load import LoadRecord
-from harness.plan.thresholds import Thresholds
+from harness.experiment.record import ENDED, WARM_UP, ExperimentRun, PlanExperiment
 from harness.run import kinds
-from harness.sweep.time_left import RunTime, run_times
 
-FORMAT_VERSION = 1
-RUNNING, FINISHED = "running", "finished"
-UNDER_WAY, ENDED = "under way", "ended"
 A, B = "A", "B"
-# The number of the pair of the warm-up run, which does not count.
-WARM_UP = 0
 
 
 @dataclass(frozen=True)
@@ -45,68 +38,28 @@ class Side:
 
 
 @dataclass(frozen=True)
-class AbRun:
-    """One run: its side, its pair (from 1; 0 is the warm-up run), and its result.
-
-    `run` is its name; None when it left no run directory. `problem` is what its own report does not contain.
-    """
+class AbRun(ExperimentRun):
+    """One run: its side, its pair (from 1; 0 is the warm-up run), and its result."""
 
     side: str
     pair: int
-    state: str = UNDER_WAY
-    run: str | None = None
-    exit_code: int | None = None
-    took_s: float | None = None
-    problem: str = ""
 
 
-@dataclass(frozen=True)
-class AbRecord:
-    """ab-<n>.json without its results; its runs are run-<n>_1 and following. Times are UTC in ISO 8601.
+@dataclass(frozen=True, kw_only=True)
+class AbRecord(PlanExperiment):
+    """ab-<n>.json without its results; its runs are run-<n>_1 and following.
 
-    `arguments` are the options of scripts/run of both sides. A run should take `planned_s` beside its start, and is
-    stopped after `limit_s`. `budget_s` is the time limit of everything, None without one; `spent_s` is the time used so
-    far, including earlier attempts. `state` is `running` until there is a verdict or the budget ends; until then it can
-    be resumed. `stop_reason` is why it ended without a decision; `undelivered` lists who did not get the message about
-    it, and why. `seed` decides the order of the sides in each pair; None in a test of an older version, whose order was
-    A B, B A.
+    `seed` decides the order of the sides in each pair; None in a test of an older version, whose order was A B, B A.
     """
 
-    format_version: int
-    name: str
-    plan: str
-    command: str
+    runs: tuple[AbRun, ...]
     a: Side
     b: Side
-    arguments: tuple[str, ...]
-    load: LoadRecord
-    planned_s: float
-    limit_s: float
-    budget_s: float | None
-    thresholds: Thresholds
-    state: str
-    runs: tuple[AbRun, ...]
-    started_at: str
-    spent_s: float
-    git_commit: str | None
-    git_changed: bool | None
-    stop_reason: str = ""
-    undelivered: tuple[str, ...] = ()
     seed: int | None = None
+    kind: ClassVar = kinds.AB_TEST
     what: ClassVar = "an A/B test"
-    version: ClassVar = FORMAT_VERSION
     # What the file contains beside the record: a function of it and of the runs.
     not_read: ClassVar = ("verdict", "headline", "pairs", "metrics", "causes")
-
-    @property
-    def id(self) -> str:
-        """Plan and name, such as lb-nginx/ab-01."""
-        return f"{self.plan}/{self.name}"
-
-    @property
-    def series(self) -> str:
-        """The series of its runs, such as 01."""
-        return kinds.AB_TEST.rest_of(self.name)
 
     @property
     def settings(self) -> tuple[object, ...]:
@@ -119,14 +72,19 @@ class AbRecord:
         return any(run.pair == WARM_UP and run.state == ENDED for run in self.runs)
 
     @property
-    def next_pair(self) -> int:
-        """The number of the pair that is measured next; an incomplete one is not completed later."""
-        return 1 + max((run.pair for run in self.runs), default=WARM_UP)
+    def next_run(self) -> AbRun:
+        """The next run: the warm-up run, the second one of a pair, or the first of a new one.
 
-    @property
-    def lengths_s(self) -> tuple[RunTime, ...]:
-        """Planned and actual seconds of the valid runs."""
-        return run_times((run, self.planned_s) for run in self.runs if run.state == ENDED)
+        A pair that an interruption left incomplete is not completed later.
+        """
+        if not self.has_warmed_up:
+            return AbRun(A, WARM_UP)
+        last = self.runs[-1]
+        done = [run for run in self.runs[self.resumed_at :] if run.pair == last.pair and run.state == ENDED]
+        if last.pair == WARM_UP or len(done) != 1:
+            number = 1 + max(run.pair for run in self.runs)
+            return AbRun(order_of(number, self.seed)[0], number)
+        return AbRun(B if last.side == A else A, last.pair)
 
     def side(self, name: str) -> Side:
         """Return the side A or B."""

@@ -7,7 +7,7 @@ from urllib.parse import quote
 
 from harness.ab.outcome import Outcome, headline
 from harness.ab.pairs import Pair, series_of
-from harness.ab.record import WARM_UP, A, AbRecord, B, Side
+from harness.ab.record import A, AbRecord, B, Side
 from harness.ab.rule import LOOKS, Series, level_of
 from harness.base import units
 from harness.compare.outcome import LabelComparison
@@ -15,6 +15,7 @@ from harness.compare.render import Footnotes, Heads, cause_table, metric_table
 from harness.compare.result import LabelResult, RunResult
 from harness.compare.setup_diff import Difference, setup_differences
 from harness.compare.warnings import profiling_warnings, warnings_of
+from harness.experiment.record import WARM_UP
 from harness.metrics.figures import TOTAL
 from harness.metrics.metric import Metric, Table, metrics_of
 from harness.plan.thresholds import Thresholds

@@ -110,7 +110,9 @@ class _Written(NamedTuple):
 
 @cache
 def _written(kind: type) -> _Written:
-    keys = tuple((field.name, key_of(kind, field.name)) for field in dataclasses.fields(kind))
+    # In the order of the parameters: a base class may have keyword-only fields, which come after those of the class.
+    fields = sorted(dataclasses.fields(kind), key=lambda field: field.kw_only is True)
+    keys = tuple((field.name, key_of(kind, field.name)) for field in fields)
     return _Written(keys, getattr(kind, "spread", ""), getattr(kind, "optional", ()))
 
 

@@ -7,37 +7,48 @@ import os
 import random
 from collections.abc import Mapping
 from contextlib import ExitStack
-from dataclasses import replace
-from datetime import UTC, datetime
 from pathlib import Path
 
-from harness.ab.equal_runs import FIRST_GUESS_S, LENGTH, SLACK_S, add_folders, add_length, equal_load, update_summaries
-from harness.ab.files import AbFiles, ab_guess_s, find_unfinished, locked, reserve_ab
-from harness.ab.record import FORMAT_VERSION, RUNNING, A, AbRecord, B
-from harness.ab.report_files import write_missing_reports
+from harness.ab.message import ab_message, is_due
+from harness.ab.outcome import Outcome, headline
+from harness.ab.record import A, AbRecord, B
 from harness.ab.rule import PAIRS_LEAST
-from harness.ab.runner import AbRunner
 from harness.ab.side import ReadySide, check_sides, parse_side, ready_side, unknown_ref
+from harness.ab.steps import AbTest
 from harness.ab.worktree import build_side, checked_out, working_copy
 from harness.base import git, toolchain, units
 from harness.base.before_setup import needs_set_up
 from harness.base.config import is_suite
-from harness.base.errors import HarnessError, UsageError
+from harness.base.errors import UsageError
 from harness.base.guardian import Guardian
 from harness.base.interrupts import Interrupts
 from harness.base.java import jmeter_java_version
 from harness.base.log import log
-from harness.forge.step_summary import append_report
+from harness.base.paths import shown
+from harness.experiment.arguments import (
+    LENGTH,
+    add_folders,
+    add_length,
+    add_resumption,
+    budget_of,
+    equal_load,
+    record_fields,
+    update_summaries,
+)
+from harness.experiment.counting import results_of
+from harness.experiment.files import Experiments
+from harness.experiment.record import RUNNING
+from harness.experiment.runner import Runner
 from harness.live.watchers import add_watchers, watcher_options
 from harness.notify.recipients import Recipients, recipients_of
-from harness.plan.load import Load, load_record
+from harness.plan.load import Load
 from harness.run import kinds
 from harness.run.arguments import add_profile, add_set, add_traffic, make_command, refuse_empty
 from harness.run.directory import check_space
 from harness.run.preflight import check_request
 from harness.run.request import Names
 from harness.run.target import check_target
-from harness.site.html_option import add_html_option
+from harness.site.html_option import add_html_option, publish
 
 REPORTS = toolchain.ROOT / "reports" / kinds.AB_TEST.folder
 # Different orders of the pairs.
@@ -78,7 +89,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_profile(parser)
     add_length(parser)
     option("--max", metavar="TIME", help="time limit of all runs, such as 30m; four pairs must fit (none)")
-    option("--resume", action="store_true", help="resume the last A/B test of the plan, which was interrupted")
+    add_resumption(parser, "A/B test of the plan")
     option("--sure", action="store_true", help="exit code 1 also for CANNOT TELL")
     add_html_option(parser)
     add_watchers(parser)
@@ -91,13 +102,15 @@ def run(options: argparse.Namespace) -> int:
     followed = watcher_options(options, "the whole A/B test")
     if not options.a or not options.b:
         raise UsageError("A and B are missing" if not (options.a or options.b) else "one side is missing", _EXAMPLE)
-    budget_s = units.parse_duration_s(options.max, "MAX") if options.max else None
+    budget_of(options)  # a wrong one is named before the sides
     with Interrupts() as interrupts, ExitStack() as stack:
         guardian = Guardian()
         stack.callback(guardian.close)
         sides = {name: _side(name, text, options, guardian) for name, text in ((A, options.a), (B, options.b))}
         load = _checked(sides, options)
-        record = _record(options, sides, load, budget_s)
+        tests = Experiments(AbRecord, options.reports)
+        guess_s = tests.guess_s(sides[A].request.plan.name)
+        record = _record(options, sides, load, guess_s)
         needs_set_up()
         stack.enter_context(guardian)
         recipients = _recipients(sides)
@@ -108,33 +121,18 @@ def run(options: argparse.Namespace) -> int:
         if any(side.request.is_profiled for side in sides.values()):
             toolchain.ensure_profiler()
         check_space(options.reports, 0)
-        stack.enter_context(locked(options.reports))
-        if options.resume:
-            files = find_unfinished(options.reports, record.plan)
-            record = _resumed(files, record)
-        else:
-            files = reserve_ab(options.reports, record.plan)
-            record = replace(record, name=files.name)
+        stack.enter_context(tests.locked())
+        files, record = tests.begun(record, options, lambda stored, _: stored.state == RUNNING)
         hidden = [secret for side in sides.values() for secret in side.request.hidden]
         children = stack.enter_context(followed.children(interrupts, guardian, hidden))
         with interrupts.deferred():
-            code = AbRunner(options, record, files, sides, children).run(recipients)
+            test = AbTest(files, options.reports, sides)
+            runner = Runner(test, record, results_of(files, record), children, guess_s)
+            runner.run()
+            code = _close(runner, files.report, recipients, sure=options.sure)
             update_summaries(options.reports, REPORTS)
-            _publish(files.report, is_html=options.html)
+            publish(files.report, is_html=options.html)
         return code
-
-
-def _publish(report: Path, *, is_html: bool) -> None:
-    """Write the report as one HTML file with `is_html`, and append it to the step summary of a workflow."""
-    page = None
-    if is_html:
-        from harness.site.files import try_report_page  # deferred: only --html needs the site
-
-        page = try_report_page(report, log)
-    try:
-        append_report(report, page, os.environ)
-    except HarnessError as error:  # the test has its verdict and its report
-        log(str(error))
 
 
 def _side(name: str, text: str, options: argparse.Namespace, guardian: Guardian) -> ReadySide:
@@ -180,13 +178,15 @@ def _checked(sides: Mapping[str, ReadySide], options: argparse.Namespace) -> Loa
     return loads[0]
 
 
-def _record(
-    options: argparse.Namespace, sides: Mapping[str, ReadySide], load: Load, budget_s: float | None
-) -> AbRecord:
-    """Return the record of a new test, without a name; UsageError for a budget that is too short for four pairs."""
+def _record(options: argparse.Namespace, sides: Mapping[str, ReadySide], load: Load, guess_s: float) -> AbRecord:
+    """Return the record of a new test, without a name; UsageError for a budget that is too short for four pairs.
+
+    A run takes about `guess_s` beside its load.
+    """
     a, b = sides[A], sides[B]
-    assert load.duration_s is not None
-    each_s = load.duration_s + ab_guess_s(options.reports, a.request.plan.name, FIRST_GUESS_S)
+    overrun_s = max(side.request.profile.overrun_s for side in (a, b))
+    fields = record_fields(a.request.plan, load, {"plan": options.plan}, overrun_s, options)
+    each_s, budget_s = fields["planned_s"] + guess_s, fields["budget_s"]
     needed_s = _RUNS_LEAST * each_s
     if budget_s is not None and budget_s < needed_s:
         each, needed = (units.duration_text(seconds) for seconds in (each_s, needed_s))
@@ -195,46 +195,40 @@ def _record(
             f"of about {each}, {needed} together",
             f"give MAX={round(needed_s / 60 + 0.5)}m, or a shorter DURATION",
         )
-    given = {name: getattr(options, name) for name in LENGTH}
-    if a.request.plan.load.auto_most_s is not None and not given["duration"]:
-        given["duration"] = units.number_text(load.duration_s)
-    arguments = {"plan": options.plan, **given}
+    if options.profile:
+        fields["arguments"] += ("--profile",)
     names = ("a", "b", "plan", "set", *LENGTH, "max", "env")
-    shown = {**{name: getattr(options, name) for name in names}, "profile": "1" if options.profile else None}
-    checkout = git.facts(toolchain.ROOT)
-    overrun_s = max(side.request.profile.overrun_s for side in (a, b))
+    values = {**{name: getattr(options, name) for name in names}, "profile": "1" if options.profile else None}
     return AbRecord(
-        format_version=FORMAT_VERSION,
-        name="",
-        plan=a.request.plan.name,
-        command=make_command("ab", shown),
+        **fields,
+        command=make_command("ab", values),
         a=a.side,
         b=b.side,
-        arguments=(
-            *(f"--{name}={value}" for name, value in arguments.items() if value),
-            *(["--profile"] if options.profile else []),
-        ),
-        load=load_record(load, a.request.plan.load),
-        planned_s=load.duration_s,
-        limit_s=load.duration_s + overrun_s + SLACK_S,
-        budget_s=budget_s,
-        thresholds=a.request.plan.thresholds,
-        state=RUNNING,
-        runs=(),
-        started_at=datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
-        spent_s=0.0,
-        git_commit=checkout.commit,
-        git_changed=checkout.is_changed,
         seed=random.SystemRandom().randrange(_SEEDS),
     )
 
 
-def _resumed(files: AbFiles, new: AbRecord) -> AbRecord:
-    """Return the record of an unfinished test; UsageError when its sides or its load differ from those of `new`."""
-    stored = files.read()
-    if stored.settings != new.settings:
-        todo = f"repeat its command: {stored.command} RESUME=1"
-        raise UsageError(f"--resume: {stored.id} has other sides or another load, or a commit has moved", todo)
-    write_missing_reports(files)
-    log(f"{stored.id}: resumed after {units.plural(len(stored.runs), 'run')}")
-    return replace(stored, stop_reason="")
+def _close(runner: Runner[AbRecord, Outcome], report: Path, recipients: Recipients | None, *, sure: bool) -> int:
+    """Notify the recipients, print the verdict, and return the exit code."""
+    if recipients:
+        _notify(runner, report, recipients)
+    outcome = runner.outcome
+    record = outcome.record
+    log(f"\n{record.id}: {headline(outcome)}")
+    log(f"report: {shown(report)}")
+    if record.state == RUNNING:
+        log(f"resume with: {record.command} RESUME=1")
+    return outcome.exit_code_if(sure=sure)
+
+
+def _notify(runner: Runner[AbRecord, Outcome], report: Path, recipients: Recipients) -> None:
+    """Send the message about the outcome if it is due; the report lists what was not delivered."""
+    from harness.notify.delivery import deliver  # deferred: most tests notify nobody
+
+    outcome = runner.outcome
+    if not is_due(recipients.when, outcome):
+        return
+    link = recipients.link_to(f"ab/{outcome.record.id}", shown(report))
+    undelivered = deliver(ab_message(outcome, link), recipients, log)
+    if undelivered != outcome.record.undelivered:
+        runner.store(undelivered=undelivered)

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import argparse
-from contextlib import nullcontext
 from pathlib import Path
 
-from harness.ab.files import find_ab, locked
 from harness.ab.outcome import headline
-from harness.ab.record import RUNNING
-from harness.ab.report_files import write_ab_report
+from harness.ab.record import AbRecord
+from harness.ab.steps import AbTest
 from harness.base.paths import shown
 from harness.base.toolchain import ROOT
+from harness.experiment.files import Experiments
+from harness.experiment.runner import rewritten
 from harness.run import kinds
 from harness.site.html_option import add_html_option, write_html
 
@@ -43,10 +43,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Write the report, print its headline and return the exit code of the test."""
-    files = find_ab(options.reports, options.name)
-    # The record of a test that is in progress belongs to the process that runs it.
-    with locked(files.folder.parent.parent) if files.read().state == RUNNING else nullcontext():
-        outcome = write_ab_report(files)
+    tests = Experiments(AbRecord, options.reports)
+    files = tests.find(options.name)
+    outcome = rewritten(AbTest(files, options.reports, {}), files, tests)
     print(f"{shown(files.report)}: {headline(outcome)}")
     if options.html:
         write_html(files.report)

@@ -7,23 +7,30 @@ import os
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from harness.base import toolchain, units
 from harness.base.before_setup import needs_set_up
-from harness.base.errors import EXIT_OK, HarnessError, UsageError
+from harness.base.errors import EXIT_INTERRUPTED, EXIT_OK, HarnessError, UsageError
 from harness.base.guardian import Guardian
 from harness.base.interrupts import Interrupts
 from harness.base.java import jmeter_java_version
 from harness.base.log import log
+from harness.base.paths import shown
 from harness.base.s3_address import parse_location
+from harness.experiment.arguments import add_resumption
+from harness.experiment.files import FIRST_GUESS_S, locked
+from harness.experiment.record import RUNNING
+from harness.experiment.runner import Runner
 from harness.history.acceptance_files import ACCEPTED, read_acceptances
 from harness.live.watchers import add_watchers, watcher_options
-from harness.nightly.files import locked
-from harness.nightly.record import Load, order_of
-from harness.nightly.runner import FIRST_GUESS_S, SUITE, NightlyRunner
+from harness.nightly.begin import SUITE, begun
+from harness.nightly.files import NightlyFiles
+from harness.nightly.record import Load, NightlyRecord, order_of
+from harness.nightly.steps import NightlyRun, NightlySoFar
 from harness.nightly.storage import NightlyStorage
 from harness.nightly.suite import Suite, SuiteRun, load_suite
-from harness.notify.recipients import recipients_of
+from harness.notify.recipients import Recipients, recipients_of
 from harness.plan.goal_input import goal_names, resolve_goal
 from harness.plan.load import LoadArguments, load_record, parse_load, resolve_load
 from harness.plan.stop import parse_stop
@@ -31,6 +38,10 @@ from harness.run.arguments import add_home, add_sure, refuse_empty
 from harness.run.directory import check_space
 from harness.run.preflight import check_request
 from harness.run.request import Names, Request, resolve_request
+from harness.site.html_option import publish
+
+if TYPE_CHECKING:
+    from harness.nightly.outcome import NightlyResult
 
 REPORTS = toolchain.ROOT / "reports" / "nightly"
 _EPILOG = """\
@@ -60,7 +71,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     option("--suite", type=Path, default=toolchain.ROOT / SUITE, help=f"TOML file with the loads to run ({SUITE})")
     add_sure(parser)
     option("--dry-run", action="store_true", help="check everything and print the order of the runs; start nothing")
-    option("--resume", action="store_true", help="resume the last nightly run, which was interrupted")
+    add_resumption(parser, "nightly run")
     option("--s3", help="s3://bucket/prefix: download earlier nightly runs from there, upload each run to it")
     option("--endpoint-url", help="address of an S3 server other than AWS")
     page = "also write the report as one HTML file: reports/nightly/<date>.html"
@@ -103,15 +114,64 @@ def run(options: argparse.Namespace) -> int:
             # Now, and not within the time of the first run.
             toolchain.ensure_profiler()
         check_space(options.reports, 0)
-        stack.enter_context(locked(options.reports))
+        stack.enter_context(locked(options.reports, NightlyRecord.what))
         storage = NightlyStorage(options.s3, options.endpoint_url) if options.s3 else None
         if storage:
             storage.fetch(options.reports, loads)
         guardian = stack.enter_context(Guardian())
         children = stack.enter_context(followed.children(interrupts, guardian, hidden))
-        nightly = NightlyRunner(options, suite, loads, storage, children)
         with interrupts.deferred():
-            return nightly.run(recipients, html_page if options.html else None)
+            nightly = begun(options, loads, suite)
+            steps = NightlyRun(nightly.files, options, storage, nightly.record.storage_problems)
+            runner = Runner(steps, nightly.record, {}, children, FIRST_GUESS_S)
+            runner.run()
+            return _close(runner, nightly.files, recipients, options)
+
+
+def _close(
+    runner: Runner[NightlyRecord, NightlySoFar],
+    files: NightlyFiles,
+    recipients: Recipients | None,
+    options: argparse.Namespace,
+) -> int:
+    """Notify the recipients, publish the report, print its headline, and return the exit code."""
+    # Deferred: --dry-run needs neither the gate nor templates, which are slow to import.
+    from harness.nightly.render import headline
+    from harness.nightly.report_files import read_nightly_result
+
+    result = read_nightly_result(files, options.home)
+    if recipients:
+        result = _notified(runner, files, result, recipients, options.home)
+    page = publish(files.report, is_html=options.html, summary_file=options.summary)
+    record = result.record
+    log(f"\n{record.title} {record.name}: {headline(result)}")
+    log(f"report: {' and '.join(shown(path) for path in (files.report, page) if path)}")
+    if record.state == RUNNING:
+        log(f"resume with: {record.command} RESUME=1")
+        return EXIT_INTERRUPTED
+    return result.exit_code_if(sure=options.sure)
+
+
+def _notified(
+    runner: Runner[NightlyRecord, NightlySoFar],
+    files: NightlyFiles,
+    result: NightlyResult,
+    recipients: Recipients,
+    home: Path,
+) -> NightlyResult:
+    """Send the message about the result if it is due; return the result, which lists what was not delivered."""
+    from harness.nightly.message import is_due, nightly_message
+    from harness.nightly.report_files import read_nightly_result, verdict_before
+    from harness.notify.delivery import deliver
+
+    if not is_due(recipients.when, result.verdict, verdict_before(files, home)):
+        return result
+    link = recipients.link_to(f"nightly/{files.name}", shown(files.report))
+    undelivered = deliver(nightly_message(result, link), recipients, log)
+    if undelivered == result.record.undelivered:
+        return result
+    runner.store(undelivered=undelivered)
+    return read_nightly_result(files, home)
 
 
 @dataclass(frozen=True)
@@ -178,10 +238,3 @@ def _print_plan(suite: Suite, loads: tuple[Load, ...]) -> None:
     print(f"about {total} in total, {start}; the budget is {budget}")
     if total_s > suite.budget_s:
         print("this exceeds the budget: the last runs may be skipped, then the exit code is 3")
-
-
-def html_page(report: Path) -> Path | None:
-    """Write a nightly report as one HTML file and return its path; log why and return None when that fails."""
-    from harness.site.files import try_report_page  # deferred: only --html needs the site
-
-    return try_report_page(report, log)

@@ -8,14 +8,15 @@ import re
 from pathlib import Path
 from typing import NamedTuple
 
-from harness.ab.files import find_ab
 from harness.ab.message import ab_message
 from harness.ab.outcome import outcome_of
-from harness.ab.report_files import results_of
+from harness.ab.record import AbRecord
 from harness.base.errors import EXIT_INVALID, EXIT_OK, UsageError
 from harness.base.log import log
 from harness.base.paths import shown
 from harness.base.toolchain import ROOT
+from harness.experiment.counting import results_of
+from harness.experiment.files import Experiments
 from harness.nightly.files import find_nightly
 from harness.nightly.message import nightly_message
 from harness.nightly.report_files import read_nightly_result
@@ -86,8 +87,9 @@ def _addressed(options: argparse.Namespace) -> _Addressed:
         recipients = _recipients(options, ())
         link = recipients.link_to(f"nightly/{nightly.name}", shown(nightly.report))
         return _Addressed(nightly_message(read_nightly_result(nightly, options.home), link), recipients)
-    test = find_ab(reports / kinds.AB_TEST.folder, name)
-    record = test.read()
+    tests = Experiments(AbRecord, reports / kinds.AB_TEST.folder)
+    test = tests.find(name)
+    record = tests.read(test)
     recipients = _recipients(options, (record.a.profile, record.b.profile))
     outcome = outcome_of(record, results_of(test, record))
     link = recipients.link_to(f"{kinds.AB_TEST.folder}/{record.id}", shown(test.report))

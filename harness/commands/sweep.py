@@ -9,6 +9,8 @@ from dataclasses import replace
 from harness.base import units
 from harness.base.errors import UsageError
 from harness.compare.result import RunResult
+from harness.experiment.run_line import run_line
+from harness.experiment.time_left import RunTime, time_left_s
 from harness.history.summary_files import update_summary
 from harness.live.watchers import add_watchers, watcher_options
 from harness.plan.goal_input import goal_names, resolve_goal
@@ -20,8 +22,6 @@ from harness.sweep.arguments import SETTINGS, add_sweep_options, new_record, swe
 from harness.sweep.driver import MostUsers, Progress, SweepKind, run_sweep
 from harness.sweep.level_runner import level_load
 from harness.sweep.record import SWEEP, Step, SweepRecord
-from harness.sweep.terminal import run_line
-from harness.sweep.time_left import RunTime, time_left_s
 
 _REPEAT_MAX = 100
 # JMeter's start, its last samples and the report; with FRESH also the start of the system.

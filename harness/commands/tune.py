@@ -6,23 +6,35 @@ import argparse
 import random
 from collections.abc import Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, replace
-from datetime import UTC, datetime
+from dataclasses import dataclass
+from pathlib import Path
 
-from harness.ab.equal_runs import FIRST_GUESS_S, LENGTH, SLACK_S, add_folders, add_length, equal_load, update_summaries
-from harness.ab.report_files import write_missing_reports
 from harness.ab.side import ReadySide, SideFiles, SideText, ready_side, what_runs
 from harness.ab.worktree import build_side, working_copy
-from harness.base import git, toolchain, units
+from harness.base import toolchain, units
 from harness.base.before_setup import needs_set_up
 from harness.base.errors import UsageError
 from harness.base.guardian import Guardian
 from harness.base.interrupts import Interrupts
 from harness.base.java import jmeter_java_version
 from harness.base.log import log
+from harness.base.paths import shown
+from harness.experiment.arguments import (
+    LENGTH,
+    add_folders,
+    add_length,
+    add_resumption,
+    budget_of,
+    equal_load,
+    record_fields,
+    update_summaries,
+)
+from harness.experiment.counting import results_of
+from harness.experiment.files import ExperimentFiles, Experiments
+from harness.experiment.runner import Runner
 from harness.live.watchers import add_watchers, watcher_options
 from harness.metrics.metric import Metric, compared_metrics, parse_metric
-from harness.plan.load import Load, load_record
+from harness.plan.load import Load
 from harness.run import kinds
 from harness.run.arguments import add_traffic, make_command, refuse_empty
 from harness.run.directory import check_space
@@ -30,11 +42,10 @@ from harness.run.preflight import check_request
 from harness.run.request import Names
 from harness.tune.design import FULL_MOST, REPEAT_MOST, Design, designs
 from harness.tune.factors import Cell, Factor, assignments, combination_count, parse_factors, set_text
-from harness.tune.files import TuneFiles, last_tune, locked, reserve_tune, tune_guess_s
-from harness.tune.outcome import outcome_of
-from harness.tune.record import FORMAT_VERSION, RUNNING, TuneRecord, with_rest_apart
-from harness.tune.report_files import results_of
-from harness.tune.runner import TuneRunner
+from harness.tune.outcome import Outcome, outcome_of
+from harness.tune.record import TuneRecord, with_rest_apart
+from harness.tune.steps import TuneExperiment
+from harness.tune.text import headline
 
 REPORTS = toolchain.ROOT / "reports" / kinds.EXPERIMENT.folder
 _METRIC = "p90"
@@ -66,7 +77,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_length(parser)
     option("--repeat", help="runs of each combination (2; of a part of the combinations 1; more when these are few)")
     option("--max", metavar="TIME", help="time limit of all runs, such as 2h; the design must fit (none)")
-    option("--resume", action="store_true", help="resume the last experiment of the plan, which was interrupted")
+    add_resumption(parser, "experiment of the plan")
     add_watchers(parser)
     add_folders(parser, REPORTS, "folder of the experiments and their runs (reports/tune/)")
 
@@ -78,18 +89,19 @@ def run(options: argparse.Namespace) -> int:
     factors = parse_factors(options.set or "")
     metric = parse_metric(options.metric or _METRIC, "METRIC", [one for one in compared_metrics() if not one.is_share])
     repeat = units.parse_whole_number(options.repeat, "REPEAT", 1, REPEAT_MOST) if options.repeat else None
-    budget_s = units.parse_duration_s(options.max, "MAX") if options.max else None
+    budget_s = budget_of(options)
     with Interrupts() as interrupts, ExitStack() as stack:
         files = working_copy(options.home, options.build)
         sides = _checked_sides(factors, options, files)
         load = equal_load(sides[0].request.plan, options)
         for side in sides:
             check_request(side.request, load)
-        guess_s = tune_guess_s(options.reports, sides[0].request.plan.name, FIRST_GUESS_S)
+        experiments = Experiments(TuneRecord, options.reports)
+        guess_s = experiments.guess_s(sides[0].request.plan.name)
         design = _design(factors, repeat, load, budget_s, guess_s)
         for cell in design.cells:
             _side(factors, cell, options, files)
-        record = _record(options, sides[0], load, _Experiment(factors, metric, design, repeat, budget_s))
+        record = _record(options, sides[0], load, _Experiment(factors, metric, design, repeat))
         needs_set_up()
         guardian = stack.enter_context(Guardian())
         needed_s = (design.run_count + 1) * (record.planned_s + guess_s)
@@ -99,17 +111,16 @@ def run(options: argparse.Namespace) -> int:
         jmeter_java_version()
         toolchain.ensure_jmeter()
         check_space(options.reports, 0)
-        stack.enter_context(locked(options.reports))
-        if options.resume:
-            stored = last_tune(options.reports, record.plan)
-            record = _resumed(stored, record)
-        else:
-            stored = reserve_tune(options.reports, record.plan)
-            record = replace(record, name=stored.name)
+        stack.enter_context(experiments.locked())
+        stored, record = experiments.begun(record, options, lambda one, its: bool(_outcome(its, one).steps_left))
+        record = with_rest_apart(record, {one.step for one in _outcome(stored, record).counted})
         hidden = [secret for side in sides for secret in side.request.hidden]
         children = stack.enter_context(followed.children(interrupts, guardian, hidden))
         with interrupts.deferred():
-            code = TuneRunner(options, record, stored, children).run()
+            folders = {name: getattr(options, name) for name in ("reports", "home", "build")}
+            experiment = TuneExperiment(stored, folders)
+            outcome = Runner(experiment, record, results_of(stored, record), children, guess_s).run()
+            code = _close(outcome, stored.report)
             update_summaries(options.reports, REPORTS)
         return code
 
@@ -122,7 +133,6 @@ class _Experiment:
     metric: Metric
     design: Design
     repeat: int | None
-    budget_s: float | None
 
 
 def _side(factors: Sequence[Factor], cell: Cell, options: argparse.Namespace, files: SideFiles) -> ReadySide:
@@ -185,52 +195,29 @@ def _design_text(factors: Sequence[Factor], design: Design) -> str:
 
 def _record(options: argparse.Namespace, baseline: ReadySide, load: Load, experiment: _Experiment) -> TuneRecord:
     """Return the record of a new experiment, without a name."""
-    assert load.duration_s is not None
-    plan, profile = baseline.request.plan, baseline.request.profile
-    given = {name: getattr(options, name) for name in LENGTH}
-    if plan.load.auto_most_s is not None and not given["duration"]:
-        given["duration"] = units.number_text(load.duration_s)
-    arguments = {"plan": options.plan, "env": options.env, **given}
+    arguments = {"plan": options.plan, "env": options.env}
     names = ("set", "metric", "plan", *LENGTH, "repeat", "max", "env")
-    checkout = git.facts(toolchain.ROOT)
     return TuneRecord(
-        format_version=FORMAT_VERSION,
-        name="",
-        plan=plan.name,
+        **record_fields(baseline.request.plan, load, arguments, baseline.request.profile.overrun_s, options),
         command=make_command("tune", {name: getattr(options, name) for name in names}),
         factors=experiment.factors,
         cells=experiment.design.cells,
         blocks=experiment.design.blocks,
         repeat=experiment.repeat,
         metric_name=experiment.metric.name,
-        arguments=tuple(f"--{name}={value}" for name, value in arguments.items() if value),
-        load=load_record(load, plan.load),
-        planned_s=load.duration_s,
-        limit_s=load.duration_s + profile.overrun_s + SLACK_S,
-        budget_s=experiment.budget_s,
-        thresholds=plan.thresholds,
-        state=RUNNING,
-        runs=(),
-        started_at=datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
-        spent_s=0.0,
-        git_commit=checkout.commit,
-        git_changed=checkout.is_changed,
     )
 
 
-def _resumed(files: TuneFiles, new: TuneRecord) -> TuneRecord:
-    """Return the record of an earlier experiment, to continue with the budget of `new`.
+def _outcome(files: ExperimentFiles, record: TuneRecord) -> Outcome:
+    return outcome_of(record, results_of(files, record))
 
-    UsageError when no run is left, or when its settings or its load differ from those of `new`.
-    """
-    stored = files.read()
-    if stored.settings != new.settings:
-        todo = f"repeat its command: {stored.command} RESUME=1"
-        raise UsageError(f"--resume: {stored.id} has other settings or another load", todo)
-    write_missing_reports(files)
-    outcome = outcome_of(stored, results_of(files, stored))
-    if not outcome.steps_left:
-        raise UsageError(f"--resume: {stored.id} is finished", "leave it out to start a new experiment")
-    log(f"{stored.id}: resumed after {units.plural(len(stored.runs), 'run')}")
-    apart = with_rest_apart(stored, {one.step for one in outcome.counted})
-    return replace(apart, budget_s=new.budget_s, state=RUNNING, stop_reason="", resumed_at=len(stored.runs))
+
+def _close(outcome: Outcome, report: Path) -> int:
+    """Print the result, and return the exit code."""
+    record = outcome.record
+    log(f"\n{record.id}: {headline(outcome)}")
+    log(f"report: {shown(report)}")
+    if outcome.steps_left:
+        more = " and a larger MAX" if record.stop_reason else ""
+        log(f"resume with: {record.command} RESUME=1{more}")
+    return outcome.exit_code

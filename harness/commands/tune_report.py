@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import argparse
-from contextlib import nullcontext
 from pathlib import Path
 
 from harness.base.paths import shown
 from harness.base.toolchain import ROOT
+from harness.experiment.files import Experiments
+from harness.experiment.runner import rewritten
 from harness.run import kinds
-from harness.tune.files import find_tune, locked
-from harness.tune.record import RUNNING
-from harness.tune.report_files import write_tune_report
+from harness.tune.record import TuneRecord
+from harness.tune.steps import TuneExperiment
 from harness.tune.text import headline
 
 _EPILOG = """\
@@ -37,9 +37,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Write the report, print its headline and return the exit code of the experiment."""
-    files = find_tune(options.reports, options.name)
-    # The record of an experiment that is in progress belongs to the process that runs it.
-    with locked(files.folder.parent.parent) if files.read().state == RUNNING else nullcontext():
-        outcome = write_tune_report(files)
+    experiments = Experiments(TuneRecord, options.reports)
+    files = experiments.find(options.name)
+    outcome = rewritten(TuneExperiment(files, {}), files, experiments)
     print(f"{shown(files.report)}: {headline(outcome)}")
     return outcome.exit_code

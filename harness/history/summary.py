@@ -18,7 +18,7 @@ from harness.report.tables import cell, table
 from harness.report.template import filled
 from harness.report.verdict import Verdict
 from harness.run import kinds
-from harness.sweep.record import level_note
+from harness.run.kinds import level_note
 
 
 @dataclass(frozen=True)

@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import itertools
-import os
 import re
-from contextlib import AbstractContextManager
 from pathlib import Path
 
 from harness.base.config import did_you_mean
 from harness.base.errors import UsageError
-from harness.base.folder_lock import alone_in
-from harness.base.writable import writing_into
-from harness.nightly.record import RUNNING, NightlyRecord
+from harness.experiment.record import RUNNING
+from harness.nightly.record import NightlyRecord
 from harness.run.directory import RunDirectory, load_record, reserve_folder
 from harness.run.recorded import RecordedFolder, recorded_in
 
@@ -81,12 +78,16 @@ def find_before(files: NightlyFiles) -> NightlyFiles | None:
     return found[at - 1] if at else None
 
 
+def last_nightly(reports: Path) -> NightlyFiles | None:
+    """Return the last nightly run; None when there is none."""
+    return next(iter(_all_nightly(reports)[::-1]), None)
+
+
 def find_unfinished(reports: Path) -> NightlyFiles:
     """Return the last nightly run when it is unfinished; UsageError when there is nothing to resume."""
-    found = _all_nightly(reports)
-    if not found:
+    last = last_nightly(reports)
+    if last is None:
         raise UsageError("--resume: there is no nightly run yet", "leave it out")
-    last = found[-1]
     if last.read().state != RUNNING:
         raise UsageError(f"--resume: {last.name} is finished", "leave it out to start a new nightly run")
     return last
@@ -99,10 +100,3 @@ def _all_nightly(reports: Path) -> list[NightlyFiles]:
 
 def _listed(names: list[str]) -> str:
     return ", ".join(["…"] * (len(names) > _NAMES_SHOWN) + names[-_NAMES_SHOWN:]) or "none"
-
-
-def locked(reports: Path) -> AbstractContextManager[None]:
-    """Lock a folder of nightly runs; UsageError when another harness uses it."""
-    with writing_into(reports):
-        reports.mkdir(parents=True, exist_ok=True)
-    return alone_in(reports, f"a nightly run is in progress in {os.path.relpath(reports)}", "wait until it ends")

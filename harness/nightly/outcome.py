@@ -10,13 +10,14 @@ from harness.compare.causes import Cause, causes
 from harness.compare.conditions import Conditions
 from harness.compare.result import RunResult
 from harness.compare.setup_diff import Difference, setup_differences
+from harness.experiment.record import ENDED, NOT_RUN
 from harness.history.acceptance import Acceptance
 from harness.history.catalogue import Entry
 from harness.history.nightly_series import NightlyRuns, date_of, nightly_runs_of
 from harness.metrics.figures import TOTAL
 from harness.metrics.metric import Metric, metric_of
 from harness.nightly.gate import OK, REGRESSED, WARNED, Check, GateRules, judge
-from harness.nightly.record import ENDED, NOT_RUN, Load, LoadRun, NightlyRecord
+from harness.nightly.record import Load, LoadRun, NightlyRecord
 from harness.report.goals import GoalResult
 from harness.report.verdict import DOUBTFUL, INVALID, VALID
 

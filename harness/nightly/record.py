@@ -2,19 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import ClassVar
 
 from harness.base.git import Commits
+from harness.experiment.record import ENDED, WAITING, ExperimentRecord, ExperimentRun
+from harness.experiment.time_left import RunTime, run_times
 from harness.plan.load import LoadRecord
 from harness.plan.thresholds import Thresholds
-from harness.sweep.time_left import RunTime, run_times
-
-FORMAT_VERSION = 1
-# States of a nightly run.
-RUNNING, FINISHED = "running", "finished"
-# States of a run; `ended` includes failures.
-WAITING, UNDER_WAY, ENDED, NOT_RUN = "waiting", "under way", "ended", "not run"
 
 
 @dataclass(frozen=True)
@@ -39,52 +34,35 @@ class Load:
 
 
 @dataclass(frozen=True)
-class LoadRun:
+class LoadRun(ExperimentRun):
     """One run of a nightly run: the index of its load, its round (from 1), and its result.
 
-    `run` is its name; None when there is no run. `problem` is why it did not run, or a problem that its own report does
-    not contain; may be empty.
+    `problem` may also be why it did not run.
     """
 
     load: int
     round_number: int
-    state: str = WAITING
-    run: str | None = None
-    exit_code: int | None = None
-    took_s: float | None = None
-    problem: str = ""
+    state: str = field(default=WAITING, kw_only=True)
     json_keys: ClassVar = {"round_number": "turn"}
 
 
-@dataclass(frozen=True)
-class NightlyRecord:
-    """<date>.json; its runs are run-<series>_1 and following of each plan. Times are UTC in ISO 8601.
+@dataclass(frozen=True, kw_only=True)
+class NightlyRecord(ExperimentRecord):
+    """<date>.json; its runs are run-<series>_1 and following of each plan.
 
-    `spent_s` is the time used so far, including earlier attempts. `state` is `running` until every run ended or was
-    skipped; until then it can be resumed. `storage_problems` list what was not downloaded or uploaded, `undelivered`
-    who did not get the message about it, and why.
+    It runs until every run ended or was skipped. `storage_problems` list what was not downloaded or uploaded.
     """
 
-    format_version: int
-    name: str
+    runs: tuple[LoadRun, ...]
+    budget_s: float
     series: str
     title: str
-    command: str
-    budget_s: float
     metrics: tuple[str, ...]
     labels: tuple[str, ...]
     loads: tuple[Load, ...]
-    state: str
-    runs: tuple[LoadRun, ...]
-    started_at: str
-    spent_s: float
     storage_problems: tuple[str, ...]
-    git_commit: str | None
-    git_changed: bool | None
     commits: Commits | None
-    undelivered: tuple[str, ...] = ()
     what: ClassVar = "a nightly run"
-    version: ClassVar = FORMAT_VERSION
 
     @property
     def waiting(self) -> tuple[int, ...]:

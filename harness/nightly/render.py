@@ -8,6 +8,7 @@ from urllib.parse import quote
 
 from harness.base import units
 from harness.compare.render import Heads, cause_table
+from harness.experiment.record import RUNNING
 from harness.history.render import change_text
 from harness.history.summary import start_text
 from harness.metrics.metric import Metric, Table, columns_of_runs
@@ -25,7 +26,7 @@ from harness.nightly.gate import (
     Check,
 )
 from harness.nightly.outcome import FAILED, GOAL_MISSED, LoadResult, NightlyResult, Outcome
-from harness.nightly.record import RUNNING, NightlyRecord
+from harness.nightly.record import NightlyRecord
 from harness.report.charts.chart import Chart
 from harness.report.markdown import GOAL_HEADS, goal_rows
 from harness.report.notes import NOTES_BEGIN, NOTES_END

@@ -46,3 +46,8 @@ HISTORY = Kind("history", "Over time", "history")
 KINDS = (SWEEP, OVERLOAD, AB_TEST, EXPERIMENT, COMPARISON, RELEASE, HISTORY)
 # The folder of sweeps side by side in the reports folder; they are of several plans, and have any name.
 SWEEPS_FOLDER = "sweeps"
+
+
+def level_note(sweep: str) -> str:
+    """Return the note of a sweep's run: a Markdown link to the sweep's report."""
+    return f"A level of [{sweep}]({sweep}.md)."

@@ -32,6 +32,7 @@ from harness.base.open_files import allow_open_files
 from harness.base.paths import shown
 from harness.compare.result import RunResult
 from harness.compare.sources import read_result
+from harness.experiment.run_line import run_line
 from harness.plan.spec import RunSpec
 from harness.plan.stop import parse_stop
 from harness.report.cloudwatch import metrics_after
@@ -49,7 +50,6 @@ from harness.sweep.files import SweepFiles, find_sweep, find_unfinished, reserve
 from harness.sweep.level_runner import Levels, level_load
 from harness.sweep.record import FINISHED, RUNNING, SWEEP, Step, SweepRecord, SweepRun
 from harness.sweep.swept_set import requests_of
-from harness.sweep.terminal import run_line
 
 # After so many INVALID runs in a row the sweep stops: the plan, the target or the machine needs attention.
 _INVALID_IN_A_ROW = 3

@@ -17,13 +17,14 @@ from harness.report.setup import load_text
 from harness.run.arguments import make_command
 from harness.run.context import RunContext, start, system_of
 from harness.run.directory import RunDirectory, reserve
+from harness.run.kinds import level_note
 from harness.run.measure import measure
 from harness.run.prepare import prepare
 from harness.run.record import RunRecord
 from harness.run.remote.load import check_users
 from harness.run.request import Request
 from harness.sweep.files import SweepFiles
-from harness.sweep.record import Step, SweepRecord, level_note
+from harness.sweep.record import Step, SweepRecord
 from harness.sweep.swept_set import set_of_level
 from harness.system.jcmd import dump_recordings
 from harness.system.jfr import write_heap

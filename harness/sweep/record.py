@@ -20,11 +20,6 @@ RUNNING, FINISHED = "running", "finished"
 SWEEP, CAPACITY = "sweep", "capacity"
 
 
-def level_note(sweep: str) -> str:
-    """Return the note of a sweep's run: a Markdown link to the sweep's report."""
-    return f"A level of [{sweep}]({sweep}.md)."
-
-
 def level_text(users: int, setting: str) -> str:
     """Return a level as text: 5 users, or the value of the swept setting, such as delay_ms=20."""
     return setting or units.plural(users, "user")

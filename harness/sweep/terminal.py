@@ -16,22 +16,6 @@ _METRICS = columns_of_runs(Table.BRIEF)
 _STEP_COLUMNS = ("run", "users", "samples", *(metric.title for metric in _METRICS), "within the goal")
 
 
-def run_line(result: RunResult) -> str:
-    """Return a run's verdict and main values on one line."""
-    verdict, total = result.verdict, result.total
-    parts = [] if verdict is None else [": ".join([verdict.state, *verdict.reasons[:1]])]
-    if total:
-        parts += [
-            f"{metric.short_title} {metric.text(metric.of(total))} {metric.unit}"
-            if metric.short_title != metric.unit
-            else f"{metric.text(metric.of(total))} {metric.unit}"
-            for metric in _METRICS
-        ]
-    if verdict and verdict.goals_missed:
-        parts.append("goal missed")
-    return f"{result.name}: {', '.join(parts)}"
-
-
 def steps_table(probes: Sequence[Probe], results: Sequence[RunResult], unsure: Collection[int] = ()) -> str:
     """Return the Markdown table of a search's runs in order; `unsure` are undecided levels."""
     rows = []

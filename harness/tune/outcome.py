@@ -6,17 +6,18 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from harness.ab.pairs import problem_of
 from harness.base.errors import EXIT_INTERRUPTED, EXIT_INVALID, EXIT_OK
 from harness.compare.findings import CLOCK_STEP_MS
 from harness.compare.outcome import INVALID
 from harness.compare.result import RunResult
+from harness.experiment.counting import problem_of
+from harness.experiment.record import ENDED, FINISHED, WARM_UP
 from harness.metrics.metric import Metric
 from harness.tune.best import Best, best_of
 from harness.tune.effects import CANNOT_TELL, FOUND, NO_EFFECT, Effect, as_ratio, effects_of
 from harness.tune.factors import assignments
 from harness.tune.model import Fit, Observation, fit
-from harness.tune.record import ENDED, FINISHED, WARM_UP, Step, TuneRecord, TuneRun
+from harness.tune.record import Step, TuneRecord, TuneRun
 
 # After so many runs in a row that do not count, the experiment ends: a combination or the machine needs attention.
 _FAILED_IN_A_ROW = 2

@@ -6,18 +6,10 @@ from collections.abc import Collection
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
+from harness.experiment.record import ENDED, WARM_UP, ExperimentRun, PlanExperiment
 from harness.metrics.metric import Metric, metric_of
-from harness.plan.load import LoadRecord
-from harness.plan.thresholds import Thresholds
 from harness.run import kinds
-from harness.sweep.time_left import RunTime, run_times
 from harness.tune.factors import Factor
-
-FORMAT_VERSION = 1
-RUNNING, FINISHED = "running", "finished"
-UNDER_WAY, ENDED = "under way", "ended"
-# The number of the block of the warm-up run, which does not count.
-WARM_UP = 0
 
 
 @dataclass(frozen=True)
@@ -30,73 +22,33 @@ class Step:
 
 
 @dataclass(frozen=True)
-class TuneRun:
-    """One run: its step, and its result.
-
-    `cell` is an index of the record's `cells`. `run` is its name; None when it left no run directory. `problem` is what
-    its own report does not contain.
-    """
+class TuneRun(ExperimentRun):
+    """One run: its step, and its result. `cell` is an index of the record's `cells`."""
 
     block: int
     index: int
     cell: int
-    state: str = UNDER_WAY
-    run: str | None = None
-    exit_code: int | None = None
-    took_s: float | None = None
-    problem: str = ""
     json_keys: ClassVar = {"index": "place"}
 
 
-@dataclass(frozen=True)
-class TuneRecord:
-    """tune-<n>.json without its results; its runs are run-<n>_1 and following. Times are UTC in ISO 8601.
+@dataclass(frozen=True, kw_only=True)
+class TuneRecord(PlanExperiment):
+    """tune-<n>.json without its results; its runs are run-<n>_1 and following.
 
     `cells` are the combinations, each with the index of a value of each factor; the first one is the baseline. `blocks`
-    are their indexes in order of measuring. `repeat` is REPEAT as given, None without it. `arguments` are options of
-    scripts/run for all runs. A run should take `planned_s` beside its start, and is stopped after `limit_s`. `budget_s`
-    is the time limit of everything, None without one; `spent_s` is the time used so far, including earlier attempts.
-    `state` is `running` until all runs are done, the budget ends, or runs fail. `stop_reason` is why it ended before.
-    `resumed_at` is the number of runs before the last resumption; they do not end the experiment again.
+    are their indexes in order of measuring. `repeat` is REPEAT as given, None without it.
     """
 
-    format_version: int
-    name: str
-    plan: str
-    command: str
+    runs: tuple[TuneRun, ...]
     factors: tuple[Factor, ...]
     cells: tuple[tuple[int, ...], ...]
     blocks: tuple[tuple[int, ...], ...]
     repeat: int | None
     metric_name: str
-    arguments: tuple[str, ...]
-    load: LoadRecord
-    planned_s: float
-    limit_s: float
-    budget_s: float | None
-    thresholds: Thresholds
-    state: str
-    runs: tuple[TuneRun, ...]
-    started_at: str
-    spent_s: float
-    git_commit: str | None
-    git_changed: bool | None
-    stop_reason: str = ""
-    resumed_at: int = 0
+    kind: ClassVar = kinds.EXPERIMENT
     what: ClassVar = "a designed experiment"
-    version: ClassVar = FORMAT_VERSION
     # What the file contains beside the record: a function of it and of the runs.
     not_read: ClassVar = ("verdict", "headline", "scatter_ratio", "effects", "combinations", "best", "next")
-
-    @property
-    def id(self) -> str:
-        """Plan and name, such as killbill-stripe/tune-01."""
-        return f"{self.plan}/{self.name}"
-
-    @property
-    def series(self) -> str:
-        """The series of its runs, such as 01."""
-        return kinds.EXPERIMENT.rest_of(self.name)
 
     @property
     def metric(self) -> Metric:
@@ -123,11 +75,6 @@ class TuneRecord:
     def has_warmed_up(self) -> bool:
         """Whether a warm-up run ended without a problem."""
         return any(run.block == WARM_UP and run.state == ENDED and not run.problem for run in self.runs)
-
-    @property
-    def lengths_s(self) -> tuple[RunTime, ...]:
-        """Planned and actual seconds of the valid runs."""
-        return run_times((run, self.planned_s) for run in self.runs if run.state == ENDED)
 
     def steps_left(self, counted: Collection[Step]) -> tuple[Step, ...]:
         """Return the runs still to do, in order; `counted` are the steps whose runs count."""

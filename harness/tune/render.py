@@ -7,6 +7,7 @@ from urllib.parse import quote
 
 from harness.base import units
 from harness.compare.warnings import warnings_of
+from harness.experiment.record import WARM_UP
 from harness.metrics.metric import ERRORS, Metric, Table, metrics_of
 from harness.report.charts.chart import Chart
 from harness.report.notes import NOTES_BEGIN, NOTES_END
@@ -17,7 +18,7 @@ from harness.tune.advice import next_steps
 from harness.tune.effects import FOUND, NO_EFFECT, Effect, is_better
 from harness.tune.factors import assignments, combination_count
 from harness.tune.outcome import Counted, Outcome
-from harness.tune.record import WARM_UP, TuneRecord
+from harness.tune.record import TuneRecord
 from harness.tune.text import effect_name, headline, sure_text
 
 _RUN_HEADS = ("run", "values", "counts", "block")

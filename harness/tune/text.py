@@ -6,12 +6,12 @@ from collections.abc import Iterator, Sequence
 
 from harness.base import units
 from harness.compare.outcome import INVALID
+from harness.experiment.record import FINISHED
 from harness.report.tables import one_line
 from harness.tune.best import Best
 from harness.tune.effects import CANNOT_TELL, FOUND, NO_EFFECT, Effect, is_better
 from harness.tune.factors import Factor, assignments
 from harness.tune.outcome import Outcome
-from harness.tune.record import FINISHED
 
 # The headline names so many effects; the report has all.
 _EFFECTS_NAMED = 3

@@ -5,7 +5,8 @@ from dataclasses import replace
 
 import pytest
 
-from harness.ab.pairs import problem_of, series_of
+from harness.ab.pairs import series_of
+from harness.experiment.counting import problem_of
 from harness.metrics.metric import AVERAGE, ERRORS, THROUGHPUT, metric_of
 from harness.plan.thresholds import Thresholds
 from harness.report.verdict import DOUBTFUL, INTERRUPTED, INVALID, Verdict

@@ -10,7 +10,7 @@ from harness.history.summary import summary_page
 from harness.history.summary_files import SUMMARY_NAME, write_summary
 from harness.report.markdown import NOTES_BEGIN, NOTES_END
 from harness.run.record import RUNNING
-from harness.sweep.record import level_note
+from harness.run.kinds import level_note
 from tests.support.markdown_rows import cells_of, row_of, rows_of, tables_of
 from tests.support.report_folder import add_run, run_folder
 

@@ -15,7 +15,7 @@ from harness.site.files import write_site
 from harness.site.html import prose
 from harness.site.pages import Site
 from harness.site.series import chart_data_of, distribution_line
-from harness.sweep.record import level_note
+from harness.run.kinds import level_note
 from tests.support.report_folder import add_run, run_folder
 
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
+from harness.experiment.record import ENDED, FINISHED, FORMAT_VERSION
 from harness.history.catalogue import Entry
-from harness.nightly.record import ENDED, FINISHED, FORMAT_VERSION, Load, LoadRun, NightlyRecord
+from harness.nightly.record import Load, LoadRun, NightlyRecord
 from harness.plan.thresholds import Thresholds
 from harness.report.verdict import VALID, Verdict
 from harness.system.profile import Collections, MethodUse, ProcessProfile

@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 
 from harness.base.errors import UsageError
+from harness.experiment.time_left import RunTime, time_left_s
 from harness.run.directory import RunDirectory, reserve
 from harness.sweep.files import SweepFiles, find_sweep, find_unfinished, reserve_sweep, sweeps_with
 from harness.sweep.record import FINISHED
-from harness.sweep.time_left import RunTime, time_left_s
 from harness.system.heap import read_heaps
 from harness.system.jcmd import dump_recordings
 from harness.system.jfr import write_heap

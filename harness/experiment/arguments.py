@@ -1,27 +1,26 @@
-"""What the commands of A/B tests and of designed experiments share: equal runs, their options and their summaries."""
+"""What the commands of experiments share: equal runs, their options and their summaries."""
 
 from __future__ import annotations
 
 import argparse
-from collections.abc import Sequence
+from collections.abc import Mapping
 from dataclasses import replace
+from datetime import UTC, datetime
 from pathlib import Path
-from typing import Protocol
+from typing import Any
 
-from harness.base import toolchain
+from harness.base import git, toolchain, units
 from harness.base.errors import UsageError
 from harness.base.log import log
+from harness.experiment.record import RUNNING
 from harness.history.summary_files import SUMMARY_NAME, update_summary
-from harness.plan.load import Load, LoadArguments, parse_load, resolve_load
+from harness.plan.load import Load, LoadArguments, load_record, parse_load, resolve_load
 from harness.plan.plan import Plan
-from harness.sweep.time_left import RunTime, time_left_s
 
 # The options of scripts/run that all runs have in common.
 LENGTH = ("users", "rate", "ramp", "duration", "requests")
 # What a run may take beyond its load and the profile's overrun_s: for starting and stopping the system.
 SLACK_S = 300.0
-# First estimate of a run's time beside its load (start of the system and of JMeter, report): starts take 0.6 to 9 s.
-FIRST_GUESS_S = 10.0
 
 
 def add_length(parser: argparse.ArgumentParser) -> None:
@@ -58,29 +57,47 @@ def equal_load(plan: Plan, options: argparse.Namespace) -> Load:
     return load
 
 
-class _Record(Protocol):
-    @property
-    def lengths_s(self) -> Sequence[RunTime]:
-        """Planned and actual seconds of the valid runs."""
+def add_resumption(parser: argparse.ArgumentParser, what: str) -> None:
+    """Add the options that decide whether an unfinished experiment is resumed."""
+    group = parser.add_mutually_exclusive_group()
+    help_text = f"resume the last {what}; a repeated command does so by itself while the code is unchanged"
+    group.add_argument("--resume", action="store_true", help=help_text)
+    group.add_argument("--new", action="store_true", help="start a new one even if one is unfinished")
 
 
-class EarlierTest(Protocol):
-    """The files of a test or an experiment that was measured earlier."""
+def record_fields(
+    plan: Plan, load: Load, arguments: Mapping[str, str | None], overrun_s: float, options: argparse.Namespace
+) -> dict[str, Any]:
+    """Return the fields of a new PlanExperiment without those of its kind.
 
-    def read(self) -> _Record:
-        """Return its record; UsageError when it is invalid."""
+    `arguments` are options of scripts/run for all runs beside their length, which is that of `load`.
+    """
+    assert load.duration_s is not None
+    given = {name: getattr(options, name) for name in LENGTH}
+    if plan.load.auto_most_s is not None and not given["duration"]:
+        given["duration"] = units.number_text(load.duration_s)
+    checkout = git.facts(toolchain.ROOT)
+    return {
+        "name": "",
+        "plan": plan.name,
+        "arguments": tuple(f"--{name}={value}" for name, value in {**arguments, **given}.items() if value),
+        "load": load_record(load, plan.load),
+        "planned_s": load.duration_s,
+        "limit_s": load.duration_s + overrun_s + SLACK_S,
+        "budget_s": budget_of(options),
+        "thresholds": plan.thresholds,
+        "state": RUNNING,
+        "runs": (),
+        "started_at": datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
+        "spent_s": 0.0,
+        "git_commit": checkout.commit,
+        "git_changed": checkout.is_changed,
+    }
 
 
-def first_guess_s(earlier: Sequence[EarlierTest], unknown_s: float) -> float:
-    """Return the seconds that a run took beside its load in the last of the tests, oldest first, else `unknown_s`."""
-    for test in reversed(earlier):
-        try:
-            found = test.read().lengths_s
-        except UsageError:  # the record is damaged
-            continue
-        if found:
-            return max(0.0, time_left_s([0.0], found, unknown_s) or 0.0)
-    return unknown_s
+def budget_of(options: argparse.Namespace) -> float | None:
+    """Return the time limit of all runs, s; None without one."""
+    return units.parse_duration_s(options.max, "MAX") if options.max else None
 
 
 def update_summaries(reports: Path, usual: Path) -> None:

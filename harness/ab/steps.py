@@ -1,0 +1,96 @@
+"""The steps of an A/B test: a warm-up run, then pairs until the rule is sure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from harness.ab.outcome import Outcome, change_text, outcome_of
+from harness.ab.record import AbRecord, AbRun
+from harness.ab.rule import LOOKS, PAIRS_LEAST, PAIRS_MOST
+from harness.ab.side import ReadySide
+from harness.base import units
+from harness.compare.result import RunResult
+from harness.experiment.files import ExperimentFiles
+from harness.experiment.record import ENDED, WARM_UP
+from harness.experiment.runner import BudgetLeft, Design, Step, child_of
+from harness.report.pages import write_page
+from harness.run.child import ChildRun
+
+
+@dataclass(frozen=True)
+class AbTest(Design[AbRecord, Outcome]):
+    """An A/B test with its files in the folder `reports`; `sides` are ready to run."""
+
+    files: ExperimentFiles
+    reports: Path
+    sides: Mapping[str, ReadySide]
+
+    def judge(self, record: AbRecord, results: Mapping[str, RunResult]) -> Outcome:
+        """Return the outcome of the runs so far."""
+        return outcome_of(record, results)
+
+    def store(self, outcome: Outcome) -> None:
+        """Write the record with its results."""
+        self.files.write(outcome)
+
+    def write_page(self, outcome: Outcome) -> None:
+        """Write the report; its notes block is preserved."""
+        # Deferred: bad input needs no templates, which are slow to import.
+        from harness.ab.render import ab_report
+
+        write_page(self.files.report, lambda notes: ab_report(outcome, notes))
+
+    def next_step(self, outcome: Outcome) -> Step | None:
+        """Return the next run: the warm-up run, the second one of a pair, or the first of a new pair."""
+        record = outcome.record
+        if outcome.is_decided or record.stop_reason:
+            return None
+        run = record.next_run
+        is_warm_up, side = run.pair == WARM_UP, self.sides[run.side]
+        done = sum(one.pair == run.pair and one.state == ENDED for one in record.runs)
+        is_first = is_warm_up or not done
+        what = "warm-up run, not counted" if is_warm_up else f"pair {run.pair} of {PAIRS_LEAST} to {PAIRS_MOST}"
+        runs_left = 2 * (PAIRS_MOST - len(outcome.counted)) + (1 if is_warm_up else -done)
+        return Step(
+            run=run,
+            heading=f"{record.id}: {what}, {side.title}",
+            child=self._child(record, run, side),
+            runs_in=self.files.folder.parent,
+            limit_s=record.limit_s,
+            # A pair must fit as a whole, with the warm-up run before it.
+            planned_s=[record.planned_s] * (3 if is_warm_up else 2) if is_first else (),
+            left_s=[record.planned_s] * runs_left,
+            left_phrase="at most",
+        )
+
+    def _child(self, record: AbRecord, run: AbRun, side: ReadySide) -> ChildRun:
+        what = "the warm-up run" if run.pair == WARM_UP else f"pair {run.pair}, side {run.side} ({side.side.text})"
+        own = ChildRun(
+            title=side.title,
+            arguments=side.side.arguments,
+            folders={"reports": self.reports, "home": side.home, "build": side.build},
+            log=self.files.folder / f"{len(record.runs) + 1:02d}-{run.side}.log",
+        )
+        return child_of(record, what, own)
+
+    def without_time(self, record: AbRecord, step: Step, budget: BudgetLeft) -> AbRecord:  # noqa: ARG002
+        """Return the record that ends for lack of time."""
+        assert record.budget_s is not None
+        whole, needed = units.duration_text(record.budget_s), units.duration_text(budget.needed_s)
+        what = "the next pair takes" if record.has_warmed_up else "the next runs, warm-up and pair, take"
+        return replace(record, stop_reason=f"the budget of {whole} is used up: {what} about {needed}")
+
+    def look(self, outcome: Outcome) -> str:
+        """Return the changes so far after a pair at which the rule looks."""
+        counted = len(outcome.counted)
+        if counted not in LOOKS or outcome.is_decided or _is_half(outcome.record.runs):
+            return ""
+        changes = ", ".join(change_text(one) for one in outcome.metrics if one.delta_ratio is not None)
+        return f"  after {units.plural(counted, 'pair')}: {changes}: not sure yet"
+
+
+def _is_half(runs: Sequence[AbRun]) -> bool:
+    """Return whether the last pair has one run only."""
+    return sum(run.pair == runs[-1].pair for run in runs) == 1

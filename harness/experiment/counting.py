@@ -1,0 +1,75 @@
+"""Decides which runs of an experiment count, and reads their results."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from harness.base.errors import UsageError
+from harness.compare.result import RunResult
+from harness.experiment.files import ExperimentFiles
+from harness.experiment.record import ENDED, PlanExperiment
+from harness.history.files import read_entry
+from harness.report.files import write_missing_report
+from harness.report.verdict import DOUBTFUL, INTERRUPTED
+from harness.report.warnings import Severity, WarningCode
+from harness.run.directory import RunDirectory
+
+# Runs that are DOUBTFUL for these reasons count. All runs of an experiment meet such a machine and such a warm-up;
+# what they do not have in common is in their scatter, which the intervals contain.
+_OF_EVERY_RUN = frozenset((
+    WarningCode.OTHER_CPU, WarningCode.STOLEN_CPU, WarningCode.TOO_SHORT, WarningCode.NOT_STEADY,
+    WarningCode.FAST_WARM_UP, WarningCode.TOO_FEW_SAMPLES, WarningCode.STALL,
+))  # fmt: skip
+
+
+class RunProblem(NamedTuple):
+    """Why a run does not count; empty when it does. An invalid run has no usable numbers at all."""
+
+    text: str
+    is_invalid: bool
+
+
+def problem_of(result: RunResult | None, problem: str) -> RunProblem:
+    """Return why a run does not count.
+
+    `problem` is what the harness noticed from outside: the run hung, or another process killed it.
+    """
+    if problem or result is None or result.total is None:
+        return RunProblem(problem or "it has no numbers", is_invalid=True)
+    verdict = result.verdict
+    if result.is_invalid or (verdict and verdict.state == INTERRUPTED):
+        assert verdict
+        return RunProblem(f"{verdict.state}: {'; '.join(verdict.reasons)}", is_invalid=True)
+    if result.run and result.run.stopped_early:
+        return RunProblem(f"stopped early: {result.run.stopped_early}", is_invalid=True)
+    doubts = [
+        warning.brief
+        for warning in result.warnings
+        if warning.severity is Severity.DOUBTFUL and warning.code not in _OF_EVERY_RUN
+    ]
+    return RunProblem(f"{DOUBTFUL}: {'; '.join(dict.fromkeys(doubts))}" if doubts else "", is_invalid=False)
+
+
+def result_of(directory: RunDirectory) -> RunResult | None:
+    """Return the result of a run, None when it left none; its report is written now if a killed harness could not."""
+    write_missing_report(directory)
+    return read_entry(directory).result if directory.is_there else None
+
+
+def results_of(files: ExperimentFiles, record: PlanExperiment) -> dict[str, RunResult]:
+    """Return the results of the runs so far by name.
+
+    UsageError when a run has lost its numbers: without it the result would be another one.
+    """
+    results: dict[str, RunResult] = {}
+    for run in record.runs:
+        name = run.run or ""
+        result = result_of(files.run(name)) if name else None
+        if result:
+            results[name] = result
+        elif run.state == ENDED and not run.problem:
+            directory = files.run(name)
+            why = read_entry(directory).problem if directory.is_there else "it was deleted"
+            what = f"{record.id}: its run {name} has no numbers any more ({why}); nothing was written"
+            raise UsageError(what, f"restore its .json, or repeat the {record.kind.key}")
+    return results

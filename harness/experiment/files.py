@@ -1,0 +1,154 @@
+"""The files of experiments: unique names, one harness at a time, and which unfinished one a command resumes."""
+
+from __future__ import annotations
+
+import argparse
+import os
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+from dataclasses import replace
+from pathlib import Path
+from typing import Generic, NamedTuple, TypeVar
+
+from harness.base import units
+from harness.base.errors import UsageError
+from harness.base.folder_lock import alone_in
+from harness.base.log import log
+from harness.base.writable import writing_into
+from harness.experiment.record import RUNNING, PlanExperiment
+from harness.experiment.time_left import time_left_s
+from harness.report.files import write_missing_report
+from harness.run.directory import RunDirectory, load_record, reserve_folder
+from harness.run.recorded import RecordedFolder, find_recorded, recorded_in
+
+# First estimate of a run's time beside its load (start of the system and of JMeter, report): starts take 0.6 to 9 s.
+FIRST_GUESS_S = 10.0
+
+R = TypeVar("R", bound=PlanExperiment)
+
+
+class ExperimentFiles(RecordedFolder):
+    """The files of one experiment: `folder` is reports/<kind>/<plan>/<prefix>-<n>, with charts and output of its runs.
+
+    Its runs are run-<n>_1 and following next to it.
+    """
+
+    def run(self, name: str) -> RunDirectory:
+        """Return one of its runs."""
+        return RunDirectory(self.folder.with_name(name))
+
+    def write_missing_reports(self) -> None:
+        """Write the reports of the runs that a killed harness left without one."""
+        series = self.name.rpartition("-")[2]
+        for path in self.folder.parent.glob(f"run-{series}_*"):
+            if path.is_dir():
+                write_missing_report(RunDirectory(path))
+
+
+class Begun(NamedTuple, Generic[R]):
+    """The files and the record of an experiment that begins or is resumed."""
+
+    files: ExperimentFiles
+    record: R
+
+
+class Experiments(Generic[R]):
+    """The experiments of one kind in the folder `reports`."""
+
+    def __init__(self, record_type: type[R], reports: Path) -> None:
+        self._type = record_type
+        self._reports = reports
+
+    def read(self, files: ExperimentFiles) -> R:
+        """Return a record; UsageError when it is invalid."""
+        return load_record(self._type, files.record)
+
+    def reserve(self, plan: str) -> ExperimentFiles:
+        """Return the files of a new experiment; creating its folder reserves the name."""
+        kind = self._type.kind
+
+        def next_name() -> str:
+            found = (kind.numbered.fullmatch(path.stem) for path in (self._reports / plan).glob(kind.named("*")))
+            return kind.named(f"{1 + max((int(match[1]) for match in found if match), default=0):02d}")
+
+        todo = f"delete or move old {kind.key}s"
+        return ExperimentFiles(reserve_folder(self._reports / plan, next_name, todo))
+
+    def find(self, name: str) -> ExperimentFiles:
+        """Return an experiment by its name, such as lb-nginx/ab-01 or ab-01, or by the path of one of its files."""
+        return ExperimentFiles(find_recorded(self._reports, name, self._type.kind))
+
+    def of(self, plan: str) -> list[ExperimentFiles]:
+        """Return those of a plan that have a record, oldest first."""
+        return [ExperimentFiles(path) for path in recorded_in(self._reports / plan, self._type.kind.numbered)]
+
+    def guess_s(self, plan: str) -> float:
+        """Return the seconds that a run took beside its load in the plan's last experiment, else FIRST_GUESS_S."""
+        for files in reversed(self.of(plan)):
+            try:
+                found = self.read(files).lengths_s
+            except UsageError:  # the record is damaged
+                continue
+            if found:
+                return max(0.0, time_left_s([0.0], found, FIRST_GUESS_S) or 0.0)
+        return FIRST_GUESS_S
+
+    def locked(self) -> AbstractContextManager[None]:
+        """Lock the folder of all experiments of the kind; UsageError when another harness uses it."""
+        return locked(self._reports, self._type.what)
+
+    def begun(self, new: R, options: argparse.Namespace, is_open: Callable[[R, ExperimentFiles], bool]) -> Begun[R]:
+        """Return the unfinished experiment that the command of `new` resumes, else a new one with its name.
+
+        A resumed one gets the budget of `new`. See `_to_resume` for `is_open` and errors.
+        """
+        files = None if options.new else self._to_resume(new, is_asked=options.resume, is_open=is_open)
+        if files is None:
+            files = self.reserve(new.plan)
+            return Begun(files, replace(new, name=files.name))
+        stored = self.read(files)
+        files.write_missing_reports()
+        new_one = "" if options.resume else f" (NEW=1 starts another {new.kind.key})"
+        log(f"{stored.id}: resumed after {units.plural(len(stored.runs), 'run')}{new_one}")
+        runs = len(stored.runs)
+        return Begun(files, replace(stored, budget_s=new.budget_s, state=RUNNING, stop_reason="", resumed_at=runs))
+
+    def _to_resume(
+        self, new: R, *, is_asked: bool, is_open: Callable[[R, ExperimentFiles], bool]
+    ) -> ExperimentFiles | None:
+        """Return the unfinished experiment that the command of `new` resumes; None when it starts a new one.
+
+        That is the last one of the plan, with the same settings and the same code. With RESUME=1 (`is_asked`) the code
+        may be another, and so may what `is_open` still finds to do; UsageError when there is no such experiment.
+        """
+        key, there = self._type.kind.key, self.of(new.plan)
+        if is_asked and not there:
+            raise UsageError(f"--resume: there is no {key} of {new.plan} yet", "leave it out")
+        if not is_asked:
+            return next((files for files in there[-1:] if self._is_same(files, new)), None)
+        stored = self.read(there[-1])
+        if stored.settings != new.settings:
+            todo = f"repeat its command: {stored.command} RESUME=1"
+            raise UsageError(f"--resume: {stored.id} has other settings or another load, or a commit has moved", todo)
+        if not is_open(stored, there[-1]):
+            raise UsageError(f"--resume: {stored.id} is finished", f"leave it out to start a new {key}")
+        return there[-1]
+
+    def _is_same(self, files: ExperimentFiles, new: R) -> bool:
+        try:
+            stored = self.read(files)
+        except UsageError:  # the record is damaged
+            return False
+        code = new.git_commit, False
+        is_same = stored.state == RUNNING and stored.settings == new.settings
+        if is_same and not (stored.git_commit, stored.git_changed) == (new.git_commit, new.git_changed) == code:
+            log(f"{stored.id} is unfinished, but the code may have changed since: RESUME=1 resumes it")
+            return False
+        return is_same
+
+
+def locked(reports: Path, what: str) -> AbstractContextManager[None]:
+    """Lock a folder of experiments; UsageError, with `what` is in progress, when another harness uses it."""
+    with writing_into(reports):
+        reports.mkdir(parents=True, exist_ok=True)
+    return alone_in(reports, f"{what} is in progress in {os.path.relpath(reports)}", "wait until it ends")

@@ -1,0 +1,103 @@
+"""The steps of a nightly run: its loads in rounds, each with a time limit."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+
+from harness.base import units
+from harness.base.log import log
+from harness.compare.result import RunResult
+from harness.experiment.record import NOT_RUN
+from harness.experiment.runner import BudgetLeft, Design, Step
+from harness.nightly.files import NightlyFiles
+from harness.nightly.record import NightlyRecord
+from harness.nightly.report_files import write_nightly_report
+from harness.nightly.storage import NightlyStorage
+from harness.run.child import ChildEnd, ChildRun, first_line
+from harness.run.directory import RunDirectory
+from harness.run.limited_run import IN_TIME, INTERRUPTED
+
+
+@dataclass(frozen=True)
+class NightlySoFar:
+    """The record of a nightly run. What its runs show is judged against all nightly runs when the report is written."""
+
+    record: NightlyRecord
+
+    @property
+    def is_decided(self) -> bool:
+        """Whether no run is left."""
+        return not self.record.waiting
+
+
+@dataclass
+class NightlyRun(Design[NightlyRecord, NightlySoFar]):
+    """A nightly run with its files and, for uploads, its storage. `problems` are what was not stored."""
+
+    files: NightlyFiles
+    options: argparse.Namespace
+    storage: NightlyStorage | None
+    problems: tuple[str, ...] = field(default=())
+
+    def judge(self, record: NightlyRecord, results: Mapping[str, RunResult]) -> NightlySoFar:  # noqa: ARG002
+        """Return the record, with what was not stored."""
+        problems = self.problems + (self.storage.problems if self.storage else ())
+        return NightlySoFar(replace(record, storage_problems=problems))
+
+    def store(self, outcome: NightlySoFar) -> None:
+        """Write the record."""
+        self.files.write(outcome.record)
+
+    def write_page(self, outcome: NightlySoFar) -> None:  # noqa: ARG002
+        """Write the report with its charts and its JUnit XML."""
+        write_nightly_report(self.files, self.options.home)
+
+    def next_step(self, outcome: NightlySoFar) -> Step | None:
+        """Return the next load."""
+        record = outcome.record
+        if not record.waiting:
+            return None
+        index = record.waiting[0]
+        run = record.runs[index]
+        load = record.load_of(run)
+        title = record.title_of(run)
+        return Step(
+            run=run,
+            heading=f"run {index + 1} of {len(record.runs)}, {title}",
+            child=ChildRun(
+                title=load.title,
+                # The gate compares a run with all earlier nightly runs, not with one.
+                arguments=(*load.arguments, f"--series={record.series}", "--compare=0"),
+                folders={"reports": self.files.reports, "home": self.options.home, "build": self.options.build},
+                log=self.files.folder / record.log_name(index),
+            ),
+            runs_in=self.files.reports / load.plan,
+            limit_s=load.limit_s,
+            planned_s=[load.planned_s],
+            left_s=[record.load_of(record.runs[waiting]).planned_s for waiting in record.waiting],
+            index=index,
+            ends_with_budget=True,
+        )
+
+    def without_time(self, record: NightlyRecord, step: Step, budget: BudgetLeft) -> NightlyRecord:
+        """Return the record without this run: a later one may be short enough."""
+        assert step.index is not None
+        run = record.runs[step.index]
+        needed, left = (units.duration_text(round(max(0.0, one))) for one in (budget.needed_s, budget.left_s))
+        why = f"not enough time: it needs about {needed}, {left} of the budget remain"
+        log(f"{record.title_of(run)}: not run, {why}")
+        runs = list(record.runs)
+        runs[step.index] = replace(run, state=NOT_RUN, problem=why)
+        return replace(record, runs=tuple(runs))
+
+    def ended(self, step: Step, end: ChildEnd, directory: RunDirectory | None) -> None:  # noqa: ARG002
+        """Upload a run, and note what was not stored."""
+        if directory is None or not directory.is_there:
+            return
+        if end.ended.how == IN_TIME and end.end.not_stored:  # where its profile has a [storage]
+            what = f"{directory.plan}/{directory.name} was not stored"
+            self.problems += (f"{what}: {first_line(end.end.not_stored)}",)
+        if self.storage and end.ended.how != INTERRUPTED:
+            self.storage.push(directory)

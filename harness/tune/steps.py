@@ -1,0 +1,81 @@
+"""The steps of a designed experiment: a warm-up run, then its blocks."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from harness.base import units
+from harness.compare.result import RunResult
+from harness.experiment.files import ExperimentFiles
+from harness.experiment.record import WARM_UP
+from harness.experiment.runner import BudgetLeft, Design, Step, child_of
+from harness.report.charts.files import write_charts
+from harness.report.pages import write_page
+from harness.run.child import ChildRun
+from harness.tune.export import to_json
+from harness.tune.factors import set_text
+from harness.tune.outcome import Outcome, outcome_of
+from harness.tune.record import TuneRecord, TuneRun
+
+
+@dataclass(frozen=True)
+class TuneExperiment(Design[TuneRecord, Outcome]):
+    """A designed experiment with its files; `folders` are the options reports, home and build of its runs."""
+
+    files: ExperimentFiles
+    folders: Mapping[str, Path]
+
+    def judge(self, record: TuneRecord, results: Mapping[str, RunResult]) -> Outcome:
+        """Return the outcome of the runs so far."""
+        return outcome_of(record, results)
+
+    def store(self, outcome: Outcome) -> None:
+        """Write the record with its results."""
+        self.files.write(to_json(outcome))
+
+    def write_page(self, outcome: Outcome) -> None:
+        """Write charts and report; its notes block is preserved."""
+        # Deferred: bad input needs no templates, which are slow to import.
+        from harness.tune.charts import FILE_NAME, tune_charts
+        from harness.tune.render import tune_report
+
+        charts = tune_charts(outcome)
+        write_charts(self.files.folder, charts, FILE_NAME)
+        write_page(self.files.report, lambda notes: tune_report(outcome, charts, notes))
+
+    def next_step(self, outcome: Outcome) -> Step | None:
+        """Return the next run of the design."""
+        record, left = outcome.record, outcome.steps_left
+        if outcome.is_decided or record.stop_reason:
+            return None
+        next_one = left[0]
+        values = set_text(record.factors, record.cells[next_one.cell])
+        is_warm_up, number = next_one.block == WARM_UP, record.run_count - len(left) + 1
+        heading = f"run {number} of {record.run_count}, block {next_one.block}"
+        heading = "warm-up run, not counted" if is_warm_up else heading
+        what = "the warm-up run" if is_warm_up else f"block {next_one.block}, {values}"
+        own = ChildRun(
+            title=values,
+            arguments=(f"--set={values}",),
+            folders=self.folders,
+            log=self.files.folder / f"{len(record.runs) + 1:02d}.log",
+        )
+        return Step(
+            run=TuneRun(next_one.block, next_one.index, next_one.cell),
+            heading=f"{record.id}: {heading}, {values}",
+            child=child_of(record, what, own),
+            runs_in=self.files.folder.parent,
+            limit_s=record.limit_s,
+            planned_s=[record.planned_s],
+            left_s=[record.planned_s] * len(left),
+        )
+
+    def without_time(self, record: TuneRecord, step: Step, budget: BudgetLeft) -> TuneRecord:
+        """Return the record that ends for lack of time."""
+        assert record.budget_s is not None
+        whole, needed = units.duration_text(record.budget_s), units.duration_text(budget.needed_s)
+        left = units.plural(len(step.left_s), "run")
+        reason = f"the budget of {whole} is used up, {left} left out: the next run takes about {needed}"
+        return replace(record, stop_reason=reason)
