@@ -165,11 +165,10 @@ class Runner(Generic[R, O]):
             if left_s < limit_s:
                 limit_s, why_too_long = left_s, "the budget was used up"
         done = self._children.run(step.child, limit_s)
-        name = Path(done.end.run).name if done.end.run else None
-        directory = RunDirectory(step.runs_in / name) if name else None
+        directory = RunDirectory(step.runs_in / Path(done.end.run).name) if done.end.run else None
         result = result_of(directory) if directory else None
-        if name and result:
-            self._results[name] = result
+        if directory and result:
+            self._results[directory.name] = result
         problem = done.problem(limit_s, why_too_long, is_run=result is not None)
         self._design.ended(step, done, directory)
         self._children.conclude("; ".join(part for part in (run_line(result) if result else "", problem) if part))
@@ -177,7 +176,7 @@ class Runner(Generic[R, O]):
             step.run,
             # An interrupted run is measured again.
             state=step.run.state if done.ended.how == INTERRUPTED else ENDED,
-            run=name,
+            run=directory.name if directory and directory.is_there else None,
             exit_code=done.ended.exit_code,
             took_s=round(done.ended.took_s, 1),
             problem=problem,

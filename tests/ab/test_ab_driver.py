@@ -11,14 +11,16 @@ from dataclasses import replace
 
 import pytest
 
-from harness.ab import runner
-from harness.ab.files import find_ab
 from harness.ab.outcome import headline, outcome_of
-from harness.ab.record import order_of
-from harness.ab.report_files import results_of
+from harness.ab.record import AbRecord, order_of
 from harness.base.errors import UsageError
 from harness.cli import main
 from harness.commands import ab as command
+from harness.experiment import files as experiment_files
+from harness.experiment.counting import results_of
+from harness.experiment.files import Experiments
+from harness.experiment.runner import Runner
+from harness.site.html_option import publish
 from tests.support.ab_tests import SIDES, commit, git, page_of, record_of
 from tests.support.fake_runs import calls
 from tests.support.paths import FAKE_JMETER, ROOT
@@ -84,7 +86,7 @@ def test_a_faster_side_is_improved_and_the_step_summary_of_a_workflow_links_the_
     assert verdict in (tmp_path / "ab" / "tiny" / "ab-01.html").read_text()
     summary.unlink()
     summary.mkdir()
-    command._publish(tmp_path / "ab" / "tiny" / "ab-01.md", is_html=False)
+    publish(tmp_path / "ab" / "tiny" / "ab-01.md", is_html=False)
     assert "summary.md: the summary cannot be written (Is a directory); the report is" in capsys.readouterr().out
 
 
@@ -99,8 +101,9 @@ def test_a_pair_that_did_not_measure_the_system_does_not_count_and_another_one_f
     assert f"no: {side}, run-01_3: DOUBTFUL: the load generator used nearly all of the CPU |" in page
     assert f"- {side}: tiny/run-01_3: The generator used 99 %." in page
     # When the budget ends before a pair counts, the reason is that it does not count, and not the time that is left.
-    files = find_ab(tmp_path / "ab", "ab-01")
-    stored = files.read()
+    tests = Experiments(AbRecord, tmp_path / "ab")
+    files = tests.find("ab-01")
+    stored = tests.read(files)
     cut = replace(stored, runs=stored.runs[:3], stop_reason="the budget of 8 min is used up")
     assert headline(outcome_of(cut, results_of(files, cut))) == (
         f"CANNOT TELL: 1 pair does not count ({side}, run-01_3: DOUBTFUL: the load generator used nearly all of the "
@@ -136,7 +139,7 @@ def test_an_interrupted_test_writes_its_report_and_is_resumed_with_a_new_pair(ab
     assert "resume with: make ab A=delay_ms=0 B=delay_ms=20 PLAN=tiny RESUME=1\n" in capsys.readouterr().out
     assert "**INTERRUPTED, so far CANNOT TELL after 1 pair: a verdict needs 4 pairs.**" in page_of(tmp_path)
     assert record_of(tmp_path)["state"] == "running"
-    with pytest.raises(UsageError, match="--resume: tiny/ab-01 has other sides or another load"):
+    with pytest.raises(UsageError, match="--resume: tiny/ab-01 has other settings or another load"):
         ab("--a=delay_ms=0", "--b=delay_ms=30", "--resume")
     assert ab(*SIDES, "--resume") == 1
     # The pair that was interrupted is not completed hours later: another one takes its place.
@@ -149,8 +152,9 @@ def test_an_interrupted_test_writes_its_report_and_is_resumed_with_a_new_pair(ab
 
 
 def test_the_budget_ends_a_test_after_the_last_pair_that_fits(ab, tmp_path, monkeypatch):
-    assert command.FIRST_GUESS_S == runner.FIRST_GUESS_S == 10.0  # 12 s a run: two minutes are enough for four pairs
-    monkeypatch.setattr(runner, "FIRST_GUESS_S", 1000.0)  # as if it took longer than it should
+    assert experiment_files.FIRST_GUESS_S == 10.0  # 12 s a run: two minutes are enough for four pairs
+    # As if it took longer than it should.
+    monkeypatch.setattr(command, "Runner", lambda *arguments: Runner(*arguments[:-1], 1000.0))
     assert ab(*SIDES, "--max=2m") == 0
     record = record_of(tmp_path)
     assert (record["verdict"], record["state"], calls(tmp_path)) == ("CANNOT TELL", "finished", [])
@@ -178,7 +182,7 @@ def test_profile_and_the_receiver_of_otlp_are_those_of_both_sides(ab, tmp_path):
     assert record["command"] == "make ab A=delay_ms=0 B=delay_ms=20 PLAN=tiny PROFILE=1"
     path = tmp_path / "ab" / "tiny" / "ab-01.json"
     path.write_text(json.dumps({**record, "state": "running"}))
-    with pytest.raises(UsageError, match="--resume: tiny/ab-01 has other sides or another load"):
+    with pytest.raises(UsageError, match="--resume: tiny/ab-01 has other settings or another load"):
         ab(*SIDES, "--resume")
     assert ab(*SIDES, "--profile", "--resume") == 1
 

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from harness.ab.files import locked
 from harness.base.errors import UsageError
+from harness.experiment.files import locked
 from harness.history.summary_files import SUMMARY_NAME
 from harness.system.profile import Collections, MethodUse, ProcessProfile
 from tests.support.ab_tests import SIDES, again, page_of, record_of
@@ -55,7 +55,7 @@ def test_a_test_whose_run_was_deleted_keeps_its_report_and_is_not_resumed(ab, tm
         again(tmp_path, "ab-01")
     assert str(refused.value) == (
         "tiny/ab-01: its run run-01_3 has no numbers any more (it was deleted); nothing was written; "
-        "restore its .json, or repeat the test"
+        "restore its .json, or repeat the A/B test"
     )
     record = folder / "ab-01.json"
     record.write_text(record.read_text().replace('"state": "finished"', '"state": "running"'))
@@ -79,7 +79,7 @@ def test_the_record_of_a_test_in_progress_belongs_to_the_process_that_runs_it(tm
     record = tmp_path / "ab" / "tiny" / "ab-01.json"
     record.write_text(record.read_text().replace('"state": "finished"', '"state": "running"'))
     with (
-        locked(tmp_path / "ab"),
+        locked(tmp_path / "ab", "an A/B test"),
         pytest.raises(UsageError, match=r"an A/B test is in progress in .*; wait until it ends"),
     ):
         again(tmp_path, "ab-01")

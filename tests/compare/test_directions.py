@@ -99,8 +99,9 @@ def test_two_sweeps_that_cannot_be_told_apart_name_no_direction(repeated):
 def test_an_ab_test_that_cannot_tell_names_no_direction_in_its_headline_and_message():
     sides = Side("delay_ms=0", "local"), Side("delay_ms=20", "local")
     record = AbRecord(
-        1, "ab-01", "tiny", "make ab", *sides, (), closed_load(), 100.0, 500.0, None, Thresholds(), "finished", (),
-        "2026-11-21T02:00:00Z", 60.0, None, None, seed=1,
+        name="ab-01", plan="tiny", command="make ab", a=sides[0], b=sides[1], arguments=(), load=closed_load(),
+        planned_s=100.0, limit_s=500.0, budget_s=None, thresholds=Thresholds(), state="finished", runs=(),
+        started_at="2026-11-21T02:00:00Z", spent_s=60.0, git_commit=None, git_changed=None, seed=1,
     )  # fmt: skip
     rng, seen = Random(5), 0
     for change in (-0.2, -0.06, 0.04, 0.06, 0.2):

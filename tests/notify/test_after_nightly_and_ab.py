@@ -237,7 +237,8 @@ def test_when_a_message_about_an_ab_test_is_due(when: str, due: set[str]) -> Non
 def ab_outcome(verdict: str, state: str = "finished") -> Outcome:
     sides = Side("delay_ms=0", "local"), Side("delay_ms=20", "local")
     record = AbRecord(
-        1, "ab-01", "tiny", "make ab", *sides, (), closed_load(), 100.0, 500.0, None, Thresholds(), state, (),
-        "2026-11-21T02:00:00Z", 60.0, None, None,
+        name="ab-01", plan="tiny", command="make ab", a=sides[0], b=sides[1], arguments=(), load=closed_load(),
+        planned_s=100.0, limit_s=500.0, budget_s=None, thresholds=Thresholds(), state=state, runs=(),
+        started_at="2026-11-21T02:00:00Z", spent_s=60.0, git_commit=None, git_changed=None,
     )  # fmt: skip
     return Outcome(record, (), (), verdict)

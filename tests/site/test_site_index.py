@@ -9,8 +9,8 @@ from harness.history.files import read_catalogue
 from harness.history.summary import summary_page
 from harness.history.summary_files import SUMMARY_NAME, write_summary
 from harness.report.markdown import NOTES_BEGIN, NOTES_END
-from harness.run.record import RUNNING
 from harness.run.kinds import level_note
+from harness.run.record import RUNNING
 from tests.support.markdown_rows import cells_of, row_of, rows_of, tables_of
 from tests.support.report_folder import add_run, run_folder
 

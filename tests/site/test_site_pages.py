@@ -11,11 +11,11 @@ from harness.base.errors import UsageError
 from harness.metrics.figures import LOAD
 from harness.report.summary import FORMAT_VERSION
 from harness.run.directory import read_json
+from harness.run.kinds import level_note
 from harness.site.files import write_site
 from harness.site.html import prose
 from harness.site.pages import Site
 from harness.site.series import chart_data_of, distribution_line
-from harness.run.kinds import level_note
 from tests.support.report_folder import add_run, run_folder
 
 

@@ -15,8 +15,8 @@ import pytest
 from harness.base.errors import UsageError
 from harness.cli import main
 from harness.commands import tune as command
+from harness.experiment.runner import Runner
 from harness.history.summary_files import SUMMARY_NAME
-from harness.tune import runner
 from tests.support.fake_runs import behave, calls, use_fake_runs, with_delay
 from tests.support.paths import FAKE_JMETER, ROOT
 from tests.support.processes import processes_of, wait_for
@@ -127,7 +127,7 @@ def check_rendered_again(tmp_path: Path) -> None:
     assert again(tmp_path, str(page)) == 0
     assert "-->\nthe new pool\n<!-- notes:end" in page.read_text()
     (folder / "run-01_3.json").unlink()
-    with pytest.raises(UsageError, match=r"tiny/tune-01: its run run-01_3 has no numbers any more; nothing was"):
+    with pytest.raises(UsageError, match=r"its run run-01_3 has no numbers any more \(it was deleted\); nothing was"):
         again(tmp_path, "tiny/tune-01")
 
 
@@ -158,7 +158,7 @@ def test_the_rest_of_an_interrupted_block_becomes_a_block_of_its_own_with_a_base
     headline = "**INTERRUPTED, so far CANNOT TELL after 2 runs: too few runs to distinguish effects from scatter.**"
     assert headline in page_of(tmp_path)
     before = record_of(tmp_path)
-    with pytest.raises(UsageError, match="--resume: tiny/tune-01 has other settings or another load; repeat"):
+    with pytest.raises(UsageError, match="--resume: tiny/tune-01 has other settings or another load, or"):
         tune("--resume", settings="delay_ms=0,30")
     assert tune("--resume") == 0
     record = record_of(tmp_path)
@@ -216,7 +216,8 @@ def test_an_experiment_that_failed_is_resumed(tune, tmp_path, capsys):
 
 @pytest.mark.real
 def test_the_budget_ends_an_experiment_before_a_run_that_does_not_fit(tune, tmp_path, monkeypatch, capsys):
-    monkeypatch.setattr(runner, "FIRST_GUESS_S", 1000.0)  # as if it took longer than it should
+    # As if it took longer than it should.
+    monkeypatch.setattr(command, "Runner", lambda *arguments: Runner(*arguments[:-1], 1000.0))
     assert tune("--max=6m") == 0
     record = record_of(tmp_path)
     assert (record["verdict"], record["state"], calls(tmp_path)) == ("CANNOT TELL", "finished", [])
@@ -228,7 +229,7 @@ def test_the_budget_ends_an_experiment_before_a_run_that_does_not_fit(tune, tmp_
     # Not that no further experiment follows: nothing was measured.
     assert record["next"] == ["16 runs of the design are missing: add RESUME=1, with a larger MAX."]
     assert "suggest no further experiment" not in page_of(tmp_path)
-    monkeypatch.setattr(runner, "FIRST_GUESS_S", 10.0)
+    monkeypatch.setattr(command, "Runner", Runner)
     assert "RESUME=1 and a larger MAX\n" in capsys.readouterr().out
     assert tune("--max=1h", "--resume") == 0
     record = record_of(tmp_path)
