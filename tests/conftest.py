@@ -225,3 +225,14 @@ def target() -> Iterator[str]:
     yield f"http://127.0.0.1:{server.server_address[1]}"
     server.shutdown()
     server.server_close()
+
+
+@pytest.fixture
+def charts(tmp_path):
+    """What the chart library leaves, in small."""
+    for library in ("chart.js", "chartjs-plugin-zoom"):
+        folder = tmp_path / "charts" / library / "1.0"
+        (folder / "dist").mkdir(parents=True)
+        (folder / "dist" / f"{library}.min.js").write_text("// nothing")
+        (folder / "LICENSE.md").write_text("MIT")
+    return tmp_path / "charts"

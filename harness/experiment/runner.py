@@ -82,6 +82,10 @@ class Design(Protocol[R, O]):
 
     def without_time(self, record: R, step: Step, budget: BudgetLeft) -> R:
         """Return the record when a step does not fit into the budget any more: it ends, or leaves this run out."""
+        left = units.plural(len(step.left_s), "run")
+        needed = f"{left} left out: the next run takes about {units.duration_text(budget.needed_s)}"
+        whole = units.duration_text(record.budget_s or 0.0)
+        return replace(record, stop_reason=f"the budget of {whole} is used up, {needed}")
 
     def ended(self, step: Step, end: ChildEnd, directory: RunDirectory | None) -> None:  # noqa: ARG002 - most kinds do nothing
         """Get a run that ended, whose report is written."""

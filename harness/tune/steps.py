@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
-from harness.base import units
 from harness.compare.result import RunResult
 from harness.experiment.files import ExperimentFiles
 from harness.experiment.record import WARM_UP
-from harness.experiment.runner import BudgetLeft, Design, Step, child_of
+from harness.experiment.runner import Design, Step, child_of
 from harness.report.charts.files import write_charts
 from harness.report.pages import write_page
 from harness.run.child import ChildRun
@@ -71,11 +70,3 @@ class TuneExperiment(Design[TuneRecord, Outcome]):
             planned_s=[record.planned_s],
             left_s=[record.planned_s] * len(left),
         )
-
-    def without_time(self, record: TuneRecord, step: Step, budget: BudgetLeft) -> TuneRecord:
-        """Return the record that ends for lack of time."""
-        assert record.budget_s is not None
-        whole, needed = units.duration_text(record.budget_s), units.duration_text(budget.needed_s)
-        left = units.plural(len(step.left_s), "run")
-        reason = f"the budget of {whole} is used up, {left} left out: the next run takes about {needed}"
-        return replace(record, stop_reason=reason)

@@ -241,11 +241,6 @@ def test_the_budget_ends_an_experiment_before_a_run_that_does_not_fit(tune, tmp_
         tune("--max=1m")
 
 
-def test_an_unknown_name_lists_the_experiments(tmp_path):
-    with pytest.raises(UsageError, match="tune-01: no such experiment; there are: none"):
-        again(tmp_path, "tune-01")
-
-
 BAD = [
     (None, [], "SET is missing; give the settings with the values to try"),
     ("delay_ms=0", [], "delay_ms=0: one value only, so there is nothing to compare"),
@@ -258,7 +253,6 @@ BAD = [
     (SETTINGS, ["--metric=errors"], "METRIC errors: no such metric; "),
     (SETTINGS, ["--repeat=0"], "REPEAT=0: "),
     (SETTINGS, ["--repeat=1"], "REPEAT=1 of 4 combinations is too few runs to know the scatter; give REPEAT=2 or more"),
-    (SETTINGS, ["--max=soon"], "MAX=soon: "),
     (
         SETTINGS,
         ["--max=3m"],
@@ -266,7 +260,6 @@ BAD = [
         "3 min 12 s together; give MAX=4m, fewer values, or a shorter DURATION",
     ),
     (SETTINGS, ["--duration=auto"], "DURATION=auto: the runs would have different lengths"),
-    (SETTINGS, ["--resume"], "--resume: there is no experiment of tiny yet; leave it out"),
     (" ".join(f"s{number}=1,2,3,4,5,6,7,8" for number in range(5)), [], "SET=s0=1"),
 ]
 
