@@ -26,9 +26,9 @@ takes.soak := $(takes.run)
 takes.sweep := $(levels) USERS REPEAT KEYS
 takes.capacity := $(levels) FROM MOST
 takes.overload := PLAN ENV SET GOAL RATE LEVEL_DURATION MAX TARGET NOTE NEW $(followed) REPORTS
-takes.ab := A B PLAN ENV SET PROFILE USERS RATE RAMP DURATION REQUESTS MAX RESUME SURE HTML $(followed) REPORTS
-takes.tune := SET METRIC PLAN ENV USERS RATE RAMP DURATION REQUESTS REPEAT MAX RESUME $(followed) REPORTS
-takes.nightly := SUITE S3 DRY_RUN RESUME SURE HTML $(followed) REPORTS
+takes.ab := A B PLAN ENV SET PROFILE USERS RATE RAMP DURATION REQUESTS MAX RESUME NEW SURE HTML $(followed) REPORTS
+takes.tune := SET METRIC PLAN ENV USERS RATE RAMP DURATION REQUESTS REPEAT MAX RESUME NEW $(followed) REPORTS
+takes.nightly := SUITE S3 DRY_RUN RESUME NEW SURE HTML $(followed) REPORTS
 takes.system := PLAN ENV PORT
 takes.generator := HOST PORT ENV KEYS
 takes.generator-keys := KEYS
@@ -89,14 +89,14 @@ about.ab.ENV := ENV=local                    profile of a side that names none (
 about.ab.DURATION := DURATION=60s                 duration of each run (default: the plan's)
 about.ab.MAX := MAX=30m                      time limit of all runs; four pairs must fit (default: none)
 about.overload.MAX := MAX=30m                      time limit of all variants: refuse more than that (default: none)
-about.ab.RESUME := RESUME=1                     resume the last A/B test of PLAN
+about.ab.RESUME := RESUME=1                     resume the last A/B test of PLAN; repeating the command also resumes it while the code is unchanged
 about.ab.SURE := SURE=1                       CANNOT TELL fails like REGRESSED (exit code 1)
 about.tune.SET := SET="plugin_threads=30,60 gc=G1,Z"  settings with the values to try, the baseline first (required)
 about.tune.METRIC := METRIC=p90                   metric that judges them: average, p90, throughput, … (default: p90)
 about.tune.DURATION := DURATION=60s                duration of each run (default: the plan's)
 about.tune.REPEAT := REPEAT=3                     runs of each combination (default: 2, more when there are few)
 about.tune.MAX := MAX=2h                       time limit of all runs; the design must fit (default: none)
-about.tune.RESUME := RESUME=1                     resume the last experiment of PLAN
+about.tune.RESUME := RESUME=1                     resume the last experiment of PLAN; repeating the command also resumes it while the code is unchanged
 about.RAMP := RAMP=25s                     ramp-up, part of the duration (default: the plan's)
 about.DURATION := DURATION=100s                duration: 100, 100s, 15m, 4h (default: the plan's)
 about.run.DURATION := DURATION=100s                duration: 100, 100s, 15m, 4h; auto: until steady (default: the plan's)
@@ -147,9 +147,8 @@ about.LEVEL_REQUESTS := LEVEL_REQUESTS=1000000       end each level after about 
 about.FRESH := FRESH=1                      restart the system before each level
 about.WARMUP := WARMUP=30s                   length of an uncounted run before the first level; 0 for none
 about.RESUME := RESUME=07                    resume sweep-07; repeating the command without NEW=1 also resumes it
-about.nightly.RESUME := RESUME=1                     resume the last nightly run
-about.NEW := NEW=1                        start a new sweep, although one with these settings is unfinished
-about.overload.NEW := NEW=1                        start a new test, although one with these settings is unfinished
+about.nightly.RESUME := RESUME=1                     resume the last nightly run; repeating the command on the same day also resumes it
+about.NEW := NEW=1                        start a new one, although one with these settings is unfinished
 about.compare.NEW := NEW=run-07_2                 runs of the contender, as in BASE
 about.release.NEW := NEW=folio-checkin/sweep-02      sweep of the release; Goldenrod=folio-checkin/sweep-02 names it (required)
 about.FROM := FROM=1                       users of the first run (default: 1, or 1 for each of several loads)
@@ -381,14 +380,14 @@ ab: ## is B worse than A? runs both alternately until it is sure: REPORTS/ab/<pl
 	@$(python) scripts/ab $(call option,a,$(A)) $(call option,b,$(B)) \
 	  $(call option,plan,$(PLAN)) $(call option,env,$(ENV)) $(call option,set,$(SET)) $(call option,users,$(USERS)) $(call option,rate,$(RATE)) \
 	  $(call option,ramp,$(RAMP)) $(call option,duration,$(DURATION)) $(call option,requests,$(REQUESTS)) \
-	  $(call option,max,$(MAX)) $(call flag,resume,$(RESUME)) $(call flag,profile,$(PROFILE)) $(html) $(sure) $(followed_options) \
+	  $(call option,max,$(MAX)) $(call flag,resume,$(RESUME)) $(call flag,new,$(NEW)) $(call flag,profile,$(PROFILE)) $(html) $(sure) $(followed_options) \
 	  $(call option,reports,$(REPORTS)/ab)
 
 tune: ## which settings matter? runs a designed experiment: REPORTS/tune/<plan>/tune-01.md
 	@$(python) scripts/tune $(call option,set,$(SET)) $(call option,metric,$(METRIC)) \
 	  $(call option,plan,$(PLAN)) $(call option,env,$(ENV)) $(call option,users,$(USERS)) $(call option,rate,$(RATE)) \
 	  $(call option,ramp,$(RAMP)) $(call option,duration,$(DURATION)) $(call option,requests,$(REQUESTS)) \
-	  $(call option,repeat,$(REPEAT)) $(call option,max,$(MAX)) $(call flag,resume,$(RESUME)) $(followed_options) \
+	  $(call option,repeat,$(REPEAT)) $(call option,max,$(MAX)) $(call flag,resume,$(RESUME)) $(call flag,new,$(NEW)) $(followed_options) \
 	  $(call option,reports,$(REPORTS)/tune)
 
 system: ## start the system of PLAN and keep it running until Ctrl-C
@@ -456,7 +455,7 @@ comment: ## write RESULT of make ab into pull request PR: one comment, and the s
 
 nightly: ## run the loads of SUITE and compare them with earlier nightly runs: REPORTS/nightly/<date>.md
 	@$(python) scripts/nightly $(call option,suite,$(SUITE)) $(call option,s3,$(S3)) \
-	  $(call flag,dry-run,$(DRY_RUN)) $(call flag,resume,$(RESUME)) $(html) $(sure) $(followed_options) \
+	  $(call flag,dry-run,$(DRY_RUN)) $(call flag,resume,$(RESUME)) $(call flag,new,$(NEW)) $(html) $(sure) $(followed_options) \
 	  $(call option,reports,$(REPORTS)/nightly)
 
 accept: ## record an intended change of PLAN since the nightly run of SINCE, with a REASON
