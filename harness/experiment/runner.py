@@ -29,6 +29,9 @@ from harness.run.child import ChildEnd, Children, ChildRun
 from harness.run.directory import RunDirectory
 from harness.run.limited_run import INTERRUPTED
 
+# The report of very short runs is not written after each.
+_PAGE_LEAST_S = 2.0
+
 
 @dataclass(frozen=True)
 class Step:
@@ -121,6 +124,7 @@ class Runner(Generic[R, O]):
 
     def run(self) -> O:
         """Do the remaining runs, write the report after each, and return the outcome."""
+        written_s = time.monotonic()
         while not self._children.interrupts.count and (step := self._design.next_step(self.outcome)):
             self._children.guardian.keep_up()
             budget = self._budget(step)
@@ -128,7 +132,9 @@ class Runner(Generic[R, O]):
                 self._judged(self._design.without_time(self._record, step, budget))
                 continue
             self._measure(step)
-            self._design.write_page(self.outcome)
+            if time.monotonic() - written_s > _PAGE_LEAST_S:
+                self._design.write_page(self.outcome)
+                written_s = time.monotonic()
             if text := self._design.look(self.outcome):
                 log(text)
         if not self._children.interrupts.count or self.outcome.is_decided:

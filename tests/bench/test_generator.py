@@ -16,6 +16,7 @@ def speeds():
     }
 
 
+@pytest.mark.real
 def test_changes_are_those_within_a_round(speeds):
     current, before = (line.split(" | ") for line in speeds_table(speeds).splitlines()[2:])
     assert current[1:] == ["52.0", "", "19574", " |"]

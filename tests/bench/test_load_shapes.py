@@ -22,6 +22,7 @@ def test_an_open_queue_takes_as_long_as_theory_says():
     assert mean_s(Load(exponential(0.025), rate_per_s=20, server_count=1)) == pytest.approx(0.05, rel=0.05)
 
 
+@pytest.mark.real
 def test_two_servers_take_as_long_as_theory_says():
     # M/M/2 at 80 %: service ÷ (1 - 0.8²).
     assert mean_s(Load(exponential(0.05), rate_per_s=32, server_count=2)) == pytest.approx(0.05 / 0.36, rel=0.08)
@@ -33,6 +34,7 @@ def test_a_saturated_system_takes_as_long_as_users_divided_by_throughput(is_shar
     assert mean_s(load, 1000.0) == pytest.approx(40 * 0.05, rel=0.05)
 
 
+@pytest.mark.real
 def test_a_shared_processor_takes_as_long_as_theory_says():
     # M/G/1 with shared processor: the same mean as M/M/1, whatever the distribution of the work.
     load = Load(lambda _random: 0.025, rate_per_s=20, is_shared=True)

@@ -292,6 +292,7 @@ class OneLine(io.RawIOBase):
         return len(data)
 
 
+@pytest.mark.real
 def test_a_line_of_any_length_is_one_dropped_record_and_costs_little_memory():
     tracemalloc.start()
     dropped = Dropped()

@@ -201,6 +201,7 @@ def test_of_runs_with_many_resources_few_claim_any_growth():
     assert claimed <= FALSE_MOST * COUNT // 4
 
 
+@pytest.mark.real
 def test_the_slope_and_its_interval_contain_the_true_rate():
     inside = 0
     for seed in range(COUNT):

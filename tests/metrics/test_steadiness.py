@@ -133,6 +133,7 @@ def test_a_leak_under_noise_is_nearly_always_detected_in_an_hour():
         assert not_steady_rate(run_of(leak) for leak in leaks) >= least / 50
 
 
+@pytest.mark.real
 def test_a_leak_is_mostly_detected_in_only_seventy_five_seconds():
     """Measured, with 3 % of noise from second to second: 41 of 50 seeds."""
     leaks = (
@@ -216,6 +217,7 @@ def test_queues_that_fill_after_the_ramp_are_no_slow_down():
     assert 15 <= window.warm_up_cut_s <= 45
 
 
+@pytest.mark.real
 def test_open_loads_need_clearer_intervals_because_queues_form_by_chance():
     """Measured over 200 runs of 120 and 300 s at 90 %: 1.5 % are not steady; with the limit of closed loads 9 %."""
     runs = [queue(seed, 120, 0.9, served_per_s=40) for seed in range(40)]
@@ -245,6 +247,7 @@ def test_the_end_of_a_dying_system_is_named():
     assert window.reason.endswith("2000 ms after")
 
 
+@pytest.mark.real
 def test_a_run_that_gets_faster_is_mostly_not_steady():
     """Measured over 60 runs of 100 s: 67 % of those that get 30 % faster; 36 to 40 % were found before."""
     assert rate_found("trend, −30 %", 100, 0.3) >= 0.55
@@ -255,6 +258,7 @@ def test_runs_without_changes_are_seldom_called_not_steady():
     assert rate_found("steady", 100, 0.3, 400) <= 0.03
 
 
+@pytest.mark.real
 def test_pauses_at_regular_intervals_are_part_of_the_steady_state():
     assert rate_found("pause of 1 s each 20 s", 100, 0.3) <= 0.025
 

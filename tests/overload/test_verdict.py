@@ -50,6 +50,7 @@ def test_a_bounded_queue_is_graceful_and_recovers_at_once():
     assert recovery_result(found, 30).after_s <= 3
 
 
+@pytest.mark.real
 @pytest.mark.parametrize(("level_s", "limit_s"), [(10, 8), (10, 12), (10, 17), (10, 20), (15, 20), (15, 26)])
 def test_an_unbounded_queue_is_never_called_graceful_however_short_the_levels_are(level_s, limit_s):
     for seed in range(10):
@@ -61,6 +62,7 @@ def test_an_unbounded_queue_is_never_called_graceful_however_short_the_levels_ar
         assert verdict.reason.endswith("give LEVEL_DURATION=12 or more")
 
 
+@pytest.mark.real
 def test_a_bounded_queue_stays_graceful_in_levels_that_are_long_enough_for_its_goal():
     found = [
         judge(level_results(simulated(40, 15, seed, limit_ms=3000), SERVED_PER_S, 15), 3000.0).state

@@ -92,6 +92,7 @@ def test_code_with_the_end_of_a_cdata_section_stays_code():
     assert "".join(macro.itertext()).strip() == "a ]]> b <c>"
 
 
+@pytest.mark.real
 @given(st.text(max_size=200))
 def test_any_text_in_the_notes_is_well_formed_in_the_storage_format(text):
     parsed(storage_format(f"# title\n\n{text}\n"))

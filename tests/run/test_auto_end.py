@@ -65,6 +65,7 @@ def test_a_load_that_is_never_steady_runs_to_its_maximum():
     assert watch.record == AutoEndRecord(False, watch.record.after_s, None, None, None)
 
 
+@pytest.mark.real
 def test_an_imprecise_mean_prolongs_the_load():
     ended_s, watch = drive(steady, spread=0.1)
     later_s, _ = drive(steady, spread=0.5, seed=3, most_s=400)
