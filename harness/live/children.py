@@ -29,8 +29,8 @@ class Display(Protocol):
     def show(self, directory: RunDirectory, record: RunRecord, hidden: Sequence[str]) -> None:
         """Get the run that starts in a directory; `hidden` are the secrets that no text may contain."""
 
-    def add(self, samples: Sequence[Sample], passed_s: float) -> None:
-        """Get the samples of about the last second; `passed_s` is since the first of all."""
+    def add(self, samples: Sequence[Sample], passed_s: float, active_users: int | None = None) -> None:
+        """Get the samples of about the last second, as Watcher does."""
 
     def finish(self) -> None:
         """Note that the load has ended."""
@@ -94,7 +94,7 @@ class ChildFollower:
             self._first_s = now_s
         if self._first_s is not None:
             for display in self._displays:
-                display.add(samples, now_s - self._first_s)
+                display.add(samples, now_s - self._first_s, None)
 
     def _new_samples(self, run: ChildRun, *, has_ended: bool) -> list[Sample]:
         tail = self._tail or self._begin(run)

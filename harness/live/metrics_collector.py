@@ -69,11 +69,11 @@ class RunsCollector(Collector):
         with self._lock:
             self._current = run
 
-    def add(self, samples: Sequence[Sample]) -> None:
-        """Count new samples."""
+    def add(self, samples: Sequence[Sample], active_users: int | None = None) -> None:
+        """Count new samples, as RunCounts does."""
         with self._lock:
             if self._current:
-                self._current.counts.add(samples)
+                self._current.counts.add(samples, active_users)
 
     def end(self) -> None:
         """Note that no more samples of the run come."""

@@ -55,12 +55,17 @@ class MetricsEndpoint:
         self._collector.begin(RunInProgress(labels, counts, TelemetryTail(directory.telemetry)))
         self._open()
 
-    def add(self, samples: Sequence[Sample], passed_s: float) -> None:  # noqa: ARG002 - of Watcher
+    def add(
+        self,
+        samples: Sequence[Sample],
+        passed_s: float,  # noqa: ARG002 - of Watcher
+        active_users: int | None = None,
+    ) -> None:
         """Count the samples of the last second."""
         if self._server is None or self._is_broken:
             return
         try:
-            self._collector.add(samples)
+            self._collector.add(samples, active_users)
         except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
             # An error of the metrics must not end the run.
             self._is_broken = True

@@ -41,10 +41,15 @@ class RunCounts:
         self._hidden = with_their_causes(hidden)
         self._texts: dict[str, str] = {}
         self._users: dict[str, int] = {}
+        self._active_users: int | None = None
         self._is_ended = False
 
-    def add(self, samples: Sequence[Sample]) -> None:
-        """Count new samples."""
+    def add(self, samples: Sequence[Sample], active_users: int | None = None) -> None:
+        """Count new samples.
+
+        `active_users` are those of now; without them those of the last rows count, which are old while requests hang.
+        """
+        self._active_users = active_users
         for sample in samples:
             self._tally.add(sample)
             if sample.all_threads is not None:
@@ -69,7 +74,8 @@ class RunCounts:
             if index < CAUSES_MOST:
                 shown_error = ErrorKey(*map(self._text, error))
             causes[shown_error] = causes.get(shown_error, 0) + kind.count
-        users = 0 if self._is_ended else sum(self._users.values())
+        of_rows = sum(self._users.values()) if self._active_users is None else self._active_users
+        users = 0 if self._is_ended else of_rows
         return RunSnapshot(labels, causes, users, self._is_ended)
 
     def _text(self, text: str) -> str:

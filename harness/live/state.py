@@ -27,6 +27,8 @@ TIMES = tuple(metric for metric in METRICS if metric.percentile in ("50", "90", 
 _CAUSES_MOST, _LABELS_MOST = 10, 100
 # JMeter writes a row up to some seconds after the sample ended; a later one is in the totals only.
 _LATE_S = 60
+# So many seconds after a second it counts as one in which nothing ended.
+_QUIET_S = 5
 
 
 @dataclass
@@ -54,6 +56,7 @@ class LiveState:
 
     def __post_init__(self) -> None:
         self._counts = LiveCounts(self.once_labels)
+        self._active_users: int | None = None
         self._has_requests = False
         self._passed_s = 0.0
         self._origin_s: int | None = None
@@ -62,13 +65,19 @@ class LiveState:
         self._texts: dict[str, str] = {}
         self._hidden = with_their_causes(self.hidden)
 
-    def add(self, samples: Sequence[Sample], passed_s: float) -> None:
-        """Count new samples; `passed_s` is since the first of all."""
+    def add(self, samples: Sequence[Sample], passed_s: float, active_users: int | None = None) -> None:
+        """Count new samples; `passed_s` is since the first of all.
+
+        `active_users` are those of now, None when only the samples say it. While none ends, each second gets a point.
+        """
+        self._active_users = active_users
         self._passed_s = max(self._passed_s, passed_s)
         new = self._counts.add(samples)
         self._has_requests |= bool(new.requests.seconds)
         for second in sorted(self._count(new.requests if self._has_requests else new.transactions)):
             self._set_point(second)
+        if self._origin_s is not None and active_users is not None and not samples:
+            self._fill(int(self._passed_s) - _QUIET_S)
         for second in [second for second in self._recent if second < len(self._points) - _LATE_S]:
             del self._recent[second]
 
@@ -84,7 +93,7 @@ class LiveState:
         if self._origin_s is None and ended.seconds:
             self._origin_s = ended.first_start_ms // units.MS_PER_S
         origin_s, oldest = self._origin_s or 0, max(0, len(self._points) - _LATE_S)
-        users = self._counts.users
+        users = self._users
         changed = set()
         for at_s, times_ms in ended.seconds.items():
             second = at_s - origin_s
@@ -101,12 +110,20 @@ class LiveState:
 
     def _set_point(self, second: int) -> None:
         """Calculate the point of a second again; seconds before it in which no sample ended get empty points."""
-        while len(self._points) <= second:
-            users = self._points[-1][1] if self._points else 0
-            self._points.append([len(self._points), users, 0, 0, *[None] * len(TIMES)])
+        self._fill(second)
         found = self._recent[second]
         times = found.histogram.quantiles_ms([metric.ratio for metric in TIMES])
         self._points[second] = [second, found.users, found.histogram.count, found.error_count, *times]
+
+    def _fill(self, second: int) -> None:
+        """Add an empty point for each second up to this one."""
+        while len(self._points) <= second:
+            users = self._users if self._active_users is not None else self._points[-1][1] if self._points else 0
+            self._points.append([len(self._points), users, 0, 0, *[None] * len(TIMES)])
+
+    @property
+    def _users(self) -> int:
+        return self._counts.users if self._active_users is None else self._active_users
 
     def now(self) -> dict[str, Any]:
         """Return the tables of all samples so far, as texts."""

@@ -79,12 +79,12 @@ class LiveView:
             server.page = page
         server.publish()
 
-    def add(self, samples: Sequence[Sample], passed_s: float) -> None:
+    def add(self, samples: Sequence[Sample], passed_s: float, active_users: int | None = None) -> None:
         """Count the samples of the last second and send them to the viewers."""
         if self._server is None or self._run is None or self._run.is_broken:
             return
         try:
-            self._run.add(samples, passed_s, is_viewed=self._server.viewer_count > 0)
+            self._run.add(samples, passed_s, active_users, is_viewed=self._server.viewer_count > 0)
         except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
             # An error of the page must not end the run.
             self._run.is_broken = True
@@ -171,9 +171,9 @@ class _LiveRun:
         self._telemetry = TelemetryTail(telemetry)
         self._next_s = 0.0
 
-    def add(self, samples: Sequence[Sample], passed_s: float, *, is_viewed: bool) -> None:
+    def add(self, samples: Sequence[Sample], passed_s: float, active_users: int | None, *, is_viewed: bool) -> None:
         """Count samples, and make the tables if somebody sees them and they are due."""
-        self.state.add(samples, passed_s)
+        self.state.add(samples, passed_s, active_users)
         if is_viewed and passed_s >= self._next_s:
             began_s = time.thread_time()
             self.state.uses = self._telemetry.uses()

@@ -21,8 +21,11 @@ class Watcher(Protocol):
     def begin(self, directory: RunDirectory, spec: RunSpec) -> None:
         """Take the run that starts in a directory."""
 
-    def add(self, samples: Sequence[Sample], passed_s: float) -> None:
-        """Take the samples of about the last second; `passed_s` is since the first of all."""
+    def add(self, samples: Sequence[Sample], passed_s: float, active_users: int | None = None) -> None:
+        """Take the samples of about the last second; `passed_s` is since the first of all.
+
+        `active_users` are those of now; None when only the samples say it.
+        """
 
     def finish(self) -> None:
         """Take that the load has ended: run.json is complete, and the report is written next.
@@ -66,10 +69,10 @@ class Watchers:
         for member in self.members:
             member.begin(directory, spec)
 
-    def add(self, samples: Sequence[Sample], passed_s: float) -> None:
+    def add(self, samples: Sequence[Sample], passed_s: float, active_users: int | None = None) -> None:
         """Pass them the newest samples."""
         for member in self.members:
-            member.add(samples, passed_s)
+            member.add(samples, passed_s, active_users)
 
     def finish(self) -> None:
         """Pass them the end of the load, before the report is written."""

@@ -130,16 +130,21 @@ class _View:
         self._tail, self._progress, self._duration_s, self._active_users = tail, progress, duration_s, active_users
         self._live = LiveTally()
         self._first_sample_s: float | None = None
+        self._active_since_s: float | None = None
 
     def look(self, now_s: float) -> _Look:
         """Return the new rows and the metrics so far, and show them."""
         rows = self._tail.new_rows()
-        figures = self._live.tick(now_s, rows.samples, rows.row_count, self._active_users())
+        active_users = self._active_users()
+        figures = self._live.tick(now_s, rows.samples, rows.row_count, active_users)
         if figures.sample_count and self._first_sample_s is None:
             self._first_sample_s = now_s
+        if self._first_sample_s is None and active_users:
+            self._active_since_s = self._active_since_s or now_s
+            self._progress.wait(active_users, now_s - self._active_since_s)
         if self._first_sample_s is not None:
             self._progress.show(figures, now_s - self._first_sample_s, self._duration_s)
-            self._progress.add(rows.samples, rows.row_count, now_s - self._first_sample_s)
+            self._progress.add(rows, now_s - self._first_sample_s, active_users)
         return _Look(rows, figures)
 
 

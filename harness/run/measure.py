@@ -134,7 +134,7 @@ def _drive(
         with telemetry, own_metrics, progress:
             outcome = drive(process, tail, progress, context.interrupts, failures, end)
             if context.watch:
-                context.watch(tail.new_rows().samples, 0.0)  # what JMeter wrote at its end
+                context.watch(tail.new_rows().samples, 0.0, None)  # what JMeter wrote at its end
     if telemetry.problem:
         context.log(
             f"{directory.telemetry.name} is incomplete ({telemetry.problem}); CPU and memory values are missing"

@@ -25,8 +25,9 @@ from harness.metrics.live import LiveFigures
 from harness.run.interim import Interim
 
 PLAIN_PERIOD_S = 10.0
-# Gets all new samples about once a second, and the seconds since the first of the run.
-Watch = Callable[[Sequence[Sample], float], None]
+# Gets all new samples about once a second, the seconds since the first of the run, and JMeter's active users; these
+# are None when only the rows say it.
+Watch = Callable[[Sequence[Sample], float, int | None], None]
 
 
 # Parsing all rows of a fast run would use the core that JMeter needs.
@@ -133,6 +134,7 @@ class Progress:
         self._watch = watch
         self._live = Live(console=console, auto_refresh=False, transient=True) if console.is_terminal else None
         self._next_plain_s = PLAIN_PERIOD_S
+        self._is_waiting = False
 
     def __enter__(self) -> Progress:
         if self._live:
@@ -147,16 +149,26 @@ class Progress:
 
     def show(self, figures: LiveFigures, passed_s: float, total_s: float | None) -> None:
         """Show the current values."""
-        text = line(figures, passed_s, total_s)
+        if self._is_waiting:
+            self._is_waiting, self._next_plain_s = False, PLAIN_PERIOD_S
+        self._say(line(figures, passed_s, total_s), passed_s)
+
+    def wait(self, active_users: int, passed_s: float) -> None:
+        """Show that users are active, since so many seconds, and no sample of the load has ended yet."""
+        self._is_waiting = True
+        text = f"{units.clock_text(passed_s)} | users {active_users} | no sample of the load has ended yet"
+        self._say(text, passed_s)
+
+    def _say(self, text: str, passed_s: float) -> None:
         if self._live:
             self._live.update(Text(text, overflow="ellipsis", no_wrap=True), refresh=True)
         elif passed_s >= self._next_plain_s:
             self._next_plain_s += PLAIN_PERIOD_S
             self.log(text)
 
-    def add(self, samples: Sequence[Sample], row_count: int, passed_s: float) -> None:
-        """Count new rows for the interim table, of which `samples` are all or part, and print it when it is due."""
+    def add(self, rows: NewRows, passed_s: float, active_users: int | None) -> None:
+        """Count new rows for the interim table, and print it when it is due."""
         if self._interim:
-            self._interim.add(samples, row_count, passed_s)
+            self._interim.add(rows.samples, rows.row_count, passed_s)
         if self._watch:
-            self._watch(samples, passed_s)
+            self._watch(rows.samples, passed_s, active_users)

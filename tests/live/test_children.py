@@ -31,7 +31,7 @@ class View:
         self.calls.append("show")
         self.shown.append((directory.name, record.goal.limits["p90_ms"], record.load.users, record.once_labels, hidden))
 
-    def add(self, samples, _passed_s):
+    def add(self, samples, _passed_s, _active_users):
         self.labels += [sample.label for sample in samples]
 
     def finish(self):

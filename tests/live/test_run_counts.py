@@ -68,3 +68,11 @@ def test_a_secret_is_in_no_text_and_labels_that_then_are_equal_are_one():
     snapshot = counts.snapshot()
     assert {key: counts.error_count for key, counts in snapshot.labels.items()} == {(LOAD, "Login •••", False): 2}
     assert dict(snapshot.causes) == {("Login •••", "402", "no •••"): 2}
+
+
+def test_the_users_of_jmeter_count_more_than_those_of_the_last_rows():
+    counts = RunCounts()
+    counts.add([sample(all_threads=3)], 150)
+    assert counts.snapshot().active_users == 150
+    counts.add([], None)  # of load generators only the rows tell
+    assert counts.snapshot().active_users == 3

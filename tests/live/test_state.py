@@ -36,6 +36,17 @@ def test_a_row_that_is_written_late_counts_in_its_own_second():
     assert one.now()["tiles"][0] == ["samples", "5", ""]
 
 
+def test_while_requests_hang_the_users_are_those_of_jmeter_and_each_second_has_a_point():
+    one = state()
+    one.add([sample(elapsed_ms=10, all_threads=3)], 1.0, 3)
+    one.add([], 12.0, 150)
+    points = one.points(0, is_ended=True)
+    assert [point[:3] for point in points] == [[0, 3, 1], *([second, 150, 0] for second in range(1, 8))]
+    # A row that was late by some seconds has its second.
+    one.add([sample(elapsed_ms=10, start_ms=1_010_000, all_threads=3)], 13.0, 151)
+    assert one.points(0, is_ended=True)[10][:3] == [10, 151, 1]
+
+
 def test_the_users_of_several_load_generators_add_up_to_12000():
     one = state()
     names = [f"10.0.0.{number}:1099-Users 1-1" for number in (7, 8, 9)]

@@ -6,8 +6,9 @@ import pytest
 from rich.console import Console
 
 from harness.metrics.live import LiveFigures
+from harness.run.drive import _View
 from harness.run.interim import AFTER_S, LOAD_LEAST_S, interim_of
-from harness.run.progress import Progress
+from harness.run.progress import JtlTail, NewRows, Progress
 from tests.support.factories import sample
 
 
@@ -69,7 +70,25 @@ def test_progress_prints_the_interim_table_between_its_lines():
     with Progress(console, console.print, interim) as progress:
         for number in range(1, 41):
             progress.show(LiveFigures(number, 0, 1, 1.0, {}), float(number), 100.0)
-            progress.add(second(number), 10, float(number))
+            progress.add(NewRows(second(number), 10), float(number), None)
     assert [text.split(" | ")[0] for text in out.getvalue().splitlines()] == [
         "0:10 of 1:40", "0:20 of 1:40", "the table", "0:30 of 1:40", "0:40 of 1:40",
     ]  # fmt: skip
+
+
+def test_progress_names_the_users_who_wait_before_the_first_sample(tmp_path):
+    out = io.StringIO()
+    console = Console(file=out, width=200)
+    samples = tmp_path / "samples.jtl"
+    with Progress(console, console.print) as progress:
+        users = iter([None, *[0] * 3, *[150] * 14, *[151] * 30])
+        view = _View(JtlTail(samples), progress, 60.0, lambda: next(users))
+        for second_s in range(18):
+            view.look(1000.0 + second_s)
+        samples.write_text(f"timeStamp,elapsed,label,success,allThreads\n{int(1e12)},900,Pay,true,3\n")
+        for second_s in range(18, 29):
+            view.look(1000.0 + second_s)
+    assert [line.split(" | ")[:3] for line in out.getvalue().splitlines()] == [
+        ["0:10", "users 150", "no sample of the load has ended yet"],
+        ["0:10 of 1:00", "users 151", "errors 0 (0.00 %)"],
+    ]

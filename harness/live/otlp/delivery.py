@@ -34,7 +34,7 @@ class NothingSent:
         """Remember the directory of the run."""
         self._directory = directory
 
-    def add(self, samples: Sequence[Sample], passed_s: float) -> None:
+    def add(self, samples: Sequence[Sample], passed_s: float, active_users: int | None = None) -> None:
         """Count nothing."""
 
     def finish(self) -> None:

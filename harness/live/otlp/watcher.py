@@ -56,12 +56,12 @@ class OtlpRuns:
             self._log(line)
         self._announced = line
 
-    def add(self, samples: Sequence[Sample], passed_s: float) -> None:
+    def add(self, samples: Sequence[Sample], passed_s: float, active_users: int | None = None) -> None:
         """Count the samples of the last second, and offer the counts to the sender when they are due."""
         if self._sender is None or self._is_broken:
             return
         with self._guarded(self._sender):
-            self._counts.add(samples)
+            self._counts.add(samples, active_users)
             self._spans.add(samples)
             if self._sent_s is None or passed_s - self._sent_s >= PERIOD_S:
                 self._sent_s = passed_s
