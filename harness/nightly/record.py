@@ -85,6 +85,8 @@ class NightlyRecord:
     undelivered: tuple[str, ...] = ()
     what: ClassVar = "a nightly run"
     version: ClassVar = FORMAT_VERSION
+    # What the file contains beside the record: the result of the report.
+    not_read: ClassVar = ("verdict", "headline")
 
     @property
     def waiting(self) -> tuple[int, ...]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
@@ -29,15 +28,14 @@ _PERCENTILES = ("50", "95", "99")
 _WARNINGS_MOST = 3
 # Sections that are linked: by the page itself, and by those of nightlies and A/B tests.
 _ANCHORS = {"Warnings": "warnings", "Where the time went": ANCHOR}
-# The colour of a report about several runs, by the start of its verdict.
+# The colour of a report about several runs, by its verdict.
 _STATES = {
     "OK": "valid", "VALID": "valid", "IMPROVED": "valid",
     "REGRESSED": "invalid", "INVALID": "invalid", "FAILED": "invalid",
     "CANNOT TELL": "doubtful", "DOUBTFUL": "doubtful", "WARNED": "doubtful",
     "GOAL MISSED": "goal-missed", "INTERRUPTED": "interrupted",
 }  # fmt: skip
-_VERDICT = re.compile(r"<p><strong>(.*?)</p>", re.DOTALL)
-_FIRST_CHART = re.compile(r'<figure class="chart" data-chart="response-time">.*?</figure>\n', re.DOTALL)
+_FIRST_CHART = '<figure class="chart" data-chart="response-time">'
 
 
 @dataclass(frozen=True)
@@ -71,9 +69,7 @@ def run_body(report: Markup, result: RunResult | None) -> Markup:
     if result is None or result.verdict is None:
         return report
     head, heading, rest = str(report).partition("<h2>")
-    chart = _FIRST_CHART.search(rest)
-    if chart:
-        rest = rest[: chart.start()] + rest[chart.end() :]
+    before, chart, after = _cut_out(rest, _FIRST_CHART, "</figure>\n")
     warnings = [warning.text for warning in by_importance(result.warnings)]
     return filled(
         "run_body.html.j2",
@@ -82,8 +78,8 @@ def run_body(report: Markup, result: RunResult | None) -> Markup:
         warnings=warnings[:_WARNINGS_MOST],
         more=units.plural(len(warnings) - _WARNINGS_MOST, "more warning") if len(warnings) > _WARNINGS_MOST else "",
         tiles=tiles(result),
-        chart=Markup(chart[0]) if chart else "",
-        rest=Markup(_with_anchors(heading + rest)),
+        chart=Markup(chart),
+        rest=Markup(_with_anchors(heading + before + after)),
     )
 
 
@@ -94,14 +90,19 @@ def _with_anchors(html: str) -> str:
     return html
 
 
-def report_body(report: Markup) -> Markup:
-    """Return the HTML of a report about several runs with its verdict, the first sentence in bold, as a banner."""
-    found = _VERDICT.search(report)
-    if found is None:
+def report_body(report: Markup, verdict: str) -> Markup:
+    """Return the HTML of a report about several runs with its headline, its first bold paragraph, as a banner."""
+    before, headline, after = _cut_out(report, "<p><strong>", "</p>")
+    if not headline:
         return report
-    state = next((state for start, state in _STATES.items() if found[1].startswith(start)), "answer")
-    banner = f'<div class="judged {state}">\n{found[0]}\n</div>'
-    return Markup(report[: found.start()] + Markup(banner) + report[found.end() :])
+    return Markup(f'{before}<div class="judged {_STATES.get(verdict, "answer")}">\n{headline}\n</div>{after}')
+
+
+def _cut_out(html: str, start: str, end: str) -> tuple[str, str, str]:
+    """Return HTML in three parts: the second is the first element from its start to its end, empty without one."""
+    before, found, rest = str(html).partition(start)
+    inside, _, after = rest.partition(end)
+    return before, found and found + inside + end, after
 
 
 def tiles(result: RunResult) -> tuple[Tile, ...]:

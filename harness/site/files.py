@@ -24,6 +24,7 @@ from harness.history.summary_files import summary_notes
 from harness.plan.thresholds import Thresholds
 from harness.report.charts.run_charts import run_charts
 from harness.report.markdown import report
+from harness.report.results import stated_result
 from harness.report.summary import FORMAT_VERSION, RunSummary
 from harness.run.directory import RunDirectory, read_object, write_whole
 from harness.site.body import chart_script, report_body, run_body
@@ -214,7 +215,8 @@ def write_run_page(directory: RunDirectory, charts: Path) -> Path:
 
 def write_report_page(report: Path) -> Path:
     """Write a report about several runs as one HTML file beside it, with its charts, and return the file's path."""
-    return _write_single(report, report.stem, report_body(_single_prose(report, frozenset())), ())
+    body = report_body(_single_prose(report, frozenset()), stated_result(report).verdict)
+    return _write_single(report, report.stem, body, ())
 
 
 def try_report_page(report: Path, log: Log) -> Path | None:

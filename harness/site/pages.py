@@ -115,7 +115,7 @@ class Site:
                         {
                             "name": f"{document.folder}/{document.name}",
                             "href": quote(page_path(f"{document.folder}/{document.name}")),
-                            "headline": self._prose(document.headline, document.folder, shown_in="").html,
+                            "headline": self._prose(document.result.headline, document.folder, shown_in="").html,
                         }
                         for document in documents
                         if document.kind == kind.key
@@ -151,7 +151,7 @@ class Site:
         """Return the page of a report about several runs."""
         prose = self._prose(markdown, document.folder)
         identity = f"{document.folder}/{document.name}"
-        root, body = "../" * document.path.count("/"), report_body(prose.html)
+        root, body = "../" * document.path.count("/"), report_body(prose.html, document.result.verdict)
         html = filled("document.html.j2", root=root, title=identity, body=body)
         return Page(page_path(identity), html, prose.files)
 
