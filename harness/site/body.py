@@ -15,11 +15,12 @@ from harness.compare.result import LabelResult, RunResult
 from harness.history.summary import users_text
 from harness.metrics.metric import ERRORS, METRICS, THROUGHPUT, Metric
 from harness.metrics.window import Window
+from harness.report.charts.run_charts import CHARTS
+from harness.report.charts.run_data import ChartData
 from harness.report.key_figures import by_importance, is_tail
 from harness.report.parts import Part
 from harness.report.profiles import ANCHOR
 from harness.report.verdict import DOUBTFUL, INTERRUPTED, INVALID
-from harness.site.series import ChartData
 from harness.site.template import filled
 
 # The percentiles with a tile.
@@ -35,7 +36,7 @@ _STATES = {
     "CANNOT TELL": "doubtful", "DOUBTFUL": "doubtful", "WARNED": "doubtful",
     "GOAL MISSED": "goal-missed", "INTERRUPTED": "interrupted",
 }  # fmt: skip
-_FIRST_CHART = '<figure class="chart" data-chart="response-time">'
+_FIRST_CHART = f'<figure class="chart" data-chart="{CHARTS[0].name}">'
 
 
 @dataclass(frozen=True)
@@ -69,7 +70,8 @@ def run_body(report: Markup, result: RunResult | None) -> Markup:
     if result is None or result.verdict is None:
         return report
     head, heading, rest = str(report).partition("<h2>")
-    before, chart, after = _cut_out(rest, _FIRST_CHART, "</figure>\n")
+    before, figure, rest = rest.partition(_FIRST_CHART)
+    inside, end, after = rest.partition("</figure>\n")
     warnings = [warning.text for warning in by_importance(result.warnings)]
     return filled(
         "run_body.html.j2",
@@ -78,7 +80,7 @@ def run_body(report: Markup, result: RunResult | None) -> Markup:
         warnings=warnings[:_WARNINGS_MOST],
         more=units.plural(len(warnings) - _WARNINGS_MOST, "more warning") if len(warnings) > _WARNINGS_MOST else "",
         tiles=tiles(result),
-        chart=Markup(chart),
+        chart=Markup(figure + inside + end),
         rest=Markup(_with_anchors(heading + before + after)),
     )
 
@@ -92,17 +94,12 @@ def _with_anchors(html: str) -> str:
 
 def report_body(report: Markup, verdict: str) -> Markup:
     """Return the HTML of a report about several runs with its headline, its first bold paragraph, as a banner."""
-    before, headline, after = _cut_out(report, "<p><strong>", "</p>")
-    if not headline:
+    before, start, rest = str(report).partition("<p><strong>")
+    headline, end, after = rest.partition("</p>")
+    if not end:
         return report
-    return Markup(f'{before}<div class="judged {_STATES.get(verdict, "answer")}">\n{headline}\n</div>{after}')
-
-
-def _cut_out(html: str, start: str, end: str) -> tuple[str, str, str]:
-    """Return HTML in three parts: the second is the first element from its start to its end, empty without one."""
-    before, found, rest = str(html).partition(start)
-    inside, _, after = rest.partition(end)
-    return before, found and found + inside + end, after
+    state = _STATES.get(verdict, "answer")
+    return Markup(f'{before}<div class="judged {state}">\n{start}{headline}{end}\n</div>{after}')
 
 
 def tiles(result: RunResult) -> tuple[Tile, ...]:

@@ -23,13 +23,14 @@ from harness.history.files import read_catalogue
 from harness.history.summary_files import summary_notes
 from harness.plan.thresholds import Thresholds
 from harness.report.charts.run_charts import run_charts
+from harness.report.charts.run_data import ChartData
 from harness.report.markdown import report
 from harness.report.results import stated_result
 from harness.report.summary import FORMAT_VERSION, RunSummary
 from harness.run.directory import RunDirectory, read_object, write_whole
 from harness.site.body import chart_script, report_body, run_body
 from harness.site.pages import ASSETS, Neighbours, Page, Site, data_path, run_data
-from harness.site.series import ChartData, chart_data_of
+from harness.site.series import chart_data_of
 from harness.site.side_by_side import RUNS_BEFORE, comparison_json
 from harness.site.single import LIMIT_BYTES, single_page, single_prose, smaller
 from harness.system.profile_files import FLAME_GRAPHS

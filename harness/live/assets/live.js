@@ -7,7 +7,7 @@ function startLive(about) {
   let width = 10; // s, of all charts
   let last = null; // the newest point
 
-  function chart(key, title, unit, names) {
+  function chart({ key, title, unit, names }) {
     const figure = element("figure", { className: "chart" });
     byId("charts").append(figure);
     const lines = names.map((name) => ({ name, x: [], y: [] }));
@@ -16,10 +16,7 @@ function startLive(about) {
     series[key] = { spec, one: shown[shown.length - 1] };
   }
 
-  chart("response-time", "Response time per second", "ms", about.times);
-  chart("throughput", "Throughput", "samples/s", ["samples"]);
-  chart("errors", "Errors", "per second", ["errors"]);
-  chart("users", "Users", "active", ["users"]);
+  for (const one of about.charts) chart(one);
 
   // Set the values of one second. The lines store them too, because a change of the colours draws the chart again.
   function set(key, at, values) {
