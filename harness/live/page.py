@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
 from functools import cache
 from importlib import resources
 from pathlib import Path
@@ -23,28 +22,17 @@ def live_page(run: str, load: str, stops: str, stop_token: str, charts: Path) ->
     The button ends `stops`, such as "the load", with `stop_token`. `charts` is the chart library.
     """
     times = [metric.phrase for metric in TIMES]
-    about = {"run": run, "stops": stops, "token": stop_token, "times": times, "charts": _charts(times)}
+    lines = {"response-time": times, "throughput": ["samples"], "errors": ["errors"], "users": ["users"]}
+    # Those of the report, but for the charts of several loads.
+    kinds = [kind for kind in CHARTS if kind.name in lines and "{}" not in kind.title]
+    drawn = [{"key": kind.name, "title": kind.title, "unit": kind.unit, "names": lines[kind.name]} for kind in kinds]
+    about = {"run": run, "stops": stops, "token": stop_token, "times": times, "charts": drawn}
     # A script cannot be ended by what has no "<".
     start = f"startLive({json.dumps(about)});\n".replace("<", "\\u003c")
     scripts = [*library_scripts(charts), asset_text("charts.js"), _asset("live.js"), start]
     title = run or "Before the first run"
     body = Markup(_template().render(title=title, load=load, stops=stops))
     return single_page(f"{title}, live", body, asset_text("site.css"), scripts, connects=True).encode()
-
-
-def _charts(times: Sequence[str]) -> list[dict[str, object]]:
-    """Return the charts of the report that the page draws, with their lines; its response times are of one second."""
-    names = {"response-time": times, "throughput": ["samples"], "errors": ["errors"], "users": ["users"]}
-    kinds = {kind.name: kind for kind in reversed(CHARTS)}
-    return [
-        {
-            "key": key,
-            "title": kinds[key].title + " per second" * (lines is times),
-            "unit": kinds[key].unit,
-            "names": lines,
-        }
-        for key, lines in names.items()
-    ]
 
 
 def _asset(name: str) -> str:

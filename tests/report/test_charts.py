@@ -40,8 +40,12 @@ def minute(values):
     return Series("a", tuple(enumerate(values)))
 
 
+def line_graph(title, unit, drawn_lines, **options):
+    return line_chart(Frame(title, unit, **options), drawn_lines)
+
+
 def rates(xs, values, **options):
-    return line_chart("Throughput", "samples/s", [series("samples/s", xs, values)], **options)
+    return line_graph("Throughput", "samples/s", [series("samples/s", xs, values)], **options)
 
 
 def luminance(colour):
@@ -58,20 +62,20 @@ def contrast(one, other):
 
 # Drawn by the tests: some take long, and every worker imports this module.
 ODD_CHARTS = {
-    "single point": lambda: line_chart("t", "ms", [Series("one", ((5, 42.0),))]),
-    "no series": lambda: line_chart("t", "ms", []),
-    "empty series": lambda: line_chart("t", "ms", [Series("one", ()), Series("two", ())]),
-    "nothing known": lambda: line_chart("t", "ms", [minute([None] * 60)], band=Band(10, 50)),
-    "all zero": lambda: line_chart("t", "ms", [minute([0] * 60)]),
-    "tiny": lambda: line_chart("t", "ms", [minute([0.001, 0.0014])]),
-    "huge": lambda: line_chart(
+    "single point": lambda: line_graph("t", "ms", [Series("one", ((5, 42.0),))]),
+    "no series": lambda: line_graph("t", "ms", []),
+    "empty series": lambda: line_graph("t", "ms", [Series("one", ()), Series("two", ())]),
+    "nothing known": lambda: line_graph("t", "ms", [minute([None] * 60)], band=Band(10, 50)),
+    "all zero": lambda: line_graph("t", "ms", [minute([0] * 60)]),
+    "tiny": lambda: line_graph("t", "ms", [minute([0.001, 0.0014])]),
+    "huge": lambda: line_graph(
         "t", "ms", [Series("a", tuple((60 * x, 1e9 - x) for x in range(600)))], band=Band(6000, 30000)
     ),
-    "long names": lambda: line_chart(
+    "long names": lambda: line_graph(
         "t" * 200, "ms", [Series(f"{n} " + "name " * 40, ((0, n), (9, n))) for n in range(9)]
     ),
-    "negative seconds": lambda: line_chart("t", "ms", [Series("a", tuple((x, x + 9) for x in range(-9, 600)))]),
-    "many points": lambda: line_chart("t", "ms", [minute([x % 7 for x in range(40_000)])], band=Band(30, 39_000)),
+    "negative seconds": lambda: line_graph("t", "ms", [Series("a", tuple((x, x + 9) for x in range(-9, 600)))]),
+    "many points": lambda: line_graph("t", "ms", [minute([x % 7 for x in range(40_000)])], band=Band(30, 39_000)),
     "no errors": lambda: error_chart(replace(ERRORS, band=Band(30, 290)), range(300), [0] * 300, [60] * 300, 1.0),
     "no buckets": lambda: error_chart(ERRORS, [], [], [], 1.0),
     "no samples": lambda: distribution_chart("t", {}, []),
@@ -93,14 +97,14 @@ def test_odd_data_give_a_chart_with_readable_text_inside_the_card(draw):
 
 
 def test_titles_and_names_are_escaped_and_lose_what_xml_forbids():
-    chart = line_chart('<b> & "c"\x00\n', "ms", [Series("a<b", ((0, 1),)), Series("\ud800&", ((0, 1),))])
+    chart = line_graph('<b> & "c"\x00\n', "ms", [Series("a<b", ((0, 1),)), Series("\ud800&", ((0, 1),))])
     assert parsed(chart).find(f"{SVG}title").text == '<b> & "c"\ufffd'
     assert texts(chart)[1:3] == ["a<b", "\ufffd&"]
     chart.encode("utf-8")
 
 
 def test_a_chart_is_self_contained():
-    chart = line_chart("CPU", "%", [minute([50, 100])])
+    chart = line_graph("CPU", "%", [minute([50, 100])])
     assert re.findall(r"https?://[^\"]+", chart) == ["http://www.w3.org/2000/svg"]
     assert not re.search(r"<script|<image|<use|@import|url\(|\bon\w+=", chart)
 
@@ -179,12 +183,12 @@ def test_ticks_of_an_extreme_range_stay_short():
 
 def test_a_line_runs_from_the_left_axis_to_the_right_end_and_from_0_to_the_top_tick():
     # The plot is 84 to 850 px wide; it begins 12 px below the head's 44 and ends 58 px above the card's 300.
-    (line,) = lines(line_chart("t", "ms", [Series("a", ((0, 0), (5, 100), (10, 50)))]))
+    (line,) = lines(line_graph("t", "ms", [Series("a", ((0, 0), (5, 100), (10, 50)))]))
     assert points_of(line) == [(84, 242), (467, 56), (850, 149)]
 
 
 def test_an_unknown_value_is_a_gap_and_not_0():
-    chart = line_chart(
+    chart = line_graph(
         "t", "ms", [Series("a", ((0, 10), (1, 10), (2, None), (3, 10), (4, float("nan")), (5, 10), (6, 10)))]
     )
     assert [len(points_of(line)) for line in lines(chart)] == [2, 2]
@@ -195,7 +199,7 @@ def test_an_unknown_value_is_a_gap_and_not_0():
 
 
 def test_lines_differ_not_only_in_colour():
-    chart = line_chart("CPU", "%", [Series(f"p{number}", ((0, number), (1, number))) for number in range(12)])
+    chart = line_graph("CPU", "%", [Series(f"p{number}", ((0, number), (1, number))) for number in range(12)])
     looks = {(path.get("class"), path.get("stroke-dasharray")) for path in elements(chart, "path", "line")}
     assert len({dash for _, dash in looks}) == 6
     assert len(looks) == 12
@@ -203,7 +207,7 @@ def test_lines_differ_not_only_in_colour():
 
 def test_one_line_needs_no_legend_and_two_have_one():
     assert texts(rates([0, 1], [5, 6]))[:2] == ["Throughputsamples/s", "0"]
-    assert texts(line_chart("t", "ms", [minute([5, 6]), Series("p90", ((0, 7), (1, None)))]))[1:3] == ["a", "p90"]
+    assert texts(line_graph("t", "ms", [minute([5, 6]), Series("p90", ((0, 7), (1, None)))]))[1:3] == ["a", "p90"]
 
 
 def test_the_measurement_window_is_shaded_and_named():
@@ -271,7 +275,7 @@ def test_errors_of_a_long_run_are_summed_and_none_is_lost():
 def test_a_long_line_keeps_its_peaks_as_shade_around_the_means():
     values = [10] * 4000
     values[2005] = 100
-    chart = line_chart("t", "ms", [minute(values)])
+    chart = line_graph("t", "ms", [minute(values)])
     (line,) = lines(chart)
     assert len(points_of(line)) == 400
     (shade,) = elements(chart, "path", "shade")
@@ -282,5 +286,5 @@ def test_a_long_line_keeps_its_peaks_as_shade_around_the_means():
 
 def test_600_points_of_six_lines_stay_below_60_kb():
     six = [Series(f"p{n}", tuple((x, (x * 7919 * (n + 1)) % 1009) for x in range(600))) for n in range(6)]
-    assert len(line_chart("t", "ms", six).encode()) < 60_000
+    assert len(line_graph("t", "ms", six).encode()) < 60_000
     assert len(error_chart(ERRORS, range(600), [1] * 600, [9] * 600, 1.0).encode()) < 60_000

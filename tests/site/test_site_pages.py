@@ -10,14 +10,19 @@ from markupsafe import Markup
 from harness.base.errors import UsageError
 from harness.metrics.figures import LOAD
 from harness.report.charts.distribution import distribution_line
+from harness.report.charts.run_charts import plotted
+from harness.report.charts.run_data import ChartSource
 from harness.report.summary import FORMAT_VERSION
 from harness.run.directory import read_json
 from harness.site.files import write_site
 from harness.site.html import prose
 from harness.site.pages import Site
-from harness.site.series import chart_data_of
 from harness.sweep.record import level_note
 from tests.support.report_folder import add_run, run_folder
+
+
+def chart_data_of(data):
+    return [chart for _, chart in plotted(ChartSource.of_json(data)) if chart.lines]
 
 
 def html_of(markdown, links=(), images=()):
@@ -88,7 +93,7 @@ def test_bars_of_zero_times_and_of_no_samples():
 def test_the_charts_of_a_run_are_those_of_its_report_with_the_same_points(tmp_path):
     run = add_run(tmp_path, "tiny/run-07_1", samples=20, failures=2, all_threads=2)
     data = read_json(run.summary_json, FORMAT_VERSION)
-    charts = {chart.key: chart for chart in chart_data_of(data, "x")}
+    charts = {chart.key: chart for chart in chart_data_of(data)}
     assert list(charts) == ["response-time", "throughput", "errors", "users", "distribution"]
     # a sample a second; the last second is covered in part only
     assert charts["throughput"].lines[0].points == (*((0.5 + second, 1.0) for second in range(19)), (19.5, None))
@@ -100,7 +105,7 @@ def test_the_distribution_excludes_transactions_as_total_does(tmp_path):
     data = json.loads(run.summary_json.read_text())
     load = next(group for group in data["groups"] if group["name"] == LOAD)
     load["labels"].append({**load["labels"][0], "is_transaction": True, "counts": {"histogram": "5000:1000"}})
-    (chart,) = [chart for chart in chart_data_of(data, "x") if chart.key == "distribution"]
+    (chart,) = [chart for chart in chart_data_of(data) if chart.key == "distribution"]
     assert max(x for x, _ in chart.lines[0].points) < 200
 
 

@@ -7,7 +7,7 @@ function startLive(about) {
   let width = 10; // s, of all charts
   let last = null; // the newest point
 
-  function chart({ key, title, unit, names }) {
+  function chart(key, title, unit, names) {
     const figure = element("figure", { className: "chart" });
     byId("charts").append(figure);
     const lines = names.map((name) => ({ name, x: [], y: [] }));
@@ -16,7 +16,9 @@ function startLive(about) {
     series[key] = { spec, one: shown[shown.length - 1] };
   }
 
-  for (const one of about.charts) chart(one);
+  for (const { key, title, unit, names } of about.charts) {
+    chart(key, key === "response-time" ? `${title} per second` : title, unit, names);
+  }
 
   // Set the values of one second. The lines store them too, because a change of the colours draws the chart again.
   function set(key, at, values) {

@@ -11,7 +11,7 @@ from harness.cloudwatch.points import WITHIN, CloudMetric, CloudMetrics
 from harness.cloudwatch.queries import BURST, CONNECTIONS, CPU, CPU_CREDITS, ECS, FREE_MEMORY, MEMORY
 from harness.cloudwatch.source import Resource
 from harness.cloudwatch.sources import metric_names, resource_title, source_of
-from harness.report.charts.over_time import Series
+from harness.report.charts.over_time import scaled, series
 from harness.report.charts.run_data import ChartSource, Plotted
 from harness.report.tables import cell, table
 
@@ -157,12 +157,7 @@ def _names(metrics: Sequence[CloudMetric]) -> str:
 def cloud_lines(chart: CloudChart, source: ChartSource) -> Iterator[Plotted]:
     """Yield the lines of a chart over time, if any value is known; a period without a value is a gap."""
     found = source.cloudwatch
-    if found:
-        lines = [_series(metric, chart.factor) for metric in found.metrics if metric.metric == chart.metric]
-        if any(line.values for line in lines):
-            yield Plotted(lines, _source(found))
-
-
-def _series(metric: CloudMetric, factor: float) -> Series:
-    values = (None if value is None else value * factor for value in metric.averages)
-    return Series(resource_title(metric.of), tuple(zip(metric.seconds, values, strict=True)))
+    metrics = [metric for metric in found.metrics if metric.metric == chart.metric] if found else []
+    lines = [series(resource_title(metric.of), metric.seconds, metric.averages) for metric in metrics]
+    if found and any(line.values for line in lines):
+        yield Plotted([scaled(line, chart.factor) for line in lines], _source(found))

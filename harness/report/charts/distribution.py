@@ -202,11 +202,8 @@ def distribution_line(counts: Mapping[int, int]) -> Series:
         return Series("share of samples", ())
     edges_ms = _line_edges_ms(max(counts))
     bars = [0] * (len(edges_ms) - 1)
-    index = 0
-    for elapsed_ms in sorted(counts):
-        while elapsed_ms >= edges_ms[index + 1]:
-            index += 1
-        bars[index] += counts[elapsed_ms]
+    for elapsed_ms, count in counts.items():
+        bars[bisect_right(edges_ms, elapsed_ms) - 1] += count
     first = next(index for index, count in enumerate(bars) if count)
     lefts = [edge_ms - 0.5 if edge_ms else 0.25 for edge_ms in edges_ms[first:]]
     heights = [
@@ -218,14 +215,10 @@ def distribution_line(counts: Mapping[int, int]) -> Series:
 
 def _line_edges_ms(greatest_ms: int) -> list[int]:
     """Return whole milliseconds from 0 to above the greatest, each about 1.1 times the one before."""
-    edges = [0, 1]
-    power = 0
+    edges = [0]
     while edges[-1] <= greatest_ms:
-        power += 1
-        edge = round(_LINE_FACTOR**power)
-        if edge > edges[-1]:
-            edges.append(edge)
-    return edges
+        edges.append(round(_LINE_FACTOR ** (len(edges) - 1)))
+    return sorted(set(edges))
 
 
 class _MarkLabel(NamedTuple):

@@ -55,20 +55,10 @@ class Frame:
     y_unit: str
     band: Band | None = None
     end_s: float = 0.0
-    x_label: str = AFTER_START
 
 
-def line_chart(
-    title: str,
-    y_unit: str,
-    lines: Sequence[Series],
-    x_label: str = AFTER_START,
-    band: Band | None = None,
-    end_s: float = 0.0,
-) -> str:
-    """Return a chart of lines over seconds; `band` is the measurement window.
-
-    The x axis ends at `end_s` or later, so that charts of one run are aligned.
+def line_chart(frame: Frame, lines: Sequence[Series]) -> str:
+    """Return a chart of lines over seconds.
 
     Up to six lines are easy to distinguish. A line of more than 800 points is drawn as the means of chunks of points,
     with the range of each chunk shaded; the legend states it.
@@ -86,7 +76,7 @@ def line_chart(
     if chunk > 1:
         keys.append(svg.box_key(f"line: mean of {chunk} points; shaded: their range", f"shade c{svg.CONTEXT}"))
     description = " ".join(_series_text(line) for line in lines)
-    return _chart(Frame(title, y_unit, band, end_s, x_label), lines, keys, draw, description)
+    return _chart(frame, lines, keys, draw, description)
 
 
 def error_chart(
@@ -130,10 +120,10 @@ def _chart(
     body = [
         legend.rows,
         *(_band(plot, band) if band else []),
-        plot.axes(f"{frame.x_label}, {x.unit}"),
+        plot.axes(f"{AFTER_START}, {x.unit}"),
         *(draw(plot) if any(line.values for line in lines) else [nothing]),
     ]
-    about = f"{frame.y_unit} over {frame.x_label}, {_interval(Band(x.low, x.high), x)}. {description}"
+    about = f"{frame.y_unit} over {AFTER_START}, {_interval(Band(x.low, x.high), x)}. {description}"
     return svg.document(frame.title, frame.y_unit, about, plot.bottom + svg.FOOT_PX, body)
 
 

@@ -61,9 +61,11 @@ def _errors(source: ChartSource) -> Iterator[Plotted]:
 
 def _draw_errors(source: ChartSource, chart: ChartData) -> str:
     """Return the chart of errors in front of all samples."""
-    timeline, frame = source.timeline, Frame(chart.title, chart.unit, source.band, source.window.run_s)
+    timeline = source.timeline
     assert timeline
-    return error_chart(frame, source.middles_s, timeline.error_count, timeline.sample_count, timeline.bucket_s)
+    return error_chart(
+        _frame(source, chart), source.middles_s, timeline.error_count, timeline.sample_count, timeline.bucket_s
+    )
 
 
 def _users(source: ChartSource) -> Iterator[Plotted]:
@@ -112,7 +114,11 @@ def _heaps(source: ChartSource) -> Iterator[Plotted]:
 
 
 def _draw_lines(source: ChartSource, chart: ChartData) -> str:
-    return line_chart(chart.title, chart.unit, chart.lines, band=source.band, end_s=source.window.run_s)
+    return line_chart(_frame(source, chart), chart.lines)
+
+
+def _frame(source: ChartSource, chart: ChartData) -> Frame:
+    return Frame(chart.title, chart.unit, source.band, source.window.run_s)
 
 
 class RunChart(NamedTuple):

@@ -6,9 +6,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
+from harness.base.records import build
 from harness.cloudwatch.points import CloudMetrics
 from harness.metrics.figures import LOAD
 from harness.metrics.growth import Growth
+from harness.metrics.histogram import Histogram
 from harness.metrics.timeline import Timeline
 from harness.metrics.window import Window
 from harness.report.charts.over_time import Band, Series
@@ -51,6 +53,24 @@ class ChartSource:
             loads=summary.loads,
             cloudwatch=observed.cloudwatch,
             growths=observed.growths,
+        )
+
+    @classmethod
+    def of_json(cls, data: Mapping[str, Any]) -> ChartSource:
+        """Return the measurements that the site needs from the JSON of a run; any error for those of something else."""
+        observed, counts = data["observed"], Histogram()
+        loads = [group for group in data["groups"] if group["name"] == LOAD]
+        for load in loads:
+            for label in load["labels"]:
+                if load["counts_transactions"] or not label["is_transaction"]:  # as TOTAL does
+                    counts.merge(build(Histogram, label["counts"]["histogram"]).counts)
+        return cls(
+            window=build(Window, data["window"]),
+            origin_s=data["origin_s"] or 0,
+            timeline=build(Timeline, data["timeline"]) if data["timeline"] else None,
+            counts=counts.counts if loads else None,
+            usage_series=build(tuple[UsageSeries, ...], observed["usage_series"]),
+            heap_series=build(tuple[HeapSeries, ...], observed["heap_series"]),
         )
 
     @property
