@@ -175,6 +175,7 @@ def to_json(compared: Compared) -> dict[str, Any]:
         "format_version": FORMAT_VERSION,
         "command": compared.command,
         **to_plain(compared.comparison),
+        "headline": headline(compared.comparison),
         "settings": to_plain(compared.settings),
         "thresholds": to_plain(compared.thresholds),
         "sources": [

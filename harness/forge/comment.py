@@ -16,8 +16,6 @@ _STATES = {
     "IMPROVED": State.SUCCESS,
     "CANNOT TELL": State.SUCCESS,
 }
-# How the headline of a comparison begins that was interrupted, or killed with the job.
-_INTERRUPTED = "INTERRUPTED"
 _SHORT_SHA = 7
 # Invisible: GitHub and GitLab take @name and a line that begins with / for a mention and a command.
 _WORD_JOINER = "\u2060"
@@ -29,12 +27,14 @@ _CONTROL = re.compile(r"[\x00-\x1f\x7f]+")
 class ComparisonReport:
     """The report of a comparison: its Markdown, its verdict, and its headline of one sentence.
 
-    All are empty when the comparison ended without a result.
+    All are empty when the comparison ended without a result. `is_ended` is not set when it was interrupted, or killed
+    with the job.
     """
 
     markdown: str = ""
     verdict: str = ""
     headline: str = ""
+    is_ended: bool = True
 
 
 @dataclass(frozen=True)
@@ -54,9 +54,8 @@ def status_of(report: ComparisonReport, subject: Subject) -> Status:
     """
     verdict = report.verdict or "ABORTED"
     headline = report.headline or "no result"
-    is_ended = not headline.startswith(_INTERRUPTED)
-    state = _STATES.get(verdict, State.ERROR) if is_ended else State.ERROR
-    text = f"{verdict}: {headline}" if is_ended and not headline.startswith(verdict) else headline
+    state = _STATES.get(verdict, State.ERROR) if report.is_ended else State.ERROR
+    text = f"{verdict}: {headline}" if report.is_ended and not headline.startswith(verdict) else headline
     return Status(subject.context, state, _CONTROL.sub(" ", text).strip(), subject.link)
 
 

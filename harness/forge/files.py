@@ -8,6 +8,7 @@ from typing import Any
 
 from harness.base import strict_json
 from harness.base.errors import UsageError
+from harness.experiment.record import RUNNING
 from harness.forge.comment import ComparisonReport
 from harness.forge.excerpt import without_direction
 from harness.run import kinds
@@ -48,7 +49,8 @@ def _result(report: Path) -> ComparisonReport:
         data = strict_json.parse_object(_read(beside))
     except ValueError as error:
         raise UsageError(f"{beside}: not the result of a comparison ({error})", "run it again") from None
-    return ComparisonReport(text, _text(data, "verdict", beside), _text(data, "headline", beside))
+    is_ended = data.get("state") != RUNNING
+    return ComparisonReport(text, _text(data, "verdict", beside), _text(data, "headline", beside), is_ended)
 
 
 def _text(data: dict[str, Any], key: str, path: Path) -> str:

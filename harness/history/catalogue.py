@@ -11,6 +11,7 @@ from harness.base.errors import UsageError
 from harness.base.records import build
 from harness.compare.result import RUN, RunResult
 from harness.metrics.figures import LOAD
+from harness.report.results import Result
 from harness.report.summary import FORMAT_VERSION
 from harness.run import kinds
 from harness.run.record import RunRecord
@@ -62,14 +63,13 @@ class Entry:
 class Document:
     """A report about several runs.
 
-    `folder` is its folder in the reports folder; `kind` is the key of one of `KINDS`; `headline` is its first sentence
-    in bold.
+    `folder` is its folder in the reports folder; `kind` is the key of one of `KINDS`.
     """
 
     folder: str
     name: str
     kind: str
-    headline: str = ""
+    result: Result
 
     @property
     def path(self) -> str:
@@ -195,15 +195,6 @@ def first_line(notes: str) -> str:
         text = _LIST_MARK.sub("", line.strip(), count=1)
         if any(letter.isalnum() for letter in text) and not text.startswith(("```", "~~~", "<!--", "|")):
             return text
-    return ""
-
-
-def headline_of(markdown: str) -> str:
-    """Return the text of a report's first bold line, its result; empty when there is none."""
-    for line in markdown.splitlines():
-        match = re.match(r"\*\*(.+?)\*\*", line)
-        if match:
-            return match[1]
     return ""
 
 

@@ -12,10 +12,10 @@ from harness.history.catalogue import (
     Document,
     Entry,
     document_kind,
-    headline_of,
     result_from_json,
 )
 from harness.report.notes import notes_of
+from harness.report.results import stated_result
 from harness.run import kinds
 from harness.run.directory import RUN_NAME, RunDirectory, read_object
 from harness.run.record import RUNNING, RunRecord
@@ -34,11 +34,11 @@ def read_catalogue(reports_dir: Path) -> Catalogue:
         if RUN_NAME.fullmatch(path.stem) and (path.suffix in (".json", ".md") or (path / "run.json").is_file()):
             found[path.with_suffix("") if path.suffix in (".json", ".md") else path] = None
         elif path.suffix == ".md" and (kind := document_kind(path.parent.name, path.stem)):
-            documents.append(Document(path.parent.name, path.stem, kind, headline_of(_text(path))))
+            documents.append(Document(path.parent.name, path.stem, kind, stated_result(path)))
     for one in kinds.KINDS:
         for path in sorted(reports_dir.glob(f"{one.folder}/*/{one.named('*')}.md")) if one.folder else ():
             folder = path.parent.relative_to(reports_dir).as_posix()
-            documents.append(Document(folder, path.stem, one.key, headline_of(_text(path))))
+            documents.append(Document(folder, path.stem, one.key, stated_result(path)))
     return Catalogue(tuple(read_entry(RunDirectory(path)) for path in found), tuple(documents))
 
 

@@ -179,7 +179,8 @@ def _run_link(entry: Entry) -> str:
 
 def _link(document: Document) -> str:
     link = f"[{cell(document.name)}]({quote(document.path)})"
-    return f"{link}: {_from_above(document.headline, document.folder)}" if document.headline else link
+    headline = document.result.headline
+    return f"{link}: {_from_above(headline, document.folder)}" if headline else link
 
 
 def _from_above(markdown: str, folder: str) -> str:

@@ -11,6 +11,7 @@ import jinja2
 from markupsafe import Markup
 
 from harness.live.state import TIMES
+from harness.report.charts.run_charts import CHARTS
 from harness.site.files import asset_text, library_scripts
 from harness.site.single import single_page
 
@@ -20,7 +21,12 @@ def live_page(run: str, load: str, stops: str, stop_token: str, charts: Path) ->
 
     The button ends `stops`, such as "the load", with `stop_token`. `charts` is the chart library.
     """
-    about = {"run": run, "stops": stops, "token": stop_token, "times": [metric.phrase for metric in TIMES]}
+    times = [metric.phrase for metric in TIMES]
+    lines = {"response-time": times, "throughput": ["samples"], "errors": ["errors"], "users": ["users"]}
+    # Those of the report, but for the charts of several loads.
+    kinds = [kind for kind in CHARTS if kind.name in lines and "{}" not in kind.title]
+    drawn = [{"key": kind.name, "title": kind.title, "unit": kind.unit, "names": lines[kind.name]} for kind in kinds]
+    about = {"run": run, "stops": stops, "token": stop_token, "times": times, "charts": drawn}
     # A script cannot be ended by what has no "<".
     start = f"startLive({json.dumps(about)});\n".replace("<", "\\u003c")
     scripts = [*library_scripts(charts), asset_text("charts.js"), _asset("live.js"), start]

@@ -63,6 +63,8 @@ class NightlyRecord(ExperimentRecord):
     storage_problems: tuple[str, ...]
     commits: Commits | None
     what: ClassVar = "a nightly run"
+    # What the file contains beside the record: the result of the report.
+    not_read: ClassVar = ("verdict", "headline")
 
     @property
     def waiting(self) -> tuple[int, ...]:

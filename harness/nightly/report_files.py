@@ -5,14 +5,16 @@ from __future__ import annotations
 from pathlib import Path
 
 from harness.base.errors import HarnessError
+from harness.experiment.record import FINISHED
 from harness.history.acceptance_files import ACCEPTED, read_acceptances
 from harness.history.files import read_catalogue
 from harness.nightly.files import NightlyFiles, find_before
 from harness.nightly.junit import junit_xml
 from harness.nightly.outcome import NightlyResult, nightly_result
-from harness.nightly.render import FILE_NAME, nightly_charts, nightly_report
+from harness.nightly.render import FILE_NAME, headline, nightly_charts, nightly_report
 from harness.report.charts.files import write_charts
 from harness.report.pages import write_page
+from harness.report.results import store_result
 from harness.run.directory import write_whole
 
 
@@ -40,4 +42,6 @@ def write_nightly_report(files: NightlyFiles, home: Path) -> NightlyResult:
     charts = nightly_charts(result)
     write_charts(files.folder, [chart for of_load in charts.values() for chart in of_load], FILE_NAME)
     write_page(files.report, lambda notes: nightly_report(result, charts, notes))
+    if result.record.state == FINISHED:  # else it belongs to the process that runs or resumes the nightly run
+        store_result(files.report, result.verdict, headline(result))
     return result

@@ -58,6 +58,8 @@ class OverloadRecord:
     git_commit: str | None
     what: ClassVar = "an overload test"
     version: ClassVar = FORMAT_VERSION
+    # What the file contains beside the record: the result of the report.
+    not_read: ClassVar = ("verdict", "headline")
 
     def __post_init__(self) -> None:
         """Raise ValueError for a run's name that leads to another folder."""

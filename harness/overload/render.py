@@ -35,7 +35,7 @@ def overload_report(record: OverloadRecord, notes: str) -> str:
         "overload.md.j2",
         command=one_line(record.command).replace("-->", "->"),
         title=f"{cell(record.plan_title)}: overload ({record.name})",
-        verdicts=_verdicts(record),
+        verdicts=[(cell(name), cell(text)) for name, text in _verdicts(record)],
         variant_table=variant_table(record),
         image=f"![Goodput over the offered load]({quote(record.name)}/{CHART_NAME})" if measured else "",
         levels=[(name, cell(_run_text(result)), level_table(result)) for name, result in measured],
@@ -51,6 +51,11 @@ def overload_report(record: OverloadRecord, notes: str) -> str:
         notes_begin=NOTES_BEGIN,
         notes_end=NOTES_END,
     )
+
+
+def headline(record: OverloadRecord) -> str:
+    """Return the verdict on the first variant in one line."""
+    return ": ".join(_verdicts(record)[0])
 
 
 def variant_table(record: OverloadRecord) -> str:
@@ -93,7 +98,7 @@ def _verdicts(record: OverloadRecord) -> list[tuple[str, str]]:
     for run in record.runs:
         verdict = judge(run.result.levels, record.limit_ms) if run.result else None
         text = f"{verdict.state}: {verdict.reason}" if verdict else f"INVALID: {run.problem}"
-        found.append((cell(names[run.variant]), cell(text)))
+        found.append((names[run.variant], text))
     left = record.variants_left
     if left:
         text = f"{len(left)} of {units.plural(len(record.variants), 'variant')} not measured yet"

@@ -18,7 +18,7 @@ from harness.metrics.interval import IntervalMs
 from harness.metrics.tally import SampleTally
 from harness.metrics.window import Window, parse_window
 from harness.report.charts.files import write_charts
-from harness.report.charts.run_charts import FILE_NAME, run_charts
+from harness.report.charts.run_charts import file_names, run_charts
 from harness.report.failures import failures_page, stored_failures
 from harness.report.growth import is_constant, with_cloud
 from harness.report.jtls import counted_tally, silences_of
@@ -254,7 +254,7 @@ def write_summary(directory: RunDirectory, summary: RunSummary) -> None:
     if exchanges := stored_exchanges(directory):
         write_whole(directory.failures_page, failures_page(summary, exchanges))
     charts = run_charts(summary)
-    write_charts(directory.path, charts.all, FILE_NAME)
+    write_charts(directory.path, [chart for found in charts.values() for chart in found], file_names())
     note = summary.run.note if summary.run else ""
     write_page(directory.report, lambda notes: report(summary, charts, notes, directory.name), note)
 

@@ -306,19 +306,15 @@ def report(summary: RunSummary, charts: RunCharts, notes: str, folder: str) -> s
         code_table=_code_table(summary, footnotes),
         error_table=_error_table(summary, folder) if summary.errors else "",
         failed_transactions=_failed_transactions(summary),
-        over_time=[image(chart, folder) for chart in charts.over_time],
-        distribution=[image(chart, folder) for chart in charts.distribution],
-        machine=[image(chart, folder) for chart in charts.machine],
-        heap=[image(chart, folder) for chart in charts.heap],
+        **{section: [image(chart, folder) for chart in found] for section, found in charts.items()},
         is_cut=window.length_s < window.run_s,
         usage_table=_usage_tables(observed, footnotes),
         **_profile_values(summary, folder),
-        **_resource_values(summary, charts, folder),
+        **_resource_values(summary),
         cloud_table=cloud_table(observed.cloudwatch) if observed.cloudwatch else "",
         cloud_notes=cloud_notes(observed.cloudwatch, summary.source) if observed.cloudwatch else [],
         is_cloud_missing=run is not None and run.cloudwatch is not None,
         cloud_title=_cloud_title(summary),
-        cloud=[image(chart, folder) for chart in charts.cloud],
         exception_table=_exception_table(summary),
         read_logs=[cell(name) for name in (run.exception_logs if run else ()) if name not in observed.missing_logs],
         missing_logs=[cell(name) for name in observed.missing_logs],
@@ -330,7 +326,7 @@ def report(summary: RunSummary, charts: RunCharts, notes: str, folder: str) -> s
     )
 
 
-def _resource_values(summary: RunSummary, charts: RunCharts, folder: str) -> dict[str, object]:
+def _resource_values(summary: RunSummary) -> dict[str, object]:
     """Return what the heaps and other resources did, and the classes in the heaps of a soak."""
     observed, window, run = summary.observed, summary.window, summary.run
     return {
@@ -339,7 +335,6 @@ def _resource_values(summary: RunSummary, charts: RunCharts, folder: str) -> dic
         "heap_unknown": [(cell(name), cell(why)) for name, why in run.heap_unknown] if run else [],
         "growth_table": growth_table(observed.growths) if observed.growths else "",
         "growth_notes": growth_notes(observed.growths, window.length_s, is_soak=run is not None and run.is_soak),
-        "growth_charts": [image(chart, folder) for chart in charts.growth],
         "live_heaps": [live_heap_text(heap, window) for heap in observed.live_heaps],
         "histogram_unknown": [(cell(name), cell(why)) for name, why in run.histogram_unknown] if run else [],
     }

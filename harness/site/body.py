@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
@@ -16,11 +15,12 @@ from harness.compare.result import LabelResult, RunResult
 from harness.history.summary import users_text
 from harness.metrics.metric import ERRORS, METRICS, THROUGHPUT, Metric
 from harness.metrics.window import Window
+from harness.report.charts.run_charts import CHARTS
+from harness.report.charts.run_data import ChartData
 from harness.report.key_figures import by_importance, is_tail
 from harness.report.parts import Part
 from harness.report.profiles import ANCHOR
 from harness.report.verdict import DOUBTFUL, INTERRUPTED, INVALID
-from harness.site.series import ChartData
 from harness.site.template import filled
 
 # The percentiles with a tile.
@@ -29,15 +29,14 @@ _PERCENTILES = ("50", "95", "99")
 _WARNINGS_MOST = 3
 # Sections that are linked: by the page itself, and by those of nightlies and A/B tests.
 _ANCHORS = {"Warnings": "warnings", "Where the time went": ANCHOR}
-# The colour of a report about several runs, by the start of its verdict.
+# The colour of a report about several runs, by its verdict.
 _STATES = {
     "OK": "valid", "VALID": "valid", "IMPROVED": "valid",
     "REGRESSED": "invalid", "INVALID": "invalid", "FAILED": "invalid",
     "CANNOT TELL": "doubtful", "DOUBTFUL": "doubtful", "WARNED": "doubtful",
     "GOAL MISSED": "goal-missed", "INTERRUPTED": "interrupted",
 }  # fmt: skip
-_VERDICT = re.compile(r"<p><strong>(.*?)</p>", re.DOTALL)
-_FIRST_CHART = re.compile(r'<figure class="chart" data-chart="response-time">.*?</figure>\n', re.DOTALL)
+_FIRST_CHART = f'<figure class="chart" data-chart="{CHARTS[0].name}">'
 
 
 @dataclass(frozen=True)
@@ -71,9 +70,8 @@ def run_body(report: Markup, result: RunResult | None) -> Markup:
     if result is None or result.verdict is None:
         return report
     head, heading, rest = str(report).partition("<h2>")
-    chart = _FIRST_CHART.search(rest)
-    if chart:
-        rest = rest[: chart.start()] + rest[chart.end() :]
+    before, figure, rest = rest.partition(_FIRST_CHART)
+    inside, end, after = rest.partition("</figure>\n")
     warnings = [warning.text for warning in by_importance(result.warnings)]
     return filled(
         "run_body.html.j2",
@@ -82,8 +80,8 @@ def run_body(report: Markup, result: RunResult | None) -> Markup:
         warnings=warnings[:_WARNINGS_MOST],
         more=units.plural(len(warnings) - _WARNINGS_MOST, "more warning") if len(warnings) > _WARNINGS_MOST else "",
         tiles=tiles(result),
-        chart=Markup(chart[0]) if chart else "",
-        rest=Markup(_with_anchors(heading + rest)),
+        chart=Markup(figure + inside + end),
+        rest=Markup(_with_anchors(heading + before + after)),
     )
 
 
@@ -94,14 +92,14 @@ def _with_anchors(html: str) -> str:
     return html
 
 
-def report_body(report: Markup) -> Markup:
-    """Return the HTML of a report about several runs with its verdict, the first sentence in bold, as a banner."""
-    found = _VERDICT.search(report)
-    if found is None:
+def report_body(report: Markup, verdict: str) -> Markup:
+    """Return the HTML of a report about several runs with its headline, its first bold paragraph, as a banner."""
+    before, start, rest = str(report).partition("<p><strong>")
+    headline, end, after = rest.partition("</p>")
+    if not end:
         return report
-    state = next((state for start, state in _STATES.items() if found[1].startswith(start)), "answer")
-    banner = f'<div class="judged {state}">\n{found[0]}\n</div>'
-    return Markup(report[: found.start()] + Markup(banner) + report[found.end() :])
+    state = _STATES.get(verdict, "answer")
+    return Markup(f'{before}<div class="judged {state}">\n{start}{headline}{end}\n</div>{after}')
 
 
 def tiles(result: RunResult) -> tuple[Tile, ...]:

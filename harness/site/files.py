@@ -22,13 +22,14 @@ from harness.history.catalogue import Catalogue, Entry, runs_of
 from harness.history.files import read_catalogue
 from harness.history.summary_files import summary_notes
 from harness.plan.thresholds import Thresholds
-from harness.report.charts.run_charts import run_charts
+from harness.report.charts.run_charts import plotted, run_charts
+from harness.report.charts.run_data import ChartData, ChartSource
 from harness.report.markdown import report
+from harness.report.results import stated_result
 from harness.report.summary import FORMAT_VERSION, RunSummary
 from harness.run.directory import RunDirectory, read_object, write_whole
 from harness.site.body import chart_script, report_body, run_body
 from harness.site.pages import ASSETS, Neighbours, Page, Site, data_path, run_data
-from harness.site.series import ChartData, chart_data_of
 from harness.site.side_by_side import RUNS_BEFORE, comparison_json
 from harness.site.single import LIMIT_BYTES, single_page, single_prose, smaller
 from harness.system.profile_files import FLAME_GRAPHS
@@ -137,16 +138,16 @@ def _write_run(
 ) -> None:
     directory = RunDirectory(reports_dir / entry.plan / entry.name)
     data = _data(directory) if entry.result and directory.summary_json.is_file() else None
-    charts = _charts(data, entry.id) if data is not None else ()
+    charts = _charts(data) if data is not None else ()
     if entry.result:
         _write_text(target / data_path(entry.id), run_data(entry, entry.result, charts, against))
     _write(site.run(entry, _markdown(directory, data), charts, neighbours), reports_dir, target)
 
 
-def _charts(data: dict[str, Any], identity: str) -> tuple[ChartData, ...]:
+def _charts(data: dict[str, Any]) -> tuple[ChartData, ...]:
     """Return the charts with data of a run's JSON; none when only its statistics are readable."""
     try:
-        charts = chart_data_of(data, identity)
+        charts = tuple(chart for _, chart in plotted(ChartSource.of_json(data)) if chart.lines)
         to_plain(charts)  # as chart_script does
     except (HarnessError, ArithmeticError, AttributeError, LookupError, TypeError, ValueError):
         return ()
@@ -203,7 +204,7 @@ def write_run_page(directory: RunDirectory, charts: Path) -> Path:
     """
     data = _data(directory)
     result = RunResult.of(read_record(RunSummary, data, str(directory.summary_json)))
-    found = _charts(data, directory.name)
+    found = _charts(data)
     body = run_body(_single_prose(directory.report, frozenset(chart.key for chart in found)), result)
     scripts = []
     if found:
@@ -214,7 +215,8 @@ def write_run_page(directory: RunDirectory, charts: Path) -> Path:
 
 def write_report_page(report: Path) -> Path:
     """Write a report about several runs as one HTML file beside it, with its charts, and return the file's path."""
-    return _write_single(report, report.stem, report_body(_single_prose(report, frozenset())), ())
+    body = report_body(_single_prose(report, frozenset()), stated_result(report).verdict)
+    return _write_single(report, report.stem, body, ())
 
 
 def try_report_page(report: Path, log: Log) -> Path | None:

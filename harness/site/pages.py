@@ -16,12 +16,12 @@ from harness.compare.result import RunResult
 from harness.history.catalogue import Catalogue, Document, Entry, first_line
 from harness.history.summary import FIGURES, count_line, facts, figures, start_text, users_text, verdict_text
 from harness.metrics.metric import ERRORS, THROUGHPUT, Metric, Table, compared_metrics
+from harness.report.charts.run_data import ChartData
 from harness.report.setup import load_text, setup_lines
 from harness.report.verdict import DOUBTFUL, headline
 from harness.run import kinds
 from harness.site.body import chart_script, label_data, report_body, run_body, state_of
 from harness.site.html import prose
-from harness.site.series import ChartData
 from harness.site.template import filled
 from harness.site.trend import METRIC, trends
 
@@ -115,7 +115,7 @@ class Site:
                         {
                             "name": f"{document.folder}/{document.name}",
                             "href": quote(page_path(f"{document.folder}/{document.name}")),
-                            "headline": self._prose(document.headline, document.folder, shown_in="").html,
+                            "headline": self._prose(document.result.headline, document.folder, shown_in="").html,
                         }
                         for document in documents
                         if document.kind == kind.key
@@ -151,7 +151,7 @@ class Site:
         """Return the page of a report about several runs."""
         prose = self._prose(markdown, document.folder)
         identity = f"{document.folder}/{document.name}"
-        root, body = "../" * document.path.count("/"), report_body(prose.html)
+        root, body = "../" * document.path.count("/"), report_body(prose.html, document.result.verdict)
         html = filled("document.html.j2", root=root, title=identity, body=body)
         return Page(page_path(identity), html, prose.files)
 

@@ -101,6 +101,8 @@ class SweepRecord:
     values: tuple[str, ...] = ()
     what: ClassVar = "a sweep"
     version: ClassVar = FORMAT_VERSION
+    # What the file contains beside the record: the result of the report.
+    not_read: ClassVar = ("verdict", "headline")
 
     def __post_init__(self) -> None:
         """Raise ValueError for a run's name that leads to another folder, and for numbers out of range."""

@@ -16,6 +16,7 @@ from harness.report.charts.chart import Chart
 from harness.report.charts.files import write_charts
 from harness.report.notes import notes_of
 from harness.report.pages import write_page
+from harness.report.results import store_result
 from harness.run import kinds
 from harness.run.directory import load_record
 from harness.run.names import find_paths
@@ -25,8 +26,9 @@ from harness.sweep.levels import LevelKey, LevelRun, Sweep, level_run, levels_of
 from harness.sweep.overlay import several_sweeps_report
 from harness.sweep.pairs import SweepComparison
 from harness.sweep.published import parse_csv, parse_markdown
-from harness.sweep.record import SWEEP, SweepRecord
+from harness.sweep.record import FINISHED, SWEEP, SweepRecord
 from harness.sweep.render import Page, sweep_report
+from harness.sweep.text import answer_text
 from harness.sweep.usage_charts import heap_charts, recorded_charts, usage_charts
 
 _NUMBERED = re.compile(r"(.+)#(\d+)")
@@ -226,6 +228,8 @@ def write_sweep_report(path: Path, command: str | None = None, goal: Goal | None
         found.sweep.record.note,
     )
     write_charts(found.report.with_suffix(""), charts, FILE_NAME)
+    if found.sweep.record.state == FINISHED:  # else it belongs to the process that runs or resumes the sweep
+        store_result(found.report, "", answer_text(found.sweep, analysis))
     return AnalysedSweep(found.sweep, analysis)
 
 

@@ -20,11 +20,11 @@ from harness.cloudwatch.queries import (
 from harness.cloudwatch.source import Resource
 from harness.metrics.throttle import Throttle
 from harness.metrics.window import STEADY, Window
-from harness.report.charts.cloudwatch import cloud_charts, cloud_notes, cloud_table, cloud_warnings
-from harness.report.charts.over_time import Band
+from harness.report.charts.cloudwatch import cloud_notes, cloud_table, cloud_warnings
 from harness.report.throttle_evidence import throttle_values
 from harness.sweep.cloudwatch import cloud_level_tables
 from harness.sweep.levels import Figures, LevelRun, levels_of
+from tests.support.run_charts import drawn, source
 
 OKAPI = Resource("ecs", "perf/okapi")
 DAY_S = 86_400
@@ -347,9 +347,10 @@ def test_late_metrics_are_named_with_the_command_that_fetches_them():
 
 def test_a_period_without_a_value_is_a_gap_in_the_chart_and_never_0():
     found = metrics(metric(averages=(0.4, None, 0.6)), metric(name="memory_ratio", **NOTHING))
-    charts = {chart.name: chart.svg for chart in cloud_charts(found, Band(30, 60), 90)}
-    assert list(charts) == ["cloudwatch-cpu.svg"]  # of memory nothing is known
-    svg = charts["cloudwatch-cpu.svg"]
+    charts = drawn(source(30, 60, cloudwatch=found))
+    assert list(charts) == ["cloudwatch-cpu"]  # of memory nothing is known
+    svg = charts["cloudwatch-cpu"]
+    assert ">CPU in CloudWatch</title>" in svg
     assert "ECS perf/okapi: least 40, most 60, last 60; 1 of 3 points without a value." in svg
     assert svg.count("<circle") == 2  # two points, and no line through the gap
     assert "window: 30 to 60 s" in svg

@@ -60,10 +60,13 @@ def report(tmp_path: Path) -> Path:
     return write_result(tmp_path / "ab-01.md", "REGRESSED", "REGRESSED: p95 of TOTAL is 12 % higher.")
 
 
-def write_result(path: Path, verdict: str, headline: str, text: str = "# A/B\n\n**{}**\n") -> Path:
+def write_result(
+    path: Path, verdict: str, headline: str, text: str = "# A/B\n\n**{}**\n", state: str = "finished"
+) -> Path:
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(text.replace("{}", headline), encoding="utf-8")
-    path.with_suffix(".json").write_text(json.dumps({"verdict": verdict, "headline": headline, "pairs": [1]}))
+    data = {"state": state, "verdict": verdict, "headline": headline, "pairs": [1]}
+    path.with_suffix(".json").write_text(json.dumps(data))
     return path
 
 
@@ -136,7 +139,6 @@ class Status(NamedTuple):
         ("OK", "nothing is worse", Status("success", "OK: nothing is worse")),
         ("IMPROVED", "p95 is 9 % lower", Status("success", "IMPROVED: p95 is 9 % lower")),
         ("CANNOT TELL", "the runs differ too much", Status("success", "CANNOT TELL: the runs differ too much")),
-        ("OK", "INTERRUPTED, so far OK: 4 pairs", Status("error", "INTERRUPTED, so far OK: 4 pairs")),
         ("FINE\n\x1b[2J", "x" * 200, Status("error", f"FINE [2J: {'x' * 130}")),
     ],
 )
@@ -148,6 +150,14 @@ def test_the_verdict_sets_the_status_of_the_commit(
     assert done.returncode == 0, done.stderr
     assert forge.statuses == [{"sha": SHA, "context": "gate", "target_url": LINK, **status._asdict()}]
     assert f"[Report, charts and logs]({LINK}) · commit 0123456\n" in forge.comments[0]["body"]
+
+
+def test_an_interrupted_comparison_is_an_error_whatever_its_headline_is(
+    comment: Comment, report: Path, forge: Forge
+) -> None:
+    write_result(report, "OK", "so far OK: 4 pairs", state="running")
+    assert comment(report, "--sha", SHA).returncode == 0
+    assert (forge.statuses[0]["state"], forge.statuses[0]["description"]) == ("error", "so far OK: 4 pairs")
 
 
 @pytest.mark.parametrize("has_folder", [True, False])

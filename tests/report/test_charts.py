@@ -1,25 +1,25 @@
 """Charts: what is drawn, by the coordinates in the SVG text."""
 
 import re
+from dataclasses import replace
 
 import pytest
 
+from harness.metrics.timeline import Timeline
 from harness.report.charts import svg
 from harness.report.charts.axes import log_axis, number_tick, time_axis, value_axis
 from harness.report.charts.distribution import distribution_chart
 from harness.report.charts.over_time import (
     Band,
+    Frame,
     Series,
-    cpu_chart,
     error_chart,
-    heap_chart,
     line_chart,
-    memory_chart,
-    response_time_chart,
-    throughput_chart,
-    user_chart,
+    series,
 )
+from harness.run.telemetry import UsageSeries
 from harness.system.heap import HeapSeries
+from tests.support.run_charts import drawn, source
 from tests.support.svg_elements import (
     SVG,
     assert_texts_do_not_overlap,
@@ -33,10 +33,19 @@ from tests.support.svg_elements import (
 )
 
 PERCENTILES = ("median", "p90", "p95", "p99")
+ERRORS = Frame("Errors", "per second")
 
 
 def minute(values):
     return Series("a", tuple(enumerate(values)))
+
+
+def line_graph(title, unit, drawn_lines, **options):
+    return line_chart(Frame(title, unit, **options), drawn_lines)
+
+
+def rates(xs, values, **options):
+    return line_graph("Throughput", "samples/s", [series("samples/s", xs, values)], **options)
 
 
 def luminance(colour):
@@ -53,22 +62,22 @@ def contrast(one, other):
 
 # Drawn by the tests: some take long, and every worker imports this module.
 ODD_CHARTS = {
-    "single point": lambda: line_chart("t", "ms", [Series("one", ((5, 42.0),))]),
-    "no series": lambda: line_chart("t", "ms", []),
-    "empty series": lambda: line_chart("t", "ms", [Series("one", ()), Series("two", ())]),
-    "nothing known": lambda: line_chart("t", "ms", [minute([None] * 60)], band=Band(10, 50)),
-    "all zero": lambda: line_chart("t", "ms", [minute([0] * 60)]),
-    "tiny": lambda: line_chart("t", "ms", [minute([0.001, 0.0014])]),
-    "huge": lambda: line_chart(
+    "single point": lambda: line_graph("t", "ms", [Series("one", ((5, 42.0),))]),
+    "no series": lambda: line_graph("t", "ms", []),
+    "empty series": lambda: line_graph("t", "ms", [Series("one", ()), Series("two", ())]),
+    "nothing known": lambda: line_graph("t", "ms", [minute([None] * 60)], band=Band(10, 50)),
+    "all zero": lambda: line_graph("t", "ms", [minute([0] * 60)]),
+    "tiny": lambda: line_graph("t", "ms", [minute([0.001, 0.0014])]),
+    "huge": lambda: line_graph(
         "t", "ms", [Series("a", tuple((60 * x, 1e9 - x) for x in range(600)))], band=Band(6000, 30000)
     ),
-    "long names": lambda: line_chart(
+    "long names": lambda: line_graph(
         "t" * 200, "ms", [Series(f"{n} " + "name " * 40, ((0, n), (9, n))) for n in range(9)]
     ),
-    "negative seconds": lambda: line_chart("t", "ms", [Series("a", tuple((x, x + 9) for x in range(-9, 600)))]),
-    "many points": lambda: line_chart("t", "ms", [minute([x % 7 for x in range(40_000)])], band=Band(30, 39_000)),
-    "no errors": lambda: error_chart(range(300), [0] * 300, [60] * 300, 1.0, Band(30, 290)),
-    "no buckets": lambda: error_chart([], [], [], 1.0),
+    "negative seconds": lambda: line_graph("t", "ms", [Series("a", tuple((x, x + 9) for x in range(-9, 600)))]),
+    "many points": lambda: line_graph("t", "ms", [minute([x % 7 for x in range(40_000)])], band=Band(30, 39_000)),
+    "no errors": lambda: error_chart(replace(ERRORS, band=Band(30, 290)), range(300), [0] * 300, [60] * 300, 1.0),
+    "no buckets": lambda: error_chart(ERRORS, [], [], [], 1.0),
     "no samples": lambda: distribution_chart("t", {}, []),
     "one sample of 0 ms": lambda: distribution_chart("t", {0: 1}, [("median", 0)]),
     "all the same": lambda: distribution_chart("t", {300: 9}, [(name, 300) for name in PERCENTILES]),
@@ -88,14 +97,14 @@ def test_odd_data_give_a_chart_with_readable_text_inside_the_card(draw):
 
 
 def test_titles_and_names_are_escaped_and_lose_what_xml_forbids():
-    chart = line_chart('<b> & "c"\x00\n', "ms", [Series("a<b", ((0, 1),)), Series("\ud800&", ((0, 1),))])
+    chart = line_graph('<b> & "c"\x00\n', "ms", [Series("a<b", ((0, 1),)), Series("\ud800&", ((0, 1),))])
     assert parsed(chart).find(f"{SVG}title").text == '<b> & "c"\ufffd'
     assert texts(chart)[1:3] == ["a<b", "\ufffd&"]
     chart.encode("utf-8")
 
 
 def test_a_chart_is_self_contained():
-    chart = cpu_chart([minute([0.5, 1.0])])
+    chart = line_graph("CPU", "%", [minute([50, 100])])
     assert re.findall(r"https?://[^\"]+", chart) == ["http://www.w3.org/2000/svg"]
     assert not re.search(r"<script|<image|<use|@import|url\(|\bon\w+=", chart)
 
@@ -113,7 +122,7 @@ def test_every_colour_of_the_dark_card_differs_clearly_from_it(colour, backgroun
 
 
 def test_a_chart_follows_the_readers_colour_scheme_and_is_opaque():
-    chart = user_chart([0, 1], [1, 2])
+    chart = rates([0, 1], [1, 2])
     light, dark = chart.split("@media (prefers-color-scheme:dark)")
     assert ".card{fill:#ffffff" in light
     assert ".card{fill:#0d1117" in dark
@@ -174,12 +183,12 @@ def test_ticks_of_an_extreme_range_stay_short():
 
 def test_a_line_runs_from_the_left_axis_to_the_right_end_and_from_0_to_the_top_tick():
     # The plot is 84 to 850 px wide; it begins 12 px below the head's 44 and ends 58 px above the card's 300.
-    (line,) = lines(line_chart("t", "ms", [Series("a", ((0, 0), (5, 100), (10, 50)))]))
+    (line,) = lines(line_graph("t", "ms", [Series("a", ((0, 0), (5, 100), (10, 50)))]))
     assert points_of(line) == [(84, 242), (467, 56), (850, 149)]
 
 
 def test_an_unknown_value_is_a_gap_and_not_0():
-    chart = line_chart(
+    chart = line_graph(
         "t", "ms", [Series("a", ((0, 10), (1, 10), (2, None), (3, 10), (4, float("nan")), (5, 10), (6, 10)))]
     )
     assert [len(points_of(line)) for line in lines(chart)] == [2, 2]
@@ -190,19 +199,19 @@ def test_an_unknown_value_is_a_gap_and_not_0():
 
 
 def test_lines_differ_not_only_in_colour():
-    chart = cpu_chart([Series(f"p{number}", ((0, number), (1, number))) for number in range(12)])
+    chart = line_graph("CPU", "%", [Series(f"p{number}", ((0, number), (1, number))) for number in range(12)])
     looks = {(path.get("class"), path.get("stroke-dasharray")) for path in elements(chart, "path", "line")}
     assert len({dash for _, dash in looks}) == 6
     assert len(looks) == 12
 
 
 def test_one_line_needs_no_legend_and_two_have_one():
-    assert texts(throughput_chart([0, 1], [5, 6]))[:2] == ["Throughputsamples/s", "0"]
-    assert texts(response_time_chart([0, 1], {"average_ms": [5, 6], "p90_ms": [7, None]}))[1:3] == ["average", "p90"]
+    assert texts(rates([0, 1], [5, 6]))[:2] == ["Throughputsamples/s", "0"]
+    assert texts(line_graph("t", "ms", [minute([5, 6]), Series("p90", ((0, 7), (1, None)))]))[1:3] == ["a", "p90"]
 
 
 def test_the_measurement_window_is_shaded_and_named():
-    chart = throughput_chart(range(601), [5] * 601, band=Band(60, 540))
+    chart = rates(range(601), [5] * 601, band=Band(60, 540))
     assert "window: 1:00 to 9:00" in texts(chart)
     shaded = elements(chart, "rect", "band")[-1]
     # 84 + 766 * 60/600, and 766 * 480/600 wide
@@ -210,29 +219,39 @@ def test_the_measurement_window_is_shaded_and_named():
 
 
 def test_a_window_outside_the_chart_is_not_shaded_and_one_beyond_its_ends_is_cut():
-    assert elements(throughput_chart([0, 9], [1, 1], band=Band(20, 30)), "rect", "band") == []
-    assert "window: 3 to 9 s" in texts(throughput_chart([0, 9], [1, 1], band=Band(3, 30)))
+    assert elements(rates([0, 9], [1, 1], band=Band(20, 30)), "rect", "band") == []
+    assert "window: 3 to 9 s" in texts(rates([0, 9], [1, 1], band=Band(3, 30)))
 
 
-def test_counts_are_divided_by_the_length_of_their_interval():
-    assert "least 2, most 6, last 2" in description(throughput_chart([0, 5, 10], [2, 6, 2]))
+def test_counts_are_divided_by_the_length_of_their_interval_and_a_part_of_one_is_left_out():
+    counts, users = (10, 30, 10, 20), (1, None, 2, 2)
+    times = {"average_ms": (5.0, 6.0, None, 6.0), "p90_ms": (7.0,) * 4}
+    timeline = Timeline(-5, 25, counts, (0, 5, 0, 0), times, users)  # from 5 s before the load to 5 s after its end
+    charts = drawn(source(timeline=timeline))
+    assert list(charts) == ["response-time", "throughput", "errors", "users"]
+    assert "samples/s: least 0.4, most 1.2, last 0.4." in description(charts["throughput"])
+    assert texts(charts["response-time"])[1:3] == ["average", "p90"]
+    assert "errors: 5 of 70 samples" in description(charts["errors"])
+    assert "users: least 1, most 2, last 2; 1 of 4 points without a value." in description(charts["users"])
 
 
 def test_cores_become_percent_and_bytes_megabytes():
-    assert "least 50, most 150" in description(cpu_chart([minute([0.5, 1.5])]))
-    assert "least 1, most 512" in description(memory_chart([minute([1024**2, 512 * 1024**2])]))
-    heap = heap_chart(HeapSeries("shop", (0, 1), (1024**2, 2 * 1024**2), (3 * 1024**2,) * 2, (4 * 1024**2,) * 2))
-    assert "used: least 1, most 2, last 2. committed: least 3" in description(heap)
+    usage = UsageSeries("shop", (0, 1), (0.5, 1.5), (1024**2, 512 * 1024**2))
+    heap = HeapSeries("shop", (0, 1), (1024**2, 2 * 1024**2), (3 * 1024**2,) * 2, (4 * 1024**2,) * 2)
+    charts = drawn(source(usage_series=[usage], heap_series=[heap]))
+    assert "least 50, most 150" in description(charts["cpu"])
+    assert "least 1, most 512" in description(charts["memory"])
+    assert "used: least 1, most 2, last 2. committed: least 3" in description(charts["heap"])
 
 
 def test_a_run_without_errors_states_it_and_draws_none():
-    chart = error_chart([0, 1, 2], [0, 0, 0], [60, 61, 62], 1.0)
+    chart = error_chart(ERRORS, [0, 1, 2], [0, 0, 0], [60, 61, 62], 1.0)
     assert "no errors in 183 samples" in texts(chart)
     assert elements(chart, "path", "bar") == []
 
 
 def test_one_error_among_a_million_samples_is_visible():
-    chart = error_chart(range(600), [int(x == 300) for x in range(600)], [2000] * 600, 1.0)
+    chart = error_chart(ERRORS, range(600), [int(x == 300) for x in range(600)], [2000] * 600, 1.0)
     assert "errors: 1 of 1,200,000 samples (below 0.01 %)" in texts(chart)
     (path,) = elements(chart, "path", "bar")
     ((_, width, height),) = bars(path.get("d"))
@@ -241,13 +260,13 @@ def test_one_error_among_a_million_samples_is_visible():
 
 def test_many_errors_are_drawn_as_high_as_they_are():
     # The plot is 164 px high (300 - 58 - 44 - 22 - 12) and ends at 10 per second.
-    chart = error_chart(range(21), [1] + [10] * 20, [10] * 21, 1.0)
+    chart = error_chart(ERRORS, range(21), [1] + [10] * 20, [10] * 21, 1.0)
     (path,) = elements(chart, "path", "bar")
     assert [height for _, _, height in bars(path.get("d"))] == [16.4] + [164] * 20
 
 
 def test_errors_of_a_long_run_are_summed_and_none_is_lost():
-    chart = error_chart(range(4000), [2] * 4000, [4] * 4000, 1.0)
+    chart = error_chart(ERRORS, range(4000), [2] * 4000, [4] * 4000, 1.0)
     assert "errors: 8,000 of 16,000 samples (50.00 %)" in texts(chart)
     assert "Errorsper second, mean of 10 s" in texts(chart)
     assert len(bars(elements(chart, "path", "bar")[0].get("d"))) == 400
@@ -256,7 +275,7 @@ def test_errors_of_a_long_run_are_summed_and_none_is_lost():
 def test_a_long_line_keeps_its_peaks_as_shade_around_the_means():
     values = [10] * 4000
     values[2005] = 100
-    chart = line_chart("t", "ms", [minute(values)])
+    chart = line_graph("t", "ms", [minute(values)])
     (line,) = lines(chart)
     assert len(points_of(line)) == 400
     (shade,) = elements(chart, "path", "shade")
@@ -266,6 +285,6 @@ def test_a_long_line_keeps_its_peaks_as_shade_around_the_means():
 
 
 def test_600_points_of_six_lines_stay_below_60_kb():
-    series = [Series(f"p{n}", tuple((x, (x * 7919 * (n + 1)) % 1009) for x in range(600))) for n in range(6)]
-    assert len(line_chart("t", "ms", series).encode()) < 60_000
-    assert len(error_chart(range(600), [1] * 600, [9] * 600, 1.0).encode()) < 60_000
+    six = [Series(f"p{n}", tuple((x, (x * 7919 * (n + 1)) % 1009) for x in range(600))) for n in range(6)]
+    assert len(line_graph("t", "ms", six).encode()) < 60_000
+    assert len(error_chart(ERRORS, range(600), [1] * 600, [9] * 600, 1.0).encode()) < 60_000

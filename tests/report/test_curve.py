@@ -9,7 +9,7 @@ import pytest
 from harness.jtl.sample import Sample
 from harness.metrics.tally import SampleTally, Scope
 from harness.plan.group_load import GroupLoad, Stage
-from harness.report.charts.run_charts import run_charts
+from harness.report.charts.run_charts import OVER_TIME, run_charts
 from harness.report.curve import request_curve, user_curve
 from harness.report.markdown import report
 from tests.report.test_loads import summary_of
@@ -96,7 +96,7 @@ def test_the_report_has_the_line_and_the_chart() -> None:
     ]  # fmt: skip
     summary = summary_of(samples, STEPS)
     charts = run_charts(summary)
-    assert "users-1.svg" in [chart.name for chart in charts.all]
+    assert "users-1.svg" in [chart.name for chart in charts[OVER_TIME]]
     text = report(summary, charts, "", "run-01_1")
     assert "Users: 0.00 % from the curve of its stages (mean difference per second ÷ mean of the curve)." in text
     assert "users-1.svg" in text
@@ -164,7 +164,7 @@ def test_the_report_of_requests_has_the_line_and_the_chart() -> None:
     ]  # fmt: skip
     summary = summary_of(samples, SHAPED)
     charts = run_charts(summary)
-    assert "requests-1.svg" in [chart.name for chart in charts.all]
+    assert "requests-1.svg" in [chart.name for chart in charts[OVER_TIME]]
     assert "Requests: 0.00 % from the curve of its stages" in report(summary, charts, "", "run-01_1")
 
 

@@ -13,7 +13,7 @@ from harness.cloudwatch.points import CloudMetric, CloudMetrics, read_cloudwatch
 from harness.cloudwatch.queries import AVERAGE
 from harness.metrics.growth import CANNOT_TELL, GROWS, HEAP, MEMORY_RATIO, RSS, STEADY, THREADS, Growth
 from harness.metrics.window import Window
-from harness.report.charts.run_charts import run_charts
+from harness.report.charts.run_charts import GROWTH, run_charts
 from harness.report.files import write_report
 from harness.report.growth import growth_notes, growth_table, growth_text, left_text, with_cloud
 from harness.report.live_heaps import live_heap_text
@@ -140,15 +140,15 @@ def test_a_chart_shows_response_times_against_the_memory_of_what_grows():
         UsageSeries("shop", seconds, (0.0,) * len(seconds), rss),
     )
     summary = summary_with(growth(RSS), growth(RSS, process="till", verdict=STEADY), usage_series=usages)
-    (chart,) = run_charts(summary).growth
+    (chart,) = run_charts(summary)[GROWTH]
     assert chart.name == "response-memory.svg"
     assert "resident memory of shop, MB" in chart.alternative
     # 100 to 159 ms in the first 600 s, 220 to 279 in the last; a sample counts at its end, a little later.
     assert "first third of the window: 210 MB, 129 ms; last third: 250 MB, 249 ms" in chart.alternative
     heap = HeapSeries("shop", seconds, rss, rss, rss)
     with_heap = replace(summary, observed=replace(summary.observed, heap_series=(heap,)))
-    assert "least heap of shop, MB" in run_charts(with_heap).growth[0].alternative
-    assert run_charts(summary_with(usage_series=usages)).growth == ()
+    assert "least heap of shop, MB" in run_charts(with_heap)[GROWTH][0].alternative
+    assert run_charts(summary_with(usage_series=usages))[GROWTH] == ()
 
 
 def test_live_objects_name_the_classes_and_the_pause_within_the_window():

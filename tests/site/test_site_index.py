@@ -4,11 +4,12 @@ import json
 
 import pytest
 
-from harness.history.catalogue import Catalogue, Document, first_line, headline_of
+from harness.history.catalogue import Catalogue, Document, first_line
 from harness.history.files import read_catalogue
 from harness.history.summary import summary_page
 from harness.history.summary_files import SUMMARY_NAME, write_summary
 from harness.report.markdown import NOTES_BEGIN, NOTES_END
+from harness.report.results import Result
 from harness.run.kinds import level_note
 from harness.run.record import RUNNING
 from tests.support.markdown_rows import cells_of, row_of, rows_of, tables_of
@@ -238,11 +239,6 @@ def test_the_reason_for_missing_metrics_does_not_repeat_the_run(tmp_path):
     assert "- [run-07_1](tiny/run-07_1.md): a Markdown file without a table;" in summary_of(tmp_path)
 
 
-def test_the_headline_of_a_report_is_its_first_line_in_bold():
-    assert headline_of("# Title\n\nwords **not this**\n**VALID. Goal met.** [^1]\n") == "VALID. Goal met."
-    assert headline_of("# Title\n") == ""
-
-
 def test_a_title_cannot_break_the_page(tmp_path):
     add_run(tmp_path, "tiny/run-07_1", plan_title="a | b <b>c</b>\n# d", profile="x|y")
     text = summary_of(tmp_path)
@@ -253,5 +249,5 @@ def test_a_title_cannot_break_the_page(tmp_path):
 def test_an_empty_folder_has_an_empty_page():
     assert summary_page(Catalogue((), ()), "").endswith("0 runs.\n")
     assert "[sweep-01](sweeps/sweep-01.md)" in summary_page(
-        Catalogue((), (Document("sweeps", "sweep-01", "sweep"),)), ""
+        Catalogue((), (Document("sweeps", "sweep-01", "sweep", Result()),)), ""
     )

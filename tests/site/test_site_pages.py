@@ -9,14 +9,20 @@ from markupsafe import Markup
 
 from harness.base.errors import UsageError
 from harness.metrics.figures import LOAD
+from harness.report.charts.distribution import distribution_line
+from harness.report.charts.run_charts import plotted
+from harness.report.charts.run_data import ChartSource
 from harness.report.summary import FORMAT_VERSION
 from harness.run.directory import read_json
 from harness.run.kinds import level_note
 from harness.site.files import write_site
 from harness.site.html import prose
 from harness.site.pages import Site
-from harness.site.series import chart_data_of, distribution_line
 from tests.support.report_folder import add_run, run_folder
+
+
+def chart_data_of(data):
+    return [chart for _, chart in plotted(ChartSource.of_json(data)) if chart.lines]
 
 
 def html_of(markdown, links=(), images=()):
@@ -67,7 +73,7 @@ def test_a_chart_alone_is_a_block():
 
 def test_bars_contain_all_samples_and_areas_are_proportional_on_a_logarithmic_axis():
     line = distribution_line({1: 5, 100: 3, 101: 2})
-    edges, heights = list(line.xs), list(line.ys)
+    edges, heights = (list(values) for values in zip(*line.points, strict=True))
     # 1 ms is in the bar from 0.5 to 1.5 ms, which is ln(3) / ln(1.1) = 11.53 bars wide and as much lower
     assert edges[0] == 0.5
     assert heights[0] == pytest.approx(50 / 11.5267, rel=1e-4)
@@ -79,20 +85,19 @@ def test_bars_contain_all_samples_and_areas_are_proportional_on_a_logarithmic_ax
 
 def test_bars_of_zero_times_and_of_no_samples():
     line = distribution_line({0: 4})
-    edges, heights = list(line.xs), list(line.ys)
+    edges, heights = (list(values) for values in zip(*line.points, strict=True))
     assert (edges, heights) == ([0.25, 0.5], [pytest.approx(100 * 0.09531 / 0.693147, rel=1e-4), 0.0])
-    assert distribution_line({}).xs == distribution_line({}).ys == ()
+    assert distribution_line({}).points == ()
 
 
 def test_the_charts_of_a_run_are_those_of_its_report_with_the_same_points(tmp_path):
     run = add_run(tmp_path, "tiny/run-07_1", samples=20, failures=2, all_threads=2)
     data = read_json(run.summary_json, FORMAT_VERSION)
-    charts = {chart.key: chart for chart in chart_data_of(data, "x")}
+    charts = {chart.key: chart for chart in chart_data_of(data)}
     assert list(charts) == ["response-time", "throughput", "errors", "users", "distribution"]
     # a sample a second; the last second is covered in part only
-    assert charts["throughput"].lines[0].ys == (*([1.0] * 19), None)
-    assert charts["throughput"].lines[0].xs[:2] == (0.5, 1.5)
-    assert charts["errors"].lines[0].ys[:3] == (1.0, 1.0, 0.0)
+    assert charts["throughput"].lines[0].points == (*((0.5 + second, 1.0) for second in range(19)), (19.5, None))
+    assert charts["errors"].lines[0].points[:3] == ((0.5, 1.0), (1.5, 1.0), (2.5, 0.0))
 
 
 def test_the_distribution_excludes_transactions_as_total_does(tmp_path):
@@ -100,8 +105,8 @@ def test_the_distribution_excludes_transactions_as_total_does(tmp_path):
     data = json.loads(run.summary_json.read_text())
     load = next(group for group in data["groups"] if group["name"] == LOAD)
     load["labels"].append({**load["labels"][0], "is_transaction": True, "counts": {"histogram": "5000:1000"}})
-    (chart,) = [chart for chart in chart_data_of(data, "x") if chart.key == "distribution"]
-    assert max(chart.lines[0].xs) < 200
+    (chart,) = [chart for chart in chart_data_of(data) if chart.key == "distribution"]
+    assert max(x for x, _ in chart.lines[0].points) < 200
 
 
 def test_the_site_has_a_page_and_data_for_each_run_the_licences_and_nothing_of_an_earlier_one(tmp_path, charts):

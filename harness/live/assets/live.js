@@ -16,10 +16,9 @@ function startLive(about) {
     series[key] = { spec, one: shown[shown.length - 1] };
   }
 
-  chart("response-time", "Response time per second", "ms", about.times);
-  chart("throughput", "Throughput", "samples/s", ["samples"]);
-  chart("errors", "Errors", "per second", ["errors"]);
-  chart("users", "Users", "active", ["users"]);
+  for (const { key, title, unit, names } of about.charts) {
+    chart(key, key === "response-time" ? `${title} per second` : title, unit, names);
+  }
 
   // Set the values of one second. The lines store them too, because a change of the colours draws the chart again.
   function set(key, at, values) {

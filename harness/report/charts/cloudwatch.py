@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from statistics import median
 from typing import NamedTuple
 
@@ -11,8 +11,8 @@ from harness.cloudwatch.points import WITHIN, CloudMetric, CloudMetrics
 from harness.cloudwatch.queries import BURST, CONNECTIONS, CPU, CPU_CREDITS, ECS, FREE_MEMORY, MEMORY
 from harness.cloudwatch.source import Resource
 from harness.cloudwatch.sources import metric_names, resource_title, source_of
-from harness.report.charts.chart import Chart
-from harness.report.charts.over_time import Band, Series, line_chart
+from harness.report.charts.over_time import scaled, series
+from harness.report.charts.run_data import ChartSource, Plotted
 from harness.report.tables import cell, table
 
 NOT_KNOWN = "n/a"
@@ -45,7 +45,7 @@ COLUMNS = (
 )
 
 
-class _CloudChart(NamedTuple):
+class CloudChart(NamedTuple):
     """A chart: its metric, the name of its file, its title and unit, and the factor from a value to the unit."""
 
     metric: str
@@ -55,14 +55,13 @@ class _CloudChart(NamedTuple):
     factor: float
 
 
-_CHARTS = (
-    _CloudChart(CPU, "cloudwatch-cpu", "CPU in {source}", "%", 100.0),
-    _CloudChart(MEMORY, "cloudwatch-memory", "Memory in {source}", "%", 100.0),
-    _CloudChart(FREE_MEMORY, "cloudwatch-free-memory", "Free memory in {source}", "MB", 1 / units.BYTES_PER_MB),
-    _CloudChart(CPU_CREDITS, "cloudwatch-cpu-credits", "CPU credits in {source}", "credits", 1.0),
-    _CloudChart(BURST, "cloudwatch-burst-balance", "Burst balance in {source}", "%", 100.0),
+CLOUD_CHARTS = (
+    CloudChart(CPU, "cloudwatch-cpu", "CPU in {}", "%", 100.0),
+    CloudChart(MEMORY, "cloudwatch-memory", "Memory in {}", "%", 100.0),
+    CloudChart(FREE_MEMORY, "cloudwatch-free-memory", "Free memory in {}", "MB", 1 / units.BYTES_PER_MB),
+    CloudChart(CPU_CREDITS, "cloudwatch-cpu-credits", "CPU credits in {}", "credits", 1.0),
+    CloudChart(BURST, "cloudwatch-burst-balance", "Burst balance in {}", "%", 100.0),
 )
-CHART_NAMES = tuple(chart.name for chart in _CHARTS)
 
 
 def cloud_table(found: CloudMetrics) -> str:
@@ -155,17 +154,10 @@ def _names(metrics: Sequence[CloudMetric]) -> str:
     return ", ".join(dict.fromkeys(cell(resource_title(metric.of)) for metric in metrics))
 
 
-def cloud_charts(found: CloudMetrics, band: Band | None, run_s: int) -> tuple[Chart, ...]:
-    """Return the charts of a run over time; a period without a value is a gap."""
-    charts = []
-    for one in _CHARTS:
-        lines = [_series(metric, one.factor) for metric in found.metrics if metric.metric == one.metric]
-        if any(line.values for line in lines):
-            svg = line_chart(one.title.format(source=_source(found)), one.unit, lines, band=band, end_s=run_s)
-            charts.append(Chart(f"{one.name}.svg", svg))
-    return tuple(charts)
-
-
-def _series(metric: CloudMetric, factor: float) -> Series:
-    values = (None if value is None else value * factor for value in metric.averages)
-    return Series(resource_title(metric.of), tuple(zip(metric.seconds, values, strict=True)))
+def cloud_lines(chart: CloudChart, source: ChartSource) -> Iterator[Plotted]:
+    """Yield the lines of a chart over time, if any value is known; a period without a value is a gap."""
+    found = source.cloudwatch
+    metrics = [metric for metric in found.metrics if metric.metric == chart.metric] if found else []
+    lines = [series(resource_title(metric.of), metric.seconds, metric.averages) for metric in metrics]
+    if found and any(line.values for line in lines):
+        yield Plotted([scaled(line, chart.factor) for line in lines], _source(found))

@@ -1,4 +1,4 @@
-"""Charts of the distribution of response times, as SVG text: a histogram with marks, and two overlaid histograms."""
+"""Distributions of response times: a histogram with marks and two overlaid ones as SVG text, and one as a line."""
 
 from __future__ import annotations
 
@@ -11,10 +11,13 @@ from typing import NamedTuple
 
 from harness.report.charts import svg
 from harness.report.charts.axes import Axis, log_axis, nice_step, number_tick, ticks_between, value_axis
+from harness.report.charts.over_time import Series
 from harness.report.charts.svg import Bar, LeastSize, Plot
 
 LOG_FROM_RATIO = 10  # greatest ÷ median; above it nearly all samples would fall into a few bars of equal width
 LOG_FACTORS = (1.02, 1.05, 1.1, 1.2, 1.5, 2.0, 5.0, 10.0)
+# Bars of a line grow by this factor. It is the same for every run, so that two runs can be overlaid.
+_LINE_FACTOR = 1.1
 _MOST_BARS, _FEWEST_BARS = 150, 12
 _LABEL_PX = 18  # one of the two lines of a mark's label
 _LABEL_GAP_PX = 14
@@ -183,6 +186,39 @@ def _bars(pairs: Sequence[tuple[int, int]], scale: _Scale, total: int) -> list[B
         for (start, end), count in zip(drawn, counts, strict=True)
         if count
     ]
+
+
+def distribution_line(counts: Mapping[int, int]) -> Series:
+    """Return bars as a line: x are their left edges (ms), y their heights (% of all samples).
+
+    The last height, 0, ends the last bar.
+
+    The right edge of a bar is 1.1 times the left one. A bar that is wider because of whole milliseconds is
+    lower by the same factor, so that areas are correct on a logarithmic axis. Bars begin half a millisecond early, so
+    that a whole millisecond is inside its bar; the bar of 0 ms, which a logarithmic axis cannot show, begins at 0.25.
+    """
+    total = sum(counts.values())
+    if not total:
+        return Series("share of samples", ())
+    edges_ms = _line_edges_ms(max(counts))
+    bars = [0] * (len(edges_ms) - 1)
+    for elapsed_ms, count in counts.items():
+        bars[bisect_right(edges_ms, elapsed_ms) - 1] += count
+    first = next(index for index, count in enumerate(bars) if count)
+    lefts = [edge_ms - 0.5 if edge_ms else 0.25 for edge_ms in edges_ms[first:]]
+    heights = [
+        100 * count / total * math.log(_LINE_FACTOR) / math.log(right / left)
+        for count, (left, right) in zip(bars[first:], pairwise(lefts), strict=True)
+    ]
+    return Series("share of samples", tuple(zip(lefts, (*heights, 0.0), strict=True)))
+
+
+def _line_edges_ms(greatest_ms: int) -> list[int]:
+    """Return whole milliseconds from 0 to above the greatest, each about 1.1 times the one before."""
+    edges = [0]
+    while edges[-1] <= greatest_ms:
+        edges.append(round(_LINE_FACTOR ** (len(edges) - 1)))
+    return sorted(set(edges))
 
 
 class _MarkLabel(NamedTuple):

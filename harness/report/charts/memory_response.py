@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from harness.base import units
@@ -13,8 +13,9 @@ from harness.metrics.timeline import Timeline
 from harness.metrics.window import Window
 from harness.report.charts import svg
 from harness.report.charts.axes import Axis, nice_step, number_tick, ticks_between, value_axis
+from harness.report.charts.over_time import Series
+from harness.report.charts.run_data import ChartData, ChartSource, Plotted
 from harness.report.charts.svg import Plot
-from harness.report.summary import Observed, RunSummary
 from harness.run.telemetry import HOST
 
 _DOT_PX = 3.5
@@ -22,23 +23,21 @@ _TICKS_MOST = 8
 _POINTS_LEAST = 12
 _THIRDS = ("first third of the window", "second third", "last third")
 
-# (MB, ms) in order of time.
-_Dots = Sequence[tuple[float, float]]
 
+def memory_response(source: ChartSource) -> Iterator[Plotted]:
+    """Yield the average response time against the memory of the process that grows most, else of the largest one.
 
-def memory_response_chart(summary: RunSummary) -> str:
-    """Return the average response time against the memory of the process that grows most, else of the largest one.
-
-    Memory is the least heap of each part of the window, where the heap is known, else resident memory. Empty for a run
-    without growths, which is a short one.
+    Memory is the least heap of each part of the window, where the heap is known, else resident memory. The points are
+    (MB, ms) in order of time; there are none for a run without growths, which is a short one.
     """
-    growth = _chosen(summary.observed.growths)
-    if growth is None or summary.timeline is None or summary.origin_s is None:
-        return ""
-    memory = _memory(summary.observed, growth.process, summary.window)
-    sizes, times = memory.bytes_at, _averages_ms(summary.timeline, summary.origin_s, summary.window)
-    dots = [(sizes[at_s] / units.BYTES_PER_MB, times[at_s]) for at_s in sorted(sizes.keys() & times.keys())]
-    return _chart(f"{memory.kind} of {growth.process}", dots) if len(dots) >= _POINTS_LEAST else ""
+    growth = _chosen(source.growths)
+    if growth is None or source.timeline is None:
+        return
+    memory = _memory(source, growth.process)
+    sizes, times = memory.bytes_at, _averages_ms(source.timeline, source.origin_s, source.window)
+    dots = tuple((sizes[at_s] / units.BYTES_PER_MB, times[at_s]) for at_s in sorted(sizes.keys() & times.keys()))
+    if len(dots) >= _POINTS_LEAST:
+        yield Plotted([Series(f"{memory.kind} of {growth.process}", dots)])
 
 
 class _Memory(NamedTuple):
@@ -54,15 +53,16 @@ def _chosen(growths: Sequence[Growth]) -> Growth | None:
     return max(growing, key=lambda one: one.per_hour, default=max(memories, key=lambda one: one.last, default=None))
 
 
-def _memory(observed: Observed, process: str, window: Window) -> _Memory:
+def _memory(source: ChartSource, process: str) -> _Memory:
     """Return the least heap of a process in each part of the window if its heap is known, else its resident memory."""
+    window = source.window
     bins = _bins(window)
-    for heap in observed.heap_series:
+    for heap in source.heap_series:
         if heap.process == process:
             for at_s, used_bytes in zip(heap.seconds, heap.used_bytes, strict=True):
                 bins.add(_ms(at_s, window), used_bytes)
             return _Memory(dict(bins.minimums()), "least heap")
-    for usage in observed.usage_series:
+    for usage in source.usage_series:
         if usage.process == process:
             for at_s, rss_bytes in zip(usage.seconds, usage.rss_bytes, strict=True):
                 bins.add(_ms(at_s, window), rss_bytes)
@@ -91,13 +91,16 @@ def _ms(at_s: float, window: Window) -> int:
     return math.floor((at_s - window.from_s) * units.MS_PER_S)
 
 
-def _chart(memory: str, dots: _Dots) -> str:
+def memory_response_chart(_source: ChartSource, chart: ChartData) -> str:
+    """Return the chart with a dot for each part of the window."""
+    (line,) = chart.lines
+    dots = [(size, time_ms) for size, time_ms in line.points if time_ms is not None]
     x = _axis([size for size, _ in dots])
     y = value_axis([time_ms for _, time_ms in dots])
     keys = [svg.box_key(name, f"bar c{colour}") for colour, name in enumerate(_THIRDS)]
     legend = svg.legend(keys, svg.HEAD_PX)
     plot = Plot(x, y, legend.end + 12, svg.HEIGHT - svg.FOOT_PX)
-    x_title = f"{memory}, MB"
+    x_title = f"{line.name}, {chart.x_unit}"
     body = [
         legend.rows,
         plot.axes(x_title),
@@ -110,7 +113,7 @@ def _chart(memory: str, dots: _Dots) -> str:
         for name, part in ((_THIRDS[0], dots[:third]), (_THIRDS[2], dots[-third:]))
     )
     about = f"Average response time against {x_title}; {len(dots)} parts of the window. {means}."
-    return svg.document("Response time against memory", "ms, average", about, svg.HEIGHT, body)
+    return svg.document(chart.title, chart.unit, about, svg.HEIGHT, body)
 
 
 def _dot(plot: Plot, dot: tuple[float, float], colour: int) -> str:

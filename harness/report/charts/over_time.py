@@ -1,20 +1,18 @@
-"""The charts of a report over time, as SVG text: throughput, response times, errors, users, CPU, memory, heap."""
+"""Charts over time as SVG text: lines, and the errors in front of all samples."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from itertools import groupby
 from typing import NamedTuple, TypeGuard
 
 from harness.base import units
 from harness.metrics.downsampling import chunk_size, chunks
-from harness.metrics.metric import metric_of
 from harness.report.charts import svg
 from harness.report.charts.axes import Axis, time_axis, value_axis
 from harness.report.charts.svg import Bar, Key, LeastSize, Plot, Range
-from harness.system.heap import HeapSeries
 
 AFTER_START = "time since the load began"
 FEW_BARS = 20
@@ -46,78 +44,43 @@ class Series:
         return [value for _, value in self.points if _is_known(value)]
 
 
-def line_chart(
-    title: str,
-    y_unit: str,
-    series: Sequence[Series],
-    x_label: str = AFTER_START,
-    band: Band | None = None,
-    end_s: float = 0.0,
-) -> str:
-    """Return a chart of lines over seconds; `band` is the measurement window.
+@dataclass(frozen=True)
+class Frame:
+    """Title, unit and range of a chart over time; `band` is the measurement window.
 
     The x axis ends at `end_s` or later, so that charts of one run are aligned.
+    """
+
+    title: str
+    y_unit: str
+    band: Band | None = None
+    end_s: float = 0.0
+
+
+def line_chart(frame: Frame, lines: Sequence[Series]) -> str:
+    """Return a chart of lines over seconds.
 
     Up to six lines are easy to distinguish. A line of more than 800 points is drawn as the means of chunks of points,
     with the range of each chunk shaded; the legend states it.
     """
-    most_points = max((len(line.points) for line in series), default=0)
+    most_points = max((len(line.points) for line in lines), default=0)
     chunk = chunk_size(most_points, _CHUNKS) if most_points > _MOST_POINTS else 1
-    looks = [_look(index) for index in range(len(series))]
-    drawn = list(zip(series, looks, strict=True))
+    looks = [_look(index) for index in range(len(lines))]
+    drawn = list(zip(lines, looks, strict=True))
 
     def draw(plot: Plot) -> list[str]:
         shades = [part for line, look in drawn for part in _shades(plot, line, look, chunk)]
         return shades + [part for line, look in drawn for part in _lines(plot, line, look, chunk)]
 
-    keys = [svg.line_key(line.name, look.colour, look.dash) for line, look in drawn] if len(series) > 1 else []
+    keys = [svg.line_key(line.name, look.colour, look.dash) for line, look in drawn] if len(lines) > 1 else []
     if chunk > 1:
         keys.append(svg.box_key(f"line: mean of {chunk} points; shaded: their range", f"shade c{svg.CONTEXT}"))
-    description = " ".join(_series_text(line) for line in series)
-    return _chart(_Frame(title, y_unit, x_label, band, end_s), series, keys, draw, description)
-
-
-def throughput_chart(xs: Sequence[float], rates_per_s: Values, band: Band | None = None, end_s: float = 0.0) -> str:
-    """Return the chart of samples per second."""
-    return line_chart("Throughput", "samples/s", [_series("samples/s", xs, rates_per_s)], band=band, end_s=end_s)
-
-
-def response_time_chart(
-    xs: Sequence[float], times_ms: Mapping[str, Values], band: Band | None = None, end_s: float = 0.0
-) -> str:
-    """Return the chart of metrics (by key) in milliseconds; None where no sample ended."""
-    lines = [_series(metric_of(key).phrase, xs, values) for key, values in times_ms.items()]
-    return line_chart("Response time", "ms", lines, band=band, end_s=end_s)
-
-
-def user_chart(xs: Sequence[float], users: Values, band: Band | None = None, end_s: float = 0.0) -> str:
-    """Return the chart of active users."""
-    return line_chart("Users", "active", [_series("users", xs, users)], band=band, end_s=end_s)
-
-
-def stage_users_chart(
-    load: str, xs: Sequence[float], requested: Values, delivered: Values, band: Band | None = None, end_s: float = 0.0
-) -> str:
-    """Return the chart of the requested and the active users of a load with stages."""
-    lines = [_series("delivered", xs, delivered), _series("requested", xs, requested)]
-    return line_chart(f"Users of {load}", "active", lines, band=band, end_s=end_s)
-
-
-def stage_requests_chart(
-    load: str, xs: Sequence[float], requested: Values, delivered: Values, band: Band | None = None, end_s: float = 0.0
-) -> str:
-    """Return the chart of the requested and the delivered requests per second of a load with stages."""
-    lines = [_series("delivered", xs, delivered), _series("requested", xs, requested)]
-    return line_chart(f"Requests of {load}", "requests/s", lines, band=band, end_s=end_s)
+    description = " ".join(_series_text(line) for line in lines)
+    return _chart(frame, lines, keys, draw, description)
 
 
 def error_chart(
-    xs: Sequence[float],
-    error_counts: Sequence[int],
-    sample_counts: Sequence[int],
-    bucket_s: float,
-    band: Band | None = None,
-    end_s: float = 0.0,
+    frame: Frame, xs: Sequence[float], error_counts: Sequence[int], sample_counts: Sequence[int], bucket_s: float
 ) -> str:
     """Return the chart of errors per second, drawn in front of all samples per second.
 
@@ -138,41 +101,13 @@ def error_chart(
         ]
 
     keys = [svg.box_key(total, f"bar c{svg.WARNING}"), svg.box_key("all samples", f"shade c{svg.CONTEXT}")]
-    unit = "per second" if joined == 1 else f"per second, mean of {units.duration_text(joined * bucket_s)}"
-    return _chart(_Frame("Errors", unit, AFTER_START, band, end_s), [rates], keys, draw, f"{total}.")
-
-
-def cpu_chart(processes: Sequence[Series], band: Band | None = None, end_s: float = 0.0) -> str:
-    """Return the chart of CPU per process in % of one core; the series are in cores."""
-    lines = [_scaled(process, 100) for process in processes]
-    return line_chart("CPU", "% of one core", lines, band=band, end_s=end_s)
-
-
-def memory_chart(processes: Sequence[Series], band: Band | None = None, end_s: float = 0.0) -> str:
-    """Return the chart of resident memory per process in MB; the series are in bytes."""
-    return line_chart("Memory", "MB resident", _in_mb(processes), band=band, end_s=end_s)
-
-
-def heap_chart(heap: HeapSeries, band: Band | None = None, end_s: float = 0.0) -> str:
-    """Return the chart of the heap of a JVM in MB: used, committed and reserved."""
-    named = (("used", heap.used_bytes), ("committed", heap.committed_bytes), ("reserved", heap.reserved_bytes))
-    lines = _in_mb([_series(name, heap.seconds, values) for name, values in named])
-    return line_chart(f"JVM heap of {heap.process}", "MB", lines, band=band, end_s=end_s)
-
-
-@dataclass(frozen=True)
-class _Frame:
-    """Title, units and range of a chart."""
-
-    title: str
-    y_unit: str
-    x_label: str
-    band: Band | None
-    end_s: float
+    if joined > 1:
+        frame = replace(frame, y_unit=f"{frame.y_unit}, mean of {units.duration_text(joined * bucket_s)}")
+    return _chart(frame, [rates], keys, draw, f"{total}.")
 
 
 def _chart(
-    frame: _Frame, lines: Sequence[Series], keys: list[Key], draw: Callable[[Plot], list[str]], description: str
+    frame: Frame, lines: Sequence[Series], keys: list[Key], draw: Callable[[Plot], list[str]], description: str
 ) -> str:
     x = time_axis([frame.end_s, *(second for line in lines for second, _ in line.points)])
     y = value_axis([value for line in lines for value in line.values])
@@ -185,10 +120,10 @@ def _chart(
     body = [
         legend.rows,
         *(_band(plot, band) if band else []),
-        plot.axes(f"{frame.x_label}, {x.unit}"),
+        plot.axes(f"{AFTER_START}, {x.unit}"),
         *(draw(plot) if any(line.values for line in lines) else [nothing]),
     ]
-    about = f"{frame.y_unit} over {frame.x_label}, {_interval(Band(x.low, x.high), x)}. {description}"
+    about = f"{frame.y_unit} over {AFTER_START}, {_interval(Band(x.low, x.high), x)}. {description}"
     return svg.document(frame.title, frame.y_unit, about, plot.bottom + svg.FOOT_PX, body)
 
 
@@ -272,16 +207,19 @@ def _rate_bars(xs: Sequence[float], counts: Sequence[int], bucket_s: float, join
     return bars
 
 
-def _series(name: str, xs: Sequence[float], values: Values) -> Series:
+def series(name: str, xs: Sequence[float], values: Values) -> Series:
+    """Return a line of these values."""
     return Series(name, tuple(zip(xs, values, strict=True)))
 
 
-def _scaled(series: Series, factor: float) -> Series:
-    return Series(series.name, tuple((x, None if value is None else value * factor) for x, value in series.points))
+def scaled(line: Series, factor: float) -> Series:
+    """Return a line with its values times a factor."""
+    return Series(line.name, tuple((x, None if value is None else value * factor) for x, value in line.points))
 
 
-def _in_mb(series: Sequence[Series]) -> list[Series]:
-    return [_scaled(line, 1 / units.BYTES_PER_MB) for line in series]
+def in_mb(line: Series) -> Series:
+    """Return a line of bytes in MB."""
+    return scaled(line, 1 / units.BYTES_PER_MB)
 
 
 def _is_known(value: float | None) -> TypeGuard[float]:

@@ -1,177 +1,179 @@
-"""The charts of a run's report: their data and the names of their files."""
+"""The charts of a run: one table, from which the report draws SVG, and the site the same data as charts that zoom."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import replace
+from functools import partial
+from typing import NamedTuple
 
-from harness.cloudwatch.points import CloudMetrics
-from harness.metrics.figures import LOAD
-from harness.metrics.timeline import Timeline
+from harness.metrics.metric import metric_of
 from harness.report.charts.chart import Chart
-from harness.report.charts.cloudwatch import CHART_NAMES, cloud_charts
-from harness.report.charts.distribution import distribution_chart
-from harness.report.charts.memory_response import memory_response_chart
-from harness.report.charts.over_time import (
-    Band,
-    Series,
-    cpu_chart,
-    error_chart,
-    heap_chart,
-    memory_chart,
-    response_time_chart,
-    stage_requests_chart,
-    stage_users_chart,
-    throughput_chart,
-    user_chart,
-)
-from harness.report.loads import LoadFigures
+from harness.report.charts.cloudwatch import CLOUD_CHARTS, cloud_lines
+from harness.report.charts.distribution import distribution_chart, distribution_line
+from harness.report.charts.memory_response import memory_response, memory_response_chart
+from harness.report.charts.over_time import Frame, Series, error_chart, in_mb, line_chart, scaled, series
+from harness.report.charts.run_data import ChartData, ChartSource, Plotted
 from harness.report.summary import RunSummary
-from harness.run.telemetry import UsageSeries
-from harness.system.heap import HeapSeries
 
-# Names of all charts of a run: a chart of an earlier report that the new report lacks is deleted.
-FILE_NAME = re.compile(
-    rf"(response-time|response-memory|throughput|errors|users(-\d+)?|requests-\d+|distribution|cpu|memory|heap(-\d+)?|{'|'.join(CHART_NAMES)})\.svg"
-)
+# The sections of the report that have charts, by the names of its template.
+OVER_TIME, DISTRIBUTION, MACHINE, HEAP, CLOUD, GROWTH = (
+    "over_time", "distribution", "machine", "heap", "cloud", "growth_charts",
+)  # fmt: skip
+SECTIONS = (OVER_TIME, DISTRIBUTION, MACHINE, HEAP, CLOUD, GROWTH)
 _MARKS = (("median", "50"), ("p90", "90"), ("p95", "95"), ("p99", "99"))
 
 
-@dataclass(frozen=True)
-class RunCharts:
-    """The charts of a run's report, by section."""
+def _times(source: ChartSource) -> Iterator[Plotted]:
+    if source.timeline:
+        xs = source.middles_s
+        yield Plotted([series(metric_of(key).phrase, xs, times) for key, times in source.timeline.times_ms.items()])
 
-    over_time: tuple[Chart, ...]
-    distribution: tuple[Chart, ...]
-    machine: tuple[Chart, ...]
-    heap: tuple[Chart, ...]
-    cloud: tuple[Chart, ...]
-    growth: tuple[Chart, ...] = ()
 
-    @property
-    def all(self) -> tuple[Chart, ...]:
-        """All of them."""
-        return (*self.over_time, *self.distribution, *self.machine, *self.heap, *self.cloud, *self.growth)
+def _rates(source: ChartSource) -> Iterator[Plotted]:
+    """Yield the samples per second.
+
+    None for the first and the last bucket if the run covers only part of it: the rate would be too low.
+    """
+    timeline = source.timeline
+    if timeline:
+        half_s, run_s = timeline.bucket_s / 2, source.window.run_s
+        points = (
+            (middle, count / timeline.bucket_s if middle >= half_s and middle + half_s < run_s else None)
+            for middle, count in zip(source.middles_s, timeline.sample_count, strict=True)
+        )
+        yield Plotted([Series("samples", tuple(points))])
+
+
+def _draw_rates(source: ChartSource, chart: ChartData) -> str:
+    """Return the chart of the known rates."""
+    known = tuple(point for line in chart.lines for point in line.points if point[1] is not None)
+    return _draw_lines(source, replace(chart, lines=[Series(chart.unit, known)]))
+
+
+def _errors(source: ChartSource) -> Iterator[Plotted]:
+    timeline = source.timeline
+    if timeline:
+        errors = [count / timeline.bucket_s for count in timeline.error_count]
+        yield Plotted([series("errors", source.middles_s, errors)])
+
+
+def _draw_errors(source: ChartSource, chart: ChartData) -> str:
+    """Return the chart of errors in front of all samples."""
+    timeline = source.timeline
+    assert timeline
+    return error_chart(
+        _frame(source, chart), source.middles_s, timeline.error_count, timeline.sample_count, timeline.bucket_s
+    )
+
+
+def _users(source: ChartSource) -> Iterator[Plotted]:
+    timeline = source.timeline
+    if timeline and any(users is not None for users in timeline.active_users):
+        yield Plotted([series("users", source.middles_s, timeline.active_users)])
+
+
+def _stages(source: ChartSource, *, of_users: bool) -> Iterator[Plotted]:
+    """Yield the requested and the delivered users, or requests, of each load with stages."""
+    for number, load in enumerate(source.loads, 1):
+        curve = load.curve if of_users else None if load.curve else load.request_curve
+        if curve:
+            xs = source.middles_of(curve.start_s, curve.bucket_s, len(curve.requested))
+            lines = [series("delivered", xs, curve.delivered), series("requested", xs, curve.requested)]
+            yield Plotted(lines, load.name, number)
+
+
+def _distribution(source: ChartSource) -> Iterator[Plotted]:
+    if source.counts is not None:
+        yield Plotted([distribution_line(source.counts)])
+
+
+def _draw_distribution(source: ChartSource, chart: ChartData) -> str:
+    """Return the histogram with its percentiles."""
+    marks = [(name, source.percentiles_ms[key]) for name, key in _MARKS if key in source.percentiles_ms]
+    return distribution_chart(chart.title, source.counts or {}, marks)
+
+
+def _cpu(source: ChartSource) -> Iterator[Plotted]:
+    if source.usage_series:
+        yield Plotted([scaled(series(one.process, one.seconds, one.cpu_cores), 100) for one in source.usage_series])
+
+
+def _memory(source: ChartSource) -> Iterator[Plotted]:
+    if source.usage_series:
+        known = [one for one in source.usage_series if any(one.rss_bytes)]
+        yield Plotted([in_mb(series(one.process, one.seconds, one.rss_bytes)) for one in known])
+
+
+def _heaps(source: ChartSource) -> Iterator[Plotted]:
+    for number, heap in enumerate(source.heap_series, 1):
+        sizes = (("used", heap.used_bytes), ("committed", heap.committed_bytes), ("reserved", heap.reserved_bytes))
+        lines = [in_mb(series(name, heap.seconds, values)) for name, values in sizes]
+        yield Plotted(lines, heap.process, number if len(source.heap_series) > 1 else 0)
+
+
+def _draw_lines(source: ChartSource, chart: ChartData) -> str:
+    return line_chart(_frame(source, chart), chart.lines)
+
+
+def _frame(source: ChartSource, chart: ChartData) -> Frame:
+    return Frame(chart.title, chart.unit, source.band, source.window.run_s)
+
+
+class RunChart(NamedTuple):
+    """A kind of chart: the name of its file, its section of the report, its title and unit, and its data.
+
+    `{}` in the title is replaced by what the data are about. `draw` returns the SVG; the site draws the data.
+    """
+
+    name: str
+    section: str
+    title: str
+    unit: str
+    data: Callable[[ChartSource], Iterable[Plotted]]
+    draw: Callable[[ChartSource, ChartData], str] = _draw_lines
+    x_unit: str = "s"
+
+
+# To add a chart, write the function of its data, and add it here. The first one is at the top of the run's page.
+CHARTS = (
+    RunChart("response-time", OVER_TIME, "Response time", "ms", _times),
+    RunChart("throughput", OVER_TIME, "Throughput", "samples/s", _rates, _draw_rates),
+    RunChart("errors", OVER_TIME, "Errors", "per second", _errors, _draw_errors),
+    RunChart("users", OVER_TIME, "Users", "active", _users),
+    RunChart("users", OVER_TIME, "Users of {}", "active", partial(_stages, of_users=True)),
+    RunChart("requests", OVER_TIME, "Requests of {}", "requests/s", partial(_stages, of_users=False)),
+    RunChart("distribution", DISTRIBUTION, "Response times of the load", "% of samples per 10 % of time", _distribution,
+             _draw_distribution, "ms"),
+    RunChart("cpu", MACHINE, "CPU", "% of one core", _cpu),
+    RunChart("memory", MACHINE, "Memory", "MB resident", _memory),
+    RunChart("heap", HEAP, "JVM heap of {}", "MB", _heaps),
+    *(RunChart(one.name, CLOUD, one.title, one.unit, partial(cloud_lines, one)) for one in CLOUD_CHARTS),
+    RunChart("response-memory", GROWTH, "Response time against memory", "ms, average", memory_response,
+             memory_response_chart, "MB"),
+)  # fmt: skip
+
+
+# The drawn charts by section; each section is there.
+RunCharts = Mapping[str, tuple[Chart, ...]]
+
+
+def plotted(source: ChartSource) -> Iterator[tuple[RunChart, ChartData]]:
+    """Yield each chart that has data, with its kind: those of several loads after the others, in order of the loads."""
+    found = [(part.number, kind, part) for kind in CHARTS for part in kind.data(source)]
+    for number, kind, part in sorted(found, key=lambda one: one[0]):
+        key = f"{kind.name}-{number}" if number else kind.name
+        yield kind, ChartData(key, kind.title.format(part.about), kind.unit, kind.x_unit, part.lines)
 
 
 def run_charts(summary: RunSummary) -> RunCharts:
     """Return the charts of a summary that have data."""
-    window = summary.window
-    is_cut = window.length_s < window.run_s
-    frame = _Frame(Band(window.from_s, window.to_s) if is_cut else None, window.run_s, summary.origin_s or 0)
-    observed = summary.observed
-    return RunCharts(
-        over_time=(*(frame.over_time(summary.timeline) if summary.timeline else ()), *frame.curves(summary.loads)),
-        distribution=_distribution(summary),
-        machine=frame.machine(observed.usage_series) if observed.usage_series else (),
-        heap=frame.heaps(observed.heap_series),
-        cloud=frame.cloud(observed.cloudwatch) if observed.cloudwatch else (),
-        growth=_growth(summary),
-    )
+    source = ChartSource.of(summary)
+    drawn = [(kind.section, Chart(f"{chart.key}.svg", kind.draw(source, chart))) for kind, chart in plotted(source)]
+    return {section: tuple(chart for where, chart in drawn if where == section) for section in SECTIONS}
 
 
-def middles_s(timeline: Timeline, origin_s: int) -> list[float]:
-    """Return the middle of each bucket of a timeline, in seconds after the load began."""
-    first_s = timeline.start_s - origin_s + timeline.bucket_s / 2
-    return [first_s + timeline.bucket_s * index for index in range(len(timeline.sample_count))]
-
-
-def rates_per_s(timeline: Timeline, origin_s: int, run_s: int) -> tuple[float | None, ...]:
-    """Return the samples per second of each bucket of a timeline.
-
-    None for the first and the last bucket if the run covers only part of it: the rate would be too low.
-    """
-    width_s = timeline.bucket_s
-    starts = [timeline.start_s - origin_s + width_s * index for index in range(len(timeline.sample_count))]
-    return tuple(
-        count / width_s if start >= 0 and start + width_s < run_s else None
-        for start, count in zip(starts, timeline.sample_count, strict=True)
-    )
-
-
-@dataclass(frozen=True)
-class _Frame:
-    """What the charts over time share: the measurement window, the length of the run, its first second."""
-
-    band: Band | None
-    run_s: int
-    origin_s: int
-
-    def over_time(self, timeline: Timeline) -> tuple[Chart, ...]:
-        width_s = timeline.bucket_s
-        middles = middles_s(timeline, self.origin_s)
-        rates = rates_per_s(timeline, self.origin_s, self.run_s)
-        known = [(middle, rate) for middle, rate in zip(middles, rates, strict=True) if rate is not None]
-        charts = [
-            Chart(
-                "response-time.svg",
-                response_time_chart(middles, timeline.times_ms, self.band, self.run_s),
-            ),
-            Chart(
-                "throughput.svg",
-                throughput_chart([at for at, _ in known], [rate for _, rate in known], self.band, self.run_s),
-            ),
-            Chart(
-                "errors.svg",
-                error_chart(middles, timeline.error_count, timeline.sample_count, width_s, self.band, self.run_s),
-            ),
-        ]
-        if any(users is not None for users in timeline.active_users):
-            charts.append(Chart("users.svg", user_chart(middles, timeline.active_users, self.band, self.run_s)))
-        return tuple(charts)
-
-    def curves(self, loads: Sequence[LoadFigures]) -> tuple[Chart, ...]:
-        """Return a chart of each load with stages: the requested and the delivered users, or requests."""
-        found = []
-        for number, load in enumerate(loads, 1):
-            curve = load.curve or load.request_curve
-            if curve is None:
-                continue
-            first_s = curve.start_s - self.origin_s + curve.bucket_s / 2
-            xs = [first_s + curve.bucket_s * index for index in range(len(curve.requested))]
-            name, draw = ("users", stage_users_chart) if load.curve else ("requests", stage_requests_chart)
-            svg = draw(load.name, xs, curve.requested, curve.delivered, self.band, self.run_s)
-            found.append(Chart(f"{name}-{number}.svg", svg))
-        return tuple(found)
-
-    def machine(self, series: Sequence[UsageSeries]) -> tuple[Chart, ...]:
-        cores = [
-            Series(process.process, tuple(zip(process.seconds, process.cpu_cores, strict=True))) for process in series
-        ]
-        sizes = [
-            Series(process.process, tuple(zip(process.seconds, process.rss_bytes, strict=True)))
-            for process in series
-            if any(process.rss_bytes)
-        ]
-        return (
-            Chart("cpu.svg", cpu_chart(cores, self.band, self.run_s)),
-            Chart("memory.svg", memory_chart(sizes, self.band, self.run_s)),
-        )
-
-    def heaps(self, series: Sequence[HeapSeries]) -> tuple[Chart, ...]:
-        return tuple(
-            Chart(
-                f"heap-{number}.svg" if len(series) > 1 else "heap.svg",
-                heap_chart(heap, self.band, self.run_s),
-            )
-            for number, heap in enumerate(series, start=1)
-        )
-
-    def cloud(self, found: CloudMetrics) -> tuple[Chart, ...]:
-        return cloud_charts(found, self.band, self.run_s)
-
-
-def _distribution(summary: RunSummary) -> tuple[Chart, ...]:
-    load = summary.group(LOAD)
-    if load is None:
-        return ()
-    percentiles = load.total.percentiles_ms
-    marks = [(name, percentiles[key]) for name, key in _MARKS if key in percentiles]
-    chart = distribution_chart("Response times of the load", load.total.counts.histogram.counts, marks)
-    return (Chart("distribution.svg", chart),)
-
-
-def _growth(summary: RunSummary) -> tuple[Chart, ...]:
-    chart = memory_response_chart(summary)
-    return (Chart("response-memory.svg", chart),) if chart else ()
+def file_names() -> re.Pattern[str]:
+    """Return the pattern of all charts' names: a chart of an earlier report that the new report lacks is deleted."""
+    return re.compile(rf"({'|'.join(re.escape(kind.name) for kind in CHARTS)})(-\d+)?\.svg")

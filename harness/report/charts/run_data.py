@@ -1,0 +1,122 @@
+"""What the charts of a run are made of, and the data of one chart."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+from harness.base.records import build
+from harness.cloudwatch.points import CloudMetrics
+from harness.metrics.figures import LOAD
+from harness.metrics.growth import Growth
+from harness.metrics.histogram import Histogram
+from harness.metrics.timeline import Timeline
+from harness.metrics.window import Window
+from harness.report.charts.over_time import Band, Series
+from harness.report.loads import LoadFigures
+from harness.report.summary import RunSummary
+from harness.run.telemetry import UsageSeries
+from harness.system.heap import HeapSeries
+
+
+@dataclass(frozen=True)
+class ChartSource:
+    """The measurements of a run. `counts` are the samples of the main load by elapsed_ms; None without a load.
+
+    The site reads those without a default from the JSON of any version. Charts of the others are images there.
+    """
+
+    window: Window
+    origin_s: int
+    timeline: Timeline | None
+    counts: Mapping[int, int] | None
+    usage_series: Sequence[UsageSeries]
+    heap_series: Sequence[HeapSeries]
+    percentiles_ms: Mapping[str, float] = field(default_factory=dict)
+    loads: Sequence[LoadFigures] = ()
+    cloudwatch: CloudMetrics | None = None
+    growths: Sequence[Growth] = ()
+
+    @classmethod
+    def of(cls, summary: RunSummary) -> ChartSource:
+        """Return the measurements in a summary."""
+        load, observed = summary.group(LOAD), summary.observed
+        return cls(
+            window=summary.window,
+            origin_s=summary.origin_s or 0,
+            timeline=summary.timeline,
+            counts=load.total.counts.histogram.counts if load else None,
+            usage_series=observed.usage_series,
+            heap_series=observed.heap_series,
+            percentiles_ms=load.total.percentiles_ms if load else {},
+            loads=summary.loads,
+            cloudwatch=observed.cloudwatch,
+            growths=observed.growths,
+        )
+
+    @classmethod
+    def of_json(cls, data: Mapping[str, Any]) -> ChartSource:
+        """Return the measurements that the site needs from the JSON of a run; any error for those of something else."""
+        observed, counts = data["observed"], Histogram()
+        loads = [group for group in data["groups"] if group["name"] == LOAD]
+        for load in loads:
+            for label in load["labels"]:
+                if load["counts_transactions"] or not label["is_transaction"]:  # as TOTAL does
+                    counts.merge(build(Histogram, label["counts"]["histogram"]).counts)
+        return cls(
+            window=build(Window, data["window"]),
+            origin_s=data["origin_s"] or 0,
+            timeline=build(Timeline, data["timeline"]) if data["timeline"] else None,
+            counts=counts.counts if loads else None,
+            usage_series=build(tuple[UsageSeries, ...], observed["usage_series"]),
+            heap_series=build(tuple[HeapSeries, ...], observed["heap_series"]),
+        )
+
+    @property
+    def band(self) -> Band | None:
+        """The measurement window; None when it is the whole run."""
+        window = self.window
+        return Band(window.from_s, window.to_s) if window.length_s < window.run_s else None
+
+    @property
+    def middles_s(self) -> list[float]:
+        """The middle of each bucket of the timeline, in seconds after the load began."""
+        timeline = self.timeline
+        return self.middles_of(timeline.start_s, timeline.bucket_s, len(timeline.sample_count)) if timeline else []
+
+    def middles_of(self, start_s: int, bucket_s: int, count: int) -> list[float]:
+        """Return the middles of buckets, in seconds after the load began."""
+        first_s = start_s - self.origin_s + bucket_s / 2
+        return [first_s + bucket_s * index for index in range(count)]
+
+
+class Plotted(NamedTuple):
+    """The data of a chart: its lines, what its title is about, and its number where a run has several of the kind."""
+
+    lines: Sequence[Series]
+    about: str = ""
+    number: int = 0
+
+
+@dataclass(frozen=True)
+class ChartData:
+    """A chart without its drawing: `key` is its name in the report; x is in seconds (s) or a response time (ms)."""
+
+    key: str
+    title: str
+    unit: str
+    x_unit: str
+    lines: Sequence[Series]
+
+    def to_plain(self) -> dict[str, Any]:
+        """Return plain data by the names of the site's scripts, with the digits that a chart shows."""
+        lines = [
+            {"name": line.name, "x": [_short(x) for x, _ in line.points], "y": [_short(y) for _, y in line.points]}
+            for line in self.lines
+        ]
+        return {"key": self.key, "title": self.title, "unit": self.unit, "lines": lines, "xUnit": self.x_unit}
+
+
+def _short(value: float | None) -> float | None:
+    return None if value is None else float(f"{value:.5g}")
