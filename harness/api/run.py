@@ -19,7 +19,7 @@ from harness.compare.sources import read_summary
 from harness.export.files import seconds_of
 from harness.history.pin_files import runs_of_pins
 from harness.jtl.inputs import Input, opened, resolve
-from harness.jtl.kind import TALLY
+from harness.jtl.readers import TALLY
 from harness.jtl.sample import SAMPLES_NAME
 from harness.metrics.figures import PERCENTILES
 from harness.metrics.generators import short_names

@@ -23,6 +23,7 @@ from harness.jtl.inputs import Input, Opened, opened
 from harness.jtl.layout import TRUTHS, Layout
 from harness.jtl.ordinary import Lines, find_lines, unknown_lines
 from harness.jtl.progress import ReadingProgress
+from harness.jtl.readers import CSV, reader_of
 from harness.jtl.sample import ELAPSED_MAX_MS, START_MAX_MS, TRACE_COLUMN, Dropped, Sample
 
 _Numbers: TypeAlias = NDArray[numpy.int64]
@@ -76,10 +77,8 @@ def sample_pieces(inputs: Sequence[Input], columns: Sequence[str] | None, line_l
 
 
 def _pieces(file: Opened, name: str, columns: Sequence[str] | None, line_limit: int) -> Iterator[DataFrame]:
-    if file.kind == "xml":
-        from harness.jtl.xml import parse_xml  # imported late: few files need it
-
-        samples = parse_xml(file.stream, name, Dropped())
+    if file.kind != CSV.name:
+        samples = reader_of(file.kind).read(file.stream, name, Dropped(), columns)
         while some := list(islice(samples, line_limit)):
             yield of_samples(some)
         return

@@ -16,7 +16,7 @@ from harness.base.config import did_you_mean
 from harness.base.errors import UsageError
 from harness.base.packed import Beginning, beginning_of, packed_path
 from harness.base.units import BYTES_PER_MB
-from harness.jtl.kind import kind_of
+from harness.jtl.readers import kind_of
 from harness.jtl.sample import SAMPLES_NAME, samples_number
 from harness.jtl.streams import (
     GZIP_MAGIC,

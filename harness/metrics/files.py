@@ -11,8 +11,8 @@ from harness.base.errors import UsageError
 from harness.base.units import BYTES_PER_MB
 from harness.jtl.csv import parse
 from harness.jtl.inputs import Input, Opened, opened
-from harness.jtl.kind import TALLY
 from harness.jtl.progress import ROWS_PER_LOOK, ReadingProgress
+from harness.jtl.readers import CSV, TALLY, reader_of
 from harness.jtl.sample import Dropped, Sample
 from harness.metrics.counter_process import shared_counter
 from harness.metrics.tally import SampleTally, Scope, add_samples
@@ -115,7 +115,7 @@ def _tally(
 ) -> SampleTally:
     if file.kind == TALLY:
         return _stored_tally(file, given.name, scope)
-    if file.kind == "csv" and file.is_plain and given.path and (file.size_bytes or 0) >= _LARGE_BYTES:
+    if file.kind == CSV.name and file.is_plain and given.path and (file.size_bytes or 0) >= _LARGE_BYTES:
         # Imported late, as below: these modules take longer to load than a small file to read.
         from harness.metrics.counter import CsvFile
         from harness.metrics.large_files import counted_tally
@@ -125,7 +125,7 @@ def _tally(
         if counted is not None:
             return counted
     tally = scope.tally()
-    if file.kind == "csv" and not file.is_plain:
+    if file.kind == CSV.name and not file.is_plain:
         head = file.stream.read(_LARGE_BYTES)
         if len(head) == _LARGE_BYTES:
             from harness.metrics.large_files import unpacked_tally
@@ -160,8 +160,4 @@ def _stored_tally(file: Opened, name: str, scope: Scope) -> SampleTally:
 
 
 def _samples(file: Opened, name: str, dropped: Dropped, columns: Sequence[str] | None) -> Iterator[Sample]:
-    if file.kind == "xml":
-        from harness.jtl.xml import parse_xml  # imported late: few files need it
-
-        return parse_xml(file.stream, name, dropped)
-    return parse(file.stream, name, dropped, columns)
+    return reader_of(file.kind).read(file.stream, name, dropped, columns)

@@ -16,7 +16,7 @@ from typing import Any
 from harness.base.errors import UsageError
 from harness.base.records import build
 from harness.base.strict_json import parse_object
-from harness.jtl.kind import TALLY_SIGN
+from harness.jtl.readers import TALLY_SIGN
 from harness.jtl.sample import ELAPSED_MAX_MS, START_MAX_MS, Dropped
 from harness.metrics.figures import GROUPS, LOAD, ONCE, LabelCounts
 from harness.metrics.histogram import Histogram
