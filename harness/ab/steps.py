@@ -45,7 +45,7 @@ class AbTest(Design[AbRecord, Outcome]):
     def next_step(self, outcome: Outcome) -> Step | None:
         """Return the next run: the warm-up run, the second one of a pair, or the first of a new pair."""
         record = outcome.record
-        if outcome.is_decided or record.stop_reason:
+        if outcome.is_decided:
             return None
         run = record.next_run
         is_warm_up, side = run.pair == WARM_UP, self.sides[run.side]

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Generic, Protocol, TypeVar
 
 from harness.base import units
+from harness.base.errors import HarnessError
 from harness.base.log import log
 from harness.compare.result import RunResult
 from harness.experiment.counting import result_of, results_of
@@ -125,7 +126,7 @@ class Runner(Generic[R, O]):
     def run(self) -> O:
         """Do the remaining runs, write the report after each, and return the outcome."""
         written_s = time.monotonic()
-        while not self._children.interrupts.count and (step := self._design.next_step(self.outcome)):
+        while self._goes_on and (step := self._design.next_step(self.outcome)):
             self._children.guardian.keep_up()
             budget = self._budget(step)
             if budget and budget.needed_s > budget.left_s:
@@ -133,7 +134,10 @@ class Runner(Generic[R, O]):
                 continue
             self._measure(step)
             if time.monotonic() - written_s > _PAGE_LEAST_S:
-                self._design.write_page(self.outcome)
+                try:
+                    self._design.write_page(self.outcome)
+                except HarnessError as error:  # the last page may succeed; the runs are worth more
+                    log(str(error))
                 written_s = time.monotonic()
             if text := self._design.look(self.outcome):
                 log(text)
@@ -147,6 +151,10 @@ class Runner(Generic[R, O]):
         self._judged(replace(self._record, **changes))  # type: ignore[arg-type]
         self._design.write_page(self.outcome)
         return self.outcome
+
+    @property
+    def _goes_on(self) -> bool:
+        return not (self._children.interrupts.count or self._record.stop_reason)
 
     def _budget(self, step: Step) -> BudgetLeft | None:
         """Return the budget before a step; None when it was checked before, or without one."""

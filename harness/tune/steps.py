@@ -47,7 +47,7 @@ class TuneExperiment(Design[TuneRecord, Outcome]):
     def next_step(self, outcome: Outcome) -> Step | None:
         """Return the next run of the design."""
         record, left = outcome.record, outcome.steps_left
-        if outcome.is_decided or record.stop_reason:
+        if outcome.is_decided:
             return None
         next_one = left[0]
         values = set_text(record.factors, record.cells[next_one.cell])

@@ -11,9 +11,11 @@ from typing import ClassVar
 
 import pytest
 
+from harness.base.errors import UsageError
 from harness.base.guardian import Guardian
 from harness.base.interrupts import Interrupts
 from harness.compare.result import RunResult
+from harness.experiment import runner
 from harness.experiment.counting import problem_of, result_of
 from harness.experiment.record import ENDED, FINISHED, RUNNING, ExperimentRecord, ExperimentRun
 from harness.experiment.runner import Design, Runner, Step
@@ -108,6 +110,13 @@ def reports(tmp_path, monkeypatch) -> Path:
     return tmp_path / "reports"
 
 
+def new_turns(*plans: str) -> TurnsRecord:
+    return TurnsRecord(
+        name="turn-07", command="make turns", budget_s=None, state=RUNNING, runs=(), started_at="2026-11-24T02:00:00Z",
+        spent_s=0.0, git_commit=None, git_changed=None, plans=plans,
+    )  # fmt: skip
+
+
 def measured(reports: Path, record: TurnsRecord) -> TurnsOutcome:
     files = RecordedFolder(reports / "tiny" / "turn-07")
     with Interrupts() as interrupts, ExitStack() as stack:
@@ -127,10 +136,7 @@ def interrupt(tmp_path: Path) -> threading.Thread:
 
 
 def test_a_kind_in_one_file_is_run_interrupted_resumed_rendered_and_listed(reports, tmp_path, charts, capsys):
-    new = TurnsRecord(
-        name="turn-07", command="make turns", budget_s=None, state=RUNNING, runs=(), started_at="2026-11-24T02:00:00Z",
-        spent_s=0.0, git_commit=None, git_changed=None, plans=("tiny", "other", "tiny"),
-    )  # fmt: skip
+    new = new_turns("tiny", "other", "tiny")
     behave(tmp_path, {"2": "wait"})
     thread = interrupt(tmp_path)
     assert measured(reports, new).record.state == RUNNING
@@ -153,3 +159,20 @@ def test_a_kind_in_one_file_is_run_interrupted_resumed_rendered_and_listed(repor
     write_site(reports, tmp_path / "site", charts)
     assert "Plans in turn" in (tmp_path / "site" / "index.html").read_text()
     assert (tmp_path / "site" / "tiny" / "turn-07.html").is_file()
+
+
+def test_a_page_that_cannot_be_written_ends_no_experiment_before_its_last_run(reports, tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr(runner, "_PAGE_LEAST_S", 0.0)
+    count = iter(range(9))
+
+    def fails(self, outcome):
+        if next(count) < 2:
+            raise UsageError("the disk is full", "free some space")
+        write(self, outcome)
+
+    write = Turns.write_page
+    monkeypatch.setattr(Turns, "write_page", fails)
+    behave(tmp_path, None)
+    assert measured(reports, new_turns("tiny", "tiny")).record.state == FINISHED
+    assert capsys.readouterr().out.count("the disk is full; free some space\n") == 2
+    assert "**2 of 2 plans measured.**" in (reports / "tiny" / "turn-07.md").read_text()
