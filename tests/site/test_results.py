@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
+from harness.experiment.record import RUNNING
 from harness.history.summary_files import SUMMARY_NAME, write_summary
 from harness.nightly.files import NightlyFiles
-from harness.nightly.record import RUNNING
 from harness.nightly.report_files import write_nightly_report
 from harness.overload.files import OverloadFiles
 from harness.overload.report_files import write_overload_report
