@@ -1,6 +1,8 @@
 """A real Prometheus scrapes a run of a real JMeter: its numbers are those of the report, and the dashboard works."""
 
+import csv
 import json
+import math
 import re
 import time
 from bisect import bisect_left
@@ -42,6 +44,7 @@ class Scraped:
     record: dict
     start_s: float
     end_s: float
+    times_ms: list[tuple[int, str]]
 
     @property
     def load(self):
@@ -81,7 +84,9 @@ def scraped(tmp_path_factory, target_of_module):
         end_s = time.time()
         report = json.loads((folder / "reports" / "tiny" / "run-01_1.json").read_text())
         record = run_json(folder / "reports")
-        yield Scraped(served, done.stdout + done.stderr, done.returncode, report, record, start_s, end_s)
+        with open(folder / "reports" / "tiny" / "run-01_1" / "samples.jtl") as stored:
+            times_ms = sorted((int(row["elapsed"]), row["label"]) for row in csv.DictReader(stored))
+        yield Scraped(served, done.stdout + done.stderr, done.returncode, report, record, start_s, end_s, times_ms)
 
 
 @pytest.fixture(scope="module")
@@ -120,8 +125,13 @@ def test_a_quantile_is_within_one_bucket_of_the_percentile_of_the_report(scraped
     }
     assert set(found | of_labels) == set(expected)
     for key, value_s in (found | of_labels).items():
-        number, exact = bisect_left(BOUNDS_MS, value_s * 1000), bisect_left(BOUNDS_MS, expected[key])
-        assert abs(number - exact) <= 1, (key, value_s, expected[key])
+        times_ms = [time_ms for time_ms, label in scraped.times_ms if key in ((), (label,))]
+        # Of few samples the rank of a quantile is between two of them, which may be far apart: a stall of the machine.
+        ranks = ratio * len(times_ms)
+        low_ms, high_ms = times_ms[math.floor(ranks) - 1], times_ms[min(math.floor(ranks), len(times_ms) - 1)]
+        assert low_ms <= expected[key] <= high_ms
+        number = bisect_left(BOUNDS_MS, value_s * 1000)
+        assert bisect_left(BOUNDS_MS, low_ms) - 1 <= number <= bisect_left(BOUNDS_MS, high_ms) + 1, (key, value_s)
 
 
 def test_users_processes_and_the_run_are_there(scraped):
