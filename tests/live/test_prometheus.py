@@ -84,7 +84,7 @@ def scraped(tmp_path_factory, target_of_module):
         end_s = time.time()
         report = json.loads((folder / "reports" / "tiny" / "run-01_1.json").read_text())
         record = run_json(folder / "reports")
-        with open(folder / "reports" / "tiny" / "run-01_1" / "samples.jtl") as stored:
+        with (folder / "reports" / "tiny" / "run-01_1" / "samples.jtl").open() as stored:
             times_ms = sorted((int(row["elapsed"]), row["label"]) for row in csv.DictReader(stored))
         yield Scraped(served, done.stdout + done.stderr, done.returncode, report, record, start_s, end_s, times_ms)
 
