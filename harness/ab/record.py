@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
-from harness.experiment.record import ENDED, WARM_UP, ExperimentRun, PlanExperiment
+from harness.experiment.record import ENDED, WARM_UP, EqualRuns, ExperimentRun
 from harness.run import kinds
 
 A, B = "A", "B"
@@ -46,7 +46,7 @@ class AbRun(ExperimentRun):
 
 
 @dataclass(frozen=True, kw_only=True)
-class AbRecord(PlanExperiment):
+class AbRecord(EqualRuns):
     """ab-<n>.json without its results; its runs are run-<n>_1 and following.
 
     `seed` decides the order of the sides in each pair; None in a test of an older version, whose order was A B, B A.
@@ -56,7 +56,7 @@ class AbRecord(PlanExperiment):
     a: Side
     b: Side
     seed: int | None = None
-    kind: ClassVar = kinds.AB_TEST
+    report_kind: ClassVar = kinds.AB_TEST
     what: ClassVar = "an A/B test"
     # What the file contains beside the record: a function of it and of the runs.
     not_read: ClassVar = ("verdict", "headline", "pairs", "metrics", "causes")

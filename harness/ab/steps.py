@@ -12,9 +12,10 @@ from harness.ab.rule import LOOKS, PAIRS_LEAST, PAIRS_MOST
 from harness.ab.side import ReadySide
 from harness.base import units
 from harness.compare.result import RunResult
+from harness.experiment.execute import Step
 from harness.experiment.files import ExperimentFiles
 from harness.experiment.record import ENDED, WARM_UP
-from harness.experiment.runner import BudgetLeft, Design, Step, child_of
+from harness.experiment.runner import BudgetLeft, Design, child_of
 from harness.report.pages import write_page
 from harness.run.child import ChildRun
 

@@ -39,8 +39,14 @@ _NAMES: Mapping[type, str] = {**TYPE_NAMES, types.NoneType: "null", dict: "an ob
 
 
 def read_record(kind: type[R], data: object, where: str) -> R:
-    """Return the record that plain data describe; UsageError says why the file `where` does not contain one."""
+    """Return the record that plain data describe; UsageError says why the file `where` does not contain one.
+
+    A class with `of_earlier(data)` gets data of earlier versions from it as they are written today.
+    """
     try:
+        of_earlier = getattr(kind, "of_earlier", None)
+        if of_earlier and isinstance(data, Mapping):
+            data = of_earlier(data)
         return build(kind, data)
     except ValueError as error:
         raise UsageError(f"{where}: not the JSON of {kind.what} ({error})", "use the harness that wrote it") from None

@@ -36,6 +36,7 @@ from harness.experiment.arguments import (
     update_summaries,
 )
 from harness.experiment.counting import results_of
+from harness.experiment.execute import InChildren
 from harness.experiment.files import Experiments
 from harness.experiment.record import RUNNING
 from harness.experiment.runner import Runner
@@ -127,7 +128,7 @@ def run(options: argparse.Namespace) -> int:
         children = stack.enter_context(followed.children(interrupts, guardian, hidden))
         with interrupts.deferred():
             test = AbTest(files, options.reports, sides)
-            runner = Runner(test, record, results_of(files, record), children, guess_s)
+            runner = Runner(test, record, results_of(files, record), InChildren(children), guess_s)
             runner.run()
             code = _close(runner, files.report, recipients, sure=options.sure)
             update_summaries(options.reports, REPORTS)

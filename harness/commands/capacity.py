@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from harness.base import units
@@ -21,7 +21,7 @@ from harness.sweep.arguments import SETTINGS, add_sweep_options, new_record, swe
 from harness.sweep.driver import MostUsers, Progress, SweepKind, run_sweep
 from harness.sweep.level_runner import level_load
 from harness.sweep.levels import level_run, levels_of
-from harness.sweep.record import CAPACITY, Step, SweepRecord
+from harness.sweep.record import CAPACITY, SweepRecord, SweepStep
 from harness.sweep.search import MOST_RUNS, UNSURE_RUNS, Probe, capacity, next_users
 from harness.sweep.terminal import capacity_text, goal_text, steps_table
 
@@ -119,22 +119,23 @@ class _Search:
         self._goal = request.plan.goal
         self._request = request
 
-    def next_step(self, progress: Progress) -> Step | None:
+    def next_step(self, progress: Progress) -> SweepStep | None:
         """Return the step that narrows or confirms the bracket."""
         users = next_users(_probes(progress), self._first, self._most, self._unsure(progress), self._least)
-        return None if users is None else Step(users, 1 + sum(run.users == users for run in progress.record.runs))
+        runs = progress.record.measured
+        return None if users is None else SweepStep(users, 1 + sum(run.users == users for run in runs))
 
     def _unsure(self, progress: Progress) -> dict[int, str]:
         """Return the undecided levels, with the reasons."""
         # Imported here, because NumPy loads slowly and the first run does not need it.
         from harness.sweep.analysis import outcome
 
-        pairs = zip(progress.record.runs, progress.results, strict=True)
+        pairs = zip(progress.record.measured, progress.results, strict=True)
         levels = levels_of((run.users, level_run(result)) for run, result in pairs)
         found = {level.users: outcome(level, self._goal) for level in levels}
         return {users: "; ".join(one.reasons) for users, one in found.items() if one.is_within is None}
 
-    def heading(self, progress: Progress, step: Step) -> str:
+    def heading(self, progress: Progress, step: SweepStep) -> str:
         """Return the users of the step, and the bracket so far."""
         record = progress.record
         found = capacity(_probes(progress), self._first, self._most, self._unsure(progress), self._least)
@@ -142,12 +143,21 @@ class _Search:
         high = f"{found.missed_users} {'not sure' if found.is_unsure else 'missed'}" if found.missed_users else ""
         known = "; ".join(part for part in (low, high) if part) or goal_text(self._goal)
         again = f" again (run {step.repeat})" if step.repeat > 1 else ""
-        advice = "" if record.runs else _advice(self._load(record))
-        return f"{advice}{record.id}: step {len(record.runs) + 1}, {units.plural(step.users, 'user')}{again} ({known})"
+        advice = "" if record.measured else _advice(self._load(record))
+        number = len(record.measured) + 1
+        return f"{advice}{record.id}: step {number}, {units.plural(step.users, 'user')}{again} ({known})"
 
     def _load(self, record: SweepRecord) -> LoadRecord:
         """Return the load of the largest level."""
         return load_record(level_load(self._request, record, self._most), self._request.plan.load)
+
+    def planned_s(self, step: SweepStep) -> float | None:  # noqa: ARG002
+        """Return None: nobody needs it while the number of steps is unknown."""
+        return None
+
+    def left_s(self, progress: Progress) -> Sequence[float | None]:  # noqa: ARG002
+        """Return nothing: the number of steps is not known."""
+        return ()
 
     def is_broken(self, result: RunResult) -> bool:
         """Return whether a run has no samples; a run with errors only is a level above the limit."""
@@ -174,7 +184,7 @@ def _advice(load: LoadRecord) -> str:
 
 
 def _probes(progress: Progress) -> list[Probe]:
-    pairs = zip(progress.record.runs, progress.results, strict=True)
+    pairs = zip(progress.record.measured, progress.results, strict=True)
     return [
         Probe(run.users, result.verdict is not None and result.verdict.exit_code == EXIT_OK) for run, result in pairs
     ]

@@ -19,6 +19,7 @@ from harness.base.log import log
 from harness.base.paths import shown
 from harness.base.s3_address import parse_location
 from harness.experiment.arguments import add_resumption
+from harness.experiment.execute import InChildren
 from harness.experiment.files import FIRST_GUESS_S, locked
 from harness.experiment.record import RUNNING
 from harness.experiment.runner import Runner
@@ -123,7 +124,7 @@ def run(options: argparse.Namespace) -> int:
         with interrupts.deferred():
             nightly = begun(options, loads, suite)
             steps = NightlyRun(nightly.files, options, storage, nightly.record.storage_problems)
-            runner = Runner(steps, nightly.record, {}, children, FIRST_GUESS_S)
+            runner = Runner(steps, nightly.record, {}, InChildren(children, steps.ended), FIRST_GUESS_S)
             runner.run()
             return _close(runner, nightly.files, recipients, options)
 

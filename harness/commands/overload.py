@@ -9,23 +9,26 @@ from dataclasses import replace
 
 from rich.console import Console
 
-from harness.base import git, toolchain, units
+from harness.base import units
 from harness.base.before_setup import needs_set_up
-from harness.base.errors import HarnessError, UsageError
+from harness.base.errors import HarnessError, InvalidRunError, StartError, UsageError
 from harness.base.guardian import Guardian
 from harness.base.interrupts import Interrupts
 from harness.base.open_files import allow_most_open_files
 from harness.base.paths import shown
 from harness.base.secrecy import masked
+from harness.experiment.arguments import new_fields
+from harness.experiment.execute import InProcess
+from harness.experiment.files import ExperimentFiles, Experiments
+from harness.experiment.record import ENDED, FINISHED, measured
+from harness.experiment.runner import Runner
 from harness.history.summary_files import update_summary
 from harness.live.watchers import add_watchers, watcher_options
 from harness.overload.capacity import Capacity, last_capacity
-from harness.overload.files import OverloadFiles, find_unfinished, reserve_overload
 from harness.overload.levels import LEVEL_LEAST_S, LEVEL_MOST_S, load_s
-from harness.overload.record import FINISHED, FORMAT_VERSION, RUNNING, OverloadRecord
+from harness.overload.record import OverloadRecord
 from harness.overload.render import result_line, variant_table
-from harness.overload.report_files import write_overload_report
-from harness.overload.runner import OverloadRunner, load_of, one_user, planned_s
+from harness.overload.runner import GIVEN_RATE, OVERHEAD_S, OverloadRuns, OverloadTest, load_of, one_user, planned_s
 from harness.overload.variants import common_assignments, parse_variants
 from harness.plan.goal import Goal
 from harness.plan.goal_input import resolve_goal
@@ -90,8 +93,9 @@ def run(options: argparse.Namespace) -> int:
     requests = _requests(options)
     first = next(iter(requests.values()))
     record = _record(options, requests)
-    files = None if options.new else find_unfinished(options.reports, record.plan, record.settings)
-    record = _resumed(files) if files else record
+    tests = Experiments(OverloadRecord, options.reports)
+    files = None if options.new else tests.unfinished(record)
+    record = _resumed(tests, files) if files else record
     capacity = _capacity(options, record)
     for request in requests.values():
         check_request(request, load_of(request, record.capacity_per_s or 1.0, record.level_s))
@@ -105,38 +109,49 @@ def run(options: argparse.Namespace) -> int:
         log_warnings(first, context.log)
         if files:
             stack.enter_context(files.locked())
-            context.log(f"{record.id}: resumed after {units.plural(len(record.runs), 'variant')} (NEW=1: anew)")
+            done = units.plural(len(record.measured), "variant")
+            context.log(f"{record.id}: resumed after {done} (NEW=1 starts another overload test)")
         else:
-            files = reserve_overload(options.reports, record.plan)
+            files = tests.reserve(record.plan)
             stack.callback(files.discard)
             stack.enter_context(files.locked())
             record = replace(record, name=files.name)
         watchers = stack.enter_context(followed.open(interrupts))
-        runner = OverloadRunner(record, files, requests, context, watchers)
-        failure = runner.run(capacity)
+        runs, failure = OverloadRuns(record, files, requests, replace(context, watch=watchers.watch)), None
+        execute = InProcess(context, watchers, runs.measured, runs.concluded)
+        try:
+            record = runs.find_rate(capacity) if capacity else record
+            Runner(OverloadTest(files), record, {}, execute, OVERHEAD_S).run()
+        except (StartError, InvalidRunError) as error:
+            failure = error
         with interrupts.deferred():
-            return _closed(files, runner.record, failure, context)
+            return _closed(tests, files, record, failure, context)
 
 
-def _resumed(files: OverloadFiles) -> OverloadRecord:
-    """Return the record of an unfinished test; the run that a killed harness left counts as interrupted."""
-    record = files.read()
-    if record.under_way is None:
-        return record
-    needs_set_up()
-    directory = files.run(record.under_way.run)
-    if directory.is_there:
-        write_missing_report(directory)
-    return replace(record, under_way=None, broken_off=(*record.broken_off, record.under_way))
+def _resumed(tests: Experiments[OverloadRecord], files: ExperimentFiles) -> OverloadRecord:
+    """Return the record of an unfinished test; the run that a killed harness left gets its report."""
+    record = tests.read(files)
+    there = tuple(run for run in record.runs if files.run(run.name).is_there)
+    for run in there:
+        if run.state != ENDED:
+            needs_set_up()
+            write_missing_report(files.run(run.name))
+    return replace(record, runs=there, resumed_at=len(measured(there)))
 
 
-def _closed(files: OverloadFiles, record: OverloadRecord, failure: HarnessError | None, context: RunContext) -> int:
-    """Write the report, print the result and return the exit code; raise the failure that stopped the test."""
+def _closed(
+    tests: Experiments[OverloadRecord],
+    files: ExperimentFiles,
+    record: OverloadRecord,
+    failure: HarnessError | None,
+    context: RunContext,
+) -> int:
+    """Print the result and return the exit code; raise the failure that stopped the test."""
     if files.record.is_file():
-        write_overload_report(files, record)
+        record = tests.read(files)
         update_summary(files.folder.parent.parent, context.log)
         context.log(f"\n{variant_table(record)}\n")
-        for run in record.runs:
+        for run in record.measured:
             context.log(f"{record.variant_names[run.variant]}: {result_line(run, record.limit_ms)}")
         context.log(f"\nreport: {shown(files.report)}")
     if record.state != FINISHED:
@@ -179,8 +194,7 @@ def _record(options: argparse.Namespace, requests: Mapping[str, Request]) -> Ove
     names = ("plan", "set", "goal", "rate", "target", "env")
     values = {name: getattr(options, name) for name in names} | {"level_duration": options.duration}
     return OverloadRecord(
-        format_version=FORMAT_VERSION,
-        name="",
+        **new_fields(),
         plan=first.plan.name,
         plan_title=first.plan.title,
         profile=first.profile.name,
@@ -190,14 +204,10 @@ def _record(options: argparse.Namespace, requests: Mapping[str, Request]) -> Ove
         limit_ms=time_limit_ms(goal),
         goal=goal_text(goal),
         capacity_per_s=rate,
-        capacity_source="RATE" if rate else "",
+        capacity_source=GIVEN_RATE if rate else "",
         target=first.target.url if first.target else None,
         note=masked(options.note, first.hidden),
-        state=RUNNING,
         runs=(),
-        under_way=None,
-        broken_off=(),
-        git_commit=git.facts(toolchain.ROOT).commit,
     )
 
 

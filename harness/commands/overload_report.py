@@ -8,8 +8,9 @@ from pathlib import Path
 
 from harness.base.paths import shown
 from harness.base.toolchain import ROOT
-from harness.overload.files import find_overload
-from harness.overload.record import RUNNING
+from harness.experiment.files import Experiments
+from harness.experiment.record import RUNNING
+from harness.overload.record import OverloadRecord
 from harness.overload.render import result_line
 from harness.overload.report_files import write_overload_report
 from harness.site.html_option import add_html_option, write_html
@@ -40,13 +41,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Write the report, print the result of each variant and return the exit code of the test."""
-    files = find_overload(options.reports, options.name)
+    tests = Experiments(OverloadRecord, options.reports)
+    files = tests.find(options.name)
     # The record of a test that is in progress belongs to the process that runs it.
-    with files.locked() if files.read().state == RUNNING else nullcontext():
-        record = files.read()
+    with files.locked() if tests.read(files).state == RUNNING else nullcontext():
+        record = tests.read(files)
         write_overload_report(files, record)
     print(shown(files.report))
-    for one in record.runs:
+    for one in record.measured:
         print(f"{record.variant_names[one.variant]}: {result_line(one, record.limit_ms)}")
     if options.html:
         write_html(files.report)

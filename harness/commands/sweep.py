@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from harness.base import units
 from harness.base.errors import UsageError
 from harness.compare.result import RunResult
 from harness.experiment.run_line import run_line
-from harness.experiment.time_left import RunTime, time_left_s
 from harness.history.summary_files import update_summary
 from harness.live.watchers import add_watchers, watcher_options
 from harness.plan.goal_input import goal_names, resolve_goal
@@ -21,12 +20,9 @@ from harness.run.request import Request
 from harness.sweep.arguments import SETTINGS, add_sweep_options, new_record, sweep_command
 from harness.sweep.driver import MostUsers, Progress, SweepKind, run_sweep
 from harness.sweep.level_runner import level_load
-from harness.sweep.record import SWEEP, Step, SweepRecord
+from harness.sweep.record import SWEEP, SweepRecord, SweepStep
 
 _REPEAT_MAX = 100
-# JMeter's start, its last samples and the report; with FRESH also the start of the system.
-_FIRST_GUESS_S = 8.0
-_START_S = 20.0
 _SETTINGS = ("users", "repeat", *goal_names(), *SETTINGS)
 _EPILOG = """\
 examples:
@@ -129,29 +125,24 @@ class _Levels:
             for users, load in loads.items()
         }
 
-    def next_step(self, progress: Progress) -> Step | None:
+    def next_step(self, progress: Progress) -> SweepStep | None:
         """Return the first step that is not measured yet."""
         return next(iter(progress.record.steps_left), None)
 
-    def heading(self, progress: Progress, step: Step) -> str:
-        """Return the number of the level, and about how long the sweep still takes."""
+    def heading(self, progress: Progress, step: SweepStep) -> str:
+        """Return the number of the level."""
         record = progress.record
         number = len(record.steps) - len(record.steps_left) + 1
-        done_users = [run.users for run in record.runs[len(record.runs) - len(progress.took_s) :]]
-        start_s = record.warm_up_s + (0.0 if record.target else _START_S)
-        left_s = time_left_s(
-            [self._planned_s[step.users] for step in record.steps_left],
-            [
-                RunTime(self._planned_s[users], taken_s)
-                for users, taken_s in zip(done_users, progress.took_s, strict=True)
-            ],
-            _FIRST_GUESS_S + (start_s if record.fresh else 0.0),
-        )
-        if left_s is not None and not progress.took_s and not record.fresh:
-            left_s += start_s
         round_text = f", round {step.repeat} of {record.repeat}" if record.repeat > 1 else ""
-        left = f"; about {units.duration_text(round(left_s))} left" if left_s is not None else ""
-        return f"{record.id}: level {number} of {len(record.steps)}, {step.text}{round_text}{left}"
+        return f"{record.id}: level {number} of {len(record.steps)}, {step.text}{round_text}"
+
+    def planned_s(self, step: SweepStep) -> float | None:
+        """Return the planned duration of a step's load."""
+        return self._planned_s[step.users]
+
+    def left_s(self, progress: Progress) -> Sequence[float | None]:
+        """Return those of all steps that are left."""
+        return [self._planned_s[step.users] for step in progress.record.steps_left]
 
     def is_broken(self, result: RunResult) -> bool:
         """Return whether the run is INVALID."""
@@ -160,6 +151,6 @@ class _Levels:
     def closing(self, progress: Progress) -> str:
         """Return one line per run, sorted by users or in the order of the values."""
         values = progress.record.values or ("",)
-        pairs = zip(progress.record.runs, progress.results, strict=True)
+        pairs = zip(progress.record.measured, progress.results, strict=True)
         ordered = sorted(pairs, key=lambda pair: (pair[0].users, values.index(pair[0].setting), pair[0].repeat))
         return "\n".join(f"{run.text}: {run_line(result)}" for run, result in ordered)

@@ -30,6 +30,7 @@ from harness.experiment.arguments import (
     update_summaries,
 )
 from harness.experiment.counting import results_of
+from harness.experiment.execute import InChildren
 from harness.experiment.files import ExperimentFiles, Experiments
 from harness.experiment.runner import Runner
 from harness.live.watchers import add_watchers, watcher_options
@@ -119,7 +120,7 @@ def run(options: argparse.Namespace) -> int:
         with interrupts.deferred():
             folders = {name: getattr(options, name) for name in ("reports", "home", "build")}
             experiment = TuneExperiment(stored, folders)
-            outcome = Runner(experiment, record, results_of(stored, record), children, guess_s).run()
+            outcome = Runner(experiment, record, results_of(stored, record), InChildren(children), guess_s).run()
             code = _close(outcome, stored.report)
             update_summaries(options.reports, REPORTS)
         return code

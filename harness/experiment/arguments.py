@@ -68,7 +68,7 @@ def add_resumption(parser: argparse.ArgumentParser, what: str) -> None:
 def record_fields(
     plan: Plan, load: Load, arguments: Mapping[str, str | None], overrun_s: float, options: argparse.Namespace
 ) -> dict[str, Any]:
-    """Return the fields of a new PlanExperiment without those of its kind.
+    """Return the fields of a new EqualRuns without those of its kind.
 
     `arguments` are options of scripts/run for all runs beside their length, which is that of `load`.
     """
@@ -76,18 +76,25 @@ def record_fields(
     given = {name: getattr(options, name) for name in LENGTH}
     if plan.load.auto_most_s is not None and not given["duration"]:
         given["duration"] = units.number_text(load.duration_s)
-    checkout = git.facts(toolchain.ROOT)
     return {
-        "name": "",
+        **new_fields(budget_of(options)),
         "plan": plan.name,
         "arguments": tuple(f"--{name}={value}" for name, value in {**arguments, **given}.items() if value),
         "load": load_record(load, plan.load),
         "planned_s": load.duration_s,
         "limit_s": load.duration_s + overrun_s + SLACK_S,
-        "budget_s": budget_of(options),
         "thresholds": plan.thresholds,
-        "state": RUNNING,
         "runs": (),
+    }
+
+
+def new_fields(budget_s: float | None = None) -> dict[str, Any]:
+    """Return the fields that are the same in each new record; it has no name yet."""
+    checkout = git.facts(toolchain.ROOT)
+    return {
+        "name": "",
+        "budget_s": budget_s,
+        "state": RUNNING,
         "started_at": datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
         "spent_s": 0.0,
         "git_commit": checkout.commit,

@@ -71,5 +71,5 @@ def results_of(files: ExperimentFiles, record: PlanExperiment) -> dict[str, RunR
             directory = files.run(name)
             why = read_entry(directory).problem if directory.is_there else "it was deleted"
             what = f"{record.id}: its run {name} has no numbers any more ({why}); nothing was written"
-            raise UsageError(what, f"restore its .json, or repeat the {record.kind.key}")
+            raise UsageError(what, f"restore its .json, or repeat the {record.report_kind.key}")
     return results

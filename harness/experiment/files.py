@@ -18,8 +18,8 @@ from harness.base.writable import writing_into
 from harness.experiment.record import RUNNING, PlanExperiment
 from harness.experiment.time_left import time_left_s
 from harness.report.files import write_missing_report
-from harness.run.directory import RunDirectory, load_record, reserve_folder
-from harness.run.recorded import RecordedFolder, find_recorded, recorded_in
+from harness.run.directory import OtherVersionError, RunDirectory, load_record, next_series, reserve_folder
+from harness.run.recorded import PlanFolder, find_recorded, recorded_in
 
 # First estimate of a run's time beside its load (start of the system and of JMeter, report): starts take 0.6 to 9 s.
 FIRST_GUESS_S = 10.0
@@ -27,15 +27,11 @@ FIRST_GUESS_S = 10.0
 R = TypeVar("R", bound=PlanExperiment)
 
 
-class ExperimentFiles(RecordedFolder):
-    """The files of one experiment: `folder` is reports/<kind>/<plan>/<prefix>-<n>, with charts and output of its runs.
+class ExperimentFiles(PlanFolder):
+    """The files of one experiment: `folder` is <plan>/<prefix>-<n> in the reports of its kind, with charts and logs.
 
     Its runs are run-<n>_1 and following next to it.
     """
-
-    def run(self, name: str) -> RunDirectory:
-        """Return one of its runs."""
-        return RunDirectory(self.folder.with_name(name))
 
     def write_missing_reports(self) -> None:
         """Write the reports of the runs that a killed harness left without one."""
@@ -65,22 +61,17 @@ class Experiments(Generic[R]):
 
     def reserve(self, plan: str) -> ExperimentFiles:
         """Return the files of a new experiment; creating its folder reserves the name."""
-        kind = self._type.kind
-
-        def next_name() -> str:
-            found = (kind.numbered.fullmatch(path.stem) for path in (self._reports / plan).glob(kind.named("*")))
-            return kind.named(f"{1 + max((int(match[1]) for match in found if match), default=0):02d}")
-
+        kind, folder = self._type.report_kind, self._reports / plan
         todo = f"delete or move old {kind.key}s"
-        return ExperimentFiles(reserve_folder(self._reports / plan, next_name, todo))
+        return ExperimentFiles(reserve_folder(folder, lambda: kind.named(next_series(folder, kind)), todo))
 
     def find(self, name: str) -> ExperimentFiles:
         """Return an experiment by its name, such as lb-nginx/ab-01 or ab-01, or by the path of one of its files."""
-        return ExperimentFiles(find_recorded(self._reports, name, self._type.kind))
+        return ExperimentFiles(find_recorded(self._reports, name, self._type.report_kind))
 
     def of(self, plan: str) -> list[ExperimentFiles]:
         """Return those of a plan that have a record, oldest first."""
-        return [ExperimentFiles(path) for path in recorded_in(self._reports / plan, self._type.kind.numbered)]
+        return [ExperimentFiles(path) for path in recorded_in(self._reports / plan, self._type.report_kind.numbered)]
 
     def guess_s(self, plan: str) -> float:
         """Return the seconds that a run took beside its load in the plan's last experiment, else FIRST_GUESS_S."""
@@ -108,24 +99,45 @@ class Experiments(Generic[R]):
             return Begun(files, replace(new, name=files.name))
         stored = self.read(files)
         files.write_missing_reports()
-        new_one = "" if options.resume else f" (NEW=1 starts another {new.kind.key})"
+        new_one = "" if options.resume else f" (NEW=1 starts another {new.report_kind.key})"
         log(f"{stored.id}: resumed after {units.plural(len(stored.runs), 'run')}{new_one}")
         runs = len(stored.runs)
         return Begun(files, replace(stored, budget_s=new.budget_s, state=RUNNING, stop_reason="", resumed_at=runs))
+
+    def unfinished(self, new: R) -> ExperimentFiles | None:
+        """Return the last unfinished experiment that has the settings and the code of `new`; None without one.
+
+        UsageError when the plan's last record is unreadable, because it may be the one to resume.
+        """
+        there = self.of(new.plan)
+        for files in reversed(there):
+            try:
+                stored = self.read(files)
+            except UsageError as error:
+                if files != there[-1] or isinstance(error, OtherVersionError):
+                    continue
+                todo = f"it may be the {self._type.report_kind.key} to resume: repair it, or start another with NEW=1"
+                raise UsageError(error.what, todo) from None
+            if stored.state == RUNNING and stored.settings == new.settings:
+                if stored.git_commit == new.git_commit and not stored.git_changed and not new.git_changed:
+                    return files
+                log(f"{stored.id} is unfinished, but the code may have changed since: RESUME=1 resumes it")
+                return None
+        return None
 
     def _to_resume(
         self, new: R, *, is_asked: bool, is_open: Callable[[R, ExperimentFiles], bool]
     ) -> ExperimentFiles | None:
         """Return the unfinished experiment that the command of `new` resumes; None when it starts a new one.
 
-        That is the last one of the plan, with the same settings and the same code. With RESUME=1 (`is_asked`) the code
-        may be another, and so may what `is_open` still finds to do; UsageError when there is no such experiment.
+        With RESUME=1 (`is_asked`) that is the plan's last one; its code may be another, and so may what `is_open` still
+        finds to do; UsageError when there is no such experiment.
         """
-        key, there = self._type.kind.key, self.of(new.plan)
-        if is_asked and not there:
-            raise UsageError(f"--resume: there is no {key} of {new.plan} yet", "leave it out")
+        key, there = self._type.report_kind.key, self.of(new.plan)
         if not is_asked:
-            return next((files for files in there[-1:] if self._is_same(files, new)), None)
+            return self.unfinished(new)
+        if not there:
+            raise UsageError(f"--resume: there is no {key} of {new.plan} yet", "leave it out")
         stored = self.read(there[-1])
         if stored.settings != new.settings:
             todo = f"repeat its command: {stored.command} RESUME=1"
@@ -133,18 +145,6 @@ class Experiments(Generic[R]):
         if not is_open(stored, there[-1]):
             raise UsageError(f"--resume: {stored.id} is finished", f"leave it out to start a new {key}")
         return there[-1]
-
-    def _is_same(self, files: ExperimentFiles, new: R) -> bool:
-        try:
-            stored = self.read(files)
-        except UsageError:  # the record is damaged
-            return False
-        code = new.git_commit, False
-        is_same = stored.state == RUNNING and stored.settings == new.settings
-        if is_same and not (stored.git_commit, stored.git_changed) == (new.git_commit, new.git_changed) == code:
-            log(f"{stored.id} is unfinished, but the code may have changed since: RESUME=1 resumes it")
-            return False
-        return is_same
 
 
 def locked(reports: Path, what: str) -> AbstractContextManager[None]:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from abc import abstractmethod
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar, TypeVar
 
 from harness.experiment.time_left import RunTime, run_times
 from harness.plan.load import LoadRecord
@@ -18,6 +20,7 @@ RUNNING, FINISHED = "running", "finished"
 WAITING, UNDER_WAY, ENDED, NOT_RUN = "waiting", "under way", "ended", "not run"
 # The number of the pair or block of the warm-up run, which does not count.
 WARM_UP = 0
+_RUN_NAME = re.compile(r"run-\d+_\d+")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -32,6 +35,12 @@ class ExperimentRun:
     exit_code: int | None = None
     took_s: float | None = None
     problem: str = ""
+
+    @property
+    def name(self) -> str:
+        """Its name; only for runs that have a directory."""
+        assert self.run is not None
+        return self.run
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -60,6 +69,12 @@ class ExperimentRecord:
     version: ClassVar = FORMAT_VERSION
     what: ClassVar[str]
 
+    def __post_init__(self) -> None:
+        """Raise ValueError for a run's name that leads to another folder."""
+        for run in self.runs:
+            if run.run is not None and not _RUN_NAME.fullmatch(run.run):
+                raise ValueError(f"{run.run!r} is no run's name")
+
     @property
     @abstractmethod
     def lengths_s(self) -> tuple[RunTime, ...]:
@@ -68,24 +83,26 @@ class ExperimentRecord:
 
 @dataclass(frozen=True, kw_only=True)
 class PlanExperiment(ExperimentRecord):
-    """The record of an experiment with equal loads of one plan.
-
-    `arguments` are options of scripts/run for all runs. A run should take `planned_s` beside its start, and is stopped
-    after `limit_s`.
-    """
+    """The record of an experiment with one plan; `report_kind` names its files."""
 
     plan: str
-    arguments: tuple[str, ...]
-    load: LoadRecord
-    planned_s: float
-    limit_s: float
-    thresholds: Thresholds
-    kind: ClassVar[Kind]
+    report_kind: ClassVar[Kind]
 
     @property
     @abstractmethod
     def settings(self) -> tuple[object, ...]:
         """What must be unchanged to resume."""
+
+    @classmethod
+    def of_earlier(cls, data: Mapping[str, Any]) -> Mapping[str, Any]:
+        """Return the JSON of a sweep or an overload test as it is written today: once, its runs had no state."""
+        if "under_way" not in data:
+            return data
+        runs = [{**run, "state": ENDED} for run in data["runs"]]
+        left = [*data["broken_off"], *([data["under_way"]] if data["under_way"] else [])]
+        kept = {key: value for key, value in data.items() if key not in ("under_way", "broken_off")}
+        unknown = {"budget_s": None, "started_at": "", "spent_s": 0.0, "git_changed": None}
+        return {**unknown, **kept, "runs": runs + left}
 
     @property
     def id(self) -> str:
@@ -95,9 +112,32 @@ class PlanExperiment(ExperimentRecord):
     @property
     def series(self) -> str:
         """The series of its runs, such as 01."""
-        return self.kind.rest_of(self.name)
+        return self.report_kind.rest_of(self.name)
+
+
+@dataclass(frozen=True, kw_only=True)
+class EqualRuns(PlanExperiment):
+    """The record of an experiment with equal loads of one plan.
+
+    `arguments` are options of scripts/run for all runs. A run should take `planned_s` beside its start, and is stopped
+    after `limit_s`.
+    """
+
+    arguments: tuple[str, ...]
+    load: LoadRecord
+    planned_s: float
+    limit_s: float
+    thresholds: Thresholds
 
     @property
     def lengths_s(self) -> tuple[RunTime, ...]:
         """Planned and actual seconds of the valid runs."""
         return run_times((run, self.planned_s) for run in self.runs if run.state == ENDED)
+
+
+RunT = TypeVar("RunT", bound=ExperimentRun)
+
+
+def measured(runs: Iterable[RunT]) -> tuple[RunT, ...]:
+    """Return the runs that ended: neither the current one nor interrupted ones."""
+    return tuple(run for run in runs if run.state == ENDED)

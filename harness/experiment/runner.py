@@ -1,4 +1,4 @@
-"""Does the runs of an experiment, each as a child process, until its design needs no more or the budget ends."""
+"""Does the runs of an experiment until its design needs no more or the budget ends."""
 
 from __future__ import annotations
 
@@ -6,54 +6,28 @@ import time
 from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Generic, Protocol, TypeVar
 
 from harness.base import units
-from harness.base.errors import HarnessError
+from harness.base.errors import HarnessError, InvalidRunError, StartError
 from harness.base.log import log
 from harness.compare.result import RunResult
-from harness.experiment.counting import result_of, results_of
+from harness.experiment.counting import results_of
+from harness.experiment.execute import Execute, Step
 from harness.experiment.files import ExperimentFiles, Experiments, locked
 from harness.experiment.record import (
-    ENDED,
     FINISHED,
     RUNNING,
     UNDER_WAY,
+    EqualRuns,
     ExperimentRecord,
     ExperimentRun,
-    PlanExperiment,
 )
-from harness.experiment.run_line import run_line
 from harness.experiment.time_left import time_left_s
-from harness.run.child import ChildEnd, Children, ChildRun
-from harness.run.directory import RunDirectory
-from harness.run.limited_run import INTERRUPTED
+from harness.run.child import ChildRun
 
 # The report of very short runs is not written after each.
 _PAGE_LEAST_S = 2.0
-
-
-@dataclass(frozen=True)
-class Step:
-    """A run to do: its entry in the record, its heading in the terminal, and the child process that does it.
-
-    `index` is the place of a run that the record already contains; None for a new one. The run's directory is in
-    `runs_in`, and it is stopped after `limit_s`; with `ends_with_budget` at the end of the budget, too. `planned_s` are
-    the loads, s, that must fit into the rest of the budget together, empty when it was checked before; `left_s` those
-    of all runs that may follow.
-    """
-
-    run: ExperimentRun
-    heading: str
-    child: ChildRun
-    runs_in: Path
-    limit_s: float
-    planned_s: Sequence[float]
-    left_s: Sequence[float]
-    index: int | None = None
-    ends_with_budget: bool = False
-    left_phrase: str = "about"
 
 
 class Judged(Protocol):
@@ -65,7 +39,7 @@ class Judged(Protocol):
 
 
 R = TypeVar("R", bound=ExperimentRecord)
-P = TypeVar("P", bound=PlanExperiment)
+P = TypeVar("P", bound=EqualRuns)
 O = TypeVar("O", bound=Judged)  # noqa: E741 - an outcome
 
 
@@ -91,12 +65,12 @@ class Design(Protocol[R, O]):
         whole = units.duration_text(record.budget_s or 0.0)
         return replace(record, stop_reason=f"the budget of {whole} is used up, {needed}")
 
-    def ended(self, step: Step, end: ChildEnd, directory: RunDirectory | None) -> None:  # noqa: ARG002 - most kinds do nothing
-        """Get a run that ended, whose report is written."""
-        return
-
     def look(self, outcome: O) -> str:  # noqa: ARG002 - most kinds say nothing
         """Return what the terminal says after a run; empty for nothing."""
+        return ""
+
+    def obstacle(self, outcome: O) -> str:  # noqa: ARG002 - most kinds judge it
+        """Return why no run is possible for now, although some are left; empty to go on."""
         return ""
 
 
@@ -109,42 +83,62 @@ class BudgetLeft:
 
 
 class Runner(Generic[R, O]):
-    """An experiment in progress. Interrupts are held: one ends the current run, then the report is written."""
+    """An experiment in progress. An interrupt ends the current run, then the report is written."""
 
     def __init__(
-        self, design: Design[R, O], record: R, results: Mapping[str, RunResult], children: Children, guess_s: float
+        self, design: Design[R, O], record: R, results: Mapping[str, RunResult], execute: Execute, guess_s: float
     ) -> None:
         self._design = design
         self._record = record
         self._results = dict(results)
-        self._children = children
+        self._execute = execute
         self._guess_s = guess_s
         self._began_s = time.monotonic() - record.spent_s
+        self._is_held_up = False
         self.outcome: O
         self._judged(record)
 
     def run(self) -> O:
-        """Do the remaining runs, write the report after each, and return the outcome."""
+        """Do the remaining runs, write the report after each, and return the outcome.
+
+        StartError and InvalidRunError, after the report, when no further run is possible.
+        """
+        failure: HarnessError | None = None
+        try:
+            self._do_runs()
+        except KeyboardInterrupt:
+            assert self._execute.interrupts.count
+        except (StartError, InvalidRunError) as error:
+            failure = error
+        with self._execute.interrupts.deferred():
+            is_broken_off = self._execute.interrupts.count or self._is_held_up or failure
+            if not is_broken_off or self.outcome.is_decided:
+                self._judged(replace(self._record, state=FINISHED))
+            self._design.write_page(self.outcome)
+        if failure:
+            raise failure
+        return self.outcome
+
+    def _do_runs(self) -> None:
         written_s = time.monotonic()
         while self._goes_on and (step := self._design.next_step(self.outcome)):
-            self._children.guardian.keep_up()
             budget = self._budget(step)
             if budget and budget.needed_s > budget.left_s:
                 self._judged(self._design.without_time(self._record, step, budget))
                 continue
             self._measure(step)
-            if time.monotonic() - written_s > _PAGE_LEAST_S:
-                try:
-                    self._design.write_page(self.outcome)
-                except HarnessError as error:  # the last page may succeed; the runs are worth more
-                    log(str(error))
-                written_s = time.monotonic()
-            if text := self._design.look(self.outcome):
-                log(text)
-        if not self._children.interrupts.count or self.outcome.is_decided:
-            self._judged(replace(self._record, state=FINISHED))
-        self._design.write_page(self.outcome)
-        return self.outcome
+            with self._execute.interrupts.deferred():
+                if why := self._design.obstacle(self.outcome):
+                    self._is_held_up = True
+                    self._judged(replace(self._record, stop_reason=why))
+                if time.monotonic() - written_s > _PAGE_LEAST_S:
+                    try:
+                        self._design.write_page(self.outcome)
+                    except HarnessError as error:  # the last page may succeed; the runs are worth more
+                        log(str(error))
+                    written_s = time.monotonic()
+                if text := self._design.look(self.outcome):
+                    log(text)
 
     def store(self, **changes: object) -> O:
         """Change the record, store it and its page, and return the outcome."""
@@ -154,51 +148,44 @@ class Runner(Generic[R, O]):
 
     @property
     def _goes_on(self) -> bool:
-        return not (self._children.interrupts.count or self._record.stop_reason)
+        return not (self._execute.interrupts.count or self._record.stop_reason)
 
     def _budget(self, step: Step) -> BudgetLeft | None:
         """Return the budget before a step; None when it was checked before, or without one."""
         if self._record.budget_s is None or not step.planned_s:
             return None
-        return BudgetLeft(self._record.budget_s - self._spent_s, self._needed_s(step.planned_s))
+        return BudgetLeft(self._record.budget_s - self._spent_s, self._needed_s(step.planned_s) or 0.0)
 
-    def _needed_s(self, planned_s: Sequence[float]) -> float:
-        return time_left_s(planned_s, self._record.lengths_s, self._guess_s) or 0.0
+    def _needed_s(self, planned_s: Sequence[float | None]) -> float | None:
+        return time_left_s(planned_s, self._record.lengths_s, self._guess_s)
 
     def _measure(self, step: Step) -> None:
         """Do one run and store its result."""
-        left_s = self._needed_s(step.left_s)
-        if self._record.budget_s is not None:
-            left_s = min(left_s, max(0.0, self._record.budget_s - self._spent_s))
-        left = f"{step.left_phrase} {units.duration_text(round(left_s))} left"
-        self._children.announce(f"{step.heading}; {left}")
+        self._execute.announce(step.heading + self._left_text(step))
         index = len(self._record.runs) if step.index is None else step.index
-        self._set(index, replace(step.run, state=UNDER_WAY))
-        self._set(index, self._driven(step))
 
-    def _driven(self, step: Step) -> ExperimentRun:
-        limit_s, why_too_long = step.limit_s, "it hung"
-        if step.ends_with_budget and self._record.budget_s is not None:
-            left_s = self._record.budget_s - self._spent_s
-            if left_s < limit_s:
-                limit_s, why_too_long = left_s, "the budget was used up"
-        done = self._children.run(step.child, limit_s)
-        directory = RunDirectory(step.runs_in / Path(done.end.run).name) if done.end.run else None
-        result = result_of(directory) if directory else None
-        if directory and result:
-            self._results[directory.name] = result
-        problem = done.problem(limit_s, why_too_long, is_run=result is not None)
-        self._design.ended(step, done, directory)
-        self._children.conclude("; ".join(part for part in (run_line(result) if result else "", problem) if part))
-        return replace(
-            step.run,
-            # An interrupted run is measured again.
-            state=step.run.state if done.ended.how == INTERRUPTED else ENDED,
-            run=directory.name if directory and directory.is_there else None,
-            exit_code=done.ended.exit_code,
-            took_s=round(done.ended.took_s, 1),
-            problem=problem,
-        )
+        def began(name: str | None) -> None:
+            self._set(index, replace(step.run, state=UNDER_WAY, run=name))
+
+        done = self._execute.run(step, self._budget_left_s, began)
+        with self._execute.interrupts.deferred():
+            if done.result and done.run.run:
+                self._results[done.run.run] = done.result
+            self._set(index, done.run)
+            self._execute.conclude(done.line)
+
+    def _left_text(self, step: Step) -> str:
+        """Return about how long the rest takes, empty when nobody knows."""
+        left_s = self._needed_s(step.left_s) if step.left_s else None
+        if left_s is None:
+            return ""
+        if (budget_left_s := self._budget_left_s) is not None:
+            left_s = min(left_s, max(0.0, budget_left_s))
+        return f"; {step.left_phrase} {units.duration_text(round(left_s))} left"
+
+    @property
+    def _budget_left_s(self) -> float | None:
+        return None if self._record.budget_s is None else self._record.budget_s - self._spent_s
 
     def _set(self, index: int, run: ExperimentRun) -> None:
         runs = (*self._record.runs[:index], run, *self._record.runs[index + 1 :])
@@ -215,7 +202,7 @@ class Runner(Generic[R, O]):
         self._design.store(self.outcome)
 
 
-def child_of(record: PlanExperiment, what: str, own: ChildRun) -> ChildRun:
+def child_of(record: EqualRuns, what: str, own: ChildRun) -> ChildRun:
     """Return the child process of a run: the record's options, its own, and a note on `what` it is for."""
     return ChildRun(
         title=f"{record.plan}, {own.title}",

@@ -9,8 +9,9 @@ from dataclasses import dataclass, field, replace
 from harness.base import units
 from harness.base.log import log
 from harness.compare.result import RunResult
+from harness.experiment.execute import Step
 from harness.experiment.record import NOT_RUN
-from harness.experiment.runner import BudgetLeft, Design, Step
+from harness.experiment.runner import BudgetLeft, Design
 from harness.nightly.files import NightlyFiles
 from harness.nightly.record import NightlyRecord
 from harness.nightly.report_files import write_nightly_report

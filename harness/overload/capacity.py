@@ -8,11 +8,10 @@ from pathlib import Path
 
 from harness.base import units
 from harness.base.errors import UsageError
-from harness.run import kinds
-from harness.run.recorded import recorded_in
+from harness.experiment.files import ExperimentFiles, Experiments
+from harness.experiment.record import FINISHED
 from harness.run.set_values import split_text
-from harness.sweep.files import SweepFiles
-from harness.sweep.record import CAPACITY, FINISHED, SweepRecord
+from harness.sweep.record import CAPACITY, SweepRecord
 
 
 @dataclass(frozen=True)
@@ -30,10 +29,10 @@ def last_capacity(
 
     It must have used the same profile, the same target, and a SET of just these assignments.
     """
-    for path in reversed(recorded_in(reports / plan, kinds.SWEEP.numbered)):
-        files = SweepFiles(path)
+    searches = Experiments(SweepRecord, reports)
+    for files in reversed(searches.of(plan)):
         try:
-            record = files.read()
+            record = searches.read(files)
         except UsageError:
             continue  # of another version, or damaged: it does not count
         same = (record.kind, record.state, record.profile, record.target) == (CAPACITY, FINISHED, profile, target)
@@ -44,7 +43,7 @@ def last_capacity(
     return None
 
 
-def _capacity(files: SweepFiles, record: SweepRecord) -> Capacity | None:
+def _capacity(files: ExperimentFiles, record: SweepRecord) -> Capacity | None:
     # Imported here, because NumPy loads slowly and a given RATE does not need it.
     from harness.sweep.analysis import analyse
     from harness.sweep.sources import read_sweep

@@ -18,7 +18,7 @@ FILE_NAME = re.compile(re.escape(CHART_NAME))
 def goodput_chart(record: OverloadRecord) -> Chart | None:
     """Return the chart; None without a measured variant."""
     names = record.variant_names
-    found = {names[run.variant]: run.result for run in record.runs if run.result}
+    found = {names[run.variant]: run.result for run in record.measured if run.result}
     if not found:
         return None
     offered = tuple((_percent(one.offered_ratio), one.offered_per_s) for one in next(iter(found.values())).levels)

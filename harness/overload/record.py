@@ -2,47 +2,39 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar
 
 from harness.base.errors import EXIT_INTERRUPTED, EXIT_INVALID, EXIT_OK
+from harness.experiment.record import FINISHED, ExperimentRun, PlanExperiment, measured
+from harness.experiment.time_left import RunTime, run_times
+from harness.overload.levels import load_s
 from harness.overload.result import VariantResult
 from harness.overload.variants import variant_names
 from harness.run import kinds
 
-FORMAT_VERSION = 1
-RUNNING, FINISHED = "running", "finished"
-_RUN_NAME = re.compile(r"run-\d+_\d+")
-
 
 @dataclass(frozen=True)
-class VariantRun:
+class VariantRun(ExperimentRun):
     """The run of a variant; `result` is None when the run is INVALID, and `problem` is why."""
 
     variant: str
-    run: str
     result: VariantResult | None = None
-    problem: str = ""
 
 
-@dataclass(frozen=True)
-class OverloadRecord:
+@dataclass(frozen=True, kw_only=True)
+class OverloadRecord(PlanExperiment):
     """The contents of overload-<series>.json; its runs are run-<series>_1 and following, of the same plan.
 
     `variants` are the values of SET, one for each variant, empty for the plan's own. All have the same load: 100 % are
     `capacity_per_s` new users per second, which are None until they are known, from `capacity_source`. An answer is
-    good within `limit_ms`, which `goal` explains. `runs` are the completed runs. `under_way` is the current run, or the
-    one that a killed harness left. `broken_off` are interrupted runs; their variants are measured again.
+    good within `limit_ms`, which `goal` explains.
     """
 
-    format_version: int
-    name: str
-    plan: str
+    runs: tuple[VariantRun, ...]
     plan_title: str
     profile: str
-    command: str
     variants: tuple[str, ...]
     level_s: int
     limit_ms: float
@@ -51,31 +43,20 @@ class OverloadRecord:
     capacity_source: str
     target: str | None
     note: str
-    state: str
-    runs: tuple[VariantRun, ...]
-    under_way: VariantRun | None
-    broken_off: tuple[VariantRun, ...]
-    git_commit: str | None
+    report_kind: ClassVar = kinds.OVERLOAD
     what: ClassVar = "an overload test"
-    version: ClassVar = FORMAT_VERSION
     # What the file contains beside the record: the result of the report.
     not_read: ClassVar = ("verdict", "headline")
 
-    def __post_init__(self) -> None:
-        """Raise ValueError for a run's name that leads to another folder."""
-        for run in (*self.runs, *self.broken_off, *([self.under_way] if self.under_way else [])):
-            if not _RUN_NAME.fullmatch(run.run):
-                raise ValueError(f"{run.run!r} is no run's name")
+    @property
+    def measured(self) -> tuple[VariantRun, ...]:
+        """The completed runs."""
+        return measured(self.runs)
 
     @property
-    def id(self) -> str:
-        """Plan and test, such as thruzero/overload-07."""
-        return f"{self.plan}/{self.name}"
-
-    @property
-    def series(self) -> str:
-        """The series of its runs, such as 07."""
-        return kinds.OVERLOAD.rest_of(self.name)
+    def lengths_s(self) -> tuple[RunTime, ...]:
+        """Planned and actual seconds of the valid runs."""
+        return run_times((run, load_s(self.level_s)) for run in self.measured)
 
     @property
     def variant_names(self) -> Mapping[str, str]:
@@ -85,7 +66,7 @@ class OverloadRecord:
     @property
     def variants_left(self) -> tuple[str, ...]:
         """The variants that are not measured yet."""
-        done = {run.variant for run in self.runs}
+        done = {run.variant for run in self.measured}
         return tuple(variant for variant in self.variants if variant not in done)
 
     @property
@@ -102,4 +83,4 @@ class OverloadRecord:
         """The exit code of the test so far."""
         if self.state != FINISHED:
             return EXIT_INTERRUPTED
-        return EXIT_INVALID if any(run.result is None for run in self.runs) else EXIT_OK
+        return EXIT_INVALID if any(run.result is None for run in self.measured) else EXIT_OK

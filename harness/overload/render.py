@@ -29,7 +29,7 @@ _LEVEL_HEADS = (
 def overload_report(record: OverloadRecord, notes: str) -> str:
     """Return the report as Markdown; `notes` is the text of its notes block."""
     names = record.variant_names
-    measured = [(cell(names[run.variant]), run.result) for run in record.runs if run.result]
+    measured = [(cell(names[run.variant]), run.result) for run in record.measured if run.result]
     return filled(
         "harness.overload",
         "overload.md.j2",
@@ -60,12 +60,12 @@ def headline(record: OverloadRecord) -> str:
 
 def variant_table(record: OverloadRecord) -> str:
     """Return a row for each variant: verdict, kept share of the goodput, peak, recovery, and its run."""
-    if not record.runs:
+    if not record.measured:
         return "No variant is measured."
     names = record.variant_names
     return table(
         _VARIANT_HEADS,
-        [_variant_row(cell(names[run.variant]), run, record.limit_ms) for run in record.runs],
+        [_variant_row(cell(names[run.variant]), run, record.limit_ms) for run in record.measured],
         text_columns=2,
     )
 
@@ -95,7 +95,7 @@ def level_table(result: VariantResult) -> str:
 
 def _verdicts(record: OverloadRecord) -> list[tuple[str, str]]:
     found, names = [], record.variant_names
-    for run in record.runs:
+    for run in record.measured:
         verdict = judge(run.result.levels, record.limit_ms) if run.result else None
         text = f"{verdict.state}: {verdict.reason}" if verdict else f"INVALID: {run.problem}"
         found.append((names[run.variant], text))
@@ -107,7 +107,7 @@ def _verdicts(record: OverloadRecord) -> list[tuple[str, str]]:
 
 
 def _variant_row(name: str, run: VariantRun, limit_ms: float) -> list[str]:
-    link = f"[{run.run}]({quote(run.run)}.md)"
+    link = f"[{run.name}]({quote(run.name)}.md)"
     if run.result is None:
         return [name, "INVALID", "", "", "", "", "", link]
     verdict, recovery = judge(run.result.levels, limit_ms), run.result.recovery

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from harness.experiment.files import ExperimentFiles
 from harness.overload.charts import FILE_NAME, goodput_chart
-from harness.overload.files import OverloadFiles
 from harness.overload.record import OverloadRecord
 from harness.overload.render import headline, overload_report
 from harness.report.charts.files import write_charts
@@ -11,7 +11,7 @@ from harness.report.pages import write_page
 from harness.report.results import store_result
 
 
-def write_overload_report(files: OverloadFiles, record: OverloadRecord) -> None:
+def write_overload_report(files: ExperimentFiles, record: OverloadRecord) -> None:
     """Write the Markdown report and the chart, and the result into the record's file; the notes block is preserved."""
     chart = goodput_chart(record)
     write_page(files.report, lambda notes: overload_report(record, notes), record.note)

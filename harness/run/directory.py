@@ -210,6 +210,10 @@ def read_object(path: Path, what: str = "a run") -> dict[str, Any]:
         raise UsageError(f"{path}: not the JSON of {what} ({error})", "write it again, or remove it") from None
 
 
+class OtherVersionError(UsageError):
+    """A file has another format version."""
+
+
 def load_record(kind: type[R], path: Path) -> R:
     """Return the record in a JSON file; UsageError when it is broken, of another format version, or no such record."""
     return read_record(kind, read_json(path, kind.version, kind.what), str(path))
@@ -219,9 +223,8 @@ def read_json(path: Path, version: int, what: str = "a run") -> dict[str, Any]:
     """Return the content of a JSON file of the harness; UsageError when it is broken or of another format version."""
     data = read_object(path, what)
     if data.get("format_version") != version or isinstance(data["format_version"], bool):
-        raise UsageError(
-            f"{path}: not a file of format version {version}", "use the version of the harness that wrote it"
-        )
+        todo = "use the version of the harness that wrote it"
+        raise OtherVersionError(f"{path}: not a file of format version {version}", todo)
     return data
 
 
@@ -292,13 +295,14 @@ def reserve_folder(parent: Path, next_name: Callable[[], str], todo: str) -> Pat
     raise UsageError(f"{parent.name}: no free name found", todo)
 
 
-def next_series(folder: Path) -> str:
-    """Return the series after the last one that a run, a sweep or an overload test in a plan's folder uses."""
-    return _next_series(_names_in(folder))
+def next_series(folder: Path, kind: kinds.Kind | None = None) -> str:
+    """Return the series after the last one that a run, a report of this kind or a sweep in a plan's folder uses."""
+    return _next_series(_names_in(folder), *([kind.numbered] if kind else []))
 
 
-def _next_series(names: Sequence[str]) -> str:
-    return f"{1 + max((int(series) for series in _series(names, RUN_NAME, *_shared_names())), default=0):02d}"
+def _next_series(names: Sequence[str], *more: re.Pattern[str]) -> str:
+    used = _series(names, RUN_NAME, *_shared_names(), *more)
+    return f"{1 + max(map(int, used), default=0):02d}"
 
 
 def _last_series(names: Sequence[str]) -> str:

@@ -6,9 +6,10 @@ import argparse
 from collections.abc import Sequence
 from pathlib import Path
 
-from harness.base import git, toolchain, units
+from harness.base import units
 from harness.base.errors import UsageError
 from harness.base.secrecy import masked
+from harness.experiment.arguments import new_fields
 from harness.plan.goal_input import goal_names
 from harness.plan.load import LoadArguments, parse_load
 from harness.plan.stop import parse_stop
@@ -24,7 +25,7 @@ from harness.run.arguments import (
     make_command,
 )
 from harness.run.request import Request
-from harness.sweep.record import FORMAT_VERSION, RUNNING, SweepRecord
+from harness.sweep.record import SweepRecord
 
 # The settings of every kind of sweep.
 SETTINGS = ("fresh", "ramp", "duration", "loops", "requests", "stop", "set", "profile", "warmup", "target", "remotes")
@@ -60,8 +61,6 @@ def new_record(options: argparse.Namespace, request: Request, kind: str, command
         what = "DURATION=auto is for make run only: the levels would have different lengths"
         raise UsageError(what, "give the levels a duration, such as LEVEL_DURATION=100")
     return SweepRecord(
-        format_version=FORMAT_VERSION,
-        name="",
         kind=kind,
         plan=request.plan.name,
         profile=request.profile.name,
@@ -78,11 +77,8 @@ def new_record(options: argparse.Namespace, request: Request, kind: str, command
         goal=None,
         first_users=None,
         most_users=None,
-        state=RUNNING,
         runs=(),
-        under_way=None,
-        broken_off=(),
-        git_commit=git.facts(toolchain.ROOT).commit,
+        **new_fields(),
         requests=length.requests,
         remotes=options.remotes,
         given=_given(options),

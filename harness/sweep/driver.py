@@ -6,10 +6,10 @@ import argparse
 import shlex
 import shutil
 import tempfile
-import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Protocol
 
@@ -20,7 +20,6 @@ from harness.base.errors import (
     EXIT_INTERRUPTED,
     EXIT_INVALID,
     EXIT_OK,
-    HarnessError,
     InvalidRunError,
     StartError,
     UsageError,
@@ -32,46 +31,60 @@ from harness.base.open_files import allow_open_files
 from harness.base.paths import shown
 from harness.compare.result import RunResult
 from harness.compare.sources import read_result
-from harness.experiment.run_line import run_line
-from harness.plan.spec import RunSpec
+from harness.experiment.execute import InProcess, Step
+from harness.experiment.files import ExperimentFiles, Experiments
+from harness.experiment.record import ENDED, FINISHED, RUNNING, measured
+from harness.experiment.runner import Design, Runner
 from harness.plan.stop import parse_stop
 from harness.report.cloudwatch import metrics_after
 from harness.report.files import write_report
-from harness.report.watchers import Follow, Watchers
+from harness.report.watchers import Follow
 from harness.run.arguments import DEFAULT_PROFILE, names_of, refuse_empty
 from harness.run.context import RunContext, ready_jmeter, warn_of, with_generators
-from harness.run.directory import RunDirectory
 from harness.run.other_runs import OtherRuns
 from harness.run.preflight import check_request, log_warnings
 from harness.run.record import FINISHED as RUN_FINISHED
 from harness.run.recording import attach_to, check_recording, process_of
 from harness.run.request import Names, Request
-from harness.sweep.files import SweepFiles, find_sweep, find_unfinished, reserve_sweep
+from harness.sweep.files import find_sweep
 from harness.sweep.level_runner import Levels, level_load
-from harness.sweep.record import FINISHED, RUNNING, SWEEP, Step, SweepRecord, SweepRun
+from harness.sweep.record import SWEEP, SweepRecord, SweepRun, SweepStep
 from harness.sweep.swept_set import requests_of
 
 # After so many INVALID runs in a row the sweep stops: the plan, the target or the machine needs attention.
 _INVALID_IN_A_ROW = 3
+# JMeter's start, its last samples and the report.
+_FIRST_GUESS_S = 8.0
+_START_S = 20.0
 
 
 @dataclass(frozen=True)
 class Progress:
-    """A running sweep: its record, the results of its runs, and the seconds of each run of this process."""
+    """A sweep so far: its record, and the results of its completed runs."""
 
     record: SweepRecord
     results: tuple[RunResult, ...]
-    took_s: tuple[float, ...] = ()
+
+    @property
+    def is_decided(self) -> bool:
+        """Never, before the last level: the schedule decides."""
+        return False
 
 
 class Schedule(Protocol):
     """Decides which levels run, from the results so far."""
 
-    def next_step(self, progress: Progress) -> Step | None:
+    def next_step(self, progress: Progress) -> SweepStep | None:
         """Return the next step; None at the end."""
 
-    def heading(self, progress: Progress, step: Step) -> str:
+    def heading(self, progress: Progress, step: SweepStep) -> str:
         """Return the message before the next run."""
+
+    def planned_s(self, step: SweepStep) -> float | None:
+        """Return the planned duration of a step's load, s; None when it is not known."""
+
+    def left_s(self, progress: Progress) -> Sequence[float | None]:
+        """Return those of all steps that are left; empty when their number is not known."""
 
     def is_broken(self, result: RunResult) -> bool:
         """Return whether a run has no usable result."""
@@ -125,9 +138,8 @@ def run_sweep(options: argparse.Namespace, kind: SweepKind, follow: Follow) -> i
         jmeter = ready_jmeter(request, options.reports)
         if request.is_profiled:
             toolchain.ensure_profiler()
-        files = requested.resumed
-        if files is None and not options.new:
-            files = find_unfinished(options.reports, record.plan, record.settings)
+        sweeps = Experiments(SweepRecord, options.reports)
+        files = requested.resumed or (None if options.new else sweeps.unfinished(record))
         watchers = stack.enter_context(follow(interrupts))
         guardian = stack.enter_context(Guardian())
         context = RunContext(jmeter, interrupts, Console(), guardian, watch=watchers.watch)
@@ -136,20 +148,32 @@ def run_sweep(options: argparse.Namespace, kind: SweepKind, follow: Follow) -> i
         log_warnings(request, context.log)
         if files:
             stack.enter_context(files.locked())
-            record = _resumed(files, context)
+            record = _resumed(sweeps, files, context)
         else:
-            files = reserve_sweep(options.reports, record.plan)
+            files = sweeps.reserve(record.plan)
             stack.callback(files.discard)
             stack.enter_context(files.locked())
             record = replace(record, name=files.name)
         folder = stack.enter_context(_temporary_folder(context.guardian))
-        sweep = _Sweep(record, requests, files, context, schedule, watchers)
-        failure = sweep.run(folder, most_users.warm_up)
-        sweep.fetch_metrics()
-        if options.jfr:
-            sweep.attach(options.jfr)
+        sweep = _Sweep(files, schedule)
+        failure = None
+        levels = Levels(requests, files, context, folder, most_users.warm_up)
+        execute = InProcess(context, watchers, partial(levels.measured, record))
+        results = {run.name: read_result(files.run(run.name).path) for run in record.measured}
+        guess_s = _FIRST_GUESS_S + (starting_s(record) if record.fresh else 0.0)
+        runner = Runner(sweep, record, results, execute, guess_s)
+        try:
+            with levels:
+                runner.run()
+        except (StartError, InvalidRunError) as error:
+            failure = error
+        record = runner.outcome.record
+        is_changed = _fetch_metrics(files, record, requests, context)
+        is_changed |= bool(options.jfr) and _attach(files, record, options, context)
+        if is_changed:
+            sweep.write_page(runner.outcome)
         with interrupts.deferred():
-            code = sweep.close(sure=options.sure, after_report=kind.after_report)
+            code = sweep.close(runner.outcome, context.log, sure=options.sure, after_report=kind.after_report)
         if failure:
             raise failure
         if code is None:
@@ -157,139 +181,118 @@ def run_sweep(options: argparse.Namespace, kind: SweepKind, follow: Follow) -> i
         return code
 
 
-class _Sweep:
-    """A running sweep: its record, and the results of its runs."""
+def starting_s(record: SweepRecord) -> float:
+    """Return about how long the start of the system and its warm-up take."""
+    return record.warm_up_s + (0.0 if record.target else _START_S)
 
-    def __init__(
-        self,
-        record: SweepRecord,
-        requests: Mapping[str, Request],
-        files: SweepFiles,
-        context: RunContext,
-        schedule: Schedule,
-        watchers: Watchers,
-    ) -> None:
-        self._progress = Progress(record, tuple(read_result(files.run(run.run).path) for run in record.runs))
-        self._requests = requests
-        self._files = files
-        self._context = context
-        self._schedule = schedule
-        self._watchers = watchers
-        self._broken_in_a_row = 0
 
-    def run(self, folder: Path, warm_up_users: int) -> HarnessError | None:
-        """Run the remaining steps; return the error that stopped the sweep, None at its end or after Ctrl-C."""
-        try:
-            with Levels(self._requests, self._files, self._context, folder, warm_up_users) as levels:
-                while not self._record.stop_reason and not self._context.interrupts.count:
-                    step = self._schedule.next_step(self._progress)
-                    if step is None:
-                        self._write(replace(self._record, state=FINISHED))
-                        break
-                    heading = self._schedule.heading(self._progress, step)
-                    self._context.log(heading)
-                    self._watchers.announce(heading)
-                    self._measure(levels, step)
-        except KeyboardInterrupt:
+@dataclass(frozen=True)
+class _Sweep(Design[SweepRecord, Progress]):
+    """A sweep with its files; its schedule decides which levels run."""
+
+    files: ExperimentFiles
+    schedule: Schedule
+
+    def judge(self, record: SweepRecord, results: Mapping[str, RunResult]) -> Progress:
+        """Return the sweep so far."""
+        return Progress(record, tuple(results[run.name] for run in record.measured))
+
+    def store(self, outcome: Progress) -> None:
+        """Write the record as soon as a run began."""
+        if outcome.record.runs:
+            self.files.write(outcome.record)
+
+    def write_page(self, outcome: Progress) -> None:
+        """Write report and charts of the completed runs."""
+        if outcome.results:
+            # Imported here, because NumPy loads slowly and no run needs it.
+            from harness.sweep.sources import write_sweep_report
+
+            write_sweep_report(self.files.record)
+
+    def next_step(self, outcome: Progress) -> Step | None:
+        """Return the next level."""
+        step = self.schedule.next_step(outcome)
+        if step is None:
             return None
-        except (StartError, InvalidRunError) as error:
-            return error
-        return None
+        planned_s, left_s = self.schedule.planned_s(step), list(self.schedule.left_s(outcome))
+        record = outcome.record
+        if left_s and left_s[0] is not None and not record.fresh and len(record.measured) == record.resumed_at:
+            left_s[0] += starting_s(record)
+        return Step(
+            run=SweepRun(step.users, step.repeat, step.setting, planned_s),
+            heading=self.schedule.heading(outcome, step),
+            planned_s=(),
+            left_s=left_s,
+        )
 
-    def fetch_metrics(self) -> None:
-        """Fetch the cloud metrics of the runs if the profile names any; Ctrl-C skips this."""
-        record, spec = self._record, next(iter(self._requests.values())).profile.cloudwatch
-        if spec and record.runs:
-            metrics_after(record.id, spec, [self._files.run(run.run) for run in record.runs], self._context.log)
+    def obstacle(self, outcome: Progress) -> str:
+        """Return why the sweep stops after this run; an empty text when it continues."""
+        last = outcome.results[outcome.record.resumed_at :][-_INVALID_IN_A_ROW:]
+        if len(last) < _INVALID_IN_A_ROW or not all(map(self.schedule.is_broken, last)):
+            return ""
+        verdict = last[-1].verdict
+        why = verdict.reasons[0] if verdict and verdict.reasons else "of an unknown reason"
+        return f"stopped after {_INVALID_IN_A_ROW} INVALID runs in a row, the last one because {why}"
 
-    def attach(self, recording: Path) -> None:
-        """Add to each run its part of the flight recording of a JVM elsewhere, and write its report again."""
-        record, directories = self._record, [self._files.run(run.run) for run in self._record.runs]
-        if not directories:
-            return
-        with self._context.interrupts.deferred():
-            whys = attach_to(directories, recording, process_of(recording), self._context.guardian.environment)
-            for directory in directories:
-                write_report(directory)
-        if why := next(filter(None, whys), ""):
-            runs = f"{record.plan}/run-{record.series}_*"
-            command = [shown(toolchain.ROOT / "aggregate.py"), "heap", shown(recording), "--run", runs]
-            self._context.log(f"JFR={shown(recording)}: {why}; attach it later: {shlex.join(command)}")
-
-    def close(self, *, sure: bool, after_report: Callable[[Path, Log], object]) -> int | None:
-        """Write the report, log the result and return the exit code; None when no run was started.
+    def close(
+        self, outcome: Progress, log: Log, *, sure: bool, after_report: Callable[[Path, Log], object]
+    ) -> int | None:
+        """Log the result and return the exit code; None when no run was started.
 
         With `sure`, a DOUBTFUL run is treated as a run without a usable result.
         """
-        record, log = self._record, self._context.log
-        if not self._files.record.is_file():
+        record = outcome.record
+        if not self.files.record.is_file():
             return None
-        if record.runs:
+        if outcome.results:
             # Imported here, because NumPy loads slowly and no run needs it.
-            from harness.sweep.sources import write_sweep_report
+            from harness.sweep.analysis import analyse
+            from harness.sweep.sources import read_sweep
             from harness.sweep.text import answer_text
 
-            written = write_sweep_report(self._files.record)
-            after_report(self._files.record.parent.parent, log)
-            log("\n" + self._schedule.closing(self._progress))
+            after_report(self.files.record.parent.parent, log)
+            log("\n" + self.schedule.closing(outcome))
             if record.kind == SWEEP:
-                log(f"\n{record.id}: {answer_text(written.sweep, written.analysis)}")
+                sweep = read_sweep(self.files.record).sweep
+                log(f"\n{record.id}: {answer_text(sweep, analyse(sweep.levels, sweep.goal))}")
         if record.state != FINISHED:
             why = record.stop_reason or "not finished"
             log(f"\n{record.id}: {why}; resume it with: make {record.kind} PLAN={record.plan} RESUME={record.series}")
-        if record.runs:
-            log(f"\nreport: {shown(self._files.report)}")
+        if outcome.results:
+            log(f"\nreport: {shown(self.files.report)}")
         if record.state != FINISHED and not record.stop_reason:
             return EXIT_INTERRUPTED
-        results = self._progress.results
-        has_broken = any(self._schedule.is_broken(result) or (sure and result.is_doubtful) for result in results)
+        is_broken = self.schedule.is_broken
+        has_broken = any(is_broken(result) or (sure and result.is_doubtful) for result in outcome.results)
         return EXIT_INVALID if has_broken else EXIT_OK
 
-    @property
-    def _record(self) -> SweepRecord:
-        return self._progress.record
 
-    def _measure(self, levels: Levels, step: Step) -> None:
-        since_s = time.monotonic()
+def _fetch_metrics(
+    files: ExperimentFiles, record: SweepRecord, requests: Mapping[str, Request], context: RunContext
+) -> bool:
+    """Fetch the cloud metrics of the runs if the profile names any, and return whether; Ctrl-C skips this."""
+    spec = next(iter(requests.values())).profile.cloudwatch
+    if not spec or not record.measured:
+        return False
+    metrics_after(record.id, spec, [files.run(run.name) for run in record.measured], context.log)
+    return True
 
-        def began(directory: RunDirectory, spec: RunSpec) -> None:
-            nonlocal since_s
-            if not self._record.fresh:  # the system starts once, before the first level
-                since_s = time.monotonic()
-            self._write(
-                replace(self._record, under_way=SweepRun(step.users, step.repeat, directory.name, step.setting))
-            )
-            self._watchers.begin(directory, spec)
 
-        run = levels.measure(self._record, step, began)
-        with self._context.interrupts.deferred():
-            self._watchers.finish()
-            summary = write_report(run.directory)
-            self._watchers.end(summary, shown(run.directory.report))
-            result = RunResult.of(summary)
-            record = replace(self._record, under_way=None)
-            done = SweepRun(step.users, step.repeat, run.directory.name, step.setting)
-            if run.record.interrupted:
-                self._write(replace(record, broken_off=(*record.broken_off, done)))
-            else:
-                took_s = time.monotonic() - since_s
-                results = (*self._progress.results, result)
-                self._progress = replace(self._progress, results=results, took_s=(*self._progress.took_s, took_s))
-                self._write(replace(record, runs=(*record.runs, done), stop_reason=self._stop_reason(result)))
-        self._context.log(f"  {run_line(result)}")
-        self._watchers.conclude(run_line(result))
-
-    def _stop_reason(self, result: RunResult) -> str:
-        """Return why the sweep stops after this run; an empty text when it continues."""
-        self._broken_in_a_row = self._broken_in_a_row + 1 if self._schedule.is_broken(result) else 0
-        if self._broken_in_a_row < _INVALID_IN_A_ROW:
-            return ""
-        why = result.verdict.reasons[0] if result.verdict and result.verdict.reasons else "of an unknown reason"
-        return f"stopped after {_INVALID_IN_A_ROW} INVALID runs in a row, the last one because {why}"
-
-    def _write(self, record: SweepRecord) -> None:
-        self._files.write(record)
-        self._progress = replace(self._progress, record=record)
+def _attach(files: ExperimentFiles, record: SweepRecord, options: argparse.Namespace, context: RunContext) -> bool:
+    """Add to each run its part of the flight recording of a JVM elsewhere, write its report again; return whether."""
+    recording, directories = options.jfr, [files.run(run.name) for run in record.measured]
+    if not directories:
+        return False
+    with context.interrupts.deferred():
+        whys = attach_to(directories, recording, process_of(recording), context.guardian.environment)
+        for directory in directories:
+            write_report(directory)
+    if why := next(filter(None, whys), ""):
+        runs = f"{record.plan}/run-{record.series}_*"
+        command = [shown(toolchain.ROOT / "aggregate.py"), "heap", shown(recording), "--run", runs]
+        context.log(f"JFR={shown(recording)}: {why}; attach it later: {shlex.join(command)}")
+    return True
 
 
 @dataclass(frozen=True)
@@ -298,7 +301,7 @@ class _RequestedSweep:
     request of each level by its value of the swept setting, see `requests_of`.
     """
 
-    resumed: SweepFiles | None
+    resumed: ExperimentFiles | None
     record: SweepRecord
     requests: Mapping[str, Request]
 
@@ -307,7 +310,7 @@ def _requested(options: argparse.Namespace, kind: SweepKind) -> _RequestedSweep:
     """Return the requested sweep. UsageError for invalid options, or when RESUME names no sweep."""
     resumed = _sweep_to_resume(options, kind.settings)
     if resumed:
-        record = resumed.read()
+        record = Experiments(SweepRecord, options.reports).read(resumed)
         names = Names(record.plan, record.profile, record.target, options.port, record.remotes)
         names = replace(names, set_values=record.set_values, is_profiled=record.is_profiled)
         requests = requests_of(names, options.home, options.build, is_split=bool(record.values))
@@ -326,7 +329,7 @@ def _with_conditions(request: Request, record: SweepRecord) -> Request:
     return replace(request, plan=plan)
 
 
-def _sweep_to_resume(options: argparse.Namespace, settings: Sequence[str]) -> SweepFiles | None:
+def _sweep_to_resume(options: argparse.Namespace, settings: Sequence[str]) -> ExperimentFiles | None:
     """Return the sweep that RESUME names, or None without RESUME. UsageError when other settings are given, too."""
     if not options.resume:
         return None
@@ -341,32 +344,30 @@ def _sweep_to_resume(options: argparse.Namespace, settings: Sequence[str]) -> Sw
     return find_sweep(options.reports, plan if slash else options.plan, options.resume)
 
 
-def _resumed(files: SweepFiles, context: RunContext) -> SweepRecord:
+def _resumed(sweeps: Experiments[SweepRecord], files: ExperimentFiles, context: RunContext) -> SweepRecord:
     """Return the record of an unfinished sweep after a comparison with its runs.
 
     The current run of a killed harness becomes completed or interrupted. Removed runs are measured again.
     """
-    record = replace(files.read(), stop_reason="")
-    there = tuple(run for run in record.runs if files.run(run.run).is_there)
-    if there != record.runs:
-        record = replace(record, runs=there, state=RUNNING)
-        files.write(record)
-    if record.under_way:
-        left, directory = record.under_way, files.run(record.under_way.run)
-        run = directory.read_run()
-        record = replace(record, under_way=None)
-        if run:
+    stored = sweeps.read(files)
+    runs: list[SweepRun] = []
+    for run in stored.runs:
+        directory = files.run(run.name)
+        if not directory.is_there:
+            continue
+        left = directory.read_run() if run.state != ENDED else None
+        if left:
             write_report(directory)
-            is_whole = run.state == RUN_FINISHED and not run.interrupted
-            runs = (*record.runs, left) if is_whole else record.runs
-            broken_off = record.broken_off if is_whole else (*record.broken_off, left)
-            record = replace(record, runs=runs, broken_off=broken_off)
-        files.write(record)
-    if record.state == FINISHED:
+            is_whole = left.state == RUN_FINISHED and not left.interrupted
+            run = replace(run, state=ENDED if is_whole else run.state)
+        runs.append(run)
+    is_whole = stored.measured == measured(runs) and stored.state == FINISHED
+    record = replace(stored, runs=tuple(runs), stop_reason="", state=FINISHED if is_whole else RUNNING)
+    record = replace(record, resumed_at=len(record.measured))
+    if is_whole:
         context.log(f"{record.id}: already finished; its report is written again")
         return record
-    measured = units.plural(len(record.runs), "run")
-    context.log(f"{record.id}: resumed after {measured} (NEW=1 starts another sweep)")
+    context.log(f"{record.id}: resumed after {units.plural(len(record.measured), 'run')} (NEW=1 starts another sweep)")
     commit = git.facts(toolchain.ROOT).commit
     if commit != record.git_commit:
         context.log(f"{record.id}: started at commit {(record.git_commit or '?')[:10]}, now at {(commit or '?')[:10]}")

@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import contextlib
 import shutil
+import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
 from harness.base import units
 from harness.base.errors import StartError
 from harness.base.secrets import mask_secrets
+from harness.experiment.execute import Measured
+from harness.experiment.files import ExperimentFiles
+from harness.experiment.record import ExperimentRun
 from harness.plan.load import Load, LoadRequest, load_record, resolve_load
 from harness.plan.spec import RunSpec
 from harness.report.setup import load_text
@@ -23,8 +27,7 @@ from harness.run.prepare import prepare
 from harness.run.record import RunRecord
 from harness.run.remote.load import check_users
 from harness.run.request import Request
-from harness.sweep.files import SweepFiles
-from harness.sweep.record import Step, SweepRecord
+from harness.sweep.record import SweepRecord, SweepRun
 from harness.sweep.swept_set import set_of_level
 from harness.system.jcmd import dump_recordings
 from harness.system.jfr import write_heap
@@ -44,14 +47,6 @@ def level_load(request: Request, sweep: SweepRecord, users: int) -> Load:
     return load
 
 
-@dataclass(frozen=True)
-class MeasuredRun:
-    """A run of a level, which may be interrupted: its directory and its record."""
-
-    directory: RunDirectory
-    record: RunRecord
-
-
 class Levels:
     """The system or target of a sweep's levels; the system is stopped at the end of the block.
 
@@ -62,7 +57,7 @@ class Levels:
     def __init__(
         self,
         requests: Mapping[str, Request],
-        files: SweepFiles,
+        files: ExperimentFiles,
         context: RunContext,
         folder: Path,
         warm_up_users: int,
@@ -84,28 +79,32 @@ class Levels:
         with self._context.interrupts.deferred():
             self._stop()
 
-    def measure(self, sweep: SweepRecord, step: Step, began: Began) -> MeasuredRun:
-        """Measure one level and return its run. `began` is called before the run.
+    def measured(self, sweep: SweepRecord, run: ExperimentRun, began: Began) -> Measured:
+        """Measure one level of a sweep. `began` is called before the run.
 
         StartError when the system does not start, or dies during the warm-up.
         """
+        assert isinstance(run, SweepRun)
+        since_s = time.monotonic()
         if sweep.fresh or (self._system and not self._system.is_up):
             self._stop()
-        self._request = self._requests[step.setting]
+        self._request = self._requests[run.setting]
         if self._request.target is None and self._system is None:
             self._start()
         if not self._is_warm:
             self._warm_up(sweep)
+        if not sweep.fresh:  # the system starts once, before the first level
+            since_s = time.monotonic()
         directory = reserve(self._files.folder.parent.parent, sweep.plan, sweep.series)
         try:
-            return MeasuredRun(directory, self._measure(sweep, step, directory, began))
+            return Measured(directory, self._measure(sweep, run, directory, began).interrupted, since_s)
         finally:
             if not directory.run_json.is_file():
                 directory.discard()
 
-    def _measure(self, sweep: SweepRecord, step: Step, directory: RunDirectory, began: Began) -> RunRecord:
-        load = level_load(self._request, sweep, step.users)
-        spec = self._request.run_spec(load, note=_note(sweep), command=_run_command(sweep, step))
+    def _measure(self, sweep: SweepRecord, run: SweepRun, directory: RunDirectory, began: Began) -> RunRecord:
+        load = level_load(self._request, sweep, run.users)
+        spec = self._request.run_spec(load, note=_note(sweep), command=_run_command(sweep, run))
         with self._context.guardian.masking(directory.path, spec.hidden):
             return self._drive(sweep, spec, directory, began)
 
@@ -181,12 +180,12 @@ def _warm_up_text(sweep: SweepRecord) -> str:
     return f"{units.duration_text(sweep.warm_up_s)} {when}"
 
 
-def _run_command(sweep: SweepRecord, step: Step) -> str:
+def _run_command(sweep: SweepRecord, run: SweepRun) -> str:
     """Return the command that measures only this level."""
     lengths = {"ramp": sweep.ramp_s, "duration": sweep.duration_s, "loops": sweep.loops, "requests": sweep.requests}
     texts = {name: None if value is None else units.number_text(value) for name, value in lengths.items()}
-    values = {"plan": sweep.plan, "users": str(step.users), **texts, **sweep.given, "target": sweep.target}
-    if step.setting:
-        values["set"] = set_of_level(sweep.set_values, step.setting)
+    values = {"plan": sweep.plan, "users": str(run.users), **texts, **sweep.given, "target": sweep.target}
+    if run.setting:
+        values["set"] = set_of_level(sweep.set_values, run.setting)
     values |= {"remotes": sweep.remotes, "env": sweep.profile}
     return make_command("run", values)

@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import ClassVar
 
 from harness.base import units
+from harness.experiment.record import ExperimentRun, PlanExperiment, measured
+from harness.experiment.time_left import RunTime, run_times
 from harness.plan.goal import Goal
 from harness.plan.load import LOOPS_MAX, REQUESTS_MAX, USERS_MAX
 from harness.run import kinds
 
-FORMAT_VERSION = 1
-_RUN_NAME = re.compile(r"run-\d+_\d+")
 _REPEAT_MAX = 10_000
 _MAXIMA = {"users": USERS_MAX, "loops": LOOPS_MAX, "requests": REQUESTS_MAX}
-RUNNING, FINISHED = "running", "finished"
 SWEEP, CAPACITY = "sweep", "capacity"
 
 
@@ -26,7 +24,7 @@ def level_text(users: int, setting: str) -> str:
 
 
 @dataclass(frozen=True)
-class Step:
+class SweepStep:
     """A planned run of a sweep: its level, and its round (from 1); `setting` is as in SweepRun."""
 
     users: int
@@ -40,16 +38,17 @@ class Step:
 
 
 @dataclass(frozen=True)
-class SweepRun:
-    """A run of a sweep: its level, its round (from 1), and its name.
+class SweepRun(ExperimentRun):
+    """A run of a sweep: its level, and its round (from 1).
 
-    `setting` is the value of the swept setting, such as delay_ms=20; empty in a sweep over users.
+    `setting` is the value of the swept setting, such as delay_ms=20; empty in a sweep over users. `planned_s` is the
+    planned duration of its load, None when it ends after loops or requests.
     """
 
     users: int
     repeat: int
-    run: str
     setting: str = ""
+    planned_s: float | None = None
     optional: ClassVar = ("setting",)
 
     @property
@@ -58,25 +57,20 @@ class SweepRun:
         return level_text(self.users, self.setting)
 
 
-@dataclass(frozen=True)
-class SweepRecord:
+@dataclass(frozen=True, kw_only=True)
+class SweepRecord(PlanExperiment):
     """The contents of sweep-<series>.json; its runs are run-<series>_1 and following, of the same plan.
 
     `users` are the levels of a sweep in order, measured `repeat` times in rounds. A capacity search has no list: it
     starts at `first_users` and ends at `most_users`, within `goal`. A ramp, duration, loops, requests or goal of None
-    is the plan's. `runs` are the completed runs, including INVALID ones. `under_way` is the current run, or the one
-    that a killed harness left. `broken_off` are interrupted runs; their levels are measured again. `stop_reason` is
-    why a sweep stopped early. `remotes` are the load generators as given; so are the texts in `given`, by option:
-    goals, stop conditions and SET. `values` are the levels of a sweep over a setting, as in SET: delay_ms=20,
-    all with the same users; without them the levels are `users`.
+    is the plan's. `remotes` are the load generators as given; so are the texts in `given`, by option: goals, stop
+    conditions and SET. `values` are the levels of a sweep over a setting, as in SET: delay_ms=20, all with the same
+    users; without them the levels are `users`.
     """
 
-    format_version: int
-    name: str
+    runs: tuple[SweepRun, ...]
     kind: str
-    plan: str
     profile: str
-    command: str
     users: tuple[int, ...]
     repeat: int
     fresh: bool
@@ -89,26 +83,18 @@ class SweepRecord:
     goal: Goal | None
     first_users: int | None
     most_users: int | None
-    state: str
-    runs: tuple[SweepRun, ...]
-    under_way: SweepRun | None
-    broken_off: tuple[SweepRun, ...]
-    git_commit: str | None
-    stop_reason: str = ""
     requests: int | None = None
     remotes: str | None = None
     given: Mapping[str, str] = field(default_factory=dict)
     values: tuple[str, ...] = ()
+    report_kind: ClassVar = kinds.SWEEP
     what: ClassVar = "a sweep"
-    version: ClassVar = FORMAT_VERSION
     # What the file contains beside the record: the result of the report.
     not_read: ClassVar = ("verdict", "headline")
 
     def __post_init__(self) -> None:
         """Raise ValueError for a run's name that leads to another folder, and for numbers out of range."""
-        for run in (*self.runs, *self.broken_off, *([self.under_way] if self.under_way else [])):
-            if not _RUN_NAME.fullmatch(run.run):
-                raise ValueError(f"{run.run!r} is no run's name")
+        super().__post_init__()
         counts = {
             "users": (*self.users, self.first_users, self.most_users),
             "loops": (self.loops,),
@@ -121,14 +107,14 @@ class SweepRecord:
             raise ValueError(f"repeat = {self.repeat}")
 
     @property
-    def id(self) -> str:
-        """Plan and sweep, such as killbill-stripe/sweep-07."""
-        return f"{self.plan}/{self.name}"
+    def measured(self) -> tuple[SweepRun, ...]:
+        """The completed runs, including INVALID ones."""
+        return measured(self.runs)
 
     @property
-    def series(self) -> str:
-        """The series of its runs, such as 07."""
-        return kinds.SWEEP.rest_of(self.name)
+    def lengths_s(self) -> tuple[RunTime, ...]:
+        """Planned and actual seconds of the valid runs."""
+        return run_times((run, run.planned_s) for run in self.measured)
 
     @property
     def stop(self) -> str | None:
@@ -146,23 +132,23 @@ class SweepRecord:
         return "profile" in self.given
 
     @property
-    def steps(self) -> tuple[Step, ...]:
+    def steps(self) -> tuple[SweepStep, ...]:
         """All steps of a sweep in the order of measuring.
 
         Each round measures all levels. Drift of the system over time then affects all levels alike, and is not
         mistaken for an effect of the users or of the setting.
         """
         return tuple(
-            Step(users, repeat, value)
+            SweepStep(users, repeat, value)
             for repeat in range(1, self.repeat + 1)
             for users in self.users
             for value in self.values or ("",)
         )
 
     @property
-    def steps_left(self) -> tuple[Step, ...]:
+    def steps_left(self) -> tuple[SweepStep, ...]:
         """The steps of a sweep that are not measured yet."""
-        done = {Step(run.users, run.repeat, run.setting) for run in self.runs}
+        done = {SweepStep(run.users, run.repeat, run.setting) for run in self.measured}
         return tuple(step for step in self.steps if step not in done)
 
     @property

@@ -273,12 +273,12 @@ def _steps_table(sweep: Sweep, analysis: SweepAnalysis, links: Mapping[str, str]
         return ""
     runs = {run.name.rpartition("/")[2]: run for run in sweep.runs}
     rows = []
-    for number, step in enumerate(record.runs, start=1):
-        run = runs.get(step.run)
+    for number, step in enumerate(record.measured, start=1):
+        run = runs.get(step.name)
         figures = run.figures if run else Figures()
         within = ""
         if run and analysis.goal:
             within = _within(levels_of([(step.users, run)])[0], analysis.goal)
         shown = [PRINTS[figure](figures.of(figure)) for figure in _RANGED]
-        rows.append([str(number), str(step.users), *shown, within, _run_cell(run, links) if run else cell(step.run)])
+        rows.append([str(number), str(step.users), *shown, within, _run_cell(run, links) if run else cell(step.name)])
     return table(["step", "users", *(HEADS[figure] for figure in _RANGED), "within the goal", "run"], rows)

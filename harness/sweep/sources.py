@@ -11,6 +11,7 @@ from pathlib import Path
 from harness.base.config import did_you_mean
 from harness.base.errors import HarnessError, UsageError
 from harness.compare.sources import read_result
+from harness.experiment.record import FINISHED
 from harness.plan.goal import Goal
 from harness.report.charts.chart import Chart
 from harness.report.charts.files import write_charts
@@ -26,7 +27,7 @@ from harness.sweep.levels import LevelKey, LevelRun, Sweep, level_run, levels_of
 from harness.sweep.overlay import several_sweeps_report
 from harness.sweep.pairs import SweepComparison
 from harness.sweep.published import parse_csv, parse_markdown
-from harness.sweep.record import FINISHED, SWEEP, SweepRecord
+from harness.sweep.record import SWEEP, SweepRecord
 from harness.sweep.render import Page, sweep_report
 from harness.sweep.text import answer_text
 from harness.sweep.usage_charts import heap_charts, recorded_charts, usage_charts
@@ -172,15 +173,15 @@ def read_sweep(path: Path) -> FoundSweep:
     record = load_record(SweepRecord, path)
     runs: list[tuple[int, LevelRun]] = []
     remarks = []
-    for run in record.runs:
+    for run in record.measured:
         try:
-            found = level_run(read_result(path.with_name(run.run)))
+            found = level_run(read_result(path.with_name(run.name)))
             runs.append((run.users, replace(found, setting=run.setting)))
         except HarnessError as error:
             remarks.append(f"{run.run} ({run.text}) is not included: {error.what}.")
     levels = levels_of(runs)
     left = {LevelKey(step.users, step.setting) for step in record.steps_left} if record.kind == SWEEP else set()
-    missing = (left | {LevelKey(run.users, run.setting) for run in record.runs}) - {level.key for level in levels}
+    missing = (left | {LevelKey(run.users, run.setting) for run in record.measured}) - {level.key for level in levels}
     sweep = Sweep(
         record.id,
         levels,

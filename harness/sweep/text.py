@@ -6,11 +6,11 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from harness.base import units
 from harness.compare.outcome import CANNOT_TELL
+from harness.experiment.record import RUNNING
 from harness.report.verdict import DOUBTFUL, INTERRUPTED
 from harness.report.warnings import WarningCode
 from harness.sweep.analysis import SweepAnalysis
 from harness.sweep.levels import Level, LevelRun, Sweep
-from harness.sweep.record import RUNNING
 from harness.sweep.setting_findings import setting_answer, setting_findings, values_text
 from harness.sweep.terminal import goal_text
 from harness.sweep.throughput_curve import CLIFF_RATIO, PLATEAU_RATIO, Cliff

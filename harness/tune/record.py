@@ -6,7 +6,7 @@ from collections.abc import Collection
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
-from harness.experiment.record import ENDED, WARM_UP, ExperimentRun, PlanExperiment
+from harness.experiment.record import ENDED, WARM_UP, EqualRuns, ExperimentRun
 from harness.metrics.metric import Metric, metric_of
 from harness.run import kinds
 from harness.tune.factors import Factor
@@ -32,7 +32,7 @@ class TuneRun(ExperimentRun):
 
 
 @dataclass(frozen=True, kw_only=True)
-class TuneRecord(PlanExperiment):
+class TuneRecord(EqualRuns):
     """tune-<n>.json without its results; its runs are run-<n>_1 and following.
 
     `cells` are the combinations, each with the index of a value of each factor; the first one is the baseline. `blocks`
@@ -45,7 +45,7 @@ class TuneRecord(PlanExperiment):
     blocks: tuple[tuple[int, ...], ...]
     repeat: int | None
     metric_name: str
-    kind: ClassVar = kinds.EXPERIMENT
+    report_kind: ClassVar = kinds.EXPERIMENT
     what: ClassVar = "a designed experiment"
     # What the file contains beside the record: a function of it and of the runs.
     not_read: ClassVar = ("verdict", "headline", "scatter_ratio", "effects", "combinations", "best", "next")

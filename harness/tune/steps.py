@@ -7,9 +7,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from harness.compare.result import RunResult
+from harness.experiment.execute import Step
 from harness.experiment.files import ExperimentFiles
 from harness.experiment.record import WARM_UP
-from harness.experiment.runner import Design, Step, child_of
+from harness.experiment.runner import Design, child_of
 from harness.report.charts.files import write_charts
 from harness.report.pages import write_page
 from harness.run.child import ChildRun

@@ -17,8 +17,9 @@ from harness.base.interrupts import Interrupts
 from harness.compare.result import RunResult
 from harness.experiment import runner
 from harness.experiment.counting import problem_of, result_of
+from harness.experiment.execute import InChildren, Step
 from harness.experiment.record import ENDED, FINISHED, RUNNING, ExperimentRecord, ExperimentRun
-from harness.experiment.runner import Design, Runner, Step
+from harness.experiment.runner import Design, Runner
 from harness.experiment.time_left import RunTime, run_times
 from harness.history.summary_files import SUMMARY_NAME, write_summary
 from harness.report.pages import write_page
@@ -122,7 +123,7 @@ def measured(reports: Path, record: TurnsRecord) -> TurnsOutcome:
     with Interrupts() as interrupts, ExitStack() as stack:
         children = Children(interrupts, stack.enter_context(Guardian()))
         with interrupts.deferred():
-            return Runner(Turns(files, reports), record, {}, children, 1.0).run()
+            return Runner(Turns(files, reports), record, {}, InChildren(children), 1.0).run()
 
 
 def interrupt(tmp_path: Path) -> threading.Thread:

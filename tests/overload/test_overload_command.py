@@ -12,23 +12,25 @@ from harness.base.guardian import Guardian
 from harness.base.interrupts import Interrupts
 from harness.cli import main
 from harness.commands.overload import time_limit_ms
+from harness.experiment.execute import InProcess
+from harness.experiment.files import Experiments
+from harness.experiment.record import ENDED, FINISHED
+from harness.experiment.runner import Runner
 from harness.history.summary_files import write_summary
 from harness.overload.capacity import last_capacity
-from harness.overload.files import reserve_overload
-from harness.overload.record import FINISHED
-from harness.overload.report_files import write_overload_report
-from harness.overload.runner import OverloadRunner
+from harness.overload.record import OverloadRecord
+from harness.overload.runner import OVERHEAD_S, OverloadRuns, OverloadTest
 from harness.plan.goal import Goal
 from harness.report.watchers import Watchers
 from harness.run.context import RunContext, ready_jmeter
 from harness.run.request import Names, resolve_request
-from harness.sweep.record import CAPACITY, SweepRun
+from harness.sweep.record import CAPACITY
 from tests.support.overloads import RECORD
 from tests.support.paths import FAKE_JMETER
 from tests.support.processes import meanwhile, press_ctrl_c, processes_of, wait_for
 from tests.support.several import TWO_LOADS, group, several_jmx
 from tests.support.sweep_reports import save_record, save_run
-from tests.support.sweeps import SWEEP_RECORD
+from tests.support.sweeps import SWEEP_RECORD, measured_level
 from tests.support.tiny import TINY_JMX, arguments_of_run, finish_script, run_json
 
 _WITH_LOOPS = TINY_JMX.replace(
@@ -69,14 +71,15 @@ def test_a_variant_is_measured_with_a_system_of_its_own_and_its_report_is_writte
     request = resolve_request(Names("tiny", "local", set_values=variant), home, tmp_path / "build")
     with Interrupts() as interrupts, Guardian() as guardian:
         context = RunContext(ready_jmeter(request, reports), interrupts, Console(), guardian)
-        files = reserve_overload(reports, "tiny")
+        tests = Experiments(OverloadRecord, reports)
+        files = tests.reserve("tiny")
         record = replace(RECORD, name=files.name, plan="tiny", variants=(variant,), level_s=1)
-        runner = OverloadRunner(record, files, {variant: request}, context, Watchers())
-        assert runner.run(None) is None
-    write_overload_report(files, runner.record)
-    assert files.read() == runner.record
-    (run,) = runner.record.runs
-    assert (runner.record.state, run.run) == (FINISHED, "run-01_1")
+        runs = OverloadRuns(record, files, {variant: request}, context)
+        execute = InProcess(context, Watchers(), runs.measured, runs.concluded)
+        done = Runner(OverloadTest(files), record, {}, execute, OVERHEAD_S).run().record
+    assert tests.read(files) == done
+    (run,) = done.runs
+    assert (done.state, run.state, run.run) == (FINISHED, ENDED, "run-01_1")
     levels = run.result.levels
     assert [level.scheduled_user_count for level in levels] == [10, 15, 20, 25, 30, 40]
     assert sum(level.started_user_count for level in levels) == pytest.approx(140, abs=4)
@@ -104,9 +107,10 @@ def test_an_interrupted_test_is_resumed_by_the_same_command_and_invalid_runs_are
         code, out = finished(*_SET, mode="works")
     assert code == 130, out
     assert "the same command resumes it: make overload PLAN=tiny SET=queue.most=10,1000000 RATE=20" in out
-    assert record_of(tmp_path)["broken_off"] == [
-        {"variant": "queue.most=10", "run": "run-01_1", "result": None, "problem": ""}
-    ]
+    (left,) = record_of(tmp_path)["runs"]
+    assert (left["variant"], left["run"], left["state"], left["problem"]) == (
+        "queue.most=10", "run-01_1", "under way", "interrupted",
+    )  # fmt: skip
     assert "2 of 2 variants not measured yet" in (tmp_path / "reports" / "tiny" / "overload-01.md").read_text()
     assert nothing_is_left(tmp_path)
 
@@ -115,8 +119,8 @@ def test_an_interrupted_test_is_resumed_by_the_same_command_and_invalid_runs_are
     assert "tiny/overload-01: resumed after 0 variants" in out
     assert "variant 2 of 2, queue.most=1000000; about 2 min 50 s left" in out
     record = record_of(tmp_path)
-    assert [(run["run"], run["result"]) for run in record["runs"]] == [("run-01_2", None), ("run-01_3", None)]
-    assert all(run["problem"].startswith("a clock was set") for run in record["runs"])  # 120 s of samples at once
+    assert [(run["run"], run["result"]) for run in record["runs"][1:]] == [("run-01_2", None), ("run-01_3", None)]
+    assert all(run["problem"].startswith("a clock was set") for run in record["runs"][1:])  # 120 s of samples at once
     assert record["state"] == "finished"
     assert "[overload-01](tiny/overload-01.md)" in (tmp_path / "reports" / "SUMMARY.md").read_text()
     assert nothing_is_left(tmp_path)
@@ -140,7 +144,7 @@ def searched(reports: Path, set_words: str = "") -> None:
     runs = []
     for number, (users, elapsed_ms) in enumerate(((2, 800), (4, 2000), (2, 800), (4, 2000)), start=1):
         save_run(folder, f"run-07_{number}", users, elapsed_ms)
-        runs.append(SweepRun(users, 1 + (number - 1) // 2, f"run-07_{number}"))
+        runs.append(measured_level(users, 1 + (number - 1) // 2, f"run-07_{number}"))
     given = {"set": set_words} if set_words else {}
     goal = Goal(p90_ms=1000, error_ratio=0.01)
     record = replace(SWEEP_RECORD, kind=CAPACITY, users=(), runs=tuple(runs), goal=goal, given=given)

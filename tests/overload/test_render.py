@@ -9,9 +9,10 @@ import pytest
 from harness.base.errors import EXIT_INTERRUPTED, EXIT_INVALID, EXIT_OK, UsageError
 from harness.base.records import build, read_record, to_plain
 from harness.cli import main
+from harness.experiment.files import ExperimentFiles
+from harness.experiment.record import ENDED, FINISHED, RUNNING
 from harness.overload.charts import goodput_chart
-from harness.overload.files import OverloadFiles
-from harness.overload.record import FINISHED, RUNNING, OverloadRecord, VariantRun
+from harness.overload.record import OverloadRecord, VariantRun
 from harness.overload.render import overload_report, result_line
 from harness.overload.report_files import write_overload_report
 from harness.overload.result import VariantResult, level_results, recovery_result, requests_per_user
@@ -37,8 +38,8 @@ def result(queue_most: int) -> VariantResult:
 def record() -> OverloadRecord:
     """A finished test of two variants."""
     runs = (
-        VariantRun("accept_count=10", "run-07_1", result(10)),
-        VariantRun("accept_count=1000", "run-07_2", result(1_000_000)),
+        VariantRun("accept_count=10", result(10), run="run-07_1", state=ENDED),
+        VariantRun("accept_count=1000", result(1_000_000), run="run-07_2", state=ENDED),
     )
     return replace(RECORD, state=FINISHED, runs=runs)
 
@@ -64,7 +65,7 @@ def test_each_variant_has_a_row_and_a_table_of_its_levels(record):
 
 
 def test_an_unfinished_test_lists_what_is_missing_and_a_run_without_requests_is_invalid(record):
-    runs = (VariantRun("accept_count=10", "run-07_1", None, "no request of the load"),)
+    runs = (VariantRun("accept_count=10", run="run-07_1", state=ENDED, problem="no request of the load"),)
     text = overload_report(replace(record, state=RUNNING, runs=runs), "")
     assert "**accept_count=10: INVALID: no request of the load**" in text
     assert "**not finished: 1 of 2 variants not measured yet**" in text
@@ -96,9 +97,9 @@ def test_a_run_in_another_folder_is_refused(record):
         read_record(OverloadRecord, json.loads(json.dumps(data)), "overload-07.json")
 
 
-def stored(tmp_path: Path, record: OverloadRecord) -> OverloadFiles:
+def stored(tmp_path: Path, record: OverloadRecord) -> ExperimentFiles:
     """Write a test with its report, as scripts/overload does at its end."""
-    files = OverloadFiles(tmp_path / "shop" / record.name)
+    files = ExperimentFiles(tmp_path / "shop" / record.name)
     files.folder.mkdir(parents=True)
     files.write(record)
     write_overload_report(files, record)
@@ -141,6 +142,6 @@ def test_an_unknown_test_is_one_line_with_those_that_are_there(record, tmp_path)
 
 
 def test_the_exit_code_is_3_when_a_variant_has_no_usable_run(record, tmp_path):
-    broken = VariantRun("accept_count=10", "run-07_1", None, "no request of the load")
+    broken = VariantRun("accept_count=10", run="run-07_1", state=ENDED, problem="no request of the load")
     stored(tmp_path, replace(record, runs=(broken, record.runs[1])))
     assert again(tmp_path, "overload-07") == EXIT_INVALID

@@ -15,9 +15,8 @@ from harness.base.errors import HarnessError
 from harness.base.strict_json import parse_object
 from harness.history.summary_files import SUMMARY_NAME, write_summary
 from harness.run.directory import json_text
-from harness.sweep.record import SweepRun
 from tests.support.report_folder import add_run
-from tests.support.sweeps import NEW_SWEEP
+from tests.support.sweeps import NEW_SWEEP, measured_level
 
 DEEP = "[" * 100_000 + "]" * 100_000
 HOSTILE = {
@@ -186,7 +185,7 @@ def test_a_value_of_another_type_in_a_sweeps_record_is_never_an_internal_error(t
     for number in (1, 2):
         add_run(reports, f"tiny/run-01_{number}", users=number)
     path = reports / "tiny" / "sweep-01.json"
-    runs = tuple(SweepRun(number, 1, f"run-01_{number}") for number in (1, 2))
+    runs = tuple(measured_level(number, 1, f"run-01_{number}") for number in (1, 2))
     good = json_text(replace(NEW_SWEEP, name="sweep-01", users=(1, 2), runs=runs))
     for where, value, text in mutations(good, 60, seed):
         path.write_text(text)

@@ -150,7 +150,7 @@ def test_a_sweep_whose_terminal_is_closed_writes_its_report_and_can_be_resumed(
     wait_for(lambda: samples.is_file() and samples.read_text().count("\n") > 3, 60)
     terminal.close()
     assert terminal.process.wait(timeout=30) == 130
-    assert [run["run"] for run in sweep_json(tmp_path)["broken_off"]] == ["run-01_2"]
+    assert [run["run"] for run in sweep_json(tmp_path)["runs"] if run["state"] != "ended"] == ["run-01_2"]
     assert "[run-01_1](run-01_1.md)" in (tmp_path / "reports" / "tiny" / "sweep-01.md").read_text()
     assert processes_of(tmp_path) == []
     assert list((tmp_path / "tmp").iterdir()) == []

@@ -5,13 +5,15 @@ from pathlib import Path
 
 import pytest
 
+from harness.experiment.files import ExperimentFiles
 from harness.experiment.record import RUNNING
 from harness.history.summary_files import SUMMARY_NAME, write_summary
 from harness.nightly.files import NightlyFiles
 from harness.nightly.report_files import write_nightly_report
-from harness.overload.files import OverloadFiles
+from harness.overload.record import OverloadRecord
 from harness.overload.report_files import write_overload_report
 from harness.report.results import Result, stated_result
+from harness.run.directory import load_record
 from harness.site.files import write_report_page, write_site
 from harness.sweep.sources import read_sweep
 from tests.support.nightly_runs import ended, nightly_record
@@ -106,9 +108,9 @@ def test_the_records_of_nightly_runs_and_overload_tests_have_their_result_when_i
         assert ("headline" in json.loads(nightly.record.read_text())) == (state == "finished")
         before = "INTERRUPTED" if state == RUNNING else result.verdict
         assert stated_result(nightly.report).verdict == before
-    overload = OverloadFiles(tmp_path / "shop" / "overload-07")
+    overload = ExperimentFiles(tmp_path / "shop" / "overload-07")
     overload.folder.mkdir(parents=True)
     overload.write(OVERLOAD)
     write_overload_report(overload, OVERLOAD)
-    assert overload.read() == OVERLOAD
+    assert load_record(OverloadRecord, overload.record) == OVERLOAD
     assert stated_result(overload.report) == Result("", "not finished: 2 of 2 variants not measured yet")

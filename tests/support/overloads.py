@@ -7,11 +7,12 @@ from collections import deque
 from collections.abc import Sequence
 from dataclasses import replace
 
+from harness.experiment.record import RUNNING
 from harness.jtl.sample import Sample
 from harness.metrics import batch_means
 from harness.overload.attempts import Attempts, attempts_of
 from harness.overload.levels import OFFERED_RATIOS, stages
-from harness.overload.record import RUNNING, OverloadRecord
+from harness.overload.record import OverloadRecord
 from harness.overload.result import LevelResult
 
 SERVED_PER_S = 20.0
@@ -19,7 +20,6 @@ LIMIT_MS = 1000.0
 _TIME_OUT_MS = 5000
 # A test of two variants that has measured none yet.
 RECORD = OverloadRecord(
-    format_version=1,
     name="overload-07",
     plan="shop",
     plan_title="A shop",
@@ -35,8 +35,10 @@ RECORD = OverloadRecord(
     note="",
     state=RUNNING,
     runs=(),
-    under_way=None,
-    broken_off=(),
+    budget_s=None,
+    started_at="2026-11-24T08:00:00Z",
+    spent_s=0.0,
+    git_changed=False,
     git_commit=None,
 )
 

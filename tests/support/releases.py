@@ -16,10 +16,9 @@ from harness.plan.goal import Goal
 from harness.report.summarise import SummaryOptions, summarise, window_of, window_span_ms
 from harness.report.summary import Observed
 from harness.run.directory import json_text
-from harness.sweep.record import SweepRun
 from tests.support.factories import closed_load, failed, record, sample, tally_of
 from tests.support.sweep_reports import save_record
-from tests.support.sweeps import SWEEP_RECORD
+from tests.support.sweeps import SWEEP_RECORD, measured_level
 
 NOTE = "A stand-in takes the place of the shop: times say nothing about the shop."
 LEVELS = (2, 4)
@@ -44,7 +43,7 @@ def save_release(
         name = f"run-{series}_{number}"
         samples = _samples(Random(f"{series} {users}"), users, times_ms, failure_count)
         _save_run(reports / plan, name, samples, observed, {"load": closed_load(users), **changes})
-        runs.append(SweepRun(users, 1, name))
+        runs.append(measured_level(users, 1, name))
     sweep = replace(SWEEP_RECORD, name=f"sweep-{series}", plan=plan, users=tuple(levels), runs=tuple(runs), note="")
     return save_record(reports, sweep)
 

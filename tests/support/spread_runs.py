@@ -10,9 +10,8 @@ from typing import Any
 
 from harness.report.files import summary_of_run
 from harness.run.directory import json_text
-from harness.sweep.record import SweepRun
 from tests.support.report_folder import START_MS, run_folder
-from tests.support.sweeps import SWEEP_RECORD
+from tests.support.sweeps import SWEEP_RECORD, measured_level
 
 # Without allThreads it is unknown that so few samples are not those of busy users, which would be a warning.
 _HEAD = "timeStamp,elapsed,label,responseCode,responseMessage,threadName,success,bytes,sentBytes"
@@ -56,7 +55,7 @@ def make_sweep(reports: Path, series: str, least_ms_of: Mapping[int | str, int])
         users, setting = (level, "") if isinstance(level, int) else (4, level)
         make_run(reports, f"tiny/run-{series}_{number}", least_ms, users=users)
         shutil.rmtree(reports / "tiny" / f"run-{series}_{number}")
-        runs.append(SweepRun(users, 1, f"run-{series}_{number}", setting))
+        runs.append(measured_level(users, 1, f"run-{series}_{number}", setting))
     users = tuple(dict.fromkeys(run.users for run in runs))
     values = tuple(run.setting for run in runs if run.setting)
     record = replace(SWEEP_RECORD, name=f"sweep-{series}", users=users, values=values, runs=tuple(runs))

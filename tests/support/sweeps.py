@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
+from harness.experiment.record import ENDED, FINISHED, RUNNING
 from harness.report.verdict import INVALID, Verdict
 from harness.sweep.levels import Figures, Level, LevelRun, Sweep, levels_of
-from harness.sweep.record import FINISHED, RUNNING, SWEEP, SweepRecord, SweepRun
+from harness.sweep.record import SWEEP, SweepRecord, SweepRun
 
 # ThruZero: a web site of JSF pages, throughput per s over users.
 THRUZERO = {1: 5.6, 5: 27.4, 10: 31.4, 25: 32.3, 50: 32.1, 75: 23.2, 100: 7.4}
@@ -52,9 +53,13 @@ def repeated(users: int, runs: Sequence[LevelRun]) -> Level:
     return levels_of((users, run) for run in runs)[0]
 
 
+def measured_level(users: int, repeat: int, name: str, setting: str = "") -> SweepRun:
+    """Return a completed run of a sweep."""
+    return SweepRun(users, repeat, setting, run=name, state=ENDED)
+
+
 # A finished sweep of three levels.
 SWEEP_RECORD = SweepRecord(
-    format_version=1,
     name="sweep-07",
     kind=SWEEP,
     plan="tiny",
@@ -73,9 +78,15 @@ SWEEP_RECORD = SweepRecord(
     first_users=None,
     most_users=None,
     state=FINISHED,
-    runs=(SweepRun(1, 1, "run-07_1"), SweepRun(2, 1, "run-07_2"), SweepRun(4, 1, "run-07_3")),
-    under_way=None,
-    broken_off=(),
+    runs=(
+        measured_level(1, 1, "run-07_1"),
+        measured_level(2, 1, "run-07_2"),
+        measured_level(4, 1, "run-07_3"),
+    ),
+    budget_s=None,
+    started_at="2026-11-24T08:00:00Z",
+    spent_s=0.0,
+    git_changed=False,
     git_commit=None,
 )
 

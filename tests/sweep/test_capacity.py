@@ -15,11 +15,11 @@ from harness.plan.goal import Goal
 from harness.plan.load import LoadRecord
 from harness.report.verdict import VALID, Verdict
 from harness.sweep.driver import Progress
-from harness.sweep.record import CAPACITY, Step, SweepRun
+from harness.sweep.record import CAPACITY, SweepStep
 from harness.sweep.search import MOST_RUNS, Capacity, Probe, capacity, next_users
 from harness.sweep.terminal import capacity_text
 from tests.support.results import label_result, run_result
-from tests.support.sweeps import SWEEP_RECORD
+from tests.support.sweeps import SWEEP_RECORD, measured_level
 
 
 def searched(is_within: Callable[[int], bool], first: int = 1, most: int = 400) -> list[Probe]:
@@ -199,12 +199,14 @@ def test_27_samples_near_the_goal_are_measured_again_and_then_undecided():
     figures = replace(label_result("TOTAL", 243.0), histogram=Histogram.of(times_ms), percentiles_ms={"90": 318.0})
     verdict = Verdict(VALID, (), (), ("p90 318 ms, goal 300 ms",))
     result = run_result("tiny/run-07_1", figures, total=figures, verdict=verdict)
-    record = replace(SWEEP_RECORD, kind=CAPACITY, first_users=1, most_users=400, runs=(SweepRun(1, 1, "run-07_1"),))
+    record = replace(
+        SWEEP_RECORD, kind=CAPACITY, first_users=1, most_users=400, runs=(measured_level(1, 1, "run-07_1"),)
+    )
     search = _Search(
         record, SimpleNamespace(plan=SimpleNamespace(goal=Goal(p90_ms=300), load=SimpleNamespace(loads=())))
     )
     progress = Progress(record, (result,))
-    assert search.next_step(progress) == Step(1, 2)
+    assert search.next_step(progress) == SweepStep(1, 2)
     closing = search.closing(progress)
     assert "| cannot tell |" in closing
     assert "CANNOT TELL whether 1 user is within p90 up to 300 ms" in closing

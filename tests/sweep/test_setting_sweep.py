@@ -18,14 +18,14 @@ from harness.sweep.analysis import analyse
 from harness.sweep.charts import overlay_charts, sweep_charts
 from harness.sweep.level_axis import LevelAxis
 from harness.sweep.levels import Figures, LevelRun, Sweep, levels_of
-from harness.sweep.record import Step, SweepRecord, SweepRun
+from harness.sweep.record import SweepRecord, SweepStep
 from harness.sweep.setting_findings import contrasts, setting_answer, setting_findings
 from harness.sweep.sources import find_sweeps
 from harness.sweep.swept_set import requests_of, set_of_level
 from tests.support.markdown_rows import cells_of, rows_of
 from tests.support.spread_runs import make_sweep
 from tests.support.sweep_reports import SVG, run, save_record, save_run, texts_of, written
-from tests.support.sweeps import BROKEN, SWEEP_RECORD
+from tests.support.sweeps import BROKEN, SWEEP_RECORD, measured_level
 from tests.support.tiny import TINY_SYSTEM, run_json, sweep_json
 
 SETTINGS = 'delay_ms = 0\nkind = "plain"\nwords = []\n'
@@ -37,7 +37,7 @@ RECORD = replace(
     fresh=True,
     values=VALUES,
     given={"set": "delay_ms=10,20,40"},
-    runs=tuple(SweepRun(4, 1, f"run-07_{number}", value) for number, value in enumerate(VALUES, start=1)),
+    runs=tuple(measured_level(4, 1, f"run-07_{number}", value) for number, value in enumerate(VALUES, start=1)),
 )
 
 
@@ -112,7 +112,7 @@ def test_a_record_with_values_reads_back_equal_and_plans_rounds():
     assert build(SweepRecord, to_plain(RECORD)) == RECORD
     assert "setting" not in to_plain(SWEEP_RECORD)["runs"][0]
     left = replace(RECORD, repeat=2, runs=RECORD.runs[:2])
-    assert left.steps_left == (Step(4, 1, VALUES[2]), *(Step(4, 2, value) for value in VALUES))
+    assert left.steps_left == (SweepStep(4, 1, VALUES[2]), *(SweepStep(4, 2, value) for value in VALUES))
     assert left.steps_left[0].text == "delay_ms=40"
     assert replace(RECORD, values=()).settings != RECORD.settings
 
@@ -261,7 +261,7 @@ def test_the_charts_of_several_sweeps_have_the_values_of_the_setting(two):
             "tiny/sweep-07 is a sweep over delay_ms, tiny/sweep-09 is a sweep over users; give sweeps over the same",
         ),
         (
-            replace(RECORD, values=("delay_ms=99",), runs=(SweepRun(4, 1, "run-07_1", "delay_ms=99"),)),
+            replace(RECORD, values=("delay_ms=99",), runs=(measured_level(4, 1, "run-07_1", "delay_ms=99"),)),
             r"no level in common \(delay_ms=10, 20 and 40 against delay_ms=99\); compare sweeps over some of the same",
         ),
     ],

@@ -36,7 +36,18 @@ def sweep_json(tmp_path: Path, name: str = "sweep-01") -> dict:
 
 def measured(tmp_path: Path, name: str = "sweep-01") -> list[tuple[int, int, str]]:
     """Return (users, round, run) of the levels that count."""
-    return [(run["users"], run["repeat"], run["run"]) for run in sweep_json(tmp_path, name)["runs"]]
+    return [
+        (run["users"], run["repeat"], run["run"])
+        for run in sweep_json(tmp_path, name)["runs"]
+        if run["state"] == "ended"
+    ]
+
+
+def broken_off(tmp_path: Path) -> list[tuple[int, int, str]]:
+    """Return (users, round, run) of the runs that did not end."""
+    return [
+        (run["users"], run["repeat"], run["run"]) for run in sweep_json(tmp_path)["runs"] if run["state"] != "ended"
+    ]
 
 
 def under_way(tmp_path: Path, name: str) -> None:
@@ -65,7 +76,7 @@ def test_a_sweep_stopped_in_its_second_level_resumes_there(finished, home, tmp_p
     assert "warm-up, not counted: closed model, 2 users, ramp 0 s, 1 s in all" in out
     assert "make sweep PLAN=tiny RESUME=01" in out
     assert measured(tmp_path) == [(1, 1, "run-01_1")]
-    assert sweep_json(tmp_path)["broken_off"] == [{"users": 2, "repeat": 1, "run": "run-01_2"}]
+    assert broken_off(tmp_path) == [(2, 1, "run-01_2")]
     reports = tmp_path / "reports" / "tiny"
     assert "INTERRUPTED" in (reports / "run-01_2.md").read_text()
     assert "[run-01_1](run-01_1.md)" in (reports / "sweep-01.md").read_text()
@@ -101,11 +112,11 @@ def test_kill_9_leaves_no_process_and_the_sweep_resumes_without_repeating_runs(s
     process.kill()
     process.communicate()
     wait_for(lambda: nothing_is_left(tmp_path), 15)
-    assert sweep_json(tmp_path)["under_way"] == {"users": 2, "repeat": 1, "run": "run-01_2"}
+    assert broken_off(tmp_path) == [(2, 1, "run-01_2")]
     code, out = finished("sweep", "--resume", "01")
     assert code == 0, out
     assert measured(tmp_path) == [(1, 1, "run-01_1"), (2, 1, "run-01_3"), (3, 1, "run-01_4")]
-    assert sweep_json(tmp_path)["broken_off"] == [{"users": 2, "repeat": 1, "run": "run-01_2"}]
+    assert broken_off(tmp_path) == [(2, 1, "run-01_2")]
     killed = (tmp_path / "reports" / "tiny" / "run-01_2.md").read_text()
     assert "INVALID: the harness did not see the end of this run" in killed
 

@@ -8,10 +8,12 @@ from pathlib import Path
 import pytest
 
 from harness.base.errors import UsageError
+from harness.experiment.files import ExperimentFiles, Experiments
+from harness.experiment.record import FINISHED
 from harness.experiment.time_left import RunTime, time_left_s
 from harness.run.directory import RunDirectory, reserve
-from harness.sweep.files import SweepFiles, find_sweep, find_unfinished, reserve_sweep, sweeps_with
-from harness.sweep.record import FINISHED
+from harness.sweep.files import find_sweep, sweeps_with
+from harness.sweep.record import SweepRecord
 from harness.system.heap import read_heaps
 from harness.system.jcmd import dump_recordings
 from harness.system.jfr import write_heap
@@ -22,18 +24,22 @@ from tests.support.processes import wait_for
 from tests.support.sweeps import NEW_SWEEP
 
 
-def begun(reports: Path, **changes: object) -> SweepFiles:
+def sweeps(reports: Path) -> Experiments[SweepRecord]:
+    return Experiments(SweepRecord, reports)
+
+
+def begun(reports: Path, **changes: object) -> ExperimentFiles:
     """Return a sweep of the plan `tiny` that has a record."""
-    files = reserve_sweep(reports, "tiny")
+    files = sweeps(reports).reserve("tiny")
     files.write(replace(NEW_SWEEP, name=files.name, **changes))
     return files
 
 
 def test_a_sweep_gets_an_unused_series(tmp_path):
-    assert reserve_sweep(tmp_path, "tiny").name == "sweep-01"
+    assert sweeps(tmp_path).reserve("tiny").name == "sweep-01"
     reserve(tmp_path, "tiny", "07")
-    assert reserve_sweep(tmp_path, "tiny").name == "sweep-08"
-    assert reserve_sweep(tmp_path, "tiny").name == "sweep-09"
+    assert sweeps(tmp_path).reserve("tiny").name == "sweep-08"
+    assert sweeps(tmp_path).reserve("tiny").name == "sweep-09"
 
 
 def test_a_run_without_a_series_never_joins_a_sweep(tmp_path):
@@ -46,7 +52,7 @@ def test_a_run_without_a_series_never_joins_a_sweep(tmp_path):
 
 
 def test_a_sweep_that_measured_nothing_leaves_nothing(tmp_path):
-    reserve_sweep(tmp_path, "tiny").discard()
+    sweeps(tmp_path).reserve("tiny").discard()
     assert list(tmp_path.iterdir()) == []
 
 
@@ -54,11 +60,11 @@ def test_the_last_unfinished_sweep_of_the_same_settings_is_found(tmp_path):
     first, second, _, _ = (
         begun(tmp_path), begun(tmp_path), begun(tmp_path, duration_s=5.0), begun(tmp_path, state=FINISHED)
     )  # fmt: skip
-    assert find_unfinished(tmp_path, "tiny", NEW_SWEEP.settings) == second
-    second.write(replace(second.read(), state=FINISHED))
-    assert find_unfinished(tmp_path, "tiny", NEW_SWEEP.settings) == first
-    assert find_unfinished(tmp_path, "tiny", replace(NEW_SWEEP, note="after the fix").settings) is None
-    assert find_unfinished(tmp_path, "tinny", NEW_SWEEP.settings) is None
+    assert sweeps(tmp_path).unfinished(NEW_SWEEP) == second
+    second.write(replace(sweeps(tmp_path).read(second), state=FINISHED))
+    assert sweeps(tmp_path).unfinished(NEW_SWEEP) == first
+    assert sweeps(tmp_path).unfinished(replace(NEW_SWEEP, note="after the fix")) is None
+    assert sweeps(tmp_path).unfinished(replace(NEW_SWEEP, plan="tinny")) is None
 
 
 @pytest.mark.parametrize("text", ["", "{", "[]", "[" * 100_000, '{"format_version": 1}'], ids=range(5))
@@ -67,16 +73,16 @@ def test_a_broken_record_is_an_error_only_for_the_last_sweep(tmp_path, text):
     whole = second.record.read_text()
     second.record.write_text(text)
     with pytest.raises(UsageError, match=rf"{second.name}\.json: .*NEW=1"):
-        find_unfinished(tmp_path, "tiny", NEW_SWEEP.settings)
+        sweeps(tmp_path).unfinished(NEW_SWEEP)
     second.record.write_text(whole)
     first.record.write_text(text)
-    assert find_unfinished(tmp_path, "tiny", NEW_SWEEP.settings) == second
+    assert sweeps(tmp_path).unfinished(NEW_SWEEP) == second
 
 
 def test_a_record_of_another_version_is_not_resumed(tmp_path):
     files = begun(tmp_path)
     files.record.write_text(files.record.read_text().replace('"format_version": 1', '"format_version": 99'))
-    assert find_unfinished(tmp_path, "tiny", NEW_SWEEP.settings) is None
+    assert sweeps(tmp_path).unfinished(NEW_SWEEP) is None
     with pytest.raises(UsageError, match="not a file of format version 1"):
         files.read()
 

@@ -11,14 +11,17 @@ from harness.jtl.sample import TRANSACTION_MESSAGE
 from harness.report.summarise import summarise
 from harness.run.directory import json_text
 from harness.sweep.labels import of_label
-from harness.sweep.record import SweepRun
 from harness.sweep.sources import find_sweeps
 from tests.support.factories import closed_load, record, sample, tally_of
 from tests.support.markdown_rows import cells_of, rows_of
 from tests.support.sweep_reports import GOAL, save_record, written
-from tests.support.sweeps import SWEEP_RECORD, levels, sweep
+from tests.support.sweeps import SWEEP_RECORD, levels, measured_level, sweep
 
-RUNS = (SweepRun(1, 1, "run-08_1"), SweepRun(2, 1, "run-08_2"), SweepRun(4, 1, "run-08_3"))
+RUNS = (
+    measured_level(1, 1, "run-08_1"),
+    measured_level(2, 1, "run-08_2"),
+    measured_level(4, 1, "run-08_3"),
+)
 FASTER = replace(SWEEP_RECORD, name="sweep-08", runs=RUNS)
 
 

@@ -7,17 +7,15 @@ import pytest
 
 from harness.base.errors import UsageError
 from harness.base.records import build, read_record, to_plain
-from harness.sweep.record import Step, SweepRecord, SweepRun
-from tests.support.sweeps import NEW_SWEEP
+from harness.experiment.record import UNDER_WAY
+from harness.sweep.record import SweepRecord, SweepRun, SweepStep
+from tests.support.sweeps import NEW_SWEEP, measured_level
 
 
 def test_a_record_reads_back_equal():
-    under_way = replace(NEW_SWEEP, runs=(SweepRun(1, 1, "run-07_1"),), under_way=SweepRun(5, 1, "run-07_2"))
-    for record in (
-        NEW_SWEEP,
-        under_way,
-        replace(under_way, under_way=None, broken_off=(SweepRun(5, 1, "run-07_2"),)),
-    ):
+    left = SweepRun(5, 1, run="run-07_2")
+    under_way = replace(NEW_SWEEP, runs=(measured_level(1, 1, "run-07_1"), left))
+    for record in (NEW_SWEEP, under_way):
         plain = json.loads(json.dumps(to_plain(record)))
         assert build(SweepRecord, plain) == record
 
@@ -29,13 +27,26 @@ def test_a_record_with_a_missing_or_unknown_key_is_refused():
             read_record(SweepRecord, broken, "sweep-07.json")
 
 
+def test_a_record_of_a_version_whose_runs_had_no_state_is_read():
+    plain = json.loads(json.dumps(to_plain(NEW_SWEEP)))
+    for key in ("budget_s", "started_at", "spent_s", "git_changed", "stop_reason", "resumed_at", "undelivered"):
+        del plain[key]
+    runs = [{"users": users, "repeat": 1, "run": f"run-07_{number}"} for number, users in enumerate((1, 5, 5), start=1)]
+    earlier = {**plain, "runs": runs[:1], "broken_off": runs[1:2], "under_way": runs[2]}
+    record = read_record(SweepRecord, earlier, "sweep-07.json")
+    assert record.measured == (measured_level(1, 1, "run-07_1"),)
+    assert [(run.run, run.state) for run in record.runs[1:]] == [("run-07_2", UNDER_WAY), ("run-07_3", UNDER_WAY)]
+    assert record.settings == NEW_SWEEP.settings
+    assert read_record(SweepRecord, {**earlier, "under_way": None}, "sweep-07.json").runs == record.runs[:2]
+
+
 def test_a_round_covers_all_levels_before_a_level_is_repeated():
-    assert NEW_SWEEP.steps == (Step(1, 1), Step(5, 1), Step(1, 2), Step(5, 2))
+    assert NEW_SWEEP.steps == (SweepStep(1, 1), SweepStep(5, 1), SweepStep(1, 2), SweepStep(5, 2))
 
 
 def test_an_interrupted_run_is_still_to_be_measured():
-    record = replace(NEW_SWEEP, runs=(SweepRun(1, 1, "run-07_1"),), broken_off=(SweepRun(5, 1, "run-07_2"),))
-    assert record.steps_left == (Step(5, 1), Step(1, 2), Step(5, 2))
+    record = replace(NEW_SWEEP, runs=(measured_level(1, 1, "run-07_1"), SweepRun(5, 1, run="run-07_2")))
+    assert record.steps_left == (SweepStep(5, 1), SweepStep(1, 2), SweepStep(5, 2))
 
 
 def test_a_sweep_has_name_series_and_plan():
@@ -43,5 +54,5 @@ def test_a_sweep_has_name_series_and_plan():
 
 
 def test_another_duration_changes_the_settings_and_progress_does_not():
-    assert replace(NEW_SWEEP, runs=(SweepRun(1, 1, "run-07_1"),), name="sweep-08").settings == NEW_SWEEP.settings
+    assert replace(NEW_SWEEP, runs=(measured_level(1, 1, "run-07_1"),), name="sweep-08").settings == NEW_SWEEP.settings
     assert replace(NEW_SWEEP, duration_s=21.0).settings != NEW_SWEEP.settings

@@ -3,6 +3,7 @@
 from dataclasses import replace
 
 from bench.simulated_sweeps import QUEUES, THIRTEEN
+from harness.experiment.record import RUNNING
 from harness.report.notes import NOTES_END, notes_of
 from harness.report.summarise import summarise
 from harness.report.verdict import DOUBTFUL, VALID, Verdict
@@ -11,12 +12,12 @@ from harness.run.record import GeneratorRecord
 from harness.sweep.analysis import analyse
 from harness.sweep.charts import sweep_charts
 from harness.sweep.levels import Figures, LevelRun, Sweep, levels_of
-from harness.sweep.record import CAPACITY, RUNNING, SweepRun
+from harness.sweep.record import CAPACITY
 from harness.sweep.text import answer_text, counted_text, findings, warnings_of
 from tests.support.factories import closed_load, record, sample, tally_of
 from tests.support.markdown_rows import cells_of, row_of, rows_of
 from tests.support.sweep_reports import GOAL, charts_of, save_run, texts_of, written
-from tests.support.sweeps import SWEEP_RECORD, levels
+from tests.support.sweeps import SWEEP_RECORD, levels, measured_level
 
 
 def test_the_answer_comes_first(reports):
@@ -198,14 +199,20 @@ FINE = Verdict(VALID, (), (), ())
 
 def test_repeats_show_their_range(reports):
     save_run(reports / "tiny", "run-07_4", 2, 900)
-    text = written(reports, replace(SWEEP_RECORD, runs=(*SWEEP_RECORD.runs, SweepRun(2, 2, "run-07_4")), repeat=2))
+    text = written(
+        reports, replace(SWEEP_RECORD, runs=(*SWEEP_RECORD.runs, measured_level(2, 2, "run-07_4")), repeat=2)
+    )
     row = row_of(text, "2", "### Range of the repeats")
     assert cells_of([row], "runs", "req/s", "average ms", "90 % ms") == [["2", "2.22–2.50", "800–900", "800–900"]]
     assert "Fewer than 2 runs at 1 and 4 users." in text
 
 
 def test_a_search_shows_its_steps_in_their_order(reports):
-    runs = (SweepRun(4, 1, "run-07_3"), SweepRun(1, 1, "run-07_1"), SweepRun(2, 1, "run-07_2"))
+    runs = (
+        measured_level(4, 1, "run-07_3"),
+        measured_level(1, 1, "run-07_1"),
+        measured_level(2, 1, "run-07_2"),
+    )
     text = written(reports, replace(SWEEP_RECORD, kind=CAPACITY, users=(), runs=runs, first_users=4, most_users=9))
     steps = rows_of(text, "### Steps of the search")
     assert cells_of(steps, "step", "users", "within the goal") == [
