@@ -118,7 +118,7 @@ def run(options: argparse.Namespace) -> int:
             record = replace(record, name=files.name)
         watchers = stack.enter_context(followed.open(interrupts))
         runs, failure = OverloadRuns(record, files, requests, replace(context, watch=watchers.watch)), None
-        execute = InProcess(context, watchers, runs.measured, runs.concluded)
+        execute = InProcess(context, watchers, runs.measured, runs.noted)
         try:
             record = runs.find_rate(capacity) if capacity else record
             Runner(OverloadTest(files), record, {}, execute, OVERHEAD_S).run()

@@ -140,8 +140,16 @@ class Measured(NamedTuple):
 
 # Measures a run; it calls its last argument, with the run's directory and spec, when the run begins.
 Measure = Callable[[ExperimentRun, Callable[[RunDirectory, RunSpec], None]], Measured]
-# Returns the entry of a run that ended, with what its kind notes, and its line in the terminal.
-Conclude = Callable[[ExperimentRun, RunDirectory, RunResult], tuple[ExperimentRun, str]]
+
+
+class Noted(NamedTuple):
+    """The entry of a run that ended, with what its kind notes, and its line in the terminal."""
+
+    run: ExperimentRun
+    line: str
+
+
+Note = Callable[[ExperimentRun, RunDirectory, RunResult], Noted]
 
 
 @dataclass(frozen=True)
@@ -181,7 +189,7 @@ class InProcess:
             if done.is_interrupted:
                 run = replace(step.run, run=done.directory.name, problem="interrupted")
                 return Done(run, None, run_line(result))
-            run, line = self.conclusion(step.run, done.directory, result)
+            run, line = self.note(step.run, done.directory, result)
             exit_code = result.verdict.exit_code if result.verdict else EXIT_INVALID
             took_s = round(time.monotonic() - (since_s if done.since_s is None else done.since_s), 1)
             run = replace(run, state=ENDED, run=done.directory.name, exit_code=exit_code, took_s=took_s)

@@ -68,11 +68,13 @@ class ExperimentRecord:
     undelivered: tuple[str, ...] = ()
     version: ClassVar = FORMAT_VERSION
     what: ClassVar[str]
+    # Whether each run has a directory, since it is in the record only when it begins.
+    runs_have_names: ClassVar = False
 
     def __post_init__(self) -> None:
-        """Raise ValueError for a run's name that leads to another folder."""
+        """Raise ValueError for a run's name that is missing or leads to another folder."""
         for run in self.runs:
-            if run.run is not None and not _RUN_NAME.fullmatch(run.run):
+            if (run.run is not None or self.runs_have_names) and not _RUN_NAME.fullmatch(run.run or ""):
                 raise ValueError(f"{run.run!r} is no run's name")
 
     @property

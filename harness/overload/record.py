@@ -43,6 +43,7 @@ class OverloadRecord(PlanExperiment):
     capacity_source: str
     target: str | None
     note: str
+    runs_have_names: ClassVar = True
     report_kind: ClassVar = kinds.OVERLOAD
     what: ClassVar = "an overload test"
     # What the file contains beside the record: the result of the report.

@@ -10,7 +10,7 @@ from pathlib import Path
 from harness.base import units
 from harness.base.errors import InvalidRunError
 from harness.compare.result import RunResult
-from harness.experiment.execute import Measured, Step
+from harness.experiment.execute import Measured, Noted, Step
 from harness.experiment.files import ExperimentFiles
 from harness.experiment.record import ExperimentRun
 from harness.experiment.runner import Design
@@ -101,11 +101,11 @@ class OverloadRuns:
             if not directory.run_json.is_file():
                 directory.discard()
 
-    def concluded(self, run: ExperimentRun, directory: RunDirectory, result: RunResult) -> tuple[ExperimentRun, str]:
+    def noted(self, run: ExperimentRun, directory: RunDirectory, result: RunResult) -> Noted:
         """Return the run with its result, and a line about it."""
         assert isinstance(run, VariantRun)
         done = self._with_result(run, directory, result)
-        return done, result_line(done, self.record.limit_ms)
+        return Noted(done, result_line(done, self.record.limit_ms))
 
     def _with_result(self, run: VariantRun, directory: RunDirectory, result: RunResult) -> VariantRun:
         attempts = self._attempts(directory)

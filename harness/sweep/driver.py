@@ -155,8 +155,7 @@ def run_sweep(options: argparse.Namespace, kind: SweepKind, follow: Follow) -> i
             stack.enter_context(files.locked())
             record = replace(record, name=files.name)
         folder = stack.enter_context(_temporary_folder(context.guardian))
-        sweep = _Sweep(files, schedule)
-        failure = None
+        sweep, failure = _Sweep(files, schedule), None
         levels = Levels(requests, files, context, folder, most_users.warm_up)
         execute = InProcess(context, watchers, partial(levels.measured, record))
         results = {run.name: read_result(files.run(run.name).path) for run in record.measured}
@@ -167,18 +166,29 @@ def run_sweep(options: argparse.Namespace, kind: SweepKind, follow: Follow) -> i
                 runner.run()
         except (StartError, InvalidRunError) as error:
             failure = error
-        record = runner.outcome.record
-        is_changed = _fetch_metrics(files, record, requests, context)
-        is_changed |= bool(options.jfr) and _attach(files, record, options, context)
-        if is_changed:
-            sweep.write_page(runner.outcome)
-        with interrupts.deferred():
-            code = sweep.close(runner.outcome, context.log, sure=options.sure, after_report=kind.after_report)
+        code = _closed(sweep, runner.outcome, requests, options, context, kind.after_report)
         if failure:
             raise failure
         if code is None:
             raise KeyboardInterrupt
         return code
+
+
+def _closed(
+    sweep: _Sweep,
+    outcome: Progress,
+    requests: Mapping[str, Request],
+    options: argparse.Namespace,
+    context: RunContext,
+    after_report: Callable[[Path, Log], object],
+) -> int | None:
+    """Add what is known after the last run, log the result and return the exit code; None when no run was started."""
+    is_changed = _fetch_metrics(sweep.files, outcome.record, requests, context)
+    is_changed |= bool(options.jfr) and _attach(sweep.files, outcome.record, options, context)
+    with context.interrupts.deferred():
+        if is_changed:
+            sweep.write_page(outcome)
+        return sweep.close(outcome, context.log, sure=options.sure, after_report=after_report)
 
 
 def starting_s(record: SweepRecord) -> float:

@@ -87,6 +87,7 @@ class SweepRecord(PlanExperiment):
     remotes: str | None = None
     given: Mapping[str, str] = field(default_factory=dict)
     values: tuple[str, ...] = ()
+    runs_have_names: ClassVar = True
     report_kind: ClassVar = kinds.SWEEP
     what: ClassVar = "a sweep"
     # What the file contains beside the record: the result of the report.

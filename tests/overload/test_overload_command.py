@@ -75,7 +75,7 @@ def test_a_variant_is_measured_with_a_system_of_its_own_and_its_report_is_writte
         files = tests.reserve("tiny")
         record = replace(RECORD, name=files.name, plan="tiny", variants=(variant,), level_s=1)
         runs = OverloadRuns(record, files, {variant: request}, context)
-        execute = InProcess(context, Watchers(), runs.measured, runs.concluded)
+        execute = InProcess(context, Watchers(), runs.measured, runs.noted)
         done = Runner(OverloadTest(files), record, {}, execute, OVERHEAD_S).run().record
     assert tests.read(files) == done
     (run,) = done.runs

@@ -84,7 +84,7 @@ def test_a_record_of_another_version_is_not_resumed(tmp_path):
     files.record.write_text(files.record.read_text().replace('"format_version": 1', '"format_version": 99'))
     assert sweeps(tmp_path).unfinished(NEW_SWEEP) is None
     with pytest.raises(UsageError, match="not a file of format version 1"):
-        files.read()
+        sweeps(tmp_path).read(files)
 
 
 @pytest.mark.parametrize("text", ["sweep-01", "01", "1", "tiny/sweep-01", " 1 "])
@@ -110,7 +110,7 @@ def test_a_sweep_is_locked_until_the_first_harness_ends(tmp_path):
     with files.locked(), pytest.raises(UsageError, match="sweep-01 is running in another process"), files.locked():
         pass
     with files.locked():
-        assert files.read().name == "sweep-01"
+        assert sweeps(tmp_path).read(files).name == "sweep-01"
 
 
 def test_the_logs_of_a_run_contain_only_its_own_time(tmp_path):
