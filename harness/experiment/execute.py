@@ -159,7 +159,7 @@ class InProcess:
     context: RunContext
     watchers: Watchers
     measure: Measure
-    conclusion: Conclude = lambda run, _, result: (run, run_line(result))
+    note: Note = lambda run, _, result: Noted(run, run_line(result))
 
     @property
     def interrupts(self) -> Interrupts:
