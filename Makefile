@@ -25,7 +25,7 @@ takes.run := $(length) MAX $(goal) STOP SET USERS RATE PROPERTIES SERIES BASE CO
 takes.soak := $(takes.run)
 takes.sweep := $(levels) USERS REPEAT KEYS
 takes.capacity := $(levels) FROM MOST
-takes.overload := PLAN ENV SET GOAL RATE LEVEL_DURATION MAX TARGET NOTE NEW $(followed) REPORTS
+takes.overload := PLAN ENV SET GOAL RATE LEVEL_DURATION MAX TARGET NOTE RESUME NEW $(followed) REPORTS
 takes.ab := A B PLAN ENV SET PROFILE USERS RATE RAMP DURATION REQUESTS MAX RESUME NEW SURE HTML $(followed) REPORTS
 takes.tune := SET METRIC PLAN ENV USERS RATE RAMP DURATION REQUESTS REPEAT MAX RESUME NEW $(followed) REPORTS
 takes.nightly := SUITE S3 DRY_RUN RESUME NEW SURE HTML $(followed) REPORTS
@@ -96,6 +96,7 @@ about.tune.METRIC := METRIC=p90                   metric that judges them: avera
 about.tune.DURATION := DURATION=60s                duration of each run (default: the plan's)
 about.tune.REPEAT := REPEAT=3                     runs of each combination (default: 2, more when there are few)
 about.tune.MAX := MAX=2h                       time limit of all runs; the design must fit (default: none)
+about.overload.RESUME := RESUME=1                     resume the last overload test of PLAN; repeating the command also resumes it while the code is unchanged
 about.tune.RESUME := RESUME=1                     resume the last experiment of PLAN; repeating the command also resumes it while the code is unchanged
 about.RAMP := RAMP=25s                     ramp-up, part of the duration (default: the plan's)
 about.DURATION := DURATION=100s                duration: 100, 100s, 15m, 4h (default: the plan's)
@@ -146,7 +147,7 @@ about.overload.LEVEL_DURATION := LEVEL_DURATION=30            duration of each l
 about.LEVEL_REQUESTS := LEVEL_REQUESTS=1000000       end each level after about this many samples; the same as REQUESTS
 about.FRESH := FRESH=1                      restart the system before each level
 about.WARMUP := WARMUP=30s                   length of an uncounted run before the first level; 0 for none
-about.RESUME := RESUME=07                    resume sweep-07; repeating the command without NEW=1 also resumes it
+about.RESUME := RESUME=07                    resume sweep-07; repeating the command without NEW=1 also resumes it while the code is unchanged
 about.nightly.RESUME := RESUME=1                     resume the last nightly run; repeating the command on the same day also resumes it
 about.NEW := NEW=1                        start a new one, although one with these settings is unfinished
 about.compare.NEW := NEW=run-07_2                 runs of the contender, as in BASE
@@ -374,7 +375,7 @@ overload: ## offer 50 % to 200 % of the capacity: does goodput collapse, and whe
 	@$(python) scripts/overload $(call option,plan,$(PLAN)) $(call option,env,$(ENV)) $(call option,set,$(SET)) \
 	  $(call option,goal,$(GOAL)) $(call option,rate,$(RATE)) $(call option,duration,$(LEVEL_DURATION)) \
 	  $(call option,max,$(MAX)) $(call option,target,$(TARGET)) $(call option,note,$(NOTE)) \
-	  $(call flag,new,$(NEW)) $(followed_options) $(call option,reports,$(REPORTS))
+	  $(call flag,resume,$(RESUME)) $(call flag,new,$(NEW)) $(followed_options) $(call option,reports,$(REPORTS))
 
 ab: ## is B worse than A? runs both alternately until it is sure: REPORTS/ab/<plan>/ab-01.md
 	@$(python) scripts/ab $(call option,a,$(A)) $(call option,b,$(B)) \

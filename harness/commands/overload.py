@@ -17,10 +17,10 @@ from harness.base.interrupts import Interrupts
 from harness.base.open_files import allow_most_open_files
 from harness.base.paths import shown
 from harness.base.secrecy import masked
-from harness.experiment.arguments import new_fields
+from harness.experiment.arguments import add_resumption, new_fields
 from harness.experiment.execute import InProcess
 from harness.experiment.files import ExperimentFiles, Experiments
-from harness.experiment.record import ENDED, FINISHED, measured
+from harness.experiment.record import ENDED, FINISHED, RUNNING, measured
 from harness.experiment.runner import Runner
 from harness.history.summary_files import update_summary
 from harness.live.watchers import add_watchers, watcher_options
@@ -80,7 +80,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     option("--duration", help=f"duration of each level ({_LEVEL_S}s); the last stage takes five times as long")
     option("--max", metavar="TIME", help="time limit of all variants, such as 30m: refuse more than that (none)")
     option("--target", help="address of a running system, http://host:8080; no system is started")
-    option("--new", action="store_true", help="start a new test, although one with these settings is unfinished")
+    add_resumption(parser, "overload test of the plan")
     add_watchers(parser)
     add_folders(parser)
     parser.set_defaults(port=None, remotes=None)
@@ -94,7 +94,7 @@ def run(options: argparse.Namespace) -> int:
     first = next(iter(requests.values()))
     record = _record(options, requests)
     tests = Experiments(OverloadRecord, options.reports)
-    files = None if options.new else tests.unfinished(record)
+    files = tests.to_resume(record, options, lambda stored, _: stored.state == RUNNING)
     record = _resumed(tests, files) if files else record
     capacity = _capacity(options, record)
     for request in requests.values():

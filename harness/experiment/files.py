@@ -91,9 +91,9 @@ class Experiments(Generic[R]):
     def begun(self, new: R, options: argparse.Namespace, is_open: Callable[[R, ExperimentFiles], bool]) -> Begun[R]:
         """Return the unfinished experiment that the command of `new` resumes, else a new one with its name.
 
-        A resumed one gets the budget of `new`. See `_to_resume` for `is_open` and errors.
+        A resumed one gets the budget of `new`. See `to_resume` for `is_open` and errors.
         """
-        files = None if options.new else self._to_resume(new, is_asked=options.resume, is_open=is_open)
+        files = self.to_resume(new, options, is_open)
         if files is None:
             files = self.reserve(new.plan)
             return Begun(files, replace(new, name=files.name))
@@ -121,20 +121,22 @@ class Experiments(Generic[R]):
             if stored.state == RUNNING and stored.settings == new.settings:
                 if stored.git_commit == new.git_commit and not stored.git_changed and not new.git_changed:
                     return files
-                log(f"{stored.id} is unfinished, but the code may have changed since: RESUME=1 resumes it")
+                log(f"{stored.id} is unfinished, but the code may have changed since: {stored.resumption} resumes it")
                 return None
         return None
 
-    def _to_resume(
-        self, new: R, *, is_asked: bool, is_open: Callable[[R, ExperimentFiles], bool]
+    def to_resume(
+        self, new: R, options: argparse.Namespace, is_open: Callable[[R, ExperimentFiles], bool]
     ) -> ExperimentFiles | None:
         """Return the unfinished experiment that the command of `new` resumes; None when it starts a new one.
 
-        With RESUME=1 (`is_asked`) that is the plan's last one; its code may be another, and so may what `is_open` still
+        With RESUME=1 that is the plan's last one; its code may be another, and so may what `is_open` still
         finds to do; UsageError when there is no such experiment.
         """
         key, there = self._type.report_kind.key, self.of(new.plan)
-        if not is_asked:
+        if options.new:
+            return None
+        if not options.resume:
             return self.unfinished(new)
         if not there:
             raise UsageError(f"--resume: there is no {key} of {new.plan} yet", "leave it out")

@@ -112,6 +112,11 @@ class PlanExperiment(ExperimentRecord):
         return f"{self.plan}/{self.name}"
 
     @property
+    def resumption(self) -> str:
+        """What resumes it although the code is another one."""
+        return "RESUME=1"
+
+    @property
     def series(self) -> str:
         """The series of its runs, such as 01."""
         return self.report_kind.rest_of(self.name)

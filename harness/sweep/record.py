@@ -118,6 +118,11 @@ class SweepRecord(PlanExperiment):
         return run_times((run, run.planned_s) for run in self.measured)
 
     @property
+    def resumption(self) -> str:
+        """What resumes it although the code is another one."""
+        return f"RESUME={self.series}"
+
+    @property
     def stop(self) -> str | None:
         """The stop conditions as given; None for the plan's."""
         return self.given.get("stop")

@@ -28,4 +28,6 @@ def command(home: Path, tmp_path: Path) -> Callable[..., list[str]]:
 def environment(tmp_path: Path) -> dict[str, str]:
     """Return the environment of a script: the fake JMeter, and a TMPDIR of the test's own."""
     (tmp_path / "tmp").mkdir()
-    return {**os.environ, "JMETER_HOME": str(FAKE_JMETER), "FAKE_JMETER": "works", "TMPDIR": str(tmp_path / "tmp")}
+    # Without git: a change of the code would keep a test from resuming what it began.
+    own = {"JMETER_HOME": str(FAKE_JMETER), "FAKE_JMETER": "works", "TMPDIR": str(tmp_path / "tmp")}
+    return {**os.environ, **own, "GIT_DIR": str(tmp_path / "no-git")}

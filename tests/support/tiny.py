@@ -177,9 +177,13 @@ def finish_script(
 
 
 def _variables(tmp_path: Path, mode: str) -> dict[str, str]:
-    """Return the environment of a script with the fake JMeter and a TMPDIR of its own."""
+    """Return the environment of a script with the fake JMeter and a TMPDIR of its own.
+
+    It has no git: a change of the code, which is none of the test's, would keep a test from resuming what it began.
+    """
     (tmp_path / "tmp").mkdir(exist_ok=True)
-    return {"JMETER_HOME": str(FAKE_JMETER), "FAKE_JMETER": mode, "TMPDIR": str(tmp_path / "tmp")}
+    own = {"JMETER_HOME": str(FAKE_JMETER), "FAKE_JMETER": mode, "TMPDIR": str(tmp_path / "tmp")}
+    return {**own, "GIT_DIR": str(tmp_path / "no-git")}
 
 
 def run_json(reports: Path, name: str = "run-01_1") -> dict:
