@@ -16,9 +16,9 @@ from harness.base.interrupts import Interrupts
 from harness.base.process import Launch, run_or_fail
 from harness.base.python_packages import ensure_otava_venv
 from harness.base.units import plural
+from harness.commands.history import otava_csv
 from harness.history.catalogue import runs_of
 from harness.history.change_points import LEAST_RATIO, P_MOST, WINDOW, change_points
-from harness.history.export import otava_csv
 from harness.history.files import read_catalogue
 from harness.history.series import Line, history
 from harness.metrics.figures import TOTAL

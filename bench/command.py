@@ -10,7 +10,7 @@ from typing import Any, Protocol, cast
 from harness.base.errors import EXIT_OK
 from harness.base.interrupts import Interrupts
 from harness.base.units import mb_text
-from harness.run import machine
+from harness.run.prepare import host_facts
 
 _EPILOG = """\
 examples:
@@ -106,7 +106,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Run the benchmarks and return the exit code."""
-    host = machine.host_facts()
+    host = host_facts()
     print(f"{host.cpu_model}, {host.cpu_count} cores, {mb_text(host.memory_bytes)} MB, {host.kernel}\n", flush=True)
     with Interrupts():
         if options.part:

@@ -10,7 +10,7 @@ from harness.base.records import to_plain
 from harness.jtl.sample import SAMPLES_NAME
 from harness.plan.goal import Goal
 from harness.plan.load import CLOSED, LoadRecord
-from harness.run import machine
+from harness.run.prepare import host_facts
 from harness.run.record import FINISHED, FORMAT_VERSION, RunRecord
 
 NAME = "run-01_1"
@@ -48,7 +48,7 @@ def _record() -> RunRecord:
         properties={},
         generator_heap_mb=1024,
         versions={"java": "17", "jmeter": "5.6.3"},
-        host=machine.host_facts(),
+        host=host_facts(),
         git_commit=None,
         git_changed=None,
         started_at="2023-11-14T22:13:20Z",

@@ -38,10 +38,10 @@ from harness.plan.data_files import file_names_of
 from harness.plan.finding import Rule
 from harness.plan.jmx import SIDE_GROUPS, enabled_nodes, parse, plan_tree, tree_of
 from harness.plan.jmx_values import UnknownValueError, Values
-from harness.plan.one_pass import one_pass
 from harness.plan.plan import load_plan
 from harness.plan.thread_groups import LOOPS, LOOPS_ENDLESS
 from harness.run.connections import agent_option
+from harness.run.one_pass import one_pass
 from harness.run.prepare import JAVA_OPTIONS
 
 _LIMIT_S = 90

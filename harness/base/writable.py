@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import errno
+import fcntl
+import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -30,3 +32,17 @@ def writing_into(folder: Path) -> Iterator[None]:
 
 def _shown(folder: Path) -> str:
     return f"{folder.parent.name}/{folder.name}/".lstrip("/")
+
+
+@contextmanager
+def alone_in(folder: Path, what: str, todo: str) -> Iterator[None]:
+    """Lock a folder. UsageError with these texts when another harness has the lock. A dead process holds no lock."""
+    handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            raise UsageError(what, todo) from None
+        yield
+    finally:
+        os.close(handle)

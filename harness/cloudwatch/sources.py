@@ -5,13 +5,204 @@ All sources share the keys and files named `cloudwatch`: they are of the first s
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import re
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from datetime import UTC, datetime
 from typing import Any
 
-from harness.base.errors import UsageError
+from harness.base import aws
+from harness.base.errors import HarnessError, UsageError
+from harness.base.log import Log
 from harness.base.records import build
-from harness.cloudwatch.fetch import CloudWatch
-from harness.cloudwatch.source import MetricsSpec, Resource, Source
+from harness.cloudwatch.points import Answers
+from harness.cloudwatch.queries import (
+    EBS,
+    EC2,
+    ECS,
+    KIND_TITLES,
+    METRICS,
+    RDS,
+    CloudWatchSpec,
+    Query,
+    Span,
+    available_period_s,
+    calls_of,
+    parse_cloudwatch,
+    queries_of,
+    whole_periods,
+)
+from harness.cloudwatch.source import Facts, Fetched, MetricsSpec, Resource, ResourceFacts, Source
+
+# The limit of DescribeServices.
+_SERVICES_PER_CALL = 10
+_JAVA_VARIABLES = ("JAVA_OPTIONS", "JAVA_OPTS", "JAVA_TOOL_OPTIONS", "JDK_JAVA_OPTIONS")
+# Sizes only: other options may contain secrets.
+_JAVA_SIZE = re.compile(
+    r"-X(?:m[sx]\w+|ss\w+|X:(?:Max)?(?:Metaspace|DirectMemory)Size=\w+|X:(?:Max|Initial)RAMPercentage=[\d.]+)"
+)
+
+
+class CloudWatch:
+    """The source for ECS services, RDS databases, and EC2 instances with their volumes."""
+
+    name = "cloudwatch"
+    title = "CloudWatch"
+    spec_type = CloudWatchSpec
+    kinds: Mapping[str, str] = KIND_TITLES
+    metrics: Mapping[str, tuple[str, ...]] = {
+        kind: tuple(metric.name for metric in metrics) for kind, metrics in METRICS.items()
+    }
+
+    def parse(self, table: Mapping[str, Any], where: str) -> CloudWatchSpec:
+        """Return what [cloudwatch] requests."""
+        return parse_cloudwatch(table, where)
+
+    def fetch(self, spec: CloudWatchSpec, from_s: int, to_s: int, log: Log) -> Fetched:
+        """Return the metrics of an interval, in the shortest periods that CloudWatch still has."""
+        period_s = available_period_s(spec.period_s, time.time() - from_s)
+        span = whole_periods(from_s, to_s, period_s)
+        queries = queries_of(spec)
+        answers = Answers()
+        self._ask(answers, spec, queries, span)
+        if volumes := self._volumes(spec, log):
+            every = queries_of(replace(spec, resources=(*spec.resources, *volumes)))
+            self._ask(answers, spec, every[len(queries) :], span)
+            queries = every
+        for message in dict.fromkeys(answers.messages):
+            log(f"{self.title} reports: {message}")
+        return Fetched(answers.to_csv(queries, span), period_s, not any(answers.values.values()))
+
+    def infrastructure(self, spec: CloudWatchSpec, log: Log) -> tuple[ResourceFacts, ...]:
+        """Return how the resources are set up in AWS."""
+        return read_infrastructure(spec, log)
+
+    def _volumes(self, spec: CloudWatchSpec, log: Log) -> tuple[Resource, ...]:
+        """Return the volumes of the EC2 instances; without the right to list them a line is logged."""
+        instances = [resource.name for resource in spec.resources if resource.kind == EC2]
+        found: list[Resource] = []
+        if not instances:
+            return ()
+        try:
+            client = aws.client("ec2", spec.endpoint_url, spec.region)
+            with aws.aws_errors("EC2"):
+                pages = client.get_paginator("describe_volumes").paginate(
+                    Filters=[{"Name": "attachment.instance-id", "Values": instances}]
+                )
+                for volume in (volume for page in pages for volume in page["Volumes"]):
+                    found += [
+                        Resource(EBS, f"{attached['InstanceId']}/{volume['VolumeId']}")
+                        for attached in volume["Attachments"]
+                        if attached["InstanceId"] in instances
+                    ]
+        except HarnessError as error:
+            log(f"the burst balance of the volumes of EC2 instances is not known: {error}")
+        return tuple(sorted(found, key=lambda resource: resource.name))
+
+    def _ask(self, answers: Answers, spec: CloudWatchSpec, queries: Sequence[Query], span: Span) -> None:
+        """Add the answers to the queries."""
+        client = aws.client("cloudwatch", spec.endpoint_url, spec.region)
+        with aws.aws_errors(self.title):
+            for call in calls_of(queries, len(span.starts_s)):
+                pages = client.get_paginator("get_metric_data").paginate(
+                    MetricDataQueries=[query.to_request(span.period_s) for query in call],
+                    StartTime=datetime.fromtimestamp(span.from_s, UTC),
+                    EndTime=datetime.fromtimestamp(span.to_s, UTC),
+                    ScanBy="TimestampAscending",
+                )
+                for page in pages:
+                    answers.add(page)
+
+
+def read_infrastructure(spec: CloudWatchSpec, log: Log) -> tuple[ResourceFacts, ...]:
+    """Return the set-up of the resources that AWS knows, in the order of the request.
+
+    A kind that cannot be read is left out, and one line is logged.
+    """
+    found: list[ResourceFacts] = []
+    for kind, read in ((ECS, _services), (RDS, _databases), (EC2, _instances)):
+        names = [resource.name for resource in spec.resources if resource.kind == kind]
+        if not names:
+            continue
+        try:
+            by_name = {one.name: one for one in read(spec, names)}
+        except HarnessError as error:
+            log(f"the set-up of {KIND_TITLES[kind]} resources is not known: {error}")
+            continue
+        found += [by_name[name] for name in names if name in by_name]
+    return tuple(found)
+
+
+def _services(spec: CloudWatchSpec, names: Sequence[str]) -> Iterator[ResourceFacts]:
+    client = aws.client("ecs", spec.endpoint_url, spec.region)
+    by_cluster: dict[str, list[str]] = {}
+    for name in names:
+        cluster, _, service = name.partition("/")
+        by_cluster.setdefault(cluster, []).append(service)
+    with aws.aws_errors(KIND_TITLES[ECS]):
+        for cluster, services in by_cluster.items():
+            for start in range(0, len(services), _SERVICES_PER_CALL):
+                some = services[start : start + _SERVICES_PER_CALL]
+                for service in client.describe_services(cluster=cluster, services=some)["services"]:
+                    used = service["taskDefinition"]
+                    definition = client.describe_task_definition(taskDefinition=used)["taskDefinition"]
+                    name = f"{cluster}/{service['serviceName']}"
+                    yield ResourceFacts(ECS, name, _service_facts(service, definition))
+
+
+def _service_facts(service: Mapping[str, Any], definition: Mapping[str, Any]) -> Facts:
+    facts = [
+        ("task definition", f"{definition['family']}:{definition['revision']}"),
+        ("tasks", f"{service['runningCount']} of {service['desiredCount']} running"),
+        ("launch type", service.get("launchType", "")),
+        ("task CPU units", definition.get("cpu", "")),
+        ("task memory MB", definition.get("memory", "")),
+    ]
+    containers = definition.get("containerDefinitions", ())
+    for container in containers:
+        prefix = f"{container['name']}: " if len(containers) > 1 else ""
+        facts += [(f"{prefix}{name}", value) for name, value in _container_facts(container)]
+    return tuple((name, str(value)) for name, value in facts if value not in ("", None, 0))
+
+
+def _container_facts(container: Mapping[str, Any]) -> list[tuple[str, Any]]:
+    variables = [one.get("value", "") for one in container.get("environment", ()) if one.get("name") in _JAVA_VARIABLES]
+    return [
+        # Without the registry, whose name contains the number of the account.
+        ("image", container.get("image", "").rpartition("/")[2]),
+        ("CPU units", container.get("cpu")),
+        ("memory limit MB", container.get("memory")),
+        ("memory reservation MB", container.get("memoryReservation")),
+        ("Java sizes", " ".join(size for text in variables for size in _JAVA_SIZE.findall(text))),
+    ]
+
+
+def _databases(spec: CloudWatchSpec, names: Sequence[str]) -> Iterator[ResourceFacts]:
+    client = aws.client("rds", spec.endpoint_url, spec.region)
+    with aws.aws_errors(KIND_TITLES[RDS]):
+        filters = [{"Name": "db-instance-id", "Values": list(names)}]
+        for page in client.get_paginator("describe_db_instances").paginate(Filters=filters):
+            for database in page["DBInstances"]:
+                storage = f"{database.get('AllocatedStorage', '')} GB {database.get('StorageType', '')}".strip()
+                facts = (
+                    ("instance class", database.get("DBInstanceClass", "")),
+                    ("engine", f"{database.get('Engine', '')} {database.get('EngineVersion', '')}".strip()),
+                    ("storage", storage),
+                    ("several zones", "yes" if database.get("MultiAZ") else "no"),
+                )
+                yield ResourceFacts(RDS, database["DBInstanceIdentifier"], facts)
+
+
+def _instances(spec: CloudWatchSpec, names: Sequence[str]) -> Iterator[ResourceFacts]:
+    client = aws.client("ec2", spec.endpoint_url, spec.region)
+    with aws.aws_errors(KIND_TITLES[EC2]):
+        filters = [{"Name": "instance-id", "Values": list(names)}]
+        for page in client.get_paginator("describe_instances").paginate(Filters=filters):
+            for machine in (one for reservation in page["Reservations"] for one in reservation["Instances"]):
+                facts = (("instance type", machine.get("InstanceType", "")), ("image", machine.get("ImageId", "")))
+                yield ResourceFacts(EC2, machine["InstanceId"], facts)
+
 
 SOURCES: tuple[Source[Any], ...] = (CloudWatch(),)
 

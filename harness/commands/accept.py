@@ -12,8 +12,15 @@ from harness.base.config import did_you_mean
 from harness.base.errors import EXIT_OK, UsageError
 from harness.base.toolchain import ROOT
 from harness.base.units import parse_date, parse_whole_number
-from harness.history.acceptance import Acceptance, acceptances_csv, with_one_more, without
-from harness.history.acceptance_files import ACCEPTED, read_acceptances, write_acceptances
+from harness.history.acceptance import (
+    ACCEPTED,
+    Acceptance,
+    acceptances_csv,
+    read_acceptances,
+    with_one_more,
+    without,
+    write_acceptances,
+)
 from harness.history.files import read_catalogue
 from harness.history.nightly_series import NightlyRuns, nightly_runs_of
 from harness.metrics.metric import compared_metrics, parse_metric

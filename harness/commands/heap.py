@@ -13,7 +13,7 @@ from harness.base.paths import shown
 from harness.base.toolchain import ROOT
 from harness.base.units import MS_PER_S, duration_text
 from harness.report.files import write_report
-from harness.report.heap import heap_table, recorded_table
+from harness.report.machine import heap_table, recorded_table
 from harness.run.directory import RunDirectory
 from harness.run.names import find_paths, in_plan
 from harness.run.recording import attach, process_of

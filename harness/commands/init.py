@@ -4,6 +4,10 @@ from __future__ import annotations
 
 import argparse
 import re
+import tempfile
+from collections import Counter
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from harness.base import toolchain
@@ -11,14 +15,19 @@ from harness.base.errors import EXIT_OK, UsageError
 from harness.base.log import log
 from harness.base.paths import shown
 from harness.plan.adopt.adopt import Adoption, adopt
-from harness.plan.adopt.diff import unified
+from harness.plan.adopt.diff import Hunk, hunks, unified
+from harness.plan.adopt.draft import Draft
 from harness.plan.adopt.files import add_secrets_key, store_secrets, write_adopted, write_data, write_plan
+from harness.plan.adopt.fix import Fix
 from harness.plan.adopt.found import known_plugins
 from harness.plan.adopt.groups import needs_tables
-from harness.plan.adopt.refused import refused_with_fixes
-from harness.plan.adopt.summary import fix_lines, left_lines
 from harness.plan.adopt.toml_text import data_lines, plan_toml, size_text
+from harness.plan.check import refusals
+from harness.plan.finding import Finding
 from harness.plan.lint import lint
+from harness.plan.load import LoadArguments, parse_load, resolve_load
+from harness.plan.plan import load_plan
+from harness.plan.spec import Target
 from harness.run.preflight import run_files
 
 _EPILOG = """\
@@ -33,6 +42,10 @@ Nothing is overwritten without --force. exit codes: 0 success; 2 wrong use or an
 _NAME = re.compile(r"[A-Za-z0-9][\w.-]*")
 _NEW = Path(__file__).parents[1] / "plan" / "adopt" / "new.jmx"
 _WARNINGS_SHOWN = 10
+# No plan has this port by chance.
+_ANY_TARGET = Target("http", "127.0.0.1", 61_234, "")
+_EXAMPLE_LINES, _WIDTH = 4, 150
+_LEFT_SHOWN = 20
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -131,3 +144,52 @@ def _print(adoption: Adoption, name: str, plans: Path, diff: Path, *, is_fixed: 
     for warning in warnings[:_WARNINGS_SHOWN]:
         log(f"warning: {warning.text_in(f'plans/{name}.jmx')}; {warning.todo}")
     log(f"\nnext: make run PLAN={name} TARGET=http://127.0.0.1:8080 USERS=1 DURATION=30")
+
+
+def refused_with_fixes(adoption: Adoption, name: str, run_files: Collection[str]) -> tuple[Finding, ...]:
+    """Return the findings for which a run of the fixed plan is refused, without those that `adoption.left` has.
+
+    Their lines are those of the JMX before the fixes. `run_files` are the names of the files that a run writes.
+    UsageError when the plan's TOML cannot be read.
+    """
+    with tempfile.TemporaryDirectory(prefix="init-") as folder:
+        write_adopted(Path(folder), name, adoption, name)
+        plan = load_plan(Path(folder), name)
+        load = resolve_load(parse_load(LoadArguments()), plan.load)
+        found = refusals(plan, _ANY_TARGET, load, plan.own_properties(is_embedded=False), run_files)
+    lines = {node.path: node.line for node in adoption.draft.plan.walk_all()}
+    known = {(finding.rule, finding.path) for finding in adoption.left}
+    return tuple(
+        replace(finding, line=lines.get(finding.path, finding.line))
+        for finding in found
+        if (finding.rule, finding.path) not in known
+    )
+
+
+def fix_lines(draft: Draft) -> Iterator[str]:
+    """Yield each kind of fix with the number of changed elements, and its first change as a diff."""
+    counts = Counter(draft.changes)
+    changed = hunks(draft)
+    for fix in Fix:
+        if counts[fix]:
+            yield f"{counts[fix]:>5}  {fix.value}"
+            concerned = sorted((hunk for hunk in changed if fix in hunk.fixes), key=lambda hunk: len(hunk.fixes))
+            yield from _example(concerned[0]) if concerned else ()
+
+
+def left_lines(left: Sequence[Finding], file: str) -> Iterator[str]:
+    """Yield what no fix maps, one line each, at most 20."""
+    for one in left[:_LEFT_SHOWN]:
+        yield f"  {one.text_in(file)}; {one.todo}"
+    if len(left) > _LEFT_SHOWN:
+        yield f"  and {len(left) - _LEFT_SHOWN} more"
+
+
+def _example(hunk: Hunk) -> Iterator[str]:
+    yield f"         line {hunk.start + 1}:"
+    for sign, lines in (("-", hunk.old), ("+", hunk.new)):
+        for line in lines[:_EXAMPLE_LINES]:
+            text = line.strip()
+            yield f"         {sign} {text if len(text) <= _WIDTH else text[: _WIDTH - 1] + '…'}"
+        if len(lines) > _EXAMPLE_LINES:
+            yield f"         {sign} …"

@@ -24,12 +24,20 @@ from harness.experiment.record import ENDED, FINISHED, RUNNING, measured
 from harness.experiment.runner import Runner
 from harness.history.summary_files import update_summary
 from harness.live.watchers import add_watchers, watcher_options
-from harness.overload.capacity import Capacity, last_capacity
 from harness.overload.levels import LEVEL_LEAST_S, LEVEL_MOST_S, load_s
-from harness.overload.record import OverloadRecord
+from harness.overload.record import OverloadRecord, common_assignments, parse_variants
 from harness.overload.render import result_line, variant_table
-from harness.overload.runner import GIVEN_RATE, OVERHEAD_S, OverloadRuns, OverloadTest, load_of, one_user, planned_s
-from harness.overload.variants import common_assignments, parse_variants
+from harness.overload.runner import (
+    GIVEN_RATE,
+    OVERHEAD_S,
+    Capacity,
+    OverloadRuns,
+    OverloadTest,
+    last_capacity,
+    load_of,
+    one_user,
+    planned_s,
+)
 from harness.plan.goal import Goal
 from harness.plan.goal_input import resolve_goal
 from harness.plan.jmx import LOAD_GROUP

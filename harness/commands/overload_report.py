@@ -11,8 +11,7 @@ from harness.base.toolchain import ROOT
 from harness.experiment.files import Experiments
 from harness.experiment.record import RUNNING
 from harness.overload.record import OverloadRecord
-from harness.overload.render import result_line
-from harness.overload.report_files import write_overload_report
+from harness.overload.render import result_line, write_overload_report
 from harness.site.html_option import add_html_option, write_html
 
 _EPILOG = """\

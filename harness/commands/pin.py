@@ -10,8 +10,15 @@ from harness.base.errors import EXIT_OK, UsageError
 from harness.base.toolchain import ROOT
 from harness.compare.sides import is_in
 from harness.history.files import read_entry
-from harness.history.pin_files import plans_with_pins, read_pins, write_pins
-from harness.history.pins import DEFAULT_PIN, FILE_NAME, check_name, without
+from harness.history.pin_files import (
+    DEFAULT_PIN,
+    FILE_NAME,
+    check_name,
+    plans_with_pins,
+    read_pins,
+    without,
+    write_pins,
+)
 from harness.report.verdict import DOUBTFUL, INTERRUPTED, INVALID
 from harness.run.directory import RUN_NAME, RunDirectory
 from harness.run.names import find_paths, in_plan, is_there

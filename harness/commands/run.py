@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 import shlex
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
 from functools import partial
@@ -19,7 +19,9 @@ from harness.base.interrupts import Interrupts
 from harness.base.open_files import allow_open_files
 from harness.base.paths import shown
 from harness.base.toolchain import ROOT, ensure_profiler
-from harness.history.previous import previous_run
+from harness.compare.conditions import Conditions
+from harness.compare.preconditions import invalid_reasons, mismatches
+from harness.history.catalogue import Entry, runs_of
 from harness.history.references import NO_REFERENCES, Reference, References, compared_with, references_before
 from harness.history.summary_files import update_summary
 from harness.live.watchers import add_watchers, watcher_options
@@ -274,3 +276,33 @@ def _measure(spec: RunSpec, request: Request, directory: RunDirectory, context: 
     """Print the load and measure the run."""
     context.log(f"{spec.plan.name}/{directory.name}: {load_text(load_record(spec.load, spec.plan.load))}")
     measure_with_system(spec, request, directory, context)
+
+
+def previous_run(entries: Iterable[Entry], identity: str) -> Entry | None:
+    """Return the newest earlier run that is comparable with a run, such as shop/run-01_2; None when there is none.
+
+    Both have the same plan, load, window, profile, machine and target, and neither is INVALID or INTERRUPTED. A VALID
+    run is preferred: `compare` does not judge DOUBTFUL ones.
+    """
+    entries = tuple(entries)
+    new = next((entry for entry in entries if entry.id == identity), None)
+    if new is None:
+        return None
+    earlier = (entry for entry in runs_of(entries, new.plan) if entry.order_key < new.order_key)
+    known = [entry for entry in earlier if _are_comparable(entry, new)]
+    valid = [entry for entry in known if entry.result and entry.result.is_valid]
+    return next(reversed(valid or known), None)
+
+
+def _are_comparable(base: Entry, new: Entry) -> bool:
+    before, after = base.result, new.result
+    if before is None or after is None or base.run is None or new.run is None:
+        return False
+    return (
+        before.total is not None
+        and after.total is not None
+        and Conditions.of(base.run) == Conditions.of(new.run)
+        and base.run.kept_up == new.run.kept_up  # a level of a sweep began with a warm system
+        and not mismatches([before], [after])
+        and not invalid_reasons([before], [after])
+    )

@@ -9,7 +9,7 @@ from dataclasses import replace
 from harness.base import units
 from harness.base.errors import UsageError
 from harness.compare.result import RunResult
-from harness.experiment.run_line import run_line
+from harness.experiment.counting import run_line
 from harness.history.summary_files import update_summary
 from harness.live.watchers import add_watchers, watcher_options
 from harness.plan.goal_input import goal_names, resolve_goal

@@ -9,6 +9,7 @@ from harness.compare.result import RunResult
 from harness.experiment.files import ExperimentFiles
 from harness.experiment.record import ENDED, PlanExperiment
 from harness.history.files import read_entry
+from harness.metrics.metric import Table, columns_of_runs
 from harness.report.files import write_missing_report
 from harness.report.verdict import DOUBTFUL, INTERRUPTED
 from harness.report.warnings import Severity, WarningCode
@@ -20,6 +21,7 @@ _OF_EVERY_RUN = frozenset((
     WarningCode.OTHER_CPU, WarningCode.STOLEN_CPU, WarningCode.TOO_SHORT, WarningCode.NOT_STEADY,
     WarningCode.FAST_WARM_UP, WarningCode.TOO_FEW_SAMPLES, WarningCode.STALL,
 ))  # fmt: skip
+_METRICS = columns_of_runs(Table.BRIEF)
 
 
 class RunProblem(NamedTuple):
@@ -73,3 +75,19 @@ def results_of(files: ExperimentFiles, record: PlanExperiment) -> dict[str, RunR
             what = f"{record.id}: its run {name} has no numbers any more ({why}); nothing was written"
             raise UsageError(what, f"restore its .json, or repeat the {record.report_kind.key}")
     return results
+
+
+def run_line(result: RunResult) -> str:
+    """Return a run's verdict and main values on one line."""
+    verdict, total = result.verdict, result.total
+    parts = [] if verdict is None else [": ".join([verdict.state, *verdict.reasons[:1]])]
+    if total:
+        parts += [
+            f"{metric.short_title} {metric.text(metric.of(total))} {metric.unit}"
+            if metric.short_title != metric.unit
+            else f"{metric.text(metric.of(total))} {metric.unit}"
+            for metric in _METRICS
+        ]
+    if verdict and verdict.goals_missed:
+        parts.append("goal missed")
+    return f"{result.name}: {', '.join(parts)}"

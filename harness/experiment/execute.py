@@ -12,9 +12,8 @@ from harness.base.errors import EXIT_INVALID
 from harness.base.interrupts import Interrupts
 from harness.base.paths import shown
 from harness.compare.result import RunResult
-from harness.experiment.counting import result_of
+from harness.experiment.counting import result_of, run_line
 from harness.experiment.record import ENDED, ExperimentRun
-from harness.experiment.run_line import run_line
 from harness.plan.spec import RunSpec
 from harness.report.files import write_report
 from harness.report.watchers import Watchers

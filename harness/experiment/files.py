@@ -12,11 +12,9 @@ from typing import Generic, NamedTuple, TypeVar
 
 from harness.base import units
 from harness.base.errors import UsageError
-from harness.base.folder_lock import alone_in
 from harness.base.log import log
-from harness.base.writable import writing_into
-from harness.experiment.record import RUNNING, PlanExperiment
-from harness.experiment.time_left import time_left_s
+from harness.base.writable import alone_in, writing_into
+from harness.experiment.record import RUNNING, PlanExperiment, time_left_s
 from harness.report.files import write_missing_report
 from harness.run.directory import OtherVersionError, RunDirectory, load_record, next_series, reserve_folder
 from harness.run.recorded import PlanFolder, find_recorded, recorded_in

@@ -22,8 +22,8 @@ from harness.experiment.record import (
     EqualRuns,
     ExperimentRecord,
     ExperimentRun,
+    time_left_s,
 )
-from harness.experiment.time_left import time_left_s
 from harness.run.child import ChildRun
 
 # The report of very short runs is not written after each.

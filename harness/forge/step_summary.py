@@ -7,7 +7,7 @@ from pathlib import Path
 
 from harness.base.errors import ServiceError
 from harness.base.paths import shown
-from harness.forge.excerpt import cut, without_files
+from harness.forge.comment import cut, without_files
 from harness.notify.recipients import github_run
 
 # GitHub rejects a longer step summary completely.

@@ -6,13 +6,17 @@ import csv
 import io
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 from harness.base.errors import UsageError
 from harness.base.units import parse_date
 from harness.compare.conditions import Conditions
 from harness.metrics.metric import Metric, parse_metric
+from harness.run.directory import write_whole
 
 _COLUMNS = ("since", "plan", "users", "env", "label", "metric", "reason")
+# Path in the project's folder.
+ACCEPTED = "env/nightly-accepted.csv"
 
 
 @dataclass(frozen=True)
@@ -106,3 +110,19 @@ def without(acceptances: Sequence[Acceptance], what: tuple[str, ...]) -> tuple[A
         known = "; ".join(one.text for one in acceptances)
         raise UsageError("no such change is accepted", f"accepted: {known}" if known else "nothing is accepted yet")
     return left
+
+
+def read_acceptances(path: Path) -> tuple[Acceptance, ...]:
+    """Return the rows of the file, none without a file; UsageError names an invalid line."""
+    if not path.exists():
+        return ()
+    where = f"{path.parent.name}/{path.name}"
+    try:
+        return parse_acceptances(path.read_text(encoding="utf-8"), where)
+    except (OSError, UnicodeDecodeError) as error:
+        raise UsageError(f"{where}: cannot be read ({error})", "correct the file") from None
+
+
+def write_acceptances(path: Path, acceptances: Sequence[Acceptance]) -> None:
+    """Write the file."""
+    write_whole(path, acceptances_csv(acceptances))

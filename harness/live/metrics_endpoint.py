@@ -2,17 +2,26 @@
 
 from __future__ import annotations
 
+import ipaddress
+import threading
+import time
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from types import TracebackType
+from urllib.parse import urlsplit
+
+from prometheus_client import CollectorRegistry
+from prometheus_client.exposition import MetricsHandler
 
 from harness.base import units
+from harness.base.errors import UsageError
 from harness.base.git import commit_of
 from harness.base.log import Log
+from harness.base.ports import LOOPBACK
 from harness.base.toolchain import ROOT
 from harness.jtl.sample import Sample
-from harness.live.address import Address
-from harness.live.metrics_collector import RunInProgress, RunsCollector
-from harness.live.metrics_server import MetricsServer
+from harness.live.connections import LimitedServer
+from harness.live.metrics_collector import RunInProgress, RunsCollector, Scraper, seen_count, wait_s
 from harness.live.openmetrics import RunLabels
 from harness.live.run_counts import RunCounts
 from harness.live.telemetry_tail import TelemetryTail
@@ -20,6 +29,14 @@ from harness.plan.spec import RunSpec
 from harness.report.summary import RunSummary
 from harness.run.directory import RunDirectory
 from harness.run.record import RunRecord
+
+# A client that takes nothing of its answer ends after so long.
+_TIMEOUT_S = 10
+_POLL_S = 0.05
+# Prometheus and what scrapes as it does send it; a person with a browser or curl is not waited for.
+_OF_SCRAPER = "X-Prometheus-Scrape-Timeout-Seconds"
+_LOCAL_HOSTS = ("127.0.0.1", "localhost", "[::1]")
+_PATH = "/metrics"
 
 
 class MetricsEndpoint:
@@ -114,3 +131,130 @@ class MetricsEndpoint:
             return
         open_to = "" if self._address.is_loopback else " (other machines can read it, without a password)"
         self._log(f"metrics: {self._server.url}{open_to}")
+
+
+class MetricsServer:
+    """A server in a thread of its own; each scrape reads `collector`. OSError when the address cannot be used."""
+
+    def __init__(self, address: Address, collector: RunsCollector) -> None:
+        registry = CollectorRegistry()
+        registry.register(collector)
+        self.collector = collector
+        self._address = address
+        self._scrapers: dict[str, Scraper] = {}
+        self._changed = threading.Condition()
+        self._server = _Server(address, registry, self)
+        self._thread = threading.Thread(target=self._server.serve_forever, args=(_POLL_S,), name="metrics", daemon=True)
+        self._thread.start()
+
+    @property
+    def url(self) -> str:
+        """The address of the metrics."""
+        return f"http://{Address(self._address.host, self._server.server_address[1])}{_PATH}"
+
+    def is_for(self, host: str) -> bool:
+        """Return whether a request to this host is answered.
+
+        A page of somebody else in a browser may reach this machine by another name; that page must not read the run.
+        """
+        return not self._address.is_loopback or host.rpartition(":")[0] in _LOCAL_HOSTS or host in _LOCAL_HOSTS
+
+    def note_scrape(self, client: str, final_count: int) -> None:
+        """Note that a scraper was answered; the answer had the final counts of the first `final_count` runs."""
+        with self._changed:
+            now_s = time.monotonic()
+            before = self._scrapers.get(client)
+            self._scrapers[client] = before.scraped(now_s, final_count) if before else Scraper(now_s, None, final_count)
+            self.collector.note_seen(seen_count(self._scrapers.values(), now_s))
+            self._changed.notify_all()
+
+    def wait_s(self) -> float:
+        """Return how long `wait` takes at most."""
+        with self._changed:
+            return self._left_s()
+
+    def wait(self, is_in_a_hurry: Callable[[], bool]) -> None:
+        """Wait until each scraper has the final counts, or is overdue."""
+        with self._changed:
+            while (left_s := self._left_s()) > 0 and not is_in_a_hurry():
+                self._changed.wait(min(left_s, _POLL_S))
+
+    def end(self) -> None:
+        """Stop to serve."""
+        self._server.shutdown()
+        self._server.server_close()
+
+    def _left_s(self) -> float:
+        return wait_s(self._scrapers.values(), time.monotonic(), self.collector.final_count)
+
+
+class _Server(LimitedServer):
+    def __init__(self, address: Address, registry: CollectorRegistry, metrics: MetricsServer) -> None:
+        self.registry, self.metrics = registry, metrics
+        super().__init__(address.host, address.port, _Handler)
+
+
+class _Handler(MetricsHandler):
+    server: _Server
+    timeout = _TIMEOUT_S
+
+    def do_GET(self) -> None:  # noqa: N802 - the name is that of http.server
+        """Answer with the metrics in the format that the client accepts."""
+        metrics = self.server.metrics
+        if not metrics.is_for(self.headers.get("Host", "")):
+            self.send_error(403)
+            return
+        self.server.let_in(self.connection)
+        if urlsplit(self.path).path != _PATH:
+            self.send_error(404, f"the metrics are at {_PATH}")
+            return
+        final_count = metrics.collector.final_count
+        self.registry = self.server.registry
+        super().do_GET()
+        if self.headers.get(_OF_SCRAPER):
+            metrics.note_scrape(str(self.client_address[0]), final_count)
+
+
+@dataclass(frozen=True)
+class Address:
+    """An IP address of this machine and a TCP port."""
+
+    host: str
+    port: int
+
+    @property
+    def is_loopback(self) -> bool:
+        """Whether only this machine can reach it."""
+        return ipaddress.ip_address(self.host).is_loopback
+
+    def __str__(self) -> str:
+        return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
+
+
+def parse_address(text: str | None, name: str, default_port: int) -> Address | None:
+    """Return the address in the value of an option: 1 for the default, a port, or an IP address with a port.
+
+    None and 0 are no address. UsageError for anything else: the name of a host may mean several addresses.
+    """
+    if text in (None, "0"):
+        return None
+    if text == "1":
+        return Address(LOOPBACK, default_port)
+    host, colon, port = str(text).rpartition(":")
+    todo = f"give 1, a port, or an address of this machine such as {LOOPBACK}:{default_port}"
+    if not colon:
+        return Address(LOOPBACK, _port(port, name, todo))
+    try:
+        if (":" in host) != (host.startswith("[") and host.endswith("]")):
+            raise ValueError
+        plain = LOOPBACK if host == "localhost" else str(ipaddress.ip_address(host.strip("[]")))
+    except ValueError:
+        raise UsageError(f"{name}={text}: not an IP address with a port", todo) from None
+    return Address(plain, _port(port, name, todo))
+
+
+def _port(text: str, name: str, todo: str) -> int:
+    try:
+        return units.parse_whole_number(text, name, 1024, 65535)
+    except UsageError as error:
+        raise UsageError(error.what, todo) from None

@@ -14,16 +14,15 @@ from harness.base.interrupts import Interrupts
 from harness.base.log import log
 from harness.base.python_packages import ensure_opentelemetry
 from harness.base.toolchain import ensure_charts
-from harness.live.address import Address, parse_address
+from harness.live.metrics_endpoint import Address, parse_address
 from harness.live.page_address import LiveAddress, parse_page_address
 from harness.report.watchers import Watcher, Watchers
 from harness.run.child import Children
 
 if TYPE_CHECKING:
     from harness.live.metrics_endpoint import MetricsEndpoint
-    from harness.live.otlp.delivery import NothingSent
     from harness.live.otlp.receiver import Receiver
-    from harness.live.otlp.watcher import OtlpRuns
+    from harness.live.otlp.watcher import NothingSent, OtlpRuns
     from harness.live.view import LiveView
 
 # The port that exporters of OpenTelemetry use for Prometheus, too.
@@ -134,7 +133,7 @@ def _receiver(address: str | None) -> Receiver | None:
 
 
 def _nothing_sent(problem: str) -> NothingSent:
-    from harness.live.otlp.delivery import NothingSent  # deferred, like the receiver that it replaces
+    from harness.live.otlp.watcher import NothingSent  # deferred, like the receiver that it replaces
 
     return NothingSent(problem, log)
 

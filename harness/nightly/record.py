@@ -6,8 +6,7 @@ from dataclasses import dataclass, field
 from typing import ClassVar
 
 from harness.base.git import Commits
-from harness.experiment.record import ENDED, WAITING, ExperimentRecord, ExperimentRun
-from harness.experiment.time_left import RunTime, run_times
+from harness.experiment.record import ENDED, WAITING, ExperimentRecord, ExperimentRun, RunTime, run_times
 from harness.plan.load import LoadRecord
 from harness.plan.thresholds import Thresholds
 

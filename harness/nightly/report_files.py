@@ -2,20 +2,32 @@
 
 from __future__ import annotations
 
+import io
+import re
+from collections.abc import Sequence
 from pathlib import Path
+
+from junitparser import Error, Failure, JUnitXml, Skipped, TestCase, TestSuite
 
 from harness.base.errors import HarnessError
 from harness.experiment.record import FINISHED
-from harness.history.acceptance_files import ACCEPTED, read_acceptances
+from harness.history.acceptance import ACCEPTED, read_acceptances
 from harness.history.files import read_catalogue
 from harness.nightly.files import NightlyFiles, find_before
-from harness.nightly.junit import junit_xml
-from harness.nightly.outcome import NightlyResult, nightly_result
-from harness.nightly.render import FILE_NAME, headline, nightly_charts, nightly_report
-from harness.report.charts.files import write_charts
+from harness.nightly.gate import GONE_LABEL, LEARNING, NEW_ENVIRONMENT, NEW_LABEL, NO_VALUE, OK, REGRESSED, Check
+from harness.nightly.outcome import GOAL_MISSED, NOT_MEASURED, LoadResult, NightlyResult, Outcome, nightly_result
+from harness.nightly.render import FILE_NAME, check_text, headline, nightly_charts, nightly_report
+from harness.report.charts.chart import write_charts
+from harness.report.goals import GoalResult
 from harness.report.pages import write_page
 from harness.report.results import store_result
+from harness.report.verdict import DOUBTFUL
 from harness.run.directory import write_whole
+
+# Characters that XML forbids even when escaped; labels may contain them.
+_NOT_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+# States without a judgement.
+_SKIPPED = (LEARNING, NEW_LABEL, GONE_LABEL, NEW_ENVIRONMENT, NO_VALUE)
 
 
 def read_nightly_result(files: NightlyFiles, home: Path) -> NightlyResult:
@@ -45,3 +57,86 @@ def write_nightly_report(files: NightlyFiles, home: Path) -> NightlyResult:
     if result.record.state == FINISHED:  # else it belongs to the process that runs or resumes the nightly run
         store_result(files.report, result.verdict, headline(result))
     return result
+
+
+def junit_xml(result: NightlyResult) -> str:
+    """Return the XML: an invalid run is an error; missed goals and regressions are failures.
+
+    WARNED checks pass with a text on standard output. DOUBTFUL runs and checks without a judgement are skipped with
+    the reason.
+    """
+    record = result.record
+    document = JUnitXml(_text(f"{record.title} {record.name}"))
+    document.add_testsuite(_suite("runs", [_run_case(outcome, result) for outcome in result.outcomes]))
+    checks = [_check_case(load, check) for load in result.loads for check in load.checks]
+    document.add_testsuite(_suite("gate", checks + [_missing_case(label) for label in result.missing_labels]))
+    goals = [_goal_case(outcome, goal, result) for outcome in result.outcomes for goal in outcome.goals]
+    if goals:
+        document.add_testsuite(_suite("goals", goals))
+    if record.storage_problems:
+        document.add_testsuite(_suite("storage", [_storage_case(record.storage_problems)]))
+    stream = io.BytesIO()
+    document.write(stream, pretty=True)
+    return stream.getvalue().decode("utf-8")
+
+
+def _suite(name: str, cases: Sequence[TestCase]) -> TestSuite:
+    suite = TestSuite(name)
+    suite.add_testcases(list(cases))
+    return suite
+
+
+def _run_case(outcome: Outcome, result: NightlyResult) -> TestCase:
+    case = TestCase(
+        _text(result.record.title_of(outcome.run)), f"runs.{_text(outcome.load.plan)}", outcome.run.took_s or 0.0
+    )
+    why = _text("; ".join(outcome.reasons))
+    if outcome.state == GOAL_MISSED:
+        case.result = [Failure(why, GOAL_MISSED)]
+    elif outcome.state in (NOT_MEASURED, DOUBTFUL):
+        # JUnit XML has no other state for a run that neither passed nor failed.
+        case.result = [Skipped(f"{DOUBTFUL}: {why}" if outcome.state == DOUBTFUL else why)]
+    elif outcome.state != OK:
+        case.result = [Error(why, outcome.state)]
+    if outcome.run.run:
+        case.system_out = _text(f"{outcome.load.plan}/{outcome.run.run}")
+    return case
+
+
+def _goal_case(outcome: Outcome, goal: GoalResult, result: NightlyResult) -> TestCase:
+    name = f"{result.record.title_of(outcome.run)}: {goal.goal_text}"
+    case = TestCase(_text(name), f"goals.{_text(outcome.load.plan)}", 0.0)
+    if goal.is_met:
+        case.system_out = _text(goal.measured_text)
+    else:
+        case.result = [Failure(_text(goal.text), GOAL_MISSED)]
+    return case
+
+
+def _check_case(load: LoadResult, check: Check) -> TestCase:
+    figure = f"{check.label} {check.metric.title}" if check.metric else f"{check.label} {check.state}"
+    case = TestCase(_text(f"{load.load.title}, {load.load.profile}: {figure}"), f"gate.{_text(load.load.plan)}", 0.0)
+    text = _text(f"{check.state}: {check_text(check)}")
+    if check.state == REGRESSED:
+        case.result = [Failure(text, REGRESSED)]
+    elif check.state in _SKIPPED:
+        case.result = [Skipped(text)]
+    else:
+        case.system_out = text
+    return case
+
+
+def _missing_case(label: str) -> TestCase:
+    case = TestCase(_text(label), "gate", 0.0)
+    case.result = [Error("the suite judges this label, and no run has it", "INVALID")]
+    return case
+
+
+def _storage_case(problems: Sequence[str]) -> TestCase:
+    case = TestCase("push and pull", "storage", 0.0)
+    case.result = [Error(_text("; ".join(problems)), "INVALID")]
+    return case
+
+
+def _text(text: str) -> str:
+    return _NOT_XML.sub("\ufffd", text)

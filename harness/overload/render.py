@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
+import re
 from urllib.parse import quote
 
 from harness.base import units
-from harness.overload.attempts import FAST_MOST_MS
-from harness.overload.charts import CHART_NAME
+from harness.experiment.files import ExperimentFiles
+from harness.overload.attempts import FAST_MOST_MS, TOLERANCE_RATIO, WINDOW_S
 from harness.overload.levels import MOST_RATIO, OFFERED_RATIOS, RECOVERY_LEVELS, REST_RATIO
-from harness.overload.record import OverloadRecord, VariantRun
-from harness.overload.recovery import TOLERANCE_RATIO, WINDOW_S
+from harness.overload.record import OverloadRecord, VariantRun, common_assignments
 from harness.overload.result import LevelResult, VariantResult
-from harness.overload.variants import common_assignments
 from harness.overload.verdict import KEPT_LEAST_RATIO, OVERLOAD_LEAST_RATIO, judge
+from harness.report.charts.chart import Chart, write_charts
+from harness.report.charts.svg import Range
 from harness.report.notes import NOTES_BEGIN, NOTES_END
+from harness.report.pages import write_page
+from harness.report.results import store_result
 from harness.report.tables import cell, one_line, table
 from harness.report.template import filled
+from harness.sweep.charts import Line, Marks, chart
+from harness.sweep.level_axis import LevelAxis
 
 _VARIANT_HEADS = (
     "variant", "verdict", "kept %", "95 % interval", "peak goodput/s", "at load %", "recovered after s", "run",
@@ -24,6 +29,8 @@ _LEVEL_HEADS = (
     "load %", "offered/s", "started/s", "goodput/s", "95 % interval", "good", "late", "rejected fast",
     "rejected slowly", "timed out", "p90 ms", "users scheduled", "users started", "users missing",
 )  # fmt: skip
+CHART_NAME = "goodput.svg"
+FILE_NAME = re.compile(re.escape(CHART_NAME))
 
 
 def overload_report(record: OverloadRecord, notes: str) -> str:
@@ -177,3 +184,37 @@ def _setup(record: OverloadRecord) -> list[tuple[str, str]]:
 
 def _percent(ratio: float) -> str:
     return units.percent_text(ratio, 0)
+
+
+def write_overload_report(files: ExperimentFiles, record: OverloadRecord) -> None:
+    """Write the Markdown report and the chart, and the result into the record's file; the notes block is preserved."""
+    chart = goodput_chart(record)
+    write_page(files.report, lambda notes: overload_report(record, notes), record.note)
+    store_result(files.report, "", headline(record))
+    write_charts(files.folder, [chart] if chart else [], FILE_NAME)
+
+
+def goodput_chart(record: OverloadRecord) -> Chart | None:
+    """Return the chart; None without a measured variant."""
+    names = record.variant_names
+    found = {names[run.variant]: run.result for run in record.measured if run.result}
+    if not found:
+        return None
+    offered = tuple((_whole_percent(one.offered_ratio), one.offered_per_s) for one in next(iter(found.values())).levels)
+    marks = Marks(curve=offered, curve_name="offered", range_text="95 % interval")
+    lines = [_line(name, result) for name, result in found.items()]
+    unit = "requests/s answered within the goal"
+    return Chart(CHART_NAME, chart("Goodput", unit, lines, marks, LevelAxis("load % of the capacity")))
+
+
+def _line(name: str, result: VariantResult) -> Line:
+    points = tuple((_whole_percent(level.offered_ratio), level.goodput.value) for level in result.levels)
+    ranges = tuple(
+        Range(_whole_percent(level.offered_ratio), level.interval.low_per_s, level.interval.high_per_s)
+        for level in result.levels
+    )
+    return Line(name, points, ranges)
+
+
+def _whole_percent(ratio: float) -> int:
+    return round(100 * ratio)

@@ -13,9 +13,8 @@ from harness.metrics.batch_means import Estimate
 from harness.metrics.distributions import student_t_quantile
 from harness.metrics.shift import CONFIDENCE
 from harness.metrics.slope import slope
-from harness.overload.attempts import Attempt, Attempts, Outcome
+from harness.overload.attempts import Attempt, Attempts, Outcome, Recovery, p90_ms, recovery_of
 from harness.overload.levels import Level, counted_levels, recovery_level, scheduled_users
-from harness.overload.recovery import Recovery, p90_ms, recovery_of
 
 # A user who starts later than this after the schedule is missing.
 LATE_LEAST_S = 1.0

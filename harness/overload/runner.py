@@ -3,25 +3,23 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from harness.base import units
-from harness.base.errors import InvalidRunError
+from harness.base.errors import InvalidRunError, UsageError
 from harness.compare.result import RunResult
 from harness.experiment.execute import Measured, Noted, Step
-from harness.experiment.files import ExperimentFiles
-from harness.experiment.record import ExperimentRun
+from harness.experiment.files import ExperimentFiles, Experiments
+from harness.experiment.record import FINISHED, ExperimentRun
 from harness.experiment.runner import Design
 from harness.jtl.inputs import Input
 from harness.metrics.files import each_sample
 from harness.overload.attempts import Attempts, attempts_of
-from harness.overload.capacity import Capacity
 from harness.overload.levels import load_s, stages
 from harness.overload.record import OverloadRecord, VariantRun
-from harness.overload.render import result_line
-from harness.overload.report_files import write_overload_report
+from harness.overload.render import result_line, write_overload_report
 from harness.overload.result import VariantResult, level_results, recovery_result, requests_per_user
 from harness.plan.group_load import REQUEST, GroupLoad, SeveralLoads
 from harness.plan.jmx import LOAD_GROUP, read_properties
@@ -31,7 +29,9 @@ from harness.plan.thread_groups import DRAIN_S
 from harness.run.context import RunContext
 from harness.run.directory import RunDirectory, reserve
 from harness.run.request import Request
+from harness.run.set_values import split_text
 from harness.run.with_system import measure_with_system
+from harness.sweep.record import CAPACITY, SweepRecord
 
 # What a variant takes beside its load: start of the system and of JMeter, last samples, report.
 OVERHEAD_S = 40.0 + DRAIN_S
@@ -190,3 +190,48 @@ def time_outs_text(request: Request) -> str:
 def _note(record: OverloadRecord, variant: str) -> str:
     link = f"A variant of [{record.name}]({record.name}.md): {record.variant_names[variant]}."
     return f"{record.note}\n\n{link}" if record.note else link
+
+
+@dataclass(frozen=True)
+class Capacity:
+    """The successful requests per second at the greatest number of users within a goal, and where that was found."""
+
+    requests_per_s: float
+    source: str
+
+
+def last_capacity(
+    reports: Path, plan: str, profile: str, target: str | None, assignments: Collection[str]
+) -> Capacity | None:
+    """Return the capacity that the plan's last finished search found; None without one.
+
+    It must have used the same profile, the same target, and a SET of just these assignments.
+    """
+    searches = Experiments(SweepRecord, reports)
+    for files in reversed(searches.of(plan)):
+        try:
+            record = searches.read(files)
+        except UsageError:
+            continue  # of another version, or damaged: it does not count
+        same = (record.kind, record.state, record.profile, record.target) == (CAPACITY, FINISHED, profile, target)
+        if same and sorted(split_text(record.set_values or "")) == sorted(assignments):
+            found = _capacity(files, record)
+            if found:
+                return found
+    return None
+
+
+def _capacity(files: ExperimentFiles, record: SweepRecord) -> Capacity | None:
+    # Imported here, because NumPy loads slowly and a given RATE does not need it.
+    from harness.sweep.analysis import analyse
+    from harness.sweep.sources import read_sweep
+
+    sweep = read_sweep(files.record).sweep
+    answer = analyse(sweep.levels, sweep.goal).answer
+    users = answer.users
+    rates = [level.figures.success_rate_per_s for level in sweep.levels if level.users == users]
+    if not users or not rates or not rates[0]:
+        return None
+    least = "at least " if answer.is_least else ""
+    text = f"{least}{units.rate_text(rates[0])} successful requests/s at {units.plural(users, 'user')} ({record.name})"
+    return Capacity(rates[0], text)

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import PurePosixPath
 from typing import NamedTuple
 
+from harness.base.config import did_you_mean
 from harness.base.errors import UsageError
 from harness.plan.csv_data import KIND as CSV
 from harness.plan.csv_data import RANDOM_KIND as RANDOM_CSV
 from harness.plan.finding import Finding, Rule
-from harness.plan.goal_labels import impossible_labels
+from harness.plan.goal import Goal, GoalRule
 from harness.plan.jmx import LOAD_GROUP, SIDE_GROUPS, Node, enabled_nodes, plan_tree
-from harness.plan.jmx_values import UnknownValueError, Values
+from harness.plan.jmx_values import UnknownValueError, Values, functions_in
 from harness.plan.load import ClosedLoad, Load
-from harness.plan.output_files import overwriting
 from harness.plan.plan import Plan, effective_jmx
 from harness.plan.properties import load_properties, target_properties
 from harness.plan.reach import Reach
@@ -25,6 +28,20 @@ _DURATIONS = ("ThreadGroup.duration", "Hold")
 _LOOPS = "LoopController.loops"
 _SCHEDULER = "ThreadGroup.scheduler"
 _PLAN = "the plan"
+_SAVER = "FileSaver.filename"
+_WRITERS = re.compile(r"(Collector|Writer)$|\.vizualizers\.")
+_TODO = "disable it, or give it a name of its own, such as answers/order"
+_NAMED_MOST = 10
+# Elements without samples of their own; a Transaction Controller writes one, and unknown elements may.
+_WITHOUT_SAMPLES = re.compile(
+    r"(ThreadGroup|TestPlan|(?<!Transaction)Controller|Timer|Assertion|Extractor|Manager|Arguments|Config|"
+    r"PostProcessor|PreProcessor|Collector|ResultSaver|Summariser|Listener|CSVDataSet|ConfigTestElement|"
+    r"CounterConfig|UserParameters|Modifier|TestAction|ResultAction|SampleTimeout|Processor)$"
+)
+_META = re.compile(r"[.^$*+?{}()\[\]\\|]")
+_CODE = re.compile("JSR223|BeanShell|BSF")
+# JMeter adds it to the parts of a sample: redirects and embedded resources.
+_PART = "-0"
 
 
 def check_plan(
@@ -189,3 +206,109 @@ def _is(raw: str, wanted: bool, values: Values) -> bool:
         return (values.text(raw).strip().lower() == "true") is wanted
     except UnknownValueError:
         return False
+
+
+class _Output(NamedTuple):
+    """The name of a file that an element writes, as in the JMX; JMeter adds a number and an ending to a prefix."""
+
+    raw: str
+    attribute: str
+    is_prefix: bool
+
+
+def overwriting(nodes: Sequence[Node], values: Values, run_files: Collection[str]) -> Iterator[Finding]:
+    """Yield a finding for each element that would write a file of the run, or one outside of the run's folder.
+
+    `run_files` are the names of the run's files and folders.
+    """
+    for node in nodes:
+        for output in _outputs(node):
+            if what := _problem(output, values, run_files):
+                yield Finding.at(node, Rule.FILE_OF_RUN, what, _TODO, output.attribute)
+
+
+def _outputs(node: Node) -> Iterator[_Output]:
+    if node.value(_SAVER).strip():
+        yield _Output(node.value(_SAVER), _SAVER, is_prefix=True)
+    if _WRITERS.search(node.kind) and node.value("filename").strip():
+        yield _Output(node.value("filename"), "filename", is_prefix=False)
+    for call in functions_in(node):
+        if call.name == "__StringToFile":
+            yield _Output(call.parameters[0], "", is_prefix=False)
+
+
+def _problem(output: _Output, values: Values, run_files: Collection[str]) -> str:
+    """Return what is wrong with the name of a file, else an empty text."""
+    try:
+        name, unknown = values.text(output.raw).strip(), ""
+    except UnknownValueError as error:
+        name, unknown = error.known_start.strip(), f"writes to the file {output.raw}, known only at run time ({error})"
+    path = PurePosixPath(name)
+    if ".." in path.parts:
+        return f"writes to the file {name}, outside of the run's folder"
+    if unknown and (name.startswith("/") or name.endswith("/") or not name):
+        return unknown
+    is_open_ended = output.is_prefix or bool(unknown)
+    for part in path.parts:
+        own = next((own for own in run_files if _is_same(part, own, is_open_ended and part == path.name)), "")
+        if own:
+            return f"writes to {own}, a file of the run"
+    return ""
+
+
+def _is_same(name: str, own: str, is_prefix: bool) -> bool:
+    return own == name or (is_prefix and bool(re.fullmatch(rf"{re.escape(name)}\d*(\..*)?", own)))
+
+
+@dataclass(frozen=True)
+class _Names:
+    """The labels of a plan, and the known beginnings of those that only the run knows."""
+
+    known: tuple[str, ...]
+    beginnings: tuple[str, ...]
+
+    def can_have(self, rule: GoalRule) -> bool:
+        """Return whether a sample may have a label of a rule."""
+        if any(rule.matches(name) or rule.matches(name + _PART) for name in self.known):
+            return True
+        label = rule.label or ""
+        is_literal = not _META.search(label) or not rule.is_expression
+        return any(not is_literal or label.startswith(beginning) for beginning in self.beginnings)
+
+
+def impossible_labels(goal: Goal, nodes: Sequence[Node], values: Values) -> Iterator[Finding]:
+    """Yield each label of a goal that no sampler or Transaction Controller of the plan has.
+
+    Nothing is found where a script may change labels, or where a name depends on the run and may become the label.
+    """
+    rules = [rule for rule in goal.rules if rule.label is not None]
+    if not rules or any(_sets_labels(node) for node in nodes):
+        return
+    names = _names(nodes, values)
+    for label in dict.fromkeys(rule.label or "" for rule in rules if not names.can_have(rule)):
+        there = ", ".join(names.known[:_NAMED_MOST]) + (", …" if len(names.known) > _NAMED_MOST else "")
+        todo = f"{did_you_mean(label, names.known)}there are: {there or 'none'}"
+        yield Finding(Rule.GOAL_LABEL, "the goal", f"no sampler or Transaction Controller has the label {label}", todo)
+
+
+def _sets_labels(node: Node) -> bool:
+    """Return whether an element is a script that may change labels: its text does, or it is in a file."""
+    if not _CODE.search(node.kind):
+        return False
+    texts = [prop.text or "" for prop in node.element.iter()]
+    return any("SampleLabel" in text for text in texts) or bool(node.value("filename").strip())
+
+
+def _names(nodes: Sequence[Node], values: Values) -> _Names:
+    known: dict[str, None] = {}
+    beginnings: dict[str, None] = {}
+    for node in nodes:
+        if _WITHOUT_SAMPLES.search(node.kind):
+            continue
+        try:
+            name = values.text(node.name)
+        except UnknownValueError as error:
+            beginnings[error.known_start] = None
+        else:
+            (known if name else beginnings)[name] = None
+    return _Names(tuple(known), tuple(beginnings))

@@ -16,7 +16,6 @@ from harness.base.errors import UsageError
 from harness.cloudwatch.source import MetricsSpec
 from harness.cloudwatch.sources import parse_sources, table_names
 from harness.notify.settings import NotifySettings, parse_notify
-from harness.plan.database import DatabaseSpec, parse_database
 from harness.plan.jvm_options import check_jvm_options
 from harness.plan.load import DURATION_MAX_S, Load
 from harness.plan.plan import Plan
@@ -33,6 +32,7 @@ _KEYS: Mapping[str, type] = {
     "facts": dict, "allowed_targets": list, "storage": dict, "build": list, "profile": dict, "trace": dict,
     "database": dict, "notify": dict,
 }  # fmt: skip
+_EXAMPLE = 'url = "postgresql://perf@db.example.org:5432/shop"'
 
 
 @dataclass(frozen=True)
@@ -214,3 +214,34 @@ def load_profile(env_dir: Path, name: str) -> Profile:
         notify=parse_notify(data.get("notify"), f"{where} [notify]"),
         pack_mb=reports.get("pack_mb", PACK_MB),
     )
+
+
+@dataclass(frozen=True)
+class DatabaseSpec:
+    """A database: its address without a password, and the name of the secret that is the password.
+
+    Without such a name psql finds the password itself: in PGPASSWORD or ~/.pgpass. `password` is set by a run.
+    """
+
+    url: str
+    password_name: str = ""
+    password: str = field(default="", repr=False)
+
+
+def parse_database(table: Mapping[str, Any], where: str) -> DatabaseSpec | None:
+    """Return the database of a profile; None without one. UsageError for an address that is none, or has a password."""
+    if not table:
+        return None
+    check_keys(table, {"url": str, "password": str}, where)
+    try:
+        parts = urlsplit(table.get("url", ""))
+        password = parts.password
+    except ValueError:
+        raise UsageError(f"{where}: url is not an address", f"give {_EXAMPLE}") from None
+    if password is not None or "password=" in parts.query:
+        # Not repeated in the message.
+        todo = 'remove it, and name the environment variable that has it: password = "SHOP_DB_PASSWORD"'
+        raise UsageError(f"{where}: url contains a password", todo)
+    if parts.scheme not in ("postgresql", "postgres") or not parts.path.strip("/"):
+        raise UsageError(f"{where}: url is not the address of a PostgreSQL database", f"give {_EXAMPLE}")
+    return DatabaseSpec(table["url"], table.get("password", ""))

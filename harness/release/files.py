@@ -3,30 +3,39 @@
 from __future__ import annotations
 
 import os
+import posixpath
+import re
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from functools import cache
 from pathlib import Path
+from urllib.parse import unquote
+
+from markdown_it import MarkdownIt
+from markdown_it.token import Token
+from markupsafe import Markup
 
 from harness.base.errors import HarnessError, UsageError
 from harness.base.log import Log
 from harness.cloudwatch.points import CloudMetrics, read_cloudwatch
 from harness.cloudwatch.sources import source_of
+from harness.compare.outcome import CANNOT_TELL, INVALID, OK, REGRESSED
 from harness.metrics.interval import Interval
 from harness.metrics.window import Window
 from harness.release.around import PUBLISHED_S, Around, intervals_of
-from harness.release.confluence import storage_format
+from harness.release.changes import BETTER
 from harness.release.infrastructure import FILE_NAME, Infrastructure
 from harness.release.infrastructure import FORMAT_VERSION as INFRASTRUCTURE_VERSION
 from harness.release.release import Release
 from harness.release.render import Links, release_page
 from harness.release.sides import Sides
-from harness.report.charts.chart import Chart
-from harness.report.charts.files import write_charts
+from harness.report.charts.chart import Chart, write_charts
 from harness.report.files import summary_of_run
 from harness.report.pages import write_page
 from harness.report.summary import RunSummary
+from harness.report.verdict import DOUBTFUL, INTERRUPTED, VALID
 from harness.run import kinds
 from harness.run.directory import RUN_NAME, RunDirectory, json_text, load_record, write_whole
 from harness.run.names import find_paths
@@ -38,6 +47,30 @@ from harness.sweep.sources import FoundSweep
 
 # Confluence shows an attached SVG only when it begins with this.
 _DECLARATION = '<?xml version="1.0" encoding="UTF-8"?>\n'
+# The colours of the status macro; a cell of a table that is one of these texts becomes a lozenge.
+_COLOURS: Mapping[str, str] = {
+    REGRESSED: "Red", "missed": "Red", INVALID: "Red", INTERRUPTED: "Red",
+    OK: "Green", BETTER: "Green", "met": "Green", VALID: "Green",
+    CANNOT_TELL: "Yellow", DOUBTFUL: "Yellow",
+}  # fmt: skip
+# Without a width, Confluence shows SVG images in a size of its own.
+_IMAGE_WIDTH = 900
+_COMMENT = re.compile(r"^<!--.*-->\n?", re.MULTILINE)
+_SCHEME = re.compile(r"[a-zA-Z][\w+.-]*:")
+# Characters that XML does not allow.
+_NO_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+_TOC = '<ac:structured-macro ac:name="toc"><ac:parameter ac:name="maxLevel">2</ac:parameter></ac:structured-macro>\n'
+_STATUS = Markup(
+    '<ac:structured-macro ac:name="status"><ac:parameter ac:name="colour">{}</ac:parameter>'
+    '<ac:parameter ac:name="title">{}</ac:parameter></ac:structured-macro>'
+)
+_IMAGE = Markup('<ac:image ac:alt="{}" ac:width="{}"><ri:attachment ri:filename="{}" /></ac:image>')
+_PANEL_OPEN = '<ac:structured-macro ac:name="warning"><ac:rich-text-body>\n'
+_PANEL_CLOSE = "</ac:rich-text-body></ac:structured-macro>\n"
+_CODE = (
+    '<ac:structured-macro ac:name="code"><ac:plain-text-body><![CDATA[{}]]></ac:plain-text-body>'
+    "</ac:structured-macro>\n"
+)
 
 
 @dataclass(frozen=True)
@@ -204,3 +237,62 @@ def _existing(reports: Mapping[str, Path], folder: Path) -> dict[str, str]:
 
 def _relative(path: Path, folder: Path) -> str:
     return Path(os.path.relpath(path, folder)).as_posix()
+
+
+def storage_format(markdown: str) -> str:
+    """Return the page in the storage format, without its title, which Confluence has apart.
+
+    A table of contents comes first. Quotations become warning panels, code blocks code macros, verdicts in tables
+    coloured lozenges. HTML in the text is escaped; relative links become text.
+    """
+    reader = _reader()
+    tokens = reader.parse(_COMMENT.sub("", _NO_XML.sub("\ufffd", markdown)))
+    title_end = next((at + 1 for at, token in enumerate(tokens) if token.type == "heading_close"), 0)
+    return _TOC + str(reader.renderer.render(_placed(tokens[title_end:]), reader.options, {}))
+
+
+@cache
+def _reader() -> MarkdownIt:
+    return MarkdownIt("commonmark", {"html": False, "xhtmlOut": True}).enable(["table", "strikethrough"])
+
+
+def _placed(tokens: Sequence[Token]) -> list[Token]:
+    """Return the blocks with Confluence's macros instead of the elements of HTML."""
+    result: list[Token] = []
+    for token in tokens:
+        if token.type == "blockquote_open":
+            result.append(_html(_PANEL_OPEN))
+        elif token.type == "blockquote_close":
+            result.append(_html(_PANEL_CLOSE))
+        elif token.type in ("fence", "code_block"):
+            result.append(_html(_CODE.format(token.content.replace("]]>", "]]]]><![CDATA[>"))))
+        elif token.type == "inline" and token.children:
+            if result and result[-1].type == "td_open" and token.content in _COLOURS:
+                token.children = [_html(_STATUS.format(_COLOURS[token.content], token.content), "html_inline")]
+            else:
+                token.children = _inline(token.children)
+            result.append(token)
+        else:
+            result.append(token)
+    return result
+
+
+def _inline(children: Sequence[Token]) -> list[Token]:
+    result: list[Token] = []
+    are_links: list[bool] = []  # for each open link, whether it stays a link
+    for token in children:
+        if token.type == "link_open":
+            are_links.append(bool(_SCHEME.match(str(token.attrGet("href")))))
+            result += [token] * are_links[-1]
+        elif token.type == "link_close":
+            result += [token] * are_links.pop()
+        elif token.type == "image":
+            name = posixpath.basename(unquote(str(token.attrGet("src"))))
+            result.append(_html(_IMAGE.format(token.content, _IMAGE_WIDTH, name), "html_inline"))
+        else:
+            result.append(token)
+    return result
+
+
+def _html(html: str, kind: str = "html_block") -> Token:
+    return Token(kind, "", 0, content=str(html))

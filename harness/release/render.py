@@ -7,10 +7,12 @@ from dataclasses import dataclass
 from typing import Any
 from urllib.parse import quote
 
+from harness.metrics.figures import LOAD
+from harness.metrics.growth import GROWS
+from harness.metrics.metric import AVERAGE, ERRORS, THROUGHPUT, metric_of
 from harness.release.around import around_tables
 from harness.release.changes import label_table, level_table, one_sided, reasons
 from harness.release.infrastructure import infrastructure_table, read_times
-from harness.release.long_run import long_lines
 from harness.release.release import Release, record_of
 from harness.release.resources import (
     DATABASES,
@@ -23,17 +25,21 @@ from harness.release.resources import (
 from harness.release.sides import Sides
 from harness.release.summary import headline, overview_lines, recommendations, settings_of, summary_lines
 from harness.release.tables import error_table, goal_table, run_table
-from harness.report.growth import growth_notes, growth_table
+from harness.report.growth import growth_notes, growth_table, growth_text
 from harness.report.markdown import image
 from harness.report.notes import NOTES_BEGIN, NOTES_END
+from harness.report.setup import load_text
+from harness.report.summary import RunSummary
 from harness.report.tables import cell, one_line, table
 from harness.report.template import filled
+from harness.report.verdict import state_line
 from harness.sweep.processes import growth_note, growth_section
 from harness.sweep.render import Page
 from harness.sweep.text import warnings_of
 
 # The layouts of a page, by name: that of a performance team with a page per release.
 TEMPLATES = {"ptf": "ptf.md.j2"}
+_METRICS = (THROUGHPUT, AVERAGE, metric_of("p95"), ERRORS)
 
 
 @dataclass(frozen=True)
@@ -127,3 +133,24 @@ def _warnings(release: Release) -> list[str]:
 def _own(texts: Sequence[str], release: Release) -> list[str]:
     of_plan = set(_plan_notes(release))
     return [text for text in texts if text not in of_plan]
+
+
+def long_lines(summary: RunSummary) -> list[tuple[str, str]]:
+    """Return the run as (name, value) pairs: load, verdict, metrics, how its last third differs from its first, and
+    what grows.
+    """
+    lines = [("run", summary.source)]
+    if summary.run:
+        lines.append(("load", load_text(summary.run.load)))
+    lines.append(("verdict", state_line(summary.verdict)))
+    load = summary.group(LOAD)
+    if load:
+        values = [(metric, metric.of(load.total)) for metric in _METRICS]
+        texts = [f"{metric.phrase} {metric.text(value)} {metric.unit}" for metric, value in values if value is not None]
+        lines.append(("in the measurement window", ", ".join(texts)))
+    if summary.thirds:
+        lines.append(("change over the run", summary.thirds.text))
+    if summary.observed.growths:
+        growing = [growth_text(growth) for growth in summary.observed.growths if growth.verdict == GROWS]
+        lines.append(("growth", "; ".join(growing) or "no resource grows beyond chance"))
+    return lines

@@ -17,7 +17,7 @@ from harness.metrics.growth import ResourceSeries, growths
 from harness.metrics.interval import IntervalMs
 from harness.metrics.tally import SampleTally
 from harness.metrics.window import Window, parse_window
-from harness.report.charts.files import write_charts
+from harness.report.charts.chart import write_charts
 from harness.report.charts.run_charts import file_names, run_charts
 from harness.report.failures import failures_page, stored_failures
 from harness.report.growth import is_constant, with_cloud

@@ -6,8 +6,21 @@ from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from harness.base import units
+from harness.base.units import MS_PER_S
+from harness.metrics.generators import GeneratorFigures
+from harness.metrics.metric import elapsed_metrics
+from harness.metrics.window import Window
 from harness.report.tables import cell, table
 from harness.run.telemetry import MachineFigure, process_title
+from harness.system.heap import HeapUse
+from harness.system.histograms import CLASSES_MOST, MIDDLE, LiveHeap
+from harness.system.recording import RecordedUse
+
+_TIMES = elapsed_metrics()
+_COLUMNS = (
+    "generator", "count", *(metric.title for metric in _TIMES), "errors %", "errors", "req/s", "most users", "first s",
+    "last s",
+)  # fmt: skip
 
 
 def _whole(value: float) -> str:
@@ -60,3 +73,100 @@ def _cell(figure: MachineFigure | None, show: Callable[[float], str]) -> str:
     if figure is None:
         return ""
     return f"{show(figure.mean)} ({show(figure.minimum)}-{show(figure.maximum)})"
+
+
+def generator_table(generators: Sequence[GeneratorFigures]) -> str:
+    """Return a row per load generator; count to req/s cover the measurement window."""
+    return table(_COLUMNS, (_row(generator) for generator in generators))
+
+
+def _row(generator: GeneratorFigures) -> list[str]:
+    return [
+        cell(generator.name),
+        str(generator.sample_count),
+        *(metric.text(generator.times_ms.get(metric.key)) for metric in _TIMES),
+        units.percent_text(generator.error_ratio),
+        str(generator.error_count),
+        units.rate_text(generator.rate_per_s),
+        "" if generator.most_users is None else str(generator.most_users),
+        f"{generator.first_s:.1f}",
+        f"{generator.last_s:.1f}",
+    ]
+
+
+def live_heap_text(heap: LiveHeap, window: Window) -> str:
+    """Return the title, the table and the notes of one JVM."""
+    names = [moment.moment for moment in heap.moments]
+    sizes = ", ".join(f"{units.mb_text(moment.live_bytes, 1)} MB at the {moment.moment}" for moment in heap.moments)
+    parts = [f"### Live objects of {cell(heap.process)}", f"{sizes}."]
+    if heap.classes:
+        heads = ["class", *(f"{name} MB" for name in names), "growth MB", *(f"{name} objects" for name in names)]
+        rows = [
+            [
+                cell(one.class_name),
+                *(units.mb_text(size_bytes, 2) for size_bytes in one.size_bytes),
+                units.mb_text(one.size_bytes[-1] - one.size_bytes[-2], 2),
+                *map(str, one.instances),
+            ]
+            for one in heap.classes
+        ]
+        since = f"from the {names[-2]} to the {names[-1]}"
+        parts += [table(heads, rows), f"The {CLASSES_MOST} classes that grew most {since} at most; shallow sizes."]
+    parts.append(_pauses_text(heap, window))
+    return "\n\n".join(parts)
+
+
+def _pauses_text(heap: LiveHeap, window: Window) -> str:
+    """Return that histograms stop the JVM, and whether one did within the window."""
+    within = [moment for moment in heap.moments if window.from_s <= moment.at_s < window.to_s]
+    pauses = ", ".join(f"at {units.clock_text(moment.at_s)} for up to {moment.took_ms} ms" for moment in within)
+    stops = f"within the window {pauses}" if within else "outside of the window"
+    where = (
+        "before, in the middle of and after"
+        if any(one.moment == MIDDLE for one in heap.moments)
+        else "before and after"
+    )
+    taken = f"Histograms were taken {where} the load."
+    return f"{taken} Each forced a full garbage collection, which stopped the JVM: {stops}."
+
+
+def heap_table(uses: Sequence[HeapUse]) -> str:
+    """Return the table of heap sizes, a row per JVM."""
+    columns = ("process", "used MB", "range", "committed MB", "range", "reserved MB", "range", "points")
+    return table(columns, [_heap_row(use) for use in uses])
+
+
+def _heap_row(use: HeapUse) -> list[str]:
+    sizes = (
+        (use.used_bytes_mean, use.used_bytes_min, use.used_bytes_max),
+        (use.committed_bytes_mean, use.committed_bytes_min, use.committed_bytes_max),
+        (use.reserved_bytes_mean, use.reserved_bytes_min, use.reserved_bytes_max),
+    )
+    cells = []
+    for mean, low, high in sizes:
+        cells += [units.mb_text(mean), "" if low is None else f"{units.mb_text(low)}-{units.mb_text(high)}"]
+    return [cell(use.process), *cells, str(use.point_count)]
+
+
+def recorded_table(uses: Sequence[RecordedUse]) -> str:
+    """Return the table of collections, pauses and CPU of recorded JVMs; an empty text without any."""
+    columns = (
+        "process", "before GC MB", "after GC MB", "most after GC MB", "collections", "pauses ms", "longest ms",
+        "% of time", "JVM CPU %", "most", "machine CPU %",
+    )  # fmt: skip
+    return table(columns, [_recorded_row(use) for use in uses]) if uses else ""
+
+
+def _recorded_row(use: RecordedUse) -> list[str]:
+    sizes = (use.used_before_bytes_mean, use.used_after_bytes_mean, use.used_after_bytes_max)
+    ratios = (use.jvm_cpu_ratio_mean, use.jvm_cpu_ratio_max, use.machine_cpu_ratio_mean)
+    paused = use.pause_ms / MS_PER_S / use.length_s if use.length_s else None
+    return [
+        cell(use.process),
+        *(units.mb_text(size) for size in sizes),
+        str(use.collection_count),
+        units.average_text(use.pause_ms),
+        units.average_text(use.longest_ms),
+        units.percent_text(paused),
+        *(units.percent_text(ratio, 1) for ratio in ratios),
+    ]

@@ -20,14 +20,11 @@ from harness.report.charts.run_charts import RunCharts
 from harness.report.columns import COUNT, DEFAULT, ERROR_RATIO, Column, columns_of
 from harness.report.failures import anchor
 from harness.report.footnotes import Footnotes
-from harness.report.generators import generator_table
 from harness.report.goals import GoalResult, is_beyond
 from harness.report.growth import growth_notes, growth_table
-from harness.report.heap import heap_table, recorded_table
 from harness.report.key_figures import KEY_COLUMNS, first_error, is_tail, key_rows, key_warnings, left_out_text
-from harness.report.live_heaps import live_heap_text
 from harness.report.loads import rows_by_load
-from harness.report.machine import machine_table
+from harness.report.machine import generator_table, heap_table, live_heap_text, machine_table, recorded_table
 from harness.report.notes import NOTES_BEGIN, NOTES_END
 from harness.report.own_metrics import own_metrics_text
 from harness.report.parts import Part

@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import shutil
 import textwrap
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
 
 from rich.cells import cell_len, set_cell_size
 from rich.console import Console
 from rich.text import Text
 
-from harness.report.closing import Closing, Line, closing
+from harness.base import units
+from harness.metrics.figures import LOAD, Group, LabelFigures
+from harness.report.closing import BLANK, Closing, Line, closing, key_tables
 from harness.report.columns import Column
-from harness.report.interim import interim
+from harness.report.key_figures import key_rows_of
 from harness.report.selection import View
 from harness.report.summary import RunSummary
 from harness.report.tables import one_line, parts_of
@@ -121,3 +124,42 @@ def _row(console: Console, widths: Sequence[int], row: ScreenRow, style: str) ->
         line.append(" " * GAP + f"{cell.sign}{cell.text}".rjust(width), _STYLES.get(cell.sign))
     yield line
     yield from map(Text, rest)
+
+
+def interim(figures: InterimFigures, width: int, text_width: Callable[[str], int] = len) -> Closing:
+    """Return the interim table for a window `width` characters wide; `text_width` measures a label.
+
+    Counts and rates of a load of which only a part of the rows was read are scaled up.
+    """
+    load = next(group for group in figures.groups if group.name == LOAD)
+    rows = key_rows_of(_scaled(load, 1 / figures.read_ratio))
+    return Closing(
+        above=(BLANK, *_texts(figures), BLANK),
+        tables=key_tables(rows, width, text_width),
+        below=(BLANK,),
+    )
+
+
+def _texts(figures: InterimFigures) -> Iterator[Line]:
+    when = f"Interim results after {figures.passed_s:.0f} s of load"
+    yield Line(((when, "bold"), (", ramp-up and warm-up included; the report at the end excludes them.", "")), 2)
+    if figures.read_ratio < 1:
+        part = units.percent_text(figures.read_ratio)
+        yield Line(((f"Estimated from {part} % of the samples, so that counting does not slow JMeter down.", ""),), 2)
+
+
+def _scaled(load: Group, factor: float) -> Group:
+    """Return a load whose counts are multiplied by `factor`, and whose rates are those of the time of TOTAL."""
+    total = load.total
+    passed_s = total.sample_count / total.rate_per_s if total.rate_per_s else None
+    labels = tuple(_scaled_label(label, factor, passed_s) for label in load.labels)
+    return replace(load, labels=labels, total=_scaled_label(total, factor, passed_s))
+
+
+def _scaled_label(label: LabelFigures, factor: float, passed_s: float | None) -> LabelFigures:
+    return replace(
+        label,
+        sample_count=round(label.sample_count * factor),
+        error_count=round(label.error_count * factor),
+        rate_per_s=None if passed_s is None else label.sample_count * factor / passed_s,
+    )

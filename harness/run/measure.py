@@ -2,26 +2,37 @@
 
 from __future__ import annotations
 
+import json
+import shutil
 import time
+from collections.abc import Iterable, Sequence
 from contextlib import AbstractContextManager, ExitStack, nullcontext
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from harness.base.errors import InvalidRunError
 from harness.base.guardian import Guardian
+from harness.base.log import Log
 from harness.base.secrecy import masked
 from harness.base.secrets import mask_secrets
 from harness.base.units import BYTES_PER_MB
 from harness.plan.load import OpenLoad
+from harness.plan.plan import Dump
 from harness.plan.spec import RunSpec
 from harness.run.connections import connection_reasons, take_list
 from harness.run.context import RunContext, warn_of
 from harness.run.directory import RunDirectory
 from harness.run.drive import EndOfLoad, Outcome, drive
-from harness.run.dumps import read_figures
 from harness.run.early_stop import EarlyStop
-from harness.run.failures import remove_if_killed, store_failures
-from harness.run.folder_watch import REMOVED, FolderWatch
+from harness.run.exchanges import (
+    RAW_NAME,
+    exchanges_text,
+    first_of_each_cause,
+    generator_exchanges,
+    masked_exchanges,
+    parse_exchanges,
+)
 from harness.run.interim import interim_of
 from harness.run.jmeter import (
     JMeter,
@@ -52,6 +63,10 @@ from harness.system.supervisor import Supervisor
 
 if TYPE_CHECKING:
     from harness.run.auto_end import AutoEnd
+REMOVED = "the run's folder was removed while it ran"
+# A file system without so many free bytes takes no more rows.
+_FULL_BYTES = 64 * 1024
+_RAW_OF_GENERATORS = generator_exchanges(0).replace("0", "*")
 
 
 def measure(run: PreparedRun, context: RunContext) -> RunRecord:
@@ -225,3 +240,64 @@ def _reasons_from_log(directory: RunDirectory, outcome: Outcome) -> tuple[str, .
     with_console = signal_of(outcome.exit_code) is None
     reasons = ((log, reason_from_logs(path, log, with_console=with_console)) for log in relevant)
     return tuple(f"{log}: {reason}" for log, reason in reasons if reason)
+
+
+def read_figures(directory: Path, dumps: Sequence[Dump]) -> tuple[tuple[str, str], ...]:
+    """Return (label, value) for every dump; a missing value is reported as unknown, never as 0."""
+    return tuple((dump.label, _figure(directory / dump.file, dump.path)) for dump in dumps)
+
+
+def _figure(path: Path, keys: Sequence[str]) -> str:
+    try:
+        value: Any = json.loads(path.read_text(encoding="utf-8"))
+        for key in keys:
+            value = value[key]
+    except (OSError, ValueError, KeyError, TypeError, RecursionError):
+        return f"not known ({path.name} does not contain it)"
+    return str(value)
+
+
+class FolderWatch:
+    """Watches the folder of a run; call `failures` about once a second. `log` prints a line."""
+
+    def __init__(self, folder: Path, log: Log) -> None:
+        self._folder = folder
+        self._log = log
+        self._was_full = False
+
+    def failures(self, problem: str = "") -> tuple[str, ...]:
+        """Return why the run cannot continue, and print once that samples are being lost.
+
+        `problem` is why rows of telemetry could not be written.
+        """
+        try:
+            free_bytes = shutil.disk_usage(self._folder).free
+        except OSError:
+            return (REMOVED,)
+        if (problem or free_bytes < _FULL_BYTES) and not self._was_full:
+            self._was_full = True
+            why = problem or "its disk is full"
+            self._log(
+                f"warning: {self._folder.name} cannot be written ({why}): samples are being lost; free disk space"
+            )
+        return ()
+
+
+def remove_if_killed(folder: Path, guardian: Guardian) -> None:
+    """Have the unmasked file removed when the harness dies before `store_failures`."""
+    guardian.remove_at_end(folder / RAW_NAME)
+
+
+def store_failures(directory: RunDirectory, hidden: Iterable[str]) -> None:
+    """Write the masked exchanges of JMeter and of its load generators; remove the unmasked files.
+
+    A run without failures has neither.
+    """
+    raw = [directory.path / RAW_NAME, *sorted(directory.path.glob(_RAW_OF_GENERATORS))]
+    files = [path for path in raw if path.is_file()]
+    found = [one for path in files for one in parse_exchanges(path.read_text(encoding="utf-8", errors="replace"))]
+    if found:
+        text = exchanges_text(masked_exchanges(first_of_each_cause(found), hidden))
+        directory.failures.write_text(text, encoding="utf-8")
+    for path in files:
+        path.unlink()

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import os
+import platform
 import tempfile
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from uuid import uuid4
+
+import psutil
 
 from harness.base import git, toolchain
 from harness.base.java import jmeter_environment
@@ -23,14 +26,13 @@ from harness.plan.plan import Plan, effective_jmx
 from harness.plan.properties import load_properties, target_properties
 from harness.plan.spec import Profile, RunSpec, Target
 from harness.plan.trace import trace_columns, with_traceparent
-from harness.run import machine
 from harness.run.connections import FOREIGN_NAME, LIST_FOLDER, agent_option, allowed_connections
 from harness.run.context import RunContext
 from harness.run.directory import RunDirectory
 from harness.run.exchanges import STORE_FAILURES
 from harness.run.jmeter import free_udp_port
 from harness.run.jmeter_command import DUMP_DIR, JMeterCommand, environment, jmeter_arguments, stop_word
-from harness.run.record import FORMAT_VERSION, RUNNING, RunRecord
+from harness.run.record import FORMAT_VERSION, RUNNING, HostRecord, RunRecord
 from harness.run.remote.load import plan_of_all
 from harness.system.supervisor import Supervisor
 from harness.system.system import MetricsSource
@@ -162,7 +164,7 @@ def _record(
         properties=_shown_properties(spec, command, is_embedded=system is not None),
         generator_heap_mb=profile.generator_heap_mb,
         versions=context.jmeter.versions(),
-        host=machine.host_facts(),
+        host=host_facts(),
         git_commit=checkout.commit,
         git_changed=checkout.is_changed,
         started_at=now(),
@@ -217,3 +219,28 @@ def _shown_properties(spec: RunSpec, command: JMeterCommand, *, is_embedded: boo
 def now() -> str:
     """Return the current time in UTC, ISO 8601."""
     return datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def host_facts() -> HostRecord:
+    """Return the host's CPU, memory, kernel and Python; no host name, so that reports can be shared."""
+    return HostRecord(
+        cpu_model=_cpu_model(),
+        cpu_count=usable_cores(),
+        memory_bytes=psutil.virtual_memory().total,
+        kernel=f"{platform.system()} {platform.release()} {platform.machine()}",
+        python=platform.python_version(),
+    )
+
+
+def usable_cores() -> int:
+    """Return how many cores this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else psutil.cpu_count() or 1
+
+
+def _cpu_model() -> str:
+    cpuinfo = Path("/proc/cpuinfo")
+    if cpuinfo.is_file():
+        for line in cpuinfo.read_text(errors="replace").splitlines():
+            if line.startswith("model name"):
+                return line.split(":", 1)[1].strip()
+    return platform.processor() or platform.machine()

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from harness.base.config import did_you_mean
 from harness.base.errors import UsageError
-from harness.base.folder_lock import alone_in
+from harness.base.writable import alone_in
 from harness.run.directory import RunDirectory, json_text, write_whole
 from harness.run.kinds import Kind
 

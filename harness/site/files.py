@@ -16,8 +16,11 @@ from harness.base.errors import HarnessError, UsageError
 from harness.base.log import Log
 from harness.base.paths import shown
 from harness.base.records import read_record, to_plain
+from harness.compare.outcome import REGRESSED, LabelComparison
+from harness.compare.render import headline, is_better
 from harness.compare.result import RunResult
 from harness.compare.sources import read_result
+from harness.compare.verdict import compare
 from harness.history.catalogue import Catalogue, Entry, runs_of
 from harness.history.files import read_catalogue
 from harness.history.summary_files import summary_notes
@@ -30,13 +33,14 @@ from harness.report.summary import FORMAT_VERSION, RunSummary
 from harness.run.directory import RunDirectory, read_object, write_whole
 from harness.site.body import chart_script, report_body, run_body
 from harness.site.pages import ASSETS, Neighbours, Page, Site, data_path, run_data
-from harness.site.side_by_side import RUNS_BEFORE, comparison_json
 from harness.site.single import LIMIT_BYTES, single_page, single_prose, smaller
 from harness.system.profile_files import FLAME_GRAPHS
 
 # Marks a folder as a site, which a newer site may replace.
 _MARK = ".load-test-site"
 _IMAGE_SUFFIXES = (".svg", ".png")
+# How many earlier runs a run is compared with: comparing all pairs grows with the square of the runs.
+RUNS_BEFORE = 5
 
 
 def _usual_thresholds(_plan: str) -> Thresholds:
@@ -271,3 +275,22 @@ def library_scripts(charts: Path) -> list[str]:
 def _licence(library: Path) -> Path:
     """Return the licence of …/<library>/<version>/dist/<library>.min.js: …/<library>/<version>/LICENSE.md."""
     return library.parents[1] / "LICENSE.md"
+
+
+def comparison_json(base: RunResult, new: RunResult, thresholds: Thresholds) -> dict[str, Any]:
+    """Return headline, warnings and, by label and metric, what became worse or better."""
+    try:
+        found = compare([base], [new], thresholds)
+    except UsageError as error:
+        return {"headline": f"Not judged: {error.what}.", "caveats": [], "marks": {}}
+    rows = [*([found.total] if found.total else []), *found.labels]
+    marks = {label.label: marked for label in rows if (marked := _marks(label))}
+    return {"headline": headline(found), "caveats": list(found.warnings), "marks": marks}
+
+
+def _marks(label: LabelComparison) -> dict[str, str]:
+    return {
+        metric.metric.id: "worse" if metric.verdict == REGRESSED else "better"
+        for metric in label.metrics
+        if metric.verdict == REGRESSED or is_better(metric)
+    }

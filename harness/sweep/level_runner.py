@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import shutil
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
 
@@ -31,7 +31,6 @@ from harness.sweep.record import SweepRecord, SweepRun
 from harness.sweep.swept_set import set_of_level
 from harness.system.jcmd import dump_recordings
 from harness.system.jfr import write_heap
-from harness.system.log_part import copy_new_lines, log_ends
 from harness.system.supervisor import Supervisor
 
 # Gets the directory and the spec of a run that starts.
@@ -189,3 +188,25 @@ def _run_command(sweep: SweepRecord, run: SweepRun) -> str:
         values["set"] = set_of_level(sweep.set_values, run.setting)
     values |= {"remotes": sweep.remotes, "env": sweep.profile}
     return make_command("run", values)
+
+
+def log_ends(folder: Path) -> Mapping[str, int]:
+    """Return the size in bytes of every log in `folder` by name: the next run's part begins there."""
+    return {path.name: path.stat().st_size for path in folder.iterdir() if path.is_file()}
+
+
+def copy_new_lines(folder: Path, ends: Mapping[str, int], target: Path, leave_out: Iterable[Path] = ()) -> None:
+    """Copy what was added to the logs in `folder` since `ends` to `target`; a log that shrank is copied whole.
+
+    A log without new lines becomes an empty file, which shows that nothing was logged. `leave_out` are files that are
+    not logs.
+    """
+    target.mkdir(parents=True, exist_ok=True)
+    for name, size in log_ends(folder).items():
+        path = folder / name
+        if path in set(leave_out):
+            continue
+        begin = ends.get(name, 0)
+        with path.open("rb") as log, (target / name).open("wb") as out:
+            log.seek(begin if begin <= size else 0)
+            shutil.copyfileobj(log, out)

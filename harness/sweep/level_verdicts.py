@@ -2,22 +2,34 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import math
+from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass, replace
+from statistics import fmean, stdev
+from typing import NamedTuple
 
+from harness.base import units
 from harness.base.errors import UsageError
-from harness.compare.outcome import Comparison
+from harness.compare.outcome import CANNOT_TELL, INVALID, OK, REGRESSED, Comparison
 from harness.compare.result import RunResult
 from harness.compare.sources import read_result
 from harness.compare.verdict import compare
 from harness.compare.warnings import warnings_of
+from harness.metrics.distributions import student_t_quantile
+from harness.metrics.metric import Table, metrics_of
 from harness.plan.thresholds import Thresholds
 from harness.sweep.labels import label_of
 from harness.sweep.levels import LevelKey
-from harness.sweep.pairs import LevelVerdict, SweepComparison, compare_sweeps
+from harness.sweep.pairs import FigureComparison, LevelVerdict, SweepComparison, compare_sweeps
 from harness.sweep.sources import FoundSweep
 from harness.sweep.text import levels_text
-from harness.sweep.verdict import with_verdict
+
+# Minimum number of pairs for an interval.
+_PAIRS_LEAST = 3
+# The metrics that are judged over all levels: of shares there are no logarithms, as they may be 0.
+_JUDGED = {
+    metric.key: metric for metric in metrics_of(Table.BRIEF) if not metric.is_share and metric.threshold is not None
+}
 
 
 @dataclass(frozen=True)
@@ -81,3 +93,99 @@ def _results(found: FoundSweep) -> dict[LevelKey, list[RunResult]]:
 def _of_label(run: RunResult, label: str) -> RunResult:
     """Return the result with a label instead of TOTAL, and without other labels; errors are limited as in the run."""
     return replace(run, total=label_of(run.labels, label), whole=run.whole or run.total, labels=())
+
+
+class _Interval(NamedTuple):
+    """The ends of the interval of the mean change over the levels, as ratios."""
+
+    low_ratio: float
+    high_ratio: float
+
+
+class _Decision(NamedTuple):
+    """The verdict over all levels, and its reason."""
+
+    verdict: str
+    reason: str
+
+
+def with_verdict(comparison: SweepComparison, thresholds: Thresholds) -> SweepComparison:
+    """Return the comparison with the verdict over all levels and its reason.
+
+    A level with a DOUBTFUL run is excluded: the other levels may show a regression, but not that nothing has changed.
+    """
+    decision = _decide(comparison, thresholds)
+    return replace(comparison, verdict=decision.verdict, reason=decision.reason)
+
+
+def _decide(comparison: SweepComparison, thresholds: Thresholds) -> _Decision:
+    levels = comparison.verdicts
+    doubtful = [level.key for level in levels if level.is_doubtful]
+    invalid = [level.key for level in levels if level.verdict == INVALID]
+    if invalid:
+        return _Decision(INVALID, f"at {_listed(invalid)}")
+    regressed = [level for level in levels if level.verdict == REGRESSED]
+    repeated = [level.key for level in regressed if level.is_repeated]
+    if repeated or 2 * len(regressed) > len(levels):
+        return _Decision(REGRESSED, f"at {_listed(repeated or [level.key for level in regressed])}")
+    intervals = {figure.figure: _interval(figure, thresholds.alpha, doubtful) for figure in comparison.figures}
+    known = {name: found for name, found in intervals.items() if found and name in _JUDGED}
+    worse = [name for name, found in known.items() if _least_regression(name, found) > thresholds.of(_JUDGED[name])]
+    if worse:
+        return _Decision(REGRESSED, "; ".join(_text(name, known[name]) for name in worse))
+    if doubtful:
+        return _Decision(CANNOT_TELL, f"a run at {_listed(doubtful)} is DOUBTFUL")
+    fine = [name for name, found in known.items() if _largest_regression(name, found) < thresholds.of(_JUDGED[name])]
+    if known and not regressed and len(fine) == len(known):
+        return _Decision(OK, "; ".join(_text(name, found) for name, found in known.items()))
+    if levels and all(level.verdict == OK for level in levels):
+        return _Decision(OK, "at every level")
+    return _Decision(CANNOT_TELL, _undecided(regressed, known))
+
+
+def _interval(figure: FigureComparison, alpha: float, left_out: Container[LevelKey]) -> _Interval | None:
+    """Return the interval of the mean change over the levels; None with too few levels."""
+    logs = [
+        math.log(delta.new / delta.base)
+        for delta in figure.deltas
+        if delta.base and delta.new and delta.key not in left_out
+    ]
+    if len(logs) < _PAIRS_LEAST:
+        return None
+    half = student_t_quantile(len(logs) - 1, 1 - alpha / 2) * stdev(logs) / math.sqrt(len(logs))
+    return _Interval(math.expm1(fmean(logs) - half), math.expm1(fmean(logs) + half))
+
+
+def _least_regression(name: str, found: _Interval) -> float:
+    """Return the end of the interval closest to no regression, as a ratio that is positive for a regression."""
+    return -found.high_ratio if _JUDGED[name].more_is_better else found.low_ratio
+
+
+def _largest_regression(name: str, found: _Interval) -> float:
+    """Return the end of the interval with the largest regression, as a ratio that is positive for a regression."""
+    return -found.low_ratio if _JUDGED[name].more_is_better else found.high_ratio
+
+
+def _text(name: str, found: _Interval) -> str:
+    low, high = (f"{end * 100:+.1f}" for end in found)
+    return f"{_JUDGED[name].phrase} {low} to {high} % over all levels"
+
+
+def _listed(levels: Sequence[LevelKey]) -> str:
+    """Return levels as text: 5, 10 users; delay_ms=10, 20."""
+    values = ", ".join(level.value for level in levels)
+    if levels[0].setting:
+        return f"{levels[0].setting.partition('=')[0]}={values}"
+    return values + (" user" if values == "1" else " users")
+
+
+def _undecided(regressed: Sequence[LevelVerdict], known: dict[str, _Interval]) -> str:
+    if regressed:
+        levels = _listed([level.key for level in regressed])
+        return (
+            f"only at {levels} a change exceeds its threshold: one run per level is not enough, measure again with "
+            "REPEAT=5"
+        )
+    if not known:
+        return f"too few common levels: needs at least {units.plural(_PAIRS_LEAST, 'level')}, or REPEAT=5"
+    return "; ".join(_text(name, found) for name, found in known.items())

@@ -2,20 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from statistics import median
 
 from harness.base import units
+from harness.base.units import MS_PER_S
+from harness.cloudwatch.source import Resource
+from harness.cloudwatch.sources import metric_names, resource_title, source_of
+from harness.report.charts.cloudwatch import COLUMNS, metric_cells
 from harness.report.tables import cell, table
 from harness.run.telemetry import Usage, process_title
 from harness.sweep.growth import SUSPECT_RATIO, Growth, growth_per_run, memory_of_runs
 from harness.sweep.levels import Level, Sweep, level_head
 from harness.system.heap import HeapUse
+from harness.system.profile import SAMPLES_LEAST, ProcessProfile
 from harness.system.recording import RecordedUse
 
 # After the process, and the mean and range of the used heap.
 _AFTER_GC = 3
+_METHODS_SHOWN = 3
 
 
 @dataclass(frozen=True)
@@ -149,3 +155,104 @@ def growth_note() -> str:
         "Mean resident memory of each run in order of time, least squares with a separate intercept for each number of "
         f"users. A suspect grows significantly (95 %), and by at least {share} % of its memory per run."
     )
+
+
+def profile_table(levels: Sequence[Level]) -> str:
+    """Return the table of profiles, one row per level and process; an empty text without profiles.
+
+    Of repeats it shows the first counted run.
+    """
+    rows = [row for level in levels for row in _rows(level)]
+    heads = (
+        level_head(levels),
+        "process",
+        "hottest methods, self %",
+        "longest waits for a lock",
+        "threads waiting",
+        "GC %",
+    )
+    return table(heads, rows, text_columns=4) if rows else ""
+
+
+def _rows(level: Level) -> Iterator[list[str]]:
+    profiled = next((run for run in level.counted if run.profiles), None)
+    for profile in profiled.profiles if profiled else ():
+        lock = profile.locks[0] if profile.locks else None
+        yield [
+            cell(level.value),
+            cell(profile.process),
+            _methods(profile),
+            cell(f"{lock.lock} at {lock.method}") if lock else "none",
+            f"{profile.wait_ms / MS_PER_S / profile.length_s:.2f}",
+            units.percent_text(profile.collections.pause_ms / MS_PER_S / profile.length_s, 2),
+        ]
+
+
+def statement_table(levels: Sequence[Level]) -> str:
+    """Return the table of databases, one row per level and database; an empty text without any.
+
+    Of repeats it shows the first counted run. What is per request is empty for statements of a whole load.
+    """
+    rows = []
+    for level in levels:
+        run = next((run for run in level.counted if run.databases), None)
+        for used in run.databases if run else ():
+            most = used.statements[0] if used.statements else None
+            times = (used.count, used.total_ms, most.total_ms if most else 0.0)
+            requests = used.interval.request_count if used.interval else 0
+            cells = [f"{value / requests:.2f}" if requests else "" for value in times]
+            rows.append([cell(level.value), cell(used.process), cell(most.statement) if most else "none", *cells])
+    text_heads = (level_head(levels), "database", "statement that took most time")
+    heads = (*text_heads, "statements per request", "ms per request", "its ms per request")
+    return table(heads, rows, text_columns=3) if rows else ""
+
+
+def _methods(profile: ProcessProfile) -> str:
+    """Return the hottest methods with the share of samples in which each ran itself."""
+    if profile.sample_count < SAMPLES_LEAST:
+        return "too few samples"
+    found = profile.methods[:_METHODS_SHOWN]
+    shares = (units.percent_text(use.self_count / profile.sample_count, 1) for use in found)
+    return ", ".join(f"{cell(use.method)} {share}" for use, share in zip(found, shares, strict=True))
+
+
+@dataclass(frozen=True)
+class LevelTable:
+    """A table of a sweep with its title."""
+
+    title: str
+    table: str
+
+
+def cloud_level_tables(levels: Sequence[Level]) -> list[LevelTable]:
+    """Return the tables of a sweep, one per metric: a row per resource, with average and range at each level.
+
+    For repeats, they contain the median of the runs' averages and the range of all runs.
+    """
+    shown = [level for level in levels if any(run.cloudwatch for run in level.counted)]
+    found = [[run.cloudwatch for run in level.counted if run.cloudwatch] for level in shown]
+    resources = _resources(levels)
+    tables = []
+    for column in COLUMNS:
+        rows = []
+        for resource in resources:
+            if column.metric in metric_names(resource):
+                row = [cell(resource_title(resource))]
+                for runs in found:
+                    metrics = [metric for one in runs if (metric := one.metric(resource, column.metric))]
+                    row += metric_cells(metrics, resource, column)
+                rows.append(row)
+        if any(one.metric(resource, column.metric) for resource in resources for runs in found for one in runs):
+            heads = [head for level in shown for head in (cell(level.text), "range")]
+            tables.append(LevelTable(column.title, table(["resource", *heads], rows)))
+    return tables
+
+
+def cloud_title(levels: Sequence[Level]) -> str:
+    """Return the title of the source of these tables; empty without any."""
+    return " and ".join(dict.fromkeys(source_of(resource).title for resource in _resources(levels)))
+
+
+def _resources(levels: Sequence[Level]) -> list[Resource]:
+    found = [run.cloudwatch for level in levels for run in level.counted if run.cloudwatch]
+    return list(dict.fromkeys(resource for metrics in found for resource in metrics.resources))

@@ -7,8 +7,7 @@ from dataclasses import dataclass, field
 from typing import ClassVar
 
 from harness.base import units
-from harness.experiment.record import ExperimentRun, PlanExperiment, measured
-from harness.experiment.time_left import RunTime, run_times
+from harness.experiment.record import ExperimentRun, PlanExperiment, RunTime, measured, run_times
 from harness.plan.goal import Goal
 from harness.plan.load import LOOPS_MAX, REQUESTS_MAX, USERS_MAX
 from harness.run import kinds

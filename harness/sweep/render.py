@@ -19,11 +19,19 @@ from harness.report.template import filled
 from harness.report.verdict import VALID
 from harness.report.warnings import WarningCode
 from harness.sweep.analysis import SweepAnalysis, outcome
-from harness.sweep.cloudwatch import cloud_level_tables, cloud_title
 from harness.sweep.labels import transactions_of
 from harness.sweep.levels import Figures, Level, LevelRun, Sweep, level_head, levels_of
-from harness.sweep.processes import growth_note, growth_section, heap_table, process_table, recorded_table
-from harness.sweep.profiles import profile_table, statement_table
+from harness.sweep.processes import (
+    cloud_level_tables,
+    cloud_title,
+    growth_note,
+    growth_section,
+    heap_table,
+    process_table,
+    profile_table,
+    recorded_table,
+    statement_table,
+)
 from harness.sweep.record import CAPACITY
 from harness.sweep.terminal import goal_text
 from harness.sweep.text import answer_text, counted_text, differing, findings, levels_text, users_text, warnings_of

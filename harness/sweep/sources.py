@@ -13,8 +13,7 @@ from harness.base.errors import HarnessError, UsageError
 from harness.compare.sources import read_result
 from harness.experiment.record import FINISHED
 from harness.plan.goal import Goal
-from harness.report.charts.chart import Chart
-from harness.report.charts.files import write_charts
+from harness.report.charts.chart import Chart, write_charts
 from harness.report.notes import notes_of
 from harness.report.pages import write_page
 from harness.report.results import store_result

@@ -5,19 +5,23 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
+from harness.base.records import to_plain
 from harness.compare.result import RunResult
 from harness.experiment.execute import Step
 from harness.experiment.files import ExperimentFiles
 from harness.experiment.record import WARM_UP
 from harness.experiment.runner import Design, child_of
-from harness.report.charts.files import write_charts
+from harness.metrics.metric import ERRORS
+from harness.report.charts.chart import write_charts
 from harness.report.pages import write_page
 from harness.run.child import ChildRun
-from harness.tune.export import to_json
-from harness.tune.factors import set_text
+from harness.tune.advice import next_steps
+from harness.tune.factors import assignments, set_text
 from harness.tune.outcome import Outcome, outcome_of
 from harness.tune.record import TuneRecord, TuneRun
+from harness.tune.text import effect_name, headline
 
 
 @dataclass(frozen=True)
@@ -71,3 +75,27 @@ class TuneExperiment(Design[TuneRecord, Outcome]):
             planned_s=[record.planned_s],
             left_s=[record.planned_s] * len(left),
         )
+
+
+def to_json(outcome: Outcome) -> dict[str, Any]:
+    """Return the record as plain data, with the results."""
+    record = outcome.record
+    combinations = [
+        {
+            "values": assignments(record.factors, cell),
+            "run_count": sum(one.run.cell == index for one in outcome.counted),
+            "mean": outcome.mean_of(record.metric, index),
+            "error_ratio": outcome.mean_of(ERRORS, index),
+        }
+        for index, cell in enumerate(record.cells)
+    ]
+    return {
+        **to_plain(record),
+        "verdict": outcome.verdict,
+        "headline": headline(outcome),
+        "scatter_ratio": outcome.scatter_ratio,
+        "effects": [{**to_plain(effect), "text": effect_name(record.factors, effect)} for effect in outcome.effects],
+        "combinations": combinations,
+        "best": to_plain(outcome.best),
+        "next": list(next_steps(outcome)),
+    }

@@ -1,8 +1,8 @@
 """What scripts/check-otava compares ours with; Otava itself is not among what the tests need."""
 
 from bench.otava import OTHER, SAME, SLIP, Answer, histories, line_of, otava_config, verdict
+from harness.commands.history import otava_csv
 from harness.history.change_points import change_points
-from harness.history.export import otava_csv
 
 # Three steps of 8 %, and what Otava 0.8.0 printed of them: 114.5 is the mean up to a change point that it removed.
 STEPS = dict(histories(1))["three steps of +8 %"]

@@ -21,8 +21,8 @@ from harness.plan.spec import load_profile
 from harness.report.cloudwatch import metrics_after
 from harness.report.files import summary_of_run
 from harness.report.schema import generate
-from harness.sweep.cloudwatch import cloud_level_tables, cloud_title
 from harness.sweep.levels import Figures, LevelRun, levels_of
+from harness.sweep.processes import cloud_level_tables, cloud_title
 from tests.support.report_folder import add_run
 
 

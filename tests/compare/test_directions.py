@@ -22,10 +22,10 @@ from harness.compare.verdict import compare
 from harness.metrics.metric import AVERAGE, ERRORS, THROUGHPUT
 from harness.plan.thresholds import Thresholds
 from harness.report.verdict import DOUBTFUL, Verdict
+from harness.sweep.level_verdicts import with_verdict
 from harness.sweep.levels import Figures
 from harness.sweep.pairs import LevelVerdict, compare_sweeps
 from harness.sweep.pairs import headline as sweep_headline
-from harness.sweep.verdict import with_verdict
 from tests.support.comparisons import LIMITS, QUIET, runs
 from tests.support.factories import closed_load
 from tests.support.releases import save_release

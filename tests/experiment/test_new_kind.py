@@ -18,9 +18,8 @@ from harness.compare.result import RunResult
 from harness.experiment import runner
 from harness.experiment.counting import problem_of, result_of
 from harness.experiment.execute import InChildren, Step
-from harness.experiment.record import ENDED, FINISHED, RUNNING, ExperimentRecord, ExperimentRun
+from harness.experiment.record import ENDED, FINISHED, RUNNING, ExperimentRecord, ExperimentRun, RunTime, run_times
 from harness.experiment.runner import Design, Runner
-from harness.experiment.time_left import RunTime, run_times
 from harness.history.summary_files import SUMMARY_NAME, write_summary
 from harness.report.pages import write_page
 from harness.run import kinds

@@ -10,9 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from harness.base.errors import UsageError
-from harness.forge.comment import ComparisonReport
-from harness.forge.excerpt import cut, without_direction, without_files
-from harness.forge.files import read_report
+from harness.commands.comment import read_report
+from harness.forge.comment import ComparisonReport, cut, without_direction, without_files
 
 LINES = st.lists(st.sampled_from(["```", "| a | b |", "text", "ü" * 9, ""]), max_size=30).map("\n".join)
 

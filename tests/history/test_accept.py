@@ -6,8 +6,7 @@ import pytest
 
 from harness.base.errors import UsageError
 from harness.cli import main
-from harness.history.acceptance import Acceptance
-from harness.history.acceptance_files import read_acceptances
+from harness.history.acceptance import Acceptance, read_acceptances
 from harness.metrics.metric import metric_of
 from tests.support.report_folder import add_run
 

@@ -10,9 +10,9 @@ import pytest
 
 from harness.base.errors import UsageError
 from harness.cli import main
+from harness.commands.history import history_csv
 from harness.history.acceptance import Acceptance
 from harness.history.catalogue import runs_of
-from harness.history.export import history_csv
 from harness.history.files import read_catalogue
 from harness.history.render import history_chart, history_report, name_axis
 from harness.history.series import history

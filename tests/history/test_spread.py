@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from harness.history.spread import spread
+from harness.history.trend import spread
 
 
 def test_for_six_values_the_sixth_smallest_distance_counts() -> None:

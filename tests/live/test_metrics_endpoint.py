@@ -7,8 +7,7 @@ from types import SimpleNamespace
 import pytest
 from prometheus_client.openmetrics.parser import text_string_to_metric_families
 
-from harness.live.address import Address
-from harness.live.metrics_endpoint import MetricsEndpoint
+from harness.live.metrics_endpoint import Address, MetricsEndpoint
 from harness.run.directory import RunDirectory
 from tests.support.factories import failed, record, sample
 

@@ -14,12 +14,10 @@ from harness.base.errors import UsageError
 from harness.base.interrupts import Interrupts
 from harness.base.ports import free_port
 from harness.base.records import build, to_plain
+from harness.live.otlp.messages import bucket_index
 from harness.live.otlp.receiver import HEADERS_VARIABLE, receiver_at
-from harness.live.otlp.sender import WAITING_MOST
-from harness.live.otlp.spans import SPANS_PER_S
-from harness.live.otlp.watcher import OtlpRuns
+from harness.live.otlp.watcher import SPANS_PER_S, WAITING_MOST, OtlpRuns
 from harness.live.watchers import watcher_options
-from harness.metrics.exponential import bucket_index
 from harness.report.setup import setup_lines
 from harness.run.directory import RunDirectory
 from harness.run.record import DeliveryRecord, RunRecord
@@ -265,7 +263,7 @@ def test_an_answer_that_is_no_message_of_otlp_is_no_delivery(followed, monkeypat
 
 
 def test_a_receiver_that_rejects_spans_loses_these_alone(followed, monkeypatch):
-    monkeypatch.setattr("harness.live.otlp.sender.rejected_points", lambda _: 0)
+    monkeypatch.setattr("harness.live.otlp.watcher.rejected_points", lambda _: 0)
     rows = [failed(trace_id=trace_id(number)) for number in range(5)]
     with receiving(rejected=2) as receiver:
         _, run = followed(receiver.url, (0.0, rows))
@@ -275,7 +273,7 @@ def test_a_receiver_that_rejects_spans_loses_these_alone(followed, monkeypatch):
 
 def test_a_slow_receiver_never_holds_the_run_up(followed, monkeypatch):
     monkeypatch.setattr("harness.live.otlp.receiver.TIMEOUT_S", 0.2)
-    monkeypatch.setattr("harness.live.otlp.sender.FLUSH_S", 0.3)
+    monkeypatch.setattr("harness.live.otlp.watcher.FLUSH_S", 0.3)
     seconds = [(5.0 * number, [sample()]) for number in range(WAITING_MOST + 5)]
     with receiving() as receiver:
         receiver.goes_on.clear()

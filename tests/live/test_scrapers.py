@@ -1,6 +1,6 @@
 """How long a command waits for the last scrape, and which final counts every scraper has."""
 
-from harness.live.scrapers import Scraper, seen_count, wait_s
+from harness.live.metrics_collector import Scraper, seen_count, wait_s
 
 
 def test_a_scraper_is_expected_a_period_after_its_last_scrape_and_may_be_a_second_late():

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.metrics.exponential import SCALE, bucket_index, exponential_buckets
+from harness.live.otlp.messages import SCALE, bucket_index, exponential_buckets
 from harness.metrics.histogram import Histogram
 
 VALUES = st.integers(1, 604_800_000)  # up to a week

@@ -10,14 +10,13 @@ from junitparser import Error, Failure, JUnitXml, Skipped
 from harness.base.errors import UsageError
 from harness.base.git import Commits
 from harness.base.records import build, read_record, to_plain
-from harness.experiment.record import NOT_RUN, RUNNING, UNDER_WAY
-from harness.experiment.time_left import RunTime
+from harness.experiment.record import NOT_RUN, RUNNING, UNDER_WAY, RunTime
 from harness.forge.step_summary import LIMIT_BYTES, step_summary
 from harness.history.acceptance import Acceptance
-from harness.nightly.junit import junit_xml
 from harness.nightly.outcome import NightlyResult, nightly_result
 from harness.nightly.record import LoadRun, NightlyRecord, order_of
 from harness.nightly.render import headline, nightly_report
+from harness.nightly.report_files import junit_xml
 from harness.report.goals import GoalResult
 from harness.report.verdict import DOUBTFUL, INTERRUPTED, INVALID, VALID, Verdict
 from harness.run.record import HostRecord

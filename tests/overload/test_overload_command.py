@@ -17,9 +17,8 @@ from harness.experiment.files import Experiments
 from harness.experiment.record import ENDED, FINISHED
 from harness.experiment.runner import Runner
 from harness.history.summary_files import write_summary
-from harness.overload.capacity import last_capacity
 from harness.overload.record import OverloadRecord
-from harness.overload.runner import OVERHEAD_S, OverloadRuns, OverloadTest
+from harness.overload.runner import OVERHEAD_S, OverloadRuns, OverloadTest, last_capacity
 from harness.plan.goal import Goal
 from harness.report.watchers import Watchers
 from harness.run.context import RunContext, ready_jmeter

@@ -1,8 +1,7 @@
 """When a system is again as good as in the first level."""
 
-from harness.overload.attempts import Attempt, Outcome
+from harness.overload.attempts import Attempt, Outcome, p90_ms, recovery_of
 from harness.overload.levels import Level
-from harness.overload.recovery import p90_ms, recovery_of
 
 _BEFORE, _AFTER = Level(0.5, 0, 10), Level(0.5, 20, 60)
 

@@ -11,10 +11,8 @@ from harness.base.records import build, read_record, to_plain
 from harness.cli import main
 from harness.experiment.files import ExperimentFiles
 from harness.experiment.record import ENDED, FINISHED, RUNNING
-from harness.overload.charts import goodput_chart
 from harness.overload.record import OverloadRecord, VariantRun
-from harness.overload.render import overload_report, result_line
-from harness.overload.report_files import write_overload_report
+from harness.overload.render import goodput_chart, overload_report, result_line, write_overload_report
 from harness.overload.result import VariantResult, level_results, recovery_result, requests_per_user
 from harness.report.notes import NOTES_BEGIN
 from tests.support.overloads import LIMIT_MS, RECORD, SERVED_PER_S, simulated

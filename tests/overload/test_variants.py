@@ -3,7 +3,7 @@
 import pytest
 
 from harness.base.errors import UsageError
-from harness.overload.variants import common_assignments, parse_variants, variant_names
+from harness.overload.record import common_assignments, parse_variants, variant_names
 
 
 def test_values_with_commas_make_every_combination():

@@ -2,8 +2,8 @@
 
 import pytest
 
+from harness.plan.check import impossible_labels
 from harness.plan.goal import Goal, GoalRule
-from harness.plan.goal_labels import impossible_labels
 from harness.plan.jmx import enabled_nodes, plan_tree
 from harness.plan.jmx_values import Values
 

@@ -149,18 +149,17 @@ def test_nothing_else_parses_xml():
         "harness.plan.jmx": {"xml", "defusedxml"},  # xml for types
         "harness.plan.data_files": {"xml"},  # types, as the next one
         "harness.plan.modules": {"xml"},
-        "harness.plan.shared_loads": {"xml"},
-        "harness.plan.adopt.named_files": {"xml"},
-        "harness.plan.adopt.host_bound": {"xml"},
+        "harness.run.remote.load": {"xml"},
+        "harness.plan.adopt.data": {"xml"},
         "harness.plan.adopt.draft": {"xml"},  # expat for where elements are in a file that harness.plan.jmx has read
         "harness.plan.adopt.adopt": {"xml"},  # builds it, as the next two
         "harness.plan.adopt.groups": {"xml"},
         "harness.plan.adopt.requests": {"xml"},
-        "harness.plan.one_pass": {"xml"},  # to build and write
+        "harness.run.one_pass": {"xml"},  # to build and write
         "harness.plan.thread_groups": {"xml"},  # builds and writes it
         "harness.plan.trace": {"xml", "defusedxml"},  # reads what thread_groups has written; xml to build and write
         "harness.base.before_setup": {"xml"},  # expat before defusedxml is installed; refuses every DTD
-        "harness.base.masking": {"xml", "defusedxml"},  # to ask whether a file is XML; xml to escape
+        "harness.base.secrets": {"xml", "defusedxml"},  # to ask whether a file is XML; xml to escape
         "harness.report.charts.chart": {"defusedxml"},  # the charts that we drew
         "harness.jtl.xml": {"xml"},
         "harness.jtl.xml_elements": {"xml"},

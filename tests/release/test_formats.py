@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.release.confluence import storage_format
+from harness.release.files import storage_format
 from tests.release.test_release import release
 from tests.support.releases import NOTE, save_release
 

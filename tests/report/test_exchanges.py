@@ -2,8 +2,8 @@
 
 from dataclasses import replace
 
+from harness.commands.check import CheckResult, check_sections, closing_line, finding_lines, pass_lines
 from harness.plan.finding import Finding, Rule
-from harness.report.check import CheckResult, check_sections, closing_line, finding_lines, pass_lines
 from harness.report.exchanges import Section, Style, exchange_lines, exchange_page
 from harness.run.exchanges import Assertion, Change
 from tests.support.exchanges import ONE

@@ -16,7 +16,7 @@ from harness.metrics.window import Window
 from harness.report.charts.run_charts import GROWTH, run_charts
 from harness.report.files import write_report
 from harness.report.growth import growth_notes, growth_table, growth_text, left_text, with_cloud
-from harness.report.live_heaps import live_heap_text
+from harness.report.machine import live_heap_text
 from harness.report.schema.generate import summary_schema
 from harness.report.summarise import SummaryOptions, summarise
 from harness.report.summary import Observed, RunSummary

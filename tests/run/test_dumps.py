@@ -1,5 +1,5 @@
 from harness.plan.plan import Dump
-from harness.run.dumps import read_figures
+from harness.run.measure import read_figures
 
 THREADS = ("gauges", "threads.count", "value")
 

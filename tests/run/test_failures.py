@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from harness.run.directory import RunDirectory
 from harness.run.exchanges import exchanges_text, parse_exchanges
-from harness.run.failures import store_failures
+from harness.run.measure import store_failures
 from tests.support.exchanges import ONE
 from tests.support.paths import ROOT
 from tests.support.processes import wait_for
@@ -14,7 +14,7 @@ from tests.support.processes import wait_for
 KILLED = """
 import os, pathlib, sys
 from harness.base.guardian import Guardian
-from harness.run.failures import remove_if_killed
+from harness.run.measure import remove_if_killed
 with Guardian() as guardian:
     remove_if_killed(pathlib.Path(sys.argv[1]), guardian)
     os.kill(os.getpid(), 9)

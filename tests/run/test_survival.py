@@ -20,7 +20,7 @@ import pytest
 from harness.base import toolchain
 from harness.base.guardian import RUNS_VARIABLE
 from harness.base.interrupts import Interrupts
-from harness.run.folder_watch import FolderWatch
+from harness.run.measure import FolderWatch
 from harness.run.telemetry_writer import TelemetryWriter
 from tests.support.paths import ROOT
 from tests.support.processes import processes_of, wait_for

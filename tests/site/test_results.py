@@ -11,7 +11,7 @@ from harness.history.summary_files import SUMMARY_NAME, write_summary
 from harness.nightly.files import NightlyFiles
 from harness.nightly.report_files import write_nightly_report
 from harness.overload.record import OverloadRecord
-from harness.overload.report_files import write_overload_report
+from harness.overload.render import write_overload_report
 from harness.report.results import Result, stated_result
 from harness.run.directory import load_record
 from harness.site.files import write_report_page, write_site

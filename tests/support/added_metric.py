@@ -43,7 +43,7 @@ def outputs(folder: Path) -> dict[str, str]:
 
 def _of_runs(folder: Path) -> dict[str, str]:
     from harness.plan.goal import Goal
-    from harness.report.generators import generator_table
+    from harness.report.machine import generator_table
     from harness.report.schema.generate import schema_text
     from tests.support.report_folder import add_run
 

@@ -9,15 +9,14 @@ import pytest
 
 from harness.base.errors import UsageError
 from harness.experiment.files import ExperimentFiles, Experiments
-from harness.experiment.record import FINISHED
-from harness.experiment.time_left import RunTime, time_left_s
+from harness.experiment.record import FINISHED, RunTime, time_left_s
 from harness.run.directory import RunDirectory, reserve
 from harness.sweep.files import find_sweep, sweeps_with
+from harness.sweep.level_runner import copy_new_lines, log_ends
 from harness.sweep.record import SweepRecord
 from harness.system.heap import read_heaps
 from harness.system.jcmd import dump_recordings
 from harness.system.jfr import write_heap
-from harness.system.log_part import copy_new_lines, log_ends
 from tests.support.garbage import garbage_command
 from tests.support.paths import ROOT
 from tests.support.processes import wait_for

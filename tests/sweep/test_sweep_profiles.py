@@ -5,7 +5,7 @@ from dataclasses import replace
 from harness.report.verdict import VALID, Verdict
 from harness.sweep.analysis import analyse
 from harness.sweep.levels import Figures, LevelRun, Sweep, levels_of
-from harness.sweep.profiles import profile_table, statement_table
+from harness.sweep.processes import profile_table, statement_table
 from harness.sweep.render import Page, sweep_report
 from harness.system.profile import Collections, LockWait, MethodUse, ProcessProfile
 from harness.system.statements import DatabaseUse, StatementInterval, StatementUse

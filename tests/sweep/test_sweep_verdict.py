@@ -7,8 +7,8 @@ import pytest
 
 from harness.compare.outcome import CANNOT_TELL, INVALID, OK, REGRESSED
 from harness.plan.thresholds import Thresholds
+from harness.sweep.level_verdicts import with_verdict
 from harness.sweep.pairs import Delta, FigureComparison, LevelVerdict, SweepComparison
-from harness.sweep.verdict import with_verdict
 
 LEVELS = (1, 5, 10, 25, 50, 75, 100)
 

@@ -14,7 +14,7 @@ import pytest
 from harness.base import toolchain
 from harness.base.errors import UsageError
 from harness.base.ports import free_port
-from harness.plan.database import DatabaseSpec, parse_database
+from harness.plan.spec import DatabaseSpec, parse_database
 from harness.report.profiles import database_text
 from harness.system.database_files import DatabaseReader, databases
 from harness.system.postgresql import NAME, statement_commands

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -33,8 +34,8 @@ from harness.live.run_counts import RunSnapshot
 from harness.live.telemetry_tail import Use
 from harness.metrics import instruments
 from harness.metrics.causes import cause_of
-from harness.metrics.exponential import SCALE, exponential_buckets
 from harness.metrics.figures import LabelCounts
+from harness.metrics.histogram import Histogram
 from harness.metrics.instruments import Instrument
 from harness.run.telemetry import STOLEN
 
@@ -52,6 +53,10 @@ _UNITS_OF_COUNTS = {
 _HTTP_STATUS = re.compile("[1-5][0-9]{2}")
 # The values of an instrument's labels without the run's id, which is in the resource; then the value.
 Row = tuple[Sequence[str], float]
+# There are 2 ** SCALE buckets per doubling. A bucket is 2.2 % wide, so below 46 ms each millisecond has its own. From
+# 1 ms to 60 s there are 508; Prometheus takes scales up to 8.
+SCALE = 5
+_PER_DOUBLING = 1 << SCALE
 
 
 @dataclass(frozen=True)
@@ -222,3 +227,36 @@ def _attributes(attributes: Mapping[str, str | int]) -> list[KeyValue]:
         KeyValue(key=name, value=AnyValue(int_value=value) if isinstance(value, int) else AnyValue(string_value=value))
         for name, value in attributes.items()
     ]
+
+
+@dataclass(frozen=True)
+class ExponentialBuckets:
+    """Counts of times in seconds: `zero_count` of 0 ms, then one count per bucket from the index `offset` on.
+
+    The bucket of index i has the times above 2 ** (i / 2 ** SCALE) s, up to 2 ** ((i + 1) / 2 ** SCALE) s, that bound
+    included (https://opentelemetry.io/docs/specs/otel/metrics/data-model/#exponentialhistogram).
+    """
+
+    zero_count: int
+    offset: int
+    counts: tuple[int, ...]
+
+
+def bucket_index(value_ms: int) -> int:
+    """Return the index of the bucket of a time above 0 ms.
+
+    The bounds between powers of two are irrational, so that no time is on one; the logarithm of a power is exact.
+    """
+    return math.ceil(math.log2(value_ms / MS_PER_S) * _PER_DOUBLING) - 1
+
+
+def exponential_buckets(histogram: Histogram) -> ExponentialBuckets:
+    """Return the counts of all values; the buckets reach from the least value above 0 ms to the greatest."""
+    by_index: dict[int, int] = {}
+    for value_ms, count in histogram.counts.items():
+        if value_ms > 0:
+            index = bucket_index(value_ms)
+            by_index[index] = by_index.get(index, 0) + count
+    offset = min(by_index, default=0)
+    counts = tuple(by_index.get(index, 0) for index in range(offset, max(by_index, default=offset - 1) + 1))
+    return ExponentialBuckets(histogram.count - sum(counts), offset, counts)

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import NamedTuple
 from xml.etree import ElementTree
 
 from harness.base.secrecy import is_secret_name
@@ -13,8 +15,7 @@ from harness.plan.adopt.draft import Draft
 from harness.plan.adopt.fix import Fix
 from harness.plan.adopt.found import Found, find, known_plugins
 from harness.plan.adopt.groups import fix_groups, fix_modules
-from harness.plan.adopt.host_bound import fix_host_bound
-from harness.plan.adopt.hosts import TargetFix
+from harness.plan.adopt.hosts import ADDRESS, DEFAULT_PORTS, TargetFix, host_of
 from harness.plan.adopt.requests import (
     different_defaults,
     fix_assertions,
@@ -26,15 +27,20 @@ from harness.plan.adopt.requests import (
     fix_paths,
     fix_properties,
 )
-from harness.plan.adopt.secret_values import FixedSecrets, fix_secrets
 from harness.plan.adopt.variables import Variables
 from harness.plan.finding import Finding, Rule
-from harness.plan.jmx import Node, enabled_nodes, reads_of
+from harness.plan.jmx import CODE, Node, enabled_nodes, reads_of, secrets_of_element
 from harness.plan.jmx_values import Values
 from harness.plan.modules import lost_modules
 from harness.plan.runnable import not_runnable
 
 _BY_THE_RUN = ("scheme", "host", "port", "base_path", "users", "ramp_s", "duration_s", "loops", "run_id")
+_ENVIRONMENT = '${__groovy(System.getenv("'
+_TEXTS = ("Argument.value", "Header.value", "Cookie.value")
+_URL, _DOMAIN, _SECURE = "Authorization.url", "Cookie.domain", "Cookie.secure"
+_TODO = "write ${__P(host,…)} there if the system compares it with its own name"
+_TODO_SEVERAL = "give a host that TARGET does not stand for its own property and permission in the plan's TOML"
+_SHOWN_MOST = 60
 
 
 @dataclass(frozen=True)
@@ -134,3 +140,143 @@ def _left(mapping: Variables, defaults: dict[str, str], plugins: Sequence[str]) 
         what = f"reads the property {name} with {shown}"
         left.append(Finding.at(mapping.nodes[0], Rule.TWO_DEFAULTS, what, "give it one default"))
     return left
+
+
+class FixedSecrets(NamedTuple):
+    """The values that were moved, by environment variable, and findings for the secrets that are still in the JMX."""
+
+    values: dict[str, str]
+    left: list[Finding]
+
+
+def fix_secrets(mapping: Variables, owners: list[Node], plan_name: str) -> FixedSecrets:
+    """Replace secrets in variables, parameters, headers and bodies by reads of environment variables."""
+    names: dict[str, str] = {}
+    left = []
+    for node in owners:
+        for element in node.element.iter():
+            for value in secrets_of_element(element):
+                texts = [child for child in element if child.get("name") in _TEXTS and value in (child.text or "")]
+                if not texts and any(_ENVIRONMENT in (child.text or "") for child in element):
+                    continue  # a part of it, or what contained it, has been replaced
+                if element.tag != "elementProp" or not texts or any(_has_function(text.text or "") for text in texts):
+                    todo = "pass it as an environment variable: docs/safety.md, Secrets"
+                    left.append(Finding.at(node, Rule.SECRET, "contains a password, token or key", todo))
+                    continue
+                name = names.get(value) or _name(plan_name, element.get("name", ""), names)
+                names[value] = name
+                for text in texts:
+                    read = f'{_ENVIRONMENT}{name}"))}}'
+                    mapping.draft.set_text(text, (text.text or "").replace(value, read), Fix.SECRETS)
+    return FixedSecrets({name: value for value, name in names.items()}, list(dict.fromkeys(left)))
+
+
+def _has_function(text: str) -> bool:
+    """Return whether a text has a function besides those that read the environment."""
+    return "${__" in text.replace(_ENVIRONMENT, "")
+
+
+def _name(plan_name: str, key: str, taken: dict[str, str]) -> str:
+    """Return an environment variable that no other secret of the plan has: SHOP_PASSWORD, SHOP_PASSWORD_2."""
+    base = re.sub(r"\W+", "_", f"{plan_name}_{key or 'secret'}").upper().strip("_")
+    if base[0].isdigit():
+        base = f"PLAN_{base}"
+    name, number = base, 1
+    while name in taken.values():
+        number += 1
+        name = f"{base}_{number}"
+    return name
+
+
+def fix_host_bound(mapping: Variables, target: TargetFix) -> Iterator[Finding]:
+    """Let credentials and cookies of the plan's hosts be sent to TARGET; yield the texts that keep an old host."""
+    for node in mapping.nodes:
+        for entry in node.element.iter("elementProp"):
+            if entry.get("elementType") == "Authorization":
+                yield from _authorization(mapping, target, node, entry)
+            elif entry.get("elementType") == "Cookie":
+                _cookie(mapping, target, entry)
+    managers = [node for node in mapping.nodes if node.kind in ("CookieManager", "AuthManager")]
+    if managers and len(target.origins) > 1:
+        addresses = sorted(f"{scheme}://{host}:{port}" for scheme, host, port in target.origins)
+        what = f"holds what is sent to TARGET for each of the plan's addresses: {', '.join(addresses)}"
+        yield Finding.at(managers[0], Rule.SEVERAL_ADDRESSES, what, _TODO_SEVERAL)
+    hosts = [host for host in target.texts if re.search(r"[A-Za-z0-9]", host) and "${" not in host]
+    for node in mapping.nodes:
+        for text in _texts(node):
+            if host := _named_host(text.value, hosts):
+                yield Finding.at(node, Rule.OLD_HOST, f"{text.what} names {host}, also when TARGET is another", _TODO)
+
+
+def _authorization(mapping: Variables, target: TargetFix, node: Node, entry: ElementTree.Element) -> Iterator[Finding]:
+    """Rewrite the address of credentials: JMeter sends them with each request whose URL begins with it."""
+    prop = _property(entry, _URL)
+    raw = (prop.text or "").strip() if prop is not None else ""
+    if prop is None or not raw or {"host", "port"} <= mapping.values.properties_in(raw):
+        return
+    match = ADDRESS.match(raw) or ADDRESS.match(mapping.known(raw) or "")
+    if not match:
+        if "${" in raw and mapping.known(raw) is None:
+            what, todo = f"its credentials are for {raw}, which is known only during the run", "write the whole address"
+            yield Finding.at(node, Rule.UNKNOWN_HOST, what, todo, _URL)
+        return
+    scheme, host, port = (mapping.known(part or "") or part or "" for part in match.groups())
+    text = target.texts.get(host)
+    if text is None or (scheme.lower(), host, port or DEFAULT_PORTS.get(scheme.lower(), "")) not in target.origins:
+        return  # no request of the plan has this address: JMeter sends these credentials with none
+    path = match.string[match.end() :]
+    base = "${__P(base_path,)}" if path.startswith("/") else ""
+    mapping.draft.set_text(prop, f"{target.read('scheme')}://{text}:{target.read('port')}{base}{path}", Fix.TARGET)
+
+
+def _cookie(mapping: Variables, target: TargetFix, entry: ElementTree.Element) -> None:
+    """Rewrite domain and path of a cookie of the plan."""
+    domain = _property(entry, _DOMAIN)
+    raw = (domain.text or "").strip() if domain is not None else ""
+    if domain is None or not raw or "host" in mapping.values.properties_in(raw):
+        return
+    known = host_of(mapping, raw).removeprefix(".").lower()
+    host = next((host for host in target.texts if host.lower() == known or host.lower().endswith(f".{known}")), None)
+    if not host:
+        return
+    mapping.draft.set_text(domain, target.texts[host], Fix.TARGET)
+    secure, path = _property(entry, _SECURE), _property(entry, "Cookie.path")
+    is_https = any(origin.host == host and origin.scheme == "https" for origin in target.origins)
+    if secure is not None and secure.text == "true" and is_https:
+        mapping.draft.set_text(secure, "false", Fix.TARGET)  # TARGET may be http
+    if path is not None and re.match(r"/.", path.text or ""):
+        mapping.draft.set_text(path, f"${{__P(base_path,)}}{path.text}", Fix.TARGET)
+
+
+def _property(entry: ElementTree.Element, name: str) -> ElementTree.Element | None:
+    return next((prop for prop in entry if prop.get("name") == name), None)
+
+
+class _Text(NamedTuple):
+    """A text that a request sends, and its description."""
+
+    value: str
+    what: str
+
+
+def _texts(node: Node) -> Iterator[_Text]:
+    """Yield the headers, parameters, bodies and scripts of an element."""
+    if CODE.match(node.kind):
+        yield _Text(node.value("script") or node.value("BeanShellSampler.query"), "its script")
+        return
+    for entry in node.element.iter("elementProp"):
+        texts = {prop.get("name", "").rpartition(".")[2]: prop.text or "" for prop in entry}
+        if entry.get("elementType") == "Header":
+            yield _Text(texts.get("value", ""), f"its header {texts.get('name')}: {_shortened(texts.get('value', ''))}")
+        elif entry.get("elementType") == "HTTPArgument":
+            name = texts.get("name")
+            yield _Text(texts.get("value", ""), f"its parameter {name}" if name else "its body")
+
+
+def _shortened(text: str) -> str:
+    return text if len(text) <= _SHOWN_MOST else f"{text[:_SHOWN_MOST]}…"
+
+
+def _named_host(text: str, hosts: Collection[str]) -> str:
+    """Return the first of the hosts that a text names, as a whole name; empty without one."""
+    return next((host for host in hosts if re.search(rf"(?i)(?<![\w.-]){re.escape(host)}(?![\w-]|\.\w)", text)), "")

@@ -9,9 +9,9 @@ from glob import escape as glob_escape
 from pathlib import Path, PurePosixPath
 from typing import NamedTuple
 from uuid import NAMESPACE_DNS, uuid5
+from xml.etree import ElementTree  # types only
 
 from harness.plan.adopt.fix import Fix
-from harness.plan.adopt.named_files import foreign_names
 from harness.plan.adopt.variables import Variables
 from harness.plan.csv_data import KINDS, delimiter_of, variable_names
 from harness.plan.data_files import file_names_of, names_in_functions
@@ -27,6 +27,15 @@ _EVALUATED = re.compile(r"\$\{__eval\((\$\{[\w.-]+\})\)\}")
 # Each run gets a copy of its files.
 _UPLOADS_MOST_BYTES = 20_000_000
 _ID = re.compile(r"(?i)(^|[_.\s-])(uu)?ids?$|[a-z](I|UUI)[dD]s?$|uuid|hrid")
+# The value of a variable that is a file of somebody's machine, and not the path of a URL.
+_FOREIGN = re.compile(r"([A-Za-z]:[\\/]|\\\\|/(home|Users|root|tmp|mnt|opt|var)/)[^\"'<>|*?\n]*\.\w{2,5}")
+# A script that reads a file: its name is the text.
+_OPENED = r"new\s+(?:[a-z.]+\.)?(?:FileReader|FileInputStream|HTTPFileArg)\(\s*"
+_READERS = "text|getText|readLines|eachLine|splitEachLine|bytes|readBytes|withReader|newReader"
+_READ = rf"new\s+(?:java\.io\.)?File\(\s*(?=[\"'][^\"'\n]*[\"']\s*\)\s*\.\s*(?:{_READERS})\b(?!\s*=[^=]))"
+_NAME = r"([\"'])((?:(?!\1)[^\n])+\.\w{2,5})\1"
+_IN_SCRIPT = re.compile(f"(?:{_OPENED}|{_READ}){_NAME}")
+_OWN = "data/"
 
 
 @dataclass(frozen=True)
@@ -247,3 +256,29 @@ def _value(column: str, number: int) -> str:
     if "barcode" in column.lower():
         return f"{3_000_000_000 + number}"
     return f"{_UNSAFE.sub('-', column)}-{number}"
+
+
+class NamedFile(NamedTuple):
+    """A file name, and the property of the JMX whose text has it."""
+
+    prop: ElementTree.Element
+    file_name: str
+
+
+def foreign_names(mapping: Variables) -> Iterator[NamedFile]:
+    """Yield each file name in a text that is not below data/.
+
+    The names that are whole properties, such as those of CSV Data Sets, are not among them.
+    """
+    named = {id(prop) for node in mapping.nodes for prop in file_names_of(node)}
+    for node in mapping.nodes:
+        if node.kind in ("TestPlan", "Arguments"):
+            for prop in node.element.iterfind(".//stringProp[@name='Argument.value']"):
+                text = (prop.text or "").strip()
+                if _FOREIGN.fullmatch(text):
+                    yield NamedFile(prop, text)
+        elif CODE.match(node.kind):
+            for prop in node.element.iter():
+                if id(prop) not in named:
+                    names = dict.fromkeys(match[2] for match in _IN_SCRIPT.finditer(prop.text or ""))
+                    yield from (NamedFile(prop, name) for name in names if not name.startswith(_OWN))
