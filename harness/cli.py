@@ -46,15 +46,16 @@ VERBS = {
     "compare": Command("harness.commands.compare", "compare two runs, two groups of runs, or two sweeps"),
     "sweep": Command("harness.commands.sweep_report", "write the report of one sweep, or of several side by side"),
     "release": Command("harness.commands.release", "write the page of a release: its sweep against an earlier one"),
-    "ab": Command("harness.commands.ab_report", "write the report of an A/B test again"),
-    "overload": Command("harness.commands.overload_report", "write the report of an overload test again"),
-    "tune": Command("harness.commands.tune_report", "write the report of a designed experiment again"),
+    "experiment": Command("harness.commands.experiment_report", "write the report of any experiment again"),
+    "ab": Command("harness.commands.experiment_report", "write the report of an A/B test again"),
+    "overload": Command("harness.commands.experiment_report", "write the report of an overload test again"),
+    "tune": Command("harness.commands.experiment_report", "write the report of a designed experiment again"),
     "profile": Command("harness.commands.profile", "print the profile of a run, or what made a label slow"),
     "heap": Command("harness.commands.heap", "print heap, pauses and CPU of a recording, or attach it to runs"),
     "summary": Command("harness.commands.summary", "write reports/SUMMARY.md: all runs, newest first"),
     "pin": Command("harness.commands.pin", "pin reference runs of a plan, list the pins, or remove one"),
     "history": Command("harness.commands.history", "print a metric of a plan over time, as a table with a chart"),
-    "nightly": Command("harness.commands.nightly_report", "write the report of a nightly run again"),
+    "nightly": Command("harness.commands.experiment_report", "write the report of a nightly run again"),
     "accept": Command("harness.commands.accept", "record an intended change for the nightly"),
     "site": Command("harness.commands.site", "write all reports as a static HTML site"),
     "comment": Command(
@@ -104,12 +105,9 @@ examples:
   ./aggregate.py compare run-07_1 run-07_2                      is the second run slower than the first?
   ./aggregate.py sweep killbill-stripe/sweep-02                 how many users meet the goal, with charts
   ./aggregate.py release --base folio-checkin/sweep-01 --new folio-checkin/sweep-02      the page of a release
-  ./aggregate.py ab lb-nginx/ab-01                             the report of that A/B test again
-  ./aggregate.py tune killbill-stripe/tune-01                   the report of that designed experiment again
-  ./aggregate.py overload thruzero/overload-07                 the report of that overload test again
+  ./aggregate.py experiment lb-nginx/ab-01                     the report of that A/B test again; also tune-01, …
   ./aggregate.py pin killbill-stripe/run-07_1                   compares every later run of the plan with it
   ./aggregate.py history --plan killbill-stripe --metric p90    p90 of every run of a plan
-  ./aggregate.py nightly 2026-11-21                             the report of that nightly run again
   ./aggregate.py accept --since 2026-11-20 --plan … --reason …  the change since that nightly run is intended
   ./aggregate.py push run-01_1 s3://bucket/prefix               uploads a run to S3
   ./aggregate.py site                                           writes build/site; open build/site/index.html

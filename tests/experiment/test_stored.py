@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from harness.base.errors import UsageError
 from harness.cli import main
 
 STORED = Path(__file__).parents[1] / "data" / "experiments.tar.xz"
@@ -28,6 +29,11 @@ def stored(tmp_path_factory) -> Path:
     return folder
 
 
+def test_a_name_of_no_kind_is_refused_with_those_that_are():
+    with pytest.raises(UsageError, match="release-01: no experiment has such a name; names are such as ab-01"):
+        main(["experiment", "release-01"])
+
+
 @pytest.mark.parametrize("kind", KINDS)
 def test_an_experiment_of_an_earlier_version_is_rendered_again_to_the_byte(kind, stored):
     verb, name, code = KINDS[kind]
@@ -35,8 +41,9 @@ def test_an_experiment_of_an_earlier_version_is_rendered_again_to_the_byte(kind,
     page, record = path.with_suffix(".md").read_text(), json.loads(path.read_text())
     charts = {chart.name: chart.read_bytes() for chart in sorted(path.with_suffix("").glob("*.svg"))}
     given = f"{stored / kind / name}.md" if verb in ("sweep", "overload") else name
-    assert main([verb, given, f"--reports={stored / kind}"]) == code
-    assert path.with_suffix(".md").read_text() == page
+    for spelling in {verb, "sweep" if verb == "sweep" else "experiment"}:
+        assert main([spelling, given, f"--reports={stored / kind}"]) == code
+        assert path.with_suffix(".md").read_text() == page
     again = json.loads(path.read_text())
     assert {key: again[key] for key in record} == record
     assert {chart.name: chart.read_bytes() for chart in sorted(path.with_suffix("").glob("*.svg"))} == charts
