@@ -15,8 +15,9 @@ from harness.cloudwatch.sources import source_of, titles
 from harness.metrics.growth import Growth
 from harness.metrics.throttle import Throttle
 from harness.report.charts.cloudwatch import cloud_warnings
-from harness.report.files import observed_cloudwatch, summary_of_run, write_summary
+from harness.report.files import summary_of_run, write_summary
 from harness.report.growth import growth_values, with_cloud
+from harness.report.observations import observed_cloudwatch
 from harness.report.summary import RunSummary
 from harness.report.tables import one_line
 from harness.report.throttle_evidence import throttle_values

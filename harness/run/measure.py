@@ -6,7 +6,7 @@ import json
 import shutil
 import time
 from collections.abc import Iterable, Sequence
-from contextlib import AbstractContextManager, ExitStack, nullcontext
+from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -16,7 +16,6 @@ from harness.base.guardian import Guardian
 from harness.base.log import Log
 from harness.base.secrecy import masked
 from harness.base.secrets import mask_secrets
-from harness.base.units import BYTES_PER_MB
 from harness.plan.load import OpenLoad
 from harness.plan.plan import Dump
 from harness.plan.spec import RunSpec
@@ -45,20 +44,14 @@ from harness.run.jmeter import (
 )
 from harness.run.jmeter_command import LOG_NAME
 from harness.run.other_runs import OtherRuns, registered
-from harness.run.packing import SamplesPacker, why_not
 from harness.run.prepare import PreparedRun, now
 from harness.run.progress import JtlTail, Progress
 from harness.run.record import FINISHED, RunRecord
+from harness.run.recorders import Recording, recording
 from harness.run.remote.drive import Generators
 from harness.run.remote.load import generator_log
 from harness.run.telemetry import GENERATOR
 from harness.run.telemetry_writer import TelemetryWriter
-from harness.system import postgresql
-from harness.system.agent import agent_library
-from harness.system.database_files import DatabaseReader
-from harness.system.histogram_files import HistogramTaker
-from harness.system.own_metrics_files import OwnMetricsWriter
-from harness.system.profile_files import Profiler
 from harness.system.supervisor import Supervisor
 
 if TYPE_CHECKING:
@@ -78,20 +71,14 @@ def measure(run: PreparedRun, context: RunContext) -> RunRecord:
     with registered(record.id) as others:
         auto_end = _auto_end(spec)
         tail = JtlTail(directory.samples, is_whole=context.watch is not None)
-        packing = _packer(run, context, tail)
-        with _histograms(run, context) as histograms, _profiler(run, context) as profiler, packing as packer:
+        with recording(Recording(run, context, lambda: tail.offset)) as recorders:
             outcome = _drive(run, context, others, tail, auto_end)
         others.new()  # finds a run that started in the last second
     if not directory.path.is_dir():
         what = f"{directory.plan}/{directory.name}: {REMOVED}"
         raise InvalidRunError(what, "its samples are gone")
     take_list(run.command.connections, directory)
-    if packer and packer.problem:
-        context.log(f"the samples are not packed any more ({packer.problem}); none is lost")
-    if profiler:
-        profiler.write(directory.profile)
-    if histograms:
-        histograms.write(directory.histograms)
+    recorded = {name: value for recorder in recorders for name, value in recorder.stored().items()}
     # The system still writes its logs; they are masked after it stops.
     store_failures(directory, spec.hidden)
     changed = mask_secrets(directory.path, spec.hidden, but=directory.system_logs)
@@ -111,9 +98,7 @@ def measure(run: PreparedRun, context: RunContext) -> RunRecord:
         other_runs=tuple(map(str, others.seen)),
         auto_end=auto_end.record if auto_end else None,
         stopped_early=outcome.stopped_early,
-        profile_unknown=tuple(profiler.unknown) if profiler else (),
-        histogram_unknown=histograms.unknown if histograms else (),
-        packed_samples=packer.packed if packer else None,
+        **recorded,
     )
     directory.write_run(record)
     return record
@@ -144,9 +129,7 @@ def _drive(
         warn_of(others.new(), progress.log)
         folder = FolderWatch(directory.path, progress.log)
         telemetry = TelemetryWriter(directory.telemetry, {**pids, **(system.processes if system else {})})
-        sources = system.metrics_sources if system else run.metrics_elsewhere
-        own_metrics = OwnMetricsWriter(directory.system_logs, sources)
-        with telemetry, own_metrics, progress:
+        with telemetry, progress:
             outcome = drive(process, tail, progress, context.interrupts, failures, end)
             if context.watch:
                 context.watch(tail.new_rows().samples, 0.0, None)  # what JMeter wrote at its end
@@ -154,52 +137,11 @@ def _drive(
         context.log(
             f"{directory.telemetry.name} is incomplete ({telemetry.problem}); CPU and memory values are missing"
         )
-    for process_name, why in own_metrics.problems:
-        context.log(f"{process_name}: its own metrics are not known ({why})")
     if generators:
         reasons = generators.end(directory)
         if not outcome.interrupted and not outcome.reasons:
             outcome = replace(outcome, reasons=reasons)
     return outcome
-
-
-def _profiler(run: PreparedRun, context: RunContext) -> AbstractContextManager[Profiler | None]:
-    """Return what profiles the system during the load and sums up statements; None unless the run is profiled."""
-    system = run.system if run.spec.is_profiled else None
-    named = run.spec.profile.database
-    databases = {postgresql.NAME: postgresql.statement_commands(named.url, named.password)} if named else {}
-    if system is None and not databases:
-        return nullcontext()
-    if system:
-        databases.update(system.statement_commands)
-    folder, environment = run.directory.system_logs, context.guardian.environment
-    agent = agent_library() if system else None
-    reader = DatabaseReader(databases, folder, environment) if databases else None
-    return Profiler(system.processes if system else {}, folder, environment, reader, agent)
-
-
-def _packer(run: PreparedRun, context: RunContext, tail: JtlTail) -> AbstractContextManager[SamplesPacker | None]:
-    """Return what packs the rows of a long run while it lasts; None for other runs."""
-    spec, directory = run.spec, run.directory
-    if not spec.is_long or not spec.profile.pack_mb:
-        return nullcontext()
-    problem = why_not(directory.path)
-    if problem:
-        context.log(f"the samples are not packed while the run lasts: {problem}")
-        return nullcontext()
-    step_bytes = spec.profile.pack_mb * BYTES_PER_MB
-    return SamplesPacker(directory.samples, spec.hidden, step_bytes, lambda: tail.offset)
-
-
-def _histograms(run: PreparedRun, context: RunContext) -> AbstractContextManager[HistogramTaker | None]:
-    """Return what takes the heap histograms of a soak of a system that is started here; None for other runs."""
-    load = run.spec.load
-    if run.system is None or not run.spec.is_soak:
-        return nullcontext()
-    is_auto = not isinstance(load, OpenLoad) and load.is_auto
-    middle_s = load.duration_s / 2 if load.duration_s and not is_auto else None
-    folder, environment = run.directory.system_logs, context.guardian.environment
-    return HistogramTaker(run.system.processes, folder, environment, middle_s)
 
 
 def _auto_end(spec: RunSpec) -> AutoEnd | None:
