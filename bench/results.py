@@ -6,7 +6,7 @@ import statistics
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from bench.contenders import JMETER, OURS, POLARS, POLARS_FIGURES, REPORT, Contender
+from bench.readers.contenders import JMETER, OURS, POLARS, POLARS_FIGURES, REPORT, Contender
 from harness.base import units
 
 SMALL_ROWS = 10_000

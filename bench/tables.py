@@ -5,7 +5,7 @@ from __future__ import annotations
 import statistics
 from collections.abc import Sequence
 
-from bench.contenders import OURS
+from bench.readers.contenders import OURS
 from bench.results import Aim, Result, cpu_ratio, find, ratio
 from harness.base import units
 from harness.report.tables import cell, table

@@ -82,7 +82,7 @@ SCRIPTS = {
     "scripts/generator": Command("harness.commands.generator", "start a load generator for other machines"),
     "scripts/generator-keys": Command("harness.commands.generator_keys", "create the keys of the load generators"),
     "scripts/bench": Command("bench.command", "benchmark the harness itself"),
-    "scripts/check-otava": Command("bench.check_otava", "compare our change points with those of Apache Otava"),
+    "scripts/check-otava": Command("bench.statistics.check_otava", "compare our change points with Apache Otava's"),
 }
 # They check everything before they get JMeter ready.
 LOADS = (

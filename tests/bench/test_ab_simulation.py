@@ -2,7 +2,7 @@
 
 import pytest
 
-from bench.ab import Scene, Wave, simulated
+from bench.statistics.ab import Scene, Wave, simulated
 from harness.ab.rule import BETTER
 from harness.compare.outcome import REGRESSED
 

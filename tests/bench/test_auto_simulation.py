@@ -5,7 +5,7 @@ from statistics import fmean
 
 import pytest
 
-from bench.auto import (
+from bench.statistics.auto import (
     COVERAGE_SCENES,
     LONG_S,
     SCENES,

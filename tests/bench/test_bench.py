@@ -13,15 +13,15 @@ from pathlib import Path
 import psutil
 import pytest
 
-from bench import file as bench_file
-from bench.aggregate import side_by_side
-from bench.check import counts_differ, dashboard_differs, figures_differ, report_differs, table_differs
-from bench.contenders import CONTENDERS, Tools
-from bench.generate import GeneratedJtl
 from bench.measure import OUT_NAME, measure
+from bench.readers import file as bench_file
+from bench.readers.aggregate import side_by_side
+from bench.readers.check import counts_differ, dashboard_differs, figures_differ, report_differs, table_differs
+from bench.readers.contenders import CONTENDERS, Tools
+from bench.readers.generate import GeneratedJtl
+from bench.readers.truth import LabelTruth, Truth
 from bench.results import Pass, Result, aims, find, ratio, wrong
 from bench.tables import aims_table, results_table
-from bench.truth import LabelTruth, Truth
 from tests.support.paths import ROOT
 from tests.support.processes import wait_for
 

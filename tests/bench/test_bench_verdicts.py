@@ -1,6 +1,6 @@
 """The bench of verdicts: how its tables count, and which plans it runs."""
 
-from bench.verdicts import embedded_plans, verdict_aims, verdicts_table
+from bench.runs.verdicts import embedded_plans, verdict_aims, verdicts_table
 from harness.report.verdict import DOUBTFUL, VALID, Verdict
 
 

@@ -1,6 +1,6 @@
 """What scripts/check-otava compares ours with; Otava itself is not among what the tests need."""
 
-from bench.otava import OTHER, SAME, SLIP, Answer, histories, line_of, otava_config, verdict
+from bench.statistics.otava import OTHER, SAME, SLIP, Answer, histories, line_of, otava_config, verdict
 from harness.commands.history import otava_csv
 from harness.history.change_points import change_points
 

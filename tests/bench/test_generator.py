@@ -2,8 +2,8 @@
 
 import pytest
 
-from bench.generator import BEFORE, CURRENT, Speed, rate_aim, slice_speed, speeds_table
-from bench.jmeter_load import Slice
+from bench.runs.generator import BEFORE, CURRENT, Speed, rate_aim, slice_speed, speeds_table
+from bench.runs.jmeter_load import Slice
 from harness.metrics.interval import IntervalMs
 
 

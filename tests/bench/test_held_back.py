@@ -9,7 +9,7 @@ import time
 import psutil
 import pytest
 
-from bench.held_back import HeldBackRun, _held_back, _row
+from bench.runs.held_back import HeldBackRun, _held_back, _row
 
 FALL = {"at_s": 47, "before_per_s": 900.0, "after_per_s": 225.0}
 WARNING = {"code": "throttled", "text": "From 0:47 on the machine delivered 25 %."}

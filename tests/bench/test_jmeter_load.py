@@ -1,6 +1,6 @@
 """A JMeter that loads a system for a benchmark."""
 
-from bench.jmeter_load import LoadingJMeter
+from bench.runs.jmeter_load import LoadingJMeter
 
 
 def test_rows_of_a_growing_file_are_counted_once(tmp_path):

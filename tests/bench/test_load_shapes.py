@@ -5,8 +5,8 @@ from statistics import fmean
 
 import pytest
 
-from bench.load_shapes import BAD, BASES, GOOD, Load, exponential
-from bench.window import summaries
+from bench.statistics.load_shapes import BAD, BASES, GOOD, Load, exponential
+from bench.statistics.window import summaries
 from harness.report.verdict import VALID
 
 RUNS = 4

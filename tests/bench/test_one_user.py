@@ -2,7 +2,7 @@
 
 import pytest
 
-from bench.one_user import OneUser, added_aim, one_user_table, read_wrk
+from bench.runs.one_user import OneUser, added_aim, one_user_table, read_wrk
 from harness.base.errors import StartError
 
 _WRK = """Running 10s test @ http://127.0.0.1:40000/

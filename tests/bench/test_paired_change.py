@@ -7,8 +7,8 @@ from types import SimpleNamespace
 
 import pytest
 
-from bench.paired_change import paired_change
-from bench.paired_runs import cpu_us
+from bench.runs.paired_change import paired_change
+from bench.runs.paired_runs import cpu_us
 from harness.base.errors import StartError
 
 pytestmark = pytest.mark.real

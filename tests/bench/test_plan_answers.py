@@ -9,9 +9,9 @@ from urllib.request import Request, urlopen
 
 import pytest
 
-from bench.json_document import Document
-from bench.plan_answers import Answers
-from bench.plan_server import serving
+from bench.plans.json_document import Document
+from bench.plans.plan_answers import Answers
+from bench.plans.plan_server import serving
 
 
 def prop(name: str, text: str) -> str:

@@ -2,8 +2,8 @@
 
 import pytest
 
-from bench.jmeter_load import Slice
-from bench.profile import cost_of
+from bench.runs.jmeter_load import Slice
+from bench.runs.profile import cost_of
 from harness.base.errors import StartError
 from harness.metrics.interval import IntervalMs
 

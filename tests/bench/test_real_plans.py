@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from bench.real_plans import measure, page
-from bench.real_runs import Result
+from bench.plans.real_plans import measure, page
+from bench.plans.real_runs import Result
 from tests.support.paths import ROOT
 
 

@@ -9,10 +9,10 @@ from types import SimpleNamespace
 
 import pytest
 
-from bench import file as bench_file
-from bench import scale
-from bench.scale_files import many_labels, many_seconds, moved, repeated
-from bench.truth import LabelTruth
+from bench.readers import file as bench_file
+from bench.readers import scale
+from bench.readers.scale_files import many_labels, many_seconds, moved, repeated
+from bench.readers.truth import LabelTruth
 from harness.base.errors import UsageError
 from harness.base.toolchain import BUILD
 from tests.support.paths import ROOT

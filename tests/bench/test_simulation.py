@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from bench.simulated_runs import (
+from bench.statistics.simulated_runs import (
     SERVICE_MS,
     group_rates,
     per_request_p_value,

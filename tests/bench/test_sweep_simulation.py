@@ -4,7 +4,7 @@ from itertools import pairwise
 
 import pytest
 
-from bench.simulated_sweeps import (
+from bench.statistics.simulated_sweeps import (
     CLIFFS,
     GRADUAL,
     LAWS,

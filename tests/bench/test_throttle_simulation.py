@@ -2,7 +2,7 @@
 
 import pytest
 
-from bench.throttle import CASES, false_alarm_ratio, found_ratio
+from bench.statistics.throttle import CASES, false_alarm_ratio, found_ratio
 
 _RUNS = 40
 _DRIFTS = [name for name in CASES if name.startswith(("drift", "stairs", "fast at first"))]

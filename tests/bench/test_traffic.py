@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from bench.capture import Received, make_certificate
-from bench.traffic import NAMED, Comparison, Outcome, table
-from bench.traffic_difference import differences, request_of
+from bench.plans.capture import Received, make_certificate
+from bench.plans.traffic import NAMED, Comparison, Outcome, table
+from bench.plans.traffic_difference import differences, request_of
 from harness.plan.finding import Rule
 from tests.support.off_host import element, flag, jmx, request, text
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from bench.tune import Scene, simulated
+from bench.statistics.tune import Scene, simulated
 
 
 @pytest.mark.real

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bench import simulated_windows as window_simulation
+from bench.statistics import simulated_windows as window_simulation
 from harness.metrics.second_figures import SecondFigures
 from harness.metrics.steadiness import t_value
 from harness.metrics.window import find_window, warm_up_batches

@@ -6,7 +6,7 @@ from xml.etree import ElementTree
 import numpy
 import pytest
 
-from bench.simulated_histories import Noise, alarms, found
+from bench.statistics.simulated_histories import Noise, alarms, found
 from harness.compare.conditions import sold_gb
 from harness.compare.result import RUN, LabelResult, RunResult
 from harness.history.acceptance import Acceptance

@@ -5,7 +5,7 @@ import json
 
 import pytest
 
-from bench.soak import LEAKED_CLASS, system_toml
+from bench.runs.soak import LEAKED_CLASS, system_toml
 from harness.metrics.growth import GROWS, STEADY, growths
 from harness.run.directory import RunDirectory
 from harness.system.heap import heap_after_gc, read_heaps

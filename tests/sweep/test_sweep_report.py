@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from bench.simulated_sweeps import QUEUES, THIRTEEN
+from bench.statistics.simulated_sweeps import QUEUES, THIRTEEN
 from harness.experiment.record import RUNNING
 from harness.report.notes import NOTES_END, notes_of
 from harness.report.summarise import summarise

@@ -1,0 +1,1 @@
+"""Plans of other teams: what they send, next to plain JMeter."""

@@ -1,0 +1,1 @@
+"""The aggregator next to other readers, in time and in numbers."""

@@ -1,0 +1,1 @@
+"""What runs cost, and what they find, on real systems."""

@@ -1,0 +1,1 @@
+"""False alarms and power of what the harness decides, on simulated data."""
