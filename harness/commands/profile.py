@@ -5,25 +5,32 @@ from __future__ import annotations
 import argparse
 import gzip
 import os
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from math import ceil, sqrt
 from pathlib import Path
+from statistics import fmean, median, variance
+from typing import NamedTuple
 
 from harness.base.config import did_you_mean
 from harness.base.errors import EXIT_OK, UsageError
 from harness.base.toolchain import ROOT
-from harness.base.units import MS_PER_S
-from harness.jtl.sample import Dropped
+from harness.base.units import BYTES_PER_KB, MS_PER_S
+from harness.jtl.sample import Dropped, Sample
 from harness.metrics.figures import LOAD
 from harness.metrics.files import read_samples
 from harness.metrics.interval import IntervalMs
 from harness.report.files import summary_of_run
 from harness.report.own_metrics import own_metrics_text
 from harness.report.profiles import database_text, profile_text, request_count
-from harness.report.slices import differences, differences_text, seconds_of
 from harness.report.slowest import slowest_table
 from harness.report.summary import RunSummary
+from harness.report.tables import cell, table
 from harness.run.directory import RunDirectory, load_record
 from harness.run.names import find_run
-from harness.system.profile_events import read_events
+from harness.system.profile import own_frame
+from harness.system.profile_events import EventRow, Events, read_events
+from harness.system.threads import WAITING
 
 _EPILOG = """\
 examples:
@@ -36,6 +43,17 @@ profile.tsv.gz of the run. docs/profile.md has more.
 
 exit codes: 0 success; 2 wrong use, or a run that was not profiled.
 """
+_SECONDS_LEAST = 20
+_SLOW_SHARE, _SLOW_LEAST, _SLOW_MOST_SHARE = 0.1, 3, 1 / 3
+_SLOW_FACTOR = 2.0
+# The slow seconds are no slower than chance makes them, unless their samples take so much longer.
+_FACTOR_LEAST = 1.2
+_GROWTH_LEAST = 0.10
+_ERRORS_LEAST = 3.0
+_OF_KIND_LEAST = 0.05
+_ROWS_MOST = 5
+_NS_PER_S, _NS_PER_MS = 1e9, 1e6
+_BYTES_PER_MB = BYTES_PER_KB * BYTES_PER_KB
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -104,3 +122,137 @@ def _comparison(directory: RunDirectory, summary: RunSummary, label: str) -> str
         events = read_events(lines)
     found = differences(events, seconds) if seconds.is_slower else ()
     return f"## {label}\n\n{differences_text(seconds, found)}"
+
+
+@dataclass(frozen=True)
+class Seconds:
+    """The slow and the normal seconds of a label (since 1970), and the mean response time in each of them, ms."""
+
+    slow: tuple[int, ...]
+    normal: tuple[int, ...]
+    slow_ms: float
+    normal_ms: float
+
+    @property
+    def is_slower(self) -> bool:
+        """Whether the slow seconds are slower than seconds differ anyway."""
+        return self.slow_ms > _FACTOR_LEAST * self.normal_ms
+
+
+@dataclass(frozen=True)
+class Difference:
+    """Something that the system did more of in slow seconds; `slow` and `normal` are per second, in `unit`."""
+
+    process: str
+    kind: str
+    name: str
+    slow: float
+    normal: float
+    unit: str
+
+
+def seconds_of(samples: Iterable[Sample], label: str, window_ms: IntervalMs) -> Seconds:
+    """Return the slow and the normal seconds in the window; UsageError when the label has too few of them."""
+    sums: dict[int, tuple[int, int]] = {}
+    for sample in samples:
+        if sample.label == label and window_ms.from_ms <= sample.end_ms <= window_ms.to_ms:
+            for second in range(sample.start_ms // MS_PER_S, sample.end_ms // MS_PER_S + 1):
+                count, elapsed_ms = sums.get(second, (0, 0))
+                sums[second] = count + 1, elapsed_ms + sample.elapsed_ms
+    inside = range(window_ms.from_ms // MS_PER_S, ceil(window_ms.to_ms / MS_PER_S))
+    means = {second: total / count for second, (count, total) in sums.items() if second in inside}
+    if len(means) < _SECONDS_LEAST:
+        what = f"--label {label}: samples in {len(means)} seconds of the window"
+        raise UsageError(what, f"slow seconds are found among {_SECONDS_LEAST} or more: run longer")
+    ordered = sorted(means, key=lambda second: (-means[second], second))
+    median_ms = median(means.values())
+    slow_count = sum(mean >= _SLOW_FACTOR * median_ms for mean in means.values())
+    least = max(_SLOW_LEAST, ceil(len(ordered) * _SLOW_SHARE))
+    slow = ordered[: max(least, min(slow_count, int(len(ordered) * _SLOW_MOST_SHARE)))]
+    normal = ordered[len(ordered) // 2 :]
+    slow_ms, normal_ms = (fmean(means[second] for second in found) for found in (slow, normal))
+    return Seconds(tuple(sorted(slow)), tuple(sorted(normal)), slow_ms, normal_ms)
+
+
+def differences(events: Mapping[str, Events], seconds: Seconds) -> tuple[Difference, ...]:
+    """Return what the system did more of in the slow seconds: per process and kind, the largest growth first."""
+    found: list[Difference] = []
+    for process, of_process in events.items():
+        for kind in _kinds(of_process):
+            found += _grown(process, kind, seconds)
+    return tuple(found)
+
+
+def differences_text(seconds: Seconds, found: Sequence[Difference]) -> str:
+    """Return the comparison as Markdown."""
+    text = (
+        f"The {len(seconds.slow)} slowest seconds (mean of the samples in progress {seconds.slow_ms:.0f} ms) against "
+        f"the {len(seconds.normal)} normal ones ({seconds.normal_ms:.0f} ms)."
+    )
+    if not seconds.is_slower:
+        return f"{text} They do not differ enough to look for causes."
+    if not found:
+        return f"{text} The profile has nothing that is more frequent in the slow seconds than chance allows."
+    rows = [
+        [cell(one.process), one.kind, cell(one.name), f"{one.slow:.4g}", f"{one.normal:.4g}", one.unit] for one in found
+    ]
+    columns = ("process", "kind", "what", "slow seconds", "normal seconds", "unit")
+    return f"{text} What the system did more of:\n\n{table(columns, rows, text_columns=3)}"
+
+
+_PerSecond = dict[str, dict[int, float]]
+
+
+class _Kind(NamedTuple):
+    """A kind of events, its unit, and the values by name and second."""
+
+    name: str
+    unit: str
+    values: _PerSecond
+
+
+def _kinds(events: Events) -> Iterator[_Kind]:
+
+    def of(kind: str) -> list[EventRow]:
+        return events.rows.get(kind, [])
+
+    yield _Kind("method", "samples", _sums((row.stack[0], row.second, row.count) for row in of("cpu") if row.stack))
+    yield _Kind("lock", "ms", _sums((_at(row), row.second, row.total / _NS_PER_MS) for row in of("lock")))
+    yield _Kind("exception", "", _sums((_at(row), row.second, row.count) for row in of("throw")))
+    yield _Kind("allocation", "MB", _sums((_at(row), row.second, row.total / _BYTES_PER_MB) for row in of("alloc")))
+    yield _Kind("garbage collection", "ms", _sums(("pauses", row.second, row.total / _NS_PER_MS) for row in of("gc")))
+    safepoints = ((row.detail, row.second, row.total / _NS_PER_MS) for row in of("safepoint"))
+    yield _Kind("safepoint", "ms", _sums(safepoints))
+    waits = (row for row in of("thread") if row.other == WAITING and len(row.stack) > 1)
+    named = ((f"{row.stack[1]} in {row.stack[0]}", row.second, row.total / _NS_PER_S) for row in waits)
+    yield _Kind("wait", "threads", _sums(named))
+
+
+def _at(row: EventRow) -> str:
+    return f"{row.detail} at {own_frame(row.stack)}"
+
+
+def _sums(values: Iterable[tuple[str, int, float]]) -> _PerSecond:
+    found: _PerSecond = {}
+    for name, second, value in values:
+        of_name = found.setdefault(name, {})
+        of_name[second] = of_name.get(second, 0.0) + value
+    return found
+
+
+def _grown(process: str, kind: _Kind, seconds: Seconds) -> Iterable[Difference]:
+    found = []
+    whole = 0.0
+    for name, values in kind.values.items():
+        slow, normal = ([values.get(second, 0.0) for second in chosen] for chosen in (seconds.slow, seconds.normal))
+        before, after = fmean(normal), fmean(slow)
+        whole += after
+        if after - before > max(_GROWTH_LEAST * before, _ERRORS_LEAST * _error(slow, normal)):
+            found.append(Difference(process, kind.name, name, after, before, kind.unit))
+    found.sort(key=lambda one: (one.normal - one.slow, one.name))
+    return [one for one in found[:_ROWS_MOST] if one.slow - one.normal > _OF_KIND_LEAST * whole]
+
+
+def _error(slow: Collection[float], normal: Collection[float]) -> float:
+    """Return the standard error of the difference of two means."""
+    return sqrt(variance(slow) / len(slow) + variance(normal) / len(normal))

@@ -4,11 +4,18 @@ from __future__ import annotations
 
 import argparse
 import os
+from collections.abc import Mapping
 from pathlib import Path
 
-from harness.base.errors import HarnessError
+from harness.base.errors import HarnessError, ServiceError
 from harness.base.log import log
-from harness.forge.step_summary import append_report
+from harness.base.paths import shown
+from harness.forge.comment import cut, without_files
+from harness.notify.recipients import github_run
+
+# GitHub rejects a longer step summary completely.
+LIMIT_BYTES = 1024 * 1024
+_VARIABLE = "GITHUB_STEP_SUMMARY"
 
 
 def add_html_option(parser: argparse.ArgumentParser) -> None:
@@ -40,3 +47,45 @@ def publish(report: Path, *, is_html: bool, summary_file: Path | None = None) ->
     except HarnessError as error:
         log(str(error))
     return page
+
+
+def append_report(
+    report: Path, page: Path | None, environment: Mapping[str, str], summary_file: Path | None = None
+) -> None:
+    """Append a report to a file, by default that of GITHUB_STEP_SUMMARY in `environment`, within the limit of the file.
+
+    `page` is the report as one HTML file, which is linked; None without one. Without a file nothing is done.
+    ServiceError when it cannot be written.
+    """
+    name = environment.get(_VARIABLE)
+    path = summary_file or (Path(name) if name else None)
+    if path is None:
+        return
+    link = artefact_line(page.name, environment) if page else ""
+    try:
+        room_bytes = LIMIT_BYTES - (path.stat().st_size if path.exists() else 0) - len(link.encode())
+        with path.open("a", encoding="utf-8") as stream:
+            stream.write(step_summary(report.read_text(encoding="utf-8"), shown(report), room_bytes) + link)
+    except OSError as error:
+        what = f"{path}: the summary cannot be written ({error.strerror})"
+        raise ServiceError(what, "the report is complete") from None
+
+
+def step_summary(report: str, report_name: str, room_bytes: int = LIMIT_BYTES) -> str:
+    """Return the report as a summary of at most `room_bytes` bytes of UTF-8; longer reports are cut between lines.
+
+    `report_name` names where the rest is.
+    """
+    return cut(without_files(report), room_bytes, report_name, size=lambda text: len(text.encode()))
+
+
+def artefact_line(page_name: str, environment: Mapping[str, str]) -> str:
+    """Return the line that links the artefacts of the workflow run, which have the report as one HTML file.
+
+    Empty outside of GitHub Actions, whose `environment` names server, repository and run.
+    """
+    run = github_run(environment)
+    if not run:
+        return ""
+    address = f"{run}#artifacts"
+    return f"\n[The report as one HTML file, with its charts]({address}): `{page_name}` in the artefacts of this run.\n"

@@ -6,7 +6,7 @@ from itertools import pairwise
 
 import pytest
 
-from harness.export.openmetrics import labels_text, lines
+from harness.export.files import labels_text, lines
 from harness.metrics.label_seconds import LabelSeconds
 from tests.support.factories import failed, sample
 from tests.support.programs import program

@@ -11,7 +11,6 @@ from harness.base.errors import UsageError
 from harness.base.git import Commits
 from harness.base.records import build, read_record, to_plain
 from harness.experiment.record import NOT_RUN, RUNNING, UNDER_WAY, RunTime
-from harness.forge.step_summary import LIMIT_BYTES, step_summary
 from harness.history.acceptance import Acceptance
 from harness.nightly.outcome import NightlyResult, nightly_result
 from harness.nightly.record import LoadRun, NightlyRecord, order_of
@@ -20,6 +19,7 @@ from harness.nightly.report_files import junit_xml
 from harness.report.goals import GoalResult
 from harness.report.verdict import DOUBTFUL, INTERRUPTED, INVALID, VALID, Verdict
 from harness.run.record import HostRecord
+from harness.site.html_option import LIMIT_BYTES, step_summary
 from tests.support.factories import closed_load
 from tests.support.nightly_runs import ended, entries, entry, load, nightly_record, profiled
 

@@ -7,8 +7,7 @@ import pytest
 from rich.console import Console
 
 from harness.plan.goal import Goal
-from harness.report.closing import closing, shortened
-from harness.report.screen import show_closing
+from harness.report.screen import closing, shortened, show_closing
 from harness.report.stored_comparisons import ComparedRun
 from harness.report.verdict import Verdict
 from tests.support.factories import closed_load, failed, record, sample, two_users

@@ -8,8 +8,8 @@ from harness.jtl.sample import Dropped
 from harness.jtl.xml import parse_xml
 from harness.metrics.generators import short_names
 from harness.metrics.tally import SampleTally
-from harness.report.closing import closing
 from harness.report.machine import generator_table
+from harness.report.screen import closing
 from harness.report.summarise import summarise
 from harness.report.summary import Observed
 from harness.report.verdict import INVALID

@@ -17,9 +17,9 @@ from harness.plan.goal import Goal
 from harness.plan.group_load import GroupLoad, SeveralLoads, Stage
 from harness.plan.load import PlanLoad, load_record
 from harness.report.charts.run_charts import run_charts
-from harness.report.closing import closing
 from harness.report.loads import LoadTally
 from harness.report.markdown import report
+from harness.report.screen import closing
 from harness.report.summarise import SummaryOptions, summarise, window_of
 from harness.report.summary import RunSummary
 from harness.report.verdict import INVALID

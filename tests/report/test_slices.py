@@ -3,8 +3,8 @@
 import pytest
 
 from harness.base.errors import UsageError
+from harness.commands.profile import Difference, Seconds, differences, differences_text, seconds_of
 from harness.metrics.interval import IntervalMs
-from harness.report.slices import Difference, Seconds, differences, differences_text, seconds_of
 from harness.system.profile_events import read_events
 from tests.support.factories import sample
 

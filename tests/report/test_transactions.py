@@ -15,9 +15,9 @@ from harness.jtl.inputs import resolve
 from harness.jtl.sample import TRANSACTION_MESSAGE
 from harness.metrics.live import LiveTally
 from harness.metrics.metric import AVERAGE
-from harness.report.closing import closing
 from harness.report.columns import DEFAULT, columns_of
 from harness.report.jtls import summary_of_jtls
+from harness.report.screen import closing
 from harness.report.selection import Selection, parse_pattern
 from harness.report.summary import RunSummary
 from harness.report.tables import parts_of, title_of

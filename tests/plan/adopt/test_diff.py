@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from harness.commands.init import unified
 from harness.plan.adopt.adopt import adopt
-from harness.plan.adopt.diff import unified
 from harness.plan.adopt.draft import Draft
 
 OWN = Path(__file__).parent / "a_users_own.jmx"
