@@ -163,7 +163,7 @@ def _closed(
             context.log(f"{record.variant_names[run.variant]}: {result_line(run, record.limit_ms)}")
         context.log(f"\nreport: {shown(files.report)}")
     if record.state != FINISHED:
-        context.log(f"{record.id}: not finished; the same command resumes it: {record.command}")
+        context.log(f"{record.id}: not finished; resume with: {record.command} RESUME=1")
     if failure:
         raise failure
     return record.exit_code

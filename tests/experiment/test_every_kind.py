@@ -14,7 +14,7 @@ import pytest
 from harness.base import git
 from harness.base.errors import UsageError
 from harness.cli import main
-from tests.support.fake_runs import behave, calls, use_fake_runs, with_delay
+from tests.support.fake_runs import behave, calls, use_fake_levels, use_fake_runs, with_delay
 from tests.support.processes import wait_for
 
 SUITE = """format_version = 1
@@ -37,6 +37,19 @@ class Kind:
     other: tuple[str, ...]
     wrong: tuple[str, str]
     run_count: int
+    # The names of its records when they do not begin with the verb, and what resumes one, after RESUME=.
+    names: str = ""
+    resumption: str = "1"
+
+    @property
+    def pattern(self) -> str:
+        """The names of its records."""
+        return self.names or f"{self.verb}-*.json"
+
+    @property
+    def folder(self) -> str:
+        """Where its records are in the folder of its reports."""
+        return "" if self.verb == "nightly" else "tiny"
 
 
 AB = Kind(
@@ -48,9 +61,23 @@ TUNE = Kind(
     ("--plan=tiny", "--set=delay_ms=0,30"), ("--max=soon", "MAX=soon"), 15,
 )  # fmt: skip
 NIGHTLY = Kind(
-    "nightly", ("--suite=SUITE",), "nightly run", ("--suite=OTHER",), ("--s3=nowhere", "nowhere"), 3,
+    "nightly", ("--suite=SUITE",), "nightly run", ("--suite=OTHER",), ("--s3=nowhere", "nowhere"), 3, "20*.json",
 )  # fmt: skip
-KINDS = pytest.mark.parametrize("kind", [AB, TUNE, NIGHTLY], ids=lambda kind: kind.verb)
+OVERLOAD = Kind(
+    "overload", ("--plan=tiny", "--rate=20", "--goal=p90<2s", "--set=delay_ms=0,20,40"), "overload test",
+    ("--plan=tiny", "--rate=20", "--goal=p90<2s", "--set=delay_ms=0,30"), ("--max=soon", "MAX=soon"), 3,
+)  # fmt: skip
+SWEEP = Kind(
+    "sweep", ("--plan=tiny", "--users=1,2,3"), "sweep", ("--plan=tiny", "--users=1,2"),
+    ("--repeat=0", "REPEAT=0"), 3, resumption="01",
+)  # fmt: skip
+CAPACITY = Kind(
+    "capacity", ("--plan=tiny", "--p90=1000", "--most=4"), "sweep", ("--plan=tiny", "--p90=500", "--most=4"),
+    ("--most=0", "MOST=0"), 3, "sweep-*.json", resumption="01",
+)  # fmt: skip
+KINDS = pytest.mark.parametrize("kind", [AB, TUNE, NIGHTLY, OVERLOAD, SWEEP, CAPACITY], ids=lambda kind: kind.verb)
+# Sweeps and searches are resumed by their name, which has messages of its own: tests/sweep/test_sweep_driver.py.
+UNNAMED = pytest.mark.parametrize("kind", [AB, TUNE, NIGHTLY, OVERLOAD], ids=lambda kind: kind.verb)
 
 
 @pytest.fixture
@@ -64,6 +91,7 @@ def home(home):
 def start(home, tmp_path, monkeypatch) -> Callable[..., int]:
     """Run a command of a kind and return its exit code; the harness is that of a commit without changes."""
     use_fake_runs(tmp_path, monkeypatch)
+    use_fake_levels(tmp_path, monkeypatch)
     monkeypatch.setattr(git, "facts", lambda _: git.Checkout("0123456789abcdef", False))
 
     def run(kind: Kind, *more: str, arguments: tuple[str, ...] = (), behaviour: dict[str, str] | None = None) -> int:
@@ -79,11 +107,10 @@ def start(home, tmp_path, monkeypatch) -> Callable[..., int]:
 
 
 def records(tmp_path: Path, kind: Kind) -> list[dict]:
-    folder = tmp_path / "reports" / ("" if kind is NIGHTLY else "tiny")
-    pattern = "20*.json" if kind is NIGHTLY else f"{kind.verb}-*.json"
+    folder = tmp_path / "reports" / kind.folder
     return [
         json.loads(path.read_text())
-        for path in sorted(folder.glob(pattern), key=lambda path: (len(path.name), path.name))
+        for path in sorted(folder.glob(kind.pattern), key=lambda path: (len(path.name), path.name))
     ]
 
 
@@ -104,7 +131,7 @@ def interrupted(start, kind: Kind, tmp_path: Path, number: int) -> int:
 @KINDS
 def test_an_interrupted_one_is_resumed_by_its_command_and_loses_no_run(kind, start, tmp_path, capsys):
     assert interrupted(start, kind, tmp_path, 2) == 130
-    assert "RESUME=1\n" in capsys.readouterr().out
+    assert f"RESUME={kind.resumption}\n" in capsys.readouterr().out
     (record,) = records(tmp_path, kind)
     assert record["state"] == "running"
     first = record["runs"][0]["run"]
@@ -118,7 +145,7 @@ def test_an_interrupted_one_is_resumed_by_its_command_and_loses_no_run(kind, sta
     assert f"(NEW=1 starts another {kind.what})" in out
 
 
-@KINDS
+@UNNAMED
 def test_new_starts_another_one_and_resume_asks_for_the_last_one(kind, start, tmp_path):
     assert interrupted(start, kind, tmp_path, 2) == 130
     assert start(kind, "--new") in (0, 1)
@@ -130,11 +157,12 @@ def test_new_starts_another_one_and_resume_asks_for_the_last_one(kind, start, tm
 @KINDS
 def test_one_with_other_settings_or_of_changed_code_is_not_resumed_unasked(kind, start, tmp_path, monkeypatch, capsys):
     assert interrupted(start, kind, tmp_path, 2) == 130
-    with pytest.raises(UsageError, match="--resume: "):
-        start(kind, "--resume", arguments=kind.other)
+    if kind.resumption == "1":
+        with pytest.raises(UsageError, match="--resume: "):
+            start(kind, "--resume", arguments=kind.other)
     monkeypatch.setattr(git, "facts", lambda _: git.Checkout("0123456789abcdef", True))
     assert start(kind) in (0, 1)
-    assert "RESUME=1 resumes it" in capsys.readouterr().out
+    assert f"RESUME={kind.resumption} resumes it" in capsys.readouterr().out
     assert [record["state"] for record in records(tmp_path, kind)] == ["running", "finished"]
 
 
@@ -142,8 +170,7 @@ def test_one_with_other_settings_or_of_changed_code_is_not_resumed_unasked(kind,
 def test_a_killed_one_keeps_its_runs_and_is_resumed(kind, start, tmp_path):
     # What kill -9 leaves: a record that still says that a run is under way.
     assert interrupted(start, kind, tmp_path, 3) == 130
-    folder = tmp_path / "reports" / ("" if kind is NIGHTLY else "tiny")
-    (path,) = folder.glob("20*.json" if kind is NIGHTLY else f"{kind.verb}-*.json")
+    (path,) = (tmp_path / "reports" / kind.folder).glob(kind.pattern)
     record = json.loads(path.read_text())
     left = [
         {**run, "state": "under way", "exit_code": None} if index == 2 else run
@@ -157,7 +184,7 @@ def test_a_killed_one_keeps_its_runs_and_is_resumed(kind, start, tmp_path):
     assert record["state"] == "finished"
 
 
-@KINDS
+@UNNAMED
 def test_wrong_use_is_one_line_and_nothing_starts(kind, start, tmp_path):
     option, message = kind.wrong
     with pytest.raises(UsageError) as refused:
@@ -170,7 +197,7 @@ def test_wrong_use_is_one_line_and_nothing_starts(kind, start, tmp_path):
     assert records(tmp_path, kind) == []
 
 
-@KINDS
+@UNNAMED
 def test_resume_and_new_exclude_each_other(kind, start, capsys):
     with pytest.raises(SystemExit) as refused:
         start(kind, "--resume", "--new")
@@ -178,7 +205,7 @@ def test_resume_and_new_exclude_each_other(kind, start, capsys):
     assert "not allowed with argument" in capsys.readouterr().err
 
 
-@KINDS
+@UNNAMED
 def test_an_unknown_name_is_one_line(kind, tmp_path):
     with pytest.raises(UsageError, match=f"no such {kind.what}; there are: none"):
         main([kind.verb, "2026-01-01" if kind is NIGHTLY else f"{kind.verb}-77", f"--reports={tmp_path}"])

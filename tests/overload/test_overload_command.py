@@ -105,7 +105,7 @@ def test_an_interrupted_test_is_resumed_by_the_same_command_and_invalid_runs_are
     with meanwhile(interrupt):
         code, out = finished(*_SET, mode="works")
     assert code == 130, out
-    assert "the same command resumes it: make overload PLAN=tiny SET=queue.most=10,1000000 RATE=20" in out
+    assert "resume with: make overload PLAN=tiny SET=queue.most=10,1000000 RATE=20" in out
     (left,) = record_of(tmp_path)["runs"]
     assert (left["variant"], left["run"], left["state"], left["problem"]) == (
         "queue.most=10", "run-01_1", "under way", "interrupted",

@@ -5,13 +5,19 @@ from __future__ import annotations
 import functools
 import json
 import tempfile
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from harness.experiment.execute import Measured
+from harness.overload.runner import OverloadRuns
 from harness.run import child
+from harness.run.directory import reserve
+from harness.sweep import level_runner
 from tests.support.paths import FAKE_JMETER, ROOT
+from tests.support.processes import wait_for
 from tests.support.report_folder import add_run
 
 
@@ -37,6 +43,30 @@ def use_fake_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(child, "_RUN", ROOT / "tests" / "support" / "fakes" / "scripts_run.py")
     monkeypatch.setenv("FAKE_RUN", str(folder))
     monkeypatch.setenv("JMETER_HOME", str(FAKE_JMETER))
+
+
+def use_fake_levels(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let sweeps, searches and overload tests in this process measure nothing: their runs behave as `behave` says."""
+
+    def measured(self: Any, record: Any, _run: Any, began: Callable[..., None]) -> Measured:
+        directory = reserve(tmp_path / "reports", record.plan, record.series)
+        began(directory, None)
+        log = tmp_path / "fakes" / "calls"
+        number = len(calls(tmp_path)) + 1
+        log.write_text((log.read_text() if log.exists() else "") + json.dumps({"run": directory.name}) + "\n")
+        behaviour = json.loads((tmp_path / "fakes" / "behaviour").read_text()).get(str(number))
+        interrupts = self._context.interrupts
+        with interrupts.deferred():
+            if behaviour == "wait":
+                (tmp_path / "fakes" / "waits").touch()
+                wait_for(lambda: interrupts.count)
+        directory.path.rmdir()
+        name = f"{record.plan}/{directory.name}"
+        add_run(tmp_path / "reports", name, samples=200, seconds=100, interrupted=behaviour == "wait")
+        return Measured(directory, behaviour == "wait")
+
+    monkeypatch.setattr(level_runner.Levels, "measured", measured)
+    monkeypatch.setattr(OverloadRuns, "measured", lambda self, run, began: measured(self, self.record, run, began))
 
 
 def behave(tmp_path: Path, behaviour: dict[str, str] | None) -> None:
