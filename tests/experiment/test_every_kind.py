@@ -57,8 +57,8 @@ AB = Kind(
     ("--plan=tiny", "--a=delay_ms=0", "--b=delay_ms=30"), ("--max=soon", "MAX=soon"), 9,
 )  # fmt: skip
 TUNE = Kind(
-    "tune", ("--plan=tiny", "--set=delay_ms=0,20"), "experiment",
-    ("--plan=tiny", "--set=delay_ms=0,30"), ("--max=soon", "MAX=soon"), 15,
+    "tune", ("--plan=tiny", "--set=delay_ms=0,20", "--repeat=2"), "experiment",
+    ("--plan=tiny", "--set=delay_ms=0,30", "--repeat=2"), ("--max=soon", "MAX=soon"), 5,
 )  # fmt: skip
 NIGHTLY = Kind(
     "nightly", ("--suite=SUITE",), "nightly run", ("--suite=OTHER",), ("--s3=nowhere", "nowhere"), 3, "20*.json",

@@ -93,6 +93,7 @@ sys.stdin.read()
 """
 
 
+@pytest.mark.real
 def test_the_next_harness_ends_what_a_dead_one_left_and_leaves_a_living_one_alone(capfd, monkeypatch):
     pipe = subprocess.PIPE
     dead, alive = (
