@@ -47,7 +47,7 @@ from harness.run.other_runs import OtherRuns, registered
 from harness.run.prepare import PreparedRun, now
 from harness.run.progress import JtlTail, Progress
 from harness.run.record import FINISHED, RunRecord
-from harness.run.recorders import Recording, recording
+from harness.run.recorders import Recording, recording, stored
 from harness.run.remote.drive import Generators
 from harness.run.remote.load import generator_log
 from harness.run.telemetry import GENERATOR
@@ -78,7 +78,7 @@ def measure(run: PreparedRun, context: RunContext) -> RunRecord:
         what = f"{directory.plan}/{directory.name}: {REMOVED}"
         raise InvalidRunError(what, "its samples are gone")
     take_list(run.command.connections, directory)
-    recorded = {name: value for recorder in recorders for name, value in recorder.stored().items()}
+    recorded = stored(recorders, context.log)
     # The system still writes its logs; they are masked after it stops.
     store_failures(directory, spec.hidden)
     changed = mask_secrets(directory.path, spec.hidden, but=directory.system_logs)

@@ -10,6 +10,8 @@ from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
+from harness.base.errors import HarnessError
+from harness.base.log import Log
 from harness.base.units import BYTES_PER_MB
 from harness.plan.load import OpenLoad
 from harness.run.context import RunContext
@@ -40,6 +42,17 @@ class Recorder(NamedTuple):
 
     during: AbstractContextManager[object]
     stored: Callable[[], Mapping[str, Any]]
+
+
+def stored(recorders: Sequence[Recorder], log: Log) -> dict[str, Any]:
+    """Store what was recorded, and return the fields of the run's record; what cannot be stored costs no run."""
+    found: dict[str, Any] = {}
+    for recorder in recorders:
+        try:
+            found.update(recorder.stored())
+        except (HarnessError, OSError) as error:
+            log(f"warning: something that was recorded could not be stored ({error})")
+    return found
 
 
 @contextmanager

@@ -75,9 +75,13 @@ CAPACITY = Kind(
     "capacity", ("--plan=tiny", "--p90=1000", "--most=4"), "sweep", ("--plan=tiny", "--p90=500", "--most=4"),
     ("--most=0", "MOST=0"), 3, "sweep-*.json", resumption="01",
 )  # fmt: skip
+# Child processes take a second a test: with them the fast tests have only the first scenario.
+SLOW = [pytest.param(AB, marks=pytest.mark.real), pytest.param(TUNE, marks=pytest.mark.real)]
+FAST = [NIGHTLY, OVERLOAD, SWEEP, CAPACITY]
+EVERY = pytest.mark.parametrize("kind", [*SLOW, *FAST], ids=lambda kind: kind.verb)
 KINDS = pytest.mark.parametrize("kind", [AB, TUNE, NIGHTLY, OVERLOAD, SWEEP, CAPACITY], ids=lambda kind: kind.verb)
 # Sweeps and searches are resumed by their name, which has messages of its own: tests/sweep/test_sweep_driver.py.
-UNNAMED = pytest.mark.parametrize("kind", [AB, TUNE, NIGHTLY, OVERLOAD], ids=lambda kind: kind.verb)
+UNNAMED = pytest.mark.parametrize("kind", [*SLOW, NIGHTLY, OVERLOAD], ids=lambda kind: kind.verb)
 
 
 @pytest.fixture
@@ -154,7 +158,7 @@ def test_new_starts_another_one_and_resume_asks_for_the_last_one(kind, start, tm
         start(kind, "--resume")
 
 
-@KINDS
+@EVERY
 def test_one_with_other_settings_or_of_changed_code_is_not_resumed_unasked(kind, start, tmp_path, monkeypatch, capsys):
     assert interrupted(start, kind, tmp_path, 2) == 130
     if kind.resumption == "1":
@@ -166,7 +170,7 @@ def test_one_with_other_settings_or_of_changed_code_is_not_resumed_unasked(kind,
     assert [record["state"] for record in records(tmp_path, kind)] == ["running", "finished"]
 
 
-@KINDS
+@EVERY
 def test_a_killed_one_keeps_its_runs_and_is_resumed(kind, start, tmp_path):
     # What kill -9 leaves: a record that still says that a run is under way.
     assert interrupted(start, kind, tmp_path, 3) == 130
@@ -184,7 +188,7 @@ def test_a_killed_one_keeps_its_runs_and_is_resumed(kind, start, tmp_path):
     assert record["state"] == "finished"
 
 
-@UNNAMED
+@pytest.mark.parametrize("kind", [AB, TUNE, NIGHTLY, OVERLOAD], ids=lambda kind: kind.verb)
 def test_wrong_use_is_one_line_and_nothing_starts(kind, start, tmp_path):
     option, message = kind.wrong
     with pytest.raises(UsageError) as refused:
@@ -197,7 +201,7 @@ def test_wrong_use_is_one_line_and_nothing_starts(kind, start, tmp_path):
     assert records(tmp_path, kind) == []
 
 
-@UNNAMED
+@pytest.mark.parametrize("kind", [AB, TUNE, NIGHTLY, OVERLOAD], ids=lambda kind: kind.verb)
 def test_resume_and_new_exclude_each_other(kind, start, capsys):
     with pytest.raises(SystemExit) as refused:
         start(kind, "--resume", "--new")
@@ -205,7 +209,7 @@ def test_resume_and_new_exclude_each_other(kind, start, capsys):
     assert "not allowed with argument" in capsys.readouterr().err
 
 
-@UNNAMED
+@pytest.mark.parametrize("kind", [AB, TUNE, NIGHTLY, OVERLOAD], ids=lambda kind: kind.verb)
 def test_an_unknown_name_is_one_line(kind, tmp_path):
     with pytest.raises(UsageError, match=f"no such {kind.what}; there are: none"):
         main([kind.verb, "2026-01-01" if kind is NIGHTLY else f"{kind.verb}-77", f"--reports={tmp_path}"])

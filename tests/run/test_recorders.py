@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import replace
 from typing import Any
 
@@ -44,3 +44,14 @@ def test_an_added_recorder_follows_the_load_and_what_it_stored_is_in_the_report(
     stored = json.loads((tmp_path / "reports" / "tiny" / "run-01_1.json").read_text())
     assert stored["observed"]["missing_logs"] == ["rain.log"]
     assert "rain.log" in report(tmp_path / "reports")
+
+
+def test_what_a_recorder_cannot_store_costs_no_run_and_is_said():
+    def full() -> Mapping[str, Any]:
+        raise OSError(28, "No space left on device")
+
+    lines: list[str] = []
+    taken = recorders.Recorder(nullcontext(), lambda: {"profile_unknown": ()})
+    assert recorders.stored([recorders.Recorder(nullcontext(), full), taken], lines.append) == {"profile_unknown": ()}
+    (line,) = lines
+    assert "could not be stored ([Errno 28] No space left on device)" in line
