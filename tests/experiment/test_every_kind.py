@@ -76,8 +76,8 @@ CAPACITY = Kind(
     ("--most=0", "MOST=0"), 3, "sweep-*.json", resumption="01",
 )  # fmt: skip
 # Child processes take a second a test: with them the fast tests have only the first scenario.
-SLOW = [pytest.param(AB, marks=pytest.mark.real), pytest.param(TUNE, marks=pytest.mark.real)]
-FAST = [NIGHTLY, OVERLOAD, SWEEP, CAPACITY]
+SLOW = [pytest.param(kind, marks=pytest.mark.real) for kind in (AB, TUNE)]
+FAST = [NIGHTLY, OVERLOAD, SWEEP, pytest.param(CAPACITY, marks=pytest.mark.real)]
 EVERY = pytest.mark.parametrize("kind", [*SLOW, *FAST], ids=lambda kind: kind.verb)
 KINDS = pytest.mark.parametrize("kind", [AB, TUNE, NIGHTLY, OVERLOAD, SWEEP, CAPACITY], ids=lambda kind: kind.verb)
 # Sweeps and searches are resumed by their name, which has messages of its own: tests/sweep/test_sweep_driver.py.

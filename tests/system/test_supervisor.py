@@ -25,6 +25,8 @@ from harness.system.supervisor import Supervisor
 from tests.support.paths import ROOT
 from tests.support.processes import wait_for
 
+pytestmark = pytest.mark.real
+
 SYSTEMS = ROOT / "tests" / "support" / "systems"
 
 Start = Callable[..., Supervisor]
