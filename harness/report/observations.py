@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import NamedTuple
 
 from harness.base import units
@@ -49,6 +50,14 @@ class Reading:
     def origin_s(self) -> int | None:
         """The whole second in which the load started; None without samples of the load."""
         return origin_of(self.tally)
+
+    @cached_property
+    def histograms(self) -> tuple[Histogram, ...]:
+        """The heap histograms of a soak; empty for any other run."""
+        if not self.directory.histograms.is_file():
+            return ()
+        with gzip.open(self.directory.histograms, "rt", encoding="utf-8", errors="replace") as lines:
+            return read_histograms(lines)
 
     @property
     def load(self) -> _Load | None:
@@ -106,15 +115,7 @@ def observed_cloudwatch(directory: RunDirectory, origin_s: int | None, window: W
 
 
 def _live_heaps(reading: Reading, found: Observed, load: _Load) -> Observed:
-    return replace(found, live_heaps=live_heaps(_histograms(reading.directory), load.origin_s))
-
-
-def _histograms(directory: RunDirectory) -> tuple[Histogram, ...]:
-    """Return the heap histograms of a soak; empty for any other run."""
-    if not directory.histograms.is_file():
-        return ()
-    with gzip.open(directory.histograms, "rt", encoding="utf-8", errors="replace") as lines:
-        return read_histograms(lines)
+    return replace(found, live_heaps=live_heaps(reading.histograms, load.origin_s))
 
 
 def _telemetry(reading: Reading, found: Observed, load: _Load) -> Observed:
@@ -137,7 +138,7 @@ def _heap(reading: Reading, found: Observed, load: _Load) -> Observed:
         return found
     with reading.directory.heap.open(encoding="utf-8", errors="replace") as lines:
         heaps = read_heaps(lines)
-    reading.resources.extend(heap_after_gc(heaps, *load.window_ms, forced_ms(_histograms(reading.directory))))
+    reading.resources.extend(heap_after_gc(heaps, *load.window_ms, forced_ms(reading.histograms)))
     return replace(found, heap_uses=heap_uses(heaps, *load.window_ms), heap_series=heap_series(heaps, *load.run_ms))
 
 
