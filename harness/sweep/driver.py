@@ -196,12 +196,13 @@ def starting_s(record: SweepRecord) -> float:
     return record.warm_up_s + (0.0 if record.target else _START_S)
 
 
-@dataclass(frozen=True)
+@dataclass
 class _Sweep(Design[SweepRecord, Progress]):
-    """A sweep with its files; its schedule decides which levels run."""
+    """A sweep with its files; its schedule decides which levels run. `answer` is that of its last page."""
 
     files: ExperimentFiles
     schedule: Schedule
+    answer: str = ""
 
     def judge(self, record: SweepRecord, results: Mapping[str, RunResult]) -> Progress:
         """Return the sweep so far."""
@@ -217,8 +218,10 @@ class _Sweep(Design[SweepRecord, Progress]):
         if outcome.results:
             # Imported here, because NumPy loads slowly and no run needs it.
             from harness.sweep.sources import write_sweep_report
+            from harness.sweep.text import answer_text
 
-            write_sweep_report(self.files.record)
+            written = write_sweep_report(self.files.record)
+            self.answer = answer_text(written.sweep, written.analysis)
 
     def next_step(self, outcome: Progress) -> Step | None:
         """Return the next level."""
@@ -256,16 +259,10 @@ class _Sweep(Design[SweepRecord, Progress]):
         if not self.files.record.is_file():
             return None
         if outcome.results:
-            # Imported here, because NumPy loads slowly and no run needs it.
-            from harness.sweep.analysis import analyse
-            from harness.sweep.sources import read_sweep
-            from harness.sweep.text import answer_text
-
             after_report(self.files.record.parent.parent, log)
             log("\n" + self.schedule.closing(outcome))
             if record.kind == SWEEP:
-                sweep = read_sweep(self.files.record).sweep
-                log(f"\n{record.id}: {answer_text(sweep, analyse(sweep.levels, sweep.goal))}")
+                log(f"\n{record.id}: {self.answer}")
         if record.state != FINISHED:
             why = record.stop_reason or "not finished"
             log(f"\n{record.id}: {why}; resume it with: make {record.kind} PLAN={record.plan} RESUME={record.series}")
