@@ -123,7 +123,7 @@ def run(options: argparse.Namespace) -> int:
             toolchain.ensure_profiler()
         check_space(options.reports, 0)
         stack.enter_context(tests.locked())
-        files, record = tests.begun(record, options, lambda stored, _: stored.state == RUNNING)
+        files, record = tests.begun(record, options)
         hidden = [secret for side in sides.values() for secret in side.request.hidden]
         children = stack.enter_context(followed.children(interrupts, guardian, hidden))
         with interrupts.deferred():

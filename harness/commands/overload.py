@@ -20,7 +20,7 @@ from harness.base.secrecy import masked
 from harness.experiment.arguments import add_resumption, new_fields
 from harness.experiment.execute import InProcess
 from harness.experiment.files import ExperimentFiles, Experiments
-from harness.experiment.record import ENDED, FINISHED, RUNNING, measured
+from harness.experiment.record import ENDED, FINISHED, measured
 from harness.experiment.runner import Runner
 from harness.history.summary_files import update_summary
 from harness.live.watchers import add_watchers, watcher_options
@@ -102,7 +102,7 @@ def run(options: argparse.Namespace) -> int:
     first = next(iter(requests.values()))
     record = _record(options, requests)
     tests = Experiments(OverloadRecord, options.reports)
-    files = tests.to_resume(record, options, lambda stored, _: stored.state == RUNNING)
+    files = tests.to_resume(record, options)
     record = _resumed(tests, files) if files else record
     capacity = _capacity(options, record)
     for request in requests.values():
@@ -130,6 +130,8 @@ def run(options: argparse.Namespace) -> int:
         try:
             record = runs.find_rate(capacity) if capacity else record
             Runner(OverloadTest(files), record, {}, execute, OVERHEAD_S).run()
+        except KeyboardInterrupt:  # while one user showed the rate
+            assert interrupts.count
         except (StartError, InvalidRunError) as error:
             failure = error
         with interrupts.deferred():

@@ -172,7 +172,6 @@ class InProcess:
 
     def run(self, step: Step, left_s: float | None, began: Began) -> Done:  # noqa: ARG002 - no kind has a budget
         """Do a run, write its report and return what became of it."""
-
         since_s = time.monotonic()
 
         def begins(directory: RunDirectory, spec: RunSpec) -> None:

@@ -46,6 +46,14 @@ class Begun(NamedTuple, Generic[R]):
     record: R
 
 
+# Whether RESUME=1 still finds something to do in an experiment.
+IsOpen = Callable[[R, ExperimentFiles], bool]
+
+
+def _is_running(stored: PlanExperiment, _: ExperimentFiles) -> bool:
+    return stored.state == RUNNING
+
+
 class Experiments(Generic[R]):
     """The experiments of one kind in the folder `reports`."""
 
@@ -86,7 +94,7 @@ class Experiments(Generic[R]):
         """Lock the folder of all experiments of the kind; UsageError when another harness uses it."""
         return locked(self._reports, self._type.what)
 
-    def begun(self, new: R, options: argparse.Namespace, is_open: Callable[[R, ExperimentFiles], bool]) -> Begun[R]:
+    def begun(self, new: R, options: argparse.Namespace, is_open: IsOpen[R] = _is_running) -> Begun[R]:
         """Return the unfinished experiment that the command of `new` resumes, else a new one with its name.
 
         A resumed one gets the budget of `new`. See `to_resume` for `is_open` and errors.
@@ -117,14 +125,14 @@ class Experiments(Generic[R]):
                 todo = f"it may be the {self._type.report_kind.key} to resume: repair it, or start another with NEW=1"
                 raise UsageError(error.what, todo) from None
             if stored.state == RUNNING and stored.settings == new.settings:
-                if stored.git_commit == new.git_commit and not stored.git_changed and not new.git_changed:
+                if stored.is_of_code(new.git_commit, new.git_changed):
                     return files
                 log(f"{stored.id} is unfinished, but the code may have changed since: {stored.resumption} resumes it")
                 return None
         return None
 
     def to_resume(
-        self, new: R, options: argparse.Namespace, is_open: Callable[[R, ExperimentFiles], bool]
+        self, new: R, options: argparse.Namespace, is_open: IsOpen[R] = _is_running
     ) -> ExperimentFiles | None:
         """Return the unfinished experiment that the command of `new` resumes; None when it starts a new one.
 

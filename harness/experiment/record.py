@@ -6,7 +6,7 @@ import re
 from abc import abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, Protocol, TypeVar
+from typing import Any, ClassVar, TypeVar
 
 from harness.base.errors import EXIT_OK, EXIT_REGRESSED
 from harness.plan.load import LoadRecord
@@ -77,6 +77,10 @@ class ExperimentRecord:
             if (run.run is not None or self.runs_have_names) and not _RUN_NAME.fullmatch(run.run or ""):
                 raise ValueError(f"{run.run!r} is no run's name")
 
+    def is_of_code(self, commit: str | None, is_changed: bool | None) -> bool:
+        """Whether it began with this code; code with changes is not known to be the same."""
+        return self.git_commit == commit and not self.git_changed and not is_changed
+
     @property
     @abstractmethod
     def lengths_s(self) -> tuple[RunTime, ...]:
@@ -139,7 +143,7 @@ class EqualRuns(PlanExperiment):
     @property
     def lengths_s(self) -> tuple[RunTime, ...]:
         """Planned and actual seconds of the valid runs."""
-        return run_times((run, self.planned_s) for run in self.runs if run.state == ENDED)
+        return run_times((run, self.planned_s) for run in measured(self.runs))
 
 
 RunT = TypeVar("RunT", bound=ExperimentRun)
@@ -158,19 +162,7 @@ class RunTime:
     took_s: float
 
 
-class EndedRun(Protocol):
-    """A run that ended, as records have it."""
-
-    @property
-    def took_s(self) -> float | None:
-        """How long it took; None when that is not known."""
-
-    @property
-    def exit_code(self) -> int | None:
-        """Its exit code."""
-
-
-def run_times(runs: Iterable[tuple[EndedRun, float | None]]) -> tuple[RunTime, ...]:
+def run_times(runs: Iterable[tuple[ExperimentRun, float | None]]) -> tuple[RunTime, ...]:
     """Return planned and actual seconds of the valid ones of these runs; failed runs would distort the estimate.
 
     Each comes with the planned duration of its load, None when it ended after loops.

@@ -46,8 +46,7 @@ def begun(options: argparse.Namespace, loads: tuple[Load, ...], suite: Suite) ->
         with contextlib.suppress(UsageError):  # its record is damaged
             record = last.read()
             is_same = record.settings == (loads, _ids(suite), suite.labels)
-            code = (record.git_commit, record.git_changed), (checkout.commit, checkout.is_changed)
-            if record.state == RUNNING and is_same and set(code) == {(checkout.commit, False)}:
+            if record.state == RUNNING and is_same and record.is_of_code(checkout.commit, checkout.is_changed):
                 return _resumed(last, options, loads, suite)
             if record.state == RUNNING:
                 log(f"{last.name} is unfinished, but suite or code may have changed since: RESUME=1 resumes it")

@@ -36,8 +36,6 @@ from harness.sweep.record import CAPACITY, SweepRecord
 # What a variant takes beside its load: start of the system and of JMeter, last samples, report.
 OVERHEAD_S = 40.0 + DRAIN_S
 _TIME_OUTS = ("connect_timeout_ms", "response_timeout_ms")
-
-
 # The source of a rate that the command gives.
 GIVEN_RATE = "RATE"
 
