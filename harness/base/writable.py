@@ -1,4 +1,4 @@
-"""Turns a folder that cannot be written into a one-line error."""
+"""Folders that are written: one that cannot be is a one-line error, and a lock admits one harness at a time."""
 
 from __future__ import annotations
 

@@ -1,6 +1,7 @@
-"""Lists the sources of metrics of remote machines. To add one, write a module with a Source and add it to SOURCES.
+"""Lists the sources of metrics of remote machines, and fetches what a profile names.
 
-All sources share the keys and files named `cloudwatch`: they are of the first source, and their formats stay.
+To add one, write a module with a Source and add it to SOURCES. All sources share the keys and files named `cloudwatch`:
+they are of the first source, and their formats stay.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Classifies the requests of an overload test: answered within the goal, late, rejected or timed out."""
+"""Classifies the requests of an overload test (in time, late, rejected, timed out), and finds when it recovers."""
 
 from __future__ import annotations
 

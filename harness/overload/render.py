@@ -1,4 +1,4 @@
-"""Renders the report of an overload test as Markdown, and its result for the terminal."""
+"""Writes the report of an overload test with its chart, and renders its result for the terminal."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The table of a run's machines: waiting, switches, network, disks and frequency within the window."""
+"""Tables of where a run ran: its machines within the window, its load generators, JVM heaps and what lives in them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The option --html of commands that write a report: the report is also written as one HTML file."""
+"""What commands do with a report besides: the option --html writes it as one file, a workflow's summary links it."""
 
 from __future__ import annotations
 

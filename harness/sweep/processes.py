@@ -1,4 +1,4 @@
-"""Builds the tables of CPU, memory and JVM heap per level, and of the system's memory growth from run to run."""
+"""Builds the tables per level: CPU, memory, heap, profiles, cloud metrics, and memory growth over the runs."""
 
 from __future__ import annotations
 
