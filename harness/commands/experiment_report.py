@@ -8,25 +8,14 @@ from contextlib import nullcontext
 from pathlib import Path
 from typing import NamedTuple
 
-from harness.ab.outcome import headline as ab_headline
-from harness.ab.record import AbRecord
-from harness.ab.steps import AbTest
 from harness.base.errors import UsageError
 from harness.base.paths import shown
 from harness.base.toolchain import ROOT
 from harness.experiment.files import Experiments
 from harness.experiment.record import RUNNING
 from harness.experiment.runner import rewritten
-from harness.nightly.files import find_nightly
-from harness.nightly.render import headline as nightly_headline
-from harness.nightly.report_files import write_nightly_report
-from harness.overload.record import OverloadRecord
-from harness.overload.render import result_line, write_overload_report
 from harness.run import kinds
 from harness.site.html_option import add_html_option, write_html
-from harness.tune.record import TuneRecord
-from harness.tune.steps import TuneExperiment
-from harness.tune.text import headline as tune_headline
 
 _EPILOG = """\
 examples:
@@ -54,22 +43,34 @@ class _Written(NamedTuple):
     exit_code: int
 
 
+# Each imports its own kind: the others would double the time of a command.
 def _ab(reports: Path, options: argparse.Namespace) -> _Written:
+    from harness.ab.outcome import headline
+    from harness.ab.record import AbRecord
+    from harness.ab.steps import AbTest
+
     tests = Experiments(AbRecord, reports)
     files = tests.find(options.name)
     outcome = rewritten(AbTest(files, reports, {}), files, tests)
-    line = f"{shown(files.report)}: {ab_headline(outcome)}"
+    line = f"{shown(files.report)}: {headline(outcome)}"
     return _Written(files.report, (line,), outcome.exit_code_if(sure=options.sure))
 
 
 def _tune(reports: Path, options: argparse.Namespace) -> _Written:
+    from harness.tune.record import TuneRecord
+    from harness.tune.steps import TuneExperiment
+    from harness.tune.text import headline
+
     experiments = Experiments(TuneRecord, reports)
     files = experiments.find(options.name)
     outcome = rewritten(TuneExperiment(files, {}), files, experiments)
-    return _Written(files.report, (f"{shown(files.report)}: {tune_headline(outcome)}",), outcome.exit_code)
+    return _Written(files.report, (f"{shown(files.report)}: {headline(outcome)}",), outcome.exit_code)
 
 
 def _overload(reports: Path, options: argparse.Namespace) -> _Written:
+    from harness.overload.record import OverloadRecord
+    from harness.overload.render import result_line, write_overload_report
+
     tests = Experiments(OverloadRecord, reports)
     files = tests.find(options.name)
     # The record of a test that is in progress belongs to the process that runs it.
@@ -81,9 +82,13 @@ def _overload(reports: Path, options: argparse.Namespace) -> _Written:
 
 
 def _nightly(reports: Path, options: argparse.Namespace) -> _Written:
+    from harness.nightly.files import find_nightly
+    from harness.nightly.render import headline
+    from harness.nightly.report_files import write_nightly_report
+
     files = find_nightly(reports, options.name)
     result = write_nightly_report(files, options.home)
-    line = f"{shown(files.report)}: {nightly_headline(result)}"
+    line = f"{shown(files.report)}: {headline(result)}"
     return _Written(files.report, (line,), result.exit_code_if(sure=options.sure))
 
 
