@@ -93,30 +93,43 @@ sys.stdin.read()
 """
 
 
+def has_ended(process: psutil.Process) -> bool:
+    """Return whether a process is gone, or dead and nobody has looked at it yet."""
+    try:
+        return not process.is_running() or process.status() == psutil.STATUS_ZOMBIE
+    except psutil.NoSuchProcess:
+        return True
+
+
 @pytest.mark.real
 def test_the_next_harness_ends_what_a_dead_one_left_and_leaves_a_living_one_alone(capfd, monkeypatch):
     pipe = subprocess.PIPE
     dead, alive = (
         subprocess.Popen([sys.executable, "-c", LEAVE], cwd=ROOT, stdin=pipe, stdout=pipe, text=True) for _ in range(2)
     )
+    owner = ""
     try:
         owner, guardian_pid = dead.stdout.readline().split()
         others_owner = alive.stdout.readline().split()[0]
         (left,), (others,) = (wait_for(lambda of=of: owned_processes(of)) for of in (owner, others_owner))
-        psutil.Process(int(guardian_pid)).kill()
+        guardian = psutil.Process(int(guardian_pid))
+        guardian.kill()
         dead.kill()  # and nobody looks at it: it stays a zombie, as below a container's first process
+        wait_for(lambda: has_ended(guardian) and has_ended(psutil.Process(dead.pid)))
         with monkeypatch.context() as elsewhere:
             elsewhere.setenv(RUNS_VARIABLE, "another folder of runs")
             with Guardian():
                 assert left.status() != psutil.STATUS_ZOMBIE
         with Guardian():
-            wait_for(lambda: not left.is_running() or left.status() == psutil.STATUS_ZOMBIE, 10)
+            wait_for(lambda: has_ended(left), 10)
             assert others.status() != psutil.STATUS_ZOMBIE
         assert f"ended processes left by a killed harness: sleep (pid {left.pid})" in capfd.readouterr().err
     finally:
         for process in (dead, alive):
             process.kill()
             process.communicate()
+        for sleeping in owned_processes(owner):
+            sleeping.kill()
 
 
 def test_what_a_dead_harness_left_is_its_guardians_while_that_lives(capfd):
@@ -132,4 +145,4 @@ def test_what_a_dead_harness_left_is_its_guardians_while_that_lives(capfd):
         assert capfd.readouterr().err == ""
     finally:
         guardian.resume()
-    wait_for(lambda: not left.is_running() or left.status() == psutil.STATUS_ZOMBIE, 10)
+    wait_for(lambda: has_ended(left), 10)
