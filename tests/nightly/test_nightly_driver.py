@@ -17,7 +17,7 @@ from harness.cli import main
 from tests.support.commands import command
 from tests.support.moto_server import ENVIRONMENT, moto_server
 from tests.support.off_host import ALIAS, host, jmx, request
-from tests.support.processes import meanwhile, press_ctrl_c, processes_of, wait_for
+from tests.support.processes import meanwhile, processes_of, wait_for
 from tests.support.several import TWO_LOADS, group, several_jmx
 from tests.support.tiny import TINY_PLAN, finish_script, start_script
 
@@ -208,35 +208,6 @@ def test_a_nightly_run_continues_after_failed_runs_and_reports_all(finished, hom
     assert rendered(reports_of(tmp_path), home, record_of(tmp_path)["name"])[0] == 1
     assert {path: path.read_bytes() for path in before} == before
     assert nothing_is_left(tmp_path)
-
-
-@pytest.mark.real
-def test_an_interrupted_nightly_run_writes_its_report_and_can_be_resumed(finished, home, tmp_path):
-    suite = SUITE.replace("duration = 2", "duration = 4")
-    mine = home / "env" / "mine.toml"
-    mine.write_text(suite)
-
-    def interrupt():
-        under_way(tmp_path, 1)
-        press_ctrl_c()
-
-    with meanwhile(interrupt):
-        code, out = finished("--suite", str(mine))
-    assert code == 130, out
-    assert "**INTERRUPTED, so far INVALID: 1 of 1 run NOT RUN" in page_of(tmp_path)
-    (report,) = (reports_of(tmp_path) / "tiny").glob("run-*.md")
-    assert "INTERRUPTED" in report.read_text()
-    assert "resume with: make nightly SUITE=env/mine.toml RESUME=1\n" in out
-    assert nothing_is_left(tmp_path)
-    code, out = finished("--resume", suite=suite.replace("users = 4", "users = 5"))
-    assert (code, out.count("\n")) == (2, 1)
-    assert "--resume: the suite changed since" in out
-    code, out = finished("--resume", suite=suite)
-    assert code == 0, out
-    assert [run["run"].rpartition("_")[2] for run in record_of(tmp_path)["runs"]] == ["2"]
-    code, out = finished("--resume", suite=suite)
-    assert code == 2
-    assert "is finished" in out
 
 
 @pytest.mark.real

@@ -5,8 +5,6 @@ import os
 import random
 import re
 import signal
-import subprocess
-import sys
 import threading
 from pathlib import Path
 
@@ -18,8 +16,7 @@ from harness.commands import tune as command
 from harness.experiment.runner import Runner
 from harness.history.summary_files import SUMMARY_NAME
 from tests.support.fake_runs import behave, calls, use_fake_runs, with_delay
-from tests.support.paths import FAKE_JMETER, ROOT
-from tests.support.processes import processes_of, wait_for
+from tests.support.processes import wait_for
 
 # The stand-in takes delay_ms longer; python changes nothing.
 SETTINGS = "delay_ms=0,20 python=python3,python3.11"
@@ -205,16 +202,6 @@ def test_a_combination_that_does_not_run_ends_the_experiment(tune, tmp_path, beh
 
 
 @pytest.mark.real
-def test_an_experiment_that_failed_is_resumed(tune, tmp_path, capsys):
-    assert tune(behaviour={"3": "fail", "4": "fail"}) == 3
-    assert " PLAN=tiny RESUME=1\n" in capsys.readouterr().out
-    assert tune("--resume", behaviour={"5": "fail"}) == 0
-    record = record_of(tmp_path)
-    assert (record["verdict"], record["state"], record["resumed_at"]) == ("FOUND", "finished", 4)
-    assert [bool(run["problem"]) for run in record["runs"]][:6] == [False, False, True, True, True, False]
-
-
-@pytest.mark.real
 def test_the_budget_ends_an_experiment_before_a_run_that_does_not_fit(tune, tmp_path, monkeypatch, capsys):
     # As if it took longer than it should.
     monkeypatch.setattr(command, "Runner", lambda *arguments: Runner(*arguments[:-1], 1000.0))
@@ -281,22 +268,3 @@ def test_more_combinations_than_a_design_can_have_are_refused(tune, home, tmp_pa
     with pytest.raises(UsageError, match="4,096 combinations are too many: their effects and pairs are 154 unknowns"):
         tune(settings=" ".join(f"{name}=1,2,3,4" for name in names))
     assert calls(tmp_path) == []
-
-
-@pytest.mark.real
-def test_kill_9_leaves_no_process_and_keeps_what_was_measured(home, tmp_path):
-    """The whole program, with a fake JMeter: its second run is killed, and its record is that of a resumable test."""
-    environment = {**os.environ, "JMETER_HOME": str(FAKE_JMETER), "FAKE_JMETER": "works", "TMPDIR": str(tmp_path)}
-    command = [sys.executable, str(ROOT / "scripts" / "tune"), "--plan=tiny", "--set=delay_ms=0,20", "--duration=2"]
-    command += [f"--home={home}", f"--reports={tmp_path / 'tune'}", f"--build={tmp_path / 'build'}"]
-    with subprocess.Popen(command, env=environment, stdout=subprocess.DEVNULL, start_new_session=True) as process:
-        wait_for(lambda: list((tmp_path / "tune").glob("tiny/run-01_2/samples.jtl")), 60)
-        process.kill()
-    wait_for(lambda: not processes_of(tmp_path), 30)
-    record = record_of(tmp_path)
-    assert [(run["block"], run["place"], run["state"]) for run in record["runs"]] == [
-        (0, 0, "ended"),
-        (1, 0, "under way"),
-    ]
-    assert (record["state"], record["runs"][0]["run"]) == ("running", "run-01_1")
-    assert (tmp_path / "tune" / "tiny" / "run-01_1.md").is_file()
