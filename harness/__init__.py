@@ -1,1 +1,3 @@
-"""The load-test harness: decides in pure modules, acts in `harness.io`, writes in `harness.render`."""
+"""Run JMeter load tests, aggregate their results and compare them."""
+
+__version__ = "1.1.0"

@@ -1,4 +1,4 @@
-"""The table of verbs: which module runs each verb of `aggregate.py` and each program in `scripts/`.
+"""The table of verbs: which module runs each verb of `lth`, `make`, `scripts/` and `aggregate.py`.
 
 A command module has `add_arguments(parser)` and `run(options) -> exit code`. It is imported only when its verb is
 called, so that no verb waits for packages that only another one needs.
@@ -13,17 +13,31 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple, Protocol, cast
 
+from harness import __version__
 from harness.base.errors import UsageError
 from harness.base.interrupts import Interrupts
 
-AGGREGATE = "aggregate.py"
+LTH, AGGREGATE, MAKE = "lth", "aggregate.py", "make"
+GROUPS = {
+    "start": "Start",
+    "limits": "Find limits",
+    "decide": "Decide",
+    "show": "Show",
+    "rest": "The rest",
+}
 
 
-class Command(NamedTuple):
-    """A command: the module that runs it and its help in one line."""
+class Verb(NamedTuple):
+    """A verb: the module that runs it, its help in one line, and its group; `first` are arguments in front of others.
+
+    `is_core` verbs are the first to learn.
+    """
 
     module: str
     help: str
+    group: str
+    first: tuple[str, ...] = ()
+    is_core: bool = False
 
 
 class CommandModule(Protocol):
@@ -37,89 +51,74 @@ class CommandModule(Protocol):
 
 
 VERBS = {
-    "table": Command("harness.commands.table", "print the statistics of JTL files, per label and in total"),
-    "tally": Command("harness.commands.tally", "count JTL files into a small file that merges exactly"),
-    "report": Command("harness.commands.report", "write the report of a run again; --merge makes one run of several"),
-    "export": Command(
-        "harness.commands.export", "write the per-second series and histograms of a run: CSV, Parquet, …"
-    ),
-    "compare": Command("harness.commands.compare", "compare two runs, two groups of runs, or two sweeps"),
-    "sweep": Command("harness.commands.sweep_report", "write the report of one sweep, or of several side by side"),
-    "release": Command("harness.commands.release", "write the page of a release: its sweep against an earlier one"),
-    "experiment": Command("harness.commands.experiment_report", "write the report of any experiment again"),
-    "ab": Command("harness.commands.experiment_report", "write the report of an A/B test again"),
-    "overload": Command("harness.commands.experiment_report", "write the report of an overload test again"),
-    "tune": Command("harness.commands.experiment_report", "write the report of a designed experiment again"),
-    "profile": Command("harness.commands.profile", "print the profile of a run, or what made a label slow"),
-    "heap": Command("harness.commands.heap", "print heap, pauses and CPU of a recording, or attach it to runs"),
-    "summary": Command("harness.commands.summary", "write reports/SUMMARY.md: all runs, newest first"),
-    "pin": Command("harness.commands.pin", "pin reference runs of a plan, list the pins, or remove one"),
-    "history": Command("harness.commands.history", "print a metric of a plan over time, as a table with a chart"),
-    "nightly": Command("harness.commands.experiment_report", "write the report of a nightly run again"),
-    "accept": Command("harness.commands.accept", "record an intended change for the nightly"),
-    "site": Command("harness.commands.site", "write all reports as a static HTML site"),
-    "comment": Command(
-        "harness.commands.comment", "write the result of make ab into a pull request: comment and status"
-    ),
-    "notify": Command("harness.commands.notify", "send the message about a nightly run or an A/B test again"),
-    "metrics": Command("harness.commands.metrics", "fetch CloudWatch metrics for runs"),
-    "push": Command("harness.commands.storage", "upload runs to S3"),
-    "pull": Command("harness.commands.storage", "download runs from S3"),
-    "ls": Command("harness.commands.storage", "list the runs in S3"),
+    "init": Verb("init", "make a project here, or a plan of a JMX or an address", "start", is_core=True),
+    "check": Verb("check", "run a plan once and print each request with its response", "start", is_core=True),
+    "run": Verb("run", "run one load test and write its report", "start", is_core=True),
+    "sweep": Verb("sweep", "several numbers of users, or values; --find: the capacity", "limits", is_core=True),
+    "overload": Verb("overload", "offer a system up to twice its capacity", "limits"),
+    "soak": Verb("run", "a load of hours that looks for leaks", "limits", ("--soak",)),
+    "compare": Verb("compare", "is the second run, group or sweep slower than the first?", "decide", is_core=True),
+    "ab": Verb("ab", "run two sides alternately until it is sure whether B is worse", "decide"),
+    "tune": Verb("tune", "which settings matter? runs a designed experiment", "decide"),
+    "baseline": Verb("pin", "compare later runs with this one; list or remove such runs", "decide"),
+    "nightly": Verb("nightly", "run a suite and compare it with earlier nightly runs", "decide", is_core=True),
+    "accept": Verb("accept", "record an intended change for the nightly", "decide"),
+    "report": Verb("report", "write a run's report again; --merge makes one run of several", "show"),
+    "experiment": Verb("experiment_report", "write the report of any experiment again", "show"),
+    "site": Verb("site", "write all reports as a static HTML site", "show"),
+    "summary": Verb("summary", "write reports/SUMMARY.md: all runs, newest first", "show"),
+    "history": Verb("history", "print a metric of a plan over time, with a chart", "show"),
+    "release": Verb("release", "write the page of a release: its sweep against an earlier one", "show"),
+    "table": Verb("table", "print the statistics of JTL files, per label and in total", "rest"),
+    "tally": Verb("tally", "count JTL files into a small file that merges exactly", "rest"),
+    "sweeps": Verb("sweep_report", "write the report of one sweep, or of several side by side", "rest"),
+    "export": Verb("export", "write the per-second series of a run: CSV, Parquet, …", "rest"),
+    "profile": Verb("profile", "print the profile of a run, or what made a label slow", "rest"),
+    "heap": Verb("heap", "print heap, pauses and CPU of a recording, or attach it to runs", "rest"),
+    "metrics": Verb("metrics", "fetch CloudWatch metrics for runs", "rest"),
+    "comment": Verb("comment", "write a result into a pull request: comment and status", "rest"),
+    "notify": Verb("notify", "send the message about a nightly run or an A/B test again", "rest"),
+    "push": Verb("storage", "upload runs to S3; s3 push is the same", "rest"),
+    "pull": Verb("storage", "download runs from S3; s3 pull is the same", "rest"),
+    "ls": Verb("storage", "list the runs in S3; s3 ls is the same", "rest"),
+    "gui": Verb("gui", "open a plan in the JMeter GUI", "rest"),
+    "system": Verb("system", "start a plan's system and keep it running", "rest"),
+    "generator": Verb("generator", "start a load generator for other machines", "rest"),
+    "generator-keys": Verb("generator_keys", "create the keys of the load generators", "rest"),
+    "completion": Verb("completion", "print the completion of bash, zsh or fish", "rest"),
 }
-SCRIPTS = {
-    "scripts/init": Command("harness.commands.init", "make a plan of your JMX, or a small new plan"),
-    "scripts/check": Command("harness.commands.check", "run a plan once and print each request with its response"),
-    "scripts/gui": Command("harness.commands.gui", "open a plan in the JMeter GUI"),
-    "scripts/run": Command("harness.commands.run", "run one load test and write its report"),
-    "scripts/sweep": Command("harness.commands.sweep", "run a plan at several numbers of users or values of a setting"),
-    "scripts/capacity": Command("harness.commands.capacity", "find the largest number of users within a goal"),
-    "scripts/overload": Command("harness.commands.overload", "offer a system up to twice its capacity"),
-    "scripts/ab": Command("harness.commands.ab", "run two sides alternately until it is sure whether B is worse"),
-    "scripts/tune": Command("harness.commands.tune", "find out which settings matter, by a designed experiment"),
-    "scripts/nightly": Command("harness.commands.nightly", "run a suite and compare it with earlier nightly runs"),
-    "scripts/system": Command("harness.commands.system", "start a plan's system and keep it running"),
-    "scripts/generator": Command("harness.commands.generator", "start a load generator for other machines"),
-    "scripts/generator-keys": Command("harness.commands.generator_keys", "create the keys of the load generators"),
-    "scripts/bench": Command("bench.command", "benchmark the harness itself"),
-    "scripts/check-otava": Command("bench.statistics.check_otava", "compare our change points with Apache Otava's"),
+# Other names of verbs, which keep working.
+ALIASES = {
+    "capacity": ("sweep", ("--find",)),
+    "merge": ("report", ("--merge",)),
+    "pin": ("baseline", ()),
+}
+# A word before some verbs, as in `lth s3 push` and `lth publish comment`.
+PREFIXES = {"s3": ("push", "pull", "ls"), "publish": ("comment", "notify")}
+# Verbs of aggregate.py that are another verb of lth: there these words measure.
+OF_AGGREGATE = {"sweep": "sweeps", **dict.fromkeys(("ab", "overload", "tune", "nightly"), "experiment")}
+# Of the checkout only.
+DEVELOPMENT = {
+    "bench": Verb("bench.command", "benchmark the harness itself", ""),
+    "check-otava": Verb("bench.statistics.check_otava", "compare our change points with Apache Otava's", ""),
 }
 # They check everything before they get JMeter ready.
-LOADS = (
-    "scripts/run", "scripts/sweep", "scripts/capacity", "scripts/check", "scripts/ab", "scripts/tune",
-    "scripts/overload", "scripts/nightly",
-)  # fmt: skip
-_DESCRIPTION = "Turn JTL files and run directories into tables and reports."
+LOADS = ("run", "soak", "sweep", "capacity", "check", "ab", "tune", "overload", "nightly")
+# Verbs whose plan is that of the project unless they get one.
+_OF_ONE_PLAN = (*(verb for verb in LOADS if verb != "nightly"), "gui")
+# Through lth and make their result is a page beside the runs.
+_SAVING = ("compare", "history")
+_NOT_SAVED = ("--output", "--format", "-o")
 _EPILOG = """\
-verbs (./aggregate.py VERB --help explains one):
-{verbs}
-
-examples:
-  ./aggregate.py table samples.jtl                              statistics per label
-  ./aggregate.py tally samples.jtl -o gen1.tally                counts for a table: table gen1.tally gen2.tally
-  ./aggregate.py report killbill-stripe/run-01_1                writes run-01_1.md and run-01_1.json again
-  ./aggregate.py report --merge gen1/run-01_1 gen2/run-01_1     merges the runs of independent load generators
-  ./aggregate.py export killbill-stripe/run-01_1 --format parquet  per-second series and histograms, per label
-  ./aggregate.py profile thruzero/run-07_1 --label home         what the system did in the slowest seconds of a label
-  ./aggregate.py heap balancer.jfr --run lb-gwlb/run-03_1       heap, pauses and CPU of a JVM that runs elsewhere
-  ./aggregate.py compare run-07_1 run-07_2                      is the second run slower than the first?
-  ./aggregate.py sweep killbill-stripe/sweep-02                 how many users meet the goal, with charts
-  ./aggregate.py release --base folio-checkin/sweep-01 --new folio-checkin/sweep-02      the page of a release
-  ./aggregate.py experiment lb-nginx/ab-01                     the report of that A/B test again; also tune-01, …
-  ./aggregate.py pin killbill-stripe/run-07_1                   compares every later run of the plan with it
-  ./aggregate.py history --plan killbill-stripe --metric p90    p90 of every run of a plan
-  ./aggregate.py accept --since 2026-11-20 --plan … --reason …  the change since that nightly run is intended
-  ./aggregate.py push run-01_1 s3://bucket/prefix               uploads a run to S3
-  ./aggregate.py site                                           writes build/site; open build/site/index.html
-  ./aggregate.py notify                                         sends a test message to [notify] of env/nightly.toml
-  ./aggregate.py comment reports/ab --repo owner/name --pr 12   writes the result of make ab into a pull request
-
-exit codes: 0 success; 1 regression; 2 wrong use or unreadable input; 3 the run is INVALID.
+{core}
+lth help all lists all verbs, lth VERB -h explains one, docs/reference.md has all options on one page.
+Plans:    {plans}
+Profiles: {profiles}
 """
 
 
-def main(arguments: Sequence[str], program: str = AGGREGATE) -> int:
-    """Run a command of `aggregate.py` or of `scripts/` and return its exit code."""
+def main(arguments: Sequence[str], program: str = LTH) -> int:
+    """Run a verb and return its exit code. `program` is lth, make, aggregate.py or scripts/VERB."""
     if program != AGGREGATE:
         return _parsed(arguments, program).run()
     with Interrupts():  # TERM and HUP end the command as Ctrl-C does, and unpacked files are removed
@@ -129,13 +128,14 @@ def main(arguments: Sequence[str], program: str = AGGREGATE) -> int:
 def check(arguments: Sequence[str], program: str) -> None:
     """Print the help, or refuse options that cannot be, before the set-up; those of a load up to its start."""
     parsed = _parsed(arguments, program)
-    if program in LOADS:
+    if parsed.name in LOADS:
         parsed.run()
 
 
 class _Parsed(NamedTuple):
-    """The module of a command, and its options."""
+    """The name and module of a command, and its options."""
 
+    name: str
     module: CommandModule
     options: argparse.Namespace
 
@@ -144,21 +144,50 @@ class _Parsed(NamedTuple):
         return self.module.run(self.options)
 
 
+def verb_and_options(arguments: Sequence[str], program: str) -> tuple[str, list[str]]:
+    """Return the verb of a correct command line and its options, those of make's variables as well."""
+    parsed = _parsed(arguments, program)
+    names = ("plan", "env", "home", "target")
+    given = ((name, getattr(parsed.options, name, None)) for name in names)
+    return parsed.name, [f"--{name}={value}" for name, value in given if isinstance(value, str | Path)]
+
+
+def called_verb(arguments: Sequence[str], program: str) -> tuple[str, list[str]]:
+    """Return the verb of a command line and the arguments behind it; the verb is empty without one."""
+    if program.startswith("scripts/"):
+        return program.removeprefix("scripts/"), list(arguments)
+    words = list(arguments)
+    if len(words) > 1 and words[1] in PREFIXES.get(words[0], ()) and program == LTH:
+        words = words[1:]
+    return (words[0], words[1:]) if words else ("", [])
+
+
 def _parsed(arguments: Sequence[str], program: str) -> _Parsed:
     _refuse_other_text(arguments, program)
-    if program != AGGREGATE:
-        module = _module(SCRIPTS[program])
-        parser = _parser(program)
-        module.add_arguments(parser)
-        return _Parsed(module, parser.parse_args(arguments))
-    verb = _verb(arguments)
-    module = _module(VERBS[verb])
-    parser = _parser(f"{program} {verb}")
-    parser.set_defaults(verb=verb)
+    word, rest = called_verb(arguments, program)
+    name = _known(word, rest, program)
+    target, first = ALIASES.get(name, (name, ()))
+    if program == AGGREGATE:
+        target = OF_AGGREGATE.get(target, target)
+    verb = VERBS.get(target) or DEVELOPMENT[target]
+    module = _module(verb.module)
+    parser = _parser(f"{program} {name}" if program in (LTH, AGGREGATE, MAKE) else program)
+    parser.set_defaults(verb=name if program == AGGREGATE else target)
     module.add_arguments(parser)
-    joined = _joined_sort(arguments[1:])
+    if program == MAKE:
+        from harness.commands.make_variables import arguments_of  # deferred: only make needs it
+
+        rest = [*rest, *arguments_of(name, parser)]
+    rest = [*verb.first, *first, *_joined_sort(rest)]
+    if program in (LTH, MAKE) and name in _SAVING and not any(one.startswith(_NOT_SAVED) for one in rest):
+        rest = ["--save", *(one for one in rest if one != "--save")]
     # Files on both sides of an option are accepted, except behind "--", which argparse cannot combine with that.
-    return _Parsed(module, parser.parse_args(joined) if "--" in joined else parser.parse_intermixed_args(joined))
+    options = parser.parse_args(rest) if "--" in rest else parser.parse_intermixed_args(rest)
+    if name in _OF_ONE_PLAN and not options.plan:
+        from harness.base.project import default_plan  # here, because other verbs need no plan
+
+        options.plan = default_plan(options.home)
+    return _Parsed(name, module, options)
 
 
 def _refuse_other_text(arguments: Sequence[str], program: str) -> None:
@@ -170,46 +199,94 @@ def _refuse_other_text(arguments: Sequence[str], program: str) -> None:
         try:
             argument.encode("utf-8")
         except UnicodeEncodeError:
-            if program != AGGREGATE or not os.path.lexists(argument):
+            if program.startswith("scripts/") or not os.path.lexists(argument):
                 text = os.fsencode(argument).decode("utf-8", errors="backslashreplace")
                 raise UsageError(f"{text}: not UTF-8 text", "type it in a terminal that uses UTF-8") from None
 
 
-def _module(command: Command) -> CommandModule:
-    return cast(CommandModule, importlib.import_module(command.module))
+def _module(name: str) -> CommandModule:
+    return cast(CommandModule, importlib.import_module(name if "." in name else f"harness.commands.{name}"))
 
 
 def _parser(name: str) -> argparse.ArgumentParser:
     return argparse.ArgumentParser(prog=name, formatter_class=argparse.RawDescriptionHelpFormatter)
 
 
-def _verb(arguments: Sequence[str]) -> str:
+def _known(word: str, rest: Sequence[str], program: str) -> str:
     """Return the verb; UsageError when the first argument is a file or a misspelt verb."""
-    word = arguments[0] if arguments else ""
-    if word in VERBS:
+    if word in VERBS or word in ALIASES or word in DEVELOPMENT or (program == AGGREGATE and word in OF_AGGREGATE):
         return word
-    if not word or word.startswith("-"):
-        _print_help_or_version(word)
+    if not word or word.startswith("-") or word == "help":
+        _print_help_or_version(word, rest, program)
     path = Path(word)
-    if path.exists() or path.suffix in (".jtl", ".md", ".json"):
-        verb = "report" if (path / "run.json").is_file() else "compare" if path.suffix in (".md", ".json") else "table"
+    if path.exists() or path.suffix in (".jtl", ".md", ".json", ".jmx"):
+        verb = (
+            "report"
+            if (path / "run.json").is_file()
+            else {".md": "compare", ".json": "compare", ".jmx": "run"}.get(path.suffix, "table")
+        )
         more = " …" if verb == "compare" else ""
-        raise UsageError(f"{word}: the verb is missing", f"do you mean: ./aggregate.py {verb} {word}{more}")
+        start = f"./{AGGREGATE}" if program == AGGREGATE else program
+        raise UsageError(f"{word}: the verb is missing", f"do you mean: {start} {verb} {word}{more}")
     from harness.base.config import did_you_mean  # here, because no correct command needs it
 
-    raise UsageError(f"{word}: no such verb", f"{did_you_mean(word, list(VERBS))}there are: {', '.join(VERBS)}")
+    names = [*VERBS, *ALIASES]
+    raise UsageError(f"{word}: no such verb", f"{did_you_mean(word, names)}there are: {', '.join(names)}")
 
 
-def _print_help_or_version(word: str) -> None:
+def _print_help_or_version(word: str, rest: Sequence[str], program: str) -> None:
     """Print the help or the version and exit; exit with an error for any other option, or for no word at all."""
-    from harness.base.toolchain import version
-
-    parser = _parser(AGGREGATE)
-    parser.description = _DESCRIPTION
-    parser.epilog = _EPILOG.format(verbs="\n".join(f"  {verb:<9}{command.help}" for verb, command in VERBS.items()))
+    if word == "help" and rest and rest[0] != "all":
+        raise SystemExit(main([rest[0], "--help"], program))
+    is_all = "all" in rest or program == AGGREGATE
+    parser = _parser(program)
+    parser.usage = f"{program} VERB [OPTIONS]"
+    parser.description = "Run JMeter load tests, turn their samples into reports, and compare them."
+    parser.epilog = _EPILOG.format(core=_verb_list(is_all=is_all), **_names())
     parser.add_argument("verb", metavar="VERB", help="what to do; the verbs are listed below")
-    parser.add_argument("--version", action="version", version=f"load-test-harness {version()}")
+    parser.add_argument("--version", action="version", version=f"load-test-harness {_version()}")
+    if word == "help" or (not word and program == MAKE):
+        parser.print_help()
+        raise SystemExit(0)
     parser.parse_args([word] if word else [])
+
+
+def _verb_list(*, is_all: bool) -> str:
+    lines: list[str] = []
+    for group, title in GROUPS.items():
+        verbs = {name: verb for name, verb in VERBS.items() if verb.group == group and (is_all or group != "rest")}
+        if verbs:
+            lines += [f"{title}:", *(f"  {name:<15}{verb.help}" for name, verb in verbs.items()), ""]
+    return "\n".join(lines)
+
+
+def _names() -> dict[str, str]:
+    """Return the names of the plans and profiles, wrapped to 80 columns."""
+    import textwrap
+
+    from harness.base.config import is_suite
+    from harness.base.project import current_project, names_in
+
+    home = current_project().folder
+    found = {
+        kind: [path.stem for path in names_in(home, folder, "*.toml") if not is_suite(path)]
+        for kind, folder in (("plans", "plans"), ("profiles", "env"))
+    }
+    return {
+        kind: textwrap.fill(
+            " ".join(names), 80, initial_indent=" " * 10, subsequent_indent=" " * 10, break_on_hyphens=False
+        ).strip()
+        for kind, names in found.items()
+    }
+
+
+def _version() -> str:
+    """Return the version, with the commit of a checkout."""
+    from harness.base import git
+    from harness.base.project import CHECKOUT
+
+    commit = git.facts(CHECKOUT).commit if CHECKOUT else None
+    return f"{__version__} (commit {commit[:10]})" if commit else __version__
 
 
 def _joined_sort(arguments: Sequence[str]) -> list[str]:

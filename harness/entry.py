@@ -1,4 +1,4 @@
-"""What every program does first: enter .venv, before anything is imported that .venv's Python would import again.
+"""What every program does first: in a checkout enter .venv, before anything is imported that its Python imports again.
 
 `harness.program` does the rest. This module runs before .venv exists: standard library only, and little of it.
 """
@@ -10,24 +10,30 @@ import sys
 
 _ROOT = os.path.dirname(os.path.dirname(os.path.realpath(__file__)))  # noqa: PTH120 - pathlib loads slowly
 _VENV = f"{_ROOT}/.venv"
-_AGGREGATE = "aggregate.py"
+# An installed package has all packages that it needs in the environment that it is in.
+_IS_CHECKOUT = os.path.exists(f"{_ROOT}/requirements.txt") and os.path.exists(f"{_ROOT}/plans")  # noqa: PTH110
 # What harness/base/python_packages.py leaves when it has installed the packages: a copy of their list.
 _STAMP = ".installed-requirements.txt"
 
 
+def lth() -> None:
+    """Run the verb of the command line; `lth make VERB` reads its options from the variables of make."""
+    start("lth")
+
+
 def start(program: str) -> None:
-    """Run a program of `harness.cli` inside .venv and exit with its exit code."""
-    _enter_complete_venv(program)
-    _store_bytecode()
+    """Run a program of `harness.cli`, of a checkout inside .venv, and exit with its exit code."""
+    if _IS_CHECKOUT:
+        _enter_complete_venv(program)
+        _store_bytecode()
     from harness.program import run  # here, because the first Python of a command does not need it
 
-    sys.exit(run(program, in_current_venv=_has_current_packages()))
+    sys.exit(run(program, in_current_venv=not _IS_CHECKOUT or _has_current_packages()))
 
 
-def console_script() -> None:
-    """Run the program that a console script is named after: `harness-run` is scripts/run, `harness` is aggregate.py."""
-    _, _, name = os.path.basename(sys.argv[0]).partition("-")  # noqa: PTH119
-    start(f"scripts/{name}" if name else _AGGREGATE)
+def file_of(program: str) -> str:
+    """Return the file that runs a program of the checkout."""
+    return f"{_ROOT}/harness/__main__.py" if program == "lth" else f"{_ROOT}/{program}"
 
 
 def _enter_complete_venv(program: str) -> None:
@@ -35,7 +41,7 @@ def _enter_complete_venv(program: str) -> None:
     python = f"{_VENV}/bin/python"
     is_complete = os.path.exists(f"{_VENV}/{_STAMP}") and os.access(python, os.X_OK)  # noqa: PTH110
     if is_complete and os.path.realpath(sys.prefix) != os.path.realpath(_VENV):
-        os.execv(python, [python, f"{_ROOT}/{program}", *sys.argv[1:]])
+        os.execv(python, [python, file_of(program), *sys.argv[1:]])
 
 
 def _has_current_packages() -> bool:

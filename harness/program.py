@@ -6,17 +6,15 @@ This module runs before .venv exists: standard library only.
 from __future__ import annotations
 
 import os
-import re
 import sys
 
 from harness.base import standard_streams
 from harness.base.errors import EXIT_BUG, EXIT_INTERRUPTED, EXIT_INVALID, EXIT_OK, EXIT_USAGE, HarnessError
 from harness.base.interrupts import Interrupts
+from harness.base.log import spell_with
 from harness.base.writable import FULL
 
 _AGGREGATE = "aggregate.py"
-# Variables of make that are options without a value.
-_FLAGS = ("ANYWAY", "SURE", "FRESH", "REPLACE", "VERIFY", "FIGURES_ONLY", "DRY_RUN", "FIX", "FORCE")
 
 
 def run(program: str, *, in_current_venv: bool) -> int:
@@ -41,32 +39,48 @@ def run(program: str, *, in_current_venv: bool) -> int:
 
 
 def _code_of(program: str, *, in_current_venv: bool) -> int:
+    caller, arguments = program, sys.argv[1:]
+    if program == "lth" and arguments[:1] == ["make"]:
+        caller, arguments = "make", arguments[1:]
+    name = " ".join([caller, *arguments[:1]]) if caller in ("lth", "make") and arguments else caller
     try:
         if not in_current_venv:
             from harness.base.first_setup import enter_venv  # here, because no complete .venv needs it
+            from harness.cli import verb_and_options
 
             with Interrupts():
-                _check_first(program)
-                enter_venv(program)
+                _check_first(arguments, caller)
+                enter_venv(program, *verb_and_options(arguments, caller))
         from harness.cli import main  # here, because it is imported only inside .venv
 
-        code = main(sys.argv[1:], program)
+        if caller == "lth":
+            spell_with(_as_options)
+
+        code = main(arguments, caller)
         if "harness.base.class_data" in sys.modules:  # JMeter ran
             sys.modules["harness.base.class_data"].store_wanted_class_data()
         return code
     except HarnessError as error:
-        print(f"{program}: {with_variables(str(error))}", file=sys.stderr)
+        from harness.spelling import spelled  # here, because only errors need it
+
+        print(f"{name}: {spelled(str(error), caller)}", file=sys.stderr)
         return error.exit_code
     except KeyboardInterrupt:
-        print(f"{program}: interrupted; nothing was measured", file=sys.stderr)
+        print(f"{name}: interrupted; nothing was measured", file=sys.stderr)
         return EXIT_INTERRUPTED
     except OSError as error:
         if error.errno not in FULL:
-            return _bug(program)
-        print(f"{program}: a file cannot be written ({error.strerror}); free disk space", file=sys.stderr)
+            return _bug(name)
+        print(f"{name}: a file cannot be written ({error.strerror}); free disk space", file=sys.stderr)
         return EXIT_INVALID
     except Exception:  # noqa: BLE001 - the last resort
-        return _bug(program)
+        return _bug(name)
+
+
+def _as_options(text: str) -> str:
+    from harness.spelling import spelled  # here, because it compiles expressions
+
+    return spelled(text, "lth")
 
 
 def _bug(program: str) -> int:
@@ -81,24 +95,15 @@ def _bug(program: str) -> int:
     return EXIT_BUG
 
 
-def _check_first(program: str) -> None:
+def _check_first(arguments: list[str], caller: str) -> None:
     """In a fresh clone print the help or refuse a wrong command before anything is downloaded."""
     from harness.base.before_setup import checking
     from harness.base.python_packages import VENV, check_python, has_venv
 
     check_python()
-    is_checkout = (VENV.parent / "requirements.txt").is_file()  # else enter_venv says so
-    if not is_checkout or has_venv() or os.path.realpath(sys.prefix) == os.path.realpath(VENV):
+    if has_venv() or os.path.realpath(sys.prefix) == os.path.realpath(VENV):
         return
     with checking():
         from harness.cli import check
 
-        check(sys.argv[1:], program)
-
-
-def with_variables(text: str) -> str:
-    """Return a message with variables of make instead of options, when make called: ANYWAY=1 for --anyway."""
-    for name in os.environ.get("MAKE_VARIABLES", "").split():
-        option = re.escape(f"--{name.lower().replace('_', '-')}")
-        text = re.sub(rf"{option}(?![\w-])", f"{name}=1" if name in _FLAGS else name, text)
-    return text
+        check(arguments, caller)

@@ -11,7 +11,7 @@ from pandas import DataFrame
 
 from harness.api.frames import comparison_frame, joined, texts
 from harness.api.run import REPORTS, Run
-from harness.base.toolchain import ROOT
+from harness.base.project import current_project
 from harness.compare.outcome import Comparison
 from harness.compare.render import headline
 from harness.compare.result import RunResult
@@ -117,13 +117,13 @@ def compare(
     anyway: bool = False,
     thresholds: Mapping[str, float] | None = None,
     reports: str | Path = REPORTS,
-    plans: str | Path = ROOT / "plans",
+    project: str | Path | None = None,
 ) -> ComparedRuns | ComparedSweeps:
     """Return the comparison of a contender (`new`) with a baseline, each a run or several, or a sweep.
 
     A run is a `Run`, or what `aggregate.py compare` takes: a name, a pin, a pattern, a path of a run, JTL, JSON or
     Markdown report. Two sweeps, over users or the same setting, are compared level by level. With `anyway` runs that
-    are DOUBTFUL or differ in their load are judged, too. The thresholds are those of the plan in the folder `plans`,
+    are DOUBTFUL or differ in their load are judged, too. The thresholds are those of the plan in the folder `project`,
     replaced by `thresholds`: ratios by metric, and `alpha`.
 
         result = compare("run-07_1", "run-07_2", thresholds={"p95": 0.2})
@@ -137,12 +137,16 @@ def compare(
     if are_sweeps([one.name if isinstance(one, Run) else str(one) for side in sides for one in side]):
         old, young = find_sweeps([str(one) for side in sides for one in side], Path(reports))
         plan = young.sweep.record.plan if young.sweep.record else ""
-        limits = thresholds_of(Path(plans), [plan]).with_table(thresholds or {}, "thresholds")
+        limits = thresholds_of(Path(project) if project else current_project().folder, [plan]).with_table(
+            thresholds or {}, "thresholds"
+        )
         return ComparedSweeps(compare_levels(old, young, limits, anyway=anyway))
     every = [str(one) for side in sides for one in side if not isinstance(one, Run)]
     before, after = ([found for one in side for found in _found(one, every, Path(reports))] for side in sides)
     refuse_duplicates(before, after)
-    limits = thresholds_of(Path(plans), plans_of(before, after)).with_table(thresholds or {}, "thresholds")
+    limits = thresholds_of(Path(project) if project else current_project().folder, plans_of(before, after)).with_table(
+        thresholds or {}, "thresholds"
+    )
     results, others = ([found.result for found in side] for side in (before, after))
     return ComparedRuns(compare_results(results, others, limits, anyway))
 

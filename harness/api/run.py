@@ -14,7 +14,7 @@ from harness.api.frames import joined, label_second_frame, second_frame, table_f
 from harness.api.sample_frames import sample_frames
 from harness.api.sample_pieces import sample_pieces
 from harness.base.errors import UsageError
-from harness.base.toolchain import ROOT
+from harness.base.project import current_project
 from harness.compare.sources import read_summary
 from harness.export.files import seconds_of
 from harness.history.pin_files import runs_of_pins
@@ -37,7 +37,7 @@ from harness.run.directory import RUN_NAME, RunDirectory
 from harness.run.names import find_paths, split_choice
 from harness.run.record import RunRecord
 
-REPORTS = ROOT / "reports"
+REPORTS = current_project().reports
 _CHUNK_ROWS = 100_000
 # Fewer lines are not read at a time: each reading has costs of its own.
 _LINES_LEAST = 10_000

@@ -22,10 +22,10 @@ from harness.base.errors import HarnessError, StartError
 from harness.base.interrupts import Interrupts
 from harness.base.java import jmeter_environment, jmeter_java_path
 from harness.base.once import has_stamp, lock, stamp_of
-from harness.base.toolchain import BUILD, ROOT
+from harness.base.project import BUILD, SHIPPED
 
 _NAME = "class-data"
-_PLAN = ROOT / "jmeter" / f"{_NAME}.jmx"
+_PLAN = SHIPPED / "jmeter" / f"{_NAME}.jmx"
 _JAR, _DATA, _STAMP = "start.jar", "classes.jsa", ".stamp"
 _FOLDERS = ("lib", "lib/ext", "lib/junit")  # the order of JMeter's own class loader
 _LINE_LENGTH = 70  # a line of a manifest has at most 72 bytes
@@ -137,7 +137,7 @@ def _run_and_store(home: Path, agent: Path, data: Path, *more: str) -> None:
     variables = {**quick, "JDK_JAVA_OPTIONS": options, **jmeter_environment()}
     command = ["env", *(f"{name}={value}" for name, value in variables.items())]
     command += [str(home / "bin" / "jmeter"), "-n", "-t", str(_PLAN), "-l", "samples.jtl", "-j", "jmeter.log"]
-    command += ["-q", str(ROOT / "jmeter" / "jmeter.properties")]
+    command += ["-q", str(SHIPPED / "jmeter" / "jmeter.properties")]
     log_file = BUILD / f"{_NAME}.log"
     with tempfile.TemporaryDirectory() as folder, setup_step.step("JMeter's class data", log_file) as step:
         setup_step.run(command, step, Path(folder), f"see build/{log_file.name}")

@@ -30,11 +30,15 @@ def did_you_mean(name: str, names: Iterable[str]) -> str:
     return f"did you mean {near[0]}? " if near else ""
 
 
-def load_toml(path: Path, what: str, name: str) -> dict[str, Any]:
-    """Return the contents of the TOML file `path`. The UsageError lists the available files, or names the bad line."""
+def load_toml(path: Path, what: str, name: str, shipped: Path | None = None) -> dict[str, Any]:
+    """Return the contents of the TOML file `path`. The UsageError lists the available files, or names the bad line.
+
+    The files of the folder `shipped` are available, too.
+    """
     if not _NAME.fullmatch(name) or not path.is_file():
         folder = Path(str(path).removesuffix(f"/{name}.toml"))  # `name` may contain a folder
-        there = sorted(other.stem for other in folder.glob("*.toml") if not is_suite(other))
+        files = (other for each in (folder, shipped) if each for other in each.glob("*.toml"))
+        there = sorted({other.stem for other in files if not is_suite(other)})
         bare = Path(name).stem
         if bare in there and Path(name).suffix in (".toml", ".jmx"):
             raise UsageError(f"{what}={name}: this is a file name", f"give the name only: {what}={bare}")

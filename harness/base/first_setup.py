@@ -15,8 +15,9 @@ from pathlib import Path
 
 from harness.base import setup_step, toolchain
 from harness.base.class_data import store_class_data
-from harness.base.errors import HarnessError, StartError, UsageError
+from harness.base.errors import HarnessError, StartError
 from harness.base.java import jmeter_java_version
+from harness.base.project import BUILD, PACKAGE, SHIPPED
 from harness.base.python_packages import (
     VENV,
     check_python,
@@ -25,25 +26,25 @@ from harness.base.python_packages import (
     ensure_venv,
     has_venv,
 )
-from harness.base.toolchain import BUILD, ROOT
+from harness.entry import file_of
 
 # Programs that run JMeter and, without a target, start the system of a plan.
-_LOADS = ("scripts/run", "scripts/sweep", "scripts/capacity", "scripts/check")
-_SYSTEM = ROOT / "scripts" / "system"
+_LOADS = ("run", "soak", "sweep", "capacity", "check")
+_TOOL = PACKAGE / "__main__.py"
 # scripts/system, in an environment that is not complete yet and would otherwise be completed first.
-_SYSTEM_NOW = "import sys; from harness.cli import main; sys.exit(main(sys.argv[1:], 'scripts/system'))"
+_SYSTEM_NOW = "import sys; from harness.cli import main; sys.exit(main(['system', *sys.argv[1:]]))"
 
 
-def enter_venv(program: str) -> None:
-    """Complete .venv if necessary, and run the program again with its Python if this process is another one."""
+def enter_venv(program: str, verb: str, arguments: Sequence[str]) -> None:
+    """Complete .venv if necessary, and run the program again with its Python if this process is another one.
+
+    The plan and profile in the `arguments` of the verb say which system is prepared meanwhile.
+    """
     check_python()
-    if not (ROOT / "requirements.txt").is_file():
-        raise UsageError(f"{ROOT} is no checkout of the harness", "run pip install -e . in a checkout, or its scripts/")
-    arguments = sys.argv[1:]
-    is_fresh = program in _LOADS and not has_venv()
+    is_fresh = verb in _LOADS and not has_venv()
     python = set_up(system_arguments(arguments)) if is_fresh else ensure_venv(tests=False)
     if Path(sys.prefix).resolve() != VENV.resolve():
-        os.execv(python, [str(python), str(ROOT / program), *arguments])
+        os.execv(python, [str(python), file_of(program), *sys.argv[1:]])
 
 
 def system_arguments(arguments: Sequence[str]) -> list[str]:
@@ -94,8 +95,10 @@ def set_up_all() -> None:
     toolchain.ensure_profiler()
     toolchain.ensure_charts()
     with setup_step.step("the systems of all plans", BUILD / "system.log") as step:
-        plans = plans_with_a_system(ROOT / "plans")
-        setup_step.run([str(python), str(_SYSTEM), "--prepare-only", "--plan", *plans], step, ROOT, "see its log")
+        plans = plans_with_a_system(SHIPPED / "plans")
+        setup_step.run(
+            [str(python), str(_TOOL), "system", "--prepare-only", "--plan", *plans], step, PACKAGE, "see its log"
+        )
 
 
 def plans_with_a_system(folder: Path) -> list[str]:
@@ -121,4 +124,4 @@ def _build_jmeter() -> None:
 
 def _prepare_system(python: Path, system: Sequence[str]) -> None:
     with suppress(StartError), setup_step.step("the plan's system", BUILD / "system.log") as step:
-        setup_step.run([str(python), "-c", _SYSTEM_NOW, *system], step, ROOT, "see its log")
+        setup_step.run([str(python), "-c", _SYSTEM_NOW, *system], step, PACKAGE.parent, "see its log")

@@ -8,7 +8,7 @@ from pathlib import Path
 import jinja2
 from jinja2.bccache import Bucket
 
-from harness.base.toolchain import BUILD
+from harness.base.project import BUILD
 
 
 class CompiledTemplates(jinja2.FileSystemBytecodeCache):

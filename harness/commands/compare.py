@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 from harness.base import units
 from harness.base.errors import EXIT_INVALID, EXIT_OK, EXIT_REGRESSED, UsageError
-from harness.base.toolchain import ROOT
+from harness.commands.options import take, take_argument
 from harness.compare import render as rendered
 from harness.compare.causes import causes
 from harness.compare.outcome import CANNOT_TELL, INVALID, REGRESSED
@@ -36,7 +36,7 @@ from harness.compare.sources import pasted_tables
 from harness.compare.verdict import compare
 from harness.history.pin_files import runs_of_pins
 from harness.metrics.histogram import Histogram
-from harness.metrics.metric import Table, compared_metrics, times_of
+from harness.metrics.metric import Table, times_of
 from harness.plan.plan import thresholds_of
 from harness.plan.thresholds import Thresholds
 from harness.report.charts.chart import Chart
@@ -85,31 +85,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Set the options of `compare`."""
     parser.description = "Report whether a contender is slower than a baseline: REGRESSED, OK or CANNOT TELL."
     parser.epilog = _EPILOG
-    option = parser.add_argument
-    option(
-        "runs", nargs="*", metavar="RUN", help="baseline and contender: runs, pins, JSON, JTL, Markdown files, patterns"
-    )
-    option("--base", nargs="+", metavar="RUN", help="runs of the baseline, instead of the first argument")
-    option("--plan", help="plan of runs that are given without one, such as run-07_1")
-    option("--new", nargs="+", metavar="RUN", help="runs of the contender, instead of the second argument")
+    take_argument(parser, "runs", "*")
+    take(parser, "base/runs contender/runs plan/filter")
     judging = parser.add_argument_group("verdict options")
-    judging.add_argument("--anyway", action="store_true", help="also judge runs that are DOUBTFUL or differ in load")
-    judging.add_argument("--sure", action="store_true", help="exit code 1 also for CANNOT TELL")
-    names = ", ".join(metric.name for metric in compared_metrics())
-    thresholds = f"smallest relevant change of a metric; repeatable; the metrics are {names}"
-    judging.add_argument("--threshold", action="append", default=[], metavar="METRIC=PERCENT", help=thresholds)
-    judging.add_argument("--alpha", metavar="A", help="accepted rate of false alarms (0.05)")
-    label = "only labels that match; TOTAL remains the total of all. Of two sweeps: this one label instead of TOTAL"
-    judging.add_argument("--label", metavar="REGEX", help=label)
+    take(judging, "anyway sure threshold alpha label")
     output = parser.add_argument_group("output options")
-    output.add_argument("--format", choices=(MARKDOWN, JSON), default=MARKDOWN)
-    output.add_argument("--output", type=Path, metavar="FILE", help="write this file, and preserve its notes")
-    save = "write compare-….md and .json next to the reports and print the verdict; runs outside --reports are printed"
-    output.add_argument("--save", action="store_true", help=save)
-    page = "like --save, and also write the report as one HTML file beside it: for mail; it loads nothing"
-    output.add_argument("--html", action="store_true", help=page)
-    output.add_argument("--reports", type=Path, default=ROOT / "reports", help="folder of the runs (reports/)")
-    output.add_argument("--home", type=Path, default=ROOT, help="folder that contains plans/ (this one)")
+    take(output, "format/compare output save html reports home")
 
 
 def run(options: argparse.Namespace) -> int:
@@ -118,7 +99,7 @@ def run(options: argparse.Namespace) -> int:
         if options.format == JSON:
             raise UsageError("--html: --format json writes no report", "leave one of them out")
         options.save = options.save or options.output is None
-    if len(options.runs) == 1 and not (options.base or options.new):
+    if len(options.runs) == 1 and not (options.base or options.contender):
         (name,) = _names(options, _Sides(options.runs, [])).base
         return _compare_with_pasted(options, name)
     return _compare_sides(options, _sides(options))
@@ -186,10 +167,10 @@ def _exit_code(verdict: str, *, sure: bool) -> int:
 
 
 def _sides(options: argparse.Namespace) -> _Sides:
-    if options.base or options.new:
-        if options.runs or not (options.base and options.new):
+    if options.base or options.contender:
+        if options.runs or not (options.base and options.contender):
             raise UsageError("compare: --base and --new go together, without other runs", _TWO_SIDES)
-        return _Sides(options.base, options.new)
+        return _Sides(options.base, options.contender)
     if len(options.runs) != 2:
         raise UsageError(f"compare: {len(options.runs)} arguments instead of two", _TWO_SIDES)
     return _Sides([options.runs[0]], [options.runs[1]])
@@ -197,7 +178,7 @@ def _sides(options: argparse.Namespace) -> _Sides:
 
 def _thresholds(options: argparse.Namespace, plans: Sequence[str]) -> Thresholds:
     """Return the thresholds: the first existing plan's, overridden by the options."""
-    thresholds = thresholds_of(options.home / "plans", plans)
+    thresholds = thresholds_of(options.home, plans)
     for text in options.threshold:
         thresholds = thresholds.with_option(text)
     if options.alpha is not None:

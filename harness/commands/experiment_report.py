@@ -10,12 +10,12 @@ from typing import NamedTuple
 
 from harness.base.errors import UsageError
 from harness.base.paths import shown
-from harness.base.toolchain import ROOT
+from harness.commands.options import folder_of_kind, take, take_argument
 from harness.experiment.files import Experiments
 from harness.experiment.record import RUNNING
 from harness.experiment.runner import rewritten
 from harness.run import kinds
-from harness.site.html_option import add_html_option, write_html
+from harness.site.html_option import write_html
 
 _EPILOG = """\
 examples:
@@ -50,7 +50,7 @@ def _ab(reports: Path, options: argparse.Namespace) -> _Written:
     from harness.ab.steps import AbTest
 
     tests = Experiments(AbRecord, reports)
-    files = tests.find(options.name)
+    files = tests.find(options.run)
     outcome = rewritten(AbTest(files, reports, {}), files, tests)
     line = f"{shown(files.report)}: {headline(outcome)}"
     return _Written(files.report, (line,), outcome.exit_code_if(sure=options.sure))
@@ -62,7 +62,7 @@ def _tune(reports: Path, options: argparse.Namespace) -> _Written:
     from harness.tune.text import headline
 
     experiments = Experiments(TuneRecord, reports)
-    files = experiments.find(options.name)
+    files = experiments.find(options.run)
     outcome = rewritten(TuneExperiment(files, {}), files, experiments)
     return _Written(files.report, (f"{shown(files.report)}: {headline(outcome)}",), outcome.exit_code)
 
@@ -72,7 +72,7 @@ def _overload(reports: Path, options: argparse.Namespace) -> _Written:
     from harness.overload.render import result_line, write_overload_report
 
     tests = Experiments(OverloadRecord, reports)
-    files = tests.find(options.name)
+    files = tests.find(options.run)
     # The record of a test that is in progress belongs to the process that runs it.
     with files.locked() if tests.read(files).state == RUNNING else nullcontext():
         record = tests.read(files)
@@ -86,7 +86,7 @@ def _nightly(reports: Path, options: argparse.Namespace) -> _Written:
     from harness.nightly.render import headline
     from harness.nightly.report_files import write_nightly_report
 
-    files = find_nightly(reports, options.name)
+    files = find_nightly(reports, options.run)
     result = write_nightly_report(files, options.home)
     line = f"{shown(files.report)}: {headline(result)}"
     return _Written(files.report, (line,), result.exit_code_if(sure=options.sure))
@@ -111,22 +111,17 @@ KINDS: Mapping[str, _Kind] = {
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Set the options of the command, for the kind that its name says."""
-    verb = parser.prog.rpartition(" ")[2]
-    parser.set_defaults(verb=verb)
+    verb = parser.get_default("verb")
     parser.description = "Write the report of an experiment again and print its result. Notes are preserved."
     parser.epilog = _of_kind(verb) if verb in KINDS else _EPILOG
-    option = parser.add_argument
-    option("name", help="such as lb-nginx/ab-01, tune-01, thruzero/overload-07 or 2026-11-21, or its .json or .md file")
-    add_html_option(parser)
-    option("--sure", action="store_true", help="exit code not 0 also for CANNOT TELL, and for DOUBTFUL nightly runs")
-    option("--reports", type=Path, help="folder of the reports of this kind (default: reports/ab/, tune/, nightly/ …)")
-    option("--home", type=Path, default=ROOT, help="folder whose env/ lists the accepted changes (this one)")
+    take_argument(parser, "run/experiment")
+    take(parser, "html sure reports home")
 
 
 def run(options: argparse.Namespace) -> int:
     """Write the report, print its result and return the exit code of the experiment."""
-    kind = KINDS[options.verb if options.verb in KINDS else _kind_of(options.name)]
-    written = kind.write(options.reports or ROOT / "reports" / kind.folder, options)
+    kind = KINDS[options.verb if options.verb in KINDS else _kind_of(options.run)]
+    written = kind.write(folder_of_kind(options.reports, kind.folder), options)
     print("\n".join(written.lines))
     if options.html:
         write_html(written.report)

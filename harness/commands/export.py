@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import argparse
 import os
-from pathlib import Path
 
 from harness.base import units
 from harness.base.errors import EXIT_OK
 from harness.base.python_packages import ensure_pyarrow
-from harness.base.toolchain import ROOT
-from harness.export.files import CSV, FORMATS, OPENMETRICS, PARQUET, read_seconds, record_of, write
+from harness.commands.options import take, take_argument
+from harness.export.files import PARQUET, read_seconds, record_of, write
 from harness.run.directory import RunDirectory
 from harness.run.names import find_run
 
@@ -35,12 +34,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Set the options of `export`."""
     parser.description = "Write the per-second series and histograms of a finished run, per label, from its samples."
     parser.epilog = _EPILOG
-    option = parser.add_argument
-    option("run", metavar="RUN", help="a run directory, its .json or .md, or a name such as killbill-stripe/run-01_1")
-    option("--format", choices=FORMATS, default=CSV, help=f"{CSV} (default), {PARQUET} or {OPENMETRICS}")
-    option("--into", type=Path, metavar="DIR", help="folder of the files (default: export/ in the run's folder)")
-    option("--plan", help="plan of a run that is given without one, such as run-01_1")
-    option("--reports", type=Path, default=ROOT / "reports", metavar="DIR", help="folder of the runs (reports/)")
+    take_argument(parser, "run")
+    take(parser, "format/export into plan/filter reports")
 
 
 def run(options: argparse.Namespace) -> int:

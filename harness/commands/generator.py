@@ -20,19 +20,20 @@ from harness.base.interrupts import Interrupts
 from harness.base.java import jmeter_java_path, jmeter_java_version
 from harness.base.open_files import allow_most_open_files
 from harness.base.paths import shown
-from harness.base.ports import LOOPBACK, check_port
+from harness.base.ports import check_port
+from harness.base.project import SHIPPED, folder_with
 from harness.base.secrets import FILE_NAME as SECRETS_NAME
 from harness.base.units import parse_whole_number
+from harness.commands.options import take
 from harness.plan import spec as specs
 from harness.plan.allowed_targets import is_loopback
-from harness.run.arguments import DEFAULT_PROFILE, add_keys
 from harness.run.connections import FOREIGN_NAME, LIST_FOLDER, agent_argument
 from harness.run.context import check_java_variables
 from harness.run.exchanges import STORE_FAILURES
 from harness.run.jmeter_command import environment
 from harness.run.remote import load as generators
 from harness.run.remote.keys import check_keys, make_keys
-from harness.run.remote.load import DEFAULT_PORT, KEY_PROPERTIES, KEY_STORE, LOG_NAME, PORT_MAX, READY_LINE, Remote
+from harness.run.remote.load import KEY_PROPERTIES, KEY_STORE, LOG_NAME, PORT_MAX, READY_LINE, Remote
 
 _PERIOD_S = 0.2
 _READY_S = 60.0
@@ -56,19 +57,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "Start a load generator and keep it running until Ctrl-C. It shares the load of `make run REMOTES=…`."
     )
     parser.epilog = _EPILOG
-    option = parser.add_argument
-    host = f"name or IPv4 address of this machine for the other machines ({LOOPBACK}: this machine only)"
-    option("--host", default=LOOPBACK, help=host)
-    option("--port", default=str(DEFAULT_PORT), help=f"its port; it also uses the next one ({DEFAULT_PORT})")
-    option("--env", default=DEFAULT_PROFILE, help=f"profile with the heap size of its JVM ({DEFAULT_PROFILE})")
-    option("--home", type=Path, default=toolchain.ROOT, help="folder that contains env/ (this one)")
-    add_keys(parser)
+    take(parser, "host port/generator env keys home")
 
 
 def run(options: argparse.Namespace) -> int:
     """Keep the load generator running until a signal and return 0; StartError when it does not start, or dies."""
     address = _parse_address(options.host, options.port)
-    profile = specs.load_profile(options.home / "env", options.env)
+    profile = specs.load_profile(folder_with(options.home, "env", options.env), options.env)
     with Interrupts() as interrupts:
         check_java_variables()
         jmeter_java_version()
@@ -80,7 +75,7 @@ def run(options: argparse.Namespace) -> int:
             check_port("generator", number)
         allow_most_open_files()
         classpath = os.pathsep.join([str(classes), toolchain.jmeter_classpath(home)])
-        settings = toolchain.ROOT / "jmeter" / "jmeter.properties"
+        settings = SHIPPED / "jmeter" / "jmeter.properties"
         sizes = shlex.split(" ".join(environment(profile).values()))
         agent = toolchain.ensure_agent()
         with Guardian() as guardian, tempfile.TemporaryDirectory(prefix="generator-") as name:

@@ -8,7 +8,7 @@ from harness.base.errors import EXIT_OK
 from harness.base.interrupts import Interrupts
 from harness.base.java import java_version
 from harness.base.paths import shown
-from harness.run.arguments import add_keys
+from harness.commands.options import take
 from harness.run.remote.keys import make_keys
 
 
@@ -17,7 +17,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.description = (
         "Create the keys that load generators and the harness share: once, on one machine. See docs/generators.md."
     )
-    add_keys(parser)
+    take(parser, "keys")
 
 
 def run(options: argparse.Namespace) -> int:

@@ -21,15 +21,17 @@ from harness.base.interrupts import Interrupts
 from harness.base.java import jmeter_environment, jmeter_java_path, jmeter_java_version
 from harness.base.log import log
 from harness.base.paths import shown
+from harness.base.project import SHIPPED, folder_with
 from harness.base.secrets import find_secrets, mask_secrets
 from harness.base.units import MS_PER_S
+from harness.commands.options import take, take_argument
 from harness.plan import spec as specs
 from harness.plan.allowed_targets import check_allowed
 from harness.plan.load import LoadRequest, resolve_load
 from harness.plan.plan import Plan, is_jmx_path, load_plan
 from harness.plan.properties import load_properties, target_properties, with_properties
 from harness.plan.spec import Profile
-from harness.run.arguments import add_plan_alone, refuse_empty
+from harness.run.arguments import refuse_empty
 from harness.run.java_classes import check_classes
 from harness.run.jmeter import JMeterHome
 from harness.run.jmeter_command import environment
@@ -69,13 +71,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Set the options of `scripts/gui`."""
     parser.description = "Open a plan in the JMeter GUI with the harness's JMeter, plugins and properties."
     parser.epilog = _EPILOG
-    add_plan_alone(parser, "address of a running system, http://host:8080 (the JMX's own default)")
+    take(parser, "plan env properties target home")
+    take_argument(parser, "plan", "?")
 
 
 def run(options: argparse.Namespace) -> int:
     """Keep the GUI open until it is closed, and return 0. UsageError without a display; StartError when it fails."""
     refuse_empty(options)
-    profile = specs.load_profile(options.home / "env", options.env)
+    profile = specs.load_profile(folder_with(options.home, "env", options.env), options.env)
     opened = _opened(options, profile)
     _check_display()
     java = jmeter_java_version()
@@ -118,7 +121,7 @@ def display_error(text: str) -> str:
 
 def gui_arguments(jmeter: JMeterHome, jmx: Path, folder: Path, properties: Mapping[str, str]) -> list[str]:
     """Return the command that opens a JMX; JMeter's log goes to `folder`."""
-    settings = toolchain.ROOT / "jmeter" / "jmeter.properties"
+    settings = SHIPPED / "jmeter" / "jmeter.properties"
     command = [str(jmeter.path / "bin" / "jmeter"), "-t", str(jmx), "-j", str(folder / _LOG_NAME), "-q", str(settings)]
     # The window stays open when a test has ended.
     command += [*jmeter.options, "-Jjmeterengine.force.system.exit=false"]
@@ -132,7 +135,7 @@ def gui_environment(profile: Profile) -> dict[str, str]:
 
 
 def _opened(options: argparse.Namespace, profile: Profile) -> _Opened:
-    plans = options.home / "plans"
+    plans = folder_with(options.home, "plans", options.plan)
     if is_jmx_path(options.plan, plans):
         if options.properties or options.target:
             todo = "make init PLAN=… JMX=… makes a plan of it"

@@ -10,8 +10,8 @@ from pathlib import Path
 
 from harness.base.errors import EXIT_OK, UsageError
 from harness.base.paths import shown
-from harness.base.toolchain import ROOT
 from harness.base.units import MS_PER_S, duration_text
+from harness.commands.options import take, take_argument
 from harness.report.files import write_report
 from harness.report.machine import heap_table, recorded_table
 from harness.run.directory import RunDirectory
@@ -42,12 +42,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Set the options of `heap`."""
     parser.description = "Print heap, pauses and CPU of the flight recording of any JVM, or add them to runs."
     parser.epilog = _EPILOG
-    option = parser.add_argument
-    option("recording", type=Path, metavar="FILE.jfr", help="a flight recording of a JVM")
-    option("--run", metavar="RUN", help="add it to this run, or to the runs of a pattern such as 'lb-gwlb/run-03_*'")
-    option("--name", help="name of the JVM in tables and charts (the file's)")
-    option("--plan", help="plan of a run that is given without one, such as run-01_1")
-    option("--reports", type=Path, default=ROOT / "reports", metavar="DIR", help="folder of the runs (reports/)")
+    take_argument(parser, "recording")
+    take(parser, "run name plan/filter reports")
 
 
 def run(options: argparse.Namespace) -> int:

@@ -16,15 +16,16 @@ from typing import Any
 
 from harness.base.config import did_you_mean
 from harness.base.errors import EXIT_OK, UsageError
-from harness.base.toolchain import ROOT
+from harness.base.project import current_project
 from harness.base.units import parse_whole_number, plural
+from harness.commands.options import take, take_argument
 from harness.history.acceptance import ACCEPTED, read_acceptances
 from harness.history.catalogue import Entry, runs_of
 from harness.history.change_points import ChangePoint
 from harness.history.files import read_catalogue
 from harness.history.render import history_chart, history_report, host_text
 from harness.history.series import History, Line, history, labels_of
-from harness.metrics.metric import AVERAGE, ERRORS, THROUGHPUT, Metric, compared_metrics, parse_metric
+from harness.metrics.metric import ERRORS, THROUGHPUT, Metric, compared_metrics, parse_metric
 from harness.report.charts.chart import Chart
 from harness.report.pages import write_page
 from harness.report.setup import load_text
@@ -64,18 +65,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Set the options of `history`."""
     parser.description = "Print a metric of a plan's runs, oldest first, with the change against the runs before."
     parser.epilog = _EPILOG
-    option = parser.add_argument
-    option("reports", nargs="?", type=Path, default=ROOT / "reports", help="default: reports/")
-    option("--plan", required=True, help="name of the plan")
-    option("--label", default="TOTAL", help="default: TOTAL of the main load")
-    metrics = f"one of {', '.join(metric.name for metric in compared_metrics())}; default: {AVERAGE.name}"
-    option("--metric", default=AVERAGE.name, help=metrics)
-    option("--users", metavar="N", help="only runs with N users")
-    option("--last", metavar="N", help="only the N newest runs of each load, profile and machine")
-    option("--format", choices=(MARKDOWN, CSV, JSON, OTAVA), default=MARKDOWN)
-    where = parser.add_mutually_exclusive_group()
-    where.add_argument("--output", type=Path, metavar="FILE", help="write this file; Markdown also writes its charts")
-    where.add_argument("--save", action="store_true", help="write history-TOTAL-average.md in the plan's reports")
+    take(parser, "reports plan/required label/shown metric/shown users/filter last format/history")
+    take(parser.add_mutually_exclusive_group(), "output save")
+    take_argument(parser, "reports", "?")
 
 
 def run(options: argparse.Namespace) -> int:
@@ -89,7 +81,9 @@ def run(options: argparse.Namespace) -> int:
             f"--label {options.label}: no run of {options.plan} has it",
             f"{did_you_mean(options.label, labels)}there are: {', '.join(labels)}",
         )
-    found = history(runs, options.plan, options.label, metric, last, read_acceptances(ROOT / ACCEPTED))
+    found = history(
+        runs, options.plan, options.label, metric, last, read_acceptances(current_project().folder / ACCEPTED)
+    )
     output = _output(options, metric)
     charts = _charts(found, output.stem) if output else [None] * len(found.lines)
     if options.format == MARKDOWN:

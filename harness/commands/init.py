@@ -10,37 +10,45 @@ from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from urllib.parse import urlsplit
+from xml.sax.saxutils import escape, quoteattr
 
-from harness.base import toolchain
 from harness.base.errors import EXIT_OK, UsageError
 from harness.base.log import log
 from harness.base.paths import shown
+from harness.base.project import CHECKOUT, FILE_NAME
+from harness.commands.options import take, take_argument
 from harness.plan.adopt.adopt import Adoption, adopt
 from harness.plan.adopt.draft import Draft, Edit
 from harness.plan.adopt.files import add_secrets_key, store_secrets, write_adopted, write_data, write_plan
 from harness.plan.adopt.fix import Fix
 from harness.plan.adopt.found import known_plugins
 from harness.plan.adopt.groups import needs_tables
+from harness.plan.adopt.project_files import copy_of_clone, name_of_address, plan_name_of, write_project
 from harness.plan.adopt.toml_text import data_lines, plan_toml, size_text
+from harness.plan.allowed_targets import is_loopback
 from harness.plan.check import refusals
 from harness.plan.finding import Finding
 from harness.plan.lint import lint
 from harness.plan.load import LoadArguments, parse_load, resolve_load
 from harness.plan.plan import load_plan
-from harness.plan.spec import Target
+from harness.plan.spec import Target, parse_target
 from harness.run.preflight import run_files
 
 _EPILOG = """\
 examples:
-  scripts/init --plan shop                               a small plan with one request, to be changed in JMeter
-  scripts/init --plan shop --jmx ~/tests/shop.jmx        copy a JMX, describe it, and offer fixes as a diff
-  scripts/init --plan shop --fix                         apply the fixes to plans/shop.jmx
-  scripts/init --plan shop --jmx ~/tests/shop.jmx --fix  both at once
+  lth init                                  a project in this folder: loadtest.toml, .gitignore, a plan with one request
+  lth init ~/tests/shop.jmx --fix           copy a JMX, describe it, and apply the fixes that a run needs
+  lth init ~/tests/shop.jmx                 the same, but only show the fixes as a diff
+  lth init --plan shop --fix                apply the fixes to plans/shop.jmx
+  lth init https://127.0.0.1:8080/items     a plan with one request to this address, which becomes a target
+  lth init --from-clone ../load-test-harness  a project of the plans, profiles, systems and reports in a clone
 
 Nothing is overwritten without --force. exit codes: 0 success; 2 wrong use or an unreadable JMX.
 """
 _NAME = re.compile(r"[A-Za-z0-9][\w.-]*")
 _NEW = Path(__file__).parents[1] / "plan" / "adopt" / "new.jmx"
+_NEW_PATH = "${__P(base_path,)}/<"
 _WARNINGS_SHOWN = 10
 # No plan has this port by chance.
 _ANY_TARGET = Target("http", "127.0.0.1", 61_234, "")
@@ -51,20 +59,52 @@ _CONTEXT = 3
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Set the options of `scripts/init`."""
-    parser.description = "Make plans/PLAN.jmx and plans/PLAN.toml of your JMX, or a small new plan without one."
+    parser.description = "Make a project here, or in a project a plan of a JMX or of an address."
     parser.epilog = _EPILOG
-    option = parser.add_argument
-    option("--plan", required=True, help="name of the plan: plans/PLAN.jmx and plans/PLAN.toml")
-    option("--jmx", type=Path, help="your JMeter test plan; it is copied and not changed")
-    option("--fix", action="store_true", help="apply the fixes: target, load, redirects, assertions, listeners, …")
-    option("--force", action="store_true", help="replace a plan of this name")
-    option("--home", type=Path, default=toolchain.ROOT, help="folder of plans/ (this one)")
-    option("--build", type=Path, default=toolchain.BUILD, help=argparse.SUPPRESS)
+    take_argument(parser, "what", "?")
+    take(parser, "plan/new jmx fix force from-clone home build")
 
 
 def run(options: argparse.Namespace) -> int:
-    """Make the plan and print what was found, fixed and left; return the exit code."""
-    name, plans = options.plan, options.home / "plans"
+    """Make the project or the plan; print what was found, fixed and left; return the exit code."""
+    if options.from_clone:
+        return _of_clone(options.from_clone, Path.cwd())
+    what = options.what or ""
+    is_address = what.startswith(("http://", "https://"))
+    if what and not is_address:
+        if options.jmx:
+            raise UsageError(f"{what} and --jmx exclude each other", "give one")
+        options.jmx = Path(what)
+    if options.home == CHECKOUT and not Path.cwd().is_relative_to(CHECKOUT):
+        options.home = Path.cwd()  # no project yet: it is made here
+    is_new = not (options.home / FILE_NAME).is_file()
+    if not is_new and not options.plan and not what and not options.jmx:
+        todo = "lth init shop.jmx adds a plan to it, as does lth init http://127.0.0.1:8080/"
+        raise UsageError(f"{shown(options.home / FILE_NAME)} exists: this is a project", todo)
+    source = options.jmx.stem if options.jmx else Path.cwd().name
+    name = options.plan or (name_of_address(what) if is_address else plan_name_of(source))
+    targets = {}
+    if is_address:
+        address = parse_target(what.partition("?")[0], "the address", "http://127.0.0.1:8080/")
+        targets = {"local" if is_loopback(address.host) else name: address.origin}
+    code = _make_plan(options, name, what if is_address else "")
+    if is_new:
+        for written in write_project(options.home, name, targets):
+            log(f"{written}: written")
+    return code
+
+
+def _of_clone(clone: Path, folder: Path) -> int:
+    copied = copy_of_clone(clone, folder)
+    for path in (*copied, *write_project(folder, "", {})):
+        log(path)
+    log("\nnext: set the default plan in loadtest.toml, then lth check")
+    return EXIT_OK
+
+
+def _make_plan(options: argparse.Namespace, name: str, address: str) -> int:
+    """Make the plan; `address` is that of its one request, or empty."""
+    plans = options.home / "plans"
     if not _NAME.fullmatch(name) or Path(name).suffix in (".jmx", ".toml"):
         raise UsageError(f"PLAN={name}: not a name of a plan", "use letters, digits, _ and -, such as PLAN=shop")
     own = plans / f"{name}.jmx"
@@ -74,7 +114,7 @@ def run(options: argparse.Namespace) -> int:
         more = "" if options.jmx else ", FIX=1 applies the fixes to it"
         raise UsageError(f"plans/{there[0]} exists", f"give another PLAN; FORCE=1 replaces it{more}")
     if not options.jmx and not is_fixing_own:
-        return _new(plans, name)
+        return _new(plans, name, address)
     source = options.jmx or own
     adoption = adopt(source, name, plans)
     if is_fixing_own and own.with_suffix(".toml").is_file():
@@ -91,11 +131,17 @@ def run(options: argparse.Namespace) -> int:
     return EXIT_OK
 
 
-def _new(plans: Path, name: str) -> int:
+def _new(plans: Path, name: str, address: str) -> int:
     adoption = adopt(_NEW, name, plans)
-    write_plan(plans, name, adoption.draft.text(), plan_toml(adoption.found, name, "the template of a new plan"))
-    log(f"plans/{name}.jmx, plans/{name}.toml: a plan with one request, GET /")
-    log(f"change it: make gui PLAN={name}; try it: make check PLAN={name} TARGET=http://127.0.0.1:8080")
+    parts = urlsplit(address)
+    path = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
+    text = adoption.draft.text().decode().replace(_NEW_PATH, _NEW_PATH.removesuffix("/<") + escape(path) + "<")
+    title = f"GET {parts.path or '/'}"
+    text = text.replace('testname="GET /"', f"testname={quoteattr(title)}")
+    write_plan(plans, name, text.encode(), plan_toml(adoption.found, name, "the template of a new plan"))
+    log(f"plans/{name}.jmx, plans/{name}.toml: a plan with one request, GET {path}")
+    start = f"{parts.scheme}://{parts.netloc}" if address else "http://127.0.0.1:8080"
+    log(f"next: make check PLAN={name} TARGET={start}; make gui PLAN={name} changes it")
     return EXIT_OK
 
 
@@ -144,7 +190,7 @@ def _print(adoption: Adoption, name: str, plans: Path, diff: Path, *, is_fixed: 
     ]
     for warning in warnings[:_WARNINGS_SHOWN]:
         log(f"warning: {warning.text_in(f'plans/{name}.jmx')}; {warning.todo}")
-    log(f"\nnext: make run PLAN={name} TARGET=http://127.0.0.1:8080 USERS=1 DURATION=30")
+    log(f"\nnext: make check PLAN={name} TARGET=http://127.0.0.1:8080")
 
 
 def refused_with_fixes(adoption: Adoption, name: str, run_files: Collection[str]) -> tuple[Finding, ...]:

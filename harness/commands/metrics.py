@@ -10,8 +10,9 @@ from pathlib import Path
 from typing import NamedTuple
 
 from harness.base.errors import EXIT_OK
-from harness.base.toolchain import ROOT
+from harness.base.project import folder_with
 from harness.cloudwatch.sources import table_names
+from harness.commands.options import take, take_argument
 from harness.plan.spec import load_profile
 from harness.report.cloudwatch import NothingToFetchError, add_cloudwatch
 from harness.run import kinds
@@ -37,12 +38,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Set the options of `metrics`."""
     parser.description = "Fetch CloudWatch metrics for runs, store them as cloudwatch.csv and write the reports again."
     parser.epilog = _EPILOG
-    option = parser.add_argument
-    option("run", nargs="+", metavar="RUN", help="a run, a pattern of runs, or a sweep")
-    option("--env", help="use [cloudwatch] of this profile instead of the run's own")
-    option("--plan", help="plan of runs that are given without one, such as run-07_1")
-    option("--home", type=Path, default=ROOT, help="folder that contains env/ (this one)")
-    option("--reports", type=Path, default=ROOT / "reports", help="default: reports/")
+    take_argument(parser, "run", "+")
+    take(parser, "env/metrics plan/filter home reports")
 
 
 def run(options: argparse.Namespace) -> int:
@@ -52,7 +49,7 @@ def run(options: argparse.Namespace) -> int:
     """
     spec = None
     if options.env:
-        profile = load_profile(options.home / "env", options.env)
+        profile = load_profile(folder_with(options.home, "env", options.env), options.env)
         spec = profile.cloudwatch
         if spec is None:
             tables = " or ".join(f"[{name}]" for name in table_names())

@@ -18,14 +18,14 @@ from harness.base.java import jmeter_java_version
 from harness.base.log import log
 from harness.base.paths import shown
 from harness.base.s3_address import parse_location
-from harness.experiment.arguments import add_resumption
+from harness.commands.options import FOLDERS, FOLLOWED, folder_of_kind, take
 from harness.experiment.execute import InChildren
 from harness.experiment.files import FIRST_GUESS_S, locked
 from harness.experiment.record import RUNNING
 from harness.experiment.runner import Runner
 from harness.history.acceptance import ACCEPTED, read_acceptances
-from harness.live.watchers import add_watchers, watcher_options
-from harness.nightly.begin import SUITE, begun
+from harness.live.watchers import watcher_options
+from harness.nightly.begin import begun
 from harness.nightly.files import NightlyFiles
 from harness.nightly.record import Load, NightlyRecord, order_of
 from harness.nightly.steps import NightlyRun, NightlySoFar, NightlyStorage
@@ -34,7 +34,7 @@ from harness.notify.recipients import Recipients, recipients_of
 from harness.plan.goal_input import goal_names, resolve_goal
 from harness.plan.load import LoadArguments, load_record, parse_load, resolve_load
 from harness.plan.stop import parse_stop
-from harness.run.arguments import add_home, add_sure, refuse_empty
+from harness.run.arguments import refuse_empty
 from harness.run.directory import check_space
 from harness.run.preflight import check_request
 from harness.run.request import Names, Request, resolve_request
@@ -43,7 +43,6 @@ from harness.site.html_option import publish
 if TYPE_CHECKING:
     from harness.nightly.outcome import NightlyResult
 
-REPORTS = toolchain.ROOT / "reports" / "nightly"
 _EPILOG = """\
 examples:
   scripts/nightly --dry-run                           prints the runs, their order and their total time
@@ -67,28 +66,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "Run a suite of loads, compare them with earlier nightly runs, and write reports/nightly/<date>.md."
     )
     parser.epilog = _EPILOG
-    option = parser.add_argument
-    option("--suite", type=Path, default=toolchain.ROOT / SUITE, help=f"TOML file with the loads to run ({SUITE})")
-    add_sure(parser)
-    option("--dry-run", action="store_true", help="check everything and print the order of the runs; start nothing")
-    add_resumption(parser, "nightly run")
-    option("--s3", help="s3://bucket/prefix: download earlier nightly runs from there, upload each run to it")
-    option("--endpoint-url", help="address of an S3 server other than AWS")
-    page = "also write the report as one HTML file: reports/nightly/<date>.html"
-    option("--html", action="store_true", help=page)
-    add_watchers(parser)
-    summary = "append the nightly report to this file; default: $GITHUB_STEP_SUMMARY, the summary of a workflow's step"
-    option("--summary", type=Path, help=summary)
-    option("--reports", type=Path, default=REPORTS, help="folder of the nightly reports and runs (reports/nightly/)")
-    add_home(parser)
-    option("--build", type=Path, default=toolchain.BUILD, help=argparse.SUPPRESS)
+    take(parser, f"suite sure dry-run s3 endpoint-url html {FOLLOWED} summary {FOLDERS}")
+    take(parser.add_mutually_exclusive_group(), "resume new")
 
 
 def run(options: argparse.Namespace) -> int:
     """Run or resume the nightly run and return the exit code."""
     refuse_empty(options)
     followed = watcher_options(options, "the whole nightly run")
-    options.reports = options.reports.resolve()
+    options.reports = folder_of_kind(options.reports, "nightly")
     if options.dry_run and options.resume:
         raise UsageError("--dry-run and --resume exclude each other", "the nightly report lists the remaining runs")
     if options.s3:

@@ -14,7 +14,8 @@ from harness.ab.record import AbRecord
 from harness.base.errors import EXIT_INVALID, EXIT_OK, UsageError
 from harness.base.log import log
 from harness.base.paths import shown
-from harness.base.toolchain import ROOT
+from harness.base.project import folder_with
+from harness.commands.options import take, take_argument
 from harness.experiment.counting import results_of
 from harness.experiment.files import Experiments
 from harness.nightly.files import find_nightly
@@ -47,13 +48,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Set the options of `notify`."""
     parser.description = "Send the message about a nightly run or an A/B test again; without a name, a test message."
     parser.epilog = _EPILOG
-    option = parser.add_argument
-    option("name", nargs="?", help="a nightly run such as 2026-11-21, or an A/B test such as lb-nginx/ab-01")
-    option("--suite", type=Path, help="suite whose [notify] lists the recipients (env/nightly.toml)")
-    option("--env", metavar="PROFILE", help="profile whose [notify] lists the recipients (of an A/B test: its own)")
-    option("--dry-run", action="store_true", help="print the message and who would get it; send nothing")
-    option("--reports", type=Path, default=ROOT / "reports", help="folder of nightly/ and ab/ (reports/)")
-    option("--home", type=Path, default=ROOT, help="folder of env/ (this one)")
+    take_argument(parser, "run/message", "?")
+    take(parser, "suite/notify env/notify dry-run reports home")
 
 
 def run(options: argparse.Namespace) -> int:
@@ -76,7 +72,7 @@ class _Addressed(NamedTuple):
 
 def _addressed(options: argparse.Namespace) -> _Addressed:
     """Return the test message, or that about the named nightly run or A/B test, with its recipients."""
-    name, reports = options.name, options.reports
+    name, reports = options.run, options.reports
     if name is None:
         recipients = _recipients(options, ())
         lines = ("Messages about nightly runs and A/B tests arrive here.",)
@@ -101,7 +97,7 @@ def _recipients(options: argparse.Namespace, profiles: tuple[str, ...]) -> Recip
     if options.env or (profiles and not options.suite):
         profiles = (options.env,) if options.env else profiles
         where = f"env/{profiles[0]}.toml"
-        found = (load_profile(options.home / "env", profile).notify for profile in profiles)
+        found = (load_profile(folder_with(options.home, "env", profile), profile).notify for profile in profiles)
         settings = next(filter(None, found), None)
     else:
         path = options.suite or options.home / _SUITE

@@ -17,13 +17,14 @@ from harness.base.interrupts import Interrupts
 from harness.base.open_files import allow_most_open_files
 from harness.base.paths import shown
 from harness.base.secrecy import masked
-from harness.experiment.arguments import add_resumption, new_fields
+from harness.commands.options import FOLDERS, FOLLOWED, take, take_argument
+from harness.experiment.arguments import new_fields
 from harness.experiment.execute import InProcess
 from harness.experiment.files import ExperimentFiles, Experiments
 from harness.experiment.record import ENDED, FINISHED, measured
 from harness.experiment.runner import Runner
 from harness.history.summary_files import update_summary
-from harness.live.watchers import add_watchers, watcher_options
+from harness.live.watchers import watcher_options
 from harness.overload.levels import LEVEL_LEAST_S, LEVEL_MOST_S, load_s
 from harness.overload.record import OverloadRecord, common_assignments, parse_variants
 from harness.overload.render import result_line, variant_table
@@ -44,7 +45,7 @@ from harness.plan.jmx import LOAD_GROUP
 from harness.plan.load import RATE_MAX_PER_S
 from harness.plan.thread_groups import load_groups
 from harness.report.files import write_missing_report
-from harness.run.arguments import add_folders, add_set, add_traffic, make_command, names_of, refuse_empty
+from harness.run.arguments import make_command, names_of, refuse_empty
 from harness.run.context import RunContext, ready_jmeter, warn_of
 from harness.run.other_runs import OtherRuns
 from harness.run.preflight import check_request, log_warnings
@@ -80,17 +81,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "time-outs and recovery of each variant."
     )
     parser.epilog = _EPILOG
-    add_traffic(parser)
-    add_set(parser)
-    option = parser.add_argument
-    option("--goal", help="goal instead of the plan's: 'p90<2s'; an answer is good within its least time limit")
-    option("--rate", help="new users per second that are 100 %% (those of the plan's last capacity search)")
-    option("--duration", help=f"duration of each level ({_LEVEL_S}s); the last stage takes five times as long")
-    option("--max", metavar="TIME", help="time limit of all variants, such as 30m: refuse more than that (none)")
-    option("--target", help="address of a running system, http://host:8080; no system is started")
-    add_resumption(parser, "overload test of the plan")
-    add_watchers(parser)
-    add_folders(parser)
+    take(parser, f"plan env set goal rate/full duration max target note {FOLLOWED} {FOLDERS}")
+    take(parser.add_mutually_exclusive_group(), "resume new")
+    take_argument(parser, "plan", "?")
     parser.set_defaults(port=None, remotes=None)
 
 

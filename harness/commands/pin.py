@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import argparse
 import os
-from pathlib import Path
 
 from harness.base.errors import EXIT_OK, UsageError
-from harness.base.toolchain import ROOT
+from harness.commands.options import take, take_argument
 from harness.compare.sides import is_in
 from harness.history.files import read_entry
 from harness.history.pin_files import (
@@ -42,12 +41,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Set the options of `pin`."""
     parser.description = "Pin a run as a reference of its plan, list the pins, or remove one."
     parser.epilog = _EPILOG
-    option = parser.add_argument
-    option("run", nargs="?", metavar="RUN", help="the run, as in compare; without it the pins are listed")
-    option("--as", dest="pin", metavar="NAME", help=f"name of the pin ({DEFAULT_PIN})")
-    option("--remove", metavar="NAME", help="remove this pin")
-    option("--plan", help="plan of a run or of a pin; without it a list has all plans")
-    option("--reports", type=Path, default=ROOT / "reports", metavar="DIR", help="folder of the runs (reports/)")
+    take_argument(parser, "run/pin", "?")
+    take(parser, "as remove plan/filter reports")
 
 
 def run(options: argparse.Namespace) -> int:

@@ -8,14 +8,13 @@ import os
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from math import ceil, sqrt
-from pathlib import Path
 from statistics import fmean, median, variance
 from typing import NamedTuple
 
 from harness.base.config import did_you_mean
 from harness.base.errors import EXIT_OK, UsageError
-from harness.base.toolchain import ROOT
 from harness.base.units import BYTES_PER_KB, MS_PER_S
+from harness.commands.options import take, take_argument
 from harness.jtl.sample import Dropped, Sample
 from harness.metrics.figures import LOAD
 from harness.metrics.files import read_samples
@@ -60,11 +59,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Set the options of `profile`."""
     parser.description = "Print the profile of a run that was profiled (make run PROFILE=1), as in its report."
     parser.epilog = _EPILOG
-    option = parser.add_argument
-    option("run", metavar="RUN", help="a run directory, its .json or .md, or a name such as killbill-stripe/run-01_1")
-    option("--label", help="compare the slowest seconds of this label with its normal ones")
-    option("--plan", help="plan of a run that is given without one, such as run-01_1")
-    option("--reports", type=Path, default=ROOT / "reports", metavar="DIR", help="folder of the runs (reports/)")
+    take_argument(parser, "run")
+    take(parser, "label/slow plan/filter reports")
 
 
 def run(options: argparse.Namespace) -> int:

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from harness.base.errors import EXIT_OK, UsageError
 from harness.base.log import stderr_log
-from harness.base.toolchain import ROOT
+from harness.commands.options import take
 from harness.plan.plan import thresholds_of
 from harness.release.files import (
     around_of,
@@ -21,7 +21,6 @@ from harness.release.files import (
     write_release,
 )
 from harness.release.release import Release, record_of, release_of
-from harness.release.render import TEMPLATES
 from harness.release.sides import Sides
 from harness.release.summary import headline
 from harness.sweep.sources import FoundSweep, find_sweeps
@@ -47,23 +46,16 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Set the options of `release`."""
     parser.description = "Write the page of a release: its sweep against the sweep of an earlier release."
     parser.epilog = _EPILOG
-    option = parser.add_argument
-    option("--base", required=True, metavar="SWEEP", help="sweep of the earlier release, or TITLE=SWEEP")
-    option("--new", required=True, metavar="SWEEP", help="sweep of the release, or TITLE=SWEEP")
-    option("--long", metavar="RUN", help="a longer run of the release, for the growth of memory")
-    option("--template", choices=tuple(TEMPLATES), default="ptf", help="layout of the page (ptf)")
-    option("--anyway", action="store_true", help="also judge runs that are DOUBTFUL or differ in load")
-    option("--reports", type=Path, default=ROOT / "reports", help="default: reports/")
-    option("--home", type=Path, default=ROOT, help="folder that contains plans/ (this one)")
+    take(parser, "base/sweep contender/sweep long template anyway reports home")
 
 
 def run(options: argparse.Namespace) -> int:
     """Write the page, print its verdict and its files, and return the exit code."""
     base, new = (
-        _sweep(name, side, options.reports) for name, side in ((options.base, "--base"), (options.new, "--new"))
+        _sweep(name, side, options.reports) for name, side in ((options.base, "--base"), (options.contender, "--new"))
     )
     long = read_long_run(options.long, options.reports) if options.long else None
-    thresholds = thresholds_of(options.home / "plans", [record_of(new).plan])
+    thresholds = thresholds_of(options.home, [record_of(new).plan])
     release = release_of(base, new, thresholds, anyway=options.anyway, long=long)
     log = stderr_log("aggregate.py: ")
     release = replace(

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import argparse
 import os
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from harness.base.errors import EXIT_INVALID, EXIT_OK, UsageError
-from harness.base.toolchain import ROOT, ensure_charts
+from harness.base.toolchain import ensure_charts
+from harness.commands.options import take, take_argument
 from harness.metrics.counter_process import shared_counter
 from harness.metrics.figures import LOAD
 from harness.run.counted import count_run
@@ -33,15 +33,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Set the options of `report`."""
     parser.description = "Write the report of a run again, or merge several runs into one. Notes are preserved."
     parser.epilog = _EPILOG
-    option = parser.add_argument
-    option("run", nargs="+", help="a run directory, its .json or .md, or a name such as killbill-stripe/run-01_1")
-    merging = "merge run directories or JTL files of independent load generators into one run; NAME=RUN names one"
-    option("--merge", action="store_true", help=merging)
-    option("--into", type=Path, metavar="RUN", help="with --merge: folder of the new run; default: the next free name")
-    page = "also write the report as one HTML file beside it: charts zoom, tables sort, nothing is loaded from anywhere"
-    option("--html", action="store_true", help=page)
-    option("--plan", help="plan of a run that is given without one, such as run-01_1")
-    option("--reports", type=Path, default=ROOT / "reports", metavar="DIR", help="folder of the runs (reports/)")
+    take_argument(parser, "run", "+")
+    take(parser, "merge into html plan/filter reports")
 
 
 def run(options: argparse.Namespace) -> int:

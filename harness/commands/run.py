@@ -17,14 +17,16 @@ from harness.base.errors import UsageError
 from harness.base.guardian import Guardian
 from harness.base.interrupts import Interrupts
 from harness.base.open_files import allow_open_files
-from harness.base.paths import shown
-from harness.base.toolchain import ROOT, ensure_profiler
+from harness.base.paths import shown, tool_command
+from harness.base.project import CHECKOUT, current_project
+from harness.base.toolchain import ensure_profiler
+from harness.commands.options import FOLDERS, FOLLOWED, GOALS, LENGTH, take, take_argument
 from harness.compare.conditions import Conditions
 from harness.compare.preconditions import invalid_reasons, mismatches
 from harness.history.catalogue import Entry, runs_of
 from harness.history.references import NO_REFERENCES, Reference, References, compared_with, references_before
 from harness.history.summary_files import update_summary
-from harness.live.watchers import add_watchers, watcher_options
+from harness.live.watchers import watcher_options
 from harness.plan import spec as specs
 from harness.plan.goal_input import goal_names, resolve_goal
 from harness.plan.load import LoadArguments, OpenLoad, load_record, parse_load, resolve_load
@@ -39,18 +41,6 @@ from harness.report.stored_comparisons import ComparedRun
 from harness.report.summary import RunSummary
 from harness.run.arguments import (
     SOAK_DURATION,
-    add_folders,
-    add_goal,
-    add_length,
-    add_profile,
-    add_properties,
-    add_remotes,
-    add_set,
-    add_soak,
-    add_stop,
-    add_sure,
-    add_trace,
-    add_traffic,
     goal_arguments,
     make_command,
     names_of,
@@ -100,38 +90,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Set the options of `scripts/run`."""
     parser.description = "Run one load test with JMeter and write reports/<plan>/run-<series>_<n> with its report."
     parser.epilog = _EPILOG
-    add_traffic(parser)
-    option = parser.add_argument
-    option(
-        "--users", help="concurrent users, closed model; several loads are scaled in proportion (the plan's default)"
-    )
-    option(
-        "--rate",
-        help="new users per second, open model, instead of --users; of a plan with several loads the open ones",
-    )
-    add_length(parser)
-    add_properties(parser)
-    add_set(parser)
-    option("--max", help="with --duration auto: the longest duration (10m)")
-    add_goal(parser)
-    add_stop(parser)
-    series = "series in the run's name: 7 gives run-07_1, run-07_2, … (the last series, or 01)"
-    option("--series", help=series)
-    add_remotes(parser)
-    base = "what the report compares the run with: a run, a pin or a report (the previous run and all pins)"
-    option("--base", metavar="RUN", help=base)
-    option("--compare", choices=("0", "1"), help="0: compare the run with nothing")
-    add_profile(parser)
-    add_trace(parser)
-    add_soak(parser)
-    add_watchers(parser)
-    jfr = "with --target: the flight recording of its JVM, read when the load has ended: heap, pauses and CPU"
-    option("--jfr", type=Path, metavar="FILE.jfr", help=jfr)
-    option("--s3", help="s3://bucket/prefix to which the finished run is uploaded (the profile's [storage])")
-    add_sure(parser)
-    add_folders(parser)
-    # The path of the result file, for a parent process.
-    option("--result", type=Path, help=argparse.SUPPRESS)
+    take(parser, f"plan env users rate {LENGTH} max target port set properties {GOALS} stop sure")
+    take(parser, f"base compare series note remotes keys profile trace soak jfr {FOLLOWED} s3 {FOLDERS} result")
+    take_argument(parser, "plan", "?")
 
 
 def resolve(options: argparse.Namespace, request: Request) -> RunSpec:
@@ -259,17 +220,16 @@ def _references(options: argparse.Namespace, spec: RunSpec) -> References:
 def _attach_recording(options: argparse.Namespace, directory: RunDirectory, context: RunContext) -> None:
     """Attach the recording of JFR, if one was given; log what is not known, and the command that attaches it later."""
     if options.jfr and (why := attach(directory, options.jfr, process_of(options.jfr), {})):
-        command = [shown(ROOT / "aggregate.py"), "heap", shown(options.jfr), "--run", shown(directory.path)]
-        context.log(f"JFR={shown(options.jfr)}: {why}; attach it later: {shlex.join(command)}")
+        command = tool_command("heap", shown(options.jfr), "--run", shown(directory.path))
+        context.log(f"JFR={shown(options.jfr)}: {why}; attach it later: {command}")
 
 
 def compare_command(base: str, new: str, reports: Path) -> str:
     """Return the command that compares two runs in `reports`, for the current working directory."""
-    is_default = reports == ROOT / "reports"
-    if Path.cwd() == ROOT:
-        return f"make compare BASE={base} NEW={new}" + ("" if is_default else f" REPORTS={shlex.quote(shown(reports))}")
-    command = [shown(ROOT / "aggregate.py"), "compare", "--save", base, new]
-    return shlex.join([*command, *([] if is_default else ["--reports", shown(reports)])])
+    others = [] if reports == current_project().reports else [shown(reports)]
+    if Path.cwd() == CHECKOUT:
+        return " ".join([f"make compare BASE={base} NEW={new}", *(f"REPORTS={shlex.quote(one)}" for one in others)])
+    return tool_command("compare", "--save", base, new, *(word for one in others for word in ("--reports", one)))
 
 
 def _measure(spec: RunSpec, request: Request, directory: RunDirectory, context: RunContext) -> None:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import argparse
 import os
-from pathlib import Path
 
 from harness.base.errors import EXIT_OK, HarnessError
-from harness.base.toolchain import BUILD, ROOT, ensure_charts
+from harness.base.project import current_project, folder_with
+from harness.base.toolchain import ensure_charts
+from harness.commands.options import take, take_argument
 from harness.history.summary import count_line
 from harness.plan.plan import load_plan
 from harness.plan.thresholds import Thresholds
@@ -21,8 +22,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "Write all reports as a static HTML site: a list of runs with filters, charts that zoom, and two runs side by "
         "side. Open it from disk, or copy it to any web server."
     )
-    parser.add_argument("reports", nargs="?", type=Path, default=ROOT / "reports", help="default: reports/")
-    parser.add_argument("--output", type=Path, default=BUILD / "site", help="folder to write; default: build/site")
+    take(parser, "reports output/site")
+    take_argument(parser, "reports", "?")
 
 
 def run(options: argparse.Namespace) -> int:
@@ -38,6 +39,6 @@ def run(options: argparse.Namespace) -> int:
 def _thresholds_of(plan: str) -> Thresholds:
     """Return the thresholds of a plan, or the default ones when the plan no longer exists."""
     try:
-        return load_plan(ROOT / "plans", plan).thresholds
+        return load_plan(folder_with(current_project().folder, "plans", plan), plan).thresholds
     except HarnessError:
         return Thresholds()

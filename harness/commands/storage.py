@@ -10,15 +10,16 @@ from pathlib import Path
 
 from harness.base import units
 from harness.base.errors import EXIT_INTERRUPTED, EXIT_INVALID, EXIT_OK, EXIT_USAGE, UsageError
+from harness.base.project import folder_with
 from harness.base.s3_address import SCHEME
-from harness.base.toolchain import ROOT
+from harness.commands.options import take, take_argument
 from harness.history.files import read_catalogue
 from harness.history.summary_files import update_summary
 from harness.plan.spec import load_profile
 from harness.report.tables import table
 from harness.run.directory import RunDirectory
 from harness.run.names import find_paths
-from harness.storage.arguments import add_endpoint, endpoint_of
+from harness.storage.arguments import endpoint_of
 from harness.storage.layout import ManifestError, RunKey, StoredRun, Wanted
 from harness.storage.s3 import DifferentError, broken_files, pull_runs, push, runs_there
 from harness.storage.server import Storage, open_storage
@@ -30,6 +31,11 @@ _DESCRIPTIONS = {
     PUSH: "Upload runs to S3, each completely or not at all.",
     PULL: "Download runs from S3 into reports/ and verify them.",
     LS: "List the runs in S3, and those whose upload is incomplete.",
+}
+_OPTIONS = {
+    PUSH: "replace reports",
+    PULL: "figures-only reports plan/only since last",
+    LS: "verify plan/only since last",
 }
 _EPILOG = """\
 examples:
@@ -53,26 +59,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     verb = parser.get_default("verb")
     parser.description = _DESCRIPTIONS[verb]
     parser.epilog = _EPILOG
-    option = parser.add_argument
-    what = "RUN… and s3://bucket/prefix; RUN may be all" if verb == PUSH else "s3://bucket/prefix; RUN… (default: all)"
-    option("runs", nargs="*", metavar="RUN|s3://…", help=what)
-    only = "" if verb == PUSH else "only runs of this profile; "
-    option("--env", help=f"{only}its [storage] names the bucket when s3://… is missing")
-    option("--home", type=Path, default=ROOT, help=argparse.SUPPRESS)
-    add_endpoint(parser)
-    if verb == PUSH:
-        option("--replace", action="store_true", help="replace reports in S3 that were written again here")
-    if verb == LS:
-        option("--verify", action="store_true", help="compare the objects of each run with what was pushed")
-    if verb == PULL:
-        figures = "only run.json, summary and report: enough for history and compare"
-        option("--figures-only", action="store_true", help=figures)
-    if verb in (PUSH, PULL):
-        option("--reports", type=Path, default=ROOT / "reports", help="default: reports/")
-    if verb in (PULL, LS):
-        option("--plan", help="only runs of this plan")
-        option("--since", metavar="DATE", help="only runs since this day, such as 2026-11-01")
-        option("--last", metavar="N", help="only the N newest runs")
+    take_argument(parser, "runs/stored", "*")
+    take(parser, "s3 endpoint-url env/storage home")
+    take(parser, _OPTIONS[verb])
 
 
 def run(options: argparse.Namespace) -> int:
@@ -91,12 +80,13 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _storage(options: argparse.Namespace) -> Storage:
-    urls = [text for text in options.runs if text.startswith(SCHEME)]
+    urls = [text for text in (*options.runs, options.s3 or "") if text.startswith(SCHEME)]
     if len(urls) > 1:
         raise UsageError(f"{' and '.join(urls)}: two addresses", "give one")
     home: Path = options.home
-    is_known = options.env is not None and (home / "env" / f"{options.env}.toml").is_file()
-    profile = load_profile(home / "env", options.env) if options.env and (is_known or not urls) else None
+    folder = folder_with(home, "env", options.env or "")
+    is_known = options.env is not None and (folder / f"{options.env}.toml").is_file()
+    profile = load_profile(folder, options.env) if options.env and (is_known or not urls) else None
     settings = profile.storage if profile else {}
     url = urls[0] if urls else settings.get("s3")
     if url is None:

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import argparse
 import os
-from pathlib import Path
 
 from harness.base.errors import EXIT_OK
-from harness.base.toolchain import ROOT
+from harness.commands.options import take, take_argument
 from harness.history.summary import count_line
 from harness.history.summary_files import SUMMARY_NAME, write_summary
 
@@ -15,7 +14,8 @@ from harness.history.summary_files import SUMMARY_NAME, write_summary
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Set the options of `summary`."""
     parser.description = "Write SUMMARY.md: all runs of all plans, newest first. Notes are preserved."
-    parser.add_argument("reports", nargs="?", type=Path, default=ROOT / "reports", help="default: reports/")
+    take(parser, "reports")
+    take_argument(parser, "reports", "?")
 
 
 def run(options: argparse.Namespace) -> int:

@@ -8,19 +8,21 @@ from dataclasses import replace
 
 from harness.base import units
 from harness.base.errors import UsageError
+from harness.commands.options import SWEEPS, take, take_argument
 from harness.compare.result import RunResult
 from harness.experiment.counting import run_line
 from harness.history.summary_files import update_summary
-from harness.live.watchers import add_watchers, watcher_options
+from harness.live.watchers import watcher_options
 from harness.plan.goal_input import goal_names, resolve_goal
 from harness.plan.group_load import total_users
 from harness.plan.load import USERS_MAX, OpenLoad
-from harness.run.arguments import add_remotes, goal_arguments
+from harness.run.arguments import goal_arguments
 from harness.run.request import Request
-from harness.sweep.arguments import SETTINGS, add_sweep_options, new_record, sweep_command
+from harness.sweep.arguments import SETTINGS, new_record, sweep_command
 from harness.sweep.driver import MostUsers, Progress, SweepKind, run_sweep
 from harness.sweep.level_runner import level_load
 from harness.sweep.record import SWEEP, SweepRecord, SweepStep
+from harness.sweep.search import MOST_RUNS, UNSURE_RUNS
 
 _REPEAT_MAX = 100
 _SETTINGS = ("users", "repeat", *goal_names(), *SETTINGS)
@@ -32,6 +34,7 @@ examples:
   scripts/sweep --plan killbill-stripe --users 1,5,10 --target http://127.0.0.1:8080
   scripts/sweep --plan lb-gwlb --users 50,100 --target http://127.0.0.1:8290 --jfr balancer.jfr  (heap, CPU)
   scripts/sweep --plan lb-nginx --users 50 --set "delay_ms=10,20,40"     (the levels are values of a setting)
+  scripts/sweep --plan killbill-stripe --find --goal 'p90<2s' --from 20       (the largest number of users within it)
   scripts/sweep --plan killbill-stripe --users 5,50,500 --goal 'p95<1500, errors<1%' --stop 'errors>50% for 10s'
 
 With --repeat 3 the levels run in rounds: 1,5,10, 1,5,10, 1,5,10. A system that gets slower over time then affects all
@@ -39,6 +42,12 @@ levels alike, and the effect is not mistaken for an effect of the users.
 
 With one number of users, a name in --set may have several values: they are the levels, in rounds as above. For another
 setting of the system it is restarted and warmed up before each level; for a property of the plan it is not.
+
+With --find the command searches for the largest number of users within the goal, instead of the levels in --users. It
+doubles the users until a level misses the goal, then halves the interval until it is 5 % or one user wide, and repeats
+both ends; when two runs disagree, a third one decides. A level is undecided when the 95 % confidence interval of a time
+contains the goal, or a run is DOUBTFUL. An undecided level runs up to {unsure_runs} times; after that the search
+continues below it. There are at most {most_runs} runs.
 
 With --stop a level that meets a condition ends early, and the next one starts.
 
@@ -53,12 +62,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "Run a plan at several numbers of users, or values of a setting, and write reports/<plan>/sweep-<series> with "
         "one report of all of them."
     )
-    parser.epilog = _EPILOG
-    parser.add_argument("--users", help="the levels, such as 1,5,10,25,50; one number for levels of --set")
-    parser.add_argument("--repeat", help="runs per level (1)")
-    add_sweep_options(parser)
-    add_watchers(parser)
-    add_remotes(parser)
+    parser.epilog = _EPILOG.format(most_runs=MOST_RUNS, unsure_runs=UNSURE_RUNS)
+    take(parser, "users/levels repeat remotes keys find from most")
+    take_argument(parser, "plan", "?")
+    take(parser, SWEEPS)
 
 
 def parse_levels(text: str) -> tuple[int, ...]:
@@ -73,7 +80,11 @@ def parse_levels(text: str) -> tuple[int, ...]:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Run the sweep and return the exit code."""
+    """Run the sweep, or with --find the search, and return the exit code."""
+    if options.find:
+        from harness.commands import capacity  # deferred: a sweep does not search
+
+        return capacity.run(options)
     followed = watcher_options(options, "the whole sweep")
 
     def record_of(requests: Mapping[str, Request]) -> SweepRecord:

@@ -13,10 +13,11 @@ from pathlib import Path
 
 from harness.base import units
 from harness.base.errors import EXIT_INVALID, EXIT_OK, UsageError
-from harness.base.toolchain import ROOT
+from harness.base.project import current_project
+from harness.commands.options import take, take_argument
 from harness.plan.goal import Goal, option_metrics
 from harness.run import kinds
-from harness.site.html_option import add_html_option, write_html
+from harness.site.html_option import write_html
 from harness.sweep.analysis import analyse
 from harness.sweep.export import sweeps_csv, sweeps_json
 from harness.sweep.labels import of_label
@@ -51,22 +52,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Set the options of `sweep`."""
     parser.description = "Write the report of one sweep, or of several sweeps side by side."
     parser.epilog = _EPILOG
-    option = parser.add_argument
-    sweeps = "a sweep, a pattern of runs, a CSV or Markdown table of levels"
-    option("sweep", nargs="+", metavar="SWEEP", help=sweeps)
-    compared = "compare the first sweep with each of the others, level by level; two are always compared"
-    option("--compare", action="store_true", help=compared)
-    for metric in option_metrics():
-        value = "PERCENT" if metric.is_share else "MS"
-        unit = "such as 1%%" if metric.is_share else "in ms"
-        text = f"goal for {metric.name}, {unit}, instead of the sweep's own goal"
-        option(f"--{metric.name}", metavar=value, help=text)
-    label = "a transaction or request whose metrics are reported instead of TOTAL; goals are then only those given here"
-    option("--label", metavar="REGEX", help=label)
-    option("--format", choices=(MARKDOWN, CSV, JSON), help="print the result instead of writing a report")
-    add_html_option(parser)
-    option("--output", type=Path, metavar="FILE.md", help="file of the report; charts are written next to it")
-    option("--reports", type=Path, default=ROOT / "reports", help="default: reports/")
+    take_argument(parser, "sweep", "+")
+    take(parser, "pairs p90 average errors label format/sweep html output reports")
 
 
 def run(options: argparse.Namespace) -> int:
@@ -80,7 +67,7 @@ def run(options: argparse.Namespace) -> int:
     sweeps = [one.sweep for one in found]
     goals = [_joined(sweep.goal, wanted) for sweep in sweeps]
     analyses = [analyse(sweep.levels, goal) for sweep, goal in zip(sweeps, goals, strict=True)]
-    compared = len(sweeps) == 2 or options.compare
+    compared = len(sweeps) == 2 or options.pairs
     comparisons = [compare_sweeps(sweeps[0], other) for other in sweeps[1:]] if compared else []
     own = sweeps[0].record if len(sweeps) == 1 and options.label is None else None
     # The report of a sweep has the same bytes for all its names.
@@ -129,7 +116,7 @@ def _joined(own: Goal | None, wanted: Goal) -> Goal | None:
 def _command(options: argparse.Namespace, names: Sequence[str]) -> str:
     """Return the command that writes the same report, without absolute paths."""
     command = ["./aggregate.py", "sweep", *names]
-    command += ["--compare"] if options.compare else []
+    command += ["--compare"] if options.pairs else []
     command += ["--label", options.label] if options.label is not None else []
     for name in (metric.name for metric in option_metrics()):
         value = getattr(options, name)
@@ -139,7 +126,7 @@ def _command(options: argparse.Namespace, names: Sequence[str]) -> str:
 
 
 def _relative(name: str) -> str:
-    return os.path.relpath(name, ROOT) if Path(name).is_absolute() else name
+    return os.path.relpath(name, current_project().folder) if Path(name).is_absolute() else name
 
 
 def _slug(names: Sequence[str]) -> str:

@@ -6,13 +6,13 @@ import argparse
 import time
 from pathlib import Path
 
-from harness.base import toolchain
 from harness.base.errors import EXIT_OK, StartError, UsageError
 from harness.base.interrupts import Interrupts
 from harness.base.java import java_version
+from harness.base.project import BUILD, default_plan, folder_with
+from harness.commands.options import take
 from harness.plan.plan import load_plan
 from harness.plan.spec import load_profile, parse_port
-from harness.run.arguments import add_home
 from harness.run.request import configured_system
 from harness.system.supervisor import Supervisor
 
@@ -30,14 +30,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Set the options of `scripts/system`."""
     parser.description = "Start a plan's system, print its address, and keep it running until Ctrl-C."
     parser.epilog = _EPILOG
-    option = parser.add_argument
-    plan = "plan whose system to start (killbill-stripe); with --prepare-only also several"
-    option("--plan", nargs="+", default=["killbill-stripe"], metavar="PLAN", help=plan)
-    option("--env", default="local", help="profile env/<ENV>.toml (local)")
-    option("--port", help="port of the system (a free one)")
-    option("--prepare-only", action="store_true", help="download what the systems need, and end without starting one")
-    option("--logs", type=Path, default=toolchain.BUILD / "system-logs", help="folder of its logs (build/system-logs)")
-    add_home(parser)
+    take(parser, "plan/systems env port prepare-only logs home")
 
 
 def run(options: argparse.Namespace) -> int:
@@ -45,9 +38,9 @@ def run(options: argparse.Namespace) -> int:
 
     With --prepare-only no system is started.
     """
-    first, *others = options.plan
+    first, *others = options.plan or [default_plan(options.home)]
     if others and not options.prepare_only:
-        raise UsageError(f"--plan {' '.join(options.plan)}: only one system can be started", "give one plan")
+        raise UsageError(f"--plan {first} {' '.join(others)}: only one system can be started", "give one plan")
     java_version()
     with Interrupts() as interrupts:
         for name in others:
@@ -61,13 +54,11 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _system_of(plan_name: str, options: argparse.Namespace) -> Supervisor:
-    plan = load_plan(options.home / "plans", plan_name)
-    profile = load_profile(options.home / "env", options.env)
+    plan = load_plan(folder_with(options.home, "plans", plan_name), plan_name)
+    profile = load_profile(folder_with(options.home, "env", options.env), options.env)
     found = configured_system(options.home, plan, profile)
     ports = {"http": parse_port(options.port)} if options.port else {}
-    return Supervisor(
-        found.manifest, found.settings, build_dir=toolchain.BUILD, log_dir=options.logs, fixed_ports=ports
-    )
+    return Supervisor(found.manifest, found.settings, build_dir=BUILD, log_dir=options.logs, fixed_ports=ports)
 
 
 def _run_until_signal(system: Supervisor, interrupts: Interrupts, logs: Path) -> int:

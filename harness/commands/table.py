@@ -9,6 +9,7 @@ from dataclasses import replace
 
 from harness.base.errors import EXIT_OK, EXIT_USAGE, UsageError
 from harness.base.standard_streams import is_reader_gone
+from harness.commands.options import take, take_argument
 from harness.jtl.inputs import resolve
 from harness.metrics.figures import PERCENTILES
 from harness.metrics.window import parse_window
@@ -16,7 +17,6 @@ from harness.report.columns import (
     ALWAYS_SHOWN,
     CLASSIC,
     DEFAULT,
-    LAYOUTS,
     WIDE,
     Column,
     columns_of,
@@ -27,7 +27,7 @@ from harness.report.columns import (
 from harness.report.jtls import WHOLE, Counting, run_of, summary_of_jtls
 from harness.report.selection import Selection, View, parse_pattern
 from harness.report.tables import cell, classic_table, group_table, one_line, parts_of, titled_tables
-from harness.storage.arguments import add_endpoint, endpoint_of
+from harness.storage.arguments import endpoint_of
 
 MARKDOWN, CSV, JSON, JSON_LINES = "markdown", "csv", "json", "jsonl"
 FORMATS = (MARKDOWN, CSV, JSON, JSON_LINES)
@@ -57,44 +57,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Set the options of `table`."""
     parser.description = "Print the statistics of JTL files, per label and in total. Several files are one run."
     parser.epilog = _EPILOG
-    parser.add_argument(
-        "input",
-        nargs="+",
-        metavar="INPUT",
-        help="a JTL file, CSV or XML, also .gz or .zst; a folder or pattern of them; - is standard input; "
-        "s3://bucket/key",
-    )
-    add_endpoint(parser)
+    take_argument(parser, "input", "+")
+    take(parser, "endpoint-url")
     reading = parser.add_argument_group("input options")
-    reading.add_argument("--each", action="store_true", help="print one table per file, with the file's name as title")
-    reading.add_argument(
-        "--window", default="all", metavar="W", help="all (default), steady, or FROM..TO such as 30s..2m, 10.., ..90"
-    )
-    reading.add_argument(
-        "--percentiles", metavar="P,…", help="percentiles to print besides the median and p90, such as 95,99,99.9"
-    )
-    reading.add_argument("--transactions", action="store_true", help="count Transaction Controllers in TOTAL, too")
-    reading.add_argument("--columns", metavar="A,B,…", help="column names of files without a header line")
-    reading.add_argument("--strict", action="store_true", help="treat an unusable record as an error")
-    rows = parser.add_argument_group("output options")
-    rows.add_argument(
-        "--layout",
-        choices=LAYOUTS,
-        help="default; wide: all metrics; classic: the layout of the 2015 reports; csv is wide by default",
-    )
-    rows.add_argument("--format", choices=FORMATS, help=f"default: {MARKDOWN}; in a terminal a coloured table")
-    rows.add_argument(
-        "--sort",
-        metavar="COLUMN",
-        help="sort by a column title or JSON key, shown or not: largest number first, labels alphabetically; "
-        "-COLUMN reverses the order; default: order of appearance",
-    )
-    rows.add_argument(
-        "--label",
-        metavar="REGEX",
-        help="only labels that match ((?i) ignores case); TOTAL is then the total of these labels",
-    )
-    rows.add_argument("--only", metavar="NAME", help="only the row of this label; TOTAL: the total of the main load")
+    take(reading, "each window percentiles transactions columns strict")
+    output = parser.add_argument_group("output options")
+    take(output, "layout format/table sort label only")
 
 
 # Printed for a run's own samples, because the report of the run starts with other values.

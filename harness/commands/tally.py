@@ -8,10 +8,11 @@ from pathlib import Path
 from harness.base import units
 from harness.base.errors import EXIT_OK, UsageError
 from harness.base.writable import writing_into
+from harness.commands.options import take, take_argument
 from harness.jtl.inputs import resolve
 from harness.metrics.tally_file import to_bytes
 from harness.report.jtls import Counting, run_of, silences_of, tally_of_jtls
-from harness.storage.arguments import add_endpoint, endpoint_of
+from harness.storage.arguments import endpoint_of
 
 _SUFFIX = ".tally"
 _EPILOG = """\
@@ -35,12 +36,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "Count JTL files into a small tally file. Tallies of many machines merge exactly into one table."
     )
     parser.epilog = _EPILOG
-    option = parser.add_argument
-    option("input", nargs="+", metavar="INPUT", help="a JTL or tally file, as in ./aggregate.py table --help")
-    option("-o", "--output", required=True, type=Path, metavar=f"NAME{_SUFFIX}", help="the file to write")
-    option("--columns", metavar="A,B,…", help="column names of files without a header line")
-    option("--strict", action="store_true", help="treat an unusable record as an error")
-    add_endpoint(parser)
+    take_argument(parser, "input", "+")
+    take(parser, "output/tally columns strict endpoint-url")
 
 
 def run(options: argparse.Namespace) -> int:

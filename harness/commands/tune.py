@@ -19,11 +19,10 @@ from harness.base.interrupts import Interrupts
 from harness.base.java import jmeter_java_version
 from harness.base.log import log
 from harness.base.paths import shown
+from harness.base.project import current_project
+from harness.commands.options import FOLDERS, FOLLOWED, folder_of_kind, take, take_argument
 from harness.experiment.arguments import (
     LENGTH,
-    add_folders,
-    add_length,
-    add_resumption,
     budget_of,
     equal_load,
     record_fields,
@@ -33,11 +32,11 @@ from harness.experiment.counting import results_of
 from harness.experiment.execute import InChildren
 from harness.experiment.files import ExperimentFiles, Experiments
 from harness.experiment.runner import Runner
-from harness.live.watchers import add_watchers, watcher_options
+from harness.live.watchers import watcher_options
 from harness.metrics.metric import Metric, compared_metrics, parse_metric
 from harness.plan.load import Load
 from harness.run import kinds
-from harness.run.arguments import add_traffic, make_command, refuse_empty
+from harness.run.arguments import make_command, refuse_empty
 from harness.run.directory import check_space
 from harness.run.preflight import check_request
 from harness.run.request import Names
@@ -48,7 +47,6 @@ from harness.tune.record import TuneRecord, with_rest_apart
 from harness.tune.steps import TuneExperiment
 from harness.tune.text import headline
 
-REPORTS = toolchain.ROOT / "reports" / kinds.EXPERIMENT.folder
 _METRIC = "p90"
 _EPILOG = f"""\
 examples:
@@ -71,21 +69,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Set the options of `scripts/tune`."""
     parser.description = "Report which settings matter and which values are best, from a designed experiment."
     parser.epilog = _EPILOG
-    option = parser.add_argument
-    option("--set", help="settings of the system or properties of the plan with the values to try, baseline first")
-    option("--metric", help=f"what the settings are judged by: average, p90, throughput, … ({_METRIC})")
-    add_traffic(parser)
-    add_length(parser)
-    option("--repeat", help="runs of each combination (2; of a part of the combinations 1; more when these are few)")
-    option("--max", metavar="TIME", help="time limit of all runs, such as 2h; the design must fit (none)")
-    add_resumption(parser, "experiment of the plan")
-    add_watchers(parser)
-    add_folders(parser, REPORTS, "folder of the experiments and their runs (reports/tune/)")
+    take(parser, f"set/values metric plan env users rate ramp duration requests repeat max {FOLLOWED} {FOLDERS}")
+    take(parser.add_mutually_exclusive_group(), "resume new")
+    take_argument(parser, "plan", "?")
 
 
 def run(options: argparse.Namespace) -> int:
     """Run or resume the experiment and return the exit code."""
     refuse_empty(options)
+    options.reports = folder_of_kind(options.reports, kinds.EXPERIMENT.folder)
     followed = watcher_options(options, "the whole experiment")
     factors = parse_factors(options.set or "")
     metric = parse_metric(options.metric or _METRIC, "METRIC", [one for one in compared_metrics() if not one.is_share])
@@ -122,7 +114,7 @@ def run(options: argparse.Namespace) -> int:
             experiment = TuneExperiment(stored, folders)
             outcome = Runner(experiment, record, results_of(stored, record), InChildren(children), guess_s).run()
             code = _close(outcome, stored.report)
-            update_summaries(options.reports, REPORTS)
+            update_summaries(options.reports, current_project().reports / kinds.EXPERIMENT.folder)
         return code
 
 

@@ -9,9 +9,10 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from harness.base import git, toolchain, units
+from harness.base import git, units
 from harness.base.errors import UsageError
 from harness.base.log import log
+from harness.base.project import current_project
 from harness.experiment.record import RUNNING
 from harness.history.summary_files import SUMMARY_NAME, update_summary
 from harness.plan.load import Load, LoadArguments, load_record, parse_load, resolve_load
@@ -21,28 +22,6 @@ from harness.plan.plan import Plan
 LENGTH = ("users", "rate", "ramp", "duration", "requests")
 # What a run may take beyond its load and the profile's overrun_s: for starting and stopping the system.
 SLACK_S = 300.0
-
-
-def add_length(parser: argparse.ArgumentParser) -> None:
-    """Add the options of the load; it is the same in all runs."""
-    option = parser.add_argument
-    option("--users", help="concurrent users, closed model (the plan's default)")
-    option("--rate", help="new users per second, open model, instead of --users")
-    option("--ramp", help="ramp-up, part of the duration: 25, 25s, 2m (the plan's default)")
-    option("--duration", help="duration of each run with its ramp-up: 100, 100s, 5m (the plan's default)")
-    option("--requests", help="end each run after about this many samples (the plan's default)")
-
-
-def add_folders(parser: argparse.ArgumentParser, reports: Path, help_text: str) -> None:
-    """Add the options of the folders; their paths are absolute, since runs of a commit use them from other folders."""
-    option = parser.add_argument
-    option("--reports", type=_folder, default=reports, help=help_text)
-    option("--home", type=_folder, default=toolchain.ROOT, help="folder of plans/, env/ and systems/ (this one)")
-    option("--build", type=_folder, default=toolchain.BUILD, help=argparse.SUPPRESS)
-
-
-def _folder(text: str) -> Path:
-    return Path(text).resolve()
 
 
 def equal_load(plan: Plan, options: argparse.Namespace) -> Load:
@@ -55,14 +34,6 @@ def equal_load(plan: Plan, options: argparse.Namespace) -> Load:
     if load.duration_s is None:
         raise UsageError("the load ends after a number of loops, so its duration is unknown", "give DURATION=60")
     return load
-
-
-def add_resumption(parser: argparse.ArgumentParser, what: str) -> None:
-    """Add the options that decide whether an unfinished experiment is resumed."""
-    group = parser.add_mutually_exclusive_group()
-    help_text = f"resume the last {what}; a repeated command does so by itself while the code is unchanged"
-    group.add_argument("--resume", action="store_true", help=help_text)
-    group.add_argument("--new", action="store_true", help="start a new one even if one is unfinished")
 
 
 def record_fields(
@@ -90,7 +61,7 @@ def record_fields(
 
 def new_fields(budget_s: float | None = None) -> dict[str, Any]:
     """Return the fields that are the same in each new record; it has no name yet."""
-    checkout = git.facts(toolchain.ROOT)
+    checkout = git.facts(current_project().folder)
     return {
         "name": "",
         "budget_s": budget_s,

@@ -18,7 +18,7 @@ from harness.base.errors import UsageError
 from harness.base.git import commit_of
 from harness.base.log import Log
 from harness.base.ports import LOOPBACK
-from harness.base.toolchain import ROOT
+from harness.base.project import current_project
 from harness.jtl.sample import Sample
 from harness.live.connections import LimitedServer
 from harness.live.metrics_collector import RunInProgress, RunsCollector, Scraper, seen_count, wait_s
@@ -60,7 +60,7 @@ class MetricsEndpoint:
     def begin(self, directory: RunDirectory, spec: RunSpec) -> None:
         """Serve the metrics of the run that starts in a directory."""
         counts = RunCounts(spec.plan.once_labels, spec.hidden)
-        self._begin(directory, spec.profile.name, commit_of(ROOT, "HEAD"), counts)
+        self._begin(directory, spec.profile.name, commit_of(current_project().folder, "HEAD"), counts)
 
     def show(self, directory: RunDirectory, record: RunRecord, hidden: Sequence[str]) -> None:
         """Serve the metrics of a run of another process; `hidden` are the secrets that no text may contain."""

@@ -29,19 +29,6 @@ if TYPE_CHECKING:
 METRICS_PORT = 9464
 
 
-def add_watchers(parser: argparse.ArgumentParser) -> None:
-    """Add the options of the watchers of runs."""
-    live = (
-        "serve a page with the current values while runs last: 1 or a port, for this machine only; or host:port, for "
-        "all who have its token ($LIVE_TOKEN, else a new one)"
-    )
-    parser.add_argument("--live", metavar="ADDRESS", help=live)
-    metrics = "serve metrics for Prometheus while runs last: 1 (port 9464), a port, or an IP address with a port"
-    parser.add_argument("--metrics", metavar="ADDRESS", help=metrics)
-    otlp = "send metrics, and of traced runs spans, to an OpenTelemetry receiver while runs last: http://host:4318"
-    parser.add_argument("--otlp", metavar="URL", help=otlp)
-
-
 @dataclass(frozen=True)
 class WatcherOptions:
     """The requested watchers; `live_address` is None without a live page, whose button ends `stops`.

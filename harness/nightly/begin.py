@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import NamedTuple
 
-from harness.base import git, toolchain, units
+from harness.base import git, units
 from harness.base.errors import UsageError
 from harness.base.log import log
 from harness.base.paths import shown
@@ -42,7 +42,7 @@ def begun(options: argparse.Namespace, loads: tuple[Load, ...], suite: Suite) ->
         return _resumed(find_unfinished(options.reports), options, loads, suite)
     last = None if options.new else last_nightly(options.reports)
     if last is not None and last.date == _now().strftime("%Y-%m-%d"):
-        checkout = git.facts(toolchain.ROOT)
+        checkout = git.facts(options.home)
         with contextlib.suppress(UsageError):  # its record is damaged
             record = last.read()
             is_same = record.settings == (loads, _ids(suite), suite.labels)
@@ -60,7 +60,7 @@ def _now() -> datetime:
 def _started(options: argparse.Namespace, loads: tuple[Load, ...], suite: Suite) -> Begun:
     """Return a new nightly run of today's date."""
     now = _now()
-    checkout = git.facts(toolchain.ROOT)
+    checkout = git.facts(options.home)
     last = _last_commit(options.reports)
     files = reserve_nightly(options.reports, now.strftime("%Y-%m-%d"))
     suite_path, home = options.suite.resolve(), options.home.resolve()
@@ -82,7 +82,7 @@ def _started(options: argparse.Namespace, loads: tuple[Load, ...], suite: Suite)
         storage_problems=(),
         git_commit=checkout.commit,
         git_changed=checkout.is_changed,
-        commits=git.commits_since(toolchain.ROOT, last, _SUBJECTS_MOST) if last else None,
+        commits=git.commits_since(options.home, last, _SUBJECTS_MOST) if last else None,
     )
     log(f"{record.title} {files.name}: {units.plural(len(record.runs), 'run')}, {shown(files.report)}")
     return Begun(files, record)

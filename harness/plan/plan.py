@@ -11,6 +11,7 @@ from typing import Any
 from harness.base import units
 from harness.base.config import check_keys, did_you_mean, load_toml, texts, within
 from harness.base.errors import UsageError
+from harness.base.project import SHIPPED, folder_with
 from harness.base.secrecy import is_secret_name, secret_values
 from harness.plan.allowances import Allowances, parse_allowances
 from harness.plan.goal import Goal
@@ -134,10 +135,11 @@ def is_jmx_path(plan: str, plans: Path) -> bool:
     return path.suffix == ".jmx" and ("/" in plan or path.is_file()) and not is_planned
 
 
-def thresholds_of(plans_dir: Path, names: Iterable[str]) -> Thresholds:
-    """Return the thresholds of the first of these plans that exists, else the default ones."""
-    found = next((name for name in names if (plans_dir / f"{name}.toml").is_file()), None)
-    return load_plan(plans_dir, found).thresholds if found else Thresholds()
+def thresholds_of(home: Path, names: Iterable[str]) -> Thresholds:
+    """Return the thresholds of the first of these plans that a project or the tool has, else the default ones."""
+    plans = ((folder_with(home, "plans", name), name) for name in names)
+    found = next((plan for plan in plans if (plan[0] / f"{plan[1]}.toml").is_file()), None)
+    return load_plan(*found).thresholds if found else Thresholds()
 
 
 def load_plan(plans_dir: Path, name: str, changes: Mapping[str, Any] | None = None) -> Plan:
@@ -152,7 +154,7 @@ def load_plan(plans_dir: Path, name: str, changes: Mapping[str, Any] | None = No
             f"PLAN={name}: {where}.jmx exists, but {where}.toml is missing",
             f"make init PLAN={bare} FIX=1 writes it",
         )
-    data = load_toml(plans_dir / f"{name}.toml", "PLAN", name)
+    data = load_toml(plans_dir / f"{name}.toml", "PLAN", name, SHIPPED / "plans")
     where = f"{plans_dir.name}/{name}.toml"
     check_keys(data, _KEYS, where)
     if changes:

@@ -13,6 +13,7 @@ from urllib.parse import urlsplit
 from harness.base import units
 from harness.base.config import check_keys, is_suite, load_toml, texts, within
 from harness.base.errors import UsageError
+from harness.base.project import SHIPPED
 from harness.cloudwatch.source import MetricsSpec
 from harness.cloudwatch.sources import parse_sources, table_names
 from harness.notify.settings import NotifySettings, parse_notify
@@ -168,7 +169,7 @@ def parse_port(text: str) -> int:
 def load_profile(env_dir: Path, name: str) -> Profile:
     """Return the profile env/<name>.toml. The UsageError lists the available profiles."""
     path, where = env_dir / f"{name}.toml", f"env/{name}.toml"
-    data = load_toml(path, "ENV", name)
+    data = load_toml(path, "ENV", name, SHIPPED / "env")
     if is_suite(path):
         raise UsageError(f"ENV={name}: {where} is a suite, not a profile", f"measure it: make nightly SUITE={where}")
     check_keys(data, {**_KEYS, **dict.fromkeys(table_names(), dict)}, where)

@@ -9,16 +9,17 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
-from harness.base import toolchain, units
+from harness.base import units
 from harness.base.errors import EXIT_BUG
 from harness.base.guardian import Guardian
 from harness.base.interrupts import Interrupts
 from harness.base.log import log
 from harness.base.process import Launch
+from harness.base.project import PACKAGE
 from harness.run.limited_run import INTERRUPTED, TOO_LONG, Ended, run_limited
 from harness.run.result import RunEnd, read_end
 
-_RUN = toolchain.ROOT / "scripts" / "run"
+_RUN = (str(PACKAGE / "__main__.py"), "run")
 
 
 @dataclass(frozen=True)
@@ -102,7 +103,7 @@ class Children:
         folders = (f"--{name}={path}" for name, path in run.folders.items())
         launch = Launch(
             name=run.title,
-            argv=[sys.executable, str(_RUN), *run.arguments, *self.arguments, f"--result={run.result}", *folders],
+            argv=[sys.executable, *_RUN, *run.arguments, *self.arguments, f"--result={run.result}", *folders],
             cwd=Path.cwd(),
             # The whole environment: a run may need credentials to download metrics.
             environment={**os.environ, **self.guardian.environment},

@@ -13,9 +13,10 @@ from uuid import uuid4
 
 import psutil
 
-from harness.base import git, toolchain
+from harness.base import git
 from harness.base.java import jmeter_environment
 from harness.base.once import stamp_of
+from harness.base.project import CHECKOUT, PACKAGE, SHIPPED, current_project
 from harness.base.secrecy import masked, masked_table
 from harness.base.units import MS_PER_S
 from harness.jtl.sample import TRACE_COLUMN
@@ -101,7 +102,7 @@ def _command(spec: RunSpec, target: Target, properties: Mapping[str, str], conte
     generators, port = context.generators, free_udp_port()
     remotes = generators.remotes if generators else ()
     allowed = allowed_connections(target, spec.plan.allow.hosts, [remote.host for remote in remotes])
-    settings = toolchain.ROOT / "jmeter" / "jmeter.properties"
+    settings = SHIPPED / "jmeter" / "jmeter.properties"
     columns = trace_columns(properties) if spec.is_traced else {}
     if generators:
         more = generators.controller_options(properties, spec.plan.jmx_path)
@@ -141,7 +142,7 @@ def _record(
 ) -> RunRecord:
     """Return the record of a run that starts; secrets are masked."""
     plan, profile, generators = spec.plan, spec.profile, context.generators
-    checkout = git.facts(toolchain.ROOT)
+    checkout = git.facts(current_project().folder)
     return RunRecord(
         format_version=FORMAT_VERSION,
         name=directory.name,
@@ -188,10 +189,10 @@ def source_hashes(plan: Plan, profile: Profile, system: Path | None) -> dict[str
 
     Reports and documents are no part of them. A file that cannot be read is left out.
     """
-    folder, root = plan.jmx_path.parent, toolchain.ROOT
+    folder = plan.jmx_path.parent
     read_by_plan = [folder / name for name in data_files(plan.jmx_path)]
     sources = {
-        "harness": [root / "harness", root / "jmeter", root / "requirements.txt"],
+        "harness": [PACKAGE, *([SHIPPED / "jmeter"] if CHECKOUT else [])],
         "plan": [plan.jmx_path, folder / f"{plan.name}.toml", *read_by_plan],
         "profile": [profile.path] if profile.path else [],
         "system": [system] if system else [],

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from harness.base.errors import UsageError
+from harness.base.project import folder_with, read_project
 from harness.base.secrecy import secret_values
 from harness.base.secrets import environment_secrets, find_secrets
 from harness.plan import spec as specs
@@ -83,8 +84,10 @@ class Request:
 
 def resolve_request(names: Names, home: Path, build: Path) -> Request:
     """Return the request that the names describe in `home`; UsageError for an unknown name or a contradiction."""
-    profile = specs.load_profile(home / "env", names.profile)
-    plans, plan_name = home / "plans", names.plan
+    project = read_project(home)
+    profile = specs.load_profile(folder_with(home, "env", names.profile), names.profile)
+    profile = replace(profile, allowed_targets=(*profile.allowed_targets, *project.targets.values()))
+    plans, plan_name = folder_with(home, "plans", names.plan), names.plan
     if is_jmx_path(plan_name, plans):
         from harness.plan.adopt.first_look import first_look  # imported late: few runs are of a JMX
 
@@ -95,9 +98,11 @@ def resolve_request(names: Names, home: Path, build: Path) -> Request:
         plan = with_properties(plan, names.properties)
     is_traced = names.is_traced or profile.is_traced
     _check_exclusions(names)
+    if project.target and not names.target and not plan.system:
+        names = replace(names, target=project.target)
     is_target_only = names.target and not plan.system
     check_hosts(plan.allow.hosts, plan.name, profile)
-    target = specs.parse_target(names.target) if names.target else None
+    target = specs.parse_target(project.target_url(names.target)) if names.target else None
     if target:
         check_allowed(target, profile)
     profile = _with_password(profile, home)
@@ -107,7 +112,7 @@ def resolve_request(names: Names, home: Path, build: Path) -> Request:
     manifest, settings = (system.manifest, system.settings) if system else (None, {})
     given = SetValues()
     if names.set_values:
-        systems = system_names(home / "systems")
+        systems = system_names(home)
         given = sorted_values(names.set_values, plan, manifest, systems, is_target=target is not None)
         plan = with_properties(plan, shlex.join(given.properties), where="")
     if manifest and given.settings:
@@ -161,4 +166,4 @@ def configured_system(home: Path, plan: Plan, profile: Profile) -> ConfiguredSys
     if not plan.system:
         raise UsageError(f"PLAN={plan.name} has no system to start", "give TARGET=http://host:port of one that runs")
     where = f"env/{profile.name}.toml"
-    return load_configured(home / "systems", plan.system, profile.system_settings, where, plan.embedded_settings)
+    return load_configured(home, plan.system, profile.system_settings, where, plan.embedded_settings)

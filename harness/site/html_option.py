@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 import os
 from collections.abc import Mapping
 from pathlib import Path
@@ -16,12 +15,6 @@ from harness.notify.recipients import github_run
 # GitHub rejects a longer step summary completely.
 LIMIT_BYTES = 1024 * 1024
 _VARIABLE = "GITHUB_STEP_SUMMARY"
-
-
-def add_html_option(parser: argparse.ArgumentParser) -> None:
-    """Add --html to a command that writes a Markdown report."""
-    text = "also write the report as one HTML file beside it: for mail; it loads nothing"
-    parser.add_argument("--html", action="store_true", help=text)
 
 
 def write_html(report: Path) -> None:

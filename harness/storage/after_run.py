@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import shlex
 from dataclasses import dataclass
 
 from harness.base.errors import EXIT_INTERRUPTED, EXIT_INVALID, EXIT_OK, HarnessError
 from harness.base.log import Log, log
-from harness.base.paths import shown
-from harness.base.toolchain import ROOT
+from harness.base.paths import shown, tool_command
+from harness.base.project import current_project
 from harness.plan.spec import Profile
 from harness.run.directory import RunDirectory
 from harness.storage.s3 import push
@@ -59,7 +58,7 @@ def push_after_run(directory: RunDirectory, storage: Storage, code: int, log: Lo
 def push_command(directory: RunDirectory, storage: Storage) -> str:
     """Return the command that pushes a run."""
     reports = directory.path.parent.parent
-    arguments = ["./aggregate.py", "push", f"{directory.plan}/{directory.name}", storage.location.url]
+    arguments = ["push", f"{directory.plan}/{directory.name}", storage.location.url]
     arguments += ["--endpoint-url", storage.endpoint_url] if storage.endpoint_url else []
-    arguments += [] if reports == ROOT / "reports" else ["--reports", shown(reports)]
-    return shlex.join(arguments)
+    arguments += [] if reports == current_project().reports else ["--reports", shown(reports)]
+    return tool_command(*arguments)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Sequence
-from pathlib import Path
 
 from harness.base import units
 from harness.base.errors import UsageError
@@ -14,14 +13,6 @@ from harness.plan.goal_input import goal_names
 from harness.plan.load import LoadArguments, parse_load
 from harness.plan.stop import parse_stop
 from harness.run.arguments import (
-    add_folders,
-    add_goal,
-    add_length,
-    add_profile,
-    add_set,
-    add_stop,
-    add_sure,
-    add_traffic,
     make_command,
 )
 from harness.run.request import Request
@@ -31,25 +22,6 @@ from harness.sweep.record import SweepRecord
 SETTINGS = ("fresh", "ramp", "duration", "loops", "requests", "stop", "set", "profile", "warmup", "target", "remotes")
 _WARM_UP = "30s"
 _WARM_UP_MAX_S = 3600.0
-
-
-def add_sweep_options(parser: argparse.ArgumentParser) -> None:
-    """Add the options of every sweep, except its levels."""
-    add_traffic(parser)
-    add_length(parser)
-    add_goal(parser)
-    add_stop(parser)
-    add_set(parser)
-    add_profile(parser)
-    option = parser.add_argument
-    option("--warmup", help=f"length of an uncounted run before the first level; 0 for none ({_WARM_UP})")
-    option("--fresh", action="store_true", help="restart the system before each level, each time with a warm-up")
-    option("--resume", help="resume this unfinished sweep with its settings: sweep-07, 07 or <plan>/sweep-07")
-    option("--new", action="store_true", help="start a new sweep, although one with these settings is unfinished")
-    jfr = "with --target: the flight recording of its JVM, read after the last level: heap, pauses and CPU per level"
-    option("--jfr", type=Path, metavar="FILE.jfr", help=jfr)
-    add_sure(parser)
-    add_folders(parser)
 
 
 def new_record(options: argparse.Namespace, request: Request, kind: str, command: str) -> SweepRecord:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import shlex
 import shutil
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -28,7 +27,8 @@ from harness.base.guardian import Guardian
 from harness.base.interrupts import Interrupts
 from harness.base.log import Log
 from harness.base.open_files import allow_open_files
-from harness.base.paths import shown
+from harness.base.paths import shown, tool_command
+from harness.base.project import current_project
 from harness.compare.result import RunResult
 from harness.compare.sources import read_result
 from harness.experiment.execute import InProcess, Step
@@ -297,8 +297,8 @@ def _attach(files: ExperimentFiles, record: SweepRecord, options: argparse.Names
             write_report(directory)
     if why := next(filter(None, whys), ""):
         runs = f"{record.plan}/run-{record.series}_*"
-        command = [shown(toolchain.ROOT / "aggregate.py"), "heap", shown(recording), "--run", runs]
-        context.log(f"JFR={shown(recording)}: {why}; attach it later: {shlex.join(command)}")
+        command = tool_command("heap", shown(recording), "--run", runs)
+        context.log(f"JFR={shown(recording)}: {why}; attach it later: {command}")
     return True
 
 
@@ -375,7 +375,7 @@ def _resumed(sweeps: Experiments[SweepRecord], files: ExperimentFiles, context: 
         context.log(f"{record.id}: already finished; its report is written again")
         return record
     context.log(f"{record.id}: resumed after {units.plural(len(record.measured), 'run')} (NEW=1 starts another sweep)")
-    commit = git.facts(toolchain.ROOT).commit
+    commit = git.facts(current_project().folder).commit
     if commit != record.git_commit:
         context.log(f"{record.id}: started at commit {(record.git_commit or '?')[:10]}, now at {(commit or '?')[:10]}")
     return record

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 from harness.base.config import check_keys
 from harness.base.errors import UsageError
+from harness.base.project import folder_with, names_in
 from harness.system.system import (  # fmt: skip
     Command,
     Fact,
@@ -59,9 +60,9 @@ _METRIC_UNITS = ("", "s", "ms", "bytes")
 _FACT_KEYS = {"value": str, "command": list, "when": str}
 
 
-def system_names(systems_dir: Path) -> tuple[str, ...]:
-    """Return the sorted names of the systems in `systems_dir`: the folders with a manifest."""
-    return tuple(sorted(path.parent.name for path in systems_dir.glob(f"*/{MANIFEST_NAME}")))
+def system_names(home: Path) -> tuple[str, ...]:
+    """Return the sorted names of the systems of a project and of the tool: the folders with a manifest."""
+    return tuple(path.name for path in names_in(home, "systems", "*") if (path / MANIFEST_NAME).is_file())
 
 
 def load_manifest(folder: Path) -> Manifest:
@@ -71,7 +72,7 @@ def load_manifest(folder: Path) -> Manifest:
     try:
         document = tomllib.loads(path.read_text(encoding="utf-8"))
     except (FileNotFoundError, NotADirectoryError):
-        todo = there_is(folder.name, system_names(folder.parent))
+        todo = there_is(folder.name, system_names(folder.parent.parent))
         raise UsageError(f"{folder.parent.name}/ has no system {folder.name!r}", todo) from None
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise UsageError(f"{where}: {error}", "correct the manifest") from None
@@ -90,18 +91,18 @@ class ConfiguredSystem(NamedTuple):
 
 
 def load_configured(
-    systems_dir: Path, name: str, settings_by_system: Mapping[str, Table], where: str, of_plan: Table
+    home: Path, name: str, settings_by_system: Mapping[str, Table], where: str, of_plan: Table
 ) -> ConfiguredSystem:
     """Return a system's manifest and its settings: the plan's `of_plan`, and those of the profile `where`.
 
     UsageError for an unknown system or setting, because a misspelt one would have no effect, and when the profile
     contradicts the plan, because the plan's name would then be misleading.
     """
-    names = system_names(systems_dir)
+    names = system_names(home)
     for given in settings_by_system:
         if given not in names:
             raise UsageError(f"{where}: unknown system {given}", there_is(given, names))
-    manifest, of_profile = load_manifest(systems_dir / name), settings_by_system.get(name, {})
+    manifest, of_profile = load_manifest(folder_with(home, "systems", name) / name), settings_by_system.get(name, {})
     for key, value in of_plan.items():
         if of_profile.get(key, value) != value:
             raise UsageError(

@@ -40,7 +40,7 @@ def use_fake_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     folder = tmp_path / "fakes"
     folder.mkdir()
     (folder / "template.json").write_text(_run_json())
-    monkeypatch.setattr(child, "_RUN", ROOT / "tests" / "support" / "fakes" / "scripts_run.py")
+    monkeypatch.setattr(child, "_RUN", (str(ROOT / "tests" / "support" / "fakes" / "scripts_run.py"),))
     monkeypatch.setenv("FAKE_RUN", str(folder))
     monkeypatch.setenv("JMETER_HOME", str(FAKE_JMETER))
 

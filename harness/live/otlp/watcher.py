@@ -15,10 +15,11 @@ from types import TracebackType
 from google.protobuf.message import DecodeError
 from opentelemetry.sdk.resources import OTELResourceDetector
 
+from harness import __version__
 from harness.base import git, units
 from harness.base.errors import HarnessError
 from harness.base.log import Log
-from harness.base.toolchain import ROOT, version
+from harness.base.project import current_project
 from harness.base.units import number_text
 from harness.jtl.sample import Sample
 from harness.live.otlp.messages import NAME, Export, Messages, rejected_points, rejected_spans
@@ -64,7 +65,7 @@ class OtlpRuns:
         self._telemetry = TelemetryTail(directory.telemetry)
         self._spans = SpanPicker()
         self._sent_s: float | None = None
-        messages = Messages(_resource(directory, spec), time.time_ns(), version(), spec.hidden)
+        messages = Messages(_resource(directory, spec), time.time_ns(), __version__, spec.hidden)
         self._sender = Sender(self._receiver, messages, self._log)
         what = "metrics, and spans of slow and failed requests" if spec.is_traced else "metrics"
         line = f"OTLP: {what} go to {self._receiver.address.origin} every {number_text(PERIOD_S)} s"
@@ -124,7 +125,7 @@ class OtlpRuns:
 def _resource(directory: RunDirectory, spec: RunSpec) -> dict[str, str]:
     """Return what identifies the run; OTEL_SERVICE_NAME and OTEL_RESOURCE_ATTRIBUTES have priority."""
     run = f"{directory.plan}/{directory.name}"
-    commit = git.commit_of(ROOT, "HEAD")
+    commit = git.commit_of(current_project().folder, "HEAD")
     from_environment = {name: str(value) for name, value in OTELResourceDetector().detect().attributes.items()}
     return {
         "service.name": "load-test",
@@ -135,7 +136,7 @@ def _resource(directory: RunDirectory, spec: RunSpec) -> dict[str, str]:
         # The program that makes the messages: "opentelemetry" is the name of the project's own SDK alone.
         "telemetry.sdk.name": NAME,
         "telemetry.sdk.language": "python",
-        "telemetry.sdk.version": version(),
+        "telemetry.sdk.version": __version__,
         **({"vcs.ref.head.revision": commit} if commit else {}),
         **from_environment,
     }

@@ -1,0 +1,164 @@
+"""Where things are: the files that are shipped with the tool, the project of the current folder, and the cache.
+
+This module runs before .venv exists: standard library only.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cache
+from pathlib import Path
+
+from harness import __version__
+from harness.base.config import check_keys, did_you_mean
+from harness.base.errors import UsageError
+
+PACKAGE = Path(__file__).resolve().parents[1]
+_ABOVE = PACKAGE.parent
+# The checkout that the tool runs from; None for an installed package.
+CHECKOUT = _ABOVE if (_ABOVE / "requirements.txt").is_file() and (_ABOVE / "plans").is_dir() else None
+# The folder of the shipped plans/, env/, systems/ and jmeter/.
+SHIPPED = CHECKOUT or PACKAGE / "shipped"
+FILE_NAME = "loadtest.toml"
+DEFAULT_PROFILE = "local"
+NAME = "load-test-harness"
+_KEYS = {
+    "format_version": int, "requires": str, "plan": str, "profile": str, "target": str, "goal": str, "targets": dict,
+}  # fmt: skip
+_VERSION = re.compile(r"(>=|==|~=|<|<=|>)\s*(\d+(?:\.\d+){0,2})")
+
+
+def cache_folder() -> Path:
+    """Return the folder of what is built once: build/ of a checkout, else one per version in the user's cache."""
+    if CHECKOUT:
+        return CHECKOUT / "build"
+    base = os.environ.get("XDG_CACHE_HOME", "")
+    caches = Path(base) if base.startswith("/") else Path.home() / ".cache"
+    return caches / NAME / __version__
+
+
+BUILD = cache_folder()
+
+
+@dataclass(frozen=True)
+class Project:
+    """A folder of plans/, env/, systems/ and reports/, with the defaults of its loadtest.toml.
+
+    `file` is None for a folder without one. `plan`, `goal` and `target` are empty where the file has none. `targets`
+    are the addresses by name, which a run may load; `target` is the one for plans without a system of their own.
+    """
+
+    folder: Path
+    file: Path | None = None
+    plan: str = ""
+    profile: str = DEFAULT_PROFILE
+    goal: str = ""
+    target: str = ""
+    targets: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def reports(self) -> Path:
+        """The folder of the results."""
+        return self.folder / "reports"
+
+    def target_url(self, text: str) -> str:
+        """Return the address of --target: itself, or that of a name in [targets]. UsageError for an unknown name."""
+        if "/" in text or ":" in text:
+            return text
+        if text in self.targets:
+            return self.targets[text]
+        there = ", ".join(self.targets)
+        todo = (
+            f"{did_you_mean(text, self.targets)}there are: {there}" if there else f"add it to [targets] of {FILE_NAME}"
+        )
+        raise UsageError(f"TARGET={text}: neither an address nor a name in [targets]", todo)
+
+
+def default_plan(home: Path) -> str:
+    """Return the plan of a project for a command without one: that of loadtest.toml, else its only one."""
+    if plan := read_project(home).plan:
+        return plan
+    names = sorted(path.stem for path in (home / "plans").glob("*.toml"))
+    if len(names) == 1:
+        return names[0]
+    todo = f"give one of {', '.join(names)}" if names else "give PLAN=lb-nginx, or make a plan: lth init shop.jmx"
+    raise UsageError("PLAN is missing", f'{todo}; plan = "…" in {FILE_NAME} is the default')
+
+
+@cache
+def current_project() -> Project:
+    """Return the project of the current folder: the nearest folder with a loadtest.toml, from here upwards.
+
+    Without one it is the checkout that the tool runs from, or for an installed tool the current folder.
+    """
+    here = Path.cwd()
+    for folder in (here, *here.parents):
+        if (folder / FILE_NAME).is_file():
+            return read_project(folder)
+    return read_project(CHECKOUT or here)
+
+
+@cache
+def read_project(folder: Path) -> Project:
+    """Return the project in a folder, with the defaults of its loadtest.toml if it has one."""
+    file = folder / FILE_NAME
+    if not file.is_file():
+        return Project(folder)
+    import tomllib  # here, because a folder without the file does not need it
+
+    try:
+        data = tomllib.loads(file.read_text(encoding="utf-8"))
+    except (OSError, ValueError, RecursionError) as error:
+        raise UsageError(f"{file}: {error}", "correct the file") from None
+    check_keys(data, _KEYS, FILE_NAME)
+    if data.get("format_version", 1) != 1:
+        raise UsageError(f"{FILE_NAME}: format_version is {data['format_version']}", "this version reads 1")
+    if "requires" in data:
+        _check_version(data["requires"], file)
+    targets = data.get("targets", {})
+    check_keys(targets, dict.fromkeys(targets, str), f"{FILE_NAME} [targets]")
+    texts = {key: data[key] for key in ("plan", "profile", "goal", "target") if key in data}
+    return Project(folder, file, **texts, targets=targets)
+
+
+def _check_version(requires: str, file: Path) -> None:
+    """Raise a UsageError unless this version is one that the project requires, such as >=1.1, <2."""
+    own = _numbers(__version__)
+    for part in requires.split(","):
+        match = _VERSION.fullmatch(part.strip())
+        if match is None:
+            raise UsageError(f"{file}: requires = {requires!r} is no range of versions", 'give one such as ">=1.1"')
+        wanted = _numbers(match[2])
+        compatible = own >= wanted and own[: match[2].count(".")] == wanted[: match[2].count(".")]
+        is_met = {
+            ">=": own >= wanted, ">": own > wanted, "<": own < wanted, "<=": own <= wanted, "==": own == wanted,
+            "~=": compatible,
+        }[match[1]]  # fmt: skip
+        if not is_met:
+            todo = "install such a version, as with pipx upgrade load-test-harness, or change requires"
+            raise UsageError(f"{file} requires {NAME} {requires}, this is {__version__}", todo)
+
+
+def _numbers(version: str) -> tuple[int, ...]:
+    parts = [int(part) for part in version.split(".")]
+    return (*parts, *[0] * (3 - len(parts)))
+
+
+def folder_with(home: Path, kind: str, name: str) -> Path:
+    """Return the folder plans/, env/ or systems/ that has `name`: that of the project, else the shipped one.
+
+    It is the project's for a name that neither has, so that an error names it.
+    """
+    for folder in (home / kind, SHIPPED / kind):
+        if any((folder / f"{name}{suffix}").exists() for suffix in ("", ".toml", ".jmx")):
+            return folder
+    return home / kind
+
+
+def names_in(home: Path, kind: str, pattern: str) -> list[Path]:
+    """Return the project's and the shipped files of a kind; of two with the same name, the project's."""
+    found = {path.name: path for folder in (SHIPPED / kind, home / kind) for path in folder.glob(pattern)}
+    return [found[name] for name in sorted(found)]

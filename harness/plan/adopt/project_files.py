@@ -1,0 +1,110 @@
+"""Makes a project: loadtest.toml, .gitignore, a first plan; or a project of what a team added to a clone."""
+
+from __future__ import annotations
+
+import filecmp
+import re
+import shutil
+from collections.abc import Mapping
+from pathlib import Path
+from urllib.parse import urlsplit
+
+from harness import __version__
+from harness.base.errors import UsageError
+from harness.base.project import FILE_NAME, SHIPPED
+from harness.base.writable import writing_into
+
+GITIGNORE = """\
+# Of a run, the report, its JSON and its charts are kept; samples, logs and telemetry are not.
+reports/**/run-*/*
+!reports/**/run-*/*.svg
+reports/**/*.log
+reports/**/*.html
+# Generated from all runs: lth summary, lth site.
+SUMMARY.md
+site/
+# Values of secrets, and settings of one machine.
+secrets.toml
+*.local.toml
+generator-keys/
+"""
+_KINDS = ("plans", "env", "systems")
+_NOT_COPIED = shutil.ignore_patterns("__pycache__", "build", ".git", "*.pyc")
+
+
+def project_toml(plan: str, targets: Mapping[str, str]) -> str:
+    """Return loadtest.toml with a default plan; the first of the targets by name is the default one."""
+    minor = ".".join(__version__.split(".")[:2])
+    lines = [
+        "# Defaults of lth in this folder and below. docs/project.md of the tool lists all keys.",
+        "format_version = 1",
+        f'requires = ">={minor}"',
+        f'plan = "{plan}"' if plan else '# plan = "shop"',
+        *([f'target = "{next(iter(targets))}"'] if targets else []),
+        '# goal = "p95<1s, errors<1%"',
+        "",
+        "# The systems that may be loaded, by name: lth run -t staging. Those on this machine need no entry.",
+        "[targets]",
+        *(f'{name} = "{url}"' for name, url in targets.items()),
+        *([] if targets else ['# staging = "https://staging.example.org"']),
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def write_project(folder: Path, plan: str, targets: Mapping[str, str]) -> list[str]:
+    """Write loadtest.toml and .gitignore unless they exist; return the names of the written files."""
+    written = []
+    with writing_into(folder):
+        for name, text in ((FILE_NAME, project_toml(plan, targets)), (".gitignore", GITIGNORE)):
+            if not (folder / name).exists():
+                folder.mkdir(parents=True, exist_ok=True)
+                (folder / name).write_text(text, encoding="utf-8")
+                written.append(name)
+    return written
+
+
+def plan_name_of(text: str) -> str:
+    """Return a name for a plan from the name of a JMX, a folder or a host; `first` where none can be made."""
+    name = re.sub(r"[^\w-]+", "-", text).strip("-._").lower()
+    return name if name and not name.replace("-", "").isdigit() else "first"
+
+
+def name_of_address(url: str) -> str:
+    """Return a name for the plan of an address: the first part of its host, or `first` for a bare address."""
+    host = urlsplit(url).hostname or ""
+    return plan_name_of("first" if re.fullmatch(r"[\d.]+|.*:.*|localhost", host) else host.split(".")[0])
+
+
+def copy_of_clone(clone: Path, folder: Path) -> list[str]:
+    """Copy what a team added to or changed in a clone's plans/, env/, systems/, and its reports/; return the paths.
+
+    Files that the tool ships are left out. UsageError for a folder that is no clone, or when a copy would replace.
+    """
+    if not (clone / "aggregate.py").is_file() or not (clone / "plans").is_dir():
+        raise UsageError(f"{clone}: no clone of the tool", "name the folder that has aggregate.py and plans/")
+    own = [
+        path.relative_to(clone)
+        for kind in _KINDS
+        for path in sorted((clone / kind).iterdir())
+        if path.name != "README.md" and not _is_shipped(path, SHIPPED / kind / path.name)
+    ]
+    own += [Path(name) for name in ("reports", "secrets.toml", "generator-keys") if (clone / name).exists()]
+    for path in own:
+        if (folder / path).exists():
+            raise UsageError(f"{path} exists here", "choose another folder")
+    with writing_into(folder):
+        for path in own:
+            (folder / path).parent.mkdir(parents=True, exist_ok=True)
+            if (clone / path).is_dir():
+                shutil.copytree(clone / path, folder / path, ignore=_NOT_COPIED)
+            else:
+                shutil.copy(clone / path, folder / path)
+    return [str(path) for path in own]
+
+
+def _is_shipped(path: Path, shipped: Path) -> bool:
+    """Return whether a file, or each file of a folder, is one that the tool ships, unchanged."""
+    if path.is_file():
+        return shipped.is_file() and filecmp.cmp(path, shipped, shallow=False)
+    files = (file for file in path.rglob("*") if file.is_file() and "__pycache__" not in file.parts)
+    return shipped.is_dir() and all(_is_shipped(file, shipped / file.relative_to(path)) for file in files)
