@@ -1,13 +1,29 @@
-"""Spells the options in messages as the user types them: ANYWAY=1 for make, --anyway for lth."""
+"""Spells options as the user types them: reads variables of make as options, and names options in messages."""
 
 from __future__ import annotations
 
+import argparse
+import os
 import re
+import shlex
+from collections.abc import Iterable
 
+from harness.base.config import did_you_mean
+from harness.base.errors import UsageError
+
+# Where the value of an option that is on or off is written, as in HTML=1: these words.
+ON, OFF = ("1", "yes", "on", "true"), ("0", "no", "off", "false", "")
+# Behind " -- " in MAKEFLAGS are the variables of the command line; blanks in their values are escaped.
+_ASSIGNMENT = re.compile(r"(?:\\.|[^ \\])+", re.DOTALL)
+_ESCAPED = re.compile(r"\\(.)", re.DOTALL)
+# Variables that make itself or the programs of the harness read.
+_OTHERS = re.compile(
+    "HELP|DISPLAY|XAUTHORITY|PYTHON|CHROME|JAVA_HOME|JAVA_HOME_FOR_JMETER|JMETER_HOME|HARNESS_RUNS|HARNESS_RUN_ID|"
+    "LIVE_TOKEN|TMPDIR|NO_COLOR|GITHUB_STEP_SUMMARY|SHELL|MAKEFLAGS|TESTS|BENCH|ALL|AWS_.*|MAVEN_.*|XDG_.*"
+)
 # Options that are on or off; a test compares them with the table of options.
 FLAGS = frozenset(
     [
-        "all",
         "anyway",
         "dry-run",
         "each",
@@ -46,11 +62,11 @@ _WORD = re.compile(rf"(?<![\w$./-])({_ALONE})(?![\w=/.-])")
 _OPTION = re.compile(r"(?<![\w-])--([a-z][a-z0-9-]*)(=?)")
 
 
-def spelled(text: str, caller: str) -> str:
+def spelled(text: str, caller: str, verbs: Iterable[str]) -> str:
     """Return a message with options as the caller types them: lth, make, or scripts/ and aggregate.py (unchanged)."""
     if caller == "make":
         return _OPTION.sub(_variable, text)
-    return _with_options(text) if caller == "lth" else text
+    return _with_options(text, verbs) if caller == "lth" else text
 
 
 def _variable(match: re.Match[str]) -> str:
@@ -58,13 +74,10 @@ def _variable(match: re.Match[str]) -> str:
     return f"{name}=1" if match[1] in FLAGS and not match[2] else f"{name}{match[2]}"
 
 
-def _with_options(text: str) -> str:
-    from harness.cli import ALIASES, VERBS  # here, because only messages need them
-
-    verbs = "|".join(sorted([*VERBS, *ALIASES], key=len, reverse=True))
+def _with_options(text: str, verbs: Iterable[str]) -> str:
     text = _GIVEN.sub(lambda match: match[0] if _ENVIRONMENT.fullmatch(match[1]) else _option(match), text)
     text = _WORD.sub(lambda match: f"--{match[1].lower().replace('_', '-')}", text)
-    return re.sub(rf"(?<![\w-])make (?=(?:{verbs})\b)", "lth ", text)
+    return re.sub(rf"(?<![\w-])make (?=(?:{'|'.join(verbs)})(?![\w-]))", "lth ", text)
 
 
 def _option(match: re.Match[str]) -> str:
@@ -72,3 +85,61 @@ def _option(match: re.Match[str]) -> str:
     if match[2] and name in FLAGS:
         return f"--{name}"
     return f"--{name}={match[2] or ''}"
+
+
+def given_variables() -> dict[str, str]:
+    """Return the variables of the command line of make, with their values as they were typed."""
+    _, _, overrides = os.environ.get("MAKEFLAGS", "").partition("-- ")
+    return {name: value for name, value in _split(overrides) if not _OTHERS.fullmatch(name)}
+
+
+def arguments_of(verb: str, parser: argparse.ArgumentParser) -> list[str]:
+    """Return the arguments of a verb for the variables of make: of its command line, else of the environment.
+
+    UsageError for a variable that is no option of the verb: USER=10 must not start the default load.
+    """
+    actions = {
+        flag.lstrip("-").upper().replace("-", "_"): action
+        for action in parser._actions
+        for flag in action.option_strings
+    }
+    positional = {action.dest.upper(): action for action in parser._actions if not action.option_strings}
+    words: list[str] = []
+    of_environment = {name: os.environ[name] for name in (*actions, *positional) if name in os.environ}
+    for name, value in (of_environment | given_variables()).items():
+        action = positional.get(name) or actions.get(name)
+        if action is None or action.help == argparse.SUPPRESS:
+            names = sorted(one for one, other in {**actions, **positional}.items() if other.help != argparse.SUPPRESS)
+            known = ", ".join(one for one in names if (one not in ("H", "HELP") and len(one) > 1) or one in "AB")
+            raise UsageError(
+                f"{name}: make {verb} has no such variable", f"{did_you_mean(name, names)}there are: {known}"
+            )
+        words += _words(name, value, action)
+    return words
+
+
+def _words(name: str, value: str, action: argparse.Action) -> list[str]:
+    """Return the arguments for one variable; none for an empty one."""
+    if action.nargs == 0:
+        if value.strip() in ON:
+            return [action.option_strings[-1]]
+        if value.strip() in OFF:
+            return []
+        raise UsageError(f"{name}={value}: neither on nor off", f"give {name}=1 or {name}=0; nothing was started")
+    if not value.strip():
+        return []
+    many = action.nargs in ("+", "*")
+    values = shlex.split(value) if many else [value]
+    if not action.option_strings:
+        return values
+    flag = next(flag for flag in action.option_strings if flag.startswith("--"))
+    if action.nargs is None or not many:
+        repeated = value.split() if isinstance(action, argparse._AppendAction) else values
+        return [f"{flag}={one}" for one in repeated]
+    return [flag, *values]
+
+
+def _split(text: str) -> list[tuple[str, str]]:
+    """Return the names and values in the variables of MAKEFLAGS: blanks are escaped, and $ is doubled."""
+    pairs = (word.partition("=") for word in _ASSIGNMENT.findall(text))
+    return [(name.rstrip(":?+!"), _ESCAPED.sub(r"\1", value.replace("$$", "$"))) for name, _, value in pairs]

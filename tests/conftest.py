@@ -22,6 +22,7 @@ from harness.base import toolchain
 from harness.base.class_data import store_class_data
 from harness.base.guardian import RUNS_VARIABLE
 from harness.base.java import jmeter_java_version
+from harness.base.project import BUILD
 from tests.support.commands import command
 from tests.support.paths import FAKE_JMETER, ROOT
 from tests.support.processes import QUICK_JVM, interrupted_after
@@ -160,7 +161,7 @@ def _set_up(pytestconfig: pytest.Config) -> None:
     """Compile what a run needs before the first test: the messages of the one-time set-up belong to no test."""
     agent = toolchain.ensure_agent()
     toolchain.ensure_counter()
-    if (toolchain.BUILD / "jmeter").is_dir() and pytestconfig.option.markexpr != "not real":
+    if (BUILD / "jmeter").is_dir() and pytestconfig.option.markexpr != "not real":
         store_class_data(toolchain.ensure_jmeter(), agent, jmeter_java_version())
 
 

@@ -26,10 +26,10 @@ import psutil
 
 from bench.results import Aim
 from bench.tables import aims_table
-from harness.base import toolchain
 from harness.base.errors import EXIT_OK, EXIT_REGRESSED, StartError
 from harness.base.log import stderr_log
 from harness.base.ports import free_port
+from harness.base.project import SHIPPED
 from harness.base.units import clock_text, parse_whole_number, percent_text
 from harness.plan.jmx import LOAD_GROUP
 from harness.report.tables import table
@@ -127,7 +127,7 @@ def _row(run: HeldBackRun, percent: str) -> list[str]:
 def _run(folder: Path, users: int, duration_s: int, share: float | None) -> HeldBackRun:
     """Run the load, and hold the system back from its middle on; StartError when the run fails."""
     port = free_port()
-    command = [sys.executable, str(toolchain.ROOT / "scripts" / "run"), "--plan", _PLAN, "--env", _ENV]
+    command = [sys.executable, str(SHIPPED / "scripts" / "run"), "--plan", _PLAN, "--env", _ENV]
     command += ["--port", str(port), "--set", _SETTINGS, "--users", str(users)]
     command += ["--ramp", "1", "--duration", str(duration_s)]
     command += ["--reports", str(folder), "--compare", "0"]

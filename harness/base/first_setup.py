@@ -26,7 +26,6 @@ from harness.base.python_packages import (
     ensure_venv,
     has_venv,
 )
-from harness.entry import file_of
 
 # Programs that run JMeter and, without a target, start the system of a plan.
 _LOADS = ("run", "soak", "sweep", "capacity", "check")
@@ -44,7 +43,7 @@ def enter_venv(program: str, verb: str, arguments: Sequence[str]) -> None:
     is_fresh = verb in _LOADS and not has_venv()
     python = set_up(system_arguments(arguments)) if is_fresh else ensure_venv(tests=False)
     if Path(sys.prefix).resolve() != VENV.resolve():
-        os.execv(python, [str(python), file_of(program), *sys.argv[1:]])
+        os.execv(python, [str(python), program, *sys.argv[1:]])
 
 
 def system_arguments(arguments: Sequence[str]) -> list[str]:

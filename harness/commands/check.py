@@ -17,7 +17,7 @@ from harness.base.guardian import Guardian
 from harness.base.interrupts import Interrupts
 from harness.base.paths import shown
 from harness.base.units import parse_duration_s, plural
-from harness.commands.options import take, take_argument
+from harness.options import take, take_argument
 from harness.plan.finding import Finding
 from harness.plan.jmx import plan_tree
 from harness.plan.lint import SAMPLER, lint, user_variables

@@ -14,11 +14,11 @@ from harness.base.errors import EXIT_OK, HarnessError, UsageError
 from harness.base.http_client import retried
 from harness.base.log import log
 from harness.base.paths import shown
-from harness.commands.options import take, take_argument
 from harness.experiment.record import RUNNING
 from harness.forge import github, gitlab
 from harness.forge.comment import ComparisonReport, Subject, comment_text, status_of, stick, without_direction
 from harness.forge.forge import Forge
+from harness.options import take, take_argument
 from harness.run import kinds
 
 _SHA = re.compile(r"[0-9a-f]{40}(?:[0-9a-f]{24})?")

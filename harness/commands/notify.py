@@ -15,7 +15,6 @@ from harness.base.errors import EXIT_INVALID, EXIT_OK, UsageError
 from harness.base.log import log
 from harness.base.paths import shown
 from harness.base.project import folder_with
-from harness.commands.options import take, take_argument
 from harness.experiment.counting import results_of
 from harness.experiment.files import Experiments
 from harness.nightly.files import find_nightly
@@ -25,6 +24,7 @@ from harness.nightly.suite import load_suite
 from harness.notify.delivery import deliver
 from harness.notify.message import Message, plain_text
 from harness.notify.recipients import Recipients, recipients_of
+from harness.options import take, take_argument
 from harness.plan.spec import load_profile
 from harness.run import kinds
 

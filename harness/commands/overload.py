@@ -17,7 +17,6 @@ from harness.base.interrupts import Interrupts
 from harness.base.open_files import allow_most_open_files
 from harness.base.paths import shown
 from harness.base.secrecy import masked
-from harness.commands.options import FOLDERS, FOLLOWED, take, take_argument
 from harness.experiment.arguments import new_fields
 from harness.experiment.execute import InProcess
 from harness.experiment.files import ExperimentFiles, Experiments
@@ -25,6 +24,7 @@ from harness.experiment.record import ENDED, FINISHED, measured
 from harness.experiment.runner import Runner
 from harness.history.summary_files import update_summary
 from harness.live.watchers import watcher_options
+from harness.options import FOLDERS, FOLLOWED, take, take_argument
 from harness.overload.levels import LEVEL_LEAST_S, LEVEL_MOST_S, load_s
 from harness.overload.record import OverloadRecord, common_assignments, parse_variants
 from harness.overload.render import result_line, variant_table

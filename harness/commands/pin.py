@@ -6,7 +6,6 @@ import argparse
 import os
 
 from harness.base.errors import EXIT_OK, UsageError
-from harness.commands.options import take, take_argument
 from harness.compare.sides import is_in
 from harness.history.files import read_entry
 from harness.history.pin_files import (
@@ -18,6 +17,7 @@ from harness.history.pin_files import (
     without,
     write_pins,
 )
+from harness.options import take, take_argument
 from harness.report.verdict import DOUBTFUL, INTERRUPTED, INVALID
 from harness.run.directory import RUN_NAME, RunDirectory
 from harness.run.names import find_paths, in_plan, is_there

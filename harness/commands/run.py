@@ -20,13 +20,13 @@ from harness.base.open_files import allow_open_files
 from harness.base.paths import shown, tool_command
 from harness.base.project import CHECKOUT, current_project
 from harness.base.toolchain import ensure_profiler
-from harness.commands.options import FOLDERS, FOLLOWED, GOALS, LENGTH, take, take_argument
 from harness.compare.conditions import Conditions
 from harness.compare.preconditions import invalid_reasons, mismatches
 from harness.history.catalogue import Entry, runs_of
 from harness.history.references import NO_REFERENCES, Reference, References, compared_with, references_before
 from harness.history.summary_files import update_summary
 from harness.live.watchers import watcher_options
+from harness.options import FOLDERS, FOLLOWED, GOALS, LENGTH, take, take_argument
 from harness.plan import spec as specs
 from harness.plan.goal_input import goal_names, resolve_goal
 from harness.plan.load import LoadArguments, OpenLoad, load_record, parse_load, resolve_load

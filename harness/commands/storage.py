@@ -12,9 +12,9 @@ from harness.base import units
 from harness.base.errors import EXIT_INTERRUPTED, EXIT_INVALID, EXIT_OK, EXIT_USAGE, UsageError
 from harness.base.project import folder_with
 from harness.base.s3_address import SCHEME
-from harness.commands.options import take, take_argument
 from harness.history.files import read_catalogue
 from harness.history.summary_files import update_summary
+from harness.options import take, take_argument
 from harness.plan.spec import load_profile
 from harness.report.tables import table
 from harness.run.directory import RunDirectory

@@ -20,7 +20,6 @@ from harness.base.java import jmeter_java_version
 from harness.base.log import log
 from harness.base.paths import shown
 from harness.base.project import current_project
-from harness.commands.options import FOLDERS, FOLLOWED, folder_of_kind, take, take_argument
 from harness.experiment.arguments import (
     LENGTH,
     budget_of,
@@ -34,6 +33,7 @@ from harness.experiment.files import ExperimentFiles, Experiments
 from harness.experiment.runner import Runner
 from harness.live.watchers import watcher_options
 from harness.metrics.metric import Metric, compared_metrics, parse_metric
+from harness.options import FOLDERS, FOLLOWED, folder_of_kind, take, take_argument
 from harness.plan.load import Load
 from harness.run import kinds
 from harness.run.arguments import make_command, refuse_empty

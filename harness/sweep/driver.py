@@ -28,7 +28,7 @@ from harness.base.interrupts import Interrupts
 from harness.base.log import Log
 from harness.base.open_files import allow_open_files
 from harness.base.paths import shown, tool_command
-from harness.base.project import current_project
+from harness.base.project import DEFAULT_PROFILE, current_project
 from harness.compare.result import RunResult
 from harness.compare.sources import read_result
 from harness.experiment.execute import InProcess, Step
@@ -39,7 +39,7 @@ from harness.plan.stop import parse_stop
 from harness.report.cloudwatch import metrics_after
 from harness.report.files import write_report
 from harness.report.watchers import Follow
-from harness.run.arguments import DEFAULT_PROFILE, names_of, refuse_empty
+from harness.run.arguments import names_of, refuse_empty
 from harness.run.context import RunContext, ready_jmeter, warn_of, with_generators
 from harness.run.other_runs import OtherRuns
 from harness.run.preflight import check_request, log_warnings

@@ -75,6 +75,7 @@ MAY_ACT = {
     "harness.base.java",
     "harness.base.paths",
     "harness.base.ports",
+    "harness.base.project",
     "harness.base.process",
     "harness.base.s3_stream",
     "harness.base.python_packages",
@@ -99,6 +100,7 @@ MAY_ACT = {
     "harness.metrics.counter_process",
     "harness.metrics.large_files",
     "harness.nightly.begin",
+    "harness.plan.adopt.project_files",
     "harness.nightly.steps",
     "harness.notify.delivery",
     "harness.notify.mail",
@@ -234,7 +236,7 @@ def test_every_package_is_in_the_order():
 
 
 def test_modules_without_a_package_are_imported_by_no_package():
-    top = {"harness.cli", "harness.entry", "harness.program"}
+    top = {"harness.cli", "harness.completion", "harness.entry", "harness.program", "harness.spelling"}
     found = {name for name, source in sources().items() if package_of(name) and source.imports & top}
     assert found == set()
 

@@ -15,8 +15,6 @@ from harness.base.project import BUILD, current_project
 from harness.metrics.metric import compared_metrics
 from harness.run.remote.keys import FOLDER_NAME as KEYS_FOLDER
 
-# Where the value of an option that is on or off is written, as in HTML=1: these words.
-ON, OFF = ("1", "yes", "on", "true"), ("0", "no", "off", "false", "")
 _METRICS = ", ".join(metric.name for metric in compared_metrics())
 _RUN = "a run's folder, its .json or .md, or a name such as killbill-stripe/run-01_1"
 _SIDE = "settings (name=value), a profile, http://host:port, or a commit"
@@ -243,7 +241,6 @@ OPTIONS = {
     "context": Option("name of the status, and of the comment (performance)", "NAME", default="performance"),
     "prepare-only": Option("download what the systems need, and end without starting one"),
     "logs": Option("folder of its logs", "DIR", type=Path, default=BUILD / "system-logs"),
-    "all": Option("everything that any command needs"),
     # For processes of the tool itself.
     "home": Option(_HIDDEN, "DIR", type=folder, default=lambda: current_project().folder),
     "build": Option(_HIDDEN, "DIR", type=folder, default=BUILD),
@@ -271,6 +268,7 @@ ARGUMENTS = {
     "input": Option("a JTL (CSV or XML, also .gz or .zst), a tally, a folder, a pattern, -, s3://bucket/key", "INPUT"),
     "recording": Option("a flight recording of a JVM", "FILE.jfr", type=Path),
     "result": Option("report of an A/B test, or a folder that contains one", "REPORT", type=Path),
+    "shell": Option("which one", "SHELL", choices=("bash", "zsh", "fish", "markdown")),
     "reports": Option("folder of the results, as with --reports", "DIR", type=folder),
     "what": Option("a JMX or an address of which a plan is made; without it a project is made here", "JMX|URL"),
 }  # fmt: skip
@@ -287,4 +285,6 @@ def take_argument(parser: argparse.ArgumentParser, key: str, nargs: str | None =
     argument, name = ARGUMENTS[key], key.partition("/")[0]
     is_second = any(action.dest == name for action in parser._actions)
     more: dict[str, Any] = {"default": argparse.SUPPRESS} if is_second else {}
+    if argument.choices:
+        more["choices"] = argument.choices
     parser.add_argument(name, nargs=nargs, metavar=argument.metavar, type=argument.type, help=argument.help, **more)

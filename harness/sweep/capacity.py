@@ -1,4 +1,4 @@
-"""`sweep --find`: find the largest number of users within a goal."""
+"""A search for the largest number of users within a goal: its steps, each of which follows from the runs so far."""
 
 from __future__ import annotations
 
@@ -10,7 +10,6 @@ from harness.base import units
 from harness.base.errors import EXIT_OK, UsageError
 from harness.compare.result import RunResult
 from harness.history.summary_files import update_summary
-from harness.live.watchers import watcher_options
 from harness.metrics.window import STEADY_LEAST_S
 from harness.plan.goal import Goal
 from harness.plan.goal_input import goal_names, resolve_goal
@@ -18,7 +17,7 @@ from harness.plan.load import USERS_MAX, LoadRecord, load_record
 from harness.run.arguments import goal_arguments
 from harness.run.request import Request
 from harness.sweep.arguments import SETTINGS, new_record, sweep_command
-from harness.sweep.driver import MostUsers, Progress, SweepKind, run_sweep
+from harness.sweep.driver import MostUsers, Progress, SweepKind
 from harness.sweep.level_runner import level_load
 from harness.sweep.levels import level_run, levels_of
 from harness.sweep.record import CAPACITY, SweepRecord, SweepStep
@@ -30,11 +29,10 @@ _WARM_UP_USERS = 10
 _SETTINGS = (*goal_names(), "from", "most", *SETTINGS)
 
 
-def run(options: argparse.Namespace) -> int:
-    """Run the search and return the exit code."""
+def capacity_kind(options: argparse.Namespace) -> SweepKind:
+    """Return how the search of the options runs. UsageError for options of levels, which it chooses itself."""
     if given := next((name for name in ("users", "repeat", "remotes") if getattr(options, name)), None):
         raise UsageError(f"--find chooses the levels itself: --{given} has no effect", f"leave --{given} out")
-    followed = watcher_options(options, "the whole search")
 
     def record_of(requests: Mapping[str, Request]) -> SweepRecord:
         request = next(iter(requests.values()))
@@ -52,8 +50,7 @@ def run(options: argparse.Namespace) -> int:
             level_load(request, record, users)
         return record
 
-    kind = SweepKind((*_SETTINGS, "note", "new"), False, record_of, _Search, _most_users, update_summary)
-    return run_sweep(options, kind, followed.open)
+    return SweepKind((*_SETTINGS, "note", "new"), False, record_of, _Search, _most_users, update_summary)
 
 
 def _most_users(record: SweepRecord) -> MostUsers:
