@@ -33,7 +33,6 @@ from harness.experiment.arguments import (
     budget_of,
     equal_load,
     record_fields,
-    update_summaries,
 )
 from harness.experiment.counting import results_of
 from harness.experiment.execute import InChildren
@@ -131,7 +130,6 @@ def run(options: argparse.Namespace) -> int:
             runner = Runner(test, record, results_of(files, record), InChildren(children), guess_s)
             runner.run()
             code = _close(runner, files.report, recipients, sure=options.sure)
-            update_summaries(options.reports, REPORTS)
             publish(files.report, is_html=options.html)
         return code
 

@@ -9,7 +9,6 @@ from dataclasses import dataclass, replace
 from harness.base import units
 from harness.base.errors import EXIT_OK, UsageError
 from harness.compare.result import RunResult
-from harness.history.summary_files import update_summary
 from harness.live.watchers import add_watchers, watcher_options
 from harness.metrics.window import STEADY_LEAST_S
 from harness.plan.goal import Goal
@@ -79,7 +78,7 @@ def run(options: argparse.Namespace) -> int:
             level_load(request, record, users)
         return record
 
-    kind = SweepKind((*_SETTINGS, "note", "new"), False, record_of, _Search, _most_users, update_summary)
+    kind = SweepKind((*_SETTINGS, "note", "new"), False, record_of, _Search, _most_users)
     return run_sweep(options, kind, followed.open)
 
 

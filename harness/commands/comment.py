@@ -19,6 +19,7 @@ from harness.forge import github, gitlab
 from harness.forge.comment import ComparisonReport, Subject, comment_text, status_of, stick, without_direction
 from harness.forge.forge import Forge
 from harness.run import kinds
+from harness.run.names import full_path
 
 _SHA = re.compile(r"[0-9a-f]{40}(?:[0-9a-f]{24})?")
 _LINK = re.compile(r"https?://[^\s()<>\[\]]+")
@@ -120,6 +121,7 @@ def read_report(path: Path | None) -> ComparisonReport:
     """
     if path is None:
         return ComparisonReport()
+    path = full_path(path)
     if not path.is_dir():
         return _result(path)
     records = sorted(path.rglob(f"{kinds.AB_TEST.named('*')}.json"))

@@ -27,7 +27,6 @@ from harness.experiment.arguments import (
     budget_of,
     equal_load,
     record_fields,
-    update_summaries,
 )
 from harness.experiment.counting import results_of
 from harness.experiment.execute import InChildren
@@ -121,9 +120,7 @@ def run(options: argparse.Namespace) -> int:
             folders = {name: getattr(options, name) for name in ("reports", "home", "build")}
             experiment = TuneExperiment(stored, folders)
             outcome = Runner(experiment, record, results_of(stored, record), InChildren(children), guess_s).run()
-            code = _close(outcome, stored.report)
-            update_summaries(options.reports, REPORTS)
-        return code
+            return _close(outcome, stored.report)
 
 
 @dataclass(frozen=True)
