@@ -23,6 +23,7 @@ from harness.base.class_data import store_class_data
 from harness.base.guardian import RUNS_VARIABLE
 from harness.base.java import jmeter_java_version
 from harness.base.project import BUILD
+from harness.run.directory import ID_VARIABLE
 from tests.support.commands import command
 from tests.support.paths import FAKE_JMETER, ROOT
 from tests.support.processes import QUICK_JVM, interrupted_after
@@ -140,6 +141,14 @@ def _no_other_runs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv(RUNS_VARIABLE, str(tmp_path_factory.mktemp("runs") / "runs"))
         patch.delenv("GITHUB_STEP_SUMMARY", raising=False)
+        yield
+
+
+@pytest.fixture(autouse=True, scope="session")
+def _names_without_ids() -> Iterator[None]:
+    """Give new runs and experiments the names that tests expect: run-01_1 without a random id."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv(ID_VARIABLE, "")
         yield
 
 

@@ -16,6 +16,7 @@ from harness.base.project import SHIPPED
 from harness.base.units import parse_whole_number
 from harness.compare.result import RunResult
 from harness.compare.sources import read_result
+from harness.run.names import full_path
 from harness.run.telemetry import GENERATOR
 
 WITHOUT, WITH = "without", "with"
@@ -60,7 +61,7 @@ class PairedRuns:
     def _cpu_text(self, repeat: int) -> str:
         runs = self.folder / "reports" / self.plan
         base, new = (
-            [cpu_us(read_result(runs / f"run-{_SERIES[side]}_{number}")) for number in range(1, repeat + 1)]
+            [cpu_us(read_result(full_path(runs / f"run-{_SERIES[side]}_{number}"))) for number in range(1, repeat + 1)]
             for side in (WITHOUT, WITH)
         )
         found = paired_change(base, new)

@@ -33,7 +33,8 @@ from harness.report.summarise import origin_of
 from harness.report.summary import RunSummary
 from harness.report.verdict import Verdict
 from harness.report.warnings import RunWarning
-from harness.run.directory import RUN_NAME, RunDirectory
+from harness.run.directory import RunDirectory
+from harness.run.kinds import RUN_NAME
 from harness.run.names import find_paths, split_choice
 from harness.run.record import RunRecord
 

@@ -25,13 +25,12 @@ from harness.base.interrupts import Interrupts
 from harness.base.java import jmeter_java_version
 from harness.base.log import log
 from harness.base.paths import shown
-from harness.base.project import current_project, names_in
+from harness.base.project import names_in
 from harness.experiment.arguments import (
     LENGTH,
     budget_of,
     equal_load,
     record_fields,
-    update_summaries,
 )
 from harness.experiment.counting import results_of
 from harness.experiment.execute import InChildren
@@ -119,7 +118,6 @@ def run(options: argparse.Namespace) -> int:
             runner = Runner(test, record, results_of(files, record), InChildren(children), guess_s)
             runner.run()
             code = _close(runner, files.report, recipients, sure=options.sure)
-            update_summaries(options.reports, current_project().reports / kinds.AB_TEST.folder)
             publish(files.report, is_html=options.html)
         return code
 

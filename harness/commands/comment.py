@@ -20,6 +20,7 @@ from harness.forge.comment import ComparisonReport, Subject, comment_text, statu
 from harness.forge.forge import Forge
 from harness.options import take, take_argument
 from harness.run import kinds
+from harness.run.names import full_path
 
 _SHA = re.compile(r"[0-9a-f]{40}(?:[0-9a-f]{24})?")
 _LINK = re.compile(r"https?://[^\s()<>\[\]]+")
@@ -113,6 +114,7 @@ def read_report(path: Path | None) -> ComparisonReport:
     """
     if path is None:
         return ComparisonReport()
+    path = full_path(path)
     if not path.is_dir():
         return _result(path)
     records = sorted(path.rglob(f"{kinds.AB_TEST.named('*')}.json"))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import os
-import re
 from pathlib import Path
 from typing import NamedTuple
 
@@ -29,7 +28,6 @@ from harness.plan.spec import load_profile
 from harness.run import kinds
 
 _SUITE = Path("env/nightly.toml")
-_NIGHTLY = re.compile(r"\d{4}-\d\d-\d\d(?:-\d+)?")
 _EPILOG = """\
 examples:
   ./aggregate.py notify --dry-run                     prints the test message and who would get it
@@ -78,7 +76,7 @@ def _addressed(options: argparse.Namespace) -> _Addressed:
         lines = ("Messages about nightly runs and A/B tests arrive here.",)
         message = Message("Load tests: a test message", lines, recipients.link_to("nightly", "none yet"))
         return _Addressed(message, recipients)
-    if _NIGHTLY.fullmatch(Path(name).name.partition(".")[0]):
+    if kinds.NIGHTLY_NAME.fullmatch(Path(name).name.partition(".")[0]):
         nightly = find_nightly(reports / "nightly", name)
         recipients = _recipients(options, ())
         link = recipients.link_to(f"nightly/{nightly.name}", shown(nightly.report))

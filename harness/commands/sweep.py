@@ -10,7 +10,6 @@ from harness.base import units
 from harness.base.errors import UsageError
 from harness.compare.result import RunResult
 from harness.experiment.counting import run_line
-from harness.history.summary_files import update_summary
 from harness.live.watchers import watcher_options
 from harness.options import SWEEPS, take, take_argument
 from harness.plan.goal_input import goal_names, resolve_goal
@@ -106,7 +105,7 @@ def run(options: argparse.Namespace) -> int:
         return record
 
     splits_set = "," not in (options.users or "")
-    kind = SweepKind((*_SETTINGS, "note", "new"), splits_set, record_of, _Levels, _most_users, update_summary)
+    kind = SweepKind((*_SETTINGS, "note", "new"), splits_set, record_of, _Levels, _most_users)
     return run_sweep(options, kind, followed.open)
 
 

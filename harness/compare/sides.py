@@ -6,6 +6,7 @@ import os
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from hashlib import sha256
 from pathlib import Path
 
 from harness.base.errors import UsageError
@@ -13,8 +14,12 @@ from harness.compare.render import Side
 from harness.compare.result import LabelResult, RunResult
 from harness.compare.sources import read_result
 from harness.report.selection import parse_pattern
-from harness.run.directory import RUN_NAME, RunDirectory
+from harness.run.directory import RunDirectory
+from harness.run.kinds import RUN_NAME
 from harness.run.names import find_paths
+
+# Of the two sides and what is before and after them.
+_NAME_MOST = 110
 
 
 @dataclass(frozen=True)
@@ -72,7 +77,10 @@ def is_in(path: Path, reports: Path) -> bool:
 
 
 def short_names(side: Sequence[Found], plan: Path) -> str:
-    """Return the names of a side's runs for a file's name: run-07_1+2+3, with the plan's name for other plans."""
+    """Return the names of a side's runs for a file's name: run-07_1+2+3, with the plan's name for other plans.
+
+    Of many runs the first one and a hash of all names: a file's name has at most 255 bytes.
+    """
     parts: list[str] = []
     last = ""
     for found in side:
@@ -82,7 +90,10 @@ def short_names(side: Sequence[Found], plan: Path) -> str:
         head, _, number = name.rpartition("_")
         parts.append(number if head and head == last else name)
         last = head
-    return "+".join(parts)
+    whole = "+".join(parts)
+    if len(whole) <= _NAME_MOST:
+        return whole
+    return f"{parts[0]}+{len(parts) - 1}-{sha256(whole.encode()).hexdigest()[:8]}"
 
 
 def report_side(found: Found, output: Path | None) -> Side:

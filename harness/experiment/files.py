@@ -17,6 +17,7 @@ from harness.base.writable import alone_in, writing_into
 from harness.experiment.record import RUNNING, PlanExperiment, time_left_s
 from harness.report.files import write_missing_report
 from harness.run.directory import OtherVersionError, RunDirectory, load_record, next_series, reserve_folder
+from harness.run.kinds import short_name
 from harness.run.recorded import PlanFolder, find_recorded, recorded_in
 
 # First estimate of a run's time beside its load (start of the system and of JMeter, report): starts take 0.6 to 9 s.
@@ -33,7 +34,7 @@ class ExperimentFiles(PlanFolder):
 
     def write_missing_reports(self) -> None:
         """Write the reports of the runs that a killed harness left without one."""
-        series = self.name.rpartition("-")[2]
+        series = short_name(self.name).rpartition("-")[2]
         for path in self.folder.parent.glob(f"run-{series}_*"):
             if path.is_dir():
                 write_missing_report(RunDirectory(path))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from pathlib import Path
 
 from harness.base.errors import HarnessError, UsageError
@@ -17,7 +18,8 @@ from harness.history.catalogue import (
 from harness.report.notes import notes_of
 from harness.report.results import stated_result
 from harness.run import kinds
-from harness.run.directory import RUN_NAME, RunDirectory, read_object
+from harness.run.directory import RunDirectory, read_object
+from harness.run.kinds import RUN_NAME
 from harness.run.record import RUNNING, RunRecord
 
 
@@ -28,18 +30,30 @@ def read_catalogue(reports_dir: Path) -> Catalogue:
     """
     if not reports_dir.is_dir():
         raise UsageError(f"{reports_dir}: no such folder", "start a run first: make run")
-    found: dict[Path, None] = {}
+    paths = sorted(reports_dir.glob("*/*"))
     documents = []
-    for path in sorted(reports_dir.glob("*/*")):
-        if RUN_NAME.fullmatch(path.stem) and (path.suffix in (".json", ".md") or (path / "run.json").is_file()):
-            found[path.with_suffix("") if path.suffix in (".json", ".md") else path] = None
-        elif path.suffix == ".md" and (kind := document_kind(path.parent.name, path.stem)):
+    for path in paths:
+        is_report = path.suffix == ".md" and not RUN_NAME.fullmatch(path.stem)
+        if is_report and (kind := document_kind(path.parent.name, path.stem)):
             documents.append(Document(path.parent.name, path.stem, kind, stated_result(path)))
     for one in kinds.KINDS:
         for path in sorted(reports_dir.glob(f"{one.folder}/*/{one.named('*')}.md")) if one.folder else ():
             folder = path.parent.relative_to(reports_dir).as_posix()
             documents.append(Document(folder, path.stem, one.key, stated_result(path)))
-    return Catalogue(tuple(read_entry(RunDirectory(path)) for path in found), tuple(documents))
+    return Catalogue(_entries(paths), tuple(documents))
+
+
+def entries_of(plan: Path) -> tuple[Entry, ...]:
+    """Return the runs in the folder of a plan."""
+    return _entries(sorted(plan.iterdir()))
+
+
+def _entries(paths: Iterable[Path]) -> tuple[Entry, ...]:
+    found: dict[Path, None] = {}
+    for path in paths:
+        if RUN_NAME.fullmatch(path.stem) and (path.suffix in (".json", ".md") or (path / "run.json").is_file()):
+            found[path.with_suffix("") if path.suffix in (".json", ".md") else path] = None
+    return tuple(read_entry(RunDirectory(path)) for path in found)
 
 
 def read_entry(directory: RunDirectory) -> Entry:

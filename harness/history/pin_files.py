@@ -10,8 +10,9 @@ from typing import Any
 from harness.base.config import check_keys, did_you_mean, load_toml
 from harness.base.errors import UsageError
 from harness.run import kinds
-from harness.run.directory import RUN_NAME, write_whole
-from harness.run.names import find_paths, is_there
+from harness.run.directory import write_whole
+from harness.run.kinds import RUN_NAME
+from harness.run.names import find_paths, full_path, is_there
 
 FILE_NAME = "pinned.toml"
 DEFAULT_PIN = "baseline"
@@ -71,7 +72,7 @@ def _run_of_pin(name: str, beside: Sequence[str], plans: Mapping[str, Mapping[st
         _refuse_misspelt(name, sorted(known), reports)
         return name
     run = f"{found[0]}/{plans[found[0]][pin]}"
-    if not is_there(reports / run):
+    if not is_there(full_path(reports / run)):
         raise UsageError(f"{name}: the pinned run {run} no longer exists", "pin another run: make pin")
     return run
 
@@ -82,7 +83,7 @@ def _last_part(name: str) -> str:
 
 def _is_of(plan: str, name: str, reports: Path) -> bool:
     """Return whether a name means a run of a plan."""
-    return Path(name).parent.name == plan or is_there(reports / plan / name)
+    return Path(name).parent.name == plan or is_there(full_path(reports / plan / name))
 
 
 def _refuse_misspelt(name: str, pins: Sequence[str], reports: Path) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import re
 from pathlib import Path
 
 from harness.base.config import did_you_mean
@@ -11,16 +10,16 @@ from harness.base.errors import UsageError
 from harness.experiment.record import RUNNING
 from harness.nightly.record import NightlyRecord
 from harness.run.directory import RunDirectory, load_record, reserve_folder
+from harness.run.kinds import NIGHTLY_NAME, full_names
 from harness.run.recorded import RecordedFolder, recorded_in
 
-_NAME = re.compile(r"(\d{4})-(\d\d)-(\d\d)(?:-(\d+))?")
 _NAMES_SHOWN = 5
 
 
 class NightlyFiles(RecordedFolder):
-    """The files of one nightly run: `folder` is reports/nightly/<date>, with its charts and the runs' output.
+    """The files of one nightly run: `folder` is reports/nightly/<date>-<id>, with its charts and the runs' output.
 
-    The folder of the second nightly run of a date is <date>-2.
+    The folder of the second nightly run of a date is <date>-2-<id>.
     """
 
     @property
@@ -54,20 +53,22 @@ class NightlyFiles(RecordedFolder):
 def reserve_nightly(reports: Path, date: str) -> NightlyFiles:
     """Return the files of a new nightly run; creating its folder reserves the name."""
     names = (date if number == 1 else f"{date}-{number}" for number in itertools.count(1))
-    free = (name for name in names if not NightlyFiles(reports / name).record.exists())
-    return NightlyFiles(reserve_folder(reports, lambda: next(free), "delete or move old nightly runs"))
+    return NightlyFiles(reserve_folder(reports, lambda: next(names), "delete or move old nightly runs"))
 
 
 def find_nightly(reports: Path, name: str) -> NightlyFiles:
     """Return the files of a nightly run by its name or a path of one of its files; UsageError lists the names."""
     folder = Path(name).with_suffix("")
-    files = NightlyFiles(reports / folder if folder.parent == Path() else folder)
-    if not _NAME.fullmatch(files.name) or not files.record.is_file():
+    parent = reports if folder.parent == Path() else folder.parent
+    found = full_names(folder.name, [nightly.name for nightly in _all_nightly(parent)])
+    if len(found) > 1:
+        what = f"{name}: {len(found)} nightly runs have this short name"
+        raise UsageError(what, f"choose one: {', '.join(found)}")
+    if not found:
         names = [nightly.name for nightly in _all_nightly(reports)]
-        raise UsageError(
-            f"{name}: no such nightly run", f"{did_you_mean(files.name, names)}there are: {_listed(names)}"
-        )
-    return files
+        near = did_you_mean(folder.name, names)
+        raise UsageError(f"{name}: no such nightly run", f"{near}there are: {_listed(names)}")
+    return NightlyFiles(parent / found[0])
 
 
 def find_before(files: NightlyFiles) -> NightlyFiles | None:
@@ -95,7 +96,7 @@ def find_unfinished(reports: Path) -> NightlyFiles:
 
 def _all_nightly(reports: Path) -> list[NightlyFiles]:
     """Return the nightly runs that have a record, oldest first."""
-    return [NightlyFiles(path) for path in recorded_in(reports, _NAME)]
+    return [NightlyFiles(path) for path in recorded_in(reports, NIGHTLY_NAME)]
 
 
 def _listed(names: list[str]) -> str:

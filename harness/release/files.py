@@ -37,7 +37,7 @@ from harness.report.pages import write_page
 from harness.report.summary import RunSummary
 from harness.report.verdict import DOUBTFUL, INTERRUPTED, VALID
 from harness.run import kinds
-from harness.run.directory import RUN_NAME, RunDirectory, json_text, load_record, write_whole
+from harness.run.directory import RunDirectory, json_text, load_record, write_whole
 from harness.run.names import find_paths
 from harness.site.files import write_report_page
 from harness.sweep.charts import FILE_NAME as CHART_NAME
@@ -85,7 +85,7 @@ class Written:
 def read_long_run(name: str, reports: Path) -> RunSummary:
     """Return the summary of the run with this name. UsageError unless it is one run."""
     paths = find_paths([name], reports)
-    if len(paths) != 1 or not (RUN_NAME.fullmatch(paths[0].name) or (paths[0] / "run.json").is_file()):
+    if len(paths) != 1 or not (kinds.RUN_NAME.fullmatch(paths[0].name) or (paths[0] / "run.json").is_file()):
         raise UsageError(f"--long {name}: is not one run", "give a run such as folio-checkin/run-03_1")
     directory = RunDirectory(paths[0])
     if directory.summary_json.is_file():

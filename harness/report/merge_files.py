@@ -21,8 +21,10 @@ from harness.report.files import STEADY_WINDOW, stored_exchanges, write_report, 
 from harness.report.jtls import Counting, summary_of_jtls
 from harness.report.merge import Part, check_parts, merged_record
 from harness.report.summary import RunSummary
-from harness.run.directory import RUN_NAME, RunDirectory, reserve
+from harness.run.directory import RunDirectory, reserve
 from harness.run.exchanges import exchanges_text, first_of_each_cause
+from harness.run.kinds import RUN_NAME, short_name
+from harness.run.names import full_path
 from harness.run.record import RunRecord
 from harness.run.telemetry import COLUMNS, process_at
 
@@ -58,11 +60,14 @@ def _named(given: Sequence[str], reports: Path) -> list[tuple[str, Path]]:
     for text in given:
         name, equals, path = text.partition("=")
         has_name = bool(equals) and bool(name) and "/" not in name and not Path(text).exists()
-        found = Path(path if has_name else text)
-        if not found.exists() and not (reports / found).exists():
-            raise UsageError(f"{found}: not found", "name the folders of runs, or JTLs")
-        pairs.append((name if has_name else "", found if found.exists() else reports / found))
-    short = short_names([os.path.normpath(path) for _, path in pairs])
+        wanted = Path(path if has_name else text)
+        found = next((one for base in (Path(), reports) if (one := full_path(base / wanted)).exists()), None)
+        if found is None:
+            raise UsageError(f"{wanted}: not found", "name the folders of runs, or JTLs")
+        pairs.append((name if has_name else "", found))
+    paths = [Path(os.path.normpath(path)) for _, path in pairs]
+    bare = {path.with_name(short_name(path.name)): None for path in paths}
+    short = short_names([str(path) for path in (bare if len(bare) == len(paths) else paths)])
     return [(name or other, path) for (name, path), other in zip(pairs, short, strict=True)]
 
 

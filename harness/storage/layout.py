@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any, NamedTuple
 
 from harness.base.config import did_you_mean
@@ -12,6 +13,8 @@ from harness.base.errors import UsageError
 from harness.base.records import build, to_plain
 from harness.base.strict_json import parse_object
 from harness.jtl.sample import samples_number
+from harness.run.kinds import RUN_NAME, short_name
+from harness.run.names import ambiguous
 from harness.run.record import FINISHED, RunRecord
 
 MANIFEST_NAME = "manifest.json"
@@ -39,7 +42,7 @@ LOG_FOLDER = "system/"
 FORMAT_VERSION = 1
 
 _NAME = r"[A-Za-z0-9][\w.-]*"
-_RUN_ID = r"(?P<name>run-\d+_\d+)-[0-9a-f]+"
+_RUN_ID = rf"{RUN_NAME.pattern}-[0-9a-f]+"
 _FOLDER = re.compile(
     rf"runs/plan=(?P<plan>{_NAME})/env=(?P<profile>{_NAME})/date=(?P<date>\d{{4}}-\d\d-\d\d)/run=(?P<run_id>{_RUN_ID})"
 )
@@ -83,8 +86,9 @@ class RunKey:
     @property
     def order(self) -> RunOrder:
         """Return the sort key."""
-        series, number = self.name.removeprefix("run-").split("_")
-        return RunOrder(self.date, self.plan, int(series), int(number), self.run_id)
+        match = RUN_NAME.fullmatch(self.name)
+        assert match, self.name
+        return RunOrder(self.date, self.plan, int(match[1]), int(match[2]), self.run_id)
 
     @classmethod
     def of(cls, run: RunRecord) -> RunKey:
@@ -263,14 +267,12 @@ class Wanted:
     last: int | None = None
 
     def of(self, runs: Sequence[StoredRun]) -> tuple[StoredRun, ...]:
-        """Return the selected runs, oldest first. UsageError for a name that no run has."""
+        """Return the selected runs, oldest first. UsageError for a name that no run has, or several of a plan."""
         found = [run for run in runs if self._fits(run.key)]
-        for name in self.names:
-            if not any(name in _names(run.key) for run in found):
-                ids = [run.key.id for run in found]
-                raise UsageError(f"{name}: no such run is stored", f"{did_you_mean(name, ids)}list the runs with ls")
         if self.names:
-            found = [run for run in found if set(_names(run.key)) & set(self.names)]
+            keys = [run.key for run in found]
+            named = {key for name in self.names for key in _named(name, keys)}
+            found = [run for run in found if run.key in named]
         return tuple(found[-self.last :] if self.last else found)
 
     def _fits(self, key: RunKey) -> bool:
@@ -278,6 +280,16 @@ class Wanted:
         return is_right and (self.since is None or key.date >= self.since)
 
 
-def _names(key: RunKey) -> tuple[str, ...]:
-    """Return the names that select a run; the run_id distinguishes runs of two machines with the same name."""
-    return key.name, key.id, key.run_id, f"{key.plan}/{key.run_id}"
+def _named(name: str, keys: Sequence[RunKey]) -> list[RunKey]:
+    """Return the runs that a name selects, see `Wanted.of`; the run_id distinguishes those of two machines with it."""
+    found = [key for key in keys if name in (key.name, key.id, key.run_id, f"{key.plan}/{key.run_id}")]
+    if not found:
+        short = {key: short_name(key.name) for key in keys}
+        found = [key for key in keys if name in (short[key], f"{key.plan}/{short[key]}")]
+        ids = sorted({key.id for key in found})
+        if len(ids) > len({key.plan for key in found}):
+            raise ambiguous(name, [Path(one) for one in ids])
+    if not found:
+        near = did_you_mean(name, [key.id for key in keys])
+        raise UsageError(f"{name}: no such run is stored", f"{near}list the runs with ls")
+    return found

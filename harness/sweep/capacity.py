@@ -9,7 +9,6 @@ from dataclasses import dataclass, replace
 from harness.base import units
 from harness.base.errors import EXIT_OK, UsageError
 from harness.compare.result import RunResult
-from harness.history.summary_files import update_summary
 from harness.metrics.window import STEADY_LEAST_S
 from harness.plan.goal import Goal
 from harness.plan.goal_input import goal_names, resolve_goal
@@ -50,7 +49,7 @@ def capacity_kind(options: argparse.Namespace) -> SweepKind:
             level_load(request, record, users)
         return record
 
-    return SweepKind((*_SETTINGS, "note", "new"), False, record_of, _Search, _most_users, update_summary)
+    return SweepKind((*_SETTINGS, "note", "new"), False, record_of, _Search, _most_users)
 
 
 def _most_users(record: SweepRecord) -> MostUsers:

@@ -106,8 +106,7 @@ class SweepKind:
     """The differences between a sweep and a capacity search.
 
     RESUME excludes the options in `settings`. With `splits_set` several values of a setting in SET are levels;
-    `record_of` gets the request of each level by its value, see `requests_of`. `after_report` receives the folder of
-    reports and a message callback.
+    `record_of` gets the request of each level by its value, see `requests_of`.
     """
 
     settings: Sequence[str]
@@ -115,7 +114,6 @@ class SweepKind:
     record_of: Callable[[Mapping[str, Request]], SweepRecord]
     schedule_of: Callable[[SweepRecord, Request], Schedule]
     most_users_of: Callable[[SweepRecord], MostUsers]
-    after_report: Callable[[Path, Log], object]
 
 
 def run_sweep(options: argparse.Namespace, kind: SweepKind, follow: Follow) -> int:
@@ -166,7 +164,7 @@ def run_sweep(options: argparse.Namespace, kind: SweepKind, follow: Follow) -> i
                 runner.run()
         except (StartError, InvalidRunError) as error:
             failure = error
-        code = _closed(sweep, runner.outcome, requests, options, context, kind.after_report)
+        code = _closed(sweep, runner.outcome, requests, options, context)
         if failure:
             raise failure
         if code is None:
@@ -180,7 +178,6 @@ def _closed(
     requests: Mapping[str, Request],
     options: argparse.Namespace,
     context: RunContext,
-    after_report: Callable[[Path, Log], object],
 ) -> int | None:
     """Add what is known after the last run, log the result and return the exit code; None when no run was started."""
     is_changed = _fetch_metrics(sweep.files, outcome.record, requests, context)
@@ -188,7 +185,7 @@ def _closed(
     with context.interrupts.deferred():
         if is_changed:
             sweep.write_page(outcome)
-        return sweep.close(outcome, context.log, sure=options.sure, after_report=after_report)
+        return sweep.close(outcome, context.log, sure=options.sure)
 
 
 def starting_s(record: SweepRecord) -> float:
@@ -248,9 +245,7 @@ class _Sweep(Design[SweepRecord, Progress]):
         why = verdict.reasons[0] if verdict and verdict.reasons else "of an unknown reason"
         return f"stopped after {_INVALID_IN_A_ROW} INVALID runs in a row, the last one because {why}"
 
-    def close(
-        self, outcome: Progress, log: Log, *, sure: bool, after_report: Callable[[Path, Log], object]
-    ) -> int | None:
+    def close(self, outcome: Progress, log: Log, *, sure: bool) -> int | None:
         """Log the result and return the exit code; None when no run was started.
 
         With `sure`, a DOUBTFUL run is treated as a run without a usable result.
@@ -259,13 +254,12 @@ class _Sweep(Design[SweepRecord, Progress]):
         if not self.files.record.is_file():
             return None
         if outcome.results:
-            after_report(self.files.record.parent.parent, log)
             log("\n" + self.schedule.closing(outcome))
             if record.kind == SWEEP:
                 log(f"\n{record.id}: {self.answer}")
         if record.state != FINISHED:
             why = record.stop_reason or "not finished"
-            log(f"\n{record.id}: {why}; resume it with: make {record.kind} PLAN={record.plan} RESUME={record.series}")
+            log(f"\n{record.id}: {why}; resume it with: make {record.kind} PLAN={record.plan} {record.resumption}")
         if outcome.results:
             log(f"\nreport: {shown(self.files.report)}")
         if record.state != FINISHED and not record.stop_reason:

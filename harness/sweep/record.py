@@ -119,7 +119,7 @@ class SweepRecord(PlanExperiment):
     @property
     def resumption(self) -> str:
         """What resumes it although the code is another one."""
-        return f"RESUME={self.series}"
+        return f"RESUME={self.report_kind.rest_of(self.name)}"
 
     @property
     def stop(self) -> str | None:

@@ -19,7 +19,7 @@ from harness.report.pages import write_page
 from harness.report.results import store_result
 from harness.run import kinds
 from harness.run.directory import load_record
-from harness.run.names import find_paths
+from harness.run.names import find_paths, full_path
 from harness.sweep.analysis import SweepAnalysis, analyse
 from harness.sweep.charts import FILE_NAME, overlay_charts, sweep_charts
 from harness.sweep.levels import LevelKey, LevelRun, Sweep, level_run, levels_of
@@ -151,12 +151,13 @@ def _recorded(name: str, reports_dir: Path) -> Path | None:
     if not kinds.SWEEP.numbered.fullmatch(path.name):
         return None
     for base in (Path(), reports_dir, reports_dir.parent):
-        there = (base / path).with_name(f"{path.name}.json")
+        there = full_path(base / path).with_suffix(".json")
         if there.is_file():
             return there
-    plans = sorted(reports_dir.glob(f"*/{path.name}.json")) if path.name == str(path) else []
+    found = (full_path(plan / path).with_suffix(".json") for plan in sorted(reports_dir.glob("*/")))
+    plans = [one for one in found if one.is_file()] if path.name == str(path) else []
     if len(plans) > 1:
-        names = ", ".join(f"{plan.parent.name}/{path.name}" for plan in plans)
+        names = ", ".join(f"{plan.parent.name}/{plan.stem}" for plan in plans)
         raise UsageError(f"{name}: several plans have a sweep of this name", f"give one of {names}")
     return plans[0] if plans else None
 
