@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from harness.plan.csv_data import KIND as CSV
 from harness.plan.csv_data import variable_names
-from harness.plan.jmx import Node, function_parameters
+from harness.plan.jmx import VARIABLE, VARIABLE_TABLES, Node, function_parameters, texts_of, user_defined
 
 _READS_A_PROPERTY = ("__P", "__property", "__isPropDefined")
 _ONLY_READ = ("__P", "__V", "__eval", "__evalVar", "__isVarDefined", "__isPropDefined", "__setProperty", "__log")
@@ -21,7 +21,6 @@ _ANY = "*"
 _SETS = re.compile(
     r"(refname|referencenames?|variablenames?|returnval|inputvariable|resultvariable|variablename_?\w*|variable)$"
 )
-_SEPARATORS = re.compile(r"[,;]")
 
 
 class UnknownValueError(Exception):
@@ -64,17 +63,20 @@ class Values:
     def of(cls, nodes: Sequence[Node], properties: Mapping[str, str], folder: Path) -> Values:
         """Return the values of a plan in `folder` with the elements `nodes`, for a run with these properties."""
         variables: dict[str, tuple[str, ...]] = {}
-        for name, value in (variable for node in nodes for variable in _user_defined(node)):
+        tables = (node.element for node in nodes if node.kind in VARIABLE_TABLES)
+        for name, value in (variable for table in tables for variable in user_defined(table)):
             if value not in variables.setdefault(name, ()):
                 variables[name] += (value,)
         setters: dict[str, tuple[Node, ...]] = {}
-        property_setters: dict[str, Node] = {}
         for node in nodes:
             for name in {*_set_by_element(node), *_set_by_functions(node)}:
                 setters[name] = (*setters.get(name, ()), node)
-            for call in functions_in(node):
-                if call.name == "__setProperty":
-                    property_setters[call.parameters[0].strip()] = node
+        property_setters = {
+            call.parameters[0].strip(): node
+            for node in nodes
+            for call in functions_in(node)
+            if call.name == "__setProperty"
+        }
         values = cls(properties, variables, setters, property_setters, folder)
         for node in nodes:
             if node.kind == CSV and not node.value("variableNames"):
@@ -86,12 +88,17 @@ class Values:
         """Return the text with variables and functions replaced. UnknownValueError when only the run knows one."""
         return self._text(raw, 0)
 
-    def csv_file(self, node: Node) -> Path | None:
-        """Return the file of a CSV Data Set; None when only the run knows it."""
+    def known(self, raw: str) -> str | None:
+        """Return the text with variables and functions replaced; None when only the run knows one."""
         try:
-            return self.folder / self.text(node.value("filename"))
+            return self.text(raw)
         except UnknownValueError:
             return None
+
+    def csv_file(self, node: Node) -> Path | None:
+        """Return the file of a CSV Data Set; None when only the run knows it."""
+        name = self.known(node.value("filename"))
+        return None if name is None else self.folder / name
 
     def _text(self, raw: str, depth: int) -> str:
         if depth > _DEPTH_MOST:
@@ -167,7 +174,7 @@ class Values:
         for call in _functions(raw):
             if call.name in _READS_A_PROPERTY:
                 found.add(call.parameters[0].strip())
-        for name in re.findall(r"\$\{([\w.-]+)\}", raw):
+        for name in VARIABLE.findall(raw):
             for value in self.variables.get(name, ()):
                 found |= self.properties_in(value, depth + 1)
         return found
@@ -175,25 +182,13 @@ class Values:
 
 def functions_in(node: Node) -> Iterator[FunctionCall]:
     """Yield each call of a function in the texts of an element."""
-    for element in node.element.iter():
-        for text in (element.text or "", *element.attrib.values()):
-            if "${" in text:
-                yield from _functions(text)
+    for text in texts_of(node.element):
+        yield from _functions(text)
 
 
 def _functions(text: str) -> Iterator[FunctionCall]:
     for match in _FUNCTION.finditer(text):
         yield FunctionCall(match[1], function_parameters(text, match.end()).texts if match[2] == "(" else [""])
-
-
-def _user_defined(node: Node) -> Iterator[tuple[str, str]]:
-    """Yield name and value of each User Defined Variable of an element."""
-    if node.kind not in ("TestPlan", "Arguments"):
-        return
-    for argument in node.element.iter("elementProp"):
-        if argument.get("elementType") == "Argument":
-            name = argument.findtext("stringProp[@name='Argument.name']") or argument.get("name") or ""
-            yield name.strip(), argument.findtext("stringProp[@name='Argument.value']") or ""
 
 
 def _set_by_element(node: Node) -> Iterator[str]:
@@ -205,7 +200,7 @@ def _set_by_element(node: Node) -> Iterator[str]:
         yield node.value("CounterConfig.name")
     for prop in node.element.iter():
         if prop.text and _SETS.search(prop.get("name", "").lower()):
-            yield from (name.strip().strip('"') for name in _SEPARATORS.split(prop.text) if name.strip())
+            yield from (name.strip().strip('"') for name in re.split("[,;]", prop.text) if name.strip())
 
 
 def _set_by_functions(node: Node) -> Iterator[str]:

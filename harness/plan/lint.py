@@ -11,34 +11,27 @@ from harness.plan.data_files import data_files_of
 from harness.plan.finding import Finding, Rule
 from harness.plan.jmx import (
     LOAD_GROUP,
+    SAMPLER,
     SIDE_GROUPS,
+    VARIABLE,
+    VARIABLE_TABLES,
     Node,
+    load_groups,
     plan_tree,
     reads_in,
     secrets_of_comments,
     secrets_of_element,
+    texts_of,
+    user_defined,
 )
 from harness.plan.modules import lost_modules
 from harness.plan.runnable import not_runnable
 from harness.plan.url_text import encoded
 
 # Properties that a run sets. A plan that does not read one of these would ignore TARGET, USERS, … silently.
-KNOBS = (
-    "scheme",
-    "host",
-    "port",
-    "base_path",
-    "users",
-    "ramp_s",
-    "duration_s",
-    "loops",
-    "think_time_ms",
-    "run_id",
-)
 LOAD_KNOBS = ("users", "ramp_s", "duration_s", "loops", "think_time_ms")
+KNOBS = ("scheme", "host", "port", "base_path", *LOAD_KNOBS, "run_id")
 LISTENERS = ("ResultCollector", "ResultSaver", "Summariser", "BackendListener", "MailerResultCollector")
-_VARIABLE = re.compile(r"\$\{([\w.-]+)\}")
-SAMPLER = re.compile(r"Sampler(Proxy)?$")
 
 
 class ExtractorDefault(NamedTuple):
@@ -137,16 +130,12 @@ def _codes(nodes: list[Node]) -> Iterator[Finding]:
 
 def asserts_code(sampler: Node) -> bool:
     """Return whether an assertion on the code is a child of the sampler, or a sibling of it or of an ancestor."""
-    scope = list(sampler.children)
-    above = sampler.parent
-    while above is not None:
-        scope += above.children
-        above = above.parent
     return any(
         node.kind == "ResponseAssertion"
         and node.is_enabled
         and node.value("Assertion.test_field") == "Assertion.response_code"
-        for node in scope
+        for level in sampler.and_above()
+        for node in level.children
     )
 
 
@@ -157,7 +146,7 @@ def _labels(nodes: list[Node], variables: dict[str, str]) -> Iterator[Finding]:
     """
     same: dict[GroupLabel, list[Node]] = {}
     for node in nodes:
-        if SAMPLER.search(node.kind) and all(name in variables for name in _VARIABLE.findall(node.name)):
+        if SAMPLER.search(node.kind) and all(name in variables for name in VARIABLE.findall(node.name)):
             same.setdefault(GroupLabel.of(node), []).append(node)
     for label, samplers in same.items():
         if len(samplers) > 1:
@@ -226,7 +215,7 @@ def checks_no_variable(node: Node) -> bool:
 
 
 def _load_groups(plan: Node, nodes: list[Node]) -> Iterator[Finding]:
-    groups = _groups_of_load(nodes)
+    groups = load_groups(nodes)
     if [group.name for group in groups] != [LOAD_GROUP]:
         names = ", ".join(group.name for group in groups) or "none"
         what = f"thread groups of the load: {names}; there must be one, and its name must be {LOAD_GROUP}"
@@ -235,7 +224,7 @@ def _load_groups(plan: Node, nodes: list[Node]) -> Iterator[Finding]:
 
 
 def _load_numbers(nodes: list[Node], variables: dict[str, str]) -> Iterator[Finding]:
-    for group in _groups_of_load(nodes):
+    for group in load_groups(nodes):
         for name, wanted in LOAD_NUMBERS.items():
             value = group.value(name)
             if value and not any(reads_in(_resolved(value, variables))):
@@ -243,23 +232,14 @@ def _load_numbers(nodes: list[Node], variables: dict[str, str]) -> Iterator[Find
                 yield Finding.at(group, Rule.FIXED_LOAD, f"{name} is {value}, not a property", todo, name)
 
 
-def _groups_of_load(nodes: list[Node]) -> list[Node]:
-    return [node for node in nodes if node.is_thread_group and node.kind not in SIDE_GROUPS]
-
-
 def user_variables(plan: Node) -> dict[str, str]:
     """Return the plan's User Defined Variables, unresolved."""
-    tables = [plan, *(node for node in plan.walk() if node.kind == "Arguments")]
-    return {
-        argument.get("name", ""): argument.findtext("stringProp[@name='Argument.value']") or ""
-        for table in tables
-        for argument in table.element.iter("elementProp")
-        if argument.get("elementType") == "Argument"
-    }
+    tables = [node.element for node in (plan, *plan.walk()) if node.kind in VARIABLE_TABLES]
+    return dict(variable for table in tables for variable in user_defined(table))
 
 
 def _resolved(text: str, variables: dict[str, str]) -> str:
-    return _VARIABLE.sub(lambda match: variables.get(match[1], match[0]), text)
+    return VARIABLE.sub(lambda match: variables.get(match[1], match[0]), text)
 
 
 def _missing_data(nodes: list[Node], jmx: Path) -> Iterator[Finding]:
@@ -284,9 +264,7 @@ def _secrets(plan: Node, jmx: Path) -> Iterator[Finding]:
 def _reads(plan: Node, knobs: Sequence[str]) -> Iterator[Finding]:
     reads: dict[str, dict[str | None, Node]] = {}
     for node in (plan, *plan.walk_all()):
-        for text in (
-            text for element in node.element.iter() for text in (element.text or "", *element.attrib.values())
-        ):
+        for text in texts_of(node.element):
             for read in reads_in(text):
                 reads.setdefault(read.name, {}).setdefault(read.default, node)
     for name, defaults in reads.items():

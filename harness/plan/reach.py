@@ -21,12 +21,11 @@ from harness.plan.jmx_values import UnknownValueError, Values, functions_in
 from harness.plan.script_text import is_simple
 from harness.plan.spec import Target
 
-SCRIPT_FUNCTIONS = ("__groovy", "__BeanShell", "__javaScript", "__jexl", "__jexl2", "__jexl3")
+_SCRIPT_FUNCTIONS = ("__groovy", "__BeanShell", "__javaScript", "__jexl", "__jexl2", "__jexl3")
 # AJP requests have the properties of HTTP requests, but also need other_protocols.
 _HTTP_SAMPLER = re.compile(r"(HTTPSampler(Proxy|2)?|AjpSampler)$")
 _ABSOLUTE = ("http://", "https://")
 _DEFAULT_PORTS = {"http": 80, "https": 443}
-_INCLUDE = "put its elements into this plan"
 _DEFAULTS = {"host": "127.0.0.1", "port": "8080", "scheme": "http"}
 
 
@@ -45,7 +44,7 @@ class Reach:
             yield from self._scripts(node)
             yield from self._embedded_resources(node)
             yield from self._dns(node)
-            if _has_http(node):
+            if has_http(node):
                 yield from self._address(node)
                 yield from self._path(node)
             if _HTTP_SAMPLER.search(node.kind):
@@ -54,7 +53,8 @@ class Reach:
     def _kind(self, node: Node) -> Iterator[Finding]:
         kind, effect = node.kind.rpartition(".")[2], effect_of(node)
         if effect is Effect.INCLUDE:
-            yield Finding.at(node, Rule.OTHER_PLAN, "loads another test plan, which is not checked", _INCLUDE)
+            todo = "put its elements into this plan"
+            yield Finding.at(node, Rule.OTHER_PLAN, "loads another test plan, which is not checked", todo)
         elif effect is Effect.SCRIPTS and not self.allow.scripts:
             what = f"runs code ({kind}), which can reach any host"
             yield Finding.at(node, Rule.SCRIPT, what, _opt_in("scripts = true"))
@@ -68,12 +68,10 @@ class Reach:
     def _scripts(self, node: Node) -> Iterator[Finding]:
         if self.allow.scripts:
             return
-        for call in functions_in(node):
-            if call.name in SCRIPT_FUNCTIONS and not is_simple(call.parameters[0], self.values.variables):
-                what = f"{call.name} runs code, which can reach any host"
-                yield Finding.at(node, Rule.SCRIPT, what, _opt_in("scripts = true"))
-        is_javascript = node.kind == "IfController" and node.value("IfController.useExpression") != "true"
-        if is_javascript and not is_simple(node.value("IfController.condition"), self.values.variables):
+        for name in functions_with_code(node, self.values):
+            what = f"{name} runs code, which can reach any host"
+            yield Finding.at(node, Rule.SCRIPT, what, _opt_in("scripts = true"))
+        if has_code_as_condition(node, self.values):
             todo = f"tick “Interpret Condition as Variable Expression”, or {_opt_in('scripts = true')}"
             what, attribute = "its condition is JavaScript, which can reach any host", "IfController.condition"
             yield Finding.at(node, Rule.SCRIPT, what, todo, attribute)
@@ -90,10 +88,8 @@ class Reach:
     def _dns(self, node: Node) -> Iterator[Finding]:
         if node.kind != "DNSCacheManager" or self.allow.hosts:
             return
-        servers = node.element.find("collectionProp[@name='DNSCacheManager.servers']")
-        if node.element.find(".//elementProp[@elementType='StaticHost']") is not None or (
-            servers is not None and len(servers)
-        ):
+        entries = (".//elementProp[@elementType='StaticHost']", "collectionProp[@name='DNSCacheManager.servers']/*")
+        if any(node.element.find(entry) is not None for entry in entries):
             todo = f"remove it, or {_opt_in('hosts = […]')}"
             yield Finding.at(node, Rule.DNS, "resolves host names differently from this machine", todo)
 
@@ -152,11 +148,10 @@ class Reach:
         if _http(node, "path").lower().startswith(_ABSOLUTE):
             return
         domain, port, scheme = (inherited(node, name) for name in ("domain", "port", "protocol"))
-        try:
-            found, number = self.values.text(domain).strip(), self.values.text(port).strip()
-            by = self.values.text(scheme).strip().lower() or "http"
-        except UnknownValueError:
+        found, number, by = (self.values.known(text) for text in (domain, port, scheme))
+        if found is None or number is None or by is None:
             return  # reported at its definition, or allowed
+        found, by = found.strip(), by.strip().lower() or "http"
         if not found:
             what, todo = "has no host, and the HTTP Request Defaults have none", f"write {_property('host')} there"
             yield Finding.at(node, Rule.NO_HOST, what, todo, "HTTPSampler.domain")
@@ -165,16 +160,14 @@ class Reach:
         if not scheme and by != self.target.scheme:
             what, todo = f"uses {by}, not {self.target.scheme}", f"write {_property('scheme')}"
             yield Finding.at(node, Rule.FIXED_HOST, what, todo, "HTTPSampler.protocol")
-        elif not number and _DEFAULT_PORTS[self.target.scheme] != self.target.port:
+        elif not number.strip() and _DEFAULT_PORTS[self.target.scheme] != self.target.port:
             what = f"has no port: it uses {_DEFAULT_PORTS[self.target.scheme]}, not {self.target.port}"
             yield Finding.at(node, Rule.FIXED_HOST, what, f"write {_property('port')}", "HTTPSampler.port")
 
     def _is_on(self, raw: str) -> bool:
         """Return whether a flag is true, or may become true."""
-        try:
-            return self.values.text(raw).strip().lower() == "true"
-        except UnknownValueError:
-            return True
+        known = self.values.known(raw)
+        return known is None or known.strip().lower() == "true"
 
     def _is_target_host(self, host: str) -> bool:
         return host.strip("[]").lower().removesuffix(".") == self.target.host.lower()
@@ -194,11 +187,8 @@ class Reach:
 
     def _goes_elsewhere(self, node: Node) -> bool:
         """Return whether the element's host differs from the target's with the plan's permission."""
-        try:
-            host = self.values.text(_http(node, "domain")).strip()
-        except UnknownValueError:
-            return bool(self.allow.hosts)
-        return bool(host) and self._is_allowed(host)
+        host = self.values.known(_http(node, "domain"))
+        return bool(self.allow.hosts) if host is None else bool(host.strip()) and self._is_allowed(host.strip())
 
     def _column(self, variable: str) -> list[str] | None:
         """Return all values of a variable that only CSV Data Sets set; None when they are not known."""
@@ -212,6 +202,19 @@ class Reach:
         return found if setters else None
 
 
+def functions_with_code(node: Node, values: Values) -> Iterator[str]:
+    """Yield the function of each call in an element that may run arbitrary code."""
+    for call in functions_in(node):
+        if call.name in _SCRIPT_FUNCTIONS and not is_simple(call.parameters[0], values.variables):
+            yield call.name
+
+
+def has_code_as_condition(node: Node, values: Values) -> bool:
+    """Return whether an element is an If Controller whose condition may run arbitrary code."""
+    is_javascript = node.kind == "IfController" and node.value("IfController.useExpression") != "true"
+    return is_javascript and not is_simple(node.value("IfController.condition"), values.variables)
+
+
 def needs_other_protocols(node: Node) -> bool:
     """Return whether an element may send more than HTTP requests, by itself and not by a script."""
     return effect_of(node) in (Effect.CONNECTS, Effect.UNKNOWN)
@@ -221,19 +224,16 @@ def _http(node: Node, name: str) -> str:
     return node.value(f"HTTPSampler.{name}").strip()
 
 
-def _has_http(node: Node) -> bool:
+def has_http(node: Node) -> bool:
+    """Return True for an element with properties of HTTP requests, such as HTTP Request Defaults."""
     return any(prop.get("name", "").startswith("HTTPSampler.") for prop in node.element)
 
 
 def inherited(node: Node, name: str) -> str:
     """Return a sampler's own value, or that of the nearest HTTP Request Defaults."""
-    own = _http(node, name)
-    level: Node | None = node
-    while not own and level is not None:
-        defaults = [child for child in level.children if child.kind == "ConfigTestElement" and child.is_enabled]
-        own = next((value for child in defaults if (value := _http(child, name))), "")
-        level = level.parent
-    return own
+    children = (child for level in node.and_above() for child in level.children)
+    defaults = (child for child in children if child.kind == "ConfigTestElement" and child.is_enabled)
+    return next((value for one in (node, *defaults) if (value := _http(one, name))), "")
 
 
 def _may_become_absolute(start: str) -> bool:

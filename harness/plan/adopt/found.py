@@ -7,16 +7,13 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
-from harness.plan.adopt.groups import GroupSize, load_groups, load_names, needs_tables, preparing, size_of
-from harness.plan.adopt.hosts import has_http, host_of
+from harness.plan.adopt.groups import GroupSize, load_names, needs_tables, preparing, size_of
+from harness.plan.adopt.hosts import host_of
 from harness.plan.adopt.variables import Variables
 from harness.plan.csv_data import KIND as CSV
 from harness.plan.elements import Effect, class_of, effect_of
-from harness.plan.jmx import SIDE_GROUPS, Node
-from harness.plan.jmx_values import functions_in
-from harness.plan.lint import SAMPLER
-from harness.plan.reach import SCRIPT_FUNCTIONS, needs_other_protocols
-from harness.plan.script_text import is_simple
+from harness.plan.jmx import SAMPLER, SIDE_GROUPS, Node, load_groups
+from harness.plan.reach import functions_with_code, has_code_as_condition, has_http, needs_other_protocols
 
 _CODE = re.compile(r"(?i)(^|\.)(script|query|.*Code)$")
 _OWN = ("org.apache.jmeter.", "org.apache.jorphan.")
@@ -87,11 +84,8 @@ def _scripts(mapping: Variables) -> Iterator[Script]:
             code = next((prop.text for prop in node.element if _CODE.search(prop.get("name", "")) and prop.text), "")
             yield Script(node.path, node.line, node.kind, len(code.strip().splitlines()))
             continue
-        for call in functions_in(node):
-            if call.name in SCRIPT_FUNCTIONS and not is_simple(call.parameters[0], mapping.values.variables):
-                yield Script(node.path, node.line, call.name, 0)
-        is_javascript = node.kind == "IfController" and node.value("IfController.useExpression") != "true"
-        if is_javascript and not is_simple(node.value("IfController.condition"), mapping.values.variables):
+        yield from (Script(node.path, node.line, name, 0) for name in functions_with_code(node, mapping.values))
+        if has_code_as_condition(node, mapping.values):
             yield Script(node.path, node.line, "JavaScript condition", 1)
 
 

@@ -12,7 +12,7 @@ from harness.plan.adopt.schedules import feedback_users, rate_per_s, seconds, st
 from harness.plan.adopt.variables import Variables
 from harness.plan.finding import Finding, Rule
 from harness.plan.group_load import Stage
-from harness.plan.jmx import LOAD_GROUP, SIDE_GROUPS, Node
+from harness.plan.jmx import LOAD_GROUP, Node, load_groups
 from harness.plan.modules import leads_below, path_of
 
 _USERS, _RAMP = "ThreadGroup.num_threads", "ThreadGroup.ramp_time"
@@ -41,11 +41,6 @@ class GroupSize:
     stages: tuple[Stage, ...] = ()
     rate_per_s: float | None = None
     is_fed_back: bool = False
-
-
-def load_groups(nodes: Sequence[Node]) -> list[Node]:
-    """Return the enabled thread groups that are neither setUp nor tearDown."""
-    return [node for node in nodes if node.is_thread_group and node.is_enabled and node.kind not in SIDE_GROUPS]
 
 
 def size_of(mapping: Variables, group: Node) -> GroupSize:
