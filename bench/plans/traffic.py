@@ -41,7 +41,7 @@ from bench.plans.real_runs import (
 from bench.plans.traffic_difference import HOST, Difference, Request, differences, request_of
 from harness.base import toolchain
 from harness.base.errors import EXIT_INTERRUPTED, EXIT_INVALID, EXIT_USAGE, HarnessError
-from harness.plan.adopt.fix import Fix
+from harness.plan.adopt.draft import Fix
 from harness.plan.data_files import file_names_of
 from harness.plan.finding import Rule
 from harness.plan.jmx import SIDE_GROUPS, enabled_nodes, parse, plan_tree, tree_of

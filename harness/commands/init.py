@@ -16,9 +16,8 @@ from harness.base.errors import EXIT_OK, UsageError
 from harness.base.log import log
 from harness.base.paths import shown
 from harness.plan.adopt.adopt import Adoption, adopt
-from harness.plan.adopt.draft import Draft, Edit
+from harness.plan.adopt.draft import Draft, Edit, Fix
 from harness.plan.adopt.files import add_secrets_key, store_secrets, write_adopted, write_data, write_plan
-from harness.plan.adopt.fix import Fix
 from harness.plan.adopt.found import known_plugins
 from harness.plan.adopt.groups import needs_tables
 from harness.plan.adopt.toml_text import data_lines, plan_toml, size_text

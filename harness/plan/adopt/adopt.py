@@ -11,8 +11,7 @@ from xml.etree import ElementTree
 
 from harness.base.secrecy import is_secret_name
 from harness.plan.adopt.data import DataFile, fix_data
-from harness.plan.adopt.draft import Draft
-from harness.plan.adopt.fix import Fix
+from harness.plan.adopt.draft import Draft, Fix
 from harness.plan.adopt.found import Found, find, known_plugins
 from harness.plan.adopt.groups import fix_groups, fix_modules
 from harness.plan.adopt.hosts import ADDRESS, DEFAULT_PORTS, TargetFix, host_of

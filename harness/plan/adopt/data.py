@@ -11,7 +11,7 @@ from typing import NamedTuple
 from uuid import NAMESPACE_DNS, uuid5
 from xml.etree import ElementTree  # types only
 
-from harness.plan.adopt.fix import Fix
+from harness.plan.adopt.draft import Fix
 from harness.plan.adopt.variables import Variables
 from harness.plan.csv_data import KINDS, delimiter_of, variable_names
 from harness.plan.data_files import file_names_of, names_in_functions

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from xml.etree import ElementTree
 
-from harness.plan.adopt.fix import Fix
+from harness.plan.adopt.draft import Fix
 from harness.plan.adopt.schedules import feedback_users, rate_per_s, seconds, stages_of
 from harness.plan.adopt.variables import Variables
 from harness.plan.finding import Finding, Rule

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
-from harness.plan.adopt.fix import Fix
+from harness.plan.adopt.draft import Fix
 from harness.plan.adopt.variables import Variables
 from harness.plan.csv_data import KINDS as CSV_KINDS
 from harness.plan.finding import Finding, Rule

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from xml.etree import ElementTree
 
-from harness.plan.adopt.fix import Fix
+from harness.plan.adopt.draft import Fix
 from harness.plan.adopt.variables import Variables
 from harness.plan.jmx import Node, function_parameters, reads_in, reads_of
 from harness.plan.lint import (

@@ -6,8 +6,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from harness.plan.adopt.draft import Draft
-from harness.plan.adopt.fix import Fix
+from harness.plan.adopt.draft import Draft, Fix
 from harness.plan.jmx import Node
 from harness.plan.jmx_values import UnknownValueError, Values
 
