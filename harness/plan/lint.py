@@ -31,7 +31,7 @@ from harness.plan.url_text import encoded
 # Properties that a run sets. A plan that does not read one of these would ignore TARGET, USERS, … silently.
 LOAD_KNOBS = ("users", "ramp_s", "duration_s", "loops", "think_time_ms")
 KNOBS = ("scheme", "host", "port", "base_path", *LOAD_KNOBS, "run_id")
-LISTENERS = ("ResultCollector", "ResultSaver", "Summariser", "BackendListener", "MailerResultCollector")
+_LISTENERS = ("ResultCollector", "ResultSaver", "Summariser", "BackendListener", "MailerResultCollector")
 
 
 class ExtractorDefault(NamedTuple):
@@ -113,11 +113,16 @@ def lint(jmx: Path, *, has_loads: bool = False, plugins: Sequence[str] = ()) -> 
 
 def _listeners(nodes: list[Node]) -> Iterator[Finding]:
     for node in nodes:
-        if node.kind in LISTENERS or ".vizualizers." in node.kind:
+        if is_listener(node):
             group = node.thread_group
             if node.kind != "ResultSaver" or group is None or group.kind not in SIDE_GROUPS:
                 what = f"a listener ({node.kind}) costs time and memory during the run"
                 yield Finding.at(node, Rule.LISTENER, what, "disable it: the harness stores every sample")
+
+
+def is_listener(node: Node) -> bool:
+    """Return whether an element is a listener that takes time and memory of the load generator."""
+    return node.kind in _LISTENERS or ".vizualizers." in node.kind
 
 
 def _codes(nodes: list[Node]) -> Iterator[Finding]:

@@ -152,8 +152,7 @@ def test_nothing_else_parses_xml():
         "harness.run.remote.load": {"xml"},
         "harness.plan.adopt.data": {"xml"},
         "harness.plan.adopt.draft": {"xml"},  # expat for where elements are in a file that harness.plan.jmx has read
-        "harness.plan.adopt.adopt": {"xml"},  # builds it, as the next two
-        "harness.plan.adopt.groups": {"xml"},
+        "harness.plan.adopt.adopt": {"xml"},  # builds it, as the next one
         "harness.plan.adopt.requests": {"xml"},
         "harness.run.one_pass": {"xml"},  # to build and write
         "harness.plan.thread_groups": {"xml"},  # builds and writes it

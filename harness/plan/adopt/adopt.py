@@ -15,17 +15,7 @@ from harness.plan.adopt.draft import Draft, Fix
 from harness.plan.adopt.found import Found, find, known_plugins
 from harness.plan.adopt.groups import fix_groups, fix_modules
 from harness.plan.adopt.hosts import ADDRESS, DEFAULT_PORTS, TargetFix, host_of
-from harness.plan.adopt.requests import (
-    different_defaults,
-    fix_assertions,
-    fix_codes,
-    fix_embedded_resources,
-    fix_extractors,
-    fix_labels,
-    fix_listeners,
-    fix_paths,
-    fix_properties,
-)
+from harness.plan.adopt.requests import different_defaults, fix_codes, fix_elements, fix_labels, fix_properties
 from harness.plan.adopt.variables import Variables
 from harness.plan.finding import Finding, Rule
 from harness.plan.jmx import CODE, Node, enabled_nodes, reads_of, secrets_of_element
@@ -75,12 +65,8 @@ def adopt(jmx: Path, plan_name: str, plans: Path, *, moves_secrets: bool = True)
     left += fix_groups(mapping, defaults)
     secrets = fix_secrets(mapping, owners, plan_name) if moves_secrets else FixedSecrets({}, [])
     left += secrets.left
-    fix_embedded_resources(mapping)
-    fix_paths(mapping)
-    fix_assertions(mapping)
-    fix_listeners(mapping)
+    fix_elements(mapping)
     fix_codes(mapping)
-    fix_extractors(mapping)
     fix_labels(mapping)
     _add_run_id(mapping, defaults)
     fix_properties(mapping, _all_nodes(draft.plan), defaults)  # with the added elements

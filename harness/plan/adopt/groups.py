@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from xml.etree import ElementTree
 
 from harness.plan.adopt.draft import Fix
 from harness.plan.adopt.schedules import feedback_users, rate_per_s, seconds, stages_of
@@ -14,6 +13,7 @@ from harness.plan.finding import Finding, Rule
 from harness.plan.group_load import Stage
 from harness.plan.jmx import LOAD_GROUP, Node, load_groups
 from harness.plan.modules import leads_below, path_of
+from harness.plan.thread_groups import think_timer
 
 _USERS, _RAMP = "ThreadGroup.num_threads", "ThreadGroup.ramp_time"
 _DURATION, _SCHEDULER = "ThreadGroup.duration", "ThreadGroup.scheduler"
@@ -75,18 +75,12 @@ def size_of(mapping: Variables, group: Node) -> GroupSize:
     )
 
 
-def is_serialized(plan: Node) -> bool:
-    """Return whether the plan runs its thread groups one after the other."""
-    return plan.value(_SERIAL) == "true"
-
-
 def preparing(mapping: Variables, groups: Sequence[Node]) -> list[Node]:
     """Return the groups that end after some loops, before an endless one begins: they prepare its data."""
     sizes = [size_of(mapping, group) for group in groups]
-    if not is_serialized(mapping.nodes[0]) or not any(size.duration_s for size in sizes):
-        return []
-    first = next(index for index, size in enumerate(sizes) if size.duration_s)
-    return [group for group in groups[:first] if group.kind == "ThreadGroup"]
+    endless = next((index for index, size in enumerate(sizes) if size.duration_s), 0)
+    is_serialized = mapping.nodes[0].value(_SERIAL) == "true"
+    return [group for group in groups[:endless] if is_serialized and group.kind == "ThreadGroup"]
 
 
 def fix_groups(mapping: Variables, defaults: dict[str, str]) -> Iterator[Finding]:
@@ -108,10 +102,9 @@ def fix_groups(mapping: Variables, defaults: dict[str, str]) -> Iterator[Finding
         # [[load]] tables in the plan's TOML have their numbers, and each run writes them into the groups.
         for group, name in zip(groups, load_names(mapping, groups), strict=True):
             rename(mapping, group, name)
-        if is_serialized(mapping.nodes[0]):
-            what = (
-                "runs its thread groups one after the other; a run with several loads starts them together, setUp first"
-            )
+        if mapping.nodes[0].value(_SERIAL) == "true":
+            what = "runs its thread groups one after the other"
+            what += "; a run with several loads starts them together, setUp first"
             todo = "put groups that need the ones before them into one group"
             yield Finding.at(mapping.nodes[0], Rule.LOAD_GROUPS, what, todo, _SERIAL)
         return
@@ -172,10 +165,8 @@ def _set_defaults(sizes: Sequence[GroupSize], defaults: dict[str, str]) -> None:
 def _map_numbers(mapping: Variables, group: Node, defaults: dict[str, str]) -> None:
     """Make the numbers of a group those of the run."""
     read = {name: f"${{__P({name},{text})}}" for name, text in defaults.items()}
-    mapping.map(group, _USERS, read["users"], reads="users", fix=Fix.LOAD)
-    mapping.map(group, _RAMP, read["ramp_s"], reads="ramp_s", fix=Fix.LOAD)
-    mapping.map(group, _DURATION, read["duration_s"], reads="duration_s", fix=Fix.LOAD)
-    mapping.map(group, _LOOPS, read["loops"], reads="loops", fix=Fix.LOAD)
+    for name, reads in ((_USERS, "users"), (_RAMP, "ramp_s"), (_DURATION, "duration_s"), (_LOOPS, "loops")):
+        mapping.map(group, name, read[reads], reads=reads, fix=Fix.LOAD)
     # JMeter takes an expression in a boolProp for false.
     mapping.draft.set_value(group, _SCHEDULER, f"${{__jexl3({read['duration_s']} > 0)}}", Fix.LOAD, tag="stringProp")
     mapping.draft.set_value(group, _FOREVER, "false", Fix.LOAD, tag="boolProp")
@@ -183,13 +174,6 @@ def _map_numbers(mapping: Variables, group: Node, defaults: dict[str, str]) -> N
 
 def _add_think_time(mapping: Variables, group: Node) -> None:
     timers = (node for node in mapping.nodes if node.thread_group is group and node.kind.endswith("Timer"))
-    if any(
-        "think_time_ms" in mapping.values.properties_in(text) for node in timers for text in node.element.itertext()
-    ):
-        return
-    timer = ElementTree.Element(
-        "ConstantTimer", guiclass="ConstantTimerGui", testclass="ConstantTimer", testname="Think time", enabled="true"
-    )
-    delay = ElementTree.SubElement(timer, "stringProp", name="ConstantTimer.delay")
-    delay.text = "${__P(think_time_ms,0)}"
-    mapping.draft.add_below(group, timer, Fix.LOAD)
+    texts = (text for node in timers for text in node.element.itertext())
+    if not any("think_time_ms" in mapping.values.properties_in(text) for text in texts):
+        mapping.draft.add_below(group, think_timer("${__P(think_time_ms,0)}"), Fix.LOAD)

@@ -9,51 +9,44 @@ from xml.etree import ElementTree
 
 from harness.plan.adopt.draft import Fix
 from harness.plan.adopt.variables import Variables
-from harness.plan.jmx import Node, function_parameters, reads_in, reads_of
+from harness.plan.jmx import SAMPLER, Node, function_parameters, reads_of
 from harness.plan.lint import (
     ASSERTION_SCOPE,
     EXTRACTOR_DEFAULTS,
-    LISTENERS,
-    SAMPLER,
     GroupLabel,
     asserts_code,
     checks_no_variable,
+    is_listener,
 )
+from harness.plan.thread_groups import add_string, new_element
 from harness.plan.url_text import encoded
 
 # Without redirects JMeter's own rule applies, 200 to 399; a Cache Manager may get 304.
 _SUCCESS, _ANY_SUCCESS, _CACHED = r"2\d\d", r"[23]\d\d", r"(2\d\d|304)"
 _CODE_NAMES = {_SUCCESS: "Code 2xx", _ANY_SUCCESS: "Code 2xx or 3xx", _CACHED: "Code 2xx or 304"}
-_NOT_FOUND = "NOT_FOUND"
 _READ = re.compile(r"\$\{__(P|property)\(")
 
 
-def fix_embedded_resources(mapping: Variables) -> None:
-    """Switch off embedded resources: each of them adds a row, and may be on any host."""
+def fix_elements(mapping: Variables) -> None:
+    """Change what single elements do: embedded resources, paths, assertions, listeners and extractors."""
+    draft = mapping.draft
     for node in mapping.nodes:
+        # Each embedded resource adds a row, and may be on any host.
         if node.value("HTTPSampler.image_parser") not in ("", "false"):
-            mapping.draft.set_value(node, "HTTPSampler.image_parser", "false", Fix.EMBEDDED, tag="boolProp")
-
-
-def fix_paths(mapping: Variables) -> None:
-    """Encode what no URL can have: JMeter sends no request with a quotation mark in its path."""
-    for node in mapping.nodes:
+            draft.set_value(node, "HTTPSampler.image_parser", "false", Fix.EMBEDDED, tag="boolProp")
+        # JMeter sends no request with a quotation mark in its path.
         if path := node.value("HTTPSampler.path"):
-            mapping.draft.set_value(node, "HTTPSampler.path", encoded(path), Fix.PATHS)
-
-
-def fix_assertions(mapping: Variables) -> None:
-    """Make assertions of a variable without a name check the response: such a variable is never set."""
-    for node in mapping.nodes:
+            draft.set_value(node, "HTTPSampler.path", encoded(path), Fix.PATHS)
+        # A variable without a name is never set: the assertion checks the response instead.
         if checks_no_variable(node):
-            mapping.draft.set_value(node, ASSERTION_SCOPE, "parent", Fix.ASSERTIONS)
-
-
-def fix_listeners(mapping: Variables) -> None:
-    """Disable the listeners."""
-    for node in mapping.nodes:
-        if node.kind in LISTENERS or ".vizualizers." in node.kind:
-            mapping.draft.set_attribute(node, "enabled", "false", Fix.LISTENERS)
+            draft.set_value(node, ASSERTION_SCOPE, "parent", Fix.ASSERTIONS)
+        if is_listener(node):
+            draft.set_attribute(node, "enabled", "false", Fix.LISTENERS)
+        default = EXTRACTOR_DEFAULTS.get(node.kind)
+        if default and default.is_missing(node):
+            # Of a JSON extractor with several variables each has its own.
+            names = [name for name in node.value("JSONPostProcessor.referenceNames").split(";") if name.strip()]
+            draft.set_value(node, default.value_property, ";".join(["NOT_FOUND"] * max(1, len(names))), Fix.EXTRACTORS)
 
 
 def fix_codes(mapping: Variables) -> None:
@@ -66,7 +59,8 @@ def fix_codes(mapping: Variables) -> None:
     for samplers in tops.values():
         top, bare = _top(samplers[0]), [node for node in samplers if not asserts_code(node)]
         codes = [success if _follows(node) else _ANY_SUCCESS for node in bare]
-        if len(bare) == len(samplers) > 1 and not _asserts_any_code(top) and len(set(codes)) == 1:
+        has_any = any(node.value("Assertion.test_field") == "Assertion.response_code" for node in top.walk())
+        if len(bare) == len(samplers) > 1 and not has_any and len(set(codes)) == 1:
             bare = [top]
         for node, code in zip(bare, codes, strict=False):
             mapping.draft.add_below(node, _code_assertion(code), Fix.CODES)
@@ -80,25 +74,13 @@ def _follows(sampler: Node) -> bool:
 
 def _top(node: Node) -> Node:
     """Return the thread group or test fragment of an element: the one below the Test Plan."""
-    while node.parent and node.parent.parent:
-        node = node.parent
-    return node
-
-
-def _asserts_any_code(top: Node) -> bool:
-    return any(node.value("Assertion.test_field") == "Assertion.response_code" for node in top.walk())
+    return next(one for one in node.and_above() if not (one.parent and one.parent.parent))
 
 
 def _code_assertion(code: str) -> ElementTree.Element:
-    element = ElementTree.Element(
-        "ResponseAssertion",
-        guiclass="AssertionGui",
-        testclass="ResponseAssertion",
-        testname=_CODE_NAMES[code],
-        enabled="true",
-    )
+    element = new_element("ResponseAssertion", "AssertionGui", _CODE_NAMES[code])
     texts = ElementTree.SubElement(element, "collectionProp", name="Asserion.test_strings")  # JMeter's spelling
-    ElementTree.SubElement(texts, "stringProp", name="code").text = code
+    add_string(texts, "code", code)
     for tag, name, text in (
         ("stringProp", "Assertion.custom_message", f"expected {code}"),
         ("stringProp", "Assertion.test_field", "Assertion.response_code"),
@@ -109,17 +91,6 @@ def _code_assertion(code: str) -> ElementTree.Element:
     return element
 
 
-def fix_extractors(mapping: Variables) -> None:
-    """Give each extractor without a default the default NOT_FOUND."""
-    for node in mapping.nodes:
-        default = EXTRACTOR_DEFAULTS.get(node.kind)
-        if default and default.is_missing(node):
-            # Of a JSON extractor with several variables each has its own.
-            count = len([one for one in node.value("JSONPostProcessor.referenceNames").split(";") if one.strip()])
-            text = ";".join([_NOT_FOUND] * max(1, count))
-            mapping.draft.set_value(node, default.value_property, text, Fix.EXTRACTORS)
-
-
 def fix_labels(mapping: Variables) -> None:
     """Number the samplers of a thread group that share a label; a label from data differs by itself."""
     samplers = [node for node in mapping.nodes if SAMPLER.search(node.kind) and _is_fixed(mapping, node.name)]
@@ -127,8 +98,6 @@ def fix_labels(mapping: Variables) -> None:
     seen: Counter[GroupLabel] = Counter()
     for node in samplers:
         label = GroupLabel.of(node)
-        if used[label] < 2:
-            continue
         seen[label] += 1
         number = seen[label]
         if number > 1:
@@ -167,9 +136,7 @@ def fix_properties(mapping: Variables, owners: Sequence[Node], defaults: Mapping
 
 def _reads(node: Node) -> Iterator[tuple[str, str]]:
     """Yield the properties that an element reads with a default, and the default."""
-    for prop in node.element.iter():
-        for text in (prop.text or "", *prop.attrib.values()):
-            yield from ((read.name, read.default) for read in reads_in(text) if read.default is not None)
+    yield from ((read.name, read.default) for read in reads_of(node.element) if read.default is not None)
 
 
 def different_defaults(root: ElementTree.Element, run: dict[str, str]) -> dict[str, list[str]]:
@@ -193,9 +160,6 @@ def _with_defaults(text: str, certain: Mapping[str, str], others: Mapping[str, s
         wanted = certain.get(name, parameters[at] if has_default else others.get(name, unset))
         if "${" not in parameters[0] and (not has_default or parameters[at] != wanted):
             head = ",".join([*parameters[:at], *[""] * (at - len(parameters))])
-            text = f"{text[: match.end()]}{head},{_escaped(wanted)}{text[call.end :]}"
+            escaped = wanted.replace(",", "\\,")
+            text = f"{text[: match.end()]}{head},{escaped}{text[call.end :]}"
     return text
-
-
-def _escaped(text: str) -> str:
-    return text.replace(",", "\\,")
