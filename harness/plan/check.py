@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import product
 from pathlib import PurePosixPath
 from typing import NamedTuple
 
@@ -14,7 +15,7 @@ from harness.plan.csv_data import KIND as CSV
 from harness.plan.csv_data import RANDOM_KIND as RANDOM_CSV
 from harness.plan.finding import Finding, Rule
 from harness.plan.goal import Goal, GoalRule
-from harness.plan.jmx import LOAD_GROUP, SIDE_GROUPS, Node, enabled_nodes, plan_tree
+from harness.plan.jmx import CODE, LOAD_GROUP, Node, enabled_nodes, load_groups, plan_tree, texts_of
 from harness.plan.jmx_values import UnknownValueError, Values, functions_in
 from harness.plan.load import ClosedLoad, Load
 from harness.plan.plan import Plan, effective_jmx
@@ -25,7 +26,7 @@ from harness.plan.spec import Target
 _USERS = ("ThreadGroup.num_threads", "TargetLevel")
 _RAMPS = ("ThreadGroup.ramp_time", "RampUp")
 _DURATIONS = ("ThreadGroup.duration", "Hold")
-_LOOPS = "LoopController.loops"
+_LOOPS, _FOREVER = "LoopController.loops", "LoopController.continue_forever"
 _SCHEDULER = "ThreadGroup.scheduler"
 _PLAN = "the plan"
 _SAVER = "FileSaver.filename"
@@ -39,7 +40,6 @@ _WITHOUT_SAMPLES = re.compile(
     r"CounterConfig|UserParameters|Modifier|TestAction|ResultAction|SampleTimeout|Processor)$"
 )
 _META = re.compile(r"[.^$*+?{}()\[\]\\|]")
-_CODE = re.compile("JSR223|BeanShell|BSF")
 # JMeter adds it to the parts of a sample: redirects and embedded resources.
 _PART = "-0"
 
@@ -53,24 +53,31 @@ def check_plan(
     the run writes.
     """
     where = f"{plan.jmx_path.parent.name}/{plan.jmx_path.name}"
-    _refuse(where, refusals(plan, target, load, properties, run_files))
+    findings = refusals(plan, target, load, properties, run_files)
+    if len(findings) == 1:
+        raise UsageError(findings[0].text_in(where), findings[0].todo)
+    if findings:
+        lines = [f"  {finding.text_in(where)}; {finding.todo}" for finding in findings]
+        raise UsageError(f"{where}: {len(findings)} problems for this run", "correct them:", "\n".join(lines))
 
 
 def refusals(
     plan: Plan, target: Target, load: Load, properties: Mapping[str, str], run_files: Collection[str]
 ) -> tuple[Finding, ...]:
     """Return why the plan does not do what the run requests, as `check_plan` does; empty if it does."""
-    tree = plan_tree(plan.jmx_path)
-    nodes = enabled_nodes(tree)
+    nodes = enabled_nodes(plan_tree(plan.jmx_path))
     run = {**properties, **target_properties(target), **load_properties(load)}
     # JMeter removes a property with an empty value: then the plan's default applies.
     values = Values.of(nodes, {name: value for name, value in run.items() if value}, plan.jmx_path.parent)
     findings = [*Reach(values, target, plan.allow).findings(nodes), *_data(nodes, values)]
-    findings += _target(nodes, values, target)
+    read = {name for node in nodes for text in texts_of(node.element) for name in values.properties_in(text)}
+    has_http = any(node.kind.startswith("HTTPSampler") for node in nodes)
+    if has_http and target.base_path and "base_path" not in read:
+        findings.append(_ignores("base_path", f"the path {target.base_path} of TARGET"))
     findings += overwriting(nodes, values, run_files)
     for goal in (plan.goal, *plan.load_goals.values()):
         findings += impossible_labels(goal, nodes, values)
-    if plan.load.think_time_s and "think_time_ms" not in _properties_read(nodes, values):
+    if plan.load.think_time_s and "think_time_ms" not in read:
         findings.append(_ignores("think_time_ms", "the think time"))
     if isinstance(load, ClosedLoad):
         findings += _load(nodes, values, load)
@@ -79,35 +86,9 @@ def refusals(
     return tuple(dict.fromkeys(findings))
 
 
-def _refuse(where: str, findings: Sequence[Finding]) -> None:
-    if not findings:
-        return
-    if len(findings) == 1:
-        raise UsageError(findings[0].text_in(where), findings[0].todo)
-    lines = [f"  {finding.text_in(where)}; {finding.todo}" for finding in findings]
-    raise UsageError(f"{where}: {len(findings)} problems for this run", "correct them:", "\n".join(lines))
-
-
 def _ignores(name: str, what: str) -> Finding:
     text = f"does not read {name}: it would ignore {what}"
     return Finding(Rule.UNREAD_PROPERTY, _PLAN, text, f"use ${{__P({name},…)}} in it")
-
-
-def _properties_read(nodes: Sequence[Node], values: Values) -> set[str]:
-    return {
-        name
-        for node in nodes
-        for element in node.element.iter()
-        for text in (element.text or "", *element.attrib.values())
-        if "${" in text
-        for name in values.properties_in(text)
-    }
-
-
-def _target(nodes: Sequence[Node], values: Values, target: Target) -> Iterator[Finding]:
-    has_http = any(node.kind.startswith("HTTPSampler") for node in nodes)
-    if has_http and target.base_path and "base_path" not in _properties_read(nodes, values):
-        yield _ignores("base_path", f"the path {target.base_path} of TARGET")
 
 
 def _data(nodes: Sequence[Node], values: Values) -> Iterator[Finding]:
@@ -120,15 +101,15 @@ def _data(nodes: Sequence[Node], values: Values) -> Iterator[Finding]:
 
 
 def _load(nodes: Sequence[Node], values: Values, load: ClosedLoad) -> Iterator[Finding]:
-    groups = [node for node in nodes if node.is_thread_group and node.is_enabled and node.kind not in SIDE_GROUPS]
+    groups = load_groups(nodes)
     if not groups:
         yield Finding(Rule.LOAD_GROUPS, _PLAN, "has no enabled thread group", f"add one, and name it {LOAD_GROUP}")
     started = 0.0
     for group in groups:
-        users = _number(group, _USERS, "users", load.users, values, is_exact=len(groups) == 1)
-        started += users.value
-        yield from users.findings
-        yield from _number(group, _RAMPS, "ramp_s", load.ramp_s, values).findings
+        users = _known(group.value(_named(group, _USERS)), values)
+        started += load.users if users is None else users
+        yield from _number(group, _USERS, "users", load.users, values, is_exact=len(groups) == 1)
+        yield from _number(group, _RAMPS, "ramp_s", load.ramp_s, values)
         yield from _length(group, values, load)
     if len(groups) > 1 and started != load.users:
         names = ", ".join(group.name for group in groups)
@@ -143,17 +124,16 @@ def _load(nodes: Sequence[Node], values: Values, load: ClosedLoad) -> Iterator[F
 def _length(group: Node, values: Values, load: ClosedLoad) -> Iterator[Finding]:
     loops = group.value(_LOOPS)
     if load.duration_s is None:
-        yield from _number(group, (_LOOPS,), "loops", load.loops or 0, values).findings
-        if loops and group.value("LoopController.continue_forever") != "false":
-            todo = "set LoopController.continue_forever to false, as JMeter's editor does"
-            attribute = "LoopController.continue_forever"
-            yield Finding.at(group, Rule.FIXED_LOAD, "loops forever and ignores LOOPS", todo, attribute)
+        yield from _number(group, (_LOOPS,), "loops", load.loops or 0, values)
+        if loops and group.value(_FOREVER) != "false":
+            todo = f"set {_FOREVER} to false, as JMeter's editor does"
+            yield Finding.at(group, Rule.FIXED_LOAD, "loops forever and ignores LOOPS", todo, _FOREVER)
         if _is(group.value(_SCHEDULER), True, values):
             todo = "write ${__jexl3(${__P(duration_s,0)} > 0)} for the scheduler"
             what = "its scheduler is on, but this run has no duration: JMeter refuses that"
             yield Finding.at(group, Rule.FIXED_LOAD, what, todo, _SCHEDULER)
         return
-    yield from _number(group, _DURATIONS, "duration_s", load.duration_s, values).findings
+    yield from _number(group, _DURATIONS, "duration_s", load.duration_s, values)
     if group.value("ThreadGroup.duration") and _is(group.value(_SCHEDULER), False, values):
         what, todo = "has a duration, but its scheduler is off", "tick “Specify Thread lifetime”"
         yield Finding.at(group, Rule.FIXED_LOAD, what, todo, _SCHEDULER)
@@ -162,35 +142,27 @@ def _length(group: Node, values: Values, load: ClosedLoad) -> Iterator[Finding]:
         yield Finding.at(group, Rule.FIXED_LOAD, what, "write ${__P(loops,-1)} instead", _LOOPS)
 
 
-class _CheckedNumber(NamedTuple):
-    """A number of the load in a thread group, and a finding unless it is the requested one."""
-
-    value: float
-    findings: list[Finding]
+def _named(group: Node, names: Sequence[str]) -> str:
+    """Return the first of the JMX properties `names` that a thread group has, else the first one."""
+    return next((name for name in names if group.value(name)), names[0])
 
 
 def _number(
     group: Node, names: Sequence[str], wanted: str, requested: float, values: Values, *, is_exact: bool = True
-) -> _CheckedNumber:
-    """Return the number that a thread group has in the first of the JMX properties `names`.
+) -> Iterator[Finding]:
+    """Yield a finding unless a thread group has the requested number in the first of the JMX properties `names`.
 
     `wanted` is the property of the run that it must read. A value that only the run computes is accepted if it is
-    computed from that property; it counts as the requested one.
+    computed from that property.
     """
-    raw = next((text for name in names if (text := group.value(name))), "")
+    attribute = _named(group, names)
+    raw = group.value(attribute)
     number = _known(raw, values)
-    if number is None and wanted in values.properties_in(raw):
-        return _CheckedNumber(requested, [])
-    if number is not None and (not is_exact or number == requested or wanted in values.properties_in(raw)):
-        return _CheckedNumber(number, [])
-    what = (
-        f"has {raw}; the run has {requested:g} ({wanted})"
-        if raw
-        else f"does not read {wanted}: the run has {requested:g}"
-    )
-    attribute = next((name for name in names if group.value(name)), names[0])
-    finding = Finding.at(group, Rule.FIXED_LOAD, what, f"write ${{__P({wanted},1)}} instead", attribute)
-    return _CheckedNumber(requested, [finding])
+    if wanted in values.properties_in(raw) or (number is not None and (number == requested or not is_exact)):
+        return
+    what = f"has {raw}; the run has {requested:g} ({wanted})"
+    what = what if raw else f"does not read {wanted}: the run has {requested:g}"
+    yield Finding.at(group, Rule.FIXED_LOAD, what, f"write ${{__P({wanted},1)}} instead", attribute)
 
 
 def _known(raw: str, values: Values) -> float | None:
@@ -202,10 +174,8 @@ def _known(raw: str, values: Values) -> float | None:
 
 def _is(raw: str, wanted: bool, values: Values) -> bool:
     """Return whether a flag certainly has the expected value; a missing flag is False."""
-    try:
-        return (values.text(raw).strip().lower() == "true") is wanted
-    except UnknownValueError:
-        return False
+    known = values.known(raw)
+    return known is not None and (known.strip().lower() == "true") is wanted
 
 
 class _Output(NamedTuple):
@@ -249,9 +219,8 @@ def _problem(output: _Output, values: Values, run_files: Collection[str]) -> str
     if unknown and (name.startswith("/") or name.endswith("/") or not name):
         return unknown
     is_open_ended = output.is_prefix or bool(unknown)
-    for part in path.parts:
-        own = next((own for own in run_files if _is_same(part, own, is_open_ended and part == path.name)), "")
-        if own:
+    for part, own in product(path.parts, run_files):
+        if _is_same(part, own, is_open_ended and part == path.name):
             return f"writes to {own}, a file of the run"
     return ""
 
@@ -293,10 +262,8 @@ def impossible_labels(goal: Goal, nodes: Sequence[Node], values: Values) -> Iter
 
 def _sets_labels(node: Node) -> bool:
     """Return whether an element is a script that may change labels: its text does, or it is in a file."""
-    if not _CODE.search(node.kind):
-        return False
-    texts = [prop.text or "" for prop in node.element.iter()]
-    return any("SampleLabel" in text for text in texts) or bool(node.value("filename").strip())
+    has_call = any("SampleLabel" in (prop.text or "") for prop in node.element.iter())
+    return bool(CODE.search(node.kind)) and (has_call or bool(node.value("filename").strip()))
 
 
 def _names(nodes: Sequence[Node], values: Values) -> _Names:

@@ -283,42 +283,23 @@ def _check_ramp(request: LoadRequest, ramp_s: float, duration_s: float) -> None:
 
 def load_record(load: Load, plan: PlanLoad) -> LoadRecord:
     """Return the load for run.json; the think time is that of the plan, or of each of several loads."""
-    return replace(_record(load, plan), is_paced=plan.is_paced or None)
-
-
-def _record(load: Load, plan: PlanLoad) -> LoadRecord:
-    if isinstance(load, SeveralLoads):
-        return _several_record(load)
-    think_time_s = plan.think_time_s
-    per = TRANSACTION if think_time_s and plan.think_time_per == TRANSACTION else None
+    per = TRANSACTION if plan.think_time_s and plan.think_time_per == TRANSACTION else None
+    record = LoadRecord(
+        model=CLOSED,
+        users=None,
+        rate_per_s=None,
+        ramp_s=load.ramp_s,
+        duration_s=load.duration_s,
+        loops=None,
+        think_time_s=plan.think_time_s,
+        think_time_per=per,
+        is_paced=plan.is_paced or None,
+    )
     if isinstance(load, OpenLoad):
-        rate_per_s, ramp_s, duration_s = load.rate_per_s, load.ramp_s, load.duration_s
-        return LoadRecord(OPEN, None, rate_per_s, ramp_s, duration_s, None, think_time_s, think_time_per=per)
-    return LoadRecord(
-        CLOSED,
-        load.users,
-        None,
-        load.ramp_s,
-        load.duration_s,
-        load.loops,
-        think_time_s,
-        load.requests,
-        load.is_auto or None,
-        per,
-    )
-
-
-def _several_record(load: SeveralLoads) -> LoadRecord:
-    model = CLOSED if not load.has_open else OPEN if load.users is None else MIXED
-    return LoadRecord(
-        model,
-        load.users,
-        load.rate_per_s,
-        load.ramp_s,
-        load.duration_s,
-        load.loops,
-        load.think_time_s,
-        load.requests,
-        load.is_auto or None,
-        loads=load.driven,
-    )
+        return replace(record, model=OPEN, rate_per_s=load.rate_per_s)
+    record = replace(record, users=load.users, loops=load.loops, requests=load.requests, is_auto=load.is_auto or None)
+    if isinstance(load, SeveralLoads):
+        model = CLOSED if not load.has_open else OPEN if load.users is None else MIXED
+        record = replace(record, model=model, rate_per_s=load.rate_per_s, loads=load.driven)
+        record = replace(record, think_time_s=load.think_time_s, think_time_per=None)
+    return record
