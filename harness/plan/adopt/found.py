@@ -30,16 +30,11 @@ class Script:
 
 
 @dataclass(frozen=True)
-class Plugin:
-    """A class that is not JMeter's own, and how many elements need it."""
-
-    name: str
-    count: int
-
-
-@dataclass(frozen=True)
 class Found:
-    """What a JMX contains; `sizes` are the groups of the load, `side_groups` those that prepare or clean up."""
+    """What a JMX contains; `sizes` are the groups of the load, `side_groups` those that prepare or clean up.
+
+    `samplers` and `plugins` (classes that are not JMeter's own) have the number of elements of each class.
+    """
 
     title: str
     sizes: tuple[GroupSize, ...]
@@ -48,7 +43,7 @@ class Found:
     hosts: tuple[str, ...]
     csv_files: tuple[tuple[str, str], ...]
     scripts: tuple[Script, ...]
-    plugins: tuple[Plugin, ...]
+    plugins: tuple[tuple[str, int], ...]
     has_other_protocols: bool
 
 
@@ -63,6 +58,8 @@ def find(mapping: Variables) -> Found:
     if needs_tables(sizes):
         names = load_names(mapping, main)
         sizes = [replace(size, name=name) for size, name in zip(sizes, names, strict=True)]
+    everything = mapping.draft.plan.walk_all()  # JMeter reads disabled elements, too
+    plugins = Counter(name for node in everything if (name := _plugin(node)))
     samplers = Counter(node.kind for node in nodes if SAMPLER.search(node.kind))
     hosts = (host_of(mapping, raw) for node in nodes if has_http(node) and (raw := node.value("HTTPSampler.domain")))
     return Found(
@@ -73,7 +70,7 @@ def find(mapping: Variables) -> Found:
         hosts=tuple(dict.fromkeys(hosts)),
         csv_files=tuple((node.value("filename"), node.value("variableNames")) for node in nodes if node.kind == CSV),
         scripts=tuple(dict.fromkeys(_scripts(mapping))),
-        plugins=tuple(_plugins(mapping)),
+        plugins=tuple(plugins.most_common()),
         has_other_protocols=any(needs_other_protocols(node) for node in nodes),
     )
 
@@ -91,14 +88,8 @@ def _scripts(mapping: Variables) -> Iterator[Script]:
 
 def known_plugins(found: Found) -> list[str]:
     """Return the Maven coordinates of the plugins that the harness's JMeter does not have, as far as known."""
-    classes = (class_of(plugin.name) for plugin in found.plugins)
+    classes = (class_of(name) for name, _ in found.plugins)
     return list(dict.fromkeys(plugin for one in classes if one for plugin in one.coordinates))
-
-
-def _plugins(mapping: Variables) -> Iterator[Plugin]:
-    everything = mapping.draft.plan.walk_all()  # JMeter reads disabled elements, too
-    names = Counter(name for node in everything if (name := _plugin(node)))
-    yield from (Plugin(name, count) for name, count in names.most_common())
 
 
 def _plugin(node: Node) -> str:

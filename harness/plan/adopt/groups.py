@@ -87,7 +87,9 @@ def fix_groups(mapping: Variables, defaults: dict[str, str]) -> Iterator[Finding
     """Change kinds, names and numbers of the thread groups; yield those that cannot be mapped."""
     draft = mapping.draft
     for group in preparing(mapping, load_groups(mapping.nodes)):
-        draft.set_kind(group, "SetupThreadGroup", Fix.GROUPS)
+        group.element.tag = "SetupThreadGroup"
+        draft.set_attribute(group, "testclass", "SetupThreadGroup", Fix.GROUPS)
+        draft.set_attribute(group, "guiclass", "SetupThreadGroupGui", Fix.GROUPS)
     for group in mapping.nodes:
         if group.kind == "SetupThreadGroup" and "setUp" not in group.name:
             name, count = re.subn(r"(?i)\bset[ _-]?up\b", "setUp", group.name)
