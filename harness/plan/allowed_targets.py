@@ -46,15 +46,11 @@ def check_allowed(target: Target, profile: Profile) -> None:
     allowed = [parse_allowed(text, where) for text in profile.allowed_targets]
     if is_loopback(target.host) or any(entry.admits(target) for entry in allowed):
         return
-    there = ", ".join(profile.allowed_targets)
-    entry = f'"{target.origin}"'
-    raise UsageError(
-        f"TARGET={target.url}: {target.host} is not this machine, and {where} allows {there or 'no other'}",
-        f"if you may load it, add {entry} to allowed_targets there"
-        if there
-        else f"if you may load it, write allowed_targets = [{entry}] there, above the first [table], or choose an ENV "
-        "that allows it",
-    )
+    there, entry = ", ".join(profile.allowed_targets), f'"{target.origin}"'
+    todo = f"write allowed_targets = [{entry}] there, above the first [table], or choose an ENV that allows it"
+    todo = f"if you may load it, {f'add {entry} to allowed_targets there' if there else todo}"
+    what = f"TARGET={target.url}: {target.host} is not this machine, and {where} allows {there or 'no other'}"
+    raise UsageError(what, todo)
 
 
 def check_hosts(hosts: Sequence[str], plan_name: str, profile: Profile) -> None:

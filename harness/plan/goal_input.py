@@ -48,9 +48,7 @@ def _condition(part: str, where: str) -> GoalRule:
     label = match["quoted"] if match["quoted"] is not None else match["label"]
     metric = parse_metric(match["metric"].lower(), f"{where}:", all_metrics())
     limit = parse_limit(metric, match["value"], f"{where}: {metric_text(metric)}")
-    if match["sign"].startswith("<"):
-        return GoalRule(metric.key, label, max=limit)
-    return GoalRule(metric.key, label, min=limit)
+    return GoalRule(metric.key, label, **{"max" if match["sign"].startswith("<") else "min": limit})
 
 
 def parse_limit(metric: Metric, text: str, name: str) -> float:
@@ -98,10 +96,8 @@ def _limits(table: Mapping[str, Any], where: str) -> Iterator[tuple[str, float]]
     """Yield the limits of a table by key."""
     check_keys(table, {**dict.fromkeys(limit_keys(), int), ERRORS.key: _NUMBER}, where)
     for key, value in table.items():
-        if key == ERRORS.key:
-            within(value, 0, 1, where, key)
-        else:
-            within(value, 1, _LIMIT_MAX, where, key)
+        least, most = (0, 1) if key == ERRORS.key else (1, _LIMIT_MAX)
+        within(value, least, most, where, key)
         yield key, float(value) if key == ERRORS.key else value
 
 

@@ -130,15 +130,12 @@ class GroupLoad:
 
     def text(self) -> str:
         """Return the load as text: `20 users, ramp 10 s, 300 s in all`."""
+        steps, length = ", ".join(map(_stage_text, self.stages)), f"{units.number_text(self.duration_s)} s in all"
         if self.is_shaped:
-            steps = ", ".join(_stage_text(stage) for stage in self.stages)
-            return f"{steps}; by {units.plural(self.users or 0, 'user')}, {units.number_text(self.duration_s)} s in all"
-        if self.is_staged:
-            steps = ", ".join(_stage_text(stage) for stage in self.stages)
-            text = f"{steps}; {units.number_text(self.duration_s)} s in all"
-        else:
-            ramp = f", ramp {units.number_text(self.ramp_s)} s" if self.ramp_s else ""
-            text = f"{_level_text(self.stages[0])}{ramp}, {length_text(self.duration_s, self.loops)}"
+            return f"{steps}; by {units.plural(self.users or 0, 'user')}, {length}"
+        ramp = f", ramp {units.number_text(self.ramp_s)} s" if self.ramp_s else ""
+        text = f"{_level_text(self.stages[0])}{ramp}, {length_text(self.duration_s, self.loops)}"
+        text = f"{steps}; {length}" if self.is_staged else text
         per = f" per {self.think_time_per}" if self.think_time_per else ""
         return f"{text}, think time {units.number_text(self.think_time_s)} s{per}" if self.think_time_s else text
 

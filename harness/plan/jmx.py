@@ -235,10 +235,8 @@ def reads_in(text: str) -> Iterator[PropertyRead]:
 
 def fixed_secrets(jmx: Path) -> tuple[str, ...]:
     """Return the passwords, tokens and keys that are written in the plan instead of a variable."""
-    found = list(secrets_of_comments(jmx))
-    for element in parse(jmx).getroot().iter():
-        found += secrets_of_element(element)
-    return tuple(dict.fromkeys(found))
+    found = (secret for element in parse(jmx).getroot().iter() for secret in secrets_of_element(element))
+    return tuple(dict.fromkeys((*secrets_of_comments(jmx), *found)))
 
 
 def secrets_of_comments(jmx: Path) -> tuple[str, ...]:

@@ -168,12 +168,9 @@ class Values:
 
     def properties_in(self, raw: str, depth: int = 0) -> set[str]:
         """Return the names of the properties that a text reads, directly or through variables."""
-        found: set[str] = set()
         if depth > _DEPTH_MOST:
-            return found
-        for call in _functions(raw):
-            if call.name in _READS_A_PROPERTY:
-                found.add(call.parameters[0].strip())
+            return set()
+        found = {call.parameters[0].strip() for call in _functions(raw) if call.name in _READS_A_PROPERTY}
         for name in VARIABLE.findall(raw):
             for value in self.variables.get(name, ()):
                 found |= self.properties_in(value, depth + 1)

@@ -14,13 +14,16 @@ _ROOTS = 2
 
 def path_of(controller: ElementTree.Element) -> list[ElementTree.Element]:
     """Return the properties with the names in a Module Controller's path; empty without a path."""
-    path = controller.find("collectionProp[@name='ModuleController.node_path']")
-    return list(path) if path is not None else []
+    return controller.findall("collectionProp[@name='ModuleController.node_path']/*")
 
 
 def leads_below(plan: Node, path: Sequence[ElementTree.Element]) -> bool:
-    """Return whether a path leads to an element, whatever it calls the Test Plan."""
-    return len(path) > _ROOTS and _leads(plan, [name.text or "" for name in path[_ROOTS:]])
+    """Return whether a path leads to an element, as in JMeter no Module Controller, whatever it calls the Test Plan."""
+    nodes = [plan]
+    for name in path[_ROOTS:]:
+        below = (child for node in nodes for child in node.children if child.name == (name.text or ""))
+        nodes = [child for child in below if child.kind != "ModuleController"]
+    return len(path) > _ROOTS and bool(nodes)
 
 
 def lost_modules(plan: Node) -> Iterator[Finding]:
@@ -35,11 +38,3 @@ def lost_modules(plan: Node) -> Iterator[Finding]:
             what = f"runs the element {names or 'without a path'}, which does not exist"
             todo = "open the plan in JMeter and select the element again, or delete the controller"
             yield Finding.at(node, Rule.LOST_MODULE, what, todo, "ModuleController.node_path")
-
-
-def _leads(node: Node, names: Sequence[str]) -> bool:
-    """Return whether names lead from an element down to another one; as in JMeter, not to a Module Controller."""
-    return not names or any(
-        child.name == names[0] and child.kind != "ModuleController" and _leads(child, names[1:])
-        for child in node.children
-    )

@@ -8,14 +8,13 @@ from collections.abc import Iterator, Sequence
 
 from harness.plan.elements import Effect, class_of, effect_of
 from harness.plan.finding import Finding, Rule
-from harness.plan.jmx import Node, enabled_nodes, reads_in
+from harness.plan.jmx import SAMPLER, VARIABLE_TABLES, Node, enabled_nodes, reads_in
 
 # What templates leave for a value: @@host@@, {{host}}, [=host], <host>, %HOST%.
 _PLACEHOLDER = re.compile(r"@@[\w.-]+@@|\{\{\s*[\w.-]+\s*\}\}|\[=\s*[\w.-]+\s*\]|<[A-Za-z][\w -]*>|%[A-Z_]{2,}%")
 _BRACKETS = re.compile(r"\[[A-Za-z][\w -]*\]")
 _FIELDS = tuple(f"HTTPSampler.{name}" for name in ("domain", "port", "protocol", "path"))
 _JAR = "PROPERTIES=user.classpath=/path/to.jar"
-_SAMPLER = re.compile(r"Sampler(Proxy)?$")
 
 
 def not_runnable(plan: Node, plugins: Sequence[str]) -> Iterator[Finding]:
@@ -24,7 +23,8 @@ def not_runnable(plan: Node, plugins: Sequence[str]) -> Iterator[Finding]:
     nodes = enabled_nodes(plan)
     for node in nodes:
         yield from _placeholders(node)
-    if not any(_may_sample(node) for node in nodes):
+    may_sample = (Effect.UNKNOWN, Effect.INCLUDE)
+    if not any(SAMPLER.search(node.kind) or effect_of(node) in may_sample for node in nodes):
         todo = "enable or add one, such as an HTTP Request"
         yield Finding(Rule.NO_SAMPLER, "", "the plan has no enabled sampler", todo, plan.path, plan.line)
 
@@ -62,7 +62,7 @@ def _unversioned(plugin: str) -> str:
 
 def _placeholders(node: Node) -> Iterator[Finding]:
     texts = {name: text for name in _FIELDS if (text := node.value(name).strip())}
-    if node.kind in ("TestPlan", "Arguments"):
+    if node.kind in VARIABLE_TABLES:
         values = (prop for prop in node.element.iter() if prop.get("name") == "Argument.value")
         texts |= {f"Argument.value {number}": (prop.text or "").strip() for number, prop in enumerate(values)}
     for name, text in texts.items():
@@ -73,7 +73,3 @@ def _placeholders(node: Node) -> Iterator[Finding]:
         if found:
             what, todo = f"contains the placeholder {found}", "write the value, or set the property that replaces it"
             yield Finding.at(node, Rule.PLACEHOLDER, what, todo, name if is_field else "")
-
-
-def _may_sample(node: Node) -> bool:
-    return bool(_SAMPLER.search(node.kind)) or effect_of(node) in (Effect.UNKNOWN, Effect.INCLUDE)

@@ -269,8 +269,8 @@ def add_loop(group: ElementTree.Element, loops: str) -> None:
 
 
 def _add_controller(group: ElementTree.Element, kind: str, **attributes: str) -> ElementTree.Element:
-    name = "ThreadGroup.main_controller"
-    return ElementTree.SubElement(group, "elementProp", name=name, elementType=kind, **attributes)
+    attributes = {"name": "ThreadGroup.main_controller", "elementType": kind, **attributes}
+    return ElementTree.SubElement(group, "elementProp", attributes)
 
 
 def _set_think_time(children: ElementTree.Element, load: GroupLoad, variables: Sequence[str]) -> None:

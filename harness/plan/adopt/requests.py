@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from xml.etree import ElementTree
 
 from harness.plan.adopt.draft import Fix
@@ -17,6 +17,7 @@ from harness.plan.lint import (
     asserts_code,
     checks_no_variable,
     is_listener,
+    lacks_default,
 )
 from harness.plan.thread_groups import add_string, new_element
 from harness.plan.url_text import encoded
@@ -42,11 +43,11 @@ def fix_elements(mapping: Variables) -> None:
             draft.set_value(node, ASSERTION_SCOPE, "parent", Fix.ASSERTIONS)
         if is_listener(node):
             draft.set_attribute(node, "enabled", "false", Fix.LISTENERS)
-        default = EXTRACTOR_DEFAULTS.get(node.kind)
-        if default and default.is_missing(node):
+        if lacks_default(node):
             # Of a JSON extractor with several variables each has its own.
             names = [name for name in node.value("JSONPostProcessor.referenceNames").split(";") if name.strip()]
-            draft.set_value(node, default.value_property, ";".join(["NOT_FOUND"] * max(1, len(names))), Fix.EXTRACTORS)
+            text = ";".join(["NOT_FOUND"] * max(1, len(names)))
+            draft.set_value(node, EXTRACTOR_DEFAULTS[node.kind], text, Fix.EXTRACTORS)
 
 
 def fix_codes(mapping: Variables) -> None:
@@ -93,7 +94,12 @@ def _code_assertion(code: str) -> ElementTree.Element:
 
 def fix_labels(mapping: Variables) -> None:
     """Number the samplers of a thread group that share a label; a label from data differs by itself."""
-    samplers = [node for node in mapping.nodes if SAMPLER.search(node.kind) and _is_fixed(mapping, node.name)]
+    fixed = mapping.values.variables.keys()
+    samplers = [
+        node
+        for node in mapping.nodes
+        if SAMPLER.search(node.kind) and fixed >= set(re.findall(r"\$\{(\w+)\}", node.name))
+    ]
     used = Counter(GroupLabel.of(node) for node in samplers)
     seen: Counter[GroupLabel] = Counter()
     for node in samplers:
@@ -107,10 +113,6 @@ def fix_labels(mapping: Variables) -> None:
             mapping.draft.set_attribute(node, "testname", unique.label, Fix.LABELS)
 
 
-def _is_fixed(mapping: Variables, name: str) -> bool:
-    return all(variable in mapping.values.variables for variable in re.findall(r"\$\{(\w+)\}", name))
-
-
 def fix_properties(mapping: Variables, owners: Sequence[Node], defaults: Mapping[str, str]) -> None:
     """Give each property that the plan reads one default: the run's, that of enabled elements, or JMeter's own.
 
@@ -121,10 +123,11 @@ def fix_properties(mapping: Variables, owners: Sequence[Node], defaults: Mapping
     enabled: dict[str, set[str]] = {}
     anywhere: dict[str, str] = {}
     for node in owners:
-        for name, text in _reads(node):
-            anywhere.setdefault(name, text)
-            if node.is_enabled:
-                enabled.setdefault(name, set()).add(text)
+        for read in reads_of(node.element):
+            if read.default is not None:
+                anywhere.setdefault(read.name, read.default)
+                if node.is_enabled:
+                    enabled.setdefault(read.name, set()).add(read.default)
     certain = {name: texts.copy().pop() for name, texts in enabled.items() if len(texts) == 1} | dict(defaults)
     for node in owners:
         for prop in node.element.iter():
@@ -132,11 +135,6 @@ def fix_properties(mapping: Variables, owners: Sequence[Node], defaults: Mapping
                 mapping.draft.set_text(prop, _with_defaults(prop.text, certain, anywhere), Fix.PROPERTIES)
         if "${__" in node.name:
             mapping.draft.set_attribute(node, "testname", _with_defaults(node.name, certain, anywhere), Fix.PROPERTIES)
-
-
-def _reads(node: Node) -> Iterator[tuple[str, str]]:
-    """Yield the properties that an element reads with a default, and the default."""
-    yield from ((read.name, read.default) for read in reads_of(node.element) if read.default is not None)
 
 
 def different_defaults(root: ElementTree.Element, run: dict[str, str]) -> dict[str, list[str]]:
