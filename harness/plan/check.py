@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import product
 from pathlib import PurePosixPath
 from typing import NamedTuple
@@ -229,20 +228,19 @@ def _is_same(name: str, own: str, is_prefix: bool) -> bool:
     return own == name or (is_prefix and bool(re.fullmatch(rf"{re.escape(name)}\d*(\..*)?", own)))
 
 
-@dataclass(frozen=True)
-class _Names:
+class _Names(NamedTuple):
     """The labels of a plan, and the known beginnings of those that only the run knows."""
 
-    known: tuple[str, ...]
-    beginnings: tuple[str, ...]
+    known: list[str]
+    beginnings: list[str]
 
     def can_have(self, rule: GoalRule) -> bool:
         """Return whether a sample may have a label of a rule."""
-        if any(rule.matches(name) or rule.matches(name + _PART) for name in self.known):
-            return True
         label = rule.label or ""
         is_literal = not _META.search(label) or not rule.is_expression
-        return any(not is_literal or label.startswith(beginning) for beginning in self.beginnings)
+        return any(rule.matches(name) or rule.matches(name + _PART) for name in self.known) or any(
+            not is_literal or label.startswith(beginning) for beginning in self.beginnings
+        )
 
 
 def impossible_labels(goal: Goal, nodes: Sequence[Node], values: Values) -> Iterator[Finding]:
@@ -267,15 +265,11 @@ def _sets_labels(node: Node) -> bool:
 
 
 def _names(nodes: Sequence[Node], values: Values) -> _Names:
-    known: dict[str, None] = {}
-    beginnings: dict[str, None] = {}
-    for node in nodes:
-        if _WITHOUT_SAMPLES.search(node.kind):
-            continue
+    found = _Names([], [])
+    for node in (node for node in nodes if not _WITHOUT_SAMPLES.search(node.kind)):
         try:
             name = values.text(node.name)
+            (found.known if name else found.beginnings).append(name)
         except UnknownValueError as error:
-            beginnings[error.known_start] = None
-        else:
-            (known if name else beginnings)[name] = None
-    return _Names(tuple(known), tuple(beginnings))
+            found.beginnings.append(error.known_start)
+    return _Names(list(dict.fromkeys(found.known)), found.beginnings)

@@ -71,7 +71,7 @@ def read_goal(data: object, where: str) -> Goal:
     A table has the limits of TOTAL by key (p95_ms = 1500), or of a `label`; or `metric` with `max` or `min`.
     """
     if isinstance(data, Mapping):
-        return _goal_of_keys(data, f"{where} [goal]")
+        return Goal(**dict(_limits(data, f"{where} [goal]")))
     rules: list[GoalRule] = []
     each_ms: float | None = None
     for table in data if isinstance(data, list) else [data]:
@@ -82,14 +82,10 @@ def read_goal(data: object, where: str) -> Goal:
         elif "label" in table:
             rules += _rules_of_label(table, f"{where} [[goal]]")
         else:
-            goal = _goal_of_keys(table, f"{where} [[goal]]")
-            rules += [GoalRule(key, max=limit) for key, limit in goal.limits.items() if key != EACH_AVERAGE]
-            each_ms = each_ms if goal.each_average_ms is None else goal.each_average_ms
+            limits = Goal(**dict(_limits(table, f"{where} [[goal]]"))).limits
+            rules += [GoalRule(key, max=limit) for key, limit in limits.items() if key != EACH_AVERAGE]
+            each_ms = limits.get(EACH_AVERAGE, each_ms)
     return Goal.of(rules, f"{where} [[goal]]", each_ms)
-
-
-def _goal_of_keys(table: Mapping[str, Any], where: str) -> Goal:
-    return Goal(**dict(_limits(table, where)))
 
 
 def _limits(table: Mapping[str, Any], where: str) -> Iterator[tuple[str, float]]:

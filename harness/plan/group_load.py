@@ -107,11 +107,8 @@ class GroupLoad:
         """Return whether it has its greatest users or rate from one instant to another, s after its start."""
         begin_s, since_s = 0.0, None
         for stage in self.stages:
-            end_s = begin_s + stage.over_s + stage.for_s
-            if stage.level != self.level:
-                since_s = None
-            elif since_s is None:
-                since_s = begin_s + stage.over_s
+            full_s, end_s = begin_s + stage.over_s, begin_s + stage.over_s + stage.for_s
+            since_s = None if stage.level != self.level else full_s if since_s is None else since_s
             if since_s is not None and since_s <= from_s and to_s <= end_s:
                 return True
             begin_s = end_s

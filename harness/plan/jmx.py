@@ -20,6 +20,8 @@ from harness.base.secrecy import is_secret_name, secret_values, secrets_in, secr
 LOAD_GROUP = "Users"
 SIDE_GROUPS = ("SetupThreadGroup", "PostThreadGroup")
 
+# The signs of a function's parameters, one by one; an escaped comma is one of them.
+_SIGNS = re.compile(r"\\,|[(),]|[^(),\\]+|\\")
 _READS = re.compile(r"\$\{__(P|property)\(")
 _COMMENT = re.compile("<!--(.*?)-->", re.DOTALL)
 _EXPRESSIONS = re.compile("Extractor|Assertion|PostProcessor")
@@ -284,20 +286,14 @@ def function_parameters(text: str, start: int) -> FunctionParameters:
 
     `\,` is not a separator, and parentheses nest.
     """
-    parameters, current, depth, position = [], "", 0, start
-    while position < len(text):
-        character = text[position]
-        if character == "\\" and text[position + 1 : position + 2] == ",":
-            current += ","
-            position += 2
-            continue
-        if character == ")" and depth == 0:
-            break
-        depth += (character == "(") - (character == ")")
-        if character == "," and depth == 0:
-            parameters.append(current)
-            current = ""
+    parameters, depth = [""], 0
+    for match in _SIGNS.finditer(text, start):
+        sign = match[0]
+        if sign == ")" and depth == 0:
+            return FunctionParameters(parameters, match.start())
+        depth += (sign == "(") - (sign == ")")
+        if sign == "," and depth == 0:
+            parameters.append("")
         else:
-            current += character
-        position += 1
-    return FunctionParameters([*parameters, current], position)
+            parameters[-1] += "," if sign == "\\," else sign
+    return FunctionParameters(parameters, len(text))

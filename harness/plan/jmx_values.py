@@ -15,6 +15,8 @@ from harness.plan.jmx import VARIABLE, VARIABLE_TABLES, Node, function_parameter
 _READS_A_PROPERTY = ("__P", "__property", "__isPropDefined")
 _ONLY_READ = ("__P", "__V", "__eval", "__evalVar", "__isVarDefined", "__isPropDefined", "__setProperty", "__log")
 _FUNCTION = re.compile(r"\$\{\s*(__\w+)\s*([(}])")
+# A part of a text: an escaped sign, the begin of a reference, or anything else.
+_PART = re.compile(r"\\([$,\\])|\$\{|[^\\$]+|.", re.DOTALL)
 _DEPTH_MOST = 50
 _ANY = "*"
 # The properties in which elements name the variables that they set during the run.
@@ -104,20 +106,16 @@ class Values:
         if depth > _DEPTH_MOST:
             raise UnknownValueError("it refers to itself")
         done, position = "", 0
-        while position < len(raw):
-            if raw[position] == "\\" and raw[position + 1 : position + 2] in ("$", ",", "\\"):
-                done += raw[position + 1]
-                position += 2
-            elif raw.startswith("${", position):
-                try:
-                    found = self._reference(raw, position, depth)
-                except UnknownValueError as error:
-                    raise UnknownValueError(str(error), done + error.known_start, error.variable) from None
-                done += found.value
-                position = found.end
-            else:
-                done += raw[position]
-                position += 1
+        while match := _PART.match(raw, position):
+            position = match.end()
+            if match[0] != "${":
+                done += match[1] or match[0]
+                continue
+            try:
+                value, position = self._reference(raw, match.start(), depth)
+            except UnknownValueError as error:
+                raise UnknownValueError(str(error), done + error.known_start, error.variable) from None
+            done += value
         return done
 
     def _reference(self, raw: str, start: int, depth: int) -> _Reference:

@@ -180,18 +180,17 @@ def resolve_load(request: LoadRequest, default: PlanLoad) -> Load:
     if default.loads:
         return _several_loads(request, default.loads, duration_s)
     is_auto = duration_s is not None
-    if not is_auto:
-        duration_s = request.duration_s
+    duration_s = duration_s if is_auto else request.duration_s
     if request.rate_per_s is not None:
         return _open_load(request, default.duration_s if is_auto else duration_s or default.duration_s)
     users = request.users or default.users
     requests = request.requests or default.requests
     loops = request.loops or (default.loops if duration_s is None else None)
     ramp_s = request.ramp_s
-    if loops:
-        return _whole_seconds(users, default.ramp_s(users) if ramp_s is None else ramp_s, None, loops, requests)
     default_s = default.duration_s or 0.0  # 0 where the plan has loops: then a DURATION was given
-    if ramp_s is not None:
+    if loops:
+        ramp_s, duration_s = default.ramp_s(users) if ramp_s is None else ramp_s, None
+    elif ramp_s is not None:
         duration_s = duration_s or default_s
         _check_ramp(request, ramp_s, duration_s)
     elif duration_s is not None:
@@ -199,7 +198,9 @@ def resolve_load(request: LoadRequest, default: PlanLoad) -> Load:
     else:
         ramp_s = default.ramp_s(users)
         duration_s = max(default_s, 2 * ramp_s)
-    return replace(_whole_seconds(users, ramp_s, duration_s, None, requests), is_auto=is_auto)
+    # JMeter's Thread Group takes 2.5 for 0.
+    whole_s = None if duration_s is None else math.ceil(duration_s)
+    return ClosedLoad(users, math.floor(ramp_s + 0.5), whole_s, loops, requests, is_auto)
 
 
 def _several_loads(request: LoadRequest, loads: tuple[GroupLoad, ...], auto_most_s: float | None) -> SeveralLoads:
@@ -250,14 +251,6 @@ def _auto_most_s(request: LoadRequest, default: PlanLoad) -> float | None:
     return most_s
 
 
-def _whole_seconds(
-    users: int, ramp_s: float, duration_s: float | None, loops: int | None, requests: int | None
-) -> ClosedLoad:
-    """Return the closed load in whole seconds: JMeter's Thread Group takes 2.5 for 0."""
-    whole_s = None if duration_s is None else math.ceil(duration_s)
-    return ClosedLoad(users, math.floor(ramp_s + 0.5), whole_s, loops, requests)
-
-
 def _open_load(request: LoadRequest, duration_s: float | None) -> OpenLoad:
     assert request.rate_per_s is not None
     rate = f"RATE={units.number_text(request.rate_per_s)}"
@@ -275,10 +268,8 @@ def _open_load(request: LoadRequest, duration_s: float | None) -> OpenLoad:
 def _check_ramp(request: LoadRequest, ramp_s: float, duration_s: float) -> None:
     if ramp_s >= duration_s:
         limit = f"DURATION={_duration_text(request)}" if _duration_text(request) else "the plan's duration"
-        raise UsageError(
-            f"RAMP={units.number_text(ramp_s)} is not shorter than {limit} ({units.number_text(duration_s)} s)",
-            "the ramp is part of the duration: give a longer DURATION or a shorter RAMP",
-        )
+        what = f"RAMP={units.number_text(ramp_s)} is not shorter than {limit} ({units.number_text(duration_s)} s)"
+        raise UsageError(what, "the ramp is part of the duration: give a longer DURATION or a shorter RAMP")
 
 
 def load_record(load: Load, plan: PlanLoad) -> LoadRecord:

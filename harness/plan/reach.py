@@ -202,14 +202,11 @@ class Reach:
 
     def _column(self, variable: str) -> list[str] | None:
         """Return all values of a variable that only CSV Data Sets set; None when they are not known."""
-        found: list[str] = []
         setters = self.values.setters.get(variable, ())
-        for setter in setters:
-            rows = column(setter, self.values.csv_file(setter), variable) if setter.kind == CSV else None
-            if rows is None:
-                return None
-            found += rows
-        return found if setters else None
+        columns = [
+            column(setter, self.values.csv_file(setter), variable) if setter.kind == CSV else None for setter in setters
+        ]
+        return None if None in columns or not setters else [text for rows in columns for text in rows or ()]
 
 
 def functions_with_code(node: Node, values: Values) -> Iterator[str]:

@@ -57,8 +57,9 @@ def adopt(jmx: Path, plan_name: str, plans: Path, *, moves_secrets: bool = True)
     draft = Draft.read(jmx)
     nodes = enabled_nodes(draft.plan)
     mapping = Variables(draft, nodes, Values.of(nodes, {}, jmx.parent))
-    found, defaults = find(mapping), _defaults(draft)
-    owners = [nodes[0], *nodes[0].walk_all()]
+    found, owners = find(mapping), [nodes[0], *nodes[0].walk_all()]
+    own = {read.name: read.default for read in reads_of(draft.root) if read.default is not None}
+    defaults = {"base_path": "", "run_id": "adhoc"} | {name: own[name] for name in _BY_THE_RUN if name in own}
     data: dict[str, DataFile] = {}
     secrets: dict[str, str] = {}
     left = list(fix_data(mapping, data, (jmx.parent, plans / "data" / plan_name), plan_name))
@@ -76,15 +77,6 @@ def adopt(jmx: Path, plan_name: str, plans: Path, *, moves_secrets: bool = True)
     left += _left(mapping, defaults, known_plugins(found))
     values = {name: value for value, name in secrets.items()}
     return Adoption(found, draft, tuple(data.values()), tuple(left), target.others, values)
-
-
-def _defaults(draft: Draft) -> dict[str, str]:
-    """Return the defaults that the plan already has for the properties of a run."""
-    found: dict[str, str] = {"base_path": "", "run_id": "adhoc"}
-    for read in reads_of(draft.root):
-        if read.name in _BY_THE_RUN and read.default is not None:
-            found[read.name] = read.default
-    return found
 
 
 def _add_run_id(mapping: Variables, defaults: dict[str, str]) -> None:
@@ -131,7 +123,8 @@ def fix_secrets(mapping: Variables, owners: Sequence[Node], plan_name: str, name
                 texts = [child for child in element if child.get("name") in _TEXTS and value in (child.text or "")]
                 if not texts and any(_ENVIRONMENT in (child.text or "") for child in element):
                     continue  # a part of it, or what contained it, has been replaced
-                if element.tag != "elementProp" or not texts or any(_has_function(text.text or "") for text in texts):
+                has_function = any("${__" in (text.text or "").replace(_ENVIRONMENT, "") for text in texts)
+                if element.tag != "elementProp" or not texts or has_function:
                     todo = "pass it as an environment variable: docs/safety.md, Secrets"
                     yield Finding.at(node, Rule.SECRET, "contains a password, token or key", todo)
                     continue
@@ -140,11 +133,6 @@ def fix_secrets(mapping: Variables, owners: Sequence[Node], plan_name: str, name
                 for text in texts:
                     read = f'{_ENVIRONMENT}{name}"))}}'
                     mapping.draft.set_text(text, (text.text or "").replace(value, read), Fix.SECRETS)
-
-
-def _has_function(text: str) -> bool:
-    """Return whether a text has a function besides those that read the environment."""
-    return "${__" in text.replace(_ENVIRONMENT, "")
 
 
 def _name(plan_name: str, key: str, taken: dict[str, str]) -> str:
