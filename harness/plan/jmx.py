@@ -73,10 +73,8 @@ class Node:
 
     def value(self, name: str) -> str:
         """Return the text of the element's property `name`, nested ones included; empty when it is missing."""
-        for prop in self.element.iter():
-            if prop.get("name") == name and not len(prop):
-                return prop.text or ""
-        return ""
+        found = (prop for prop in self.element.iter() if prop.get("name") == name and not len(prop))
+        return next((prop.text or "" for prop in found), "")
 
     def and_above(self) -> Iterator[Node]:
         """Yield the element and its ancestors, up to the Test Plan."""

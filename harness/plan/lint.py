@@ -24,7 +24,6 @@ from harness.plan.jmx import (
     texts_of,
     user_defined,
 )
-from harness.plan.modules import lost_modules
 from harness.plan.runnable import not_runnable
 from harness.plan.url_text import encoded
 
@@ -96,7 +95,6 @@ def lint(jmx: Path, *, has_loads: bool = False, plugins: Sequence[str] = ()) -> 
     findings += _reads(plan, [knob for knob in KNOBS if not (has_loads and knob in LOAD_KNOBS)])
     findings += _secrets(plan, jmx)
     findings += _missing_data(nodes, jmx)
-    findings += lost_modules(plan)
     findings += not_runnable(plan, plugins)
     return tuple(findings)
 

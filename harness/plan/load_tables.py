@@ -134,8 +134,8 @@ def _stage(table: Mapping[str, Any], over_s: float, for_s: float, where: str) ->
     key = next(key for key in _STAGE_SIZES if key in table)
     least = REQUESTS_LEAST_PER_S if key == "requests_per_s" else 0
     within(table[key], least, USERS_MAX if key == "users" else RATE_MAX_PER_S, where, key)
-    stage = Stage(None, None, over_s, for_s)
-    return replace(stage, **{key: table[key] if key == "users" else float(table[key])})
+    level: dict[str, Any] = {key: table[key] if key == "users" else float(table[key])}
+    return replace(Stage(None, None, over_s, for_s), **level)
 
 
 def _stages(tables: Sequence[Any], where: str) -> tuple[Stage, ...]:

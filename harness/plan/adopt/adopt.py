@@ -20,7 +20,6 @@ from harness.plan.adopt.variables import Variables
 from harness.plan.finding import Finding, Rule
 from harness.plan.jmx import CODE, Node, enabled_nodes, reads_of, secrets_of_element
 from harness.plan.jmx_values import Values
-from harness.plan.modules import lost_modules
 from harness.plan.runnable import not_runnable
 
 _BY_THE_RUN = ("scheme", "host", "port", "base_path", "users", "ramp_s", "duration_s", "loops", "run_id")
@@ -104,7 +103,6 @@ def _left(mapping: Variables, defaults: dict[str, str], plugins: Sequence[str]) 
         if node.kind == "IncludeController":
             what = f"includes the plan {node.value('IncludeController.includepath')}"
             yield Finding.at(node, Rule.OTHER_PLAN, what, "put the elements of that plan into this one")
-    yield from lost_modules(mapping.draft.plan)
     yield from not_runnable(mapping.draft.plan, plugins)
     for name, texts in different_defaults(mapping.draft.root, defaults).items():
         shown = "different defaults" if is_secret_name(name) else f"the defaults {', '.join(texts)}"

@@ -180,13 +180,8 @@ def _sample_upload(mapping: Variables, raw: str, folders: Sequence[Path], plan_n
 
 def _upload_variables(mapping: Variables) -> set[str]:
     """Return the variables in the names of uploads."""
-    return {
-        name
-        for node in mapping.nodes
-        if node.kind not in KINDS
-        for prop in file_names_of(node)
-        for name in VARIABLE.findall(_last(prop.text or ""))
-    }
+    uploads = (prop for node in mapping.nodes if node.kind not in KINDS for prop in file_names_of(node))
+    return {name for prop in uploads for name in VARIABLE.findall(_last(prop.text or ""))}
 
 
 def _last(raw: str) -> str:

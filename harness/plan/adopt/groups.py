@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import count
 
 from harness.plan.adopt.draft import Fix
 from harness.plan.adopt.schedules import feedback_users, rate_per_s, seconds, stages_of
@@ -12,7 +13,7 @@ from harness.plan.adopt.variables import Variables
 from harness.plan.finding import Finding, Rule
 from harness.plan.group_load import Stage
 from harness.plan.jmx import LOAD_GROUP, Node, load_groups
-from harness.plan.modules import leads_below, path_of
+from harness.plan.runnable import leads_below, path_of
 from harness.plan.thread_groups import think_timer
 
 _USERS, _RAMP = "ThreadGroup.num_threads", "ThreadGroup.ramp_time"
@@ -36,8 +37,6 @@ class GroupSize:
     ramp_s: int
     duration_s: int | None
     loops: int | None
-    path: str
-    line: int | None
     stages: tuple[Stage, ...] = ()
     rate_per_s: float | None = None
     is_fed_back: bool = False
@@ -67,8 +66,6 @@ def size_of(mapping: Variables, group: Node) -> GroupSize:
         ramp_s=max(0, ramp_s or mapping.number(group.value(_RAMP), 1)),
         duration_s=duration_s,
         loops=max(1, loops) if duration_s is None else None,
-        path=group.path,
-        line=group.line,
         stages=stages,
         rate_per_s=rate_per_s(mapping, group),
         is_fed_back=fed_back is not None,
@@ -92,8 +89,8 @@ def fix_groups(mapping: Variables, defaults: dict[str, str]) -> Iterator[Finding
         draft.set_attribute(group, "guiclass", "SetupThreadGroupGui", Fix.GROUPS)
     for group in mapping.nodes:
         if group.kind == "SetupThreadGroup" and "setUp" not in group.name:
-            name, count = re.subn(r"(?i)\bset[ _-]?up\b", "setUp", group.name)
-            rename(mapping, group, name if count else f"setUp {group.name}")
+            name = re.sub(r"(?i)\bset[ _-]?up\b", "setUp", group.name)
+            rename(mapping, group, name if "setUp" in name else f"setUp {group.name}")
     groups = load_groups(mapping.nodes)
     sizes = [size_of(mapping, group) for group in groups]
     if not groups:
@@ -127,10 +124,9 @@ def load_names(mapping: Variables, groups: Sequence[Node]) -> list[str]:
     for group in groups:
         name = mapping.known(group.name) or re.sub(r"\$\{([^{}]*)\}", r"\1", group.name)
         name = re.sub("setUp|tearDown", lambda match: match[0].lower(), name)
-        base, number = name.strip() or "Users", 1
-        while (name := base if number == 1 else f"{base} ({number})") in names:
-            number += 1
-        names.append(name)
+        base = name.strip() or "Users"
+        numbered = (base if number == 1 else f"{base} ({number})" for number in count(1))
+        names.append(next(name for name in numbered if name not in names))
     return names
 
 
@@ -165,7 +161,6 @@ def _set_defaults(sizes: Sequence[GroupSize], defaults: dict[str, str]) -> None:
 
 
 def _map_numbers(mapping: Variables, group: Node, defaults: dict[str, str]) -> None:
-    """Make the numbers of a group those of the run."""
     read = {name: f"${{__P({name},{text})}}" for name, text in defaults.items()}
     for name, reads in ((_USERS, "users"), (_RAMP, "ramp_s"), (_DURATION, "duration_s"), (_LOOPS, "loops")):
         mapping.map(group, name, read[reads], reads=reads, fix=Fix.LOAD)

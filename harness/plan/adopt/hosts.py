@@ -110,8 +110,12 @@ class TargetFix:
 
     def _address(self, node: Node, main: str) -> Iterator[Finding]:
         raw = node.value("HTTPSampler.domain").strip()
-        if raw and (unmapped := self._unmapped(node, raw)):
-            yield unmapped
+        named = (setter for name in VARIABLE.findall(raw) for setter in self._mapping.values.setters.get(name, ()))
+        if setter := next((setter for setter in named if setter.kind not in _DATA_KINDS), None):
+            # A response or a script sets the host.
+            what = f"its host {raw} is known only during the run ({setter.name} sets it)"
+            todo = "name the hosts: hosts = […] under [allow] in the plan's TOML"
+            yield Finding.at(node, Rule.UNKNOWN_HOST, what, todo)
             return
         if raw:
             known = self._mapping.known(raw)
@@ -119,7 +123,11 @@ class TargetFix:
                 self._read(node, "domain", "host")
                 self.texts[host_of(self._mapping, raw)] = self.texts[raw] = self.read("host")
             else:
-                self._read_other(node, raw)
+                # A further host gets a property of its own, which is TARGET's host unless the plan's TOML sets it.
+                host = host_of(self._mapping, raw)
+                name = self.others.setdefault(host, f"host_{len(self.others) + 2}")
+                text = self.texts[host] = self.texts[raw] = f"${{__P({name},{self.read('host')})}}"
+                self._mapping.map(node, "HTTPSampler.domain", text, reads=name, fix=Fix.TARGET)
         for name, reads in _READ_BY:
             if raw or node.value(f"HTTPSampler.{name}").strip():
                 self._read(node, name, reads)
@@ -129,24 +137,6 @@ class TargetFix:
 
     def _read(self, node: Node, name: str, reads: str) -> None:
         self._mapping.map(node, f"HTTPSampler.{name}", self.read(reads), reads=reads, fix=Fix.TARGET)
-
-    def _read_other(self, node: Node, raw: str) -> None:
-        """Give a second host a property of its own, which is TARGET's host unless the plan's TOML sets it."""
-        host = host_of(self._mapping, raw)
-        name = self.others.setdefault(host, f"host_{len(self.others) + 2}")
-        text = self.texts[host] = self.texts[raw] = f"${{__P({name},{self.read('host')})}}"
-        self._mapping.map(node, "HTTPSampler.domain", text, reads=name, fix=Fix.TARGET)
-
-    def _unmapped(self, node: Node, raw: str) -> Finding | None:
-        """Return a finding for a host that a response or a script sets."""
-        values = self._mapping.values
-        for variable in VARIABLE.findall(raw):
-            setters = [setter for setter in values.setters.get(variable, ()) if setter.kind not in _DATA_KINDS]
-            if setters:
-                what = f"its host {raw} is known only during the run ({setters[0].name} sets it)"
-                todo = "name the hosts: hosts = […] under [allow] in the plan's TOML"
-                return Finding.at(node, Rule.UNKNOWN_HOST, what, todo)
-        return None
 
     def _path(self, node: Node) -> Iterator[Finding]:
         """Put the base path of TARGET before a path."""

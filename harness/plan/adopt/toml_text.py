@@ -111,10 +111,9 @@ def _loads(sizes: Sequence[GroupSize]) -> Iterator[str]:
         if size.stages:
             yield f"stages = [{', '.join(map(_stage_text, size.stages))}]"
         else:
-            if size.rate_per_s is None:
-                yield f"users = {min(USERS_MAX, size.users)}"
-            else:
-                yield f"rate_per_s = {units.number_text(min(RATE_MAX_PER_S, round(size.rate_per_s, 6)))}"
+            rate_per_s = None if size.rate_per_s is None else min(RATE_MAX_PER_S, round(size.rate_per_s, 6))
+            users = f"users = {min(USERS_MAX, size.users)}"
+            yield users if rate_per_s is None else f"rate_per_s = {units.number_text(rate_per_s)}"
             yield f"ramp_s = {min(size.ramp_s, duration_s // 2)}"
             yield f"duration_s = {duration_s}"
         yield from _remarks(size)
