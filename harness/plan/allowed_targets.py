@@ -62,10 +62,8 @@ def check_hosts(hosts: Sequence[str], plan_name: str, profile: Profile) -> None:
         if host.host.startswith(_SUBDOMAINS):
             raise UsageError(f"{plan_where} has {text!r}: not one host", 'write, for example, "api.example.org:443"')
         if not is_loopback(host.host) and not any(entry.covers(host) for entry in allowed):
-            raise UsageError(
-                f"{plan_where} has {text!r}: {host.host} is not this machine, and {where} does not allow it",
-                f'if you may load it, add "{text}" to allowed_targets there',
-            )
+            what = f"{plan_where} has {text!r}: {host.host} is not this machine, and {where} does not allow it"
+            raise UsageError(what, f'if you may load it, add "{text}" to allowed_targets there')
 
 
 def is_loopback(host: str) -> bool:

@@ -112,12 +112,9 @@ def _load(nodes: Sequence[Node], values: Values, load: ClosedLoad) -> Iterator[F
         yield from _length(group, values, load)
     if len(groups) > 1 and started != load.users:
         names = ", ".join(group.name for group in groups)
-        yield Finding(
-            Rule.LOAD_GROUPS,
-            _PLAN,
-            f"its thread groups ({names}) start {started:g} users; the run has {load.users}",
-            f"use one thread group, {LOAD_GROUP}, that reads users, or divide the users among the groups",
-        )
+        what = f"its thread groups ({names}) start {started:g} users; the run has {load.users}"
+        todo = f"use one thread group, {LOAD_GROUP}, that reads users, or divide the users among the groups"
+        yield Finding(Rule.LOAD_GROUPS, _PLAN, what, todo)
 
 
 def _length(group: Node, values: Values, load: ClosedLoad) -> Iterator[Finding]:
@@ -238,9 +235,8 @@ class _Names(NamedTuple):
         """Return whether a sample may have a label of a rule."""
         label = rule.label or ""
         is_literal = not _META.search(label) or not rule.is_expression
-        return any(rule.matches(name) or rule.matches(name + _PART) for name in self.known) or any(
-            not is_literal or label.startswith(beginning) for beginning in self.beginnings
-        )
+        is_known = any(rule.matches(name) or rule.matches(name + _PART) for name in self.known)
+        return is_known or any(not is_literal or label.startswith(beginning) for beginning in self.beginnings)
 
 
 def impossible_labels(goal: Goal, nodes: Sequence[Node], values: Values) -> Iterator[Finding]:

@@ -74,14 +74,9 @@ def data_sets(jmx: Path) -> tuple[DataSet, ...]:
         if node.kind in KINDS:
             name = node.value("filename")
             read = next(reads_in(name), None)
-            found.append(
-                DataSet(
-                    property_name=read.name if read else None,
-                    name=(read.default or "") if read else name,
-                    is_used_up=_is_used_up(node),
-                    has_head=node.value("ignoreFirstLine") == "true" or not node.value("variableNames"),
-                )
-            )
+            has_head = node.value("ignoreFirstLine") == "true" or not node.value("variableNames")
+            name = (read.default or "") if read else name
+            found.append(DataSet(read.name if read else None, name, _is_used_up(node), has_head))
     return tuple(found)
 
 

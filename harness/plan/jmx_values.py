@@ -41,13 +41,6 @@ class FunctionCall(NamedTuple):
     parameters: list[str]
 
 
-class _Reference(NamedTuple):
-    """The value of a ${…}, and the index after it."""
-
-    value: str
-    end: int
-
-
 @dataclass(frozen=True)
 class Values:
     """The properties of a run, the User Defined Variables of its plan, and what changes either during the run.
@@ -73,12 +66,8 @@ class Values:
         for node in nodes:
             for name in {*_set_by_element(node), *_set_by_functions(node)}:
                 setters[name] = (*setters.get(name, ()), node)
-        property_setters = {
-            call.parameters[0].strip(): node
-            for node in nodes
-            for call in functions_in(node)
-            if call.name == "__setProperty"
-        }
+        calls = ((call, node) for node in nodes for call in functions_in(node) if call.name == "__setProperty")
+        property_setters = {call.parameters[0].strip(): node for call, node in calls}
         values = cls(properties, variables, setters, property_setters, folder)
         for node in nodes:
             if node.kind == CSV and not node.value("variableNames"):
@@ -118,22 +107,22 @@ class Values:
             done += value
         return done
 
-    def _reference(self, raw: str, start: int, depth: int) -> _Reference:
-        """Return the value of the ${…} at `start`."""
+    def _reference(self, raw: str, start: int, depth: int) -> tuple[str, int]:
+        """Return the value of the ${…} at `start`, and the index after it."""
         function = _FUNCTION.match(raw, start)
         if function and function[2] == "(":
             parameters = function_parameters(raw, function.end())
             close = raw.find("}", parameters.end)
             if close < 0:
                 raise UnknownValueError(f"{raw[start:]} is not closed")
-            return _Reference(self._call(function[1], parameters.texts, depth + 1), close + 1)
+            return self._call(function[1], parameters.texts, depth + 1), close + 1
         end = raw.find("}", start)
         name = raw[start + 2 : end] if end >= 0 else ""
         if not name or "$" in name:
             raise UnknownValueError(f"{raw[start:]} is not a variable")
         if name.startswith("__"):
             raise UnknownValueError(f"the function {name} is evaluated only at run time")
-        return _Reference(self._variable(name.strip(), depth + 1), end + 1)
+        return self._variable(name.strip(), depth + 1), end + 1
 
     def _call(self, name: str, parameters: list[str], depth: int) -> str:
         if name in ("__P", "__property"):

@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
+from urllib.parse import quote
 
 from harness.plan.data_files import data_files_of
 from harness.plan.finding import Finding, Rule
@@ -25,7 +26,6 @@ from harness.plan.jmx import (
     user_defined,
 )
 from harness.plan.runnable import not_runnable
-from harness.plan.url_text import encoded
 
 # Properties that a run sets. A plan that does not read one of these would ignore TARGET, USERS, … silently.
 LOAD_KNOBS = ("users", "ramp_s", "duration_s", "loops", "think_time_ms")
@@ -55,6 +55,8 @@ LOAD_NUMBERS = {
     "Hold": "duration_s",
 }
 ASSERTION_SCOPE = "Assertion.scope"
+# The characters of a path that no URL can have. JMeter encodes blanks only, and then sends nothing.
+_NEVER = frozenset('"<>\\^`|')
 
 
 class GroupLabel(NamedTuple):
@@ -68,10 +70,6 @@ class GroupLabel(NamedTuple):
         """Return the label of a sampler."""
         group = sampler.thread_group
         return cls(group.name if group else "", sampler.name)
-
-    def numbered(self, number: int) -> GroupLabel:
-        """Return the label with a number: `Buy (2)`."""
-        return self._replace(label=f"{self.label} ({number})")
 
 
 def lint(jmx: Path, *, has_loads: bool = False, plugins: Sequence[str] = ()) -> tuple[Finding, ...]:
@@ -188,6 +186,37 @@ def _path(node: Node) -> Iterator[Finding]:
     if encoded(path) != path:
         what, todo = f"its path {path} has characters that no URL can have", f"write {encoded(path)}"
         yield Finding.at(node, Rule.BAD_PATH, what, todo)
+
+
+def encoded(raw: str) -> str:
+    """Return the path of a request in which such characters outside of ${…} are percent-encoded."""
+    return "".join(
+        part.text if part.is_reference else "".join(quote(sign) if sign in _NEVER else sign for sign in part.text)
+        for part in text_parts(raw)
+    )
+
+
+class TextPart(NamedTuple):
+    """A part of a text: a reference ${…} to a variable or a function, or what is between references."""
+
+    text: str
+    is_reference: bool
+
+
+def text_parts(raw: str) -> Iterator[TextPart]:
+    """Yield the parts of a text in their order."""
+    position = 0
+    while (start := raw.find("${", position)) >= 0:
+        yield TextPart(raw[position:start], is_reference=False)
+        end, depth = start + 1, 0
+        while end < len(raw):
+            depth += (raw[end] == "{") - (raw[end] == "}")
+            end += 1
+            if depth == 0:
+                break
+        yield TextPart(raw[start:end], is_reference=True)
+        position = end
+    yield TextPart(raw[position:], is_reference=False)
 
 
 def _assertion(node: Node) -> Iterator[Finding]:

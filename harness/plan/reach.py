@@ -50,15 +50,11 @@ class Reach:
     def findings(self, nodes: Sequence[Node]) -> Iterator[Finding]:
         """Yield a finding for each element that could send requests elsewhere without the plan's permission."""
         for node in nodes:
-            yield from self._kind(node)
-            yield from self._scripts(node)
-            yield from self._embedded_resources(node)
-            yield from self._dns(node)
-            if has_http(node):
-                yield from self._address(node)
-                yield from self._path(node)
-            if _HTTP_SAMPLER.search(node.kind):
-                yield from self._inherits(node)
+            checks = [self._kind, self._scripts, self._embedded_resources, self._dns]
+            checks += [self._address, self._path] if has_http(node) else []
+            checks += [self._inherits] if _HTTP_SAMPLER.search(node.kind) else []
+            for check in checks:
+                yield from check(node)
 
     def _kind(self, node: Node) -> Iterator[Finding]:
         kind, effect = node.kind.rpartition(".")[2], effect_of(node)
@@ -138,10 +134,11 @@ class Reach:
         try:
             paths = [self.values.text(raw)]
         except UnknownValueError as error:
-            start = error.known_start
-            if self.allow.hosts or (start.strip() and not _may_become_absolute(start)):
+            start = error.known_start.strip().lower()
+            may_be_url = any(start.startswith(scheme) or scheme.startswith(start) for scheme in _ABSOLUTE)
+            if self.allow.hosts or not may_be_url:
                 return
-            found = None if start.strip() else self._column(error.variable)
+            found = None if start else self._column(error.variable)
             if found is None:
                 what = f"its path {raw} may be a complete URL ({error})"
                 yield Finding.at(node, Rule.UNKNOWN_HOST, what, todo, "HTTPSampler.path")
@@ -241,11 +238,6 @@ def inherited(node: Node, name: str) -> str:
     children = (child for level in node.and_above() for child in level.children)
     defaults = (child for child in children if child.kind == "ConfigTestElement" and child.is_enabled)
     return next((value for one in (node, *defaults) if (value := _http(one, name))), "")
-
-
-def _may_become_absolute(start: str) -> bool:
-    text = start.strip().lower()
-    return any(text.startswith(scheme) or scheme.startswith(text) for scheme in _ABSOLUTE)
 
 
 def _property(what: str) -> str:

@@ -73,10 +73,8 @@ def with_open_model(jmx: Path, schedule: str) -> bytes:
     tree = parse(jmx)
     groups = [group for group in tree.getroot().iter("ThreadGroup") if group.get("testname") == LOAD_GROUP]
     if len(groups) != 1:
-        raise UsageError(
-            f"{jmx.parent.name}/{jmx.name}: {len(groups)} Thread Groups are named {LOAD_GROUP}",
-            f"RATE needs exactly one: name the thread group of the load {LOAD_GROUP}",
-        )
+        what = f"{jmx.parent.name}/{jmx.name}: {len(groups)} Thread Groups are named {LOAD_GROUP}"
+        raise UsageError(what, f"RATE needs exactly one: name the thread group of the load {LOAD_GROUP}")
     _drive_open(groups[0], schedule)
     return written(tree)
 
@@ -133,10 +131,8 @@ def schedule(stages: Sequence[Stage]) -> str:
                 continue
             if begin != current:
                 parts.append(_rate(begin))
-            if begin or stage.level:
-                parts.append(f"random_arrivals({units.number_text(round(length_s, 3))} sec)")
-            else:
-                parts.append(f"pause({units.number_text(round(length_s, 3))} sec)")
+            kind = "random_arrivals" if begin or stage.level else "pause"
+            parts.append(f"{kind}({units.number_text(round(length_s, 3))} sec)")
             parts.append(_rate(stage.level))  # ends the interval: else the rate would move towards the next one
             current, is_ramp = stage.level, begin != stage.level
         level = stage.level

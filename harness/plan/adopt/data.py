@@ -6,7 +6,6 @@ import re
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
-from typing import NamedTuple
 from uuid import NAMESPACE_DNS, uuid5
 from xml.etree import ElementTree  # types only
 
@@ -133,20 +132,13 @@ def _named_file(mapping: Variables, raw: str, folders: Sequence[Path], plan_name
     return DataFile(f"data/{plan_name}/{name}", source, (), "" if source else rows)
 
 
-class _Named(NamedTuple):
-    """The name of a file without what is unsafe in a name, and the files that it may mean."""
-
-    name: str
-    paths: list[Path]
-
-
-def _named(text: str, folders: Sequence[Path]) -> _Named:
-    """Return the files at a path, relative to the JMX, or beside it."""
+def _named(text: str, folders: Sequence[Path]) -> tuple[str, list[Path]]:
+    """Return a file's name without unsafe characters, and the files at its path, relative to the JMX, or beside it."""
     path = text.replace("\\", "/")
     last = PurePosixPath(path).name
     tails = (path, path.lstrip("/"), last) if path else ()
     paths = [folder / tail for folder in folders for tail in tails if (folder / tail).is_file()]
-    return _Named(_UNSAFE.sub("-", last).strip("-."), paths)
+    return _UNSAFE.sub("-", last).strip("-."), paths
 
 
 def _uploads(mapping: Variables, raw: str, folders: Sequence[Path], where: str) -> list[DataFile]:

@@ -47,11 +47,6 @@ class Span:
     end: int
     line: int
 
-    @property
-    def is_empty(self) -> bool:
-        """Return True for an element that is one tag: `<hashTree/>`."""
-        return self.inner == self.end
-
 
 @dataclass(frozen=True)
 class Edit:
@@ -157,9 +152,10 @@ class Draft:
         for element, fix in self._renamed.items():
             span = self.spans.get(element)
             if span and not (element in grown and self._is_bare(element)):
-                close = "/>" if span.is_empty else ">"
+                is_one_tag = span.inner == span.end
+                close = "/>" if is_one_tag else ">"
                 yield Edit(span.start, span.inner, self._encoded(_start_tag(element) + close), fix)
-                if not span.is_empty:
+                if not is_one_tag:
                     end = self.data.rindex(b"</", span.inner, span.end)
                     yield Edit(end, span.end, self._encoded(f"</{element.tag}>"), fix)
         for parent in grown:

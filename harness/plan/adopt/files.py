@@ -18,7 +18,6 @@ from harness.base.paths import shown
 from harness.base.secrets import FILE_NAME
 from harness.plan.adopt.adopt import Adoption, adopt
 from harness.plan.adopt.data import DataFile
-from harness.plan.adopt.groups import GroupSize
 from harness.plan.adopt.toml_text import other_hosts_toml, plan_toml, secrets_lines
 
 _DURATION_S = 60
@@ -96,13 +95,11 @@ def first_look(jmx: Path, build: Path) -> TemporaryPlan:
     if adoption.found.scripts:
         count = units.plural(len(adoption.found.scripts), "script")
         raise UsageError(f"{jmx.name}: has {count}, which can reach any host", f"list and permit them: {to_keep_it}")
-    found = replace(adoption.found, sizes=tuple(map(_least, adoption.found.sizes)))
-    write_adopted(folder, name, replace(adoption, found=found), jmx.name)
+    sizes = tuple(
+        replace(size, users=1, ramp_s=1, duration_s=_DURATION_S, loops=None, stages=(), rate_per_s=None)
+        for size in adoption.found.sizes
+    )
+    write_adopted(folder, name, replace(adoption, found=replace(adoption.found, sizes=sizes)), jmx.name)
     changes = units.plural(len(adoption.draft.changes), "change")
     log(f"{jmx.name}: a copy with {changes} is run; {to_keep_it} makes it a plan")
     return TemporaryPlan(folder, name)
-
-
-def _least(size: GroupSize) -> GroupSize:
-    """Return a thread group of one user and a minute."""
-    return replace(size, users=1, ramp_s=1, duration_s=_DURATION_S, loops=None, stages=(), rate_per_s=None)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from xml.etree import ElementTree
 
 from harness.plan.adopt.draft import Fix
@@ -16,11 +16,11 @@ from harness.plan.lint import (
     GroupLabel,
     asserts_code,
     checks_no_variable,
+    encoded,
     is_listener,
     lacks_default,
 )
 from harness.plan.thread_groups import add_string, new_element
-from harness.plan.url_text import encoded
 
 # Without redirects JMeter's own rule applies, 200 to 399; a Cache Manager may get 304.
 _SUCCESS, _ANY_SUCCESS, _CACHED = r"2\d\d", r"[23]\d\d", r"(2\d\d|304)"
@@ -95,11 +95,8 @@ def _code_assertion(code: str) -> ElementTree.Element:
 def fix_labels(mapping: Variables) -> None:
     """Number the samplers of a thread group that share a label; a label from data differs by itself."""
     fixed = mapping.values.variables.keys()
-    samplers = [
-        node
-        for node in mapping.nodes
-        if SAMPLER.search(node.kind) and fixed >= set(re.findall(r"\$\{(\w+)\}", node.name))
-    ]
+    named = ((node, re.findall(r"\$\{(\w+)\}", node.name)) for node in mapping.nodes if SAMPLER.search(node.kind))
+    samplers = [node for node, variables in named if fixed >= set(variables)]
     used = Counter(GroupLabel.of(node) for node in samplers)
     seen: Counter[GroupLabel] = Counter()
     for node in samplers:
@@ -107,7 +104,7 @@ def fix_labels(mapping: Variables) -> None:
         seen[label] += 1
         number = seen[label]
         if number > 1:
-            while (unique := label.numbered(number)) in used:
+            while (unique := label._replace(label=f"{label.label} ({number})")) in used:
                 number += 1
             used[unique] = 1
             mapping.draft.set_attribute(node, "testname", unique.label, Fix.LABELS)
@@ -120,15 +117,9 @@ def fix_properties(mapping: Variables, owners: Sequence[Node], defaults: Mapping
 
     A property with different defaults in enabled elements keeps them: which one is meant is not known.
     """
-    enabled: dict[str, set[str]] = {}
-    anywhere: dict[str, str] = {}
-    for node in owners:
-        for read in reads_of(node.element):
-            if read.default is not None:
-                anywhere.setdefault(read.name, read.default)
-                if node.is_enabled:
-                    enabled.setdefault(read.name, set()).add(read.default)
-    certain = {name: texts.copy().pop() for name, texts in enabled.items() if len(texts) == 1} | dict(defaults)
+    anywhere = {name: texts[0] for name, texts in _defaults(node.element for node in owners).items()}
+    enabled = _defaults(node.element for node in owners if node.is_enabled)
+    certain = {name: texts[0] for name, texts in enabled.items() if len(set(texts)) == 1} | dict(defaults)
     for node in owners:
         for prop in node.element.iter():
             if prop.text and "${__" in prop.text:
@@ -139,11 +130,17 @@ def fix_properties(mapping: Variables, owners: Sequence[Node], defaults: Mapping
 
 def different_defaults(root: ElementTree.Element, run: dict[str, str]) -> dict[str, list[str]]:
     """Return the plan's own properties that are read with different defaults, each with its sorted defaults."""
-    found: dict[str, set[str]] = {}
-    for read in reads_of(root):
+    found = {name: sorted(set(texts)) for name, texts in _defaults([root]).items() if name not in run}
+    return {name: texts for name, texts in found.items() if len(texts) > 1}
+
+
+def _defaults(elements: Iterable[ElementTree.Element]) -> dict[str, list[str]]:
+    """Return the defaults with which elements read properties, in file order, by property."""
+    found: dict[str, list[str]] = {}
+    for read in (read for element in elements for read in reads_of(element)):
         if read.default is not None:
-            found.setdefault(read.name, set()).add(read.default)
-    return {name: sorted(texts) for name, texts in found.items() if len(texts) > 1 and name not in run}
+            found.setdefault(read.name, []).append(read.default)
+    return found
 
 
 def _with_defaults(text: str, certain: Mapping[str, str], others: Mapping[str, str]) -> str:
