@@ -73,7 +73,10 @@ def refusals(
     has_http = any(node.kind.startswith("HTTPSampler") for node in nodes)
     if has_http and target.base_path and "base_path" not in read:
         findings.append(_ignores("base_path", f"the path {target.base_path} of TARGET"))
-    findings += overwriting(nodes, values, run_files)
+    outputs = ((writer, output) for writer in nodes for output in _outputs(writer))
+    for node, output in outputs:
+        if what := _problem(output, values, run_files):
+            findings.append(Finding.at(node, Rule.FILE_OF_RUN, what, _TODO, output.attribute))
     for goal in (plan.goal, *plan.load_goals.values()):
         findings += impossible_labels(goal, nodes, values)
     if plan.load.think_time_s and "think_time_ms" not in read:
@@ -182,17 +185,6 @@ class _Output(NamedTuple):
     is_prefix: bool
 
 
-def overwriting(nodes: Sequence[Node], values: Values, run_files: Collection[str]) -> Iterator[Finding]:
-    """Yield a finding for each element that would write a file of the run, or one outside of the run's folder.
-
-    `run_files` are the names of the run's files and folders.
-    """
-    for node in nodes:
-        for output in _outputs(node):
-            if what := _problem(output, values, run_files):
-                yield Finding.at(node, Rule.FILE_OF_RUN, what, _TODO, output.attribute)
-
-
 def _outputs(node: Node) -> Iterator[_Output]:
     if node.value(_SAVER).strip():
         yield _Output(node.value(_SAVER), _SAVER, is_prefix=True)
@@ -204,7 +196,10 @@ def _outputs(node: Node) -> Iterator[_Output]:
 
 
 def _problem(output: _Output, values: Values, run_files: Collection[str]) -> str:
-    """Return what is wrong with the name of a file, else an empty text."""
+    """Return why an element must not write a file: it is one of the run, or outside of its folder; else an empty text.
+
+    `run_files` are the names of the run's files and folders.
+    """
     try:
         name, unknown = values.text(output.raw).strip(), ""
     except UnknownValueError as error:

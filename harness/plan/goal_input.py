@@ -89,7 +89,6 @@ def read_goal(data: object, where: str) -> Goal:
 
 
 def _limits(table: Mapping[str, Any], where: str) -> Iterator[tuple[str, float]]:
-    """Yield the limits of a table by key."""
     check_keys(table, {**dict.fromkeys(limit_keys(), int), ERRORS.key: _NUMBER}, where)
     for key, value in table.items():
         least, most = (0, 1) if key == ERRORS.key else (1, _LIMIT_MAX)

@@ -56,11 +56,9 @@ def parse_load_goals(tables: Sequence[Any], where: str) -> Mapping[str, Goal]:
     """Return the goals of [[load]] tables by thread group: a table as [goal], or a text as GOAL."""
     goals = {}
     for table in tables:
-        named = f"{_named(table, where)} goal"
-        if isinstance(table.get("goal"), str):
-            goals[table["group"]] = parse_goal(table["goal"], named)
-        elif "goal" in table:
-            goals[table["group"]] = read_goal(table["goal"], named)
+        if "goal" in table:
+            read = parse_goal if isinstance(table["goal"], str) else read_goal
+            goals[table["group"]] = read(table["goal"], f"{_named(table, where)} goal")
     return goals
 
 

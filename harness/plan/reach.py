@@ -219,11 +219,6 @@ def has_code_as_condition(node: Node, values: Values) -> bool:
     return is_javascript and not is_simple(node.value("IfController.condition"), values.variables)
 
 
-def needs_other_protocols(node: Node) -> bool:
-    """Return whether an element may send more than HTTP requests, by itself and not by a script."""
-    return effect_of(node) in (Effect.CONNECTS, Effect.UNKNOWN)
-
-
 def _http(node: Node, name: str) -> str:
     return node.value(f"HTTPSampler.{name}").strip()
 

@@ -276,12 +276,11 @@ def _set_think_time(children: ElementTree.Element, load: GroupLoad, variables: S
     """
     milliseconds, has_found = str(round(load.think_time_s * units.MS_PER_S)), False
     for element in children.iter():
-        text = element.text or ""
-        if "think_time_ms" in text or any(f"${{{name}}}" in text for name in variables):
-            element.text = _THINK_TIME.sub(milliseconds, text)
-            for name in variables:
-                element.text = element.text.replace(f"${{{name}}}", milliseconds)
-            has_found |= element.text != text
+        text = _THINK_TIME.sub(milliseconds, element.text or "")
+        for name in variables:
+            text = text.replace(f"${{{name}}}", milliseconds)
+        if text != (element.text or ""):
+            element.text, has_found = text, True
     if has_found or not load.think_time_s:
         return
     if load.think_time_per:

@@ -185,7 +185,6 @@ def _authorization(mapping: Variables, target: TargetFix, node: Node, entry: Ele
 
 
 def _cookie(mapping: Variables, target: TargetFix, entry: ElementTree.Element) -> None:
-    """Rewrite domain and path of a cookie of the plan."""
     domain = _property(entry, _DOMAIN)
     raw = (domain.text or "").strip() if domain is not None else ""
     if domain is None or not raw or "host" in mapping.values.properties_in(raw):

@@ -171,13 +171,11 @@ def _sample_upload(mapping: Variables, raw: str, folders: Sequence[Path], plan_n
 
 
 def _upload_variables(mapping: Variables) -> set[str]:
-    """Return the variables in the names of uploads."""
     uploads = (prop for node in mapping.nodes if node.kind not in KINDS for prop in file_names_of(node))
     return {name for prop in uploads for name in VARIABLE.findall(_last(prop.text or ""))}
 
 
 def _last(raw: str) -> str:
-    """Return a file name without its folder."""
     return raw.replace("\\", "/").rpartition("/")[2]
 
 

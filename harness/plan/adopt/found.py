@@ -13,7 +13,7 @@ from harness.plan.adopt.variables import Variables
 from harness.plan.csv_data import KIND as CSV
 from harness.plan.elements import Effect, class_of, effect_of
 from harness.plan.jmx import SAMPLER, SIDE_GROUPS, Node, load_groups
-from harness.plan.reach import functions_with_code, has_code_as_condition, has_http, needs_other_protocols
+from harness.plan.reach import functions_with_code, has_code_as_condition, has_http
 
 _CODE = re.compile(r"(?i)(^|\.)(script|query|.*Code)$")
 _OWN = ("org.apache.jmeter.", "org.apache.jorphan.")
@@ -71,7 +71,7 @@ def find(mapping: Variables) -> Found:
         csv_files=tuple((node.value("filename"), node.value("variableNames")) for node in nodes if node.kind == CSV),
         scripts=tuple(dict.fromkeys(_scripts(mapping))),
         plugins=tuple(plugins.most_common()),
-        has_other_protocols=any(needs_other_protocols(node) for node in nodes),
+        has_other_protocols=any(effect_of(node) in (Effect.CONNECTS, Effect.UNKNOWN) for node in nodes),
     )
 
 
