@@ -42,7 +42,7 @@ from bench.plans.traffic_difference import HOST, Difference, Request, difference
 from harness.base import toolchain
 from harness.base.errors import EXIT_INTERRUPTED, EXIT_INVALID, EXIT_USAGE, HarnessError
 from harness.base.project import SHIPPED
-from harness.plan.adopt.fix import Fix
+from harness.plan.adopt.draft import Fix
 from harness.plan.data_files import file_names_of
 from harness.plan.finding import Rule
 from harness.plan.jmx import SIDE_GROUPS, enabled_nodes, parse, plan_tree, tree_of

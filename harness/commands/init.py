@@ -19,9 +19,8 @@ from harness.base.paths import shown
 from harness.base.project import CHECKOUT, FILE_NAME
 from harness.options import take, take_argument
 from harness.plan.adopt.adopt import Adoption, adopt
-from harness.plan.adopt.draft import Draft, Edit
+from harness.plan.adopt.draft import Draft, Edit, Fix
 from harness.plan.adopt.files import add_secrets_key, store_secrets, write_adopted, write_data, write_plan
-from harness.plan.adopt.fix import Fix
 from harness.plan.adopt.found import known_plugins
 from harness.plan.adopt.groups import needs_tables
 from harness.plan.adopt.project_files import copy_of_clone, name_of_address, plan_name_of, write_project

@@ -91,7 +91,7 @@ def resolve_request(names: Names, home: Path, build: Path) -> Request:
     profile = replace(profile, allowed_targets=(*profile.allowed_targets, *project.targets.values()))
     plans, plan_name = folder_with(home, "plans", names.plan), names.plan
     if is_jmx_path(plan_name, plans):
-        from harness.plan.adopt.first_look import first_look  # imported late: few runs are of a JMX
+        from harness.plan.adopt.files import first_look  # imported late: few runs are of a JMX
 
         temporary = first_look(Path(plan_name), build)
         plans, plan_name = temporary.folder, temporary.name

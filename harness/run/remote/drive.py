@@ -21,7 +21,7 @@ from harness.base import toolchain
 from harness.base.errors import StartError, UsageError
 from harness.base.guardian import Guardian
 from harness.base.java import jmeter_java_path
-from harness.plan.data_sets import data_sets, divided
+from harness.plan.csv_data import data_sets, divided
 from harness.plan.load import Load
 from harness.run.connections import FOREIGN_NAME, generator_connections
 from harness.run.directory import RunDirectory
