@@ -56,22 +56,22 @@ def build_side(side: ReadySide, guardian: Guardian) -> None:
         if side.side.commit and side.request.profile.build:
             _run_build_command(side, guardian.environment)
         if side.request.target is None and side.request.manifest:
-            folder = side.build / "logs"
-            Supervisor(
-                side.request.manifest, side.request.settings, build_dir=side.build, log_dir=folder, guardian=guardian
-            ).prepare(log)
+            build = side.files.build
+            manifest, settings = side.request.manifest, side.request.settings
+            system = Supervisor(manifest, settings, build_dir=build, log_dir=build / "logs", guardian=guardian)
+            system.prepare(log)
     except HarnessError as error:
         raise UsageError(f"{side.title} does not build: {error.what}", error.todo) from None
 
 
 def _run_build_command(side: ReadySide, environment: Mapping[str, str]) -> None:
     command = side.request.profile.build
-    stamp_file, stamp = side.build.with_name(".built"), stamp_of([], *command)
+    stamp_file, stamp = side.files.build.with_name(".built"), stamp_of([], *command)
     if has_stamp(stamp_file, stamp):
         return
-    log_path = side.build.with_name("build.log")
+    log_path = side.files.build.with_name("build.log")
     log(f"{side.title}: {' '.join(command)} (log: {shown(log_path)})")
-    _run(command[0], command, side.home, environment, log_path)
+    _run(command[0], command, side.files.home, environment, log_path)
     stamp_file.write_text(stamp)
 
 

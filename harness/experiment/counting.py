@@ -83,10 +83,9 @@ def run_line(result: RunResult) -> str:
     parts = [] if verdict is None else [": ".join([verdict.state, *verdict.reasons[:1]])]
     if total:
         parts += [
-            f"{metric.short_title} {metric.text(metric.of(total))} {metric.unit}"
-            if metric.short_title != metric.unit
-            else f"{metric.text(metric.of(total))} {metric.unit}"
-            for metric in _METRICS
+            # The title of the throughput is its unit, req/s.
+            f"{one.short_title} {one.text(one.of(total))} {one.unit}".removeprefix(f"{one.unit} ")
+            for one in _METRICS
         ]
     if verdict and verdict.goals_missed:
         parts.append("goal missed")

@@ -29,7 +29,6 @@ from harness.nightly.outcome import FAILED, GOAL_MISSED, LoadResult, NightlyResu
 from harness.nightly.record import NightlyRecord
 from harness.report.charts.chart import Chart
 from harness.report.markdown import GOAL_HEADS, goal_rows
-from harness.report.notes import NOTES_BEGIN, NOTES_END
 from harness.report.profiles import profile_links
 from harness.report.tables import cell, one_line, table
 from harness.report.template import filled
@@ -80,8 +79,6 @@ def nightly_report(result: NightlyResult, charts: Mapping[int, Sequence[Chart]],
         goal_table=_goal_table(result),
         run_table=table(_RUN_HEADS, [_run_row(outcome) for outcome in result.outcomes], _TEXT_COLUMNS + 1),
         notes=notes,
-        notes_begin=NOTES_BEGIN,
-        notes_end=NOTES_END,
     )
 
 

@@ -83,15 +83,13 @@ def attempts_of(samples: Iterable[Sample], limit_ms: float) -> Attempts:
     ]
     found.sort(key=lambda sample: sample.start_ms)
     origin_ms = found[0].start_ms if found else 0
-    first_s: dict[str, float] = {}
-    counts: dict[str, int] = {}
+    starts_s: dict[str, list[float]] = {}
     attempts = []
     for sample in found:
         start_s = (sample.start_ms - origin_ms) / MS_PER_S
-        first_s.setdefault(sample.thread_name, start_s)
-        counts[sample.thread_name] = counts.get(sample.thread_name, 0) + 1
+        starts_s.setdefault(sample.thread_name, []).append(start_s)
         attempts.append(Attempt(start_s, sample.elapsed_ms, outcome_of(sample, limit_ms)))
-    users = tuple(User(start_s, counts[name]) for name, start_s in first_s.items())
+    users = tuple(User(of_user[0], len(of_user)) for of_user in starts_s.values())
     active = [sample.all_threads for sample in found if sample.all_threads is not None]
     return Attempts(tuple(attempts), users, max(active, default=None))
 
@@ -117,9 +115,8 @@ def recovery_of(attempts: Sequence[Attempt], before: Level, after: Level) -> Rec
     watched_s = after.to_s - after.from_s
     rest = [attempt.outcome for attempt in attempts if before.from_s <= attempt.start_s < before.to_s]
     if rest.count(Outcome.GOOD) < REST_GOOD_LEAST_RATIO * len(rest):
-        return Recovery(
-            None, watched_s, reason="the first level was an overload already: there is nothing to return to"
-        )
+        what = "the first level was an overload already: there is nothing to return to"
+        return Recovery(None, watched_s, reason=what)
     windows = list(_windows(attempts, before))
     goodputs_per_s = [window.goodput_per_s for window in windows]
     p90s_ms = [window.p90_ms for window in windows if window.p90_ms is not None]

@@ -309,11 +309,7 @@ def _drawn(plot: Plot, line: Line, index: int, *, is_joined: bool) -> list[str]:
     parts = []
     if len(line.points) > 1 and is_joined:
         parts.append(plot.line(line.points, style.colour, style.dash))
-    for one in line.ranges:
-        x, top, bottom = plot.x_px(one.x), plot.y_px(one.most), plot.y_px(one.least)
-        cap = f"m-{_CAP_PX} 0h{2 * _CAP_PX}m-{_CAP_PX} 0"
-        path = f"M{svg.number(x)} {svg.number(top)}{cap}V{svg.number(bottom)}{cap}"
-        parts.append(f'<path class="line c{style.colour}" d="{path}"/>')
+    parts += [plot.whisker(ends, style.colour, _CAP_PX) for ends in line.ranges]
     return parts + [_at(plot, x, value, style.marker, f"bar c{style.colour}") for x, value in line.points]
 
 

@@ -8,7 +8,6 @@ from urllib.parse import quote
 from harness.base import units
 from harness.metrics.metric import Table, columns_of_runs
 from harness.report.markdown import image
-from harness.report.notes import NOTES_BEGIN, NOTES_END
 from harness.report.tables import cell, one_line, table
 from harness.report.template import filled
 from harness.sweep.analysis import SweepAnalysis
@@ -66,8 +65,6 @@ def several_sweeps_report(
             (name, [(what, cell(text)) for what, text in findings(sweep, analysis).items()])
             for name, sweep, analysis in analysed
         ],
-        notes_begin=NOTES_BEGIN,
-        notes_end=NOTES_END,
         notes=page.notes,
         warnings=_warnings(sweeps, analyses) + [cell(text) for found in comparisons for text in found.warnings],
     )

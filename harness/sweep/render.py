@@ -12,7 +12,6 @@ from harness.metrics.metric import ERRORS, THROUGHPUT, Table, columns_of_runs
 from harness.plan.goal import Goal
 from harness.report.charts.chart import Chart
 from harness.report.markdown import image
-from harness.report.notes import NOTES_BEGIN, NOTES_END
 from harness.report.setup import setup_lines
 from harness.report.tables import cell, one_line, table
 from harness.report.template import filled
@@ -123,8 +122,6 @@ def sweep_report(
         growth=growth_section(sweep),
         growth_note=growth_note(),
         findings=[(name, cell(text)) for name, text in findings(sweep, analysis).items()],
-        notes_begin=NOTES_BEGIN,
-        notes_end=NOTES_END,
         notes=page.notes,
         warnings=[cell(text) for text in warnings_of(sweep, analysis)],
     )

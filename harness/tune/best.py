@@ -10,7 +10,8 @@ from itertools import product
 import numpy as np
 
 from harness.metrics.metric import Metric
-from harness.tune.effects import FOUND, Effect, as_ratio
+from harness.metrics.shift import as_ratio
+from harness.tune.effects import FOUND, Effect
 from harness.tune.factors import Factor
 from harness.tune.model import Fit, VarianceModel, Vector, row
 

@@ -13,8 +13,9 @@ from harness.compare.result import RunResult
 from harness.experiment.counting import problem_of
 from harness.experiment.record import ENDED, FINISHED, WARM_UP
 from harness.metrics.metric import Metric
+from harness.metrics.shift import as_ratio
 from harness.tune.best import Best, best_of
-from harness.tune.effects import CANNOT_TELL, FOUND, NO_EFFECT, Effect, as_ratio, effects_of
+from harness.tune.effects import CANNOT_TELL, FOUND, NO_EFFECT, Effect, effects_of
 from harness.tune.factors import assignments
 from harness.tune.model import Fit, Observation, fit
 from harness.tune.record import Step, TuneRecord, TuneRun
