@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import argparse
 import shlex
-import shutil
 import tempfile
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -16,14 +15,7 @@ from typing import Protocol
 from rich.console import Console
 
 from harness.base import git, toolchain, units
-from harness.base.errors import (
-    EXIT_INTERRUPTED,
-    EXIT_INVALID,
-    EXIT_OK,
-    InvalidRunError,
-    StartError,
-    UsageError,
-)
+from harness.base.errors import EXIT_INTERRUPTED, EXIT_INVALID, EXIT_OK, InvalidRunError, StartError, UsageError
 from harness.base.guardian import Guardian
 from harness.base.interrupts import Interrupts
 from harness.base.log import Log
@@ -41,6 +33,7 @@ from harness.report.files import write_report
 from harness.report.watchers import Follow
 from harness.run.arguments import DEFAULT_PROFILE, names_of, refuse_empty
 from harness.run.context import RunContext, ready_jmeter, warn_of, with_generators
+from harness.run.directory import RunDirectory
 from harness.run.other_runs import OtherRuns
 from harness.run.preflight import check_request, log_warnings
 from harness.run.record import FINISHED as RUN_FINISHED
@@ -125,8 +118,7 @@ def run_sweep(options: argparse.Namespace, kind: SweepKind, follow: Follow) -> i
     """
     refuse_empty(options)
     with Interrupts() as interrupts, ExitStack() as stack:
-        requested = _requested(options, kind)
-        record, requests = requested.record, requested.requests
+        named, record, requests = _requested(options, kind)
         request = next(iter(requests.values()))
         most_users = kind.most_users_of(record)
         for one in requests.values():
@@ -139,7 +131,7 @@ def run_sweep(options: argparse.Namespace, kind: SweepKind, follow: Follow) -> i
         if request.is_profiled:
             toolchain.ensure_profiler()
         sweeps = Experiments(SweepRecord, options.reports)
-        files = requested.resumed or (None if options.new else sweeps.unfinished(record))
+        files = named or (None if options.new else sweeps.unfinished(record))
         watchers = stack.enter_context(follow(interrupts))
         guardian = stack.enter_context(Guardian())
         context = RunContext(jmeter, interrupts, Console(), guardian, watch=watchers.watch)
@@ -154,9 +146,10 @@ def run_sweep(options: argparse.Namespace, kind: SweepKind, follow: Follow) -> i
             stack.callback(files.discard)
             stack.enter_context(files.locked())
             record = replace(record, name=files.name)
-        folder = stack.enter_context(_temporary_folder(context.guardian))
+        folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="sweep-", ignore_cleanup_errors=True))
+        guardian.remove_at_end(Path(folder))
         sweep, failure = _Sweep(files, schedule), None
-        levels = Levels(requests, files, context, folder, most_users.warm_up)
+        levels = Levels(requests, files, context, Path(folder), most_users.warm_up)
         execute = InProcess(context, watchers, partial(levels.measured, record))
         results = {run.name: read_result(files.run(run.name).path) for run in record.measured}
         guess_s = _FIRST_GUESS_S + (starting_s(record) if record.fresh else 0.0)
@@ -183,10 +176,14 @@ def _closed(
     after_report: Callable[[Path, Log], object],
 ) -> int | None:
     """Add what is known after the last run, log the result and return the exit code; None when no run was started."""
-    is_changed = _fetch_metrics(sweep.files, outcome.record, requests, context)
-    is_changed |= bool(options.jfr) and _attach(sweep.files, outcome.record, options, context)
+    record, spec = outcome.record, next(iter(requests.values())).profile.cloudwatch
+    directories = [sweep.files.run(run.name) for run in record.measured]
+    if directories and spec:
+        metrics_after(record.id, spec, directories, context.log)  # Ctrl-C skips this
+    if directories and options.jfr:
+        _attach(directories, record, options.jfr, context)
     with context.interrupts.deferred():
-        if is_changed:
+        if directories and (spec or options.jfr):
             sweep.write_page(outcome)
         return sweep.close(outcome, context.log, sure=options.sure, after_report=after_report)
 
@@ -275,22 +272,8 @@ class _Sweep(Design[SweepRecord, Progress]):
         return EXIT_INVALID if has_broken else EXIT_OK
 
 
-def _fetch_metrics(
-    files: ExperimentFiles, record: SweepRecord, requests: Mapping[str, Request], context: RunContext
-) -> bool:
-    """Fetch the cloud metrics of the runs if the profile names any, and return whether; Ctrl-C skips this."""
-    spec = next(iter(requests.values())).profile.cloudwatch
-    if not spec or not record.measured:
-        return False
-    metrics_after(record.id, spec, [files.run(run.name) for run in record.measured], context.log)
-    return True
-
-
-def _attach(files: ExperimentFiles, record: SweepRecord, options: argparse.Namespace, context: RunContext) -> bool:
-    """Add to each run its part of the flight recording of a JVM elsewhere, write its report again; return whether."""
-    recording, directories = options.jfr, [files.run(run.name) for run in record.measured]
-    if not directories:
-        return False
+def _attach(directories: Sequence[RunDirectory], record: SweepRecord, recording: Path, context: RunContext) -> None:
+    """Add to each run its part of the flight recording of a JVM elsewhere, and write its report again."""
     with context.interrupts.deferred():
         whys = attach_to(directories, recording, process_of(recording), context.guardian.environment)
         for directory in directories:
@@ -299,22 +282,14 @@ def _attach(files: ExperimentFiles, record: SweepRecord, options: argparse.Names
         runs = f"{record.plan}/run-{record.series}_*"
         command = [shown(toolchain.ROOT / "aggregate.py"), "heap", shown(recording), "--run", runs]
         context.log(f"JFR={shown(recording)}: {why}; attach it later: {shlex.join(command)}")
-    return True
 
 
-@dataclass(frozen=True)
-class _RequestedSweep:
-    """The sweep of a command: the files of the one that RESUME names (None for a new sweep), the record, and the
-    request of each level by its value of the swept setting, see `requests_of`.
+def _requested(
+    options: argparse.Namespace, kind: SweepKind
+) -> tuple[ExperimentFiles | None, SweepRecord, Mapping[str, Request]]:
+    """Return the files of the sweep that RESUME names (None for a new sweep), the record, and the request of each level
+    by its value of the swept setting, see `requests_of`. UsageError for invalid options, or without such a sweep.
     """
-
-    resumed: ExperimentFiles | None
-    record: SweepRecord
-    requests: Mapping[str, Request]
-
-
-def _requested(options: argparse.Namespace, kind: SweepKind) -> _RequestedSweep:
-    """Return the requested sweep. UsageError for invalid options, or when RESUME names no sweep."""
     resumed = _sweep_to_resume(options, kind.settings)
     if resumed:
         record = Experiments(SweepRecord, options.reports).read(resumed)
@@ -324,8 +299,7 @@ def _requested(options: argparse.Namespace, kind: SweepKind) -> _RequestedSweep:
     else:
         requests = requests_of(names_of(options), options.home, options.build, is_split=kind.splits_set)
         record = kind.record_of(requests)
-    with_conditions = {setting: _with_conditions(request, record) for setting, request in requests.items()}
-    return _RequestedSweep(resumed, record, with_conditions)
+    return resumed, record, {setting: _with_conditions(request, record) for setting, request in requests.items()}
 
 
 def _with_conditions(request: Request, record: SweepRecord) -> Request:
@@ -344,9 +318,8 @@ def _sweep_to_resume(options: argparse.Namespace, settings: Sequence[str]) -> Ex
     if options.env != DEFAULT_PROFILE:
         given.append("env")
     if given:
-        raise UsageError(
-            f"RESUME={options.resume} uses the settings of that sweep", f"leave out {', '.join(given).upper()}"
-        )
+        what = f"RESUME={options.resume} uses the settings of that sweep"
+        raise UsageError(what, f"leave out {', '.join(given).upper()}")
     plan, slash, _ = options.resume.partition("/")
     return find_sweep(options.reports, plan if slash else options.plan, options.resume)
 
@@ -369,8 +342,8 @@ def _resumed(sweeps: Experiments[SweepRecord], files: ExperimentFiles, context: 
             run = replace(run, state=ENDED if is_whole else run.state)
         runs.append(run)
     is_whole = stored.measured == measured(runs) and stored.state == FINISHED
-    record = replace(stored, runs=tuple(runs), stop_reason="", state=FINISHED if is_whole else RUNNING)
-    record = replace(record, resumed_at=len(record.measured))
+    state = FINISHED if is_whole else RUNNING
+    record = replace(stored, runs=tuple(runs), stop_reason="", state=state, resumed_at=len(measured(runs)))
     if is_whole:
         context.log(f"{record.id}: already finished; its report is written again")
         return record
@@ -379,14 +352,3 @@ def _resumed(sweeps: Experiments[SweepRecord], files: ExperimentFiles, context: 
     if commit != record.git_commit:
         context.log(f"{record.id}: started at commit {(record.git_commit or '?')[:10]}, now at {(commit or '?')[:10]}")
     return record
-
-
-@contextmanager
-def _temporary_folder(guardian: Guardian) -> Iterator[Path]:
-    """Yield a folder that is removed at the end, also when the harness is killed."""
-    folder = Path(tempfile.mkdtemp(prefix="sweep-"))
-    guardian.remove_at_end(folder)
-    try:
-        yield folder
-    finally:
-        shutil.rmtree(folder, ignore_errors=True)

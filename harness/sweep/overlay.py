@@ -76,13 +76,8 @@ def one_sided(found: SweepComparison) -> list[str]:
         (found.base, found.only_base, found.only_base_settings),
         (found.new, found.only_new, found.only_new_settings),
     )
-    named = [(name, _levels_text(users, settings)) for name, users, settings in sides]
+    named = [(name, ", ".join(settings) or (users_text(users) if users else "")) for name, users, settings in sides]
     return [f"Only {name} has {levels}: not compared." for name, levels in named if levels]
-
-
-def _levels_text(users: Sequence[int], settings: Sequence[str]) -> str:
-    """Return levels as text: 1 and 5 users, or delay_ms=10, delay_ms=20; empty without one."""
-    return ", ".join(settings) or (users_text(users) if users else "")
 
 
 def _warnings(sweeps: Sequence[Sweep], analyses: Sequence[SweepAnalysis]) -> list[str]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import NamedTuple
 from urllib.parse import quote
 
@@ -38,12 +39,7 @@ from harness.sweep.text import answer_text, counted_text, differing, findings, l
 _Print = Callable[[float | None], str]
 
 
-def _count(value: float | None) -> str:
-    return "" if value is None else f"{value:.0f}"
-
-
-def _cores(value: float | None) -> str:
-    return units.percent_text(value, 0)
+_cores = partial(units.percent_text, decimals=0)
 
 
 class _Column(NamedTuple):
@@ -56,7 +52,7 @@ class _Column(NamedTuple):
 
 # A column without known values is omitted.
 COLUMNS = (
-    _Column("samples", "sample_count", _count),
+    _Column("samples", "sample_count", lambda value: "" if value is None else f"{value:.0f}"),
     _Column(THROUGHPUT.title, THROUGHPUT.key, THROUGHPUT.text),
     _Column("successful req/s", "success_rate_per_s", units.rate_text),
     *(_Column(metric.title, metric.key, metric.text) for metric in columns_of_runs(Table.SWEEP)[1:-1]),
@@ -85,12 +81,7 @@ class Page:
     command: str
 
 
-def sweep_report(
-    sweep: Sweep,
-    analysis: SweepAnalysis,
-    page: Page,
-    links: Mapping[str, str],
-) -> str:
+def sweep_report(sweep: Sweep, analysis: SweepAnalysis, page: Page, links: Mapping[str, str]) -> str:
     """Return the report of one sweep; `links` lead to the reports of its runs."""
     record = sweep.record
     return filled(
@@ -110,7 +101,11 @@ def sweep_report(
         range_table=_range_table(sweep.levels),
         transaction_table=transaction_table(sweep.levels),
         steps_table=_steps_table(sweep, analysis, links),
-        images=[image(one, page.folder) for one in page.charts if not _is_of_processes(one)],
+        images=[
+            image(one, page.folder)
+            for one in page.charts
+            if one.name not in _PROCESS_CHARTS and not one.name.startswith(_JVM_CHARTS)
+        ],
         process_table=process_table(sweep.levels),
         process_images=[image(one, page.folder) for one in page.charts if one.name in _PROCESS_CHARTS],
         heap_table=heap_table(sweep.levels),
@@ -127,28 +122,23 @@ def sweep_report(
     )
 
 
-def _is_of_processes(chart: Chart) -> bool:
-    return chart.name in _PROCESS_CHARTS or chart.name.startswith(_JVM_CHARTS)
-
-
 def set_up(sweep: Sweep, analysis: SweepAnalysis) -> list[tuple[str, str]]:
     """Return the set-up as (name, value) pairs: the common settings of the runs, and the levels."""
     records, record = sweep.records, sweep.record
     lines: list[tuple[str, str]] = []
     if records:
-        differs = differing(sweep)
         own = _own_lines(sweep)
         lines += [*own[:1], ("load", _load(sweep)), *own[1:]]
         lines.append(("started", min(run.started_at for run in records)))
         if all(run.took_s is not None for run in records):
             lines.append(("took", f"{units.duration_text(sum(run.took_s or 0 for run in records))} in all runs"))
-        if differs:
+        if differs := differing(sweep):
             lines.append(("differs between the runs", ", ".join(differs)))
     else:
         lines.append(("levels", levels_text(sweep.levels)))
     if record is not None:
         lines.append(("order", _order(sweep)))
-    lines.append(("goal", goal_text(analysis.goal) if analysis.goal and goal_text(analysis.goal) else "none"))
+    lines.append(("goal", (goal_text(analysis.goal) if analysis.goal else "") or "none"))
     return lines
 
 
@@ -168,20 +158,22 @@ def _own_lines(sweep: Sweep) -> list[tuple[str, str]]:
 
 def _load(sweep: Sweep) -> str:
     loads = [record.load for record in sweep.records]
-    parts = [f"closed model, {users_text(dict.fromkeys(level.users for level in sweep.levels))}"]
-    parts.append(_span([load.ramp_s for load in loads], "ramp {} s"))
-    durations = [load.duration_s for load in loads if load.duration_s is not None]
-    loops = [float(load.loops) for load in loads if load.loops is not None]
-    parts.append(_span(durations, "{} s in all") if durations else "")
-    parts.append(_span(loops, "{} loops each") if loops else "")
-    requests = [float(load.requests) for load in loads if load.requests is not None]
-    parts.append(_span(requests, "or about {} samples, whichever is first") if requests else "")
     think = [load.think_time_s for load in loads]
-    parts.append(_span(think, "think time {} s") if any(think) else "")
+    parts = [
+        f"closed model, {users_text(dict.fromkeys(level.users for level in sweep.levels))}",
+        _span([load.ramp_s for load in loads], "ramp {} s"),
+        _span([load.duration_s for load in loads], "{} s in all"),
+        _span([load.loops for load in loads], "{} loops each"),
+        _span([load.requests for load in loads], "or about {} samples, whichever is first"),
+        _span(think if any(think) else [], "think time {} s"),
+    ]
     return ", ".join(part for part in parts if part)
 
 
-def _span(values: Sequence[float], template: str) -> str:
+def _span(values_or_none: Sequence[float | None], template: str) -> str:
+    values = [value for value in values_or_none if value is not None]
+    if not values:
+        return ""
     low, high = units.number_text(min(values)), units.number_text(max(values))
     return template.format(low if low == high else f"{low} to {high}")
 
@@ -263,10 +255,7 @@ def _range_table(levels: Sequence[Level]) -> str:
         return ""
     rows = []
     for level in levels:
-        cells = []
-        for figure in columns:
-            ends = level.range_of(figure)
-            cells.append("–".join(PRINTS[figure](end) for end in ends) if ends else "")
+        cells = ("–".join(map(PRINTS[figure], level.range_of(figure) or ())) for figure in columns)
         rows.append([cell(level.value), str(len(level.counted)), *cells])
     return table([level_head(levels), "runs", *(HEADS[figure] for figure in columns)], rows)
 
@@ -281,9 +270,7 @@ def _steps_table(sweep: Sweep, analysis: SweepAnalysis, links: Mapping[str, str]
     for number, step in enumerate(record.measured, start=1):
         run = runs.get(step.name)
         figures = run.figures if run else Figures()
-        within = ""
-        if run and analysis.goal:
-            within = _within(levels_of([(step.users, run)])[0], analysis.goal)
+        within = _within(levels_of([(step.users, run)])[0], analysis.goal) if run and analysis.goal else ""
         shown = [PRINTS[figure](figures.of(figure)) for figure in _RANGED]
         rows.append([str(number), str(step.users), *shown, within, _run_cell(run, links) if run else cell(step.name)])
     return table(["step", "users", *(HEADS[figure] for figure in _RANGED), "within the goal", "run"], rows)

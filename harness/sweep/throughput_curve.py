@@ -134,9 +134,7 @@ def _within_runs(levels: Sequence[Level]) -> float:
 def plateau_of(points: Sequence[Point], best: int) -> Plateau | None:
     """Return the plateau; None when it would have only one level."""
     least = points[best].rate_per_s * (1 - PLATEAU_RATIO)
-    first = last = best
-    while first > 0 and points[first - 1].rate_per_s >= least:
-        first -= 1
+    first, last = _plateau_start(points, best), best
     while last < len(points) - 1 and points[last + 1].rate_per_s >= least:
         last += 1
     if first == last:
