@@ -48,14 +48,6 @@ class Outcome:
 
 
 @dataclass(frozen=True)
-class TooFew:
-    """A metric of a label that has too few samples to be judged."""
-
-    label: str
-    metric: Metric
-
-
-@dataclass(frozen=True)
 class Growth:
     """What a request costs more of than in the nightly run of `date`, the last profiled one before a regression."""
 
@@ -67,14 +59,14 @@ class Growth:
 class LoadResult:
     """The result of a load: its checks, and what changed since `last_date`, when it was measured before.
 
-    `others_count` runs of the same date do not belong to this nightly run, and count with it. `too_few` are the metrics
-    with too few samples to be judged. `growth` is None unless a metric is REGRESSED, and something grew inside the
-    system.
+    `others_count` runs of the same date do not belong to this nightly run, and count with it. `too_few` are the labels
+    and metrics with too few samples to be judged. `growth` is None unless a metric is REGRESSED, and something grew
+    inside the system.
     """
 
     load: Load
     checks: tuple[Check, ...]
-    too_few: tuple[TooFew, ...]
+    too_few: tuple[str, ...]
     last_date: str | None
     differences: tuple[Difference, ...]
     growth: Growth | None = None
@@ -120,11 +112,6 @@ class NightlyResult:
         if WARNED in states:
             return WARNED
         return DOUBTFUL if DOUBTFUL in ends else OK
-
-    @property
-    def exit_code(self) -> int:
-        """The exit code of the verdict."""
-        return self.exit_code_if(sure=False)
 
     def exit_code_if(self, *, sure: bool) -> int:
         """Return the exit code; with `sure` a DOUBTFUL run counts as INVALID, also when the verdict is WARNED."""
@@ -208,8 +195,8 @@ def _metrics(record: NightlyRecord) -> tuple[Metric, ...]:
     return tuple(metric_of(name) for name in record.metrics)
 
 
-def _too_few(record: NightlyRecord, now: Sequence[NightlyRuns], checks: Sequence[Check]) -> tuple[TooFew, ...]:
-    """Return the metrics to judge that have no check."""
+def _too_few(record: NightlyRecord, now: Sequence[NightlyRuns], checks: Sequence[Check]) -> tuple[str, ...]:
+    """Return the metrics to judge that have no check, with their labels: pay 90 % ms."""
     there = {(check.label, check.metric) for check in checks}
     # The check of the whole label or plan gives the reason.
     explained = {check.label for check in checks if not check.metric}
@@ -217,9 +204,8 @@ def _too_few(record: NightlyRecord, now: Sequence[NightlyRuns], checks: Sequence
         return ()
     labels = dict.fromkeys(label for group in now for label in group.labels)
     requested = [label for label in labels if label not in explained and label in (record.labels or labels)]
-    return tuple(
-        TooFew(label, metric) for label in requested for metric in _metrics(record) if (label, metric) not in there
-    )
+    pairs = ((label, metric) for label in requested for metric in _metrics(record))
+    return tuple(f"{label} {metric.title}" for label, metric in pairs if (label, metric) not in there)
 
 
 def _is_of(load: Load, conditions: Conditions) -> bool:

@@ -72,10 +72,9 @@ class NightlyRun(Design[NightlyRecord, NightlySoFar]):
         index = record.waiting[0]
         run = record.runs[index]
         load = record.load_of(run)
-        title = record.title_of(run)
         return Step(
             run=run,
-            heading=f"run {index + 1} of {len(record.runs)}, {title}",
+            heading=f"run {index + 1} of {len(record.runs)}, {record.title_of(run)}",
             child=ChildRun(
                 title=load.title,
                 # The gate compares a run with all earlier nightly runs, not with one.
@@ -98,9 +97,8 @@ class NightlyRun(Design[NightlyRecord, NightlySoFar]):
         needed, left = (units.duration_text(round(max(0.0, one))) for one in (budget.needed_s, budget.left_s))
         why = f"not enough time: it needs about {needed}, {left} of the budget remain"
         log(f"{record.title_of(run)}: not run, {why}")
-        runs = list(record.runs)
-        runs[step.index] = replace(run, state=NOT_RUN, problem=why)
-        return replace(record, runs=tuple(runs))
+        not_run = replace(run, state=NOT_RUN, problem=why)
+        return replace(record, runs=(*record.runs[: step.index], not_run, *record.runs[step.index + 1 :]))
 
     def ended(self, step: Step, end: ChildEnd, directory: RunDirectory | None) -> None:  # noqa: ARG002
         """Upload a run, and note what was not stored."""
@@ -128,9 +126,8 @@ class NightlyStorage:
             for plan in dict.fromkeys(load.plan for load in loads):
                 pulled = s3.pull(self._storage, reports, log, plan=plan, since=since, figures_only=True)
                 if pulled.refused:
-                    self._note(
-                        f"not downloaded, because other local runs have the same names: {', '.join(pulled.refused)}"
-                    )
+                    why = "because other local runs have the same names"
+                    self._note(f"not downloaded, {why}: {', '.join(pulled.refused)}")
                 for problem in pulled.damaged:
                     self._note(f"not downloaded: {problem}")
         except ServiceError as error:

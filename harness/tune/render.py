@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from urllib.parse import quote
 
 from harness.base import units
 from harness.compare.render import run_link
@@ -11,6 +10,7 @@ from harness.compare.warnings import warnings_of
 from harness.experiment.record import WARM_UP
 from harness.metrics.metric import ERRORS, Metric, Table, metrics_of
 from harness.report.charts.chart import Chart
+from harness.report.markdown import image
 from harness.report.setup import load_text
 from harness.report.tables import cell, one_line, table
 from harness.report.template import filled
@@ -28,7 +28,7 @@ _PAIR_HEADS = ("values", "answer", "more %", "interval %")
 def tune_report(outcome: Outcome, charts: Sequence[Chart], notes: str) -> str:
     """Return the report as Markdown; `notes` is the text of its notes block."""
     record = outcome.record
-    images = [f"![{cell(chart.alternative)}]({quote(record.name)}/{quote(chart.name)})" for chart in charts]
+    images = [image(chart, record.name) for chart in charts]
     pair_rows = [_effect_cells(outcome, effect) for effect in outcome.effects if effect.is_pair]
     return filled(
         "harness.tune",
