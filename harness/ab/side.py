@@ -109,17 +109,13 @@ def ready_side(name: str, text: SideText, names: Names, files: SideFiles) -> Rea
 def check_sides(a: ReadySide, b: ReadySide, load_a: Load, load_b: Load) -> None:
     """Raise a UsageError when both sides are the same, or do not run the same traffic."""
     if unlike := _unlike_file(a.request.plan.jmx_path, b.request.plan.jmx_path):
-        raise UsageError(
-            f"plans/{unlike} differs between {a.title} and {b.title}: not the same traffic",
-            "compare sides with the same test plan and data",
-        )
+        what = f"plans/{unlike} differs between {a.title} and {b.title}: not the same traffic"
+        raise UsageError(what, "compare sides with the same test plan and data")
     values_a, values_b = (vars(load_record(load, side.request.plan.load)) for side, load in ((a, load_a), (b, load_b)))
     if names := [name for name, value in values_a.items() if value != values_b[name]]:
         differences = (f"{name} is {values_a[name]} in A and {values_b[name]} in B" for name in names)
-        raise UsageError(
-            f"the loads of {a.title} and {b.title} differ: {', '.join(differences)}",
-            f"give both the same [plan.{a.request.plan.name}] in their profiles, or the same [load]",
-        )
+        todo = f"give both the same [plan.{a.request.plan.name}] in their profiles, or the same [load]"
+        raise UsageError(f"the loads of {a.title} and {b.title} differ: {', '.join(differences)}", todo)
     if what_runs(a) == what_runs(b):
         raise UsageError(f"{a.title} and {b.title} are the same: nothing to compare", "change one side")
 

@@ -11,10 +11,9 @@ from harness.base.errors import UsageError
 from harness.experiment.record import RUNNING
 from harness.nightly.record import NightlyRecord
 from harness.run.directory import RunDirectory, load_record, reserve_folder
-from harness.run.recorded import RecordedFolder, recorded_in
+from harness.run.recorded import RecordedFolder, listed, recorded_in
 
 _NAME = re.compile(r"(\d{4})-(\d\d)-(\d\d)(?:-(\d+))?")
-_NAMES_SHOWN = 5
 
 
 class NightlyFiles(RecordedFolder):
@@ -64,9 +63,8 @@ def find_nightly(reports: Path, name: str) -> NightlyFiles:
     files = NightlyFiles(reports / folder if folder.parent == Path() else folder)
     if not _NAME.fullmatch(files.name) or not files.record.is_file():
         names = [nightly.name for nightly in _all_nightly(reports)]
-        raise UsageError(
-            f"{name}: no such nightly run", f"{did_you_mean(files.name, names)}there are: {_listed(names)}"
-        )
+        todo = f"{did_you_mean(files.name, names)}there are: {listed(names)}"
+        raise UsageError(f"{name}: no such nightly run", todo)
     return files
 
 
@@ -80,7 +78,7 @@ def find_before(files: NightlyFiles) -> NightlyFiles | None:
 
 def last_nightly(reports: Path) -> NightlyFiles | None:
     """Return the last nightly run; None when there is none."""
-    return next(iter(_all_nightly(reports)[::-1]), None)
+    return next(reversed(_all_nightly(reports)), None)
 
 
 def find_unfinished(reports: Path) -> NightlyFiles:
@@ -96,7 +94,3 @@ def find_unfinished(reports: Path) -> NightlyFiles:
 def _all_nightly(reports: Path) -> list[NightlyFiles]:
     """Return the nightly runs that have a record, oldest first."""
     return [NightlyFiles(path) for path in recorded_in(reports, _NAME)]
-
-
-def _listed(names: list[str]) -> str:
-    return ", ".join(["…"] * (len(names) > _NAMES_SHOWN) + names[-_NAMES_SHOWN:]) or "none"

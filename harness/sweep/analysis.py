@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
 
 from harness.base import units
 from harness.metrics.metric import AVERAGE, Metric
@@ -61,13 +60,6 @@ class Outcome:
 
     is_within: bool | None
     reasons: tuple[str, ...] = ()
-
-
-class _JudgedInterval(NamedTuple):
-    """Whether the interval of a time is within the goal (None: in part), and the interval as text."""
-
-    is_within: bool | None
-    text: str
 
 
 @dataclass(frozen=True)
@@ -225,15 +217,18 @@ def _as_sure(found: Outcome, level: Level, goal: Goal) -> Outcome:
             return found
         if goal.each_average_ms is not None and slowest is not None and slowest > goal.each_average_ms:
             return found
-        if not judged or any(one.is_within is False for one in judged):
+        if not judged or any(is_within is False for is_within, _ in judged):
             return found
-        return Outcome(None, tuple(one.text for one in judged if one.is_within is None) or found.reasons)
-    unsure = tuple(one.text for one in judged if not one.is_within)
+        return Outcome(None, tuple(text for is_within, text in judged if is_within is None) or found.reasons)
+    unsure = tuple(text for is_within, text in judged if not is_within)
     return Outcome(None, unsure) if unsure else found
 
 
-def _intervals(level: Level, goal: Goal) -> Iterator[_JudgedInterval]:
-    """Yield the judged interval of each time in the goal; none when a run has no histogram."""
+def _intervals(level: Level, goal: Goal) -> Iterator[tuple[bool | None, str]]:
+    """Yield whether the interval of each time is within the goal (None: in part), and the interval as text.
+
+    None when a run has no histogram.
+    """
     runs = [run.total for run in level.counted if run.total is not None]
     if len(runs) < len(level.counted):
         return
@@ -245,11 +240,8 @@ def _intervals(level: Level, goal: Goal) -> Iterator[_JudgedInterval]:
         if found is None or value is None:
             continue
         high = "no upper end" if found.high_ms is None else f"{units.ms_text(found.high_ms)} ms"
-        yield _JudgedInterval(
-            found.is_within(limit),
-            f"the {metric.phrase} is {units.ms_text(value)} ms, 95 % interval {units.ms_text(found.low_ms)} ms to "
-            f"{high}, of {units.plural(found.sample_count, 'sample')}",
-        )
+        interval = f"{units.ms_text(found.low_ms)} ms to {high}, of {units.plural(found.sample_count, 'sample')}"
+        yield found.is_within(limit), f"the {metric.phrase} is {units.ms_text(value)} ms, 95 % interval {interval}"
 
 
 def _of_figures(figures: Figures, goal: Goal) -> Outcome:

@@ -51,24 +51,18 @@ class Line:
     ranges: tuple[svg.Range, ...] = ()
 
 
-class KneePoint(NamedTuple):
-    """The position of the knee in the chart of the throughput."""
-
-    users: float
-    rate_per_s: float
-
-
 @dataclass(frozen=True)
 class Marks:
     """The marks of a chart, as far as they are known.
 
-    `invalid` and `doubtful` are x of levels, `curve` is a curve with its name, `goals` are texts with limits, `within`
-    is the greatest number of users within the goal, `range_text` is the name of the ranges of the lines.
+    `knee` is its position: users, throughput. `invalid` and `doubtful` are x of levels, `curve` is a curve with its
+    name, `goals` are texts with limits, `within` is the greatest number of users within the goal, `range_text` is the
+    name of the ranges of the lines.
     """
 
     plateau: Plateau | None = None
     cliff: Cliff | None = None
-    knee: KneePoint | None = None
+    knee: tuple[float, float] | None = None
     invalid: tuple[float, ...] = ()
     doubtful: tuple[float, ...] = ()
     curve: tuple[tuple[float, float], ...] = ()
@@ -110,7 +104,7 @@ def _throughput_chart(levels: Sequence[Level], analysis: SweepAnalysis, marks: M
         curve = tuple((users, fit.rate_per_s(users)) for users in _curve_users(levels))
         marks = replace(marks, curve=curve, curve_name="USL fit")
     if knee and saturation:
-        marks = replace(marks, knee=KneePoint(knee.users.value, saturation.rate_per_s))
+        marks = replace(marks, knee=(knee.users.value, saturation.rate_per_s))
     lines = [_line(levels, RATE, "throughput")]
     return named_chart("throughput.svg", "Throughput", unit, lines, marks, LevelAxis.of(levels))
 
@@ -148,7 +142,6 @@ def named_chart(name: str, title: str, unit: str, lines: Sequence[Line], marks: 
 
 
 def _limits(goal: Goal | None) -> dict[str, float]:
-    """Return the limits of a goal by figure."""
     return {part.figure: part.limit for part in goal_parts(goal)} if goal else {}
 
 
@@ -212,7 +205,7 @@ def chart(title: str, unit: str, lines: Sequence[Line], marks: Marks, over: Leve
         *_cliff(plot, marks.cliff, lines),
         *(_marker(plot.x_px(users), plot.y_px(0.0), _CROSS, f"line c{svg.WARNING}") for users in marks.invalid),
         *(_marker(plot.x_px(users), plot.bottom, _DOUBTFUL, f"bar c{svg.WARNING}") for users in marks.doubtful),
-        *([_ring(plot.x_px(knee.users), plot.y_px(knee.rate_per_s), 8)] if (knee := marks.knee) else []),
+        *([_ring(plot.x_px(knee[0]), plot.y_px(knee[1]), 8)] if (knee := marks.knee) else []),
     ]
     about = f"{unit} over {over.title}. " + " ".join(_line_text(line, over) for line in lines)
     about += "".join(f" {key.name}." for key in _mark_keys(marks, goals, beyond, False))
@@ -234,7 +227,7 @@ def _mark_keys(
         text = f"cliff after {units.plural(marks.cliff.users, 'user')}: −{fall} %"
         keys.append(svg.line_key(text, svg.WARNING, svg.DASHES[2]))
     if marks.knee is not None:
-        ring = Key(f"knee: N* = {marks.knee.users:.3g} users", lambda x, y: _ring(x + svg.SWATCH_PX / 2, y, 7))
+        ring = Key(f"knee: N* = {marks.knee[0]:.3g} users", lambda x, y: _ring(x + svg.SWATCH_PX / 2, y, 7))
         keys.append(ring)
     keys += [_goal_key(text, _GOAL_DASHES[index % 2]) for index, (text, _) in enumerate(goals)]
     keys += [_goal_key(f"{text}, above the chart", _GOAL_DASHES[1]) for text, _ in beyond]

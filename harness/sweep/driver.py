@@ -175,7 +175,10 @@ def _closed(
     context: RunContext,
     after_report: Callable[[Path, Log], object],
 ) -> int | None:
-    """Add what is known after the last run, log the result and return the exit code; None when no run was started."""
+    """Add what is known after the last run, log the result and return the exit code; None when no run was started.
+
+    With --sure, a DOUBTFUL run is treated as a run without a usable result.
+    """
     record, spec = outcome.record, next(iter(requests.values())).profile.cloudwatch
     directories = [sweep.files.run(run.name) for run in record.measured]
     if directories and spec:
@@ -185,7 +188,23 @@ def _closed(
     with context.interrupts.deferred():
         if directories and (spec or options.jfr):
             sweep.write_page(outcome)
-        return sweep.close(outcome, context.log, sure=options.sure, after_report=after_report)
+        if not sweep.files.record.is_file():
+            return None
+        log, is_broken = context.log, sweep.schedule.is_broken
+        if outcome.results:
+            after_report(sweep.files.record.parent.parent, log)
+            log("\n" + sweep.schedule.closing(outcome))
+            if record.kind == SWEEP:
+                log(f"\n{record.id}: {sweep.answer}")
+        if record.state != FINISHED:
+            why = record.stop_reason or "not finished"
+            log(f"\n{record.id}: {why}; resume it with: make {record.kind} PLAN={record.plan} RESUME={record.series}")
+        if outcome.results:
+            log(f"\nreport: {shown(sweep.files.report)}")
+        if record.state != FINISHED and not record.stop_reason:
+            return EXIT_INTERRUPTED
+        has_broken = any(is_broken(one) or (options.sure and one.is_doubtful) for one in outcome.results)
+        return EXIT_INVALID if has_broken else EXIT_OK
 
 
 def starting_s(record: SweepRecord) -> float:
@@ -215,10 +234,8 @@ class _Sweep(Design[SweepRecord, Progress]):
         if outcome.results:
             # Imported here, because NumPy loads slowly and no run needs it.
             from harness.sweep.sources import write_sweep_report
-            from harness.sweep.text import answer_text
 
-            written = write_sweep_report(self.files.record)
-            self.answer = answer_text(written.sweep, written.analysis)
+            self.answer = write_sweep_report(self.files.record)
 
     def next_step(self, outcome: Progress) -> Step | None:
         """Return the next level."""
@@ -244,32 +261,6 @@ class _Sweep(Design[SweepRecord, Progress]):
         verdict = last[-1].verdict
         why = verdict.reasons[0] if verdict and verdict.reasons else "of an unknown reason"
         return f"stopped after {_INVALID_IN_A_ROW} INVALID runs in a row, the last one because {why}"
-
-    def close(
-        self, outcome: Progress, log: Log, *, sure: bool, after_report: Callable[[Path, Log], object]
-    ) -> int | None:
-        """Log the result and return the exit code; None when no run was started.
-
-        With `sure`, a DOUBTFUL run is treated as a run without a usable result.
-        """
-        record = outcome.record
-        if not self.files.record.is_file():
-            return None
-        if outcome.results:
-            after_report(self.files.record.parent.parent, log)
-            log("\n" + self.schedule.closing(outcome))
-            if record.kind == SWEEP:
-                log(f"\n{record.id}: {self.answer}")
-        if record.state != FINISHED:
-            why = record.stop_reason or "not finished"
-            log(f"\n{record.id}: {why}; resume it with: make {record.kind} PLAN={record.plan} RESUME={record.series}")
-        if outcome.results:
-            log(f"\nreport: {shown(self.files.report)}")
-        if record.state != FINISHED and not record.stop_reason:
-            return EXIT_INTERRUPTED
-        is_broken = self.schedule.is_broken
-        has_broken = any(is_broken(result) or (sure and result.is_doubtful) for result in outcome.results)
-        return EXIT_INVALID if has_broken else EXIT_OK
 
 
 def _attach(directories: Sequence[RunDirectory], record: SweepRecord, recording: Path, context: RunContext) -> None:

@@ -25,9 +25,8 @@ def find_sweep(reports_dir: Path, plan: str, text: str) -> ExperimentFiles:
         if wanted and int(kinds.SWEEP.rest_of(files.name)) == int(wanted[1]):
             return files
     names = [files.name for files in sweeps]
-    todo = (
-        f"{did_you_mean(text, names)}there are: {', '.join(names)}" if names else "there is none yet: leave RESUME out"
-    )
+    there = f"{did_you_mean(text, names)}there are: {', '.join(names)}"
+    todo = there if names else "there is none yet: leave RESUME out"
     raise UsageError(f"RESUME={text}: no sweep of {plan}", todo)
 
 

@@ -255,18 +255,15 @@ def level_run(result: RunResult) -> LevelRun:
     figures = Figures()
     if total is not None and whole is not None:
         averages = (label.average_ms for label in result.labels if label.average_ms is not None)
-        figures = replace(
-            figures_of(total, whole),
-            slowest_label_ms=max(averages, default=None),
-            cycle_ms=_cycle_ms(result.run, total.rate_per_s),
-        )
+        users = result.run.load.users if result.run and result.run.load.model == CLOSED else None
+        cycle_ms = users * MS_PER_S / total.rate_per_s if users and total.rate_per_s else None
+        figures = replace(figures_of(total, whole), slowest_label_ms=max(averages, default=None), cycle_ms=cycle_ms)
+    generator_cores = next((usage.cpu_cores_mean for usage in result.usages if usage.process == GENERATOR), None)
+    cores = [usage.cpu_cores_mean for usage in result.usages if usage.process not in NOT_SYSTEM]
+    system_cores = sum(cores) if cores else None
     return LevelRun(
         name=result.name,
-        figures=replace(
-            figures,
-            generator_cpu_cores=_generator_cores(result.usages),
-            system_cpu_cores=_system_cores(result.usages),
-        ),
+        figures=replace(figures, generator_cpu_cores=generator_cores, system_cpu_cores=system_cores),
         verdict=result.verdict,
         record=result.run,
         warning_codes=tuple(warning.code for warning in result.warnings),
@@ -294,22 +291,6 @@ def figures_of(total: LabelResult, errors: LabelResult) -> Figures:
         error_count=errors.error_count,
         error_ratio=errors.error_ratio,
     )
-
-
-def _cycle_ms(run: RunRecord | None, rate_per_s: float | None) -> float | None:
-    users = run.load.users if run and run.load.model == CLOSED else None
-    return users * MS_PER_S / rate_per_s if users and rate_per_s else None
-
-
-def _generator_cores(usages: Iterable[Usage]) -> float | None:
-    """Return the mean CPU (cores) of the load generator; None when unknown."""
-    return next((usage.cpu_cores_mean for usage in usages if usage.process == GENERATOR), None)
-
-
-def _system_cores(usages: Iterable[Usage]) -> float | None:
-    """Return the mean CPU (cores) of all processes of the system together; None when unknown."""
-    cores = [usage.cpu_cores_mean for usage in usages if usage.process not in NOT_SYSTEM]
-    return sum(cores) if cores else None
 
 
 def level_head(levels: Sequence[Level]) -> str:
@@ -361,6 +342,5 @@ def middle(runs: Sequence[Figures]) -> Figures:
 
 
 def _known(runs: Iterable[Figures]) -> dict[str, list[float]]:
-    """Return the known values by key."""
     listed = list(runs)
     return {name: [value for run in listed if (value := run.of(name)) is not None] for name in FIGURES}

@@ -124,12 +124,8 @@ def growth_section(sweep: Sweep) -> GrowthSection | None:
         why = "more users need more memory without a leak, so the levels must be repeated (REPEAT=3)"
         return GrowthSection(f"Memory growth from run to run is unknown: {why}.", "")
     suspects = [growth.process for growth in found if growth.is_suspect]
-    verdict = (
-        f"Leak suspect: {', '.join(suspects)}. A JVM's memory also grows until its heap has its maximum size; "
-        "growth after that is a leak."
-        if suspects
-        else "No leak suspect."
-    )
+    note = "A JVM's memory also grows until its heap has its maximum size; growth after that is a leak."
+    verdict = f"Leak suspect: {', '.join(suspects)}. {note}" if suspects else "No leak suspect."
     heads = ("process", "runs", "memory MB", "first run MB", "last run MB", "MB per run", "95 % interval", "suspect")
     return GrowthSection(verdict, table(heads, [_growth_row(growth) for growth in found]))
 

@@ -85,7 +85,6 @@ def _contrast(metric: Metric, levels: Sequence[Level]) -> Contrast | None:
 
 
 def _values(metric: Metric, level: Level) -> list[float]:
-    """Return the metric of each counted run."""
     key = "success_rate_per_s" if metric == THROUGHPUT else metric.key
     return [value for run in level.counted if (value := run.figures.of(key)) is not None]
 

@@ -45,14 +45,6 @@ class FoundSweep:
     run_reports: Mapping[str, Path]
 
 
-@dataclass(frozen=True)
-class AnalysedSweep:
-    """A sweep and its findings."""
-
-    sweep: Sweep
-    analysis: SweepAnalysis
-
-
 def are_sweeps(names: Sequence[str]) -> bool:
     """Return whether two names are sweeps; UsageError when a sweep is mixed with anything else."""
     is_sweep = kinds.SWEEP.numbered.fullmatch
@@ -192,8 +184,8 @@ def _set_of_runs(name: str, reports_dir: Path) -> FoundSweep:
     return FoundSweep(Sweep(name, levels_of(runs)), None, reports)
 
 
-def write_sweep_report(path: Path, command: str | None = None, goal: Goal | None = None) -> AnalysedSweep:
-    """Write sweep-NN.md and its charts next to the sweep-NN.json at `path`; return the sweep with its findings.
+def write_sweep_report(path: Path, command: str | None = None, goal: Goal | None = None) -> str:
+    """Write sweep-NN.md and its charts next to the sweep-NN.json at `path`; return its answer in one line.
 
     `goal` replaces the sweep's own goal; `command` is then the command that writes the same report. The notes block of
     an existing report is preserved.
@@ -201,7 +193,7 @@ def write_sweep_report(path: Path, command: str | None = None, goal: Goal | None
     found = read_sweep(path.with_suffix(".json"))
     assert found.report is not None and found.sweep.record is not None
     analysis = analyse(found.sweep.levels, goal or found.sweep.goal)
-    charts = _charts([found], [analysis])
+    charts, answer = _charts([found], [analysis]), answer_text(found.sweep, analysis)
     links = _links(found, found.report.parent)
     command = command or f"./aggregate.py sweep {found.sweep.name}"
     name = found.report.stem
@@ -212,8 +204,8 @@ def write_sweep_report(path: Path, command: str | None = None, goal: Goal | None
     )
     write_charts(found.report.with_suffix(""), charts, FILE_NAME)
     if found.sweep.record.state == FINISHED:  # else it belongs to the process that runs or resumes the sweep
-        store_result(found.report, "", answer_text(found.sweep, analysis))
-    return AnalysedSweep(found.sweep, analysis)
+        store_result(found.report, "", answer)
+    return answer
 
 
 def write_sweeps(

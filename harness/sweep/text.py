@@ -162,28 +162,26 @@ def _saturation(sweep: Sweep, analysis: SweepAnalysis) -> str:
 
 
 def _cliff(sweep: Sweep, analysis: SweepAnalysis) -> str:
-    cliff, least = analysis.cliff, units.percent_text(CLIFF_RATIO, 0)
-    if cliff is not None and not cliff.is_certain:
-        again = ", which is less than the difference between runs"
-        again = " in one run: repeat (REPEAT=3)" if cliff.is_single else again
-        fall = f"throughput was {units.percent_text(cliff.fall_ratio, 1)} % lower at {cliff.next_users} users"
-        return f"none certain: {fall} than at {cliff.users}{again}"
-    if cliff is not None and cliff.is_gradual:
-        which = " (REPEAT=3 can show which)" if cliff.is_single else ""
-        return (
-            f"no certain step: throughput falls from {cliff.users} to {cliff.next_users} users by "
-            f"{units.percent_text(cliff.fall_ratio, 1)} %, at once or gradually{which}; then {_beyond(analysis, cliff)}"
-        )
+    cliff = analysis.cliff
     if cliff is not None:
-        return (
-            f"after {units.plural(cliff.users, 'user')}: at {cliff.next_users} throughput is "
-            f"{units.percent_text(cliff.fall_ratio, 1)} % lower; beyond it: {_beyond(analysis, cliff)}"
-        )
+        fall, beyond = f"{units.percent_text(cliff.fall_ratio, 1)} %", _beyond(analysis, cliff)
+        if not cliff.is_certain:
+            again = ", which is less than the difference between runs"
+            again = " in one run: repeat (REPEAT=3)" if cliff.is_single else again
+            lower = f"throughput was {fall} lower at {cliff.next_users} users than at {cliff.users}"
+            return f"none certain: {lower}{again}"
+        if cliff.is_gradual:
+            which = " (REPEAT=3 can show which)" if cliff.is_single else ""
+            falls = f"throughput falls from {cliff.users} to {cliff.next_users} users by {fall}"
+            return f"no certain step: {falls}, at once or gradually{which}; then {beyond}"
+        after = units.plural(cliff.users, "user")
+        return f"after {after}: at {cliff.next_users} throughput is {fall} lower; beyond it: {beyond}"
     if len(_rates(sweep.levels)) < 2:
         return "unknown: needs at least two levels"
     if _is_last(sweep, analysis):
         return "none: the last level is the best"
     last, best = _rates(sweep.levels)[-1], analysis.best_rate_per_s
+    least = units.percent_text(CLIFF_RATIO, 0)
     text = f"none: from the best level on, no level is more than {least} % below the one before"
     if best and last < best * (1 - CLIFF_RATIO):
         text += f"; in small steps throughput falls to {units.percent_text(1 - last / best, 1)} % below the best"
@@ -211,11 +209,9 @@ def _knee(analysis: SweepAnalysis) -> str:
     ends = f"{found.low or 0:.3g} to {found.high or 0:.3g}"
     if knee.assumed_cv is not None:
         ends += f", if single runs differ by {units.percent_text(knee.assumed_cv, 0)} %"
-    return (
-        f"N* = {found.value:.3g} users ({ends}): "
-        f"{units.rate_text(saturation.rate_per_s)} req/s × {units.ms_text(knee.round_ms)} ms, the time of an iteration "
-        "at 1 user; with more users, most of the time is waiting time"
-    )
+    product = f"{units.rate_text(saturation.rate_per_s)} req/s × {units.ms_text(knee.round_ms)} ms"
+    why = "the time of an iteration at 1 user; with more users, most of the time is waiting time"
+    return f"N* = {found.value:.3g} users ({ends}): {product}, {why}"
 
 
 def _usl(analysis: SweepAnalysis, users: Sequence[int]) -> str:
@@ -232,10 +228,8 @@ def _usl(analysis: SweepAnalysis, users: Sequence[int]) -> str:
         return f"{parts}: the law does not fit (it cannot follow a cliff or a sharp bend): no peak"
     if fit.peak_users is not None:
         peak = fit.peak_users
-        return (
-            f"{parts}; peak at {peak.value:.0f} users ({_end(peak.low, '.0f')} to {_end(peak.high, '.0f')}), "
-            f"{units.rate_text(fit.rate_per_s(peak.value))} req/s"
-        )
+        at = f"{peak.value:.0f} users ({_end(peak.low, '.0f')} to {_end(peak.high, '.0f')})"
+        return f"{parts}; peak at {at}, {units.rate_text(fit.rate_per_s(peak.value))} req/s"
     limit = fit.limit_per_s
     tail = f"; it levels off towards {units.rate_text(limit)} req/s" if limit is not None else ""
     if fit.falls:
@@ -335,9 +329,7 @@ def _of_method(sweep: Sweep, analysis: SweepAnalysis) -> Iterator[str]:
     if any(level.figures.error_ratio for level in sweep.levels):
         yield "Throughput in the findings and the chart counts successful samples only; times include failed ones."
     if analysis.answer.again:
-        yield (
-            f"{users_text(analysis.answer.again).capitalize()} would be within the goal although "
-            f"{analysis.answer.next_users} are not: repeat these levels."
-        )
+        again = users_text(analysis.answer.again).capitalize()
+        yield f"{again} would be within the goal although {analysis.answer.next_users} are not: repeat these levels."
     if sweep.records:
         yield WarningCode.CLOSED_MODEL.text
