@@ -12,20 +12,9 @@ from dataclasses import dataclass
 from harness.base import units
 from harness.metrics.metric import AVERAGE, Metric
 from harness.plan.goal import Goal, GoalRule, goal_options
+from harness.sweep import throughput_curve as curve
 from harness.sweep.goal_intervals import average_interval, percentile_interval
 from harness.sweep.levels import FIGURES, Figures, Level, LevelRun
-from harness.sweep.throughput_curve import (
-    Cliff,
-    Knee,
-    Plateau,
-    Point,
-    Saturation,
-    cliff_of,
-    knee_of,
-    noise_of,
-    plateau_of,
-    saturation_of,
-)
 from harness.sweep.usl import Fit, fit
 
 
@@ -73,10 +62,10 @@ class SweepAnalysis:
     answer: Answer
     best_users: int | None = None
     best_rate_per_s: float | None = None
-    plateau: Plateau | None = None
-    cliff: Cliff | None = None
-    saturation: Saturation | None = None
-    knee: Knee | None = None
+    plateau: curve.Plateau | None = None
+    cliff: curve.Cliff | None = None
+    saturation: curve.Saturation | None = None
+    knee: curve.Knee | None = None
     usl: Fit | None = None
 
 
@@ -85,19 +74,19 @@ def analyse(levels: Sequence[Level], goal: Goal | None) -> SweepAnalysis:
     if any(level.setting for level in levels):
         return SweepAnalysis(goal, Answer(None))
     points = [
-        Point(level.users, rate, level)
+        curve.Point(level.users, rate, level)
         for level in levels
         if not level.invalid and (rate := level.figures.success_rate_per_s) is not None
     ]
     if not points:
         return SweepAnalysis(goal, answer(levels, goal))
     best = max(range(len(points)), key=lambda index: points[index].rate_per_s)
-    noise = noise_of([point.level for point in points])
+    noise = curve.noise_of([point.level for point in points])
     runs = [(point.users, rate) for point in points for rate in point.level.success_rates_per_s()]
     law = fit(runs, noise.cv)
-    plateau, cliff = plateau_of(points, best), cliff_of(points, best, noise, law)
+    plateau, cliff = curve.plateau_of(points, best), curve.cliff_of(points, best, noise, law)
     before_cliff = [point for point in points if cliff is None or not cliff.is_certain or point.users <= cliff.users]
-    saturation = saturation_of(before_cliff, plateau, law is not None and law.falls, noise)
+    saturation = curve.saturation_of(before_cliff, plateau, law is not None and law.falls, noise)
     return SweepAnalysis(
         goal=goal,
         answer=answer(levels, goal),
@@ -106,7 +95,7 @@ def analyse(levels: Sequence[Level], goal: Goal | None) -> SweepAnalysis:
         plateau=plateau,
         cliff=cliff,
         saturation=saturation,
-        knee=knee_of(points, saturation, noise),
+        knee=curve.knee_of(points, saturation, noise),
         usl=law,
     )
 

@@ -13,17 +13,7 @@ from harness.experiment.arguments import new_fields
 from harness.plan.goal_input import goal_names
 from harness.plan.load import LoadArguments, parse_load
 from harness.plan.stop import parse_stop
-from harness.run.arguments import (
-    add_folders,
-    add_goal,
-    add_length,
-    add_profile,
-    add_set,
-    add_stop,
-    add_sure,
-    add_traffic,
-    make_command,
-)
+from harness.run import arguments as of_run
 from harness.run.request import Request
 from harness.sweep.record import SweepRecord
 
@@ -36,12 +26,9 @@ _WARM_UP_MAX_S = 3600.0
 
 def add_sweep_options(parser: argparse.ArgumentParser) -> None:
     """Add the options of every sweep, except its levels."""
-    add_traffic(parser)
-    add_length(parser)
-    add_goal(parser)
-    add_stop(parser)
-    add_set(parser)
-    add_profile(parser)
+    for add in (of_run.add_traffic, of_run.add_length, of_run.add_goal, of_run.add_stop, of_run.add_set):
+        add(parser)
+    of_run.add_profile(parser)
     option = parser.add_argument
     option("--warmup", help=f"length of an uncounted run before the first level; 0 for none ({_WARM_UP})")
     option("--fresh", action="store_true", help="restart the system before each level, each time with a warm-up")
@@ -49,8 +36,8 @@ def add_sweep_options(parser: argparse.ArgumentParser) -> None:
     option("--new", action="store_true", help="start a new sweep, although one with these settings is unfinished")
     jfr = "with --target: the flight recording of its JVM, read after the last level: heap, pauses and CPU per level"
     option("--jfr", type=Path, metavar="FILE.jfr", help=jfr)
-    add_sure(parser)
-    add_folders(parser)
+    of_run.add_sure(parser)
+    of_run.add_folders(parser)
 
 
 def new_record(options: argparse.Namespace, request: Request, kind: str, command: str) -> SweepRecord:
@@ -98,4 +85,4 @@ def _given(options: argparse.Namespace) -> dict[str, str]:
 def sweep_command(verb: str, options: argparse.Namespace, names: Sequence[str]) -> str:
     """Return the make command of a sweep; a flag has the value 1."""
     values = {name: getattr(options, name) for name in names}
-    return make_command(verb, {name: "1" if value is True else value or None for name, value in values.items()})
+    return of_run.make_command(verb, {name: "1" if value is True else value or None for name, value in values.items()})

@@ -18,20 +18,10 @@ from harness.report.tables import cell, one_line, table
 from harness.report.template import filled
 from harness.report.verdict import VALID
 from harness.report.warnings import WarningCode
+from harness.sweep import processes
 from harness.sweep.analysis import SweepAnalysis, outcome
 from harness.sweep.labels import transactions_of
 from harness.sweep.levels import Figures, Level, LevelRun, Sweep, level_head, levels_of
-from harness.sweep.processes import (
-    cloud_level_tables,
-    cloud_title,
-    growth_note,
-    growth_section,
-    heap_table,
-    process_table,
-    profile_table,
-    recorded_table,
-    statement_table,
-)
 from harness.sweep.record import CAPACITY
 from harness.sweep.terminal import goal_text
 from harness.sweep.text import answer_text, counted_text, differing, findings, levels_text, users_text, warnings_of
@@ -84,6 +74,7 @@ class Page:
 def sweep_report(sweep: Sweep, analysis: SweepAnalysis, page: Page, links: Mapping[str, str]) -> str:
     """Return the report of one sweep; `links` lead to the reports of its runs."""
     record = sweep.record
+    profiles = (processes.profile_table(sweep.levels), processes.statement_table(sweep.levels))
     return filled(
         "harness.sweep",
         "sweep.md.j2",
@@ -106,16 +97,16 @@ def sweep_report(sweep: Sweep, analysis: SweepAnalysis, page: Page, links: Mappi
             for one in page.charts
             if one.name not in _PROCESS_CHARTS and not one.name.startswith(_JVM_CHARTS)
         ],
-        process_table=process_table(sweep.levels),
+        process_table=processes.process_table(sweep.levels),
         process_images=[image(one, page.folder) for one in page.charts if one.name in _PROCESS_CHARTS],
-        heap_table=heap_table(sweep.levels),
-        recorded_table=recorded_table(sweep.levels),
+        heap_table=processes.heap_table(sweep.levels),
+        recorded_table=processes.recorded_table(sweep.levels),
         heap_images=[image(one, page.folder) for one in page.charts if one.name.startswith(_JVM_CHARTS)],
-        profile_tables=[*filter(None, [profile_table(sweep.levels), statement_table(sweep.levels)])],
-        cloud_tables=cloud_level_tables(sweep.levels),
-        cloud_title=cloud_title(sweep.levels),
-        growth=growth_section(sweep),
-        growth_note=growth_note(),
+        profile_tables=[*filter(None, profiles)],
+        cloud_tables=processes.cloud_level_tables(sweep.levels),
+        cloud_title=processes.cloud_title(sweep.levels),
+        growth=processes.growth_section(sweep),
+        growth_note=processes.growth_note(),
         findings=[(name, cell(text)) for name, text in findings(sweep, analysis).items()],
         notes=page.notes,
         warnings=[cell(text) for text in warnings_of(sweep, analysis)],

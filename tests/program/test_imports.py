@@ -98,7 +98,6 @@ MAY_ACT = {
     "harness.live.view",
     "harness.metrics.counter_process",
     "harness.metrics.large_files",
-    "harness.nightly.begin",
     "harness.nightly.steps",
     "harness.notify.delivery",
     "harness.notify.mail",
