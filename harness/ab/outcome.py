@@ -114,8 +114,10 @@ def headline(outcome: Outcome) -> str:
         parts.append(_changes(outcome.metrics, CANNOT_TELL))
     else:
         parts = [*_uncounted_text(outcome), *parts] or [f"a verdict needs {PAIRS_LEAST} pairs"]
-    doubtful = _doubtful_text(outcome.counted)
-    text = "; ".join(part.rstrip(".") for part in (*parts, doubtful) if part)
+    runs = [run for pair in outcome.counted for run in (pair.a, pair.b) if run]
+    if doubtful := sum(run.is_doubtful for run in runs):
+        parts.append(f"{doubtful} of {units.plural(len(runs), 'run')} {'is' if doubtful == 1 else 'are'} DOUBTFUL")
+    text = "; ".join(part.rstrip(".") for part in parts if part)
     after = f" after {units.plural(count, 'pair')}" if count else ""
     return one_line(f"{before}{verdict}{after}: {text}.")
 
@@ -153,12 +155,10 @@ def _pair(number: int, sides: Mapping[str, AbRun], results: Mapping[str, RunResu
 
 def _failed_warm_up(runs: Sequence[AbRun], results: Mapping[str, RunResult]) -> str:
     """Return why the warm-up run measured nothing; empty when it did, or has not ended."""
-    for run in runs:
-        if run.pair == WARM_UP and run.state == ENDED:
-            problem = problem_of(results.get(run.run or ""), run.problem)
-            if problem.is_invalid:
-                return f"the warm-up run of {run.side} failed: {problem.text}"
-    return ""
+    ended = [run for run in runs if run.pair == WARM_UP and run.state == ENDED]
+    problems = ((run.side, problem_of(results.get(run.run or ""), run.problem)) for run in ended)
+    failed = (f"the warm-up run of {side} failed: {problem.text}" for side, problem in problems if problem.is_invalid)
+    return next(failed, "")
 
 
 def _changes(metrics: Sequence[MetricComparison], state: str) -> str:
@@ -194,10 +194,3 @@ def _within_text(metrics: Sequence[MetricComparison]) -> str:
 def _up(ratio: float) -> float:
     """Return a bound rounded up to a tenth of a percent: a claim must not be larger than what was found."""
     return max(0.0, math.ceil(ratio * 1000 - 1e-9) / 1000)
-
-
-def _doubtful_text(pairs: Sequence[Pair]) -> str:
-    """Return how many of the runs that count are DOUBTFUL; empty without any."""
-    runs = [run for pair in pairs for run in (pair.a, pair.b) if run]
-    count = sum(run.is_doubtful for run in runs)
-    return f"{count} of {units.plural(len(runs), 'run')} {'is' if count == 1 else 'are'} DOUBTFUL" if count else ""

@@ -10,7 +10,7 @@ from harness.base.config import did_you_mean
 from harness.base.errors import UsageError
 from harness.experiment.record import RUNNING
 from harness.nightly.record import NightlyRecord
-from harness.run.directory import RunDirectory, load_record, reserve_folder
+from harness.run.directory import load_record, reserve_folder
 from harness.run.recorded import RecordedFolder, listed, recorded_in
 
 _NAME = re.compile(r"(\d{4})-(\d\d)-(\d\d)(?:-(\d+))?")
@@ -36,14 +36,6 @@ class NightlyFiles(RecordedFolder):
     def junit(self) -> Path:
         """The results as JUnit XML, next to the folder."""
         return self.folder.with_name(f"{self.name}.xml")
-
-    def run(self, plan: str, name: str) -> RunDirectory:
-        """Return one of its runs."""
-        return RunDirectory(self.reports / plan / name)
-
-    def runs(self, plan: str, series: str) -> frozenset[str]:
-        """Return the names of a plan's runs in a series."""
-        return frozenset(path.name for path in (self.reports / plan).glob(f"run-{series}_*") if path.is_dir())
 
     def read(self) -> NightlyRecord:
         """Return the record; UsageError when it is invalid."""

@@ -107,10 +107,9 @@ def judge(
     """
     earlier = [group for group in groups if group.date < tonight]
     checks: list[Check] = []
-    for group in groups:
-        if group.date == tonight:
-            alike = [one for one in earlier if (one.plan, one.conditions) == (group.plan, group.conditions)]
-            checks += _checks(_Comparable(group, tuple(alike)), groups, acceptances, rules)
+    for group in (one for one in groups if one.date == tonight):
+        alike = (one for one in earlier if (one.plan, one.conditions) == (group.plan, group.conditions))
+        checks += _checks(_Comparable(group, tuple(alike)), groups, acceptances, rules)
     return tuple(checks)
 
 
@@ -250,7 +249,6 @@ def _replaced(tonight: NightlyRuns, groups: Sequence[NightlyRuns]) -> NightlyRun
 
 
 def _changed_conditions(before: NightlyRuns, tonight: NightlyRuns) -> str:
-    """Return the conditions that changed."""
     differences = setup_differences(before.valid, tonight.valid)
     found = [one for one in differences if one.name in _OF_CONDITIONS or one.name.startswith("load: ")]
     return f"changed since the nightly run of {before.date}: {_as_text(found)}"

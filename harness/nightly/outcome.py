@@ -191,7 +191,6 @@ def _growth(checks: Sequence[Check], before: Sequence[NightlyRuns], now: Sequenc
 
 
 def _metrics(record: NightlyRecord) -> tuple[Metric, ...]:
-    """Return the metrics that the suite judges."""
     return tuple(metric_of(name) for name in record.metrics)
 
 

@@ -16,6 +16,7 @@ from harness.base.log import log
 from harness.base.paths import shown
 from harness.compare.result import RunResult
 from harness.experiment.execute import Step
+from harness.experiment.files import write_missing_reports
 from harness.experiment.record import ENDED, NOT_RUN, RUNNING, UNDER_WAY, WAITING
 from harness.experiment.runner import BudgetLeft, Design
 from harness.history.files import read_catalogue
@@ -23,7 +24,6 @@ from harness.nightly.files import NightlyFiles, find_unfinished, last_nightly, r
 from harness.nightly.record import Load, NightlyRecord, order_of
 from harness.nightly.report_files import write_nightly_report
 from harness.nightly.suite import Suite
-from harness.report.files import write_missing_report
 from harness.run.arguments import make_command
 from harness.run.child import ChildEnd, ChildRun, first_line
 from harness.run.directory import RunDirectory
@@ -233,8 +233,7 @@ def _resumed(files: NightlyFiles, options: argparse.Namespace, loads: tuple[Load
         todo = "leave --resume out to start a new nightly run"
         raise UsageError(f"--resume: the suite changed since {files.name} was started", todo)
     for load in loads:
-        for name in files.runs(load.plan, record.series):
-            write_missing_report(files.run(load.plan, name))
+        write_missing_reports(files.reports / load.plan, record.series)
     runs = tuple(replace(run, state=WAITING) if run.state == UNDER_WAY else run for run in record.runs)
     measured = sum(run.state == ENDED for run in runs)
     new_one = "" if options.resume else " (NEW=1 starts another nightly run)"

@@ -218,7 +218,6 @@ def _text(value: str | float) -> str:
 
 
 def _metrics(values: Iterable[object], where: str) -> tuple[Metric, ...]:
-    """Return the metrics to judge."""
     names = texts(values, where)
     if not names:
         known = ", ".join(metric.name for metric in compared_metrics())

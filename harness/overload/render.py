@@ -44,7 +44,10 @@ def overload_report(record: OverloadRecord, notes: str) -> str:
         verdicts=[(cell(name), cell(text)) for name, text in _verdicts(record)],
         variant_table=variant_table(record),
         image=f"![Goodput over the offered load]({quote(record.name)}/{CHART_NAME})" if measured else "",
-        levels=[(name, cell(_run_text(result)), level_table(result)) for name, result in measured],
+        levels=[
+            (name, cell(_run_text(result)), table(_LEVEL_HEADS, map(_level_row, result.levels), text_columns=0))
+            for name, result in measured
+        ],
         setup=[(name, cell(value)) for name, value in _setup(record)],
         most=percent(MOST_RATIO),
         kept_least=percent(KEPT_LEAST_RATIO),
@@ -80,18 +83,12 @@ def result_line(run: VariantRun, limit_ms: float) -> str:
 
 
 def _recovery_text(result: VariantResult) -> str:
-    """Return the recovery as text: recovered 12 s after the load fell."""
     recovery = result.recovery
     if recovery.reason:
         return f"recovery unknown: {recovery.reason}"
     if recovery.after_s is None:
         return f"not recovered within {recovery.watched_s} s"
     return f"recovered {recovery.after_s} s after the load fell"
-
-
-def level_table(result: VariantResult) -> str:
-    """Return a row for each level of a variant."""
-    return table(_LEVEL_HEADS, [_level_row(level) for level in result.levels], text_columns=0)
 
 
 def _verdicts(record: OverloadRecord) -> list[tuple[str, str]]:
@@ -154,7 +151,6 @@ def _run_text(result: VariantResult) -> str:
 
 
 def _setup(record: OverloadRecord) -> list[tuple[str, str]]:
-    """Return the lines of the set-up."""
     levels, rest = ", ".join(map(percent, OFFERED_RATIOS)), percent(REST_RATIO)
     rate = "unknown" if record.capacity_per_s is None else f"{record.capacity_per_s:.4g} new users/s"
     common = " ".join(common_assignments(record.variants)) if len(record.variants) > 1 else ""

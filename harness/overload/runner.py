@@ -92,25 +92,22 @@ class OverloadRuns:
     def noted(self, run: ExperimentRun, directory: RunDirectory, result: RunResult) -> tuple[ExperimentRun, str]:
         """Return the run with its result, and a line about it."""
         assert isinstance(run, VariantRun)
-        done = self._with_result(run, directory, result)
-        return done, result_line(done, self.record.limit_ms)
-
-    def _with_result(self, run: VariantRun, directory: RunDirectory, result: RunResult) -> VariantRun:
-        attempts = self._attempts(directory)
+        attempts, level_s = self._attempts(directory), self.record.level_s
         state, reasons = (result.verdict.state, result.verdict.reasons) if result.verdict else ("", ())
         if result.is_invalid or not attempts.attempts:
-            return replace(run, problem="; ".join(reasons) or "no request of the load")
-        level_s = self.record.level_s
-        found = VariantResult(
-            levels=level_results(attempts, self.record.capacity_per_s or 0.0, level_s),
-            recovery=recovery_result(attempts, level_s),
-            requests_per_user=requests_per_user(attempts, level_s),
-            most_users=attempts.most_users,
-            time_outs=_time_outs_text(self._requests[run.variant]),
-            run_state=state,
-            run_reasons=reasons,
-        )
-        return replace(run, result=found)
+            run = replace(run, problem="; ".join(reasons) or "no request of the load")
+        else:
+            found = VariantResult(
+                levels=level_results(attempts, self.record.capacity_per_s or 0.0, level_s),
+                recovery=recovery_result(attempts, level_s),
+                requests_per_user=requests_per_user(attempts, level_s),
+                most_users=attempts.most_users,
+                time_outs=_time_outs_text(self._requests[run.variant]),
+                run_state=state,
+                run_reasons=reasons,
+            )
+            run = replace(run, result=found)
+        return run, result_line(run, self.record.limit_ms)
 
     def _attempts(self, directory: RunDirectory) -> Attempts:
         inputs = [Input(path.name, path) for path in directory.all_samples]

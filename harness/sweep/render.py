@@ -22,7 +22,7 @@ from harness.sweep import processes
 from harness.sweep.analysis import SweepAnalysis, outcome
 from harness.sweep.labels import transactions_of
 from harness.sweep.levels import Figures, Level, LevelRun, Sweep, level_head, levels_of
-from harness.sweep.record import CAPACITY
+from harness.sweep.record import CAPACITY, SweepRecord
 from harness.sweep.terminal import goal_text
 from harness.sweep.text import answer_text, counted_text, differing, findings, levels_text, users_text, warnings_of
 
@@ -128,21 +128,19 @@ def set_up(sweep: Sweep, analysis: SweepAnalysis) -> list[tuple[str, str]]:
     else:
         lines.append(("levels", levels_text(sweep.levels)))
     if record is not None:
-        lines.append(("order", _order(sweep)))
+        lines.append(("order", _order(record)))
     lines.append(("goal", (goal_text(analysis.goal) if analysis.goal else "") or "none"))
     return lines
 
 
 def _own_lines(sweep: Sweep) -> list[tuple[str, str]]:
     """Return the set-up of the first run, without load and times; in a sweep over a setting with the values of all."""
-    sets = [
-        [(name, value) for name, value in setup_lines(record) if name not in ("load", "started", "took")]
-        for record in (sweep.records if sweep.is_of_setting else sweep.records[:1])
-    ]
-    if len(sets) == 1:
-        return sets[0]
+    records = sweep.records if sweep.is_of_setting else sweep.records[:1]
+    lines = [line for record in records for line in setup_lines(record) if line[0] not in ("load", "started", "took")]
+    if len(records) == 1:
+        return lines
     found: dict[str, dict[str, None]] = {}
-    for name, value in (line for lines in sets for line in lines):
+    for name, value in lines:
         found.setdefault(name, {})[value] = None
     return [(name, "; ".join(values)) for name, values in found.items()]
 
@@ -169,9 +167,7 @@ def _span(values_or_none: Sequence[float | None], template: str) -> str:
     return template.format(low if low == high else f"{low} to {high}")
 
 
-def _order(sweep: Sweep) -> str:
-    record = sweep.record
-    assert record is not None
+def _order(record: SweepRecord) -> str:
     if record.kind == CAPACITY:
         return "a search; its steps are below"
     if record.repeat > 1:
@@ -218,13 +214,10 @@ def _cells(figures: Figures, columns: Sequence[_Column]) -> list[str]:
 def transaction_table(levels: Sequence[Level]) -> str:
     """Return the table of the transactions, each at every level; an empty text without any."""
     found = list(transactions_of(levels))
-    columns = [
-        column
-        for column in COLUMNS
-        if column.figure not in _OF_TOTAL and any(one.figures.of(column.figure) is not None for one in found)
-    ]
-    if not any(one.figures.error_count for one in found):
-        columns = [column for column in columns if column.figure != "success_rate_per_s"]
+    has_errors = any(one.figures.error_count for one in found)
+    hidden = _OF_TOTAL if has_errors else (*_OF_TOTAL, "success_rate_per_s")
+    shown = [column for column in COLUMNS if column.figure not in hidden]
+    columns = [column for column in shown if any(one.figures.of(column.figure) is not None for one in found)]
     rows = [[cell(one.name), cell(one.level.value), *_cells(one.figures, columns)] for one in found]
     return table(["transaction", level_head(levels), *(column.title for column in columns)], rows) if rows else ""
 

@@ -64,8 +64,7 @@ class Contrast:
 def contrasts(levels: Sequence[Level]) -> tuple[Contrast, ...]:
     """Return the contrasts of throughput (successful samples) and response times, of levels without an INVALID run."""
     usable = [level for level in levels if not level.invalid]
-    found = (_contrast(metric, usable) for metric in (THROUGHPUT, *times_of(Table.BRIEF)))
-    return tuple(contrast for contrast in found if contrast is not None)
+    return tuple(filter(None, (_contrast(metric, usable) for metric in (THROUGHPUT, *times_of(Table.BRIEF)))))
 
 
 def _contrast(metric: Metric, levels: Sequence[Level]) -> Contrast | None:

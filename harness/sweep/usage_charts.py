@@ -25,11 +25,9 @@ def usage_charts(levels: Sequence[Level]) -> tuple[Chart, ...]:
     cpu = [_line(levels, one, "usages", one, "cpu_cores_mean", 100) for one in processes]
     memory = [_line(levels, one, "usages", one, "rss_bytes_mean", 1 / BYTES_PER_MB) for one in processes if one != HOST]
     over = LevelAxis.of(levels)
-    charts = (
-        named_chart("cpu.svg", "CPU", "% of one core", cpu, Marks(), over),
-        named_chart("memory.svg", "Memory", "MB resident", memory, Marks(), over),
-    )
-    return tuple(chart for chart in charts if chart)
+    cpu_chart = named_chart("cpu.svg", "CPU", "% of one core", cpu, Marks(), over)
+    memory_chart = named_chart("memory.svg", "Memory", "MB resident", memory, Marks(), over)
+    return tuple(filter(None, (cpu_chart, memory_chart)))
 
 
 def heap_charts(levels: Sequence[Level]) -> tuple[Chart, ...]:
@@ -44,7 +42,7 @@ def heap_charts(levels: Sequence[Level]) -> tuple[Chart, ...]:
         lines = [line for line in lines if line.points]
         name = f"heap-{number}.svg" if len(processes) > 1 else "heap.svg"
         charts.append(named_chart(name, f"JVM heap of {process}", "MB", lines, Marks(), LevelAxis.of(levels)))
-    return tuple(chart for chart in charts if chart)
+    return tuple(filter(None, charts))
 
 
 def recorded_charts(levels: Sequence[Level]) -> tuple[Chart, ...]:

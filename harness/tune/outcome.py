@@ -159,7 +159,6 @@ def _failed(runs: Sequence[Counted]) -> Sequence[Counted]:
 
 
 def _reason(record: TuneRecord, failed: Sequence[Counted]) -> str:
-    """Return why these runs end the experiment."""
     last = failed[-1]
     if last.run.block == WARM_UP:
         return f"the warm-up run failed: {last.problem}"
