@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import NamedTuple
 
 from harness.base import units
 from harness.metrics.metric import Table, times_of
@@ -101,19 +100,15 @@ def _throughput_chart(levels: Sequence[Level], analysis: SweepAnalysis, marks: M
     if cliff and cliff.is_certain and not cliff.is_gradual:
         marks = replace(marks, cliff=cliff)
     if fit and fit.follows:
-        curve = tuple((users, fit.rate_per_s(users)) for users in _curve_users(levels))
+        counted = [level.users for level in levels if level.figures.rate_per_s is not None] or [0]
+        first, last = counted[0], counted[-1]
+        drawn_at = (first + (last - first) * index / _CURVE_POINTS for index in range(_CURVE_POINTS + 1))
+        curve = tuple((users, fit.rate_per_s(users)) for users in drawn_at)
         marks = replace(marks, curve=curve, curve_name="USL fit")
     if knee and saturation:
         marks = replace(marks, knee=(knee.users.value, saturation.rate_per_s))
     lines = [_line(levels, RATE, "throughput")]
     return named_chart("throughput.svg", "Throughput", unit, lines, marks, LevelAxis.of(levels))
-
-
-def _curve_users(levels: Sequence[Level]) -> list[float]:
-    """Return the users at which a fitted curve is drawn."""
-    counted = [level.users for level in levels if level.figures.rate_per_s is not None] or [0]
-    first, last = counted[0], counted[-1]
-    return [first + (last - first) * index / _CURVE_POINTS for index in range(_CURVE_POINTS + 1)]
 
 
 def _time_chart(levels: Sequence[Level], limits: Mapping[str, float], marks: Marks) -> Chart | None:
@@ -168,16 +163,9 @@ def _line(levels: Sequence[Level], figure: str, name: str, factor: float = 1.0, 
     points = tuple(
         (over.x(level), value * factor) for level in levels if (value := level.figures.of(figure)) is not None
     )
-    ranges = tuple(
-        svg.Range(over.x(level), found.least * factor, found.greatest * factor)
-        for level in levels
-        if (found := _range(level, figure))
-    )
-    return Line(name, points, ranges)
-
-
-def _range(level: Level, figure: str) -> Range | None:
-    return Range.of(level.success_rates_per_s()) if figure == RATE else level.range_of(figure)
+    ranges = (Range.of(one.success_rates_per_s()) if figure == RATE else one.range_of(figure) for one in levels)
+    found = [(over.x(level), ends) for level, ends in zip(levels, ranges, strict=True) if ends]
+    return Line(name, points, tuple(svg.Range(x, ends.least * factor, ends.greatest * factor) for x, ends in found))
 
 
 def chart(title: str, unit: str, lines: Sequence[Line], marks: Marks, over: LevelAxis) -> str:
@@ -200,7 +188,7 @@ def chart(title: str, unit: str, lines: Sequence[Line], marks: Marks, over: Leve
         plot.axes(over.title),
         *([plot.line(marks.curve, svg.CONTEXT, svg.DASHES[1])] if marks.curve else []),
         *(_level_line(plot, limit, _GOAL_DASHES[index % 2]) for index, (_, limit) in enumerate(goals)),
-        *([svg.straight(at, plot.top, at, plot.bottom, "mark") for at in within_px]),
+        *(svg.straight(at, plot.top, at, plot.bottom, "mark") for at in within_px),
         *(part for index, line in enumerate(lines) for part in _drawn(plot, line, index, is_joined=not over.texts)),
         *_cliff(plot, marks.cliff, lines),
         *(_marker(plot.x_px(users), plot.y_px(0.0), _CROSS, f"line c{svg.WARNING}") for users in marks.invalid),
@@ -227,8 +215,8 @@ def _mark_keys(
         text = f"cliff after {units.plural(marks.cliff.users, 'user')}: −{fall} %"
         keys.append(svg.line_key(text, svg.WARNING, svg.DASHES[2]))
     if marks.knee is not None:
-        ring = Key(f"knee: N* = {marks.knee[0]:.3g} users", lambda x, y: _ring(x + svg.SWATCH_PX / 2, y, 7))
-        keys.append(ring)
+        text = f"knee: N* = {marks.knee[0]:.3g} users"
+        keys.append(Key(text, lambda x, y: _ring(x + svg.SWATCH_PX / 2, y, 7)))
     keys += [_goal_key(text, _GOAL_DASHES[index % 2]) for index, (text, _) in enumerate(goals)]
     keys += [_goal_key(f"{text}, above the chart", _GOAL_DASHES[1]) for text, _ in beyond]
     if marks.within is not None and marks.goals:
@@ -240,31 +228,18 @@ def _mark_keys(
     return keys
 
 
-class _Style(NamedTuple):
-    """How a line looks: the index of its colour, its dashes and the path of its markers."""
-
-    colour: int
-    dash: str
-    marker: str
-
-
-def _style(index: int) -> _Style:
-    """Return the style of a line by its index; styles repeat after 36 lines."""
+def _style(index: int) -> tuple[int, str, str]:
+    """Return the index of a line's colour, its dashes and the path of its markers; they repeat after 36 lines."""
     count = len(svg.COLOURS)
     colours = (0, 1, 2, 3, 5, 4)
     shifted = (index + index // count) % count
-    return _Style(colours[index % count], svg.DASHES[shifted], _MARKERS[shifted])
+    return colours[index % count], svg.DASHES[shifted], _MARKERS[shifted]
 
 
 def _key(name: str, index: int) -> Key:
-    style = _style(index)
-    line = svg.line_key(name, style.colour, style.dash)
-
-    def swatch(x: float, y: float) -> str:
-        middle = x + svg.SWATCH_PX / 2
-        return line.swatch(x, y) + _marker(middle, y, style.marker, f"bar c{style.colour}")
-
-    return Key(name, swatch)
+    colour, dash, marker = _style(index)
+    line, dot = svg.line_key(name, colour, dash), _marker_key(name, marker, f"bar c{colour}")
+    return Key(name, lambda x, y: line.swatch(x, y) + dot.swatch(x, y))
 
 
 def _goal_key(name: str, dash: str) -> Key:
@@ -292,13 +267,11 @@ def _marker(x_px: float, y_px: float, outline: str, css_class: str) -> str:
 
 
 def _drawn(plot: Plot, line: Line, index: int, *, is_joined: bool) -> list[str]:
-    style = _style(index)
-    parts = []
-    if len(line.points) > 1 and is_joined:
-        parts.append(plot.line(line.points, style.colour, style.dash))
-    parts += [plot.whisker(ends, style.colour, _CAP_PX) for ends in line.ranges]
+    colour, dash, marker = _style(index)
+    parts = [plot.line(line.points, colour, dash)] if len(line.points) > 1 and is_joined else []
+    parts += [plot.whisker(ends, colour, _CAP_PX) for ends in line.ranges]
     points = ((plot.x_px(x), plot.y_px(value)) for x, value in line.points)
-    return parts + [_marker(x_px, y_px, style.marker, f"bar c{style.colour}") for x_px, y_px in points]
+    return parts + [_marker(x_px, y_px, marker, f"bar c{colour}") for x_px, y_px in points]
 
 
 def _band(plot: Plot, plateau: Plateau | None) -> list[str]:

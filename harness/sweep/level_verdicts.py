@@ -60,22 +60,15 @@ def compare_levels(base: FoundSweep, new: FoundSweep, thresholds: Thresholds, *,
         raise UsageError(what, f"compare sweeps over some of the same {same}")
     old, young = _results(base), _results(new)
     levels_compared = {key: compare(old[key], young[key], thresholds, anyway) for key in common}
-    comparison = replace(
-        comparison,
-        verdicts=tuple(_verdict(key, old[key], young[key], found, anyway) for key, found in levels_compared.items()),
-        warnings=tuple(warnings_of([run for side in (old, young) for runs in side.values() for run in runs])),
-    )
+    verdicts = []
+    for key, found in levels_compared.items():
+        is_repeated = min(len(old[key]), len(young[key])) > 1
+        is_doubtful = not anyway and any(run.is_doubtful for run in (*old[key], *young[key]))
+        reason = "; ".join(found.reasons)
+        verdicts.append(LevelVerdict(key.users, found.verdict, reason, is_repeated, is_doubtful, key.setting))
+    warnings = warnings_of([run for side in (old, young) for runs in side.values() for run in runs])
+    comparison = replace(comparison, verdicts=tuple(verdicts), warnings=tuple(warnings))
     return ComparedLevels(with_verdict(comparison, thresholds), levels_compared, old, young)
-
-
-def _verdict(
-    level: LevelKey, base: Sequence[RunResult], new: Sequence[RunResult], comparison: Comparison, anyway: bool
-) -> LevelVerdict:
-    """Return the verdict on the runs of a level that both sweeps have."""
-    is_repeated = min(len(base), len(new)) > 1
-    is_doubtful = not anyway and any(run.is_doubtful for run in (*base, *new))
-    reason = "; ".join(comparison.reasons)
-    return LevelVerdict(level.users, comparison.verdict, reason, is_repeated, is_doubtful, level.setting)
 
 
 def _results(found: FoundSweep) -> dict[LevelKey, list[RunResult]]:

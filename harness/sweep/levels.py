@@ -196,8 +196,7 @@ class Level:
 
     def success_rates_per_s(self) -> list[float]:
         """Return the throughput (per s) of each counted run."""
-        rates = (run.figures.success_rate_per_s for run in self.counted)
-        return [rate for rate in rates if rate is not None]
+        return [rate for run in self.counted if (rate := run.figures.success_rate_per_s) is not None]
 
 
 @dataclass(frozen=True)
@@ -306,7 +305,8 @@ def levels_of(runs: Iterable[tuple[int, LevelRun]]) -> tuple[Level, ...]:
     by_level: dict[LevelKey, list[LevelRun]] = {}
     for users, run in runs:
         by_level.setdefault(LevelKey(users, run.setting), []).append(run)
-    levels = [_level(key.users, found) for key, found in by_level.items()]
+    levels = [Level(key.users, Figures(), tuple(found)) for key, found in by_level.items()]
+    levels = [replace(level, figures=middle([run.figures for run in level.counted])) for level in levels]
     numbers = numbers_of([level.value for level in levels if level.setting])
     by_setting = dict(zip((level.setting for level in levels if level.setting), numbers or [], strict=False))
     return tuple(sorted(levels, key=lambda level: (level.users, by_setting.get(level.setting, 0.0))))
@@ -319,11 +319,6 @@ def numbers_of(values: Sequence[str]) -> list[float] | None:
     except ValueError:
         return None
     return numbers if all(0 <= number < float("inf") for number in numbers) else None
-
-
-def _level(users: int, runs: Sequence[LevelRun]) -> Level:
-    level = Level(users, Figures(), tuple(runs))
-    return Level(users, middle([run.figures for run in level.counted]), level.runs)
 
 
 def middle(runs: Sequence[Figures]) -> Figures:

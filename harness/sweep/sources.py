@@ -99,7 +99,10 @@ def _found(name: str, reports_dir: Path) -> list[FoundSweep]:
     if path.suffix == ".csv" and path.is_file() and _has_users(text := _text(path)):
         return [FoundSweep(_short(sweep), None, {}) for sweep in parse_csv(text, path.name)]
     if kinds.SWEEP.numbered.fullmatch(Path(name).stem):
-        raise _unknown(name, reports_dir)
+        there = sorted(reports_dir.glob(f"*/{kinds.SWEEP.named('*')}.json"))
+        known = [f"{path.parent.name}/{path.stem}" for path in there]
+        todo = f"there are {', '.join(known[-10:])}" if known else "make sweep creates one"
+        raise UsageError(f"{name}: there is no such sweep", f"{did_you_mean(name, known)}{todo}")
     return [_set_of_runs(name, reports_dir)]
 
 
@@ -136,12 +139,6 @@ def _recorded(name: str, reports_dir: Path) -> Path | None:
         names = ", ".join(f"{plan.parent.name}/{path.name}" for plan in plans)
         raise UsageError(f"{name}: several plans have a sweep of this name", f"give one of {names}")
     return plans[0] if plans else None
-
-
-def _unknown(name: str, reports_dir: Path) -> UsageError:
-    known = [f"{path.parent.name}/{path.stem}" for path in sorted(reports_dir.glob(f"*/{kinds.SWEEP.named('*')}.json"))]
-    there = f"there are {', '.join(known[-10:])}" if known else "make sweep creates one"
-    return UsageError(f"{name}: there is no such sweep", f"{did_you_mean(name, known)}{there}")
 
 
 def read_sweep(path: Path) -> FoundSweep:

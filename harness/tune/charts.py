@@ -149,8 +149,7 @@ def _pair_chart(factors: Sequence[Factor], pair: Sequence[int], fit: Fit, metric
 
 def _line_text(one: Factor, name: str, points: Sequence[Point]) -> str:
     pairs = zip(one.values, points, strict=True)
-    values = ", ".join(f"{value} {svg.figure(point.mean.value)}" for value, point in pairs)
-    return f"{name}: {values}."
+    return f"{name}: {', '.join(f'{value} {svg.figure(point.mean.value)}' for value, point in pairs)}."
 
 
 def _line(plot: Plot, points: Sequence[Point], colour: int, dash: str) -> list[str]:
