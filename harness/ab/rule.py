@@ -124,9 +124,8 @@ def worst_of(metric: MetricComparison) -> float | None:
 
 def adjusted_p_values(p_values: Sequence[float]) -> list[float]:
     """Return the p-values adjusted for their number (Holm), in the given order."""
-    order = sorted(range(len(p_values)), key=lambda index: p_values[index])
     adjusted, most = [1.0] * len(p_values), 0.0
-    for done, index in enumerate(order):
+    for done, index in enumerate(sorted(range(len(p_values)), key=p_values.__getitem__)):
         most = max(most, min(1.0, p_values[index] * (len(p_values) - done)))
         adjusted[index] = most
     return adjusted

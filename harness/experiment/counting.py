@@ -44,11 +44,8 @@ def problem_of(result: RunResult | None, problem: str) -> RunProblem:
         return RunProblem(f"{verdict.state}: {'; '.join(verdict.reasons)}", is_invalid=True)
     if result.run and result.run.stopped_early:
         return RunProblem(f"stopped early: {result.run.stopped_early}", is_invalid=True)
-    doubts = [
-        warning.brief
-        for warning in result.warnings
-        if warning.severity is Severity.DOUBTFUL and warning.code not in _OF_EVERY_RUN
-    ]
+    doubtful = (warning for warning in result.warnings if warning.severity is Severity.DOUBTFUL)
+    doubts = [warning.brief for warning in doubtful if warning.code not in _OF_EVERY_RUN]
     return RunProblem(f"{DOUBTFUL}: {'; '.join(dict.fromkeys(doubts))}" if doubts else "", is_invalid=False)
 
 

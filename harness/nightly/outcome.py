@@ -103,10 +103,8 @@ class NightlyResult:
         """
         states = {check.state for check in self.checks}
         ends = {outcome.state for outcome in self.outcomes}
-        if REGRESSED in states:
-            return REGRESSED
-        if GOAL_MISSED in ends:
-            return GOAL_MISSED
+        if REGRESSED in states or GOAL_MISSED in ends:
+            return REGRESSED if REGRESSED in states else GOAL_MISSED
         if ends - {OK, DOUBTFUL} or self.record.storage_problems or self.missing_labels:
             return INVALID
         if WARNED in states:
@@ -140,10 +138,10 @@ def _outcome(run: LoadRun, load: Load, entries: Mapping[str, Entry]) -> Outcome:
         return Outcome(run, load, NOT_MEASURED, why, None)
     entry = entries.get(f"{load.plan}/{run.run}") if run.run else None
     result = entry.result if entry else None
-    verdict = result.verdict if result else None
-    if result is None or verdict is None:
+    if result is None or result.verdict is None:
         lost = (entry.problem if entry else "its report no longer exists",) if run.run else ()
         return Outcome(run, load, FAILED, (*problem, *lost), None)
+    verdict = result.verdict
     if not verdict.goals_missed:  # only judged runs have goals
         state = OK if verdict.state == VALID else verdict.state
         return Outcome(run, load, state, (*problem, *verdict.reasons), result)
@@ -219,6 +217,5 @@ def _is_judged(record: NightlyRecord, check: Check) -> bool:
 def _differences(before: Sequence[Entry], now: Sequence[Entry]) -> tuple[Difference, ...]:
     """Return the set-up changes since the last nightly run; empty when one of both has no runs."""
     sides = [[entry.result for entry in side if entry.result] for side in (before, now)]
-    if not all(sides):
-        return ()
-    return tuple(found for found in setup_differences(*sides) if found.name not in _SHOWN_ELSEWHERE)
+    found = setup_differences(*sides) if all(sides) else ()
+    return tuple(one for one in found if one.name not in _SHOWN_ELSEWHERE)

@@ -164,8 +164,7 @@ def _findings(result: NightlyResult) -> Iterator[str]:
 def _run_text(outcome: Outcome) -> str:
     """Return the load and round of a run, with a link to its report if there is one."""
     load, run = outcome.load, outcome.run
-    round_text = f", round {run.round_number}" if load.repeats > 1 else ""
-    title = f"{cell(load.title)}{round_text}"
+    title = cell(load.title) + (f", round {run.round_number}" if load.repeats > 1 else "")
     return f"{_run_link(outcome)} of {title}" if run.run else title
 
 

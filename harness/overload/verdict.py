@@ -73,11 +73,9 @@ def judge(levels: Sequence[LevelResult], limit_ms: float) -> Verdict:
         what = f"overloaded at {percent(rest.offered_ratio)} % already: only {share} % of the requests were good"
         return Verdict(CANNOT_TELL, f"{what}; the capacity is lower than assumed: give a smaller RATE")
     kept = kept_share(last.goodput, peak.goodput)
-    text = (
-        f"at {percent(last.offered_ratio)} % load the goodput is {percent(kept.ratio)} % of its peak of "
-        f"{units.rate_text(peak.goodput.value)}/s at {percent(peak.offered_ratio)} % "
-        f"(95 % interval {percent(kept.low_ratio)} % to {percent(kept.high_ratio)} %)"
-    )
+    text = f"at {percent(last.offered_ratio)} % load the goodput is {percent(kept.ratio)} % of its peak of "
+    text += f"{units.rate_text(peak.goodput.value)}/s at {percent(peak.offered_ratio)} % "
+    text += f"(95 % interval {percent(kept.low_ratio)} % to {percent(kept.high_ratio)} %)"
     is_below, is_above = kept.high_ratio < KEPT_LEAST_RATIO, kept.low_ratio > KEPT_LEAST_RATIO
     state = COLLAPSE if is_below else GRACEFUL if is_above else CANNOT_TELL
     if state == GRACEFUL and last.started_per_s < OVERLOAD_LEAST_RATIO * peak.goodput.value:
@@ -112,10 +110,9 @@ def _behind(levels: Sequence[LevelResult]) -> str:
     """Return which level the load generator did not offer; an empty text when it offered all."""
     for level in levels:
         if level.missing_user_count > MISSING_MOST_RATIO * level.scheduled_user_count + _MISSING_ALWAYS:
-            return (
-                f"the load generator fell behind at {percent(level.offered_ratio)} %: a second after the level "
-                f"{units.plural(level.missing_user_count, 'user')} of the schedule had not started"
-            )
+            users = f"{units.plural(level.missing_user_count, 'user')} of the schedule had not started"
+            behind = f"the load generator fell behind at {percent(level.offered_ratio)} %"
+            return f"{behind}: a second after the level {users}"
     return ""
 
 

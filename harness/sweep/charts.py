@@ -290,7 +290,6 @@ def _level_line(plot: Plot, value: float, dash: str) -> str:
 
 
 def _cliff(plot: Plot, cliff: Cliff | None, lines: Sequence[Line]) -> list[str]:
-    """Return the marker of the cliff, drawn over the line."""
     values = dict(lines[0].points)
     ends = [cliff.users, cliff.next_users] if cliff else []
     if not ends or not all(users in values for users in ends):

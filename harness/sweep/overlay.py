@@ -28,11 +28,10 @@ def several_sweeps_report(
     links: Sequence[str],
 ) -> str:
     """Return the report of several sweeps; `links` lead to their own reports and are empty without one."""
-    named = [
-        f"[{cell(one.name)}]({quote(link)})" if link else cell(one.name)
-        for one, link in zip(sweeps, links, strict=True)
-    ]
+    pairs = [(cell(one.name), link) for one, link in zip(sweeps, links, strict=True)]
+    named = [f"[{name}]({quote(link)})" if link else name for name, link in pairs]
     analysed = list(zip(named, sweeps, analyses, strict=True))
+    known = [figure for figure in _OVERLAID if any(knows(sweep.levels, figure) for sweep in sweeps)]
     return filled(
         "harness.sweep",
         "sweeps.md.j2",
@@ -41,20 +40,14 @@ def several_sweeps_report(
         headline=cell(_headline(sweeps, analyses, comparisons)),
         answers=[(name, cell(answer_text(sweep, analysis))) for name, sweep, analysis in analysed],
         setup_table=_setup_table(sweeps, analyses),
-        tables=[
-            (HEADS[figure], _overlay_table(sweeps, figure))
-            for figure in _OVERLAID
-            if any(knows(sweep.levels, figure) for sweep in sweeps)
-        ],
+        tables=[(HEADS[figure], _overlay_table(sweeps, figure)) for figure in known],
         comparisons=[
             {
                 "title": cell(f"{found.new} against {found.base}"),
                 "sentences": [cell(sentence(found, figure)) for figure in found.figures],
                 "table": comparison_table(found),
                 "reasons": [
-                    cell(f"{level.key.text}, {level.verdict}: {level.reason}")
-                    for level in found.verdicts
-                    if level.reason
+                    cell(f"{one.key.text}, {one.verdict}: {one.reason}") for one in found.verdicts if one.reason
                 ],
                 "only": [cell(text) for text in one_sided(found)],
             }
@@ -113,12 +106,9 @@ def _headline(
 def _setup_table(sweeps: Sequence[Sweep], analyses: Sequence[SweepAnalysis]) -> str:
     """Return the table of set-up differences, one column per sweep."""
     lines = [dict(set_up(sweep, analysis)) for sweep, analysis in zip(sweeps, analyses, strict=True)]
-    names = list(dict.fromkeys(name for line in lines for name in line))
-    rows = [
-        [cell(name), *(cell(line.get(name, "")) for line in lines)]
-        for name in names
-        if len({line.get(name, "") for line in lines}) > 1
-    ]
+    names = dict.fromkeys(name for line in lines for name in line)
+    values = {name: [line.get(name, "") for line in lines] for name in names}
+    rows = [[cell(name), *map(cell, texts)] for name, texts in values.items() if len(set(texts)) > 1]
     heads = ["", *(cell(sweep.name) for sweep in sweeps)]
     return table(heads, rows, text_columns=len(heads)) if rows else ""
 

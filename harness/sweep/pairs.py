@@ -150,21 +150,17 @@ def sentence(comparison: SweepComparison, figure: FigureComparison) -> str:
     metric = metric_of(figure.figure)
     levels = plural(figure.level_count, "level")
     if comparison.verdict in _UNKNOWN or (comparison.is_doubtful and not comparison.verdict):
-        return (
-            f"The measured {metric.phrase} of {comparison.new} differs from that of {comparison.base} by "
-            f"{low * 100:+.2f} to {high * 100:+.2f} % (over {levels}; median {middle * 100:+.2f} %); it is unknown "
-            "whether that is a real difference."
-        )
+        sides = f"The measured {metric.phrase} of {comparison.new} differs from that of {comparison.base}"
+        span = f"{low * 100:+.2f} to {high * 100:+.2f} % (over {levels}; median {middle * 100:+.2f} %)"
+        return f"{sides} by {span}; it is unknown whether that is a real difference."
     over = f"({metric.phrase}, over {levels}; median {middle * 100:+.2f} %)"
     more, less = ("higher", "lower") if metric.more_is_better else ("slower", "faster")
     nearest, farthest = sorted((abs(low), abs(high)))
     if farthest <= SAME_RATIO:
         return f"{comparison.new} is within {_up(farthest)} % of {comparison.base} at every level {over}."
     if low < 0 < high:
-        return (
-            f"{comparison.new} is between {_up(-low)} % {less} and {_up(high)} % {more} than {comparison.base}, "
-            f"depending on the level {over}."
-        )
+        span = f"between {_up(-low)} % {less} and {_up(high)} % {more}"
+        return f"{comparison.new} is {span} than {comparison.base}, depending on the level {over}."
     direction = more if low >= 0 else less
     first, last = math.floor(nearest * 100 + 1e-9), _up(farthest)
     size = f"about {first} to {last} %" if first != last else f"about {last} %"

@@ -123,8 +123,7 @@ def _columns(table: MarkdownTable) -> dict[int, _Column]:
     found: dict[int, _Column] = {}
     for index, head in enumerate(table.heads):
         for figure, pattern in _HEADS:
-            match = pattern.search(head)
-            if match:
+            if match := pattern.search(head):
                 rest = head[: match.start()] + head[match.end() :]
                 seconds = figure.endswith("_ms") and _SECONDS.search(head.strip())
                 percent = figure in ("error_ratio", "generator_cpu_cores", "system_cpu_cores")
@@ -213,14 +212,12 @@ def _check(row: Sequence[float | None], pair: _Pair, columns: Mapping[int, _Colu
     base, new, percent = (row[index] for index in pair)
     if not base or new is None or percent is None or _fits(base, new, percent):
         return None
-    what = _FIGURE_NAMES[columns[pair[0]].figure]
+    what = f"{_delta_percent(base, new):+.2f} % in the {_FIGURE_NAMES[columns[pair[0]].figure]}"
     wanted = base * (1 + percent / 100)
     candidate = next((value for value in (round(wanted), round(wanted, 1)) if _fits(base, value, percent)), wanted)
-    return (
-        f"{units.plural(users, 'user')}: {units.number_text(base)} → {units.number_text(new)} is "
-        f"{_delta_percent(base, new):+.2f} % in the {what}, the table has {percent:+.2f}: one of the three is wrong; "
-        f"{percent:.2f} fits {units.number_text(round(candidate, 2))}."
-    )
+    values = f"{units.plural(users, 'user')}: {units.number_text(base)} → {units.number_text(new)}"
+    fits = f"{percent:.2f} fits {units.number_text(round(candidate, 2))}"
+    return f"{values} is {what}, the table has {percent:+.2f}: one of the three is wrong; {fits}."
 
 
 _FIGURE_NAMES: Mapping[str, str] = {

@@ -105,13 +105,8 @@ def _best(analysis: SweepAnalysis) -> str:
 
 def _doubtful_best(sweep: Sweep, analysis: SweepAnalysis) -> str:
     """Return why the best throughput is DOUBTFUL if the answer names it, else an empty text."""
-    reasons = {
-        reason
-        for level in sweep.levels
-        if level.users == analysis.best_users
-        for run in level.doubtful
-        for reason in run.doubtful_reasons
-    }
+    best = [run for level in sweep.levels if level.users == analysis.best_users for run in level.doubtful]
+    reasons = {reason for run in best for reason in run.doubtful_reasons}
     if not reasons or analysis.answer.users is not None:
         return ""
     return f" {DOUBTFUL} at {units.plural(analysis.best_users or 0, 'user')}: {'; '.join(sorted(reasons))}."
@@ -219,11 +214,9 @@ def _usl(analysis: SweepAnalysis, users: Sequence[int]) -> str:
     if fit is None:
         return f"not fitted: needs at least {LEAST_LEVELS} levels"
     square = "" if fit.r_squared is None else f"R² {fit.r_squared:.2f}, "
-    parts = (
-        f"γ = {_estimate(fit.gamma_per_s)} req/s, α = {_estimate(fit.alpha)}, β = {_estimate(fit.beta)} (95 % "
-        f"intervals); {square}largest distance from the curve: {units.percent_text(fit.worst_ratio, 1)} % of the best, "
-        f"at {units.plural(fit.worst_users, 'user')}"
-    )
+    parts = f"γ = {_estimate(fit.gamma_per_s)} req/s, α = {_estimate(fit.alpha)}, β = {_estimate(fit.beta)}"
+    worst = f"{units.percent_text(fit.worst_ratio, 1)} % of the best, at {units.plural(fit.worst_users, 'user')}"
+    parts = f"{parts} (95 % intervals); {square}largest distance from the curve: {worst}"
     if not fit.follows:
         return f"{parts}: the law does not fit (it cannot follow a cliff or a sharp bend): no peak"
     if fit.peak_users is not None:
@@ -234,8 +227,7 @@ def _usl(analysis: SweepAnalysis, users: Sequence[int]) -> str:
     tail = f"; it levels off towards {units.rate_text(limit)} req/s" if limit is not None else ""
     if fit.falls:
         return f"{parts}; throughput falls, but the levels do not determine where its peak is{tail}"
-    no_fall = f"throughput does not fall by more than noise, {users[0]} to {users[-1]} users"
-    return f"{parts}; no peak: {no_fall}{tail}"
+    return f"{parts}; no peak: throughput does not fall by more than noise, {users[0]} to {users[-1]} users{tail}"
 
 
 def _estimate(found: Estimate) -> str:
@@ -281,9 +273,9 @@ def _of_levels(levels: Sequence[Level]) -> Iterator[str]:
             yield f"INVALID at {level.text}: {why} ({run.name}). It is not counted."
     doubtful: dict[str, list[Level]] = {}
     for level in levels:
-        for run in level.counted:
-            if run.verdict and run.verdict.state == DOUBTFUL:
-                doubtful.setdefault("; ".join(run.verdict.reasons), []).append(level)
+        for verdict in (run.verdict for run in level.counted):
+            if verdict and verdict.state == DOUBTFUL:
+                doubtful.setdefault("; ".join(verdict.reasons), []).append(level)
     for why, found in doubtful.items():
         yield f"{DOUBTFUL} at {levels_text(found)}: {why}."
     stopped = [level for level in levels if any(run.verdict and run.verdict.state == INTERRUPTED for run in level.runs)]

@@ -121,14 +121,10 @@ def noise_of(levels: Sequence[Level]) -> Noise:
     if freedom >= REPEATS_FREEDOM_LEAST:
         squares = sum((log - fmean(logs)) ** 2 for logs in rates for log in logs)
         return Noise(math.sqrt(squares / freedom), freedom)
-    return Noise(max(SINGLE_RUN_CV, _within_runs(levels)), _KNOWN)
-
-
-def _within_runs(levels: Sequence[Level]) -> float:
-    """Return the relative standard error of a run's throughput, estimated from batches; 0 without batches."""
+    # The relative standard error of a run's throughput, estimated from batches.
     found = [estimate(run.total, THROUGHPUT) for level in levels for run in level.counted if run.total is not None]
     errors = [one.error / one.value for one in found if not isinstance(one, str) and one.value > 0]
-    return median(errors) if errors else 0.0
+    return Noise(max(SINGLE_RUN_CV, median(errors) if errors else 0.0), _KNOWN)
 
 
 def plateau_of(points: Sequence[Point], best: int) -> Plateau | None:

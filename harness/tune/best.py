@@ -55,9 +55,8 @@ def best_of(factors: Sequence[Factor], fit: Fit, effects: Sequence[Effect], metr
     active = {index for effect in effects if effect.verdict == FOUND for index in effect.factor_indexes}
     if not active:
         return None
-    choices: list[Choice] = list(
-        product(*(range(len(one.values)) if index in active else [None] for index, one in enumerate(factors)))
-    )
+    levels = (range(len(one.values)) if index in active else [None] for index, one in enumerate(factors))
+    choices: list[Choice] = list(product(*levels))
     sign = -1.0 if metric.more_is_better else 1.0
     terms = np.array([row(factors, choice) for choice in choices])
     best = int(np.argmin(sign * (terms @ fit.coefficients)))

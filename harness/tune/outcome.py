@@ -140,10 +140,8 @@ def _counted(runs: Sequence[TuneRun], results: Mapping[str, RunResult], metric: 
 def _fitted(record: TuneRecord, runs: Sequence[Counted], metric: Metric) -> Fit | None:
     """Return the model of a metric, fitted to the runs that count; None while they do not determine it."""
     values = [(one.run, value_of(metric, one.result)) for one in runs if not one.problem and one.run.block != WARM_UP]
-    if not all(value for _, value in values):
-        return None
     observations = [Observation(record.cells[run.cell], run.block, math.log(value)) for run, value in values if value]
-    return fit(record.factors, observations)
+    return fit(record.factors, observations) if len(observations) == len(values) else None
 
 
 def value_of(metric: Metric, result: RunResult | None) -> float | None:
