@@ -24,10 +24,9 @@ from harness.experiment.record import RUNNING
 from harness.experiment.runner import Runner
 from harness.history.acceptance import ACCEPTED, read_acceptances
 from harness.live.watchers import watcher_options
-from harness.nightly.begin import begun
 from harness.nightly.files import NightlyFiles
 from harness.nightly.record import Load, NightlyRecord, order_of
-from harness.nightly.steps import NightlyRun, NightlySoFar, NightlyStorage
+from harness.nightly.steps import NightlyRun, NightlySoFar, NightlyStorage, begun
 from harness.nightly.suite import Suite, SuiteRun, load_suite
 from harness.notify.recipients import Recipients, recipients_of
 from harness.options import FOLDERS, FOLLOWED, folder_of_kind, take

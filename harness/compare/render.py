@@ -19,6 +19,7 @@ from harness.compare.outcome import (
     LabelComparison,
     MetricComparison,
 )
+from harness.compare.result import RunResult
 from harness.compare.setup_diff import Difference
 from harness.metrics.metric import AVERAGE, compared_metrics
 from harness.plan.thresholds import Thresholds
@@ -193,6 +194,15 @@ def _names(names: Sequence[str]) -> str:
 
 def _link(side: Side) -> str:
     return f"[{cell(side.name)}]({quote(side.link)})" if side.link else cell(side.name)
+
+
+def run_link(run: RunResult | None) -> str:
+    """Return a link to a run's report, which is in the same folder, with its verdict unless it is VALID."""
+    if run is None:
+        return ""
+    name = run.name.rpartition("/")[2]
+    state = "" if run.is_valid or not run.verdict else f" {run.verdict.state}"
+    return f"[{cell(name)}]({quote(name)}.md){state}"
 
 
 def _setting_table(settings: Sequence[Difference]) -> str:

@@ -182,12 +182,6 @@ def time_left_s(planned_s: Sequence[float | None], done: Sequence[RunTime], firs
     over_s = [run.took_s - run.planned_s for run in done if run.planned_s is not None]
     overhead_s = sum(over_s) / len(over_s) if over_s else first_guess_s
     mean_s = sum(run.took_s for run in done) / len(done) if done else None
-    total_s = 0.0
-    for planned in planned_s:
-        if planned is not None:
-            total_s += planned + overhead_s
-        elif mean_s is not None:
-            total_s += mean_s
-        else:
-            return None
-    return total_s
+    each_s = [mean_s if planned is None else planned + overhead_s for planned in planned_s]
+    known_s = [one for one in each_s if one is not None]
+    return sum(known_s, 0.0) if len(known_s) == len(each_s) else None

@@ -9,11 +9,9 @@ from harness.base.config import did_you_mean
 from harness.base.errors import UsageError
 from harness.experiment.record import RUNNING
 from harness.nightly.record import NightlyRecord
-from harness.run.directory import RunDirectory, load_record, reserve_folder
+from harness.run.directory import load_record, reserve_folder
 from harness.run.kinds import NIGHTLY_NAME, full_names
-from harness.run.recorded import RecordedFolder, recorded_in
-
-_NAMES_SHOWN = 5
+from harness.run.recorded import RecordedFolder, listed, recorded_in
 
 
 class NightlyFiles(RecordedFolder):
@@ -37,14 +35,6 @@ class NightlyFiles(RecordedFolder):
         """The results as JUnit XML, next to the folder."""
         return self.folder.with_name(f"{self.name}.xml")
 
-    def run(self, plan: str, name: str) -> RunDirectory:
-        """Return one of its runs."""
-        return RunDirectory(self.reports / plan / name)
-
-    def runs(self, plan: str, series: str) -> frozenset[str]:
-        """Return the names of a plan's runs in a series."""
-        return frozenset(path.name for path in (self.reports / plan).glob(f"run-{series}_*") if path.is_dir())
-
     def read(self) -> NightlyRecord:
         """Return the record; UsageError when it is invalid."""
         return load_record(NightlyRecord, self.record)
@@ -66,8 +56,8 @@ def find_nightly(reports: Path, name: str) -> NightlyFiles:
         raise UsageError(what, f"choose one: {', '.join(found)}")
     if not found:
         names = [nightly.name for nightly in _all_nightly(reports)]
-        near = did_you_mean(folder.name, names)
-        raise UsageError(f"{name}: no such nightly run", f"{near}there are: {_listed(names)}")
+        todo = f"{did_you_mean(folder.name, names)}there are: {listed(names)}"
+        raise UsageError(f"{name}: no such nightly run", todo)
     return NightlyFiles(parent / found[0])
 
 
@@ -81,7 +71,7 @@ def find_before(files: NightlyFiles) -> NightlyFiles | None:
 
 def last_nightly(reports: Path) -> NightlyFiles | None:
     """Return the last nightly run; None when there is none."""
-    return next(iter(_all_nightly(reports)[::-1]), None)
+    return next(reversed(_all_nightly(reports)), None)
 
 
 def find_unfinished(reports: Path) -> NightlyFiles:
@@ -97,7 +87,3 @@ def find_unfinished(reports: Path) -> NightlyFiles:
 def _all_nightly(reports: Path) -> list[NightlyFiles]:
     """Return the nightly runs that have a record, oldest first."""
     return [NightlyFiles(path) for path in recorded_in(reports, NIGHTLY_NAME)]
-
-
-def _listed(names: list[str]) -> str:
-    return ", ".join(["…"] * (len(names) > _NAMES_SHOWN) + names[-_NAMES_SHOWN:]) or "none"

@@ -93,9 +93,10 @@ def find_recorded(reports: Path, name: str, kind: Kind) -> Path:
         raise ambiguous(name, same)
     if not same:
         near = did_you_mean(str(folder), [*ids, *(found.name for found in there)])
-        raise UsageError(f"{name}: no such {kind.key}", f"{near}there are: {_listed(ids)}")
+        raise UsageError(f"{name}: no such {kind.key}", f"{near}there are: {listed(ids)}")
     return same[0]
 
 
-def _listed(ids: Sequence[str]) -> str:
+def listed(ids: Sequence[str]) -> str:
+    """Return the last names of a list as text; none without any."""
     return ", ".join(["…"] * (len(ids) > _NAMES_SHOWN) + list(ids[-_NAMES_SHOWN:])) or "none"

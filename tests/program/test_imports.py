@@ -99,7 +99,6 @@ MAY_ACT = {
     "harness.live.view",
     "harness.metrics.counter_process",
     "harness.metrics.large_files",
-    "harness.nightly.begin",
     "harness.plan.adopt.project_files",
     "harness.nightly.steps",
     "harness.notify.delivery",

@@ -225,6 +225,12 @@ class Plot:
             return f'<circle cx="{_tenths(x)}" cy="{_tenths(y)}" r="2.5" class="bar c{colour}"/>'
         return f'<path class="line c{colour}" d="{_through(tenths)}"{dashed(dash)}/>'
 
+    def whisker(self, ends: Range, colour: int, cap_px: int) -> str:
+        """Return an upright line over a range, with a bar of twice `cap_px` at both ends."""
+        cap = f"m-{cap_px} 0h{2 * cap_px}m-{cap_px} 0"
+        top, bottom = number(self.y_px(ends.most)), number(self.y_px(ends.least))
+        return f'<path class="line c{colour}" d="M{number(self.x_px(ends.x))} {top}{cap}V{bottom}{cap}"/>'
+
     def shade(self, ranges: Sequence[Range], colour: int) -> str:
         """Return the area between the least and the greatest values."""
         outline = [(one.x, one.most) for one in ranges] + [(one.x, one.least) for one in reversed(ranges)]
