@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 import zlib
 from collections.abc import Sequence
-from typing import Protocol
+from typing import TYPE_CHECKING
 
 from harness.base.errors import HarnessError
 from harness.base.paths import shown
@@ -14,38 +14,22 @@ from harness.report.summary import RunSummary
 from harness.run.child import ChildRun
 from harness.run.directory import RunDirectory, load_record
 from harness.run.progress import JtlTail
-from harness.run.record import RunRecord
 from harness.run.result import read_end
+
+if TYPE_CHECKING:
+    from harness.live.metrics_endpoint import MetricsEndpoint
+    from harness.live.view import LiveView
 
 _PERIOD_S = 1.0
 
 
-class Display(Protocol):
-    """Shows the runs of a series, such as a live page. None of its methods may raise an error or wait."""
-
-    def announce(self, heading: str) -> None:
-        """Get the heading of the next run."""
-
-    def show(self, directory: RunDirectory, record: RunRecord, hidden: Sequence[str]) -> None:
-        """Get the run that starts in a directory; `hidden` are the secrets that no text may contain."""
-
-    def add(self, samples: Sequence[Sample], passed_s: float, active_users: int | None = None) -> None:
-        """Get the samples of about the last second, as Watcher does."""
-
-    def finish(self) -> None:
-        """Note that the load has ended."""
-
-    def end(self, summary: RunSummary, report: str) -> None:
-        """Get the results of the run and the path of its report."""
-
-    def conclude(self, line: str) -> None:
-        """Get the result of the run that was announced last."""
-
-
 class ChildFollower:
-    """Shows each run of a series from its run directory; `hidden` are the secrets that no text may contain."""
+    """Shows each run of a series from its run directory; `hidden` are the secrets that no text may contain.
 
-    def __init__(self, displays: Sequence[Display], hidden: Sequence[str]) -> None:
+    No method of the displays raises an error or waits.
+    """
+
+    def __init__(self, displays: Sequence[LiveView | MetricsEndpoint], hidden: Sequence[str]) -> None:
         self._displays, self._hidden = displays, hidden
         self._directory: RunDirectory | None = None
         self._tail: JtlTail | None = None

@@ -10,7 +10,6 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from queue import SimpleQueue
-from types import TracebackType
 
 from google.protobuf.message import DecodeError
 from opentelemetry.sdk.resources import OTELResourceDetector
@@ -100,9 +99,7 @@ class OtlpRuns:
     def __enter__(self) -> OtlpRuns:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         if self._sender:
             self._sender.stop()
 
