@@ -12,6 +12,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from email.message import Message
+from itertools import count
 from typing import Any, NamedTuple, TypeVar
 from urllib.parse import urlsplit
 
@@ -29,11 +30,19 @@ _UNNAMED_WAIT_S = 60.0
 _TOKEN = re.compile(r"[!-~]+")
 
 
-@dataclass(frozen=True)
-class Access:
-    """How to reach an API: its address, its token, and the header that carries the token after `scheme`.
+class _Answer(NamedTuple):
+    """An answer of the server: its JSON, and its headers."""
 
-    `token_name` is the environment variable of the token, `rights` what the token must be allowed to do.
+    data: Any
+    headers: Message
+
+
+@dataclass(frozen=True)
+class Api:
+    """An HTTP API with JSON: its address, its token, and the header that carries the token after `scheme`.
+
+    `token_name` is the environment variable of the token, `rights` what the token must be allowed to do. Redirects are
+    not followed: the token is sent to no other server.
     """
 
     address: str
@@ -50,21 +59,9 @@ class Access:
             what = f"{self.token_name} is empty or has a character that no token has, such as a space"
             raise UsageError(what, "set it again")
 
-
-class _Answer(NamedTuple):
-    """An answer of the server: its JSON, and its headers."""
-
-    data: Any
-    headers: Message
-
-
-class Api:
-    """An HTTP API with JSON. Redirects are not followed: the token is sent to no other server."""
-
-    def __init__(self, access: Access) -> None:
-        self._access = access
-        self._host = urlsplit(access.address).netloc.rpartition("@")[2]
-        self._secrets = Spellings((access.token,))
+    @property
+    def _host(self) -> str:
+        return urlsplit(self.address).netloc.rpartition("@")[2]
 
     def read(self, kind: type[T], method: str, path: str, data: Mapping[str, object] | None = None) -> T:
         """Return the answer as a dataclass. `path` is added to the address of the API, or is an address itself."""
@@ -76,8 +73,7 @@ class Api:
 
     def pages(self, kind: type[T], path: str) -> Iterator[T]:
         """Yield the items of a list, page by page. `path` has a query."""
-        page = 1
-        while True:
+        for page in count(1):
             answer = self._answer("GET", f"{path}&per_page={PAGE_SIZE}&page={page}")
             if not isinstance(answer.data, list):
                 raise self._strange(path, "not a list")
@@ -85,18 +81,17 @@ class Api:
                 yield self._built(kind, path, item)
             if 'rel="next"' not in answer.headers.get("Link", ""):
                 return
-            page += 1
 
     def masked(self, text: str) -> str:
         """Return a text with ••• in place of the token."""
-        return self._secrets.masked(text.encode(errors="replace")).decode(errors="replace")
+        return Spellings((self.token,)).masked(text.encode(errors="replace")).decode(errors="replace")
 
     def _answer(self, method: str, path: str, data: Mapping[str, object] | None = None) -> _Answer:
         """Send a request and return the answer; HarnessError for a refusal."""
-        address = path if "://" in path else self._access.address.rstrip("/") + path
+        address = path if "://" in path else self.address.rstrip("/") + path
         request = urllib.request.Request(address, None if data is None else json.dumps(data).encode(), method=method)
         request.add_header("Content-Type", "application/json")
-        request.add_header(self._access.header, f"{self._access.scheme}{self._access.token}")
+        request.add_header(self.header, f"{self.scheme}{self.token}")
         try:
             response = send(request, _TIMEOUT_S)
             return _Answer(strict_json.parse(response.body or b"null"), response.headers)
@@ -117,12 +112,12 @@ class Api:
 
     def _strange(self, path: str, reason: str) -> ServiceError:
         what = f"{self._host}{urlsplit(path).path}: the answer is not that of this API ({self._short(reason)})"
-        return ServiceError(what, f"is {self._access.address} its address?")
+        return ServiceError(what, f"is {self.address} its address?")
 
     def _refusal(self, method: str, path: str, error: urllib.error.HTTPError) -> HarnessError:
         """Return the error for an answer whose code is 300 or more."""
         message = _message_of(error)
-        name, where = self._access.token_name, f"{self._host}{urlsplit(path).path}"
+        name, where = self.token_name, f"{self._host}{urlsplit(path).path}"
         now_s = time.time()
         limit_s = limit_wait_s(error.code, error.headers, message, now_s)
         if limit_s is not None:
@@ -136,7 +131,7 @@ class Api:
         if error.code == 401:
             return UsageError(f"{self._host}: {name} is not accepted ({reason})", "it is wrong or expired: set another")
         if error.code == 403:
-            return UsageError(f"{where}: permission denied ({reason})", f"{name} needs {self._access.rights}")
+            return UsageError(f"{where}: permission denied ({reason})", f"{name} needs {self.rights}")
         if error.code == 404:
             todo = f"check --repo, --pr and --sha; {name} must have access to them"
             return UsageError(f"{where}: not found", todo)

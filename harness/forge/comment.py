@@ -5,17 +5,20 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import TYPE_CHECKING, TypeAlias
 
 from harness.base.http_client import retried
 from harness.base.log import Log
-from harness.forge.forge import Forge, PullRequest, State, Status
+from harness.forge.forge import PullRequest, State, Status
 
-_STATES = {
-    "REGRESSED": State.FAILURE,
-    "OK": State.SUCCESS,
-    "IMPROVED": State.SUCCESS,
-    "CANNOT TELL": State.SUCCESS,
-}
+if TYPE_CHECKING:  # a command without a pull request needs no HTTP
+    from harness.forge.github import GitHub
+    from harness.forge.gitlab import GitLab
+
+# A project on a forge. Every method may raise a HarnessError; BusyError when it is worth a repetition.
+Forge: TypeAlias = "GitHub | GitLab"
+
+_STATES = {"REGRESSED": State.FAILURE, **dict.fromkeys(("OK", "IMPROVED", "CANNOT TELL"), State.SUCCESS)}
 _SHORT_SHA = 7
 # Invisible: GitHub and GitLab take @name and a line that begins with / for a mention and a command.
 _WORD_JOINER = "\u2060"
@@ -101,8 +104,8 @@ def stick(forge: Forge, found: PullRequest, context: str, body: str, log: Log) -
         # A repetition looks again: the server can fail after it has stored the comment.
         for comment in forge.own_comments(found):
             if comment.body.startswith(marker_of(context)):
-                return f"{forge.edit_comment(found, comment, body).url} (edited)"
-        return f"{forge.add_comment(found, body).url} (created)"
+                return f"{forge.write_comment(found, body, comment).url} (edited)"
+        return f"{forge.write_comment(found, body).url} (created)"
 
     return retried(written, log)
 

@@ -5,13 +5,9 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Callable, Sequence
-from functools import cache
 from importlib import resources
 from pathlib import Path
 from typing import Any
-
-import jinja2
-from markupsafe import Markup
 
 from harness.base.log import Log
 from harness.compare.result import RunResult
@@ -31,6 +27,7 @@ from harness.run.record import RunRecord
 from harness.site.body import state_of, tiles
 from harness.site.files import asset_text, library_scripts
 from harness.site.single import single_page
+from harness.site.template import filled
 
 # So many of the last points may have changed since a viewer got them: JMeter writes rows a little late.
 _CHANGING = 10
@@ -212,19 +209,8 @@ def live_page(run: str, load: str, stops: str, stop_token: str, charts: Path) ->
     about = {"run": run, "stops": stops, "token": stop_token, "times": times, "charts": drawn}
     # A script cannot be ended by what has no "<".
     start = f"startLive({json.dumps(about)});\n".replace("<", "\\u003c")
-    scripts = [*library_scripts(charts), asset_text("charts.js"), _asset("live.js"), start]
+    own = (resources.files("harness.live") / "assets" / "live.js").read_text(encoding="utf-8")
+    scripts = [*library_scripts(charts), asset_text("charts.js"), own, start]
     title = run or "Before the first run"
-    body = Markup(_template().render(title=title, load=load, stops=stops))
+    body = filled("live.html.j2", "harness.live", title=title, load=load, stops=stops)
     return single_page(f"{title}, live", body, asset_text("site.css"), scripts, connects=True).encode()
-
-
-def _asset(name: str) -> str:
-    return (resources.files("harness.live") / "assets" / name).read_text(encoding="utf-8")
-
-
-@cache
-def _template() -> jinja2.Template:
-    environment = jinja2.Environment(
-        loader=jinja2.PackageLoader("harness.live", "assets"), undefined=jinja2.StrictUndefined, autoescape=True
-    )
-    return environment.get_template("live.html.j2")

@@ -9,16 +9,18 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from email.message import EmailMessage
 from email.utils import formatdate, make_msgid
+from typing import ClassVar
 
 from harness.base.errors import HarnessError, UsageError
 from harness.base.http_client import BusyError, short
 from harness.base.secrecy import masked
-from harness.notify.channel import ATTEMPT_S
-from harness.notify.message import Message, plain_text
+from harness.notify.message import ATTEMPT_S, Message, plain_text
 from harness.notify.settings import STARTTLS, TLS, MailSettings
 
 # RFC 5321, 4.2.1: a reply of 4yz is a transient failure, one of 5yz a permanent one.
 _PERMANENT = 500
+_TODO = "check [notify.mail]"
+_CERTIFICATE = "SSL_CERT_FILE names a file with the certificates of your own authority"
 
 
 @dataclass(frozen=True)
@@ -28,11 +30,7 @@ class Mail:
     settings: MailSettings
     user: str = ""
     password: str = field(default="", repr=False)
-
-    @property
-    def name(self) -> str:
-        """What texts call it."""
-        return "mail"
+    name: ClassVar = "mail"
 
     def send(self, message: Message) -> None:
         """Send a message. BusyError when the server fails for a moment, UsageError when it refuses."""
@@ -84,10 +82,6 @@ class Mail:
 
     def _short(self, text: str) -> str:
         return short(masked(text, (self.password,)))
-
-
-_TODO = "check [notify.mail]"
-_CERTIFICATE = "SSL_CERT_FILE names a file with the certificates of your own authority"
 
 
 def _mail_of(message: Message, settings: MailSettings) -> EmailMessage:

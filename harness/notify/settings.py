@@ -77,11 +77,6 @@ def parse_notify(table: Mapping[str, Any] | None, where: str) -> NotifySettings 
     return NotifySettings(when, link, chats, mail)
 
 
-def is_variable(text: str) -> bool:
-    """Return whether a text is the name of an environment variable, as $NAME or ${NAME}."""
-    return _VARIABLE.fullmatch(text) is not None
-
-
 def variable_name(text: str) -> str:
     """Return NAME of $NAME or ${NAME}; empty for any other text."""
     match = _VARIABLE.fullmatch(text)

@@ -12,8 +12,7 @@ from dataclasses import dataclass, field
 from harness.base.errors import HarnessError, UsageError
 from harness.base.http_client import BusyError, NoAnswerError, refusal_body, retry_after_s, send, short
 from harness.base.secrecy import masked
-from harness.notify.channel import ATTEMPT_S
-from harness.notify.message import CHATS, Message
+from harness.notify.message import ATTEMPT_S, CHATS, Message
 
 # A server that is overloaded, or limits the rate, takes the same message later.
 _BUSY = (408, 425, 429)

@@ -13,11 +13,11 @@ if TYPE_CHECKING:
     import jinja2
 
 
-def filled(name: str, **values: object) -> Markup:
-    """Return the HTML of templates/<name> with the values filled in; every value must be given."""
-    return Markup(_templates().get_template(name).render(**values))
+def filled(name: str, package: str = "harness.site", **values: object) -> Markup:
+    """Return the HTML of a package's templates/<name> with the values filled in; every value must be given."""
+    return Markup(_templates(package).get_template(name).render(**values))
 
 
 @cache
-def _templates() -> jinja2.Environment:
-    return templates("harness.site", is_html=True)
+def _templates(package: str) -> jinja2.Environment:
+    return templates(package, is_html=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import Any
 
 from harness.base.config import did_you_mean
 from harness.base.errors import UsageError
@@ -46,16 +46,6 @@ _FOLDER = re.compile(
 _FILE = re.compile(rf"(?:{LOG_FOLDER})?{_NAME}")
 
 
-class RunOrder(NamedTuple):
-    """The sort key of pushed runs: date, then plan, series and number; `run_id` separates those of two machines."""
-
-    date: str
-    plan: str
-    series: int
-    number: int
-    run_id: str
-
-
 @dataclass(frozen=True)
 class RunKey:
     """Identifies a pushed run; `run_id` is unique across machines, `date` is the date of its start in UTC."""
@@ -81,10 +71,10 @@ class RunKey:
         return f"{self.plan}/{self.name}"
 
     @property
-    def order(self) -> RunOrder:
-        """Return the sort key."""
+    def order(self) -> tuple[str, str, int, int, str]:
+        """Return the sort key: date, then plan, series and number; `run_id` separates those of two machines."""
         series, number = self.name.removeprefix("run-").split("_")
-        return RunOrder(self.date, self.plan, int(series), int(number), self.run_id)
+        return self.date, self.plan, int(series), int(number), self.run_id
 
     @classmethod
     def of(cls, run: RunRecord) -> RunKey:

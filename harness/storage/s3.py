@@ -47,16 +47,6 @@ class DifferentError(UsageError):
 
 
 @dataclass(frozen=True)
-class Pushed:
-    """The result of a push: `uploaded` files, none when all were already stored; `url` is the run's address."""
-
-    run: str
-    url: str
-    uploaded: tuple[str, ...]
-    sent_bytes: int
-
-
-@dataclass(frozen=True)
 class Pulled:
     """The result of a pull by plan/run. `refused` (another local run has that name) and `damaged` (stored data differs
     from what was pushed) contain reasons.
@@ -92,8 +82,8 @@ def _objects_of(storage: Storage, key: RunKey) -> dict[str, StoredObject]:
     return {path.removeprefix(folder): found for path, found in objects(storage, folder).items()}
 
 
-def push(directory: RunDirectory, storage: Storage, log: Log, replace: bool = False) -> Pushed:
-    """Push a run that has its report; resume an interrupted push; do nothing when it is already stored.
+def push(directory: RunDirectory, storage: Storage, log: Log, replace: bool = False) -> tuple[str, ...]:
+    """Push a run that has its report, or resume an interrupted push; return the uploaded files, none if all are stored.
 
     Objects that are missing or were changed since their push are sent again. With `replace`, a regenerated report
     replaces the stored one; measurements are never replaced. UsageError for a run that cannot be pushed, missing
@@ -103,7 +93,7 @@ def push(directory: RunDirectory, storage: Storage, log: Log, replace: bool = Fa
     return again_later(lambda: _push(directory, local, storage, log, replace), log)
 
 
-def _push(directory: RunDirectory, local: Manifest, storage: Storage, log: Log, replace: bool) -> Pushed:
+def _push(directory: RunDirectory, local: Manifest, storage: Storage, log: Log, replace: bool) -> tuple[str, ...]:
     url = storage.url(local.key.folder)
     with aws_errors(url):
         stored = _read_manifest(storage, local.key)
@@ -114,14 +104,14 @@ def _push(directory: RunDirectory, local: Manifest, storage: Storage, log: Log, 
         if not missing:
             if not broken:
                 log(f"{local.key.id}: already stored: {url}")
-            return Pushed(local.key.id, url, (), 0)
+            return ()
         sent_bytes = _send(directory, storage, local.key, missing, broken)
         manifest = (stored or local).with_files(missing, _objects_of(storage, local.key))
         text = json_text(manifest).encode()
         storage.client.put_object(**storage.target(f"{local.key.folder}/{MANIFEST_NAME}"), Body=text)
     lack = "" if directory.all_samples else "; its samples are not on this machine"
     log(f"{local.key.id}: pushed to {url} ({plural(len(missing), 'file')}, {mb_text(sent_bytes, 1)} MB{lack})")
-    return Pushed(local.key.id, url, tuple(file.name for file in missing), sent_bytes)
+    return tuple(file.name for file in missing)
 
 
 def pull(

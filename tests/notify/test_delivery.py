@@ -6,11 +6,10 @@ import time
 
 import pytest
 
-from harness.notify.channel import Channel
 from harness.notify.delivery import deliver
 from harness.notify.mail import Mail
 from harness.notify.message import Message
-from harness.notify.recipients import Recipients
+from harness.notify.recipients import Channel, Recipients
 from harness.notify.settings import MailSettings
 from harness.notify.webhook import Webhook
 from tests.support.message_servers import PASSWORD, PATH, Chat, Mailbox, chat_server, mail_server
