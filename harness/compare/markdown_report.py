@@ -49,7 +49,9 @@ def parse_report(text: str, name: str, choice: str = "") -> RunResult:
     transactions = [table for table in tables if table.title.casefold() == _TRANSACTIONS_TITLE]
     if is_generated(text):
         loads = [table for table in tables if table.title.casefold() == _LOAD_TITLE]
-        result = TableReader(loads[0]).result(name) if loads else _without_load(name)
+        result = RunResult(name, MARKDOWN, remarks=("The report has no sample of the load.",))
+        if loads:
+            result = TableReader(loads[0]).result(name)
         return replace(_with_transactions(result, transactions), verdict=_verdict(text))
     left_out = _OTHER_TITLES
     if any(table.title.casefold() == _LOAD_TITLE for table in tables):
@@ -118,11 +120,6 @@ def _with_transactions(result: RunResult, tables: Sequence[MarkdownTable]) -> Ru
     """Return a result with the labels of a table of transactions."""
     found = [label for table in tables[:1] for label in TableReader(table).result(result.name).labels]
     return replace(result, labels=with_transactions(result.labels, found))
-
-
-def _without_load(name: str) -> RunResult:
-    remarks = ("The report has no sample of the load.",)
-    return RunResult(name, MARKDOWN, None, None, None, None, None, (), remarks=remarks)
 
 
 def _verdict(text: str) -> Verdict | None:

@@ -190,7 +190,10 @@ class TableReader:
 
     def result(self, name: str) -> RunResult:
         """Return the result with all remarks."""
-        self._remark_unreadable()
+        cells = [text for row in self._rows for text in row.cells.values()]
+        odd = [text for text in cells if text.casefold() not in _NO_FIGURE and not _NUMBER.fullmatch(text)]
+        if odd:
+            self._remarks.append(f"Cells that are not numbers are left blank: {', '.join(dict.fromkeys(odd))}.")
         has_p90 = self._has_p90()
         errors = self._errors()
         if self._is_of_2015 and _RECEIVED in self._ms:
@@ -204,20 +207,10 @@ class TableReader:
         return RunResult(
             name=name,
             kind=MARKDOWN,
-            run=None,
-            verdict=None,
-            window=None,
-            origin_s=None,
             total=total,
             labels=tuple(label for label in labels if label is not total),
             remarks=tuple(self._remarks),
         )
-
-    def _remark_unreadable(self) -> None:
-        cells = [text for row in self._rows for text in row.cells.values()]
-        odd = [text for text in cells if text.casefold() not in _NO_FIGURE and not _NUMBER.fullmatch(text)]
-        if odd:
-            self._remarks.append(f"Cells that are not numbers are left blank: {', '.join(dict.fromkeys(odd))}.")
 
     def _has_p90(self) -> bool:
         pairs = [(row.number("90"), row.number("50") or row.number(_AVERAGE)) for row in self._rows]
@@ -247,12 +240,9 @@ class TableReader:
         return None if value is None else value * _MS_PER.get(row.unit(name), self._ms[name])
 
     def _errors(self) -> list[_Errors]:
-        if any("%" in row.unit(_ERRORS) for row in self._rows):
-            return self._errors_with_percent_sign()
-        return [_counted_errors(row) for row in self._rows]
-
-    def _errors_with_percent_sign(self) -> list[_Errors]:
-        """Return the errors of a column `errors` with % signs: percentages, or the fractions of 2015."""
+        """Return the errors of each row; in a column with % signs they are percentages, or the fractions of 2015."""
+        if not any("%" in row.unit(_ERRORS) for row in self._rows):
+            return [_counted_errors(row) for row in self._rows]
         if self._is_ours:
             return [_printed_errors(row, 100) for row in self._rows]
         nonzero = [row for row in self._rows if row.number(_ERRORS)]

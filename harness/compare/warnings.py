@@ -32,12 +32,11 @@ def profiling_warnings(base: Sequence[RunResult], new: Sequence[RunResult]) -> I
     """Yield the warning that the runs of one side were profiled and those of the other were not."""
     kinds = [{result.run.is_profiled for result in side if result.run} for side in (base, new)]
     if all(kinds) and kinds[0] != kinds[1]:
-        names: dict[bool, list[str]] = {True: [], False: []}
-        for result in (*base, *new):
-            if result.run:
-                names[result.run.is_profiled].append(result.name)
-        text = WarningCode.ONE_SIDE_PROFILED.text
-        yield text.format(profiled=names_text(names[True]), others=names_text(names[False]))
+        profiled, others = (
+            names_text(one.name for one in (*base, *new) if one.run and one.run.is_profiled is is_profiled)
+            for is_profiled in (True, False)
+        )
+        yield WarningCode.ONE_SIDE_PROFILED.text.format(profiled=profiled, others=others)
 
 
 def warnings_of(results: Sequence[RunResult]) -> list[str]:
