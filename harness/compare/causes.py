@@ -112,8 +112,6 @@ def _costs_of(run: RunResult) -> dict[_Key, _Costs]:
 
 
 def _of_profile(profile: ProcessProfile, requests: int) -> dict[_Key, _Costs]:
-    """Return the costs of the kinds that a profile has."""
-
     def key(kind: str, unit: str) -> _Key:
         return _Key(kind, profile.process, unit)
 

@@ -105,7 +105,6 @@ def _values(side: Iterable[LabelResult], metric: Metric) -> list[float]:
 
 
 def _of_batches(found: Finding, base: LabelResult, new: LabelResult) -> Finding:
-    """Return the finding with the change between two single runs."""
     before, after = batch_means.estimate(base, found.metric), batch_means.estimate(new, found.metric)
     if isinstance(before, str):
         return replace(found, reason=f"baseline: {before}", needs_runs=True)
@@ -119,7 +118,6 @@ def _of_batches(found: Finding, base: LabelResult, new: LabelResult) -> Finding:
 
 
 def _of_runs(found: Finding, base: Sequence[float], new: Sequence[float]) -> Finding:
-    """Return the finding with the change between two groups of runs."""
     is_ratio = not found.metric.is_share
     if is_ratio:
         base, new = [math.log(value) for value in base], [math.log(value) for value in new]

@@ -117,7 +117,6 @@ def _position(table: MarkdownTable) -> str:
 
 
 def _with_transactions(result: RunResult, tables: Sequence[MarkdownTable]) -> RunResult:
-    """Return a result with the labels of a table of transactions."""
     found = [label for table in tables[:1] for label in TableReader(table).result(result.name).labels]
     return replace(result, labels=with_transactions(result.labels, found))
 

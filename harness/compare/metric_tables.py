@@ -53,8 +53,6 @@ def has_metrics(table: MarkdownTable) -> bool:
 
 @dataclass(frozen=True)
 class _Errors:
-    """The number and the ratio of errors; None when unknown."""
-
     count: int | None = None
     ratio: float | None = None
 
@@ -139,8 +137,6 @@ def _short_row(cells: Sequence[str]) -> list[str]:
 
 @dataclass(frozen=True)
 class _Row:
-    """A row: the text of its cells by column name."""
-
     label: str
     cells: Mapping[str, str]
 
@@ -271,7 +267,6 @@ def _printed_errors(row: _Row, parts: float) -> _Errors:
 
 
 def _counted_errors(row: _Row) -> _Errors:
-    """Return the errors of a row with an error count, a percentage, or both."""
     count, errors, percent = row.number(_COUNT), row.number(_ERRORS), row.number(_ERROR_PERCENT)
     if errors is not None:
         return _Errors(int(errors), errors / count if count else None)

@@ -31,8 +31,6 @@ _TOKEN = re.compile(r"[!-~]+")
 
 
 class _Answer(NamedTuple):
-    """An answer of the server: its JSON, and its headers."""
-
     data: Any
     headers: Message
 
@@ -87,7 +85,6 @@ class Api:
         return Spellings((self.token,)).masked(text.encode(errors="replace")).decode(errors="replace")
 
     def _answer(self, method: str, path: str, data: Mapping[str, object] | None = None) -> _Answer:
-        """Send a request and return the answer; HarnessError for a refusal."""
         address = path if "://" in path else self.address.rstrip("/") + path
         request = urllib.request.Request(address, None if data is None else json.dumps(data).encode(), method=method)
         request.add_header("Content-Type", "application/json")
@@ -115,7 +112,6 @@ class Api:
         return ServiceError(what, f"is {self.address} its address?")
 
     def _refusal(self, method: str, path: str, error: urllib.error.HTTPError) -> HarnessError:
-        """Return the error for an answer whose code is 300 or more."""
         message = _message_of(error)
         name, where = self.token_name, f"{self._host}{urlsplit(path).path}"
         now_s = time.time()

@@ -96,7 +96,6 @@ def weak_indexes(series: NDArray[np.float64]) -> set[int]:
 
 
 def _divided(series: NDArray[np.float64]) -> list[int]:
-    """Return the indexes where E-divisive splits a window."""
     indexes: list[int] = []
     known: dict[tuple[int, int], _Split] = {}
     while True:

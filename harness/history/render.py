@@ -26,11 +26,6 @@ _DOT_PX = 3.5
 _P_SHOWN = 1e-6
 
 
-def _metric_text(metric: Metric) -> str:
-    """Return the name of a metric within a sentence."""
-    return f"the {metric.phrase}" if metric.is_time else metric.short_title
-
-
 def history_report(history: History, charts: Sequence[Chart | None], runs_folder: str | None, command: str) -> str:
     """Return the history as Markdown; `charts` has the chart of each set of conditions, or None.
 
@@ -43,11 +38,11 @@ def history_report(history: History, charts: Sequence[Chart | None], runs_folder
         command=command,
         plan=cell(history.plan),
         label=cell(history.label),
-        metric=_metric_text(history.metric),
+        metric=f"the {history.metric.phrase}" if history.metric.is_time else history.metric.short_title,
         is_errors=history.metric.is_share,
         lines=[
             {
-                "title": cell(_title(line.conditions)),
+                "title": cell(load_text(line.conditions.load)),
                 "machine": cell(_machine(line.conditions)),
                 "image": f"![{cell(chart.alternative)}]({quote(chart.name)})" if chart else "",
                 "changes": _changes(line, history.metric),
@@ -57,10 +52,6 @@ def history_report(history: History, charts: Sequence[Chart | None], runs_folder
         ],
         left_out=[(cell(run), cell(why)) for run, why in history.left_out],
     )
-
-
-def _title(conditions: Conditions) -> str:
-    return load_text(conditions.load)
 
 
 def _machine(conditions: Conditions) -> str:
@@ -77,19 +68,9 @@ _COLUMNS = figures_of(Table.HISTORY)
 
 
 def _table(line: Line, metric: Metric, runs_folder: str | None) -> str:
-    """Return the table of a line, the newest run first."""
-    extra = metric.title
-    more = [] if any(column.title == extra for column in _COLUMNS) else [extra]
-    unit = "points" if metric.is_share else "%"
-    titles = (
-        "run",
-        "verdict",
-        "started UTC",
-        "commit",
-        *(column.title for column in _COLUMNS),
-        *more,
-        f"change {unit}",
-    )
+    shown = [column.title for column in _COLUMNS]
+    more = [] if metric.title in shown else [metric.title]
+    titles = ("run", "verdict", "started UTC", "commit", *shown, *more, f"change {metric.change_unit}")
     rows = [
         [
             point.run if runs_folder is None else f"[{point.run}]({quote(runs_folder)}{point.run}.md)",
@@ -135,8 +116,7 @@ def history_chart(line: Line, label: str, metric: Metric) -> str:
     medians = [
         (index, point.median_before * scale) for index, point in enumerate(points) if point.median_before is not None
     ]
-    title = metric.title
-    unit = metric.unit if title != metric.short_title else ""
+    unit = metric.unit if metric.title != metric.short_title else ""
     keys = [svg.line_key(label, svg.MAIN, ""), svg.line_key("median of the earlier runs", svg.CONTEXT, svg.DASHES[1])]
     legend = svg.legend(keys if medians else keys[:1], svg.HEAD_PX)
     axis = value_axis([value for _, value in (*values, *medians)])
@@ -151,10 +131,8 @@ def history_chart(line: Line, label: str, metric: Metric) -> str:
         *([plot.line(values, svg.MAIN, "")] if len(values) > 1 else []),
         *(_dot(plot, index, value, point) for (index, value), point in zip(values, points, strict=True)),
     ]
-    least, most, newest = (
-        svg.figure(value)
-        for value in (min(value for _, value in values), max(value for _, value in values), values[-1][1])
-    )
+    each = [value for _, value in values]
+    least, most, newest = map(svg.figure, (min(each), max(each), each[-1]))
     values_text = f"{units.plural(len(points), 'run')}: least {least}, most {most}, {points[-1].run} {newest}."
     return svg.document(f"{metric.short_title} of {label}", unit, f"{x_title}. {values_text}", svg.HEIGHT, body)
 

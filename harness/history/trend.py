@@ -179,8 +179,6 @@ class _Interval:
 
 @dataclass(frozen=True)
 class _Value:
-    """A value: its index in the series, its level, and its weekday."""
-
     index: int
     level: float
     weekday: int | None
@@ -209,7 +207,7 @@ class _Baseline:
             return Position(OK if is_accepted and deviation is not None else LEARNING)
         baseline = median(known.level for known in normal)
         distance = value.level - baseline
-        limit = self._limit(baseline, deviation, 1.0, len(normal))
+        limit = self._limit(baseline, deviation, len(normal))
         is_worse_interval = interval.median - baseline > self._gauge.least
         is_beyond = abs(distance) > limit and not self._gauge.is_step(value.level, baseline)
         is_usual = is_beyond and self._is_usual(value, distance)
@@ -265,10 +263,10 @@ class _Baseline:
             return max(found, self._deviation_before)  # too few values since the restart to trust alone
         return found * factor
 
-    def _limit(self, baseline: float, deviation: float, own: float, count: int) -> float:
+    def _limit(self, baseline: float, deviation: float, count: int) -> float:
         """Return the limit: the larger of the threshold and the usual differences between nightly values."""
         deviation = max(deviation, self._gauge.least_deviation(baseline))
-        return max(self._gauge.least, _DEVIATIONS * deviation * math.sqrt(own + _MEDIAN_VARIANCE / count))
+        return max(self._gauge.least, _DEVIATIONS * deviation * math.sqrt(1 + _MEDIAN_VARIANCE / count))
 
 
 def spread(values: Sequence[float]) -> float:

@@ -117,7 +117,6 @@ class LiveCounts:
         return NewSamples(requests, transactions)
 
     def _thread(self, name: str) -> _Thread:
-        """Return a thread, and remember it."""
         if len(self._threads) >= _THREADS_MAX:
             self._threads.clear()
         thread = self._threads[name] = _Thread(group_of(name, "", frozenset()), generator_of(name))

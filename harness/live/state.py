@@ -175,7 +175,6 @@ def goal_rows(results: Sequence[GoalResult]) -> list[list[str]]:
 
 
 def _tiles(load: Group | None) -> list[list[str]]:
-    """Return title, value and unit of the totals: samples and errors."""
     if load is None:
         return [["samples", "0", ""]]
     return [["samples", COUNT.cell(load.total), ""], ["errors", ERROR_RATIO.cell(load.total), "%"]]

@@ -163,8 +163,6 @@ class LiveView:
 
 
 class _LiveRun:
-    """What the page shows of one run."""
-
     def __init__(self, state: LiveState, telemetry: Path) -> None:
         self.state = state
         self.now: dict[str, Any] | None = None

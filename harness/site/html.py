@@ -78,7 +78,9 @@ def _inline(children: Sequence[Token], link_of: LinkOf, image_of: ImageOf) -> li
     stays: list[bool] = []  # for each open link, whether it stays a link
     for token in children:
         if token.type == "link_open":
-            target = _target(str(token.attrGet("href")), link_of)
+            href = str(token.attrGet("href"))
+            # The parser itself removes javascript: and similar addresses.
+            target = href if href.startswith("#") or _SCHEME.match(href) else link_of(href)
             stays.append(target is not None)
             if target is not None:
                 token.attrSet("href", target)
@@ -88,22 +90,12 @@ def _inline(children: Sequence[Token], link_of: LinkOf, image_of: ImageOf) -> li
                 result.append(token)
         elif token.type == "image":
             figure = image_of(str(token.attrGet("src")), token.content)
-            result.append(_html(str(figure), "html_inline") if figure is not None else _text(token.content))
+            kind, content = ("text", token.content) if figure is None else ("html_inline", str(figure))
+            result.append(Token(kind, "", 0, content=content))
         else:
             result.append(token)
     return result
 
 
-def _target(href: str, link_of: LinkOf) -> str | None:
-    # The parser itself removes javascript: and similar addresses.
-    if href.startswith("#") or _SCHEME.match(href):
-        return href
-    return link_of(href)
-
-
-def _html(html: str, kind: str = "html_block") -> Token:
-    return Token(kind, "", 0, content=html)
-
-
-def _text(content: str) -> Token:
-    return Token("text", "", 0, content=content)
+def _html(html: str) -> Token:
+    return Token("html_block", "", 0, content=html)

@@ -136,7 +136,6 @@ def stored_names(there: Iterable[str], exception_logs: Iterable[str]) -> tuple[s
 
 
 def _is_image(name: str) -> bool:
-    """Return whether a file is a chart of the report, or a flame graph, which it links."""
     return (name.endswith(".svg") and "/" not in name) or _FLAME_GRAPH.fullmatch(name) is not None
 
 

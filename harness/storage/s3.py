@@ -77,7 +77,6 @@ def broken_files(storage: Storage, run: StoredRun) -> tuple[str, ...]:
 
 
 def _objects_of(storage: Storage, key: RunKey) -> dict[str, StoredObject]:
-    """Return the objects of a run, by path below its folder."""
     folder = f"{key.folder}/"
     return {path.removeprefix(folder): found for path, found in objects(storage, folder).items()}
 

@@ -138,8 +138,6 @@ def _is_whole(client: Any, target: Target, file: StoredFile) -> bool:
 
 
 class _Upload(NamedTuple):
-    """An upload in parts: its id, and the parts by number that S3 has."""
-
     id: str
     parts: Mapping[int, Any]
 
