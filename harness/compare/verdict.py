@@ -97,11 +97,7 @@ def compare(
 
 
 def _judged(
-    base: Sequence[RunResult],
-    new: Sequence[RunResult],
-    labels: Sequence[str],
-    thresholds: Thresholds,
-    unjudged: str,
+    base: Sequence[RunResult], new: Sequence[RunResult], labels: Sequence[str], thresholds: Thresholds, unjudged: str
 ) -> list[LabelComparison]:
     """Return the labels with their verdicts; p-values of a metric are adjusted for the number of tested labels.
 

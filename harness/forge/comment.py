@@ -22,6 +22,7 @@ _STATES = {"REGRESSED": State.FAILURE, **dict.fromkeys(("OK", "IMPROVED", "CANNO
 _SHORT_SHA = 7
 # Invisible: GitHub and GitLab take @name and a line that begins with / for a mention and a command.
 _WORD_JOINER = "\u2060"
+_QUIET = {"@": f"@{_WORD_JOINER}", "/": f"{_WORD_JOINER}/"}
 _ACTIVE = re.compile(r"(?<![\w`])@(?=\w)|^/(?=\w)", re.MULTILINE)
 _CONTROL = re.compile(r"[\x00-\x1f\x7f]+")
 _COMMENT = re.compile(r"<!--.*?-->\n?", re.DOTALL)
@@ -90,7 +91,7 @@ def comment_text(report: ComparisonReport, subject: Subject, newest_sha: str, li
     rest = f"[the report]({subject.link})" if subject.link else "the report"
     markdown = report.markdown or f"**{status_of(report, subject).text}**\n"
     # In this order: what is left out must not leave a mention or a command behind.
-    body = _ACTIVE.sub(lambda match: _quiet(match[0]), without_files(markdown))
+    body = _ACTIVE.sub(lambda match: _QUIET[match[0]], without_files(markdown))
     return f"{head}{cut(body, limit - len(head) - len(foot), rest)}{foot}"
 
 
@@ -119,10 +120,6 @@ def _foot(subject: Subject, newest_sha: str) -> str:
         if newest_sha and newest_sha != subject.sha:
             parts.append(f"newer commits up to {newest_sha[:_SHORT_SHA]} are not measured")
     return f"\n{' · '.join(parts)}\n" if parts else ""
-
-
-def _quiet(text: str) -> str:
-    return f"{text}{_WORD_JOINER}" if text == "@" else f"{_WORD_JOINER}{text}"
 
 
 def without_files(report: str) -> str:

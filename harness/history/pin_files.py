@@ -23,7 +23,7 @@ format_version = 1
 
 
 def read_pins(folder: Path) -> dict[str, str]:
-    """Return the run of each pin of a plan whose runs are in `folder`: baseline: run-07_1. UsageError for a wrong file."""
+    """Return the run of each pin of a plan whose runs are in `folder`; UsageError for a wrong file of pins."""
     path = folder / FILE_NAME
     if not path.exists():
         return {}

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 
 from harness.base.errors import HarnessError
 from harness.base.paths import shown
-from harness.jtl.sample import Sample
 from harness.report.summary import RunSummary
 from harness.run.child import ChildRun
 from harness.run.directory import RunDirectory, load_record
@@ -71,7 +70,10 @@ class ChildFollower:
 
     def _read(self, run: ChildRun, now_s: float, *, has_ended: bool = False) -> None:
         try:
-            samples = self._new_samples(run, has_ended=has_ended)
+            tail, directory = self._tail or self._begin(run), self._directory
+            if tail is None or directory is None:
+                return
+            samples = tail.rest(directory.samples) if has_ended else tail.new_rows().samples
         except (HarnessError, OSError, EOFError, zlib.error):
             return  # a run of a commit whose files are others, or a damaged file
         if samples and self._first_s is None:
@@ -79,12 +81,6 @@ class ChildFollower:
         if self._first_s is not None:
             for display in self._displays:
                 display.add(samples, now_s - self._first_s, None)
-
-    def _new_samples(self, run: ChildRun, *, has_ended: bool) -> list[Sample]:
-        tail = self._tail or self._begin(run)
-        if tail is None or self._directory is None:
-            return []
-        return tail.rest(self._directory.samples) if has_ended else tail.new_rows().samples
 
     def _begin(self, run: ChildRun) -> JtlTail | None:
         """Show a run as soon as its run.json exists; return what reads its samples, None before."""

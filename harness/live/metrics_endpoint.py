@@ -164,16 +164,13 @@ class MetricsServer(LimitedServer):
     def wait_s(self) -> float:
         """Return how long `wait` takes at most."""
         with self._changed:
-            return self._left_s()
+            return wait_s(self._scrapers.values(), time.monotonic(), self.collector.final_count)
 
     def wait(self, is_in_a_hurry: Callable[[], bool]) -> None:
         """Wait until each scraper has the final counts, or is overdue."""
         with self._changed:
-            while (left_s := self._left_s()) > 0 and not is_in_a_hurry():
+            while (left_s := self.wait_s()) > 0 and not is_in_a_hurry():
                 self._changed.wait(min(left_s, _POLL_S))
-
-    def _left_s(self) -> float:
-        return wait_s(self._scrapers.values(), time.monotonic(), self.collector.final_count)
 
 
 class _Handler(MetricsHandler):

@@ -131,11 +131,14 @@ class LiveState:
         """Return the tables of all samples so far, as texts."""
         groups = self._counts.tally.groups()
         load = next((group for group in groups if group.name == LOAD), None)
+        tiles = [["samples", COUNT.cell(load.total) if load else "0", ""]]
+        if load:
+            tiles.append(["errors", ERROR_RATIO.cell(load.total), "%"])
         left_s = None if self.duration_s is None else max(0.0, self.duration_s - self._passed_s)
         return {
             "passed": units.clock_text(self._passed_s),
             "left": "" if left_s is None else units.clock_text(left_s),
-            "tiles": _tiles(load),
+            "tiles": tiles,
             "heads": [column.title for column in KEY_COLUMNS],
             "labels": self._rows(load) if load else [],
             "goals": self._goals(load, groups) if load else [],
@@ -172,9 +175,3 @@ class LiveState:
 def goal_rows(results: Sequence[GoalResult]) -> list[list[str]]:
     """Return goal, measured value and result of each goal."""
     return [[one.goal_text, one.measured_text, "met" if one.is_met else "missed"] for one in results]
-
-
-def _tiles(load: Group | None) -> list[list[str]]:
-    if load is None:
-        return [["samples", "0", ""]]
-    return [["samples", COUNT.cell(load.total), ""], ["errors", ERROR_RATIO.cell(load.total), "%"]]

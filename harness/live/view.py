@@ -39,8 +39,8 @@ _TABLES_RATIO = 0.02
 class LiveView:
     """The live page of a command; `log` prints its address, `stop` ends `stops` as Ctrl-C does.
 
-    `charts` contains the chart library. The page is served from the first run that is announced or begins. An address
-    that cannot be used is reported, and the runs continue without the page.
+    `stops` is such as "the load", `charts` contains the chart library. The page is served from the first run that is
+    announced or begins. An address that cannot be used is reported, and the runs continue without the page.
     """
 
     def __init__(self, address: LiveAddress, charts: Path, stops: str, stop: Callable[[], None], log: Log) -> None:
@@ -132,7 +132,22 @@ class LiveView:
         return self._server
 
     def _page(self, server: LiveServer, name: str, load: str) -> bytes:
-        return live_page(name, load, self._stops, server.stop_token, self._charts)
+        """Return the page of a run, which has no name before the first one begins."""
+        times = [metric.phrase for metric in TIMES]
+        lines = {"response-time": times, "throughput": ["samples"], "errors": ["errors"], "users": ["users"]}
+        # Those of the report, but for the charts of several loads.
+        kinds = [kind for kind in CHARTS if kind.name in lines and "{}" not in kind.title]
+        drawn = [
+            {"key": kind.name, "title": kind.title, "unit": kind.unit, "names": lines[kind.name]} for kind in kinds
+        ]
+        about = {"run": name, "stops": self._stops, "token": server.stop_token, "times": times, "charts": drawn}
+        # A script cannot be ended by what has no "<".
+        start = f"startLive({json.dumps(about)});\n".replace("<", "\\u003c")
+        own = (resources.files("harness.live") / "assets" / "live.js").read_text(encoding="utf-8")
+        scripts = [*library_scripts(self._charts), asset_text("charts.js"), own, start]
+        title = name or "Before the first run"
+        body = filled("live.html.j2", "harness.live", title=title, load=load, stops=self._stops)
+        return single_page(f"{title}, live", body, asset_text("site.css"), scripts, connects=True).encode()
 
     def _request_stop(self) -> None:
         if self._is_stopping:
@@ -192,23 +207,3 @@ class _LiveRun:
             "tiles": [[tile.title, tile.value, tile.unit] for tile in tiles(result)],
             "report": report,
         }
-
-
-def live_page(run: str, load: str, stops: str, stop_token: str, charts: Path) -> bytes:
-    """Return the page of a run, which has no name before the first one begins.
-
-    The button ends `stops`, such as "the load", with `stop_token`. `charts` is the chart library.
-    """
-    times = [metric.phrase for metric in TIMES]
-    lines = {"response-time": times, "throughput": ["samples"], "errors": ["errors"], "users": ["users"]}
-    # Those of the report, but for the charts of several loads.
-    kinds = [kind for kind in CHARTS if kind.name in lines and "{}" not in kind.title]
-    drawn = [{"key": kind.name, "title": kind.title, "unit": kind.unit, "names": lines[kind.name]} for kind in kinds]
-    about = {"run": run, "stops": stops, "token": stop_token, "times": times, "charts": drawn}
-    # A script cannot be ended by what has no "<".
-    start = f"startLive({json.dumps(about)});\n".replace("<", "\\u003c")
-    own = (resources.files("harness.live") / "assets" / "live.js").read_text(encoding="utf-8")
-    scripts = [*library_scripts(charts), asset_text("charts.js"), own, start]
-    title = run or "Before the first run"
-    body = filled("live.html.j2", "harness.live", title=title, load=load, stops=stops)
-    return single_page(f"{title}, live", body, asset_text("site.css"), scripts, connects=True).encode()

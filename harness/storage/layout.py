@@ -33,7 +33,8 @@ _CLOUDWATCH = "cloudwatch.csv"
 _COMPARED = "compared.json"
 # The failed requests as HTML: the report links it.
 _FAILURES_PAGE = "failures.html"
-_FLAME_GRAPH = re.compile(r"profile-[^/]+\.html")
+# A chart of the report, or a flame graph, which it links.
+_IMAGE = re.compile(r"[^/]*\.svg|profile-[^/]+\.html")
 PACKED = ".zst"
 LOG_FOLDER = "system/"
 FORMAT_VERSION = 1
@@ -131,12 +132,8 @@ def stored_names(there: Iterable[str], exception_logs: Iterable[str]) -> tuple[s
     use.
     """
     others = {RUN_FILE, _CLOUDWATCH, _COMPARED, _FAILURES_PAGE, *(LOG_FOLDER + name for name in exception_logs)}
-    wanted = (name for name in there if is_evidence(name) or name in others or _is_image(name))
+    wanted = (name for name in there if is_evidence(name) or name in others or _IMAGE.fullmatch(name))
     return tuple(sorted(name for name in wanted if _FILE.fullmatch(name)))
-
-
-def _is_image(name: str) -> bool:
-    return (name.endswith(".svg") and "/" not in name) or _FLAME_GRAPH.fullmatch(name) is not None
 
 
 @dataclass(frozen=True)
@@ -176,7 +173,7 @@ class Manifest:
             objects = {name: build(StoredObject, each) for name, each in data.get("objects", {}).items()}
             is_ours = data["format_version"] == FORMAT_VERSION and data["run_id"] == key.run_id
             is_ours = is_ours and all(_FILE.fullmatch(file.name) and file.size_bytes >= 0 for file in files)
-            is_ours = is_ours and {RUN_FILE, SUMMARY_FILE, REPORT_FILE} <= {file.name for file in files}
+            is_ours = is_ours and set(FIGURES) <= {file.name for file in files}
         except (ValueError, KeyError, TypeError, AttributeError):
             is_ours = False
         if not is_ours:

@@ -142,7 +142,7 @@ def pull_runs(storage: Storage, reports: Path, log: Log, wanted: Iterable[Stored
             incomplete.append(run.key.id)
         elif other := _other_run(directory, run.key, storage):
             refused.append(other)
-        elif _has_all(directory, figures_only):
+        elif figures_only and all(_path(directory, name).is_file() for name in FIGURES):  # without a request to S3
             there.append(run.key.id)
         else:
             try:
@@ -154,11 +154,6 @@ def pull_runs(storage: Storage, reports: Path, log: Log, wanted: Iterable[Stored
                 log(f"{run.key.id}: pulled")
             (runs if is_new else there).append(run.key.id)
     return Pulled(tuple(runs), tuple(there), tuple(incomplete), tuple(refused), tuple(damaged))
-
-
-def _has_all(directory: RunDirectory, figures_only: bool) -> bool:
-    """Return whether nothing can be missing locally, without a request to S3."""
-    return figures_only and all(_path(directory, name).is_file() for name in FIGURES)
 
 
 def stored_file(path: Path, name: str) -> StoredFile:
