@@ -130,6 +130,7 @@ def report(compared: Compared, notes: str, chart: Chart | None = None) -> str:
     footnotes = Footnotes()
     total = metric_table(comparison.total, footnotes) if comparison.total else ""
     in_full = [label for label in comparison.labels if label.verdict == REGRESSED]
+    settings = [[cell(setting.name), cell(setting.base), cell(setting.new)] for setting in compared.settings]
     return filled(
         "harness.compare",
         "comparison.md.j2",
@@ -138,7 +139,7 @@ def report(compared: Compared, notes: str, chart: Chart | None = None) -> str:
         headline=cell(headline(comparison)),
         base=[_link(side) for side in compared.base],
         new=[_link(side) for side in compared.new],
-        setting_table=_setting_table(compared.settings),
+        setting_table=table(("setting", "baseline", "contender"), settings, text_columns=3) if settings else "",
         total_table=total,
         label_table=_label_table([label for label in comparison.labels if not label.is_transaction]),
         transaction_table=_label_table([label for label in comparison.labels if label.is_transaction]),
@@ -181,11 +182,6 @@ def _names(names: Sequence[str]) -> str:
 
 def _link(side: Side) -> str:
     return f"[{cell(side.name)}]({quote(side.link)})" if side.link else cell(side.name)
-
-
-def _setting_table(settings: Sequence[Difference]) -> str:
-    rows = [[cell(setting.name), cell(setting.base), cell(setting.new)] for setting in settings]
-    return table(("setting", "baseline", "contender"), rows, text_columns=3) if rows else ""
 
 
 def cause_table(causes: Sequence[Cause], heads: Heads = HEADS) -> str:

@@ -30,7 +30,9 @@ _UNNAMED_WAIT_S = 60.0
 _TOKEN = re.compile(r"[!-~]+")
 
 
-class _Answer(NamedTuple):
+class Answer(NamedTuple):
+    """An answer of the server: its JSON, and its headers."""
+
     data: Any
     headers: Message
 
@@ -63,16 +65,12 @@ class Api:
 
     def read(self, kind: type[T], method: str, path: str, data: Mapping[str, object] | None = None) -> T:
         """Return the answer as a dataclass. `path` is added to the address of the API, or is an address itself."""
-        return self._built(kind, path, self._answer(method, path, data).data)
-
-    def send(self, method: str, path: str, data: Mapping[str, object]) -> None:
-        """Send a request whose answer does not matter."""
-        self._answer(method, path, data)
+        return self._built(kind, path, self.send(method, path, data).data)
 
     def pages(self, kind: type[T], path: str) -> Iterator[T]:
         """Yield the items of a list, page by page. `path` has a query."""
         for page in count(1):
-            answer = self._answer("GET", f"{path}&per_page={PAGE_SIZE}&page={page}")
+            answer = self.send("GET", f"{path}&per_page={PAGE_SIZE}&page={page}")
             if not isinstance(answer.data, list):
                 raise self._strange(path, "not a list")
             for item in answer.data:
@@ -84,14 +82,15 @@ class Api:
         """Return a text with ••• in place of the token."""
         return Spellings((self.token,)).masked(text.encode(errors="replace")).decode(errors="replace")
 
-    def _answer(self, method: str, path: str, data: Mapping[str, object] | None = None) -> _Answer:
+    def send(self, method: str, path: str, data: Mapping[str, object] | None = None) -> Answer:
+        """Send a request and return the answer; HarnessError for a refusal."""
         address = path if "://" in path else self.address.rstrip("/") + path
         request = urllib.request.Request(address, None if data is None else json.dumps(data).encode(), method=method)
         request.add_header("Content-Type", "application/json")
         request.add_header(self.header, f"{self.scheme}{self.token}")
         try:
             response = send(request, _TIMEOUT_S)
-            return _Answer(strict_json.parse(response.body or b"null"), response.headers)
+            return Answer(strict_json.parse(response.body or b"null"), response.headers)
         except urllib.error.HTTPError as error:
             with error:
                 raise self._refusal(method, path, error) from None

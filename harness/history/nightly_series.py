@@ -13,8 +13,6 @@ from harness.history.catalogue import Entry
 from harness.metrics.figures import TOTAL
 from harness.metrics.metric import Metric
 
-_DATE_DIGITS = 6
-
 
 @dataclass(frozen=True)
 class NightlyRuns:
@@ -65,10 +63,9 @@ def nightly_runs_of(entries: Iterable[Entry]) -> tuple[NightlyRuns, ...]:
 
 def date_of(series: int) -> str | None:
     """Return the date of a series: 2026-11-20 for 261120; None when it is no date."""
-    digits = f"{series:0{_DATE_DIGITS}}"
-    if len(digits) > _DATE_DIGITS:
+    if series > 991231:
         return None
     try:
-        return datetime.date(2000 + int(digits[:-4]), int(digits[-4:-2]), int(digits[-2:])).isoformat()
+        return datetime.date(2000 + series // 10_000, series // 100 % 100, series % 100).isoformat()
     except ValueError:
         return None

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from harness.base.errors import HarnessError
 from harness.base.paths import shown
 from harness.report.summary import RunSummary
+from harness.report.watchers import Watchers
 from harness.run.child import ChildRun
 from harness.run.directory import RunDirectory, load_record
 from harness.run.progress import JtlTail
@@ -30,6 +31,7 @@ class ChildFollower:
 
     def __init__(self, displays: Sequence[LiveView | MetricsEndpoint], hidden: Sequence[str]) -> None:
         self._displays, self._hidden = displays, hidden
+        self._all = Watchers(tuple(displays), tuple(displays))
         self._directory: RunDirectory | None = None
         self._tail: JtlTail | None = None
         self._first_s: float | None = None
@@ -38,8 +40,7 @@ class ChildFollower:
     def announce(self, heading: str) -> None:
         """Show which run is next."""
         self._directory = self._tail = self._first_s = None
-        for display in self._displays:
-            display.announce(heading)
+        self._all.announce(heading)
 
     def poll(self, run: ChildRun) -> None:
         """Read the newest samples of a run; this is called several times per second."""
@@ -53,20 +54,17 @@ class ChildFollower:
         self._read(run, time.monotonic(), has_ended=True)
         if self._directory is None:
             return
-        for display in self._displays:
-            display.finish()
+        self._all.finish()
         path = self._directory.summary_json
         try:
             summary = load_record(RunSummary, path)
         except (HarnessError, OSError):
             return  # it left no report
-        for display in self._displays:
-            display.end(summary, shown(self._directory.report))
+        self._all.end(summary, shown(self._directory.report))
 
     def conclude(self, line: str) -> None:
         """List the result of a run."""
-        for display in self._displays:
-            display.conclude(line)
+        self._all.conclude(line)
 
     def _read(self, run: ChildRun, now_s: float, *, has_ended: bool = False) -> None:
         try:
@@ -79,8 +77,7 @@ class ChildFollower:
         if samples and self._first_s is None:
             self._first_s = now_s
         if self._first_s is not None:
-            for display in self._displays:
-                display.add(samples, now_s - self._first_s, None)
+            self._all.add(samples, now_s - self._first_s)
 
     def _begin(self, run: ChildRun) -> JtlTail | None:
         """Show a run as soon as its run.json exists; return what reads its samples, None before."""

@@ -53,7 +53,9 @@ def _placed(tokens: Sequence[Token], link_of: LinkOf, image_of: ImageOf) -> list
             token.attrs["class"] = "figure"  # the content security policy forbids inline styles
             result.append(token)
         elif token.type == "inline" and token.children:
-            figure = _figure(token.children, image_of)
+            first = token.children[0]
+            is_image = first.type == "image" and len(token.children) == 1
+            figure = image_of(str(first.attrGet("src")), first.content) if is_image else None
             if figure is not None and result[-1].type == "paragraph_open":
                 # An image alone in a paragraph becomes a block, which a paragraph must not contain.
                 result[-1] = _html(str(figure))
@@ -65,12 +67,6 @@ def _placed(tokens: Sequence[Token], link_of: LinkOf, image_of: ImageOf) -> list
         else:
             result.append(token)
     return result
-
-
-def _figure(children: Sequence[Token], image_of: ImageOf) -> Markup | None:
-    if len(children) != 1 or children[0].type != "image":
-        return None
-    return image_of(str(children[0].attrGet("src")), children[0].content)
 
 
 def _inline(children: Sequence[Token], link_of: LinkOf, image_of: ImageOf) -> list[Token]:

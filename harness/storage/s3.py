@@ -224,7 +224,6 @@ def _send(
 
 
 def _after(progress: ReadingProgress, before_bytes: int) -> Callable[[int], None]:
-    """Return a callback for the progress of a file after `before_bytes` of earlier files."""
     return lambda so_far_bytes: progress.update(before_bytes + so_far_bytes)
 
 
