@@ -1,4 +1,4 @@
-"""Calls the HTTP API of a forge: JSON, pages, rate limits. Errors have one line and never show the token."""
+"""Calls the HTTP API of GitHub or GitLab: JSON, pages, rate limits. Errors have one line and never show the token."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from email.message import Message
+from enum import Enum
 from itertools import count
 from typing import Any, NamedTuple, TypeVar
 from urllib.parse import urlsplit
@@ -28,6 +29,42 @@ _TIMEOUT_S = 30
 # docs.github.com, "Rate limits for the REST API": at least a minute when an answer names no time.
 _UNNAMED_WAIT_S = 60.0
 _TOKEN = re.compile(r"[!-~]+")
+
+
+@dataclass(frozen=True)
+class PullRequest:
+    """An open pull request (GitLab: merge request); `sha` is its newest commit."""
+
+    number: int
+    sha: str
+    url: str
+
+
+@dataclass(frozen=True)
+class Comment:
+    """A comment on a pull request, with its text in Markdown."""
+
+    number: int
+    body: str
+    url: str
+
+
+class State(Enum):
+    """The state of a commit's status."""
+
+    SUCCESS = "success"
+    FAILURE = "failure"
+    ERROR = "error"
+
+
+@dataclass(frozen=True)
+class Status:
+    """The status of a commit: `context` is its name, `link` the address behind it, or empty."""
+
+    context: str
+    state: State
+    text: str
+    link: str = ""
 
 
 class Answer(NamedTuple):

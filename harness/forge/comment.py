@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from harness.base.http_client import retried
 from harness.base.log import Log
-from harness.forge.forge import PullRequest, State, Status
+from harness.forge.api import PullRequest, State, Status
 
-if TYPE_CHECKING:  # a command without a pull request needs no HTTP
+if TYPE_CHECKING:
     from harness.forge.github import GitHub
     from harness.forge.gitlab import GitLab
 

@@ -8,8 +8,7 @@ from dataclasses import dataclass
 from urllib.parse import quote
 
 from harness.base.errors import UsageError
-from harness.forge.api import Api
-from harness.forge.forge import Comment, PullRequest, Status
+from harness.forge.api import Api, Comment, PullRequest, Status
 
 ADDRESS = "https://api.github.com"
 TOKEN = "GITHUB_TOKEN"

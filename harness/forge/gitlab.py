@@ -8,8 +8,7 @@ from dataclasses import dataclass
 from urllib.parse import quote
 
 from harness.base.errors import UsageError
-from harness.forge.api import Api
-from harness.forge.forge import Comment, PullRequest, State, Status
+from harness.forge.api import Api, Comment, PullRequest, State, Status
 
 TOKEN = "GITLAB_TOKEN"
 _RIGHTS = "the scope api and the role Developer"

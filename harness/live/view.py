@@ -26,8 +26,8 @@ from harness.run.directory import RunDirectory
 from harness.run.record import RunRecord
 from harness.site.body import state_of, tiles
 from harness.site.files import asset_text, library_scripts
+from harness.site.html import filled
 from harness.site.single import single_page
-from harness.site.template import filled
 
 # So many of the last points may have changed since a viewer got them: JMeter writes rows a little late.
 _CHANGING = 10

@@ -9,8 +9,9 @@ from collections.abc import Callable
 from harness.base.errors import HarnessError
 from harness.base.http_client import retried
 from harness.base.log import Log
+from harness.notify.channels import Channel
 from harness.notify.message import Message
-from harness.notify.recipients import Channel, Recipients
+from harness.notify.recipients import Recipients
 
 LIMIT_S = 30.0
 # A delivery that takes longer logs what it waits for.

@@ -7,8 +7,6 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-# Four attempts to send a message, with their waits, end before the limit of a delivery.
-ATTEMPT_S = 6.0
 # A chat shows the first lines of a message; the report has the rest.
 _LINE_MOST = 300
 # Invisible: Mattermost takes @name for a mention.

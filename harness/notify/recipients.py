@@ -8,13 +8,8 @@ from dataclasses import dataclass
 from urllib.parse import quote, urlsplit
 
 from harness.base.errors import UsageError
-from harness.notify.mail import Mail
+from harness.notify.channels import Channel, Mail, Webhook
 from harness.notify.settings import NotifySettings, variable_name
-from harness.notify.webhook import Webhook
-
-# One way to send messages. Its `send` makes one attempt: BusyError when the next one can succeed, another HarnessError
-# when not. The text of an error contains no secret.
-Channel = Webhook | Mail
 
 _GITHUB_RUN = ("GITHUB_SERVER_URL", "GITHUB_REPOSITORY", "GITHUB_RUN_ID")
 _REPORT = "{report}"

@@ -21,7 +21,7 @@ from harness.report.key_figures import by_importance, is_tail
 from harness.report.parts import Part
 from harness.report.profiles import ANCHOR
 from harness.report.verdict import DOUBTFUL, INTERRUPTED, INVALID
-from harness.site.template import filled
+from harness.site.html import filled
 
 # The percentiles with a tile.
 _PERCENTILES = ("50", "95", "99")

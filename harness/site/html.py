@@ -1,4 +1,4 @@
-"""Converts a report's Markdown to safe HTML: HTML in it is escaped, and only addresses of the site are loaded."""
+"""Makes safe HTML of templates and of the Markdown of reports, in which only addresses of the site are loaded."""
 
 from __future__ import annotations
 
@@ -6,10 +6,13 @@ import re
 from collections.abc import Callable, Sequence
 from functools import cache
 
+import jinja2
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
 from markupsafe import Markup
 from mdit_py_plugins.footnote import footnote_plugin
+
+from harness.base.templates import templates
 
 # The target of a link on the site, and the replacement of an image; None if the site has no such file.
 LinkOf = Callable[[str], "str | None"]
@@ -17,6 +20,16 @@ ImageOf = Callable[[str, str], "Markup | None"]
 # Comments, which GitHub hides, too: how a report was made, the marks of its notes block.
 _COMMENT = re.compile(r"^<!--.*-->\n?", re.MULTILINE)
 _SCHEME = re.compile(r"[a-zA-Z][\w+.-]*:")
+
+
+def filled(name: str, package: str = "harness.site", **values: object) -> Markup:
+    """Return the HTML of a package's templates/<name> with the values filled in; every value must be given."""
+    return Markup(_templates(package).get_template(name).render(**values))
+
+
+@cache
+def _templates(package: str) -> jinja2.Environment:
+    return templates(package, is_html=True)
 
 
 def prose(markdown: str, link_of: LinkOf, image_of: ImageOf) -> Markup:

@@ -21,8 +21,7 @@ from harness.report.setup import load_text, setup_lines
 from harness.report.verdict import DOUBTFUL, headline
 from harness.run import kinds
 from harness.site.body import chart_script, label_data, report_body, run_body, state_of
-from harness.site.html import prose
-from harness.site.template import filled
+from harness.site.html import filled, prose
 from harness.site.trend import METRIC, trends
 
 INDEX, COMPARE = "index.html", "compare.html"

@@ -18,7 +18,6 @@ from harness.base import git, units
 from harness.base.errors import HarnessError
 from harness.base.log import Log
 from harness.base.toolchain import ROOT, version
-from harness.base.units import number_text
 from harness.jtl.sample import Sample
 from harness.live.otlp.messages import NAME, Export, Messages, rejected_points, rejected_spans
 from harness.live.otlp.receiver import NotDeliveredError, Receiver
@@ -66,7 +65,7 @@ class OtlpRuns:
         messages = Messages(_resource(directory, spec), time.time_ns(), version(), spec.hidden)
         self._sender = Sender(self._receiver, messages, self._log)
         what = "metrics, and spans of slow and failed requests" if spec.is_traced else "metrics"
-        line = f"OTLP: {what} go to {self._receiver.address.origin} every {number_text(PERIOD_S)} s"
+        line = f"OTLP: {what} go to {self._receiver.address.origin} every {units.number_text(PERIOD_S)} s"
         if line != self._announced:
             self._log(line)
         self._announced = line
