@@ -22,7 +22,6 @@ LABEL_LEAST_SAMPLES = 1_000
 ALWAYS_DECIDE = (AVERAGE, THROUGHPUT, ERRORS)
 # Times are whole milliseconds.
 CLOCK_STEP_MS = 1.0
-_OF_ZERO = "a value is 0, so its relative change is undefined"
 
 
 @dataclass(frozen=True)
@@ -91,7 +90,8 @@ def _finding(
         return replace(found, reason="one side is a Markdown report, the other samples")
     if not metric.is_share and min(*before, *after) <= 0:
         # A percentile below the clock resolution cannot be compared, however many runs there are.
-        return replace(found, reason=_OF_ZERO, decides=found.decides and metric.percentile is None)
+        reason = "a value is 0, so its relative change is undefined"
+        return replace(found, reason=reason, decides=found.decides and metric.percentile is None)
     found = _of_batches(found, base[0], new[0]) if is_single else _of_runs(found, before, after)
     if found.shift and found.base and metric.percentile is not None:
         found = replace(found, shift=_allow_for_clock(found.shift, found.base))

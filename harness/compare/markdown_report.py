@@ -13,7 +13,7 @@ from dataclasses import replace
 
 from harness.base.errors import UsageError
 from harness.compare.markdown_tables import MarkdownTable, plain, tables_of
-from harness.compare.metric_tables import TableReader, has_metrics, headless_table
+from harness.compare.metric_tables import TableReader, columns_of, headless_table
 from harness.compare.result import MARKDOWN, RunResult, with_transactions
 from harness.report.tables import GROUP_TITLES, TRANSACTION_TITLES
 from harness.report.verdict import DOUBTFUL, INTERRUPTED, INVALID, VALID, Verdict
@@ -82,7 +82,7 @@ def is_generated(text: str) -> bool:
 
 def metric_tables(text: str) -> list[MarkdownTable]:
     """Return the tables of metrics in a Markdown text, in order."""
-    return [table for table in tables_of(text.splitlines()) if has_metrics(table)]
+    return [table for table in tables_of(text.splitlines()) if columns_of(table)]
 
 
 def own_table(tables: Sequence[MarkdownTable]) -> MarkdownTable | None:

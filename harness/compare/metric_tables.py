@@ -37,18 +37,12 @@ _HEADS: Mapping[str, str] = {
 _TIMES = (_AVERAGE, "50", _MIN, _MAX)
 _LABEL_HEADS = frozenset({"", "label", "labels", "request", "sampler", "sample", "transaction", "name"})
 _CLASSIC_HEADS = ("#count", "average", "median", "90%", "min", "max", "errors", "bandwidth")
-_CLASSIC_COUNT = "#count"
 _PERCENTILE = re.compile(r"p?(\d{1,2}(?:\.\d+)?)(?:th)?(?: ?%)?(?: ?(?:line|pct\.?|percentile|%?tile))?")
 _UNIT = re.compile(r"\s*(?:\(([^)]*)\)|\b(ms|s|sec|seconds|milliseconds))$")
 _MS_PER = {"ms": 1, "milliseconds": 1, "s": MS_PER_S, "sec": MS_PER_S, "seconds": MS_PER_S}
 _SECONDS_PER = {"": 1, "/s": 1, "/sec": 1, "/min": 60, "/h": 3600, "/hour": 3600}
 _NUMBER = re.compile(r"([+-]?(?:\d{1,3}(?:,\d{3})+|\d+)(?:\.(\d+))?)\s*((?:[%/A-Za-z].*)?)")
 _NO_FIGURE = frozenset({"", "-", "–", "—", "n/a", "~"})
-
-
-def has_metrics(table: MarkdownTable) -> bool:
-    """Return whether a table has metrics per label."""
-    return bool(_columns(table))
 
 
 @dataclass(frozen=True)
@@ -65,7 +59,7 @@ class _Column:
     ms: float = 1
 
 
-def _columns(table: MarkdownTable) -> dict[int, _Column]:
+def columns_of(table: MarkdownTable) -> dict[int, _Column]:
     """Return the content of the columns after the label; empty unless the table has metrics per label."""
     found: dict[int, _Column] = {}
     if table.heads[0].casefold() in _LABEL_HEADS:
@@ -166,7 +160,7 @@ class TableReader:
     """Convert a table to a result, and collect remarks about its errors."""
 
     def __init__(self, table: MarkdownTable, has_heads: bool = True) -> None:
-        columns = _columns(table)
+        columns = columns_of(table)
         self._ms = {column.name: column.ms for column in columns.values()}
         self._remarks: list[str] = []
         self._rows: list[_Row] = []
@@ -179,7 +173,7 @@ class TableReader:
             self._rows.append(_Row(label, texts))
         # The classic layout of this harness has KB/s, and its percentages are correct.
         self._is_ours = any("KB" in row.unit(_RECEIVED) for row in self._rows)
-        self._is_of_2015 = table.heads[1] == _CLASSIC_COUNT and not self._is_ours
+        self._is_of_2015 = table.heads[1] == _CLASSIC_HEADS[0] and not self._is_ours
         if not has_heads:
             order = "order" if len(table.heads) > 4 else "order of the first values: count, average, median"
             self._remarks.append(f"The table has no heads: its values are read as those of 2015, in their {order}.")

@@ -72,9 +72,8 @@ class RunCounts:
                 counts.merge(one)
         causes: dict[ErrorKey, int] = {}
         for index, (error, kind) in enumerate(self._tally.kinds.items()):
-            shown_error = ErrorKey(OTHER_LABELS, "", OTHER_CAUSES)
-            if index < CAUSES_MOST:
-                shown_error = ErrorKey(*map(self._text, error))
+            is_shown = index < CAUSES_MOST
+            shown_error = ErrorKey(*map(self._text, error)) if is_shown else ErrorKey(OTHER_LABELS, "", OTHER_CAUSES)
             causes[shown_error] = causes.get(shown_error, 0) + kind.count
         of_rows = sum(self._users.values()) if self._active_users is None else self._active_users
         users = 0 if self._is_ended else of_rows

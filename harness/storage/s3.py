@@ -6,7 +6,7 @@ import contextlib
 import hashlib
 import shutil
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from pathlib import Path
 
 from harness.base.aws import aws_errors
@@ -131,29 +131,25 @@ def pull_runs(storage: Storage, reports: Path, log: Log, wanted: Iterable[Stored
     `figures_only` leaves samples, telemetry and charts in S3. Local files of the same run are not replaced. A run is
     refused when another local run has its name. Refused and damaged runs do not stop the others.
     """
-    runs: list[str] = []
-    there: list[str] = []
-    incomplete: list[str] = []
-    refused: list[str] = []
-    damaged: list[str] = []
+    found: dict[str, list[str]] = {field.name: [] for field in fields(Pulled)}
     for run in wanted:
         directory = RunDirectory(reports / run.key.plan / run.key.name)
         if not run.is_whole:
-            incomplete.append(run.key.id)
+            found["incomplete"].append(run.key.id)
         elif other := _other_run(directory, run.key, storage):
-            refused.append(other)
+            found["refused"].append(other)
         elif figures_only and all(_path(directory, name).is_file() for name in FIGURES):  # without a request to S3
-            there.append(run.key.id)
+            found["there"].append(run.key.id)
         else:
             try:
                 is_new = _fetch(directory, storage, run.key, figures_only)
             except (DamagedError, ManifestError) as error:
-                damaged.append(str(error))
+                found["damaged"].append(str(error))
                 continue
             if is_new:
                 log(f"{run.key.id}: pulled")
-            (runs if is_new else there).append(run.key.id)
-    return Pulled(tuple(runs), tuple(there), tuple(incomplete), tuple(refused), tuple(damaged))
+            found["runs" if is_new else "there"].append(run.key.id)
+    return Pulled(**{name: tuple(texts) for name, texts in found.items()})
 
 
 def stored_file(path: Path, name: str) -> StoredFile:
