@@ -108,7 +108,8 @@ def _judged(
         tested = [finding.shift.p_value for finding in column if finding.shift and not finding.reason]
         each = iter(ranks.adjusted_p_values(tested))
         adjusted = (next(each) if finding.shift and not finding.reason else None for finding in column)
-        columns.append([_metric(*one, len(tested), thresholds, unjudged) for one in zip(column, adjusted, strict=True)])
+        least = planning.least_runs(len(tested), thresholds.alpha)
+        columns.append([_metric(*one, least, thresholds, unjudged) for one in zip(column, adjusted, strict=True)])
     return [_label(label, row, base, new) for label, row in zip(labels, zip(*columns, strict=True), strict=True)]
 
 
@@ -129,9 +130,9 @@ def _label(
 
 
 def _metric(
-    finding: Finding, adjusted: float | None, tested_count: int, thresholds: Thresholds, unjudged: str
+    finding: Finding, adjusted: float | None, least: int, thresholds: Thresholds, unjudged: str
 ) -> MetricComparison:
-    """Judge a metric; `tested_count` is the number of labels that its p-value is adjusted for."""
+    """Judge a metric; `least` is how many runs a side can find that one of the tested labels changed."""
     base, new, shift, threshold = finding.base, finding.new, finding.shift, thresholds.of(finding.metric)
     # When the clock resolution exceeds half of the threshold, no number of runs can show that the metric is within it.
     is_coarse = finding.metric.percentile is not None and base is not None and base * threshold / 2 < CLOCK_STEP_MS
@@ -149,7 +150,6 @@ def _metric(
     )
     if unjudged and (not finding.metric.is_share or unjudged == _DOUBTFUL_RUN):
         return replace(found, reason=f"not judged: {unjudged}")
-    least = planning.least_runs(tested_count, thresholds.alpha)
     if shift is None:
         return replace(found, further_runs=least - 1 if finding.needs_runs else None)
     found = replace(
