@@ -18,9 +18,9 @@ from bench.readers import file as bench_file
 from bench.readers.contenders import CONTENDERS, IN_BENCH_VENV, JMETER, OURS, Contender, Tools
 from bench.readers.file import BenchFile
 from bench.results import SMALL_ROWS, Pass, Result, aims, wrong
-from bench.tables import aims_table, results_table
+from bench.tables import print_aims, results_table
 from harness.base import toolchain
-from harness.base.errors import EXIT_OK, EXIT_REGRESSED, UsageError
+from harness.base.errors import UsageError
 from harness.base.guardian import Guardian
 from harness.base.log import stderr_log
 from harness.base.once import lock
@@ -64,8 +64,7 @@ def bench(options: argparse.Namespace) -> int:
             print(f"**{row_count:,} rows, {mb_text(file.size_bytes)} MB**\n\n{results_table(found)}\n", flush=True)
             results += found
     judged = aims(results)
-    print(aims_table(judged))
-    return EXIT_OK if all(aim.is_met for aim in judged) else EXIT_REGRESSED
+    return print_aims(judged)
 
 
 def print_if_busy() -> None:

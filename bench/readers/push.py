@@ -18,9 +18,9 @@ from typing import Any
 
 from bench.readers import file as bench_file
 from bench.results import Aim
-from bench.tables import aims_table, seconds_text
+from bench.tables import print_aims, seconds_text
 from harness.base.aws import aws_errors
-from harness.base.errors import EXIT_OK, EXIT_REGRESSED, ServiceError, StartError, UsageError
+from harness.base.errors import ServiceError, StartError, UsageError
 from harness.base.log import stderr_log
 from harness.base.ports import LOOPBACK, free_port
 from harness.base.project import BUILD
@@ -72,8 +72,7 @@ def bench(options: argparse.Namespace) -> int:
     print(table(columns, rows) + "\n")
     ratio = statistics.median(timings.copies_s) / statistics.median(timings.pushes_s)
     aim = Aim("rate of a push ÷ that of a plain copy", f"{ratio:.2f}", f"≥ {_AIM_RATIO}", ratio >= _AIM_RATIO)
-    print(aims_table([aim], "storage"))
-    return EXIT_OK if aim.is_met else EXIT_REGRESSED
+    return print_aims([aim], "storage")
 
 
 @dataclass

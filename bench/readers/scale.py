@@ -15,8 +15,8 @@ from bench.readers.contenders import CONTENDERS, OURS, Contender, Tools
 from bench.readers.file import BenchFile
 from bench.readers.scale_files import many_labels, many_seconds, repeated
 from bench.results import Aim, Result, cpu_ratio, ratio
-from bench.tables import aims_table, seconds_text
-from harness.base.errors import EXIT_OK, EXIT_REGRESSED, UsageError
+from bench.tables import print_aims, seconds_text
+from harness.base.errors import UsageError
 from harness.base.guardian import Guardian
 from harness.base.log import stderr_log
 from harness.base.once import lock
@@ -94,8 +94,7 @@ def bench(options: argparse.Namespace) -> int:
             if part in parts:
                 with _folder() as folder:
                     aims += measured[part](folder)
-    print(aims_table(aims))
-    return EXIT_OK if all(aim.is_met for aim in aims) else EXIT_REGRESSED
+    return print_aims(aims)
 
 
 def _check_space(needed_bytes: int) -> None:

@@ -25,7 +25,7 @@ from typing import Any, NamedTuple
 import psutil
 
 from bench.results import Aim
-from bench.tables import aims_table
+from bench.tables import print_aims
 from harness.base.errors import EXIT_OK, EXIT_REGRESSED, StartError
 from harness.base.log import stderr_log
 from harness.base.ports import free_port
@@ -110,8 +110,7 @@ def bench(options: argparse.Namespace) -> int:
         Aim(f"held back: found within {_NEAR_S:g} s", "yes" if held.is_near else "no", "yes", held.is_near),
         Aim("not held back: a fall is found", "yes" if free.fall else "no", "no", free.fall is None),
     ]
-    print(aims_table(aims, "a system that is held back"))
-    return EXIT_OK if all(aim.is_met for aim in aims) else EXIT_REGRESSED
+    return print_aims(aims, "a system that is held back")
 
 
 def _row(run: HeldBackRun, percent: str) -> list[str]:

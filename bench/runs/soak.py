@@ -15,8 +15,8 @@ from pathlib import Path
 from typing import Any
 
 from bench.results import Aim
-from bench.tables import aims_table
-from harness.base.errors import EXIT_INVALID, EXIT_OK, EXIT_REGRESSED
+from bench.tables import print_aims
+from harness.base.errors import EXIT_INVALID
 from harness.base.project import SHIPPED
 from harness.base.units import BYTES_PER_MB, MS_PER_S, duration_text
 from harness.metrics.growth import GROWS, HEAP, SPAN_LEAST_S, growths
@@ -93,8 +93,7 @@ def bench(options: argparse.Namespace) -> int:
             return EXIT_INVALID
         summary = json.loads(directory.summary_json.read_text(encoding="utf-8"))
         aims = list(_aims(_growths(directory, summary), summary["observed"]["live_heaps"], options.leak))
-    print(aims_table(aims, "a soak with a planted leak"))
-    return EXIT_OK if all(aim.is_met for aim in aims) else EXIT_REGRESSED
+    return print_aims(aims, "a soak with a planted leak")
 
 
 def _write_home(home: Path, leaked_per_s: int) -> None:

@@ -16,7 +16,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from bench.results import Aim
-from bench.tables import aims_table
+from bench.tables import print_aims
 from harness.base.errors import EXIT_INTERRUPTED, EXIT_INVALID, EXIT_OK, EXIT_REGRESSED, StartError
 from harness.base.project import SHIPPED
 from harness.compare.sources import read_result
@@ -48,8 +48,8 @@ def bench(options: argparse.Namespace) -> int:
             verdicts.setdefault(plan, []).append(_run(options, plan))
     print(verdicts_table(verdicts))
     aims = verdict_aims(verdicts)
-    print(f"\n{aims_table(aims, 'verdicts of')}")
-    return EXIT_OK if all(aim.is_met for aim in aims) else EXIT_REGRESSED
+    print()
+    return print_aims(aims, "verdicts of")
 
 
 def embedded_plans() -> tuple[str, ...]:

@@ -18,7 +18,7 @@ from bench.readers import file as bench_file
 from bench.results import Aim
 from bench.statistics import simulated_runs as simulation
 from bench.statistics.simulated_runs import Rates
-from bench.tables import aims_table, seconds_text
+from bench.tables import print_aims, seconds_text
 from harness.base.errors import EXIT_INVALID, EXIT_OK, EXIT_REGRESSED, StartError
 from harness.base.guardian import Guardian
 from harness.base.log import stderr_log
@@ -63,8 +63,7 @@ def bench(options: argparse.Namespace) -> int:
     repeat = parse_whole_number(options.repeat, "--repeat", 1, 100)
     random = numpy.random.default_rng(_SEED)
     aims = [*_false_alarms(random, repetitions), *_power(random, repetitions), *_time(repeat)]
-    print(aims_table(aims, "comparing"))
-    return EXIT_OK if all(aim.is_met for aim in aims) else EXIT_REGRESSED
+    return print_aims(aims, "comparing")
 
 
 def _false_alarms(random: numpy.random.Generator, repetitions: int) -> Iterator[Aim]:

@@ -14,8 +14,7 @@ import numpy
 
 from bench.results import Aim
 from bench.statistics import simulated_windows as simulation
-from bench.tables import aims_table
-from harness.base.errors import EXIT_OK, EXIT_REGRESSED
+from bench.tables import print_aims
 from harness.base.units import clock_text, parse_whole_number, percent_text
 from harness.jtl.inputs import resolve
 from harness.metrics.second_figures import SecondFigures
@@ -142,8 +141,7 @@ def bench(options: argparse.Namespace) -> int:
         aims = list(_recorded(options.jtl))
     else:
         aims = list(_simulated(parse_whole_number(options.runs, "--runs", 20, 100_000)))
-    print(aims_table(aims, "the throttle detector"))
-    return EXIT_OK if all(aim.is_met for aim in aims) else EXIT_REGRESSED
+    return print_aims(aims, "the throttle detector")
 
 
 _CELLS = [(length_s, memory) for length_s in _LENGTHS_S for memory in _MEMORIES]

@@ -16,8 +16,7 @@ from harness.base.log import log
 from harness.base.paths import shown
 from harness.experiment.record import RUNNING
 from harness.forge import github, gitlab
-from harness.forge.comment import ComparisonReport, Subject, comment_text, status_of, stick, without_direction
-from harness.forge.forge import Forge
+from harness.forge.comment import ComparisonReport, Forge, Subject, comment_text, status_of, stick, without_direction
 from harness.options import take, take_argument
 from harness.run import kinds
 from harness.run.names import full_path

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from hashlib import sha256
 from pathlib import Path
 
 from harness.base.errors import UsageError
 from harness.compare.render import Side
-from harness.compare.result import LabelResult, RunResult
+from harness.compare.result import RunResult
 from harness.compare.sources import read_result
 from harness.report.selection import parse_pattern
 from harness.run.directory import RunDirectory
@@ -61,14 +61,11 @@ def pattern_of_labels(text: str, results: Sequence[Found]) -> re.Pattern[str]:
 
 def with_labels(pattern: re.Pattern[str], side: Sequence[Found]) -> list[Found]:
     """Return the results of a side with only the labels that match a pattern."""
-    return [
-        replace(found, result=replace(found.result, labels=tuple(_matching(found.result.labels, pattern))))
-        for found in side
-    ]
-
-
-def _matching(labels: Iterable[LabelResult], pattern: re.Pattern[str]) -> Iterator[LabelResult]:
-    return (label for label in labels if pattern.search(label.label))
+    found = []
+    for one in side:
+        labels = tuple(label for label in one.result.labels if pattern.search(label.label))
+        found.append(replace(one, result=replace(one.result, labels=labels)))
+    return found
 
 
 def is_in(path: Path, reports: Path) -> bool:

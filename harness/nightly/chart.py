@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from harness.base import units
-from harness.history.change_marks import change_marks
-from harness.history.render import name_axis
+from harness.history.render import change_marks, name_axis
 from harness.nightly.gate import REGRESSED, WARNED, Check
 from harness.report.charts import svg
 from harness.report.charts.axes import near_axis

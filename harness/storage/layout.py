@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from harness.base.config import did_you_mean
 from harness.base.errors import UsageError
@@ -36,7 +36,8 @@ _CLOUDWATCH = "cloudwatch.csv"
 _COMPARED = "compared.json"
 # The failed requests as HTML: the report links it.
 _FAILURES_PAGE = "failures.html"
-_FLAME_GRAPH = re.compile(r"profile-[^/]+\.html")
+# A chart of the report, or a flame graph, which it links.
+_IMAGE = re.compile(r"[^/]*\.svg|profile-[^/]+\.html")
 PACKED = ".zst"
 LOG_FOLDER = "system/"
 FORMAT_VERSION = 1
@@ -47,16 +48,6 @@ _FOLDER = re.compile(
     rf"runs/plan=(?P<plan>{_NAME})/env=(?P<profile>{_NAME})/date=(?P<date>\d{{4}}-\d\d-\d\d)/run=(?P<run_id>{_RUN_ID})"
 )
 _FILE = re.compile(rf"(?:{LOG_FOLDER})?{_NAME}")
-
-
-class RunOrder(NamedTuple):
-    """The sort key of pushed runs: date, then plan, series and number; `run_id` separates those of two machines."""
-
-    date: str
-    plan: str
-    series: int
-    number: int
-    run_id: str
 
 
 @dataclass(frozen=True)
@@ -84,11 +75,11 @@ class RunKey:
         return f"{self.plan}/{self.name}"
 
     @property
-    def order(self) -> RunOrder:
-        """Return the sort key."""
+    def order(self) -> tuple[str, str, int, int, str]:
+        """Return the sort key: date, then plan, series and number; `run_id` separates those of two machines."""
         match = RUN_NAME.fullmatch(self.name)
         assert match, self.name
-        return RunOrder(self.date, self.plan, int(match[1]), int(match[2]), self.run_id)
+        return self.date, self.plan, int(match[1]), int(match[2]), self.run_id
 
     @classmethod
     def of(cls, run: RunRecord) -> RunKey:
@@ -145,13 +136,8 @@ def stored_names(there: Iterable[str], exception_logs: Iterable[str]) -> tuple[s
     use.
     """
     others = {RUN_FILE, _CLOUDWATCH, _COMPARED, _FAILURES_PAGE, *(LOG_FOLDER + name for name in exception_logs)}
-    wanted = (name for name in there if is_evidence(name) or name in others or _is_image(name))
+    wanted = (name for name in there if is_evidence(name) or name in others or _IMAGE.fullmatch(name))
     return tuple(sorted(name for name in wanted if _FILE.fullmatch(name)))
-
-
-def _is_image(name: str) -> bool:
-    """Return whether a file is a chart of the report, or a flame graph, which it links."""
-    return (name.endswith(".svg") and "/" not in name) or _FLAME_GRAPH.fullmatch(name) is not None
 
 
 @dataclass(frozen=True)
@@ -191,7 +177,7 @@ class Manifest:
             objects = {name: build(StoredObject, each) for name, each in data.get("objects", {}).items()}
             is_ours = data["format_version"] == FORMAT_VERSION and data["run_id"] == key.run_id
             is_ours = is_ours and all(_FILE.fullmatch(file.name) and file.size_bytes >= 0 for file in files)
-            is_ours = is_ours and {RUN_FILE, SUMMARY_FILE, REPORT_FILE} <= {file.name for file in files}
+            is_ours = is_ours and set(FIGURES) <= {file.name for file in files}
         except (ValueError, KeyError, TypeError, AttributeError):
             is_ours = False
         if not is_ours:

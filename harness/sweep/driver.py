@@ -32,6 +32,7 @@ from harness.report.files import write_report
 from harness.report.watchers import Follow
 from harness.run.arguments import names_of, refuse_empty
 from harness.run.context import RunContext, ready_jmeter, warn_of, with_generators
+from harness.run.directory import RunDirectory
 from harness.run.other_runs import OtherRuns
 from harness.run.preflight import check_request, log_warnings
 from harness.run.record import FINISHED as RUN_FINISHED
