@@ -9,7 +9,6 @@ import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
-from functools import cache
 from pathlib import Path
 from urllib.parse import unquote
 
@@ -65,8 +64,10 @@ _STATUS = Markup(
     '<ac:parameter ac:name="title">{}</ac:parameter></ac:structured-macro>'
 )
 _IMAGE = Markup('<ac:image ac:alt="{}" ac:width="{}"><ri:attachment ri:filename="{}" /></ac:image>')
-_PANEL_OPEN = '<ac:structured-macro ac:name="warning"><ac:rich-text-body>\n'
-_PANEL_CLOSE = "</ac:rich-text-body></ac:structured-macro>\n"
+_PANELS = {
+    "blockquote_open": '<ac:structured-macro ac:name="warning"><ac:rich-text-body>\n',
+    "blockquote_close": "</ac:rich-text-body></ac:structured-macro>\n",
+}
 _CODE = (
     '<ac:structured-macro ac:name="code"><ac:plain-text-body><![CDATA[{}]]></ac:plain-text-body>'
     "</ac:structured-macro>\n"
@@ -96,9 +97,7 @@ def read_long_run(name: str, reports: Path) -> RunSummary:
 def infrastructure_of(found: FoundSweep) -> Infrastructure | None:
     """Return the stored infrastructure of a sweep; None when it was never read."""
     path = _infrastructure_path(found)
-    if not path.is_file():
-        return None
-    return load_record(Infrastructure, path)
+    return load_record(Infrastructure, path) if path.is_file() else None
 
 
 def read_infrastructure_once(found: FoundSweep, log: Log) -> Infrastructure | None:
@@ -154,10 +153,8 @@ def _around_files(found: FoundSweep) -> tuple[_AroundFile, ...]:
     intervals, folder = intervals_of(found.sweep), found.report.with_suffix("")
     if intervals is None:
         return ()
-    return (
-        _AroundFile("before", folder / "cloudwatch-before.csv", intervals.before),
-        _AroundFile("after", folder / "cloudwatch-after.csv", intervals.after),
-    )
+    named = intervals._asdict().items()
+    return tuple(_AroundFile(when, folder / f"cloudwatch-{when}.csv", interval) for when, interval in named)
 
 
 def _stored(file: _AroundFile) -> CloudMetrics | None:
@@ -222,21 +219,15 @@ def write_release(release: Release, command: str, template: str) -> Written:
 
 def _links(release: Release, folder: Path) -> Links:
     """Return the links to existing reports, relative to `folder`."""
-    runs: dict[str, str] = {}
-    reports: list[Path] = []
-    for found in (release.base, release.new):
-        assert found.report is not None
-        runs |= _existing(found.run_reports, folder)
-        reports.append(found.report)
-    return Links(runs, Sides(*(_relative(path, folder) for path in reports)))
 
+    def relative(path: Path) -> str:
+        return Path(os.path.relpath(path, folder)).as_posix()
 
-def _existing(reports: Mapping[str, Path], folder: Path) -> dict[str, str]:
-    return {name: _relative(path, folder) for name, path in reports.items() if path.is_file()}
-
-
-def _relative(path: Path, folder: Path) -> str:
-    return Path(os.path.relpath(path, folder)).as_posix()
+    base, new = release.base, release.new
+    assert base.report is not None and new.report is not None
+    reports = (report for found in (base, new) for report in found.run_reports.items())
+    existing = {name: relative(path) for name, path in reports if path.is_file()}
+    return Links(existing, Sides(relative(base.report), relative(new.report)))
 
 
 def storage_format(markdown: str) -> str:
@@ -245,35 +236,25 @@ def storage_format(markdown: str) -> str:
     A table of contents comes first. Quotations become warning panels, code blocks code macros, verdicts in tables
     coloured lozenges. HTML in the text is escaped; relative links become text.
     """
-    reader = _reader()
+    reader = MarkdownIt("commonmark", {"html": False, "xhtmlOut": True}).enable(["table", "strikethrough"])
     tokens = reader.parse(_COMMENT.sub("", _NO_XML.sub("\ufffd", markdown)))
     title_end = next((at + 1 for at, token in enumerate(tokens) if token.type == "heading_close"), 0)
     return _TOC + str(reader.renderer.render(_placed(tokens[title_end:]), reader.options, {}))
-
-
-@cache
-def _reader() -> MarkdownIt:
-    return MarkdownIt("commonmark", {"html": False, "xhtmlOut": True}).enable(["table", "strikethrough"])
 
 
 def _placed(tokens: Sequence[Token]) -> list[Token]:
     """Return the blocks with Confluence's macros instead of the elements of HTML."""
     result: list[Token] = []
     for token in tokens:
-        if token.type == "blockquote_open":
-            result.append(_html(_PANEL_OPEN))
-        elif token.type == "blockquote_close":
-            result.append(_html(_PANEL_CLOSE))
+        if token.type in _PANELS:
+            token = _html(_PANELS[token.type])
         elif token.type in ("fence", "code_block"):
-            result.append(_html(_CODE.format(token.content.replace("]]>", "]]]]><![CDATA[>"))))
-        elif token.type == "inline" and token.children:
-            if result and result[-1].type == "td_open" and token.content in _COLOURS:
-                token.children = [_html(_STATUS.format(_COLOURS[token.content], token.content), "html_inline")]
-            else:
-                token.children = _inline(token.children)
-            result.append(token)
-        else:
-            result.append(token)
+            token = _html(_CODE.format(token.content.replace("]]>", "]]]]><![CDATA[>")))
+        elif token.children and result and result[-1].type == "td_open" and token.content in _COLOURS:
+            token.children = [_html(_STATUS.format(_COLOURS[token.content], token.content), "html_inline")]
+        elif token.children:
+            token.children = _inline(token.children)
+        result.append(token)
     return result
 
 

@@ -6,11 +6,11 @@ A change is called slower or faster only when the comparison decides so; otherwi
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import chain
 
 from harness.base import units
-from harness.compare.causes import Cause, causes
+from harness.compare.causes import causes
 from harness.compare.outcome import CANNOT_TELL, INVALID, REGRESSED, Comparison, LabelComparison
-from harness.compare.result import RunResult
 from harness.compare.setup_diff import Difference, setup_differences
 from harness.metrics.growth import GROWS
 from harness.metrics.metric import AVERAGE, metric_of
@@ -19,6 +19,7 @@ from harness.release.changes import BETTER, OF_LABELS, change_text, labels_with,
 from harness.release.infrastructure import changed_facts
 from harness.release.release import Release, record_of
 from harness.release.resources import overcommitted
+from harness.release.sides import Runs
 from harness.release.tables import missed_goals, new_errors
 from harness.report.growth import growth_text
 from harness.report.verdict import DOUBTFUL
@@ -31,7 +32,7 @@ _NAMED = 5
 
 def headline(release: Release) -> str:
     """Return the verdict over all levels with its reason, and the range of changes of the average."""
-    whole = release.compared.whole
+    whole = release.whole
     average = next((figure for figure in whole.figures if figure.figure == AVERAGE.key), None)
     change = f" {_range(release, average)}" if average else ""
     return f"{whole.verdict}: {whole.reason.rstrip('.')}.{change}"
@@ -40,9 +41,7 @@ def headline(release: Release) -> str:
 def _range(release: Release, figure: FigureComparison) -> str:
     """Return the changes at all levels without a verdict on them: the average of new is +5.75 to +14.57 % of base."""
     base, new = release.names
-    low, high, middle = (
-        units.signed_percent(one) for one in (figure.low_ratio, figure.high_ratio, figure.median_ratio)
-    )
+    low, high, middle = map(units.signed_percent, (figure.low_ratio, figure.high_ratio, figure.median_ratio))
     span = f"{low} %" if low == high else f"{low} to {high} %"
     levels = units.plural(figure.level_count, "level")
     what = metric_of(figure.figure).phrase.capitalize()
@@ -51,15 +50,14 @@ def _range(release: Release, figure: FigureComparison) -> str:
 
 def summary_lines(release: Release) -> list[str]:
     """Return the summary: changes over all levels, at each level, and per label, goals and errors."""
-    whole, names = release.compared.whole, release.names
+    whole, names = release.whole, release.names
     keys = [metric.key for metric in OF_LABELS]
     lines = [_range(release, figure) for figure in whole.figures if figure.figure in keys]
     lines += [_level_line(users, found) for users, found in release.levels.items()]
     lines += _changed_lines(release)
-    for name, sweep, analysis in zip(names, release.sweeps, release.analyses, strict=True):
-        lines.append(f"{name}: {answer_text(sweep, analysis)}")
-    for name, side in zip(names, release.compared.runs, strict=True):
-        lines.append(f"{name}: {_failures(side)}.")
+    sweeps = zip(names, release.sweeps, release.analyses, strict=True)
+    lines += [f"{name}: {answer_text(sweep, analysis)}" for name, sweep, analysis in sweeps]
+    lines += [f"{name}: {_failures(side)}." for name, side in zip(names, release.runs, strict=True)]
     for users, name in ((whole.only_base, names.base), (whole.only_new, names.new)):
         if users:
             lines.append(f"Only {name} has {users_text(users)}: not compared.")
@@ -69,7 +67,7 @@ def summary_lines(release: Release) -> list[str]:
 def _changed_lines(release: Release) -> Iterator[str]:
     """Yield the labels that changed; without a direction when the verdict over all levels is CANNOT TELL."""
     slower, faster = (labels_with(release.levels, verdict) for verdict in (REGRESSED, BETTER))
-    if release.compared.whole.verdict == CANNOT_TELL:
+    if release.whole.verdict == CANNOT_TELL:
         found = [_labels_text(labels) for labels in (slower, faster) if labels]
         if found:
             yield f"Beyond the threshold at single levels only: {'; '.join(found)}."
@@ -104,7 +102,7 @@ def _labels_text(labels: Mapping[str, Sequence[int]]) -> str:
     return "; ".join(named) + (f"; and {units.plural(more, 'more label')}" if more > 0 else "")
 
 
-def _failures(side: Mapping[int, Sequence[RunResult]]) -> str:
+def _failures(side: Runs) -> str:
     """Return the share of failed samples over all runs of a release, as text."""
     totals = [run.whole or run.total for runs in side.values() for run in runs]
     known = [(one.error_count, one.sample_count) for one in totals if one]
@@ -117,27 +115,20 @@ def _failures(side: Mapping[int, Sequence[RunResult]]) -> str:
 
 def recommendations(release: Release) -> list[str]:
     """Return what to do next, as far as the findings show it, the most serious first; empty when nothing follows."""
-    return [
-        *_of_regressions(release),
-        *_of_goals(release),
-        *_of_errors(release),
-        *_of_memory(release),
-        *_of_undecided(release),
-        *_of_setup(release),
-    ]
+    parts = (_of_regressions, _of_goals, _of_errors, _of_memory, _of_undecided, _of_setup)
+    return list(chain.from_iterable(part(release) for part in parts))
 
 
 def _of_regressions(release: Release) -> Iterator[str]:
     slower = labels_with(release.levels, REGRESSED)
-    if slower and release.compared.whole.verdict == CANNOT_TELL:
+    if slower and release.whole.verdict == CANNOT_TELL:
         single = sorted({level for levels in slower.values() for level in levels})
         yield f"Measure {users_text(single)} again with REPEAT=5: there, single runs differ by more than the threshold."
         return
     if not slower:
         return
-    found: list[Cause] = []
-    for users in release.levels:
-        found += causes(release.compared.base[users], release.compared.new[users])
+    base, new = release.runs
+    found = [cause for users in release.levels for cause in causes(base[users], new[users])]
     named = dict.fromkeys(f"{cause.kind} {cause.name} in {cause.process}" for cause in found)
     yield f"Find the cause of the slower response times: {_labels_text(slower)}." + (
         f" Per request, the profiles show more of: {'; '.join(list(named)[:_NAMED])}."
@@ -147,15 +138,15 @@ def _of_regressions(release: Release) -> Iterator[str]:
 
 
 def _of_goals(release: Release) -> Iterator[str]:
-    old, young = missed_goals(release.compared.base), missed_goals(release.compared.new)
+    old, young = map(missed_goals, release.runs)
     for goal, users in young.items():
-        fresh = [level for level in users if level in release.compared.base and level not in old.get(goal, [])]
+        fresh = [level for level in users if level in release.runs.base and level not in old.get(goal, [])]
         if fresh:
             yield f"{goal} is met by {release.names.base} and missed by {release.names.new} at {users_text(fresh)}."
 
 
 def _of_errors(release: Release) -> Iterator[str]:
-    found = new_errors(release.compared.base, release.compared.new)
+    found = new_errors(release.runs)
     for text, users in found[:_NAMED]:
         yield f"Explain failures that only {release.names.new} has: {text} (at {users})."
     if len(found) > _NAMED:
@@ -163,7 +154,7 @@ def _of_errors(release: Release) -> Iterator[str]:
 
 
 def _of_memory(release: Release) -> Iterator[str]:
-    for one in overcommitted(release.compared.new):
+    for one in overcommitted(release.runs.new):
         share = units.percent_text(one.largest_ratio, 0)
         yield (
             f"{one.title} used up to {share} % of its reserved memory at {users_text(one.users)}: "
@@ -191,7 +182,7 @@ def _of_undecided(release: Release) -> Iterator[str]:
     unsure = {users: found for users, found in release.levels.items() if found.verdict == CANNOT_TELL}
     doubtful: dict[str, list[int]] = {}
     for users in unsure:
-        runs = (*release.compared.base[users], *release.compared.new[users])
+        runs = (*release.runs.base[users], *release.runs.new[users])
         for why in dict.fromkeys("; ".join(run.verdict.reasons) for run in runs if run.verdict and run.is_doubtful):
             doubtful.setdefault(why, []).append(users)
     for why, users_of in doubtful.items():
@@ -218,7 +209,7 @@ def _of_setup(release: Release) -> Iterator[str]:
 
 def settings_of(release: Release) -> tuple[Difference, ...]:
     """Return the settings that differ between the runs of the common levels; users and load are equal there."""
-    base, new = ([run for users in release.levels for run in side[users]] for side in release.compared.runs)
+    base, new = ([run for users in release.levels for run in side[users]] for side in release.runs)
     return setup_differences(base, new)
 
 
