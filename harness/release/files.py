@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import NamedTuple
 from urllib.parse import unquote
 
 from markdown_it import MarkdownIt
@@ -18,21 +19,21 @@ from markupsafe import Markup
 
 from harness.base.errors import HarnessError, UsageError
 from harness.base.log import Log
-from harness.cloudwatch.points import CloudMetrics, read_cloudwatch
+from harness.cloudwatch.points import read_cloudwatch
 from harness.cloudwatch.sources import source_of
 from harness.compare.outcome import CANNOT_TELL, INVALID, OK, REGRESSED
 from harness.metrics.interval import Interval
 from harness.metrics.window import Window
 from harness.release.around import PUBLISHED_S, Around, intervals_of
-from harness.release.changes import BETTER
 from harness.release.infrastructure import FILE_NAME, Infrastructure
 from harness.release.infrastructure import FORMAT_VERSION as INFRASTRUCTURE_VERSION
 from harness.release.release import Release
 from harness.release.render import Links, release_page
 from harness.release.sides import Sides
 from harness.report.charts.chart import Chart, write_charts
-from harness.report.files import summary_of_run
+from harness.report.files import stored_summary
 from harness.report.pages import write_page
+from harness.report.stored_comparisons import BETTER
 from harness.report.summary import RunSummary
 from harness.report.verdict import DOUBTFUL, INTERRUPTED, VALID
 from harness.run import kinds
@@ -88,10 +89,7 @@ def read_long_run(name: str, reports: Path) -> RunSummary:
     paths = find_paths([name], reports)
     if len(paths) != 1 or not (RUN_NAME.fullmatch(paths[0].name) or (paths[0] / "run.json").is_file()):
         raise UsageError(f"--long {name}: is not one run", "give a run such as folio-checkin/run-03_1")
-    directory = RunDirectory(paths[0])
-    if directory.summary_json.is_file():
-        return load_record(RunSummary, directory.summary_json)
-    return summary_of_run(directory)
+    return stored_summary(RunDirectory(paths[0]))
 
 
 def infrastructure_of(found: FoundSweep) -> Infrastructure | None:
@@ -120,11 +118,10 @@ def read_infrastructure_once(found: FoundSweep, log: Log) -> Infrastructure | No
         return None
     read_at = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
     infrastructure = Infrastructure(INFRASTRUCTURE_VERSION, read_at, resources_found)
-    if failures:
-        return infrastructure  # not stored: the next page reads it again
-    path = _infrastructure_path(found)
-    path.parent.mkdir(exist_ok=True)
-    write_whole(path, json_text(infrastructure))
+    if not failures:  # else the next page reads it again
+        path = _infrastructure_path(found)
+        path.parent.mkdir(exist_ok=True)
+        write_whole(path, json_text(infrastructure))
     return infrastructure
 
 
@@ -135,11 +132,15 @@ def _infrastructure_path(found: FoundSweep) -> Path:
 
 def around_of(found: FoundSweep) -> Around:
     """Return the stored metrics before and after a sweep, as far as there are any."""
-    return Around(**{one.when: _stored(one) for one in _around_files(found)})
+    stored = {}
+    for file in (one for one in _around_files(found) if one.path.is_file()):
+        with file.path.open(encoding="utf-8", errors="replace", newline="") as lines:
+            window = Window.whole(file.interval.length_s)
+            stored[file.when] = read_cloudwatch(lines, file.interval.from_s, window)
+    return Around(**stored)
 
 
-@dataclass(frozen=True)
-class _AroundFile:
+class _AroundFile(NamedTuple):
     """The file with the metrics of an interval `before` or `after` a sweep (`when`), which may not exist yet."""
 
     when: str
@@ -155,13 +156,6 @@ def _around_files(found: FoundSweep) -> tuple[_AroundFile, ...]:
         return ()
     named = intervals._asdict().items()
     return tuple(_AroundFile(when, folder / f"cloudwatch-{when}.csv", interval) for when, interval in named)
-
-
-def _stored(file: _AroundFile) -> CloudMetrics | None:
-    if not file.path.is_file():
-        return None
-    with file.path.open(encoding="utf-8", errors="replace", newline="") as lines:
-        return read_cloudwatch(lines, file.interval.from_s, Window.whole(file.interval.length_s))
 
 
 def read_around_once(found: FoundSweep, log: Log) -> Around:
@@ -207,9 +201,7 @@ def write_release(release: Release, command: str, template: str) -> Written:
     links = _links(release, path.parent)
     note = release.new.sweep.record.note if release.new.sweep.record else ""
     write_page(
-        path,
-        lambda notes: release_page(release, Page(charts, notes, path.stem, command), links, template),
-        note,
+        path, lambda notes: release_page(release, Page(charts, notes, path.stem, command), links, template), note
     )
     write_charts(path.with_suffix(""), charts, CHART_NAME)
     confluence = path.with_suffix(".confluence.xml")

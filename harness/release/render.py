@@ -8,7 +8,6 @@ from urllib.parse import quote
 
 from harness.metrics.figures import LOAD
 from harness.metrics.growth import GROWS
-from harness.metrics.metric import AVERAGE, ERRORS, THROUGHPUT, metric_of
 from harness.release.around import around_tables
 from harness.release.changes import label_table, level_table, one_sided, reasons
 from harness.release.infrastructure import infrastructure_table, read_times
@@ -23,7 +22,7 @@ from harness.release.resources import (
 )
 from harness.release.sides import Sides
 from harness.release.summary import headline, overview_lines, recommendations, settings_of, summary_lines
-from harness.release.tables import error_table, goal_table, run_table
+from harness.release.tables import COLUMNS, error_table, goal_table, run_table
 from harness.report.growth import growth_notes, growth_table, growth_text
 from harness.report.markdown import image
 from harness.report.notes import NOTES_BEGIN, NOTES_END
@@ -38,7 +37,6 @@ from harness.sweep.text import warnings_of
 
 # The layouts of a page, by name: that of a performance team with a page per release.
 TEMPLATES = {"ptf": "ptf.md.j2"}
-_METRICS = (THROUGHPUT, AVERAGE, metric_of("p95"), ERRORS)
 
 
 @dataclass(frozen=True)
@@ -123,7 +121,7 @@ def long_lines(summary: RunSummary) -> list[tuple[str, str]]:
     lines.append(("verdict", state_line(summary.verdict)))
     load = summary.group(LOAD)
     if load:
-        values = [(metric, metric.of(load.total)) for metric in _METRICS]
+        values = [(metric, metric.of(load.total)) for metric in COLUMNS]
         texts = [f"{metric.phrase} {metric.text(value)} {metric.unit}" for metric, value in values if value is not None]
         lines.append(("in the measurement window", ", ".join(texts)))
     if summary.thirds:

@@ -15,13 +15,14 @@ from harness.compare.setup_diff import Difference, setup_differences
 from harness.metrics.growth import GROWS
 from harness.metrics.metric import AVERAGE, metric_of
 from harness.release.around import grown
-from harness.release.changes import BETTER, OF_LABELS, change_text, labels_with, verdict_text
+from harness.release.changes import OF_LABELS, change_text, labels_with, verdict_text
 from harness.release.infrastructure import changed_facts
 from harness.release.release import Release, record_of
 from harness.release.resources import overcommitted
 from harness.release.sides import Runs
 from harness.release.tables import missed_goals, new_errors
 from harness.report.growth import growth_text
+from harness.report.stored_comparisons import BETTER
 from harness.report.verdict import DOUBTFUL
 from harness.sweep.growth import growth_per_run, memory_of_runs
 from harness.sweep.pairs import FigureComparison

@@ -3,29 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import NamedTuple
 from urllib.parse import quote
 
 from harness.base import units
 from harness.compare.result import RunResult
 from harness.metrics.metric import AVERAGE, ERRORS, THROUGHPUT, metric_of
-from harness.plan.load import LoadRecord
+from harness.metrics.tally import ErrorKey
 from harness.release.sides import Runs, Sides
 from harness.report.goals import GoalResult
 from harness.report.tables import cell, table
-from harness.sweep.levels import LevelRun, Sweep
+from harness.sweep.levels import Sweep
 from harness.sweep.text import users_text
 
 _ERRORS_MOST = 20
-_COLUMNS = (THROUGHPUT, AVERAGE, metric_of("p95"), ERRORS)
-
-
-class _FailureKind(NamedTuple):
-    """What distinguishes failed samples; in tables they are sorted by it."""
-
-    label: str
-    code: str
-    cause: str
+COLUMNS = (THROUGHPUT, AVERAGE, metric_of("p95"), ERRORS)
 
 
 def run_table(sweeps: Sequence[tuple[str, Sweep]], links: Mapping[str, str]) -> str:
@@ -33,34 +24,27 @@ def run_table(sweeps: Sequence[tuple[str, Sweep]], links: Mapping[str, str]) -> 
     found = (row for name, sweep in sweeps for row in _run_rows(name, sweep, links))
     rows = [[str(number), *row] for number, row in enumerate(found, start=1)]
     heads = ["test", "release", "run", "profile", "verdict", "users", "ramp-up s", "duration s", "samples"]
-    return table([*heads, *(metric.title for metric in _COLUMNS)], rows, text_columns=5)
+    return table([*heads, *(metric.title for metric in COLUMNS)], rows, text_columns=5)
 
 
 def _run_rows(name: str, sweep: Sweep, links: Mapping[str, str]) -> Iterator[list[str]]:
     for level in sweep.levels:
         for run in level.runs:
-            load = run.record.load if run.record else None
+            load, short, length = run.record.load if run.record else None, cell(run.name.rpartition("/")[2]), ""
+            if load:
+                length = f"{load.loops} loops" if load.duration_s is None else units.number_text(load.duration_s)
             count = run.figures.sample_count
             yield [
                 cell(name),
-                _run_cell(run, links),
+                f"[{short}]({quote(links[run.name])})" if run.name in links else short,
                 cell(run.record.profile if run.record else ""),
                 run.verdict.state if run.verdict else "",
                 str(level.users),
                 units.number_text(load.ramp_s) if load else "",
-                _length_text(load) if load else "",
+                length,
                 "" if count is None else str(count),
-                *(metric.text(run.figures.of(metric.key)) for metric in _COLUMNS),
+                *(metric.text(run.figures.of(metric.key)) for metric in COLUMNS),
             ]
-
-
-def _run_cell(run: LevelRun, links: Mapping[str, str]) -> str:
-    short = cell(run.name.rpartition("/")[2])
-    return f"[{short}]({quote(links[run.name])})" if run.name in links else short
-
-
-def _length_text(load: LoadRecord) -> str:
-    return units.number_text(load.duration_s) if load.duration_s is not None else f"{load.loops} loops"
 
 
 def goal_table(runs: Sides[Runs], names: Sides[str]) -> str:
@@ -128,15 +112,14 @@ def new_errors(runs: Sides[Runs]) -> list[tuple[str, str]]:
     ]
 
 
-def _errors_of(side: Runs) -> dict[_FailureKind, dict[int, int]]:
-    """Return the number of failures by kind and users."""
-    found: dict[_FailureKind, dict[int, int]] = {}
+def _errors_of(side: Runs) -> dict[ErrorKey, dict[int, int]]:
+    found: dict[ErrorKey, dict[int, int]] = {}
     for users, runs in side.items():
         for error in (error for run in runs for error in run.errors):
-            counts = found.setdefault(_FailureKind(error.label, error.code, error.cause), {})
+            counts = found.setdefault(ErrorKey(error.label, error.code, error.cause), {})
             counts[users] = counts.get(users, 0) + error.count
     return found
 
 
-def _sum(counts: Mapping[_FailureKind, Mapping[int, int]], kind: _FailureKind) -> int:
+def _sum(counts: Mapping[ErrorKey, Mapping[int, int]], kind: ErrorKey) -> int:
     return sum(counts.get(kind, {}).values())

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from harness.base import units
 from harness.metrics.growth import (
@@ -40,8 +39,7 @@ _NAMED_MOST = 4
 _SHOWN_LEAST = 0.01
 
 
-@dataclass(frozen=True)
-class _Resource:
+class _Resource(NamedTuple):
     """How a resource is printed: its title, the unit of its values and what they are divided by for it."""
 
     title: str
@@ -77,21 +75,15 @@ def with_cloud(
     from harness.cloudwatch.queries import ECS, MEMORY
     from harness.cloudwatch.sources import resource_title
 
-    series = [
-        ResourceSeries(
-            resource_title(metric.of),
-            MEMORY_RATIO,
-            tuple(
-                (at_s - window.from_s, value)
-                for at_s, value in zip(metric.seconds, metric.averages, strict=True)
-                if value is not None and window.from_s <= at_s <= window.to_s
-            ),
-            # 100 % of a service is what it reserves; it may use more.
-            None if metric.kind == ECS else 1.0,
+    series = []
+    for metric in (one for one in cloudwatch.metrics if one.metric == MEMORY):
+        points = tuple(
+            (at_s - window.from_s, value)
+            for at_s, value in zip(metric.seconds, metric.averages, strict=True)
+            if value is not None and window.from_s <= at_s <= window.to_s
         )
-        for metric in cloudwatch.metrics
-        if metric.metric == MEMORY
-    ]
+        limit = None if metric.kind == ECS else 1.0  # 100 % of a service is what it reserves; it may use more
+        series.append(ResourceSeries(resource_title(metric.of), MEMORY_RATIO, points, limit))
     return own + growths(series, window.length_s)
 
 
@@ -129,13 +121,9 @@ def left_text(growth: Growth) -> str:
         return ""
     if growth.left_h == 0:
         return "reached"
-    factor, unit = (
-        (60, "min")
-        if growth.left_h < _MINUTES_BELOW_H
-        else (1, "h")
-        if growth.left_h < _HOURS_BELOW_H
-        else (1 / _H_PER_DAY, "days")
-    )
+    factor, unit = (1, "h") if growth.left_h < _HOURS_BELOW_H else (1 / _H_PER_DAY, "days")
+    if growth.left_h < _MINUTES_BELOW_H:
+        factor, unit = 60, "min"
     left, low, high = (f"{hours * factor:.0f}" for hours in (growth.left_h, growth.left_low_h, growth.left_high_h))
     return f"{left} {unit} ({low}-{high})"
 
@@ -154,10 +142,8 @@ def growth_text(growth: Growth) -> str:
 def growth_values(found: Sequence[Growth]) -> Iterator[Values]:
     """Yield what grows, with forecasts; nothing when all is steady."""
     order = list(_RESOURCES)
-    claimed = sorted(
-        (growth for growth in found if growth.verdict == GROWS), key=lambda growth: order.index(growth.resource)
-    )
-    growing = [growth_text(growth) for growth in claimed]
+    ordered = sorted(found, key=lambda growth: order.index(growth.resource))
+    growing = [growth_text(growth) for growth in ordered if growth.verdict == GROWS]
     if growing:
         rest = len(growing) - _NAMED_MOST
         yield {"what": "; ".join(growing[:_NAMED_MOST]) + (f"; and {rest} more" if rest > 0 else "")}
@@ -184,8 +170,6 @@ def growth_notes(found: Sequence[Growth], length_s: int, *, is_soak: bool) -> li
     if any(growth.verdict == GROWS and growth.limit is not None and growth.left_h is None for growth in found):
         lines.append("A limit without a forecast: the rate changed too much in the window. A longer run has one.")
     if any(growth.verdict == CANNOT_TELL for growth in found):
-        lines.append(
-            "Cannot tell: the heap rose, but no old garbage was collected in the window. A soak forces a full "
-            "collection."
-        )
+        why = "the heap rose, but no old garbage was collected in the window"
+        lines.append(f"Cannot tell: {why}. A soak forces a full collection.")
     return lines

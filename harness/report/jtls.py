@@ -47,11 +47,9 @@ class Counting:
 
 def run_of(inputs: Sequence[Input]) -> RunRecord | None:
     """Return the record of the run that all inputs belong to; None without such a run, or if it is unreadable."""
-    folders = {given.path.parent for given in inputs if given.path is not None}
-    if len(folders) != 1 or any(given.path is None for given in inputs):
-        return None
-    folder = folders.pop()
-    if not (folder / "run.json").exists():
+    folders = {given.path.parent if given.path else None for given in inputs}
+    folder = folders.pop() if len(folders) == 1 else None
+    if folder is None or not (folder / "run.json").exists():
         return None
     from harness.run.directory import RunDirectory  # imported late: most JTLs belong to no run
 
@@ -111,20 +109,17 @@ def _name_of(tally: SampleTally) -> str:
 def _summary_of_jtls(inputs: Sequence[Input], counting: Counting) -> RunSummary:
     once_labels = counting.run.once_labels if counting.run else ()
     tally = tally_of_jtls(inputs, counting)
-    name = _name_of(tally)
-    window = window_of(tally, counting.window, counting.run)
-    scope = Scope(tuple(once_labels))
-    counted = counted_tally(inputs, tally, window, scope, counting.columns, counting.with_batches)
+    window, scope = window_of(tally, counting.window, counting.run), Scope(tuple(once_labels))
     options = SummaryOptions(
         window=window,
-        counted=counted,
+        counted=counted_tally(inputs, tally, window, scope, counting.columns, counting.with_batches),
         percentiles=counting.percentiles,
         with_transactions=counting.with_transactions,
         with_timeline=counting.with_timeline,
         file_names=short_names(list(tally.names.values())),
         silences=silences_of(inputs, tally, once_labels, counting.columns),
     )
-    return summarise(tally, name, options=options)
+    return summarise(tally, _name_of(tally), options=options)
 
 
 def counted_tally(

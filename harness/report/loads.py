@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from harness.base import units
@@ -10,6 +10,7 @@ from harness.metrics.figures import LOAD, Group
 from harness.metrics.interval import IntervalMs
 from harness.metrics.littles_law import LittlesLaw, littles_law
 from harness.metrics.tally import SampleTally
+from harness.metrics.timeline import SecondSeries
 from harness.plan.group_load import GroupLoad
 from harness.report.curve import RequestCurve, UserCurve, request_curve, user_curve
 
@@ -66,19 +67,13 @@ def load_figures(
     for tally in tallies:
         whole = _load_group(tally.whole, percentiles, with_transactions)
         group = whole if tally.counted is None else _load_group(tally.counted, percentiles, with_transactions)
-        series = tally.whole.second_series
         is_known = not (tally.load.is_open or tally.load.is_paced)
-        span_s = series.span_s
-        # Of several load generators the sum: each has its own users.
-        users = (
-            [most for most in series.active_users(span_s.first_s, span_s.last_s) if most is not None] if span_s else []
-        )
         found.append(
             LoadFigures(
                 name=tally.load.group,
                 group=group,
                 whole=None if tally.counted is None else whole,
-                users_most=max(users, default=None),
+                users_most=peak_users(tally.whole.second_series),
                 error_ratio=whole.total.error_ratio if whole else None,
                 littles_law=_law(tally, span_ms, pause_s(tally.load, group)) if is_known else None,
                 curve=user_curve(tally.load, tally.whole),
@@ -89,8 +84,21 @@ def load_figures(
 
 
 def _load_group(tally: SampleTally, percentiles: Sequence[str], with_transactions: bool) -> Group | None:
-    groups = tally.groups(percentiles, with_transactions)
+    return load_of(tally.groups(percentiles, with_transactions))
+
+
+def load_of(groups: Iterable[Group]) -> Group | None:
+    """Return the load among groups; None without a sample of it."""
     return next((group for group in groups if group.name == LOAD), None)
+
+
+def peak_users(series: SecondSeries) -> int | None:
+    """Return the most users that were active in a second, of several load generators the sum.
+
+    None without users, or when the span is beyond any run.
+    """
+    active = series.active_users(*series.span_s) if series.span_s else []
+    return max((users for users in active if users is not None), default=None)
 
 
 def _law(tally: LoadTally, span_ms: IntervalMs | None, think_s: float) -> LittlesLaw | None:

@@ -33,14 +33,12 @@ def profile_text(profile: ProcessProfile, folder: str) -> str:
 
 
 def _methods(profile: ProcessProfile) -> str:
-    if profile.sample_count < SAMPLES_LEAST:
-        return (
-            f"Hottest methods: not known: only {units.plural(profile.sample_count, 'sample')} of running threads; "
-            f"shares need {SAMPLES_LEAST}."
-        )
+    count = profile.sample_count
+    if count < SAMPLES_LEAST:
+        known = f"only {units.plural(count, 'sample')} of running threads"
+        return f"Hottest methods: not known: {known}; shares need {SAMPLES_LEAST}."
     rows = [
-        [cell(use.method), *(_percent(count, profile.sample_count) for count in (use.self_count, use.total_count))]
-        for use in profile.methods
+        [cell(use.method), _percent(use.self_count, count), _percent(use.total_count, count)] for use in profile.methods
     ]
     return f"{_sampling(profile)}\n\n{table(('method', 'self %', 'with what it calls %'), rows)}"
 
@@ -122,10 +120,8 @@ def _of_interval(used: DatabaseUse) -> str:
     from_s, to_s = used.interval.from_s, used.interval.to_s
     length, first, last = (units.number_text(round(seconds, 1)) for seconds in (to_s - from_s, from_s, to_s))
     requests = units.plural(used.interval.request_count, "request")
-    return (
-        f" in {length} s of the window, from {first} s to {last} s after the start of the load, "
-        f"in which {requests} ended"
-    )
+    interval = f"from {first} s to {last} s after the start of the load"
+    return f" in {length} s of the window, {interval}, in which {requests} ended"
 
 
 def _not_of_interval(used: DatabaseUse) -> str:
@@ -157,13 +153,11 @@ def _without_index(used: DatabaseUse) -> str:
         and 2 * use.count_without_index >= use.count
         and (use.rows_examined is None or use.rows_examined >= _ROWS_LEAST * use.count)
     ]
-    if not found:
-        return ""
     texts = []
     for use in found:
         rows = "" if use.rows_examined is None else f", {_each(use.rows_examined, use.count)} rows each"
         texts.append(f"{cell(_ends(use.statement))} ({use.count_without_index} of {use.count} executions{rows})")
-    return f"Read without an index: {'; '.join(texts)}."
+    return f"Read without an index: {'; '.join(texts)}." if texts else ""
 
 
 def _ends(statement: str) -> str:
@@ -177,11 +171,10 @@ def _database_waits(used: DatabaseUse) -> str:
     if not used.waits:
         return ""
     where = "in the same interval" if used.interval else "in the whole load"
-    rows = [
-        [cell(wait.name), str(wait.count), average_text(wait.total_ms), average_text(wait.total_ms / wait.count),
-         *filter(None, [_per_request(wait.total_ms, used)])]
-        for wait in used.waits
-    ]  # fmt: skip
+    rows = []
+    for wait in used.waits:
+        times = map(average_text, (wait.total_ms, wait.total_ms / wait.count))
+        rows.append([cell(wait.name), str(wait.count), *times, *filter(None, [_per_request(wait.total_ms, used)])])
     heads = ("wait", "count", "all ms", "mean ms", "ms per request")[: len(rows[0])]
     return f"What its threads waited for {where}, the longest in all first:\n\n{table(heads, rows)}"
 
@@ -238,12 +231,11 @@ def _safepoints(profile: ProcessProfile) -> str:
 def _pools(profile: ProcessProfile) -> str:
     if not profile.pools:
         return ""
-    rows = [
-        [cell(pool.name), f"{pool.thread_count:.1f}",
-         *(units.percent_text(ratio, 1) for ratio in (
-             pool.running_ratio, pool.lock_ratio, pool.waiting_ratio, pool.idle_ratio, pool.full_ratio))]
-        for pool in profile.pools
-    ]  # fmt: skip
+    rows = []
+    for pool in profile.pools:
+        ratios = (pool.running_ratio, pool.lock_ratio, pool.waiting_ratio, pool.idle_ratio, pool.full_ratio)
+        shares = (units.percent_text(ratio, 1) for ratio in ratios)
+        rows.append([cell(pool.name), f"{pool.thread_count:.1f}", *shares])
     columns = ("pool", "threads", "running %", "waiting for locks %", "waiting otherwise %", "idle %", "none idle %")
     text = (
         "Thread pools: mean number of threads, shares of their time, and share of the seconds in which no thread was "
@@ -277,10 +269,8 @@ def _flame_graphs(profile: ProcessProfile, folder: str) -> str:
 
 def _graph_links(profile: ProcessProfile, folder: str) -> str:
     """Return links to the flame graphs; their kind is the last word of their name."""
-    return ", ".join(
-        f"[{name.removesuffix('.html').rpartition('-')[2]}]({quote(folder)}/{quote(name)})"
-        for name in profile.flame_graphs
-    )
+    kinds = ((name.removesuffix(".html").rpartition("-")[2], name) for name in profile.flame_graphs)
+    return ", ".join(f"[{kind}]({quote(folder)}/{quote(name)})" for kind, name in kinds)
 
 
 def _percent(part: int, whole: int) -> str:

@@ -53,7 +53,7 @@ class Verdict:
 
 def headline(verdict: Verdict) -> str:
     """Return the verdict in one line: the state, the reasons, and the goals."""
-    parts = [": ".join([verdict.state, "; ".join(verdict.reasons)]) if verdict.reasons else verdict.state]
+    parts = [": ".join(filter(None, (verdict.state, "; ".join(verdict.reasons))))]
     if verdict.goals_missed:
         parts.append("Goal missed: " + "; ".join(verdict.goals_missed))
     if verdict.goals_met:
@@ -95,8 +95,7 @@ def judge(
     doubtful = dict.fromkeys(warning.brief for warning in warnings if warning.severity is Severity.DOUBTFUL)
     why = (*([f"stopped early: {early}"] if early else []), *doubtful)
     goals = (*judge_goals(run.goal if run else Goal(), groups), *_goals_of_loads(evidence))
-    met = tuple(result.text for result in goals if result.is_met)
-    missed = tuple(result.text for result in goals if not result.is_met)
+    met, missed = (tuple(one.text for one in goals if one.is_met is is_met) for is_met in (True, False))
     return Verdict(DOUBTFUL if why else VALID, why, met, (*([RUN_TO_THE_END] if early else []), *missed), goals)
 
 
@@ -105,8 +104,7 @@ def _goals_of_loads(evidence: Evidence) -> tuple[GoalResult, ...]:
     goals = evidence.run.load_goals if evidence.run else {}
     found: list[GoalResult] = []
     for one in evidence.loads:
-        whole = one.whole or one.group
-        if one.name in goals and whole:
+        if one.name in goals and (whole := one.whole or one.group):
             found += judge_load_goals(goals[one.name], one.name, RunGroups(one.group, whole))
     return tuple(found)
 

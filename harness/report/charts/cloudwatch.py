@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from statistics import median
 from typing import NamedTuple
 
@@ -19,8 +20,7 @@ NOT_KNOWN = "n/a"
 _Print = Callable[[float | None], str]
 
 
-def _percent(ratio: float | None) -> str:
-    return units.percent_text(ratio, 1)
+_percent = partial(units.percent_text, decimals=1)
 
 
 def _count(value: float | None) -> str:
@@ -120,21 +120,17 @@ def cloud_notes(found: CloudMetrics, source: str) -> list[str]:
 def cloud_warnings(found: CloudMetrics, source: str) -> list[str]:
     """Return what is missing from the requested metrics, one sentence per line; nothing when they are complete."""
     lines = []
-    absent = [text for resource in found.resources if (text := _absent(found, resource))]
-    if absent:
+    if absent := [text for resource in found.resources if (text := _absent(found, resource))]:
         lines.append(f"{NOT_KNOWN}: {_source(found)} had no values ({', '.join(absent)}).")
-    late = [
-        metric for metric in found.metrics if metric.point_count and metric.missing_last_count and not metric.is_balance
-    ]
+    late = [one for one in found.metrics if one.point_count and one.missing_last_count and not one.is_balance]
     if late:
         most = max(metric.missing_last_count for metric in late)
         lines.append(
             f"Up to {units.plural(most, 'period')} at the end had no value ({_names(late)}): {_source(found)} is "
             f"minutes late, or received no more values; `./aggregate.py metrics {source}` fetches again."
         )
-    partial = [metric for metric in found.metrics if not metric.is_complete]
-    if partial:
-        lines.append(f"{_source(found)} did not report a complete answer for {_names(partial)}.")
+    if incomplete := [metric for metric in found.metrics if not metric.is_complete]:
+        lines.append(f"{_source(found)} did not report a complete answer for {_names(incomplete)}.")
     return lines
 
 

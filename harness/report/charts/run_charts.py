@@ -36,8 +36,7 @@ def _rates(source: ChartSource) -> Iterator[Plotted]:
 
     None for the first and the last bucket if the run covers only part of it: the rate would be too low.
     """
-    timeline = source.timeline
-    if timeline:
+    if timeline := source.timeline:
         half_s, run_s = timeline.bucket_s / 2, source.window.run_s
         points = (
             (middle, count / timeline.bucket_s if middle >= half_s and middle + half_s < run_s else None)
@@ -47,30 +46,25 @@ def _rates(source: ChartSource) -> Iterator[Plotted]:
 
 
 def _draw_rates(source: ChartSource, chart: ChartData) -> str:
-    """Return the chart of the known rates."""
     known = tuple(point for line in chart.lines for point in line.points if point[1] is not None)
     return _draw_lines(source, replace(chart, lines=[Series(chart.unit, known)]))
 
 
 def _errors(source: ChartSource) -> Iterator[Plotted]:
-    timeline = source.timeline
-    if timeline:
+    if timeline := source.timeline:
         errors = [count / timeline.bucket_s for count in timeline.error_count]
         yield Plotted([series("errors", source.middles_s, errors)])
 
 
 def _draw_errors(source: ChartSource, chart: ChartData) -> str:
-    """Return the chart of errors in front of all samples."""
     timeline = source.timeline
     assert timeline
-    return error_chart(
-        _frame(source, chart), source.middles_s, timeline.error_count, timeline.sample_count, timeline.bucket_s
-    )
+    counts = (timeline.error_count, timeline.sample_count)
+    return error_chart(_frame(source, chart), source.middles_s, *counts, timeline.bucket_s)
 
 
 def _users(source: ChartSource) -> Iterator[Plotted]:
-    timeline = source.timeline
-    if timeline and any(users is not None for users in timeline.active_users):
+    if (timeline := source.timeline) and any(users is not None for users in timeline.active_users):
         yield Plotted([series("users", source.middles_s, timeline.active_users)])
 
 
@@ -90,7 +84,6 @@ def _distribution(source: ChartSource) -> Iterator[Plotted]:
 
 
 def _draw_distribution(source: ChartSource, chart: ChartData) -> str:
-    """Return the histogram with its percentiles."""
     marks = [(name, source.percentiles_ms[key]) for name, key in _MARKS if key in source.percentiles_ms]
     return distribution_chart(chart.title, source.counts or {}, marks)
 
