@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import datetime
-from typing import NamedTuple
 
 from harness.base import units
 from harness.cloudwatch.points import CloudMetric, CloudMetrics
@@ -31,13 +30,6 @@ _START_S = 120
 _GROWN_RATIO = 0.05
 
 
-class Intervals(NamedTuple):
-    """The intervals before a sweep and after it, in seconds since 1970."""
-
-    before: Interval
-    after: Interval
-
-
 @dataclass(frozen=True)
 class Around:
     """The metrics of the watched resources before a sweep and after it; None where they are not known."""
@@ -52,14 +44,17 @@ class Around:
         return tuple(dict.fromkeys(found))
 
 
-def intervals_of(sweep: Sweep) -> Intervals | None:
-    """Return the intervals before the warm-up of a sweep, and after its last run; None without finished runs."""
+def intervals_of(sweep: Sweep) -> dict[str, Interval]:
+    """Return the intervals `before` the warm-up of a sweep and `after` its last run; none without finished runs.
+
+    They are in seconds since 1970.
+    """
     ended = [_seconds(run.ended_at) for run in sweep.records if run.ended_at]
     if not ended or sweep.record is None:
-        return None
+        return {}
     first_s = min(_seconds(run.started_at) for run in sweep.records) - round(sweep.record.warm_up_s) - _START_S
     last_s = max(ended)
-    return Intervals(Interval(first_s - LENGTH_S, first_s), Interval(last_s, last_s + LENGTH_S))
+    return {"before": Interval(first_s - LENGTH_S, first_s), "after": Interval(last_s, last_s + LENGTH_S)}
 
 
 def _seconds(text: str) -> int:

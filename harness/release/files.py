@@ -151,11 +151,8 @@ class _AroundFile(NamedTuple):
 def _around_files(found: FoundSweep) -> tuple[_AroundFile, ...]:
     """Return both files of a sweep beside its charts; none without finished runs."""
     assert found.report is not None
-    intervals, folder = intervals_of(found.sweep), found.report.with_suffix("")
-    if intervals is None:
-        return ()
-    named = intervals._asdict().items()
-    return tuple(_AroundFile(when, folder / f"cloudwatch-{when}.csv", interval) for when, interval in named)
+    intervals, folder = intervals_of(found.sweep).items(), found.report.with_suffix("")
+    return tuple(_AroundFile(when, folder / f"cloudwatch-{when}.csv", interval) for when, interval in intervals)
 
 
 def read_around_once(found: FoundSweep, log: Log) -> Around:
@@ -210,7 +207,6 @@ def write_release(release: Release, command: str, template: str) -> Written:
 
 
 def _links(release: Release, folder: Path) -> Links:
-    """Return the links to existing reports, relative to `folder`."""
 
     def relative(path: Path) -> str:
         return Path(os.path.relpath(path, folder)).as_posix()

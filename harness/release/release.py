@@ -61,17 +61,13 @@ def release_of(
     """
     earlier_plan, plan = record_of(base).plan, record_of(new).plan
     if earlier_plan != plan:
-        raise UsageError(
-            f"release: {base.sweep.name} is a sweep of {earlier_plan}, {new.sweep.name} of {plan}",
-            "give two sweeps of the same plan",
-        )
+        what = f"release: {base.sweep.name} is a sweep of {earlier_plan}, {new.sweep.name} of {plan}"
+        raise UsageError(what, "give two sweeps of the same plan")
     if record_of(base) == record_of(new):
         raise UsageError(f"release: {new.sweep.name} is both --new and --base", "give the sweeps of two releases")
     if long is not None and long.run is not None and long.run.plan != plan:
-        raise UsageError(
-            f"release: {long.source} is a run of {long.run.plan}, the sweeps are of {plan}",
-            "give a run of the same plan with --long, or none",
-        )
+        what = f"release: {long.source} is a run of {long.run.plan}, the sweeps are of {plan}"
+        raise UsageError(what, "give a run of the same plan with --long, or none")
     compared = compare_levels(base, new, thresholds, anyway=anyway)
     levels = {key.users: comparison for key, comparison in compared.levels.items()}
     runs = Sides(*({key.users: found for key, found in side.items()} for side in (compared.base, compared.new)))
@@ -85,9 +81,8 @@ def record_of(found: FoundSweep) -> SweepRecord:
     if found.sweep.is_of_setting:
         raise UsageError(f"release: {found.sweep.name} is a sweep over {found.sweep.setting}", "give sweeps over users")
     if found.sweep.record is None or found.report is None:
-        raise UsageError(
-            f"release: {found.sweep.name} is no stored sweep", "give a sweep such as folio-checkin/sweep-01: make sweep"
-        )
+        what = f"release: {found.sweep.name} is no stored sweep"
+        raise UsageError(what, "give a sweep such as folio-checkin/sweep-01: make sweep")
     return found.sweep.record
 
 

@@ -67,7 +67,6 @@ def _median(values: Iterator[float]) -> float | None:
 
 
 def _levels(runs: Sides[Runs]) -> list[tuple[int, Sequence[RunResult], Sequence[RunResult]]]:
-    """Return the levels of both sides in order: users, the runs of base, and those of new."""
     both = sorted(runs.base.keys() | runs.new.keys())
     return [(users, runs.base.get(users, ()), runs.new.get(users, ())) for users in both]
 

@@ -104,7 +104,6 @@ def _labels_text(labels: Mapping[str, Sequence[int]]) -> str:
 
 
 def _failures(side: Runs) -> str:
-    """Return the share of failed samples over all runs of a release, as text."""
     totals = [run.whole or run.total for runs in side.values() for run in runs]
     known = [(one.error_count, one.sample_count) for one in totals if one]
     errors = [count for count, _ in known if count is not None]

@@ -39,9 +39,8 @@ def add_cloudwatch(directory: RunDirectory, log: Log, spec: MetricsSpec | None =
     run = summary.run
     spec = spec or (run.cloudwatch if run else None)
     if run is None or spec is None or not spec.resources:
-        raise NothingToFetchError(
-            f"{summary.source}: its profile requests nothing from {titles()}", "give --env with a profile that does"
-        )
+        what = f"{summary.source}: its profile requests nothing from {titles()}"
+        raise NothingToFetchError(what, "give --env with a profile that does")
     if summary.origin_s is None or not summary.window.run_s:
         raise NothingToFetchError(f"{summary.source}: the run had no load", "see its report")
     is_new = _fetch(directory, spec, summary.origin_s, summary.origin_s + summary.window.run_s, log)
@@ -52,12 +51,8 @@ def add_cloudwatch(directory: RunDirectory, log: Log, spec: MetricsSpec | None =
     found = observed_cloudwatch(directory, summary.origin_s, summary.window)
     growths = with_cloud(summary.observed.growths, found, summary.window, run)
     warnings = tuple(_with_balances(warning, summary.throttle, found) for warning in summary.warnings)
-    summary = replace(
-        summary,
-        run=run,
-        observed=replace(summary.observed, cloudwatch=found, growths=growths),
-        warnings=_with_growth(warnings, growths),
-    )
+    observed = replace(summary.observed, cloudwatch=found, growths=growths)
+    summary = replace(summary, run=run, observed=observed, warnings=_with_growth(warnings, growths))
     write_summary(directory, summary)
     if found:
         resources = f"{units.plural(len(found.resources), 'resource')} in {source_of(found.resources[0]).title}"

@@ -182,17 +182,13 @@ def clock_step(evidence: Evidence) -> Iterator[Values]:
     """Yield where a clock was set, as the record or the rows show it, and what to do."""
     step = evidence.clock_step
     if step and evidence.run:
-        yield {
-            "where": f"A clock was set by about {_signed(step.step_s)} during the run: {step.evidence}. Throughput, "
-            "seconds and Little's law are wrong by that",
-            "advice": "Have NTP slew the clock instead of setting it, and run again.",
-        }
+        what = f"A clock was set by about {_signed(step.step_s)} during the run: {step.evidence}"
+        advice = "Have NTP slew the clock instead of setting it, and run again."
+        yield {"where": f"{what}. Throughput, seconds and Little's law are wrong by that", "advice": advice}
     elif step:
-        yield {
-            "where": f"In the JTL {step.evidence}: a clock was set, or several files were put together. Throughput may "
-            "be wrong",
-            "advice": "Give the files one by one: ./aggregate.py table FILE FILE adds them up.",
-        }
+        what = f"In the JTL {step.evidence}: a clock was set, or several files were put together"
+        advice = "Give the files one by one: ./aggregate.py table FILE FILE adds them up."
+        yield {"where": f"{what}. Throughput may be wrong", "advice": advice}
 
 
 def hole(evidence: Evidence) -> Iterator[Values]:
@@ -334,11 +330,11 @@ def unexpected_codes(evidence: Evidence) -> Iterator[Values]:
         counts = [(code.label, code.sample_count - code.error_count) for code in codes[:_LABELS_NAMED]]
         named = ", ".join(f"{label}: {units.plural(count, 'sample')}" for label, count in counts)
         more = f" and {units.plural(len(codes) - _LABELS_NAMED, 'more label')}" if len(codes) > _LABELS_NAMED else ""
-        advice = (
-            "the work may not be complete when the answer comes. Let the plan wait for its end, or assert on it."
-            if name == ACCEPTED_CODE
-            else "nothing checked that it is the expected answer. Assert on the code in the plan."
-        )
+        advice = "nothing checked that it is the expected answer. Assert on the code in the plan."
+        if name == ACCEPTED_CODE:
+            advice = (
+                "the work may not be complete when the answer comes. Let the plan wait for its end, or assert on it."
+            )
         what = f"Code {name}" if name else "No code"
         yield {"what": what, "labels": f"{named}{more}", "advice": advice, "subject": name}
 
@@ -374,13 +370,10 @@ def broken_law(evidence: Evidence) -> Iterator[Values]:
             checks.append((f" of {one.name}", one.littles_law, one.group.total, think_s))
     for name, law, load, think_s in checks:
         if law and load and _is_off(law, load):
-            yield {
-                "of": name,
-                "active": f"{law.active_users:.1f}",
-                "busy": f"{law.busy_users:.1f}",
-                "round_ms": units.average_text(law.active_users * law.over_s / load.sample_count * units.MS_PER_S),
-                "accounted_ms": units.average_text(load.average_ms + think_s * units.MS_PER_S),
-            }
+            users = {"of": name, "active": f"{law.active_users:.1f}", "busy": f"{law.busy_users:.1f}"}
+            round_ms = units.average_text(law.active_users * law.over_s / load.sample_count * units.MS_PER_S)
+            accounted_ms = units.average_text(load.average_ms + think_s * units.MS_PER_S)
+            yield {**users, "round_ms": round_ms, "accounted_ms": accounted_ms}
 
 
 def closed_model(evidence: Evidence) -> Iterator[Values]:

@@ -102,7 +102,6 @@ def _is_failing(generator: GeneratorFigures, generators: tuple[GeneratorFigures,
 
 
 def _driven(evidence: Evidence) -> list[GeneratorRecord]:
-    """Return the generators that this machine's JMeter controlled."""
     return [one for one in evidence.run.generators if one.host is None] if evidence.run else []
 
 

@@ -141,7 +141,6 @@ def _of_labels(rule: GoalRule, groups: RunGroups) -> GoalResult:
 
 
 def _of_each(goal: Goal, labels: Sequence[LabelFigures]) -> GoalResult:
-    """Return the result of the goal for each label's average."""
     limit_ms = goal.each_average_ms or 0.0
     beyond = [label for label in labels if is_beyond(label, goal)]
     worst = max(beyond or labels, key=lambda label: label.average_ms, default=None)
@@ -152,18 +151,9 @@ def _of_each(goal: Goal, labels: Sequence[LabelFigures]) -> GoalResult:
         failed = any(label.error_ratio > MOSTLY_ERRORS_RATIO for label in beyond)
         what = f"above {limit} or mostly failed" if failed else f"above {limit}"
         text = f"{len(beyond)} of {units.plural(len(labels), 'label')} {what}, {slowest}"
-    return GoalResult(
-        label=EVERY_LABEL,
-        metric=AVERAGE.key,
-        max=limit_ms,
-        min=None,
-        measured=worst.average_ms if worst else None,
-        measured_label=worst.label if worst else None,
-        label_count=len(labels),
-        missed_count=len(beyond),
-        is_met=not beyond,
-        text=text,
-    )
+    value, name = (worst.average_ms, worst.label) if worst else (None, None)
+    limits = (EVERY_LABEL, AVERAGE.key, limit_ms, None)
+    return GoalResult(*limits, value, name, len(labels), len(beyond), not beyond, text)
 
 
 def _is_met(rule: GoalRule, value: float | None) -> bool:

@@ -78,28 +78,18 @@ def tally_of_jtls(inputs: Sequence[Input], counting: Counting) -> SampleTally:
     )
     name, dropped = _name_of(tally), tally.dropped
     if counting.strict and dropped.count:
-        raise UsageError(
-            f"{name}: {units.plural(dropped.count, 'record')} cannot be used ({dropped.first_text})",
-            "omit --strict to count the others",
-        )
+        what = f"{name}: {units.plural(dropped.count, 'record')} cannot be used ({dropped.first_text})"
+        raise UsageError(what, "omit --strict to count the others")
     if tally.first_ms is None:
         why = f" ({units.plural(dropped.count, 'record')} dropped: {dropped.first_text})" if dropped.count else ""
         raise UsageError(f"{name}: no samples{why}", "name a JTL with samples")
-    _refuse_seconds(tally, name)
-    return tally
-
-
-def _refuse_seconds(tally: SampleTally, name: str) -> None:
-    """Raise a UsageError when all time stamps are what those of our years are in seconds."""
     span_ms = tally.whole_span_ms()
     if span_ms and _SECONDS.start <= span_ms.from_ms and span_ms.to_ms < _SECONDS.stop:
-        first_ms = span_ms.from_ms
-        day = datetime.fromtimestamp(first_ms / units.MS_PER_S, UTC).date()
-        raise UsageError(
-            f"{name}: the time stamps are of {day} (the first is {first_ms}): JMeter writes milliseconds, and these "
-            "are probably seconds",
-            "multiply the column timeStamp by 1000",
-        )
+        day = datetime.fromtimestamp(span_ms.from_ms / units.MS_PER_S, UTC).date()
+        stamps = f"the time stamps are of {day} (the first is {span_ms.from_ms})"
+        what = f"{name}: {stamps}: JMeter writes milliseconds, and these are probably seconds"
+        raise UsageError(what, "multiply the column timeStamp by 1000")
+    return tally
 
 
 def _name_of(tally: SampleTally) -> str:

@@ -9,7 +9,7 @@ from urllib.parse import quote
 
 from harness.base import units
 from harness.cloudwatch.sources import source_of
-from harness.metrics.figures import LOAD, Group, LabelFigures, driven_labels
+from harness.metrics.figures import LOAD, Group, driven_labels
 from harness.metrics.metric import MEDIAN, Table, percentiles, times_of
 from harness.metrics.window import describe
 from harness.plan.goal import Goal
@@ -17,7 +17,7 @@ from harness.plan.load import CLOSED
 from harness.report.charts.chart import Chart
 from harness.report.charts.cloudwatch import cloud_notes, cloud_table
 from harness.report.charts.run_charts import RunCharts
-from harness.report.columns import COUNT, DEFAULT, ERROR_RATIO, Column, columns_of
+from harness.report.columns import COUNT, DEFAULT, ERROR_RATIO, Column, columns_of, whole_text
 from harness.report.failures import anchor
 from harness.report.footnotes import Footnotes
 from harness.report.generator_evidence import is_generator
@@ -53,18 +53,20 @@ GOAL_HEADS = ("goal", "measured", "result")
 _COLUMN_PARTS = {COUNT.key: Part.COUNT, MEDIAN.key: Part.MEDIAN, ERROR_RATIO.key: Part.ERRORS}
 
 
-def _load_columns(group: Group) -> tuple[Column, ...]:
-    return columns_of(DEFAULT, [text for text in LOAD_PERCENTILES if text in group.total.percentiles_ms])
-
-
-def _goal_column(goal: Goal, labels: Sequence[LabelFigures]) -> Column:
-    """Return a column with whether each label's average is within the goal; empty for TOTAL."""
-    return Column(
-        f"average ≤ {units.ms_text(goal.each_average_ms)} ms",
-        "each_average_ms",
-        lambda label: float(is_beyond(label, goal)) if label in labels else None,
-        lambda value: "" if value is None else "**missed**" if value else "met",
-    )
+def _columns(load: Group, goal: Goal | None = None) -> list[Column]:
+    """Return the columns of a load; with a goal for each label whether its average is within it, empty for TOTAL."""
+    columns = [*columns_of(DEFAULT, [text for text in LOAD_PERCENTILES if text in load.total.percentiles_ms])]
+    if goal and goal.each_average_ms is not None:
+        title = f"average ≤ {units.ms_text(goal.each_average_ms)} ms"
+        columns.append(
+            Column(
+                title,
+                "each_average_ms",
+                lambda label: float(is_beyond(label, goal)) if label in load.labels else None,
+                lambda value: "" if value is None else "**missed**" if value else "met",
+            )
+        )
+    return columns
 
 
 def goal_rows(goals: Sequence[GoalResult]) -> list[list[str]]:
@@ -91,31 +93,24 @@ def _load_table(summary: RunSummary, load: Group, notes: Footnotes) -> str:
     parts = _COLUMN_PARTS | {metric.key: Part.TAIL for metric in slow}
     columns = [
         replace(column, title=column.title + notes.mark(parts[column.key])) if column.key in parts else column
-        for column in _load_columns(load)
+        for column in _columns(load, goal)
     ]
-    return group_table(parts_of(load)[0], columns + _goal_columns(goal, load))
-
-
-def _goal_columns(goal: Goal | None, load: Group) -> list[Column]:
-    return [_goal_column(goal, load.labels)] if goal and goal.each_average_ms is not None else []
+    return group_table(parts_of(load)[0], columns)
 
 
 def _transaction_table(load: Group, goal: Goal | None) -> str:
     """Return the table of the load's transactions; empty without any, and when the load has nothing else."""
-    columns = [*_load_columns(load), *_goal_columns(goal, load)]
-    return "".join(group_table(part, columns) for part in parts_of(load)[1:])
+    return "".join(group_table(part, _columns(load, goal)) for part in parts_of(load)[1:])
 
 
 def _other_tables(summary: RunSummary) -> list[tuple[str, str]]:
     """Return title and table of the load of the whole run, if it has one, and of the groups beside the load."""
     found = []
     if summary.whole:
-        columns = _load_columns(summary.whole)
+        columns = _columns(summary.whole)
         found += [(f"{title_of(part)}, the whole run", group_table(part, columns)) for part in parts_of(summary.whole)]
-    for group in summary.groups:
-        if group.name != LOAD:
-            found += [(title_of(part), group_table(part)) for part in parts_of(group)]
-    return found
+    others = (part for group in summary.groups if group.name != LOAD for part in parts_of(group))
+    return found + [(title_of(part), group_table(part)) for part in others]
 
 
 def _tables_of_loads(summary: RunSummary, goal: Goal | None) -> list[tuple[str, str]]:
@@ -126,7 +121,7 @@ def _tables_of_loads(summary: RunSummary, goal: Goal | None) -> list[tuple[str, 
         if one.group is None:
             found.append((f"Load of {name}", "No sample of this load ended in the measurement window."))
             continue
-        columns = [*_load_columns(one.group), *_goal_columns(goal, one.group)]
+        columns = _columns(one.group, goal)
         tables = [(f"{title_of(part)} of {name}", group_table(part, columns)) for part in parts_of(one.group)]
         if one.curve_text:
             tables[0] = (tables[0][0], f"{tables[0][1]}\n\n{one.curve_text}")
@@ -205,16 +200,12 @@ def _usage_part(process: str) -> Part | None:
 
 
 def _usage_row(usage: Usage, notes: Footnotes) -> list[str]:
-    percent, megabytes = units.percent_text, units.mb_text
     part = _usage_part(usage.process)
-    return [
-        cell(process_title(usage.process)) + (notes.mark(part) if part else ""),
-        percent(usage.cpu_cores_mean, 1),
-        f"{percent(usage.cpu_cores_min, 1)}-{percent(usage.cpu_cores_max, 1)}",
-        megabytes(usage.rss_bytes_mean),
-        f"{megabytes(usage.rss_bytes_min)}-{megabytes(usage.rss_bytes_max)}",
-        "" if usage.thread_count_max is None else str(usage.thread_count_max),
-    ]
+    name = cell(process_title(usage.process)) + (notes.mark(part) if part else "")
+    cpus = [units.percent_text(one, 1) for one in (usage.cpu_cores_mean, usage.cpu_cores_min, usage.cpu_cores_max)]
+    sizes = [units.mb_text(one) for one in (usage.rss_bytes_mean, usage.rss_bytes_min, usage.rss_bytes_max)]
+    ranges = [text for mean, low, high in (cpus, sizes) for text in (mean, f"{low}-{high}")]
+    return [name, *ranges, whole_text(usage.thread_count_max)]
 
 
 def _usage_tables(observed: Observed, notes: Footnotes) -> str:
@@ -317,7 +308,6 @@ def report(summary: RunSummary, charts: RunCharts, notes: str, folder: str) -> s
 
 
 def _unknown(found: Sequence[tuple[str, str]]) -> list[tuple[str, str]]:
-    """Return what could not be observed as Markdown: names and reasons."""
     return [(cell(name), cell(why)) for name, why in found]
 
 

@@ -41,10 +41,8 @@ def check_parts(parts: Sequence[Part]) -> None:
         for name in dict.fromkeys((*expected, *found)):
             one, other = expected.get(name, _NONE), found.get(name, _NONE)
             if one != other:
-                raise UsageError(
-                    f"{first.name} and {part.name} are not parts of one load: {name} is {one} and {other}",
-                    "merge runs of the same plan, load, target and versions",
-                )
+                what = f"{first.name} and {part.name} are not parts of one load: {name} is {one} and {other}"
+                raise UsageError(what, "merge runs of the same plan, load, target and versions")
     last_start = max(parts, key=lambda part: part.run.started_at)
     first_end = min(parts, key=lambda part: part.run.ended_at or "")
     if (first_end.run.ended_at or "") <= last_start.run.started_at:
@@ -65,10 +63,8 @@ def _check_part(part: Part) -> None:
         what = f"{part.name}: this run already has several generators"
         raise UsageError(what, "name the runs of all single generators")
     if part.run.is_embedded:
-        raise UsageError(
-            f"{part.name}: this run started and drove its own system, not that of the others",
-            "let all generators drive one system: TARGET=http://host:port",
-        )
+        what = f"{part.name}: this run started and drove its own system, not that of the others"
+        raise UsageError(what, "let all generators drive one system: TARGET=http://host:port")
 
 
 def _check_names(parts: Sequence[Part]) -> None:

@@ -115,7 +115,6 @@ def _statements_text(used: DatabaseUse, request_count: int) -> str:
 
 
 def _of_interval(used: DatabaseUse) -> str:
-    """Return the interval of the statements, with its requests."""
     assert used.interval
     from_s, to_s = used.interval.from_s, used.interval.to_s
     length, first, last = (units.number_text(round(seconds, 1)) for seconds in (to_s - from_s, from_s, to_s))

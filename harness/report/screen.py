@@ -147,7 +147,6 @@ def _texts(figures: InterimFigures) -> Iterator[Line]:
 
 
 def _scaled(load: Group, factor: float) -> Group:
-    """Return a load whose counts are multiplied by `factor`, and whose rates are those of the time of TOTAL."""
     total = load.total
     passed_s = total.sample_count / total.rate_per_s if total.rate_per_s else None
 

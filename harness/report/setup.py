@@ -103,7 +103,6 @@ def _length_text(load: LoadRecord) -> str:
 
 
 def _several_text(load: LoadRecord) -> str:
-    """Return the sums of several loads as text; each has a line of its own."""
     count = len(load.loads or ())
     parts = [f"{units.plural(count, 'load')} side by side"] if count > 1 else []
     parts += [f"{load.model} model"] if load.model in (CLOSED, OPEN) else ["closed and open model"]
@@ -113,7 +112,6 @@ def _several_text(load: LoadRecord) -> str:
 
 
 def _generator_text(run: RunRecord) -> str:
-    """Return the source of the load: JMeter on this machine, or the load generators that it controlled."""
     java, heap = f"Java {run.versions['java']}", f"heap {run.generator_heap_mb} MB"
     jmeter = f"JMeter {run.versions['jmeter']}"
     if not run.generators:

@@ -66,7 +66,6 @@ def _memory(source: ChartSource, process: str) -> _Memory:
 
 
 def _averages_ms(source: ChartSource, timeline: Timeline) -> dict[float, float]:
-    """Return the average response time of each part of the window by its middle."""
     window = source.window
     sums, counts = _bins(window), _bins(window)
     times_ms = timeline.times_ms[AVERAGE.key]

@@ -139,7 +139,6 @@ def _band(plot: Plot, band: Band) -> list[str]:
 
 
 def _clipped(band: Band | None, x: Axis) -> Band | None:
-    """Return the part of the band that the axis shows; None without one."""
     if band is None or band.to_s <= x.low or band.from_s >= x.high:
         return None
     return Band(max(band.from_s, x.low), min(band.to_s, x.high))

@@ -100,7 +100,6 @@ class _Schema:
         return self._object(hint, without) if hint.__name__ in self._fields else {}
 
     def _goal(self) -> dict[str, Any]:
-        """Return the schema of a goal, which has a key for each metric that can have a limit."""
         about = dict(self._fields["Goal"])
         times = [metric for metric in all_metrics() if metric.is_time]
         schemas = {key: self.of(float | None) for key in limit_keys()}
