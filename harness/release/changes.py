@@ -8,13 +8,12 @@ from harness.base import units
 from harness.compare.outcome import CANNOT_TELL, Comparison, LabelComparison, MetricComparison
 from harness.compare.render import is_better
 from harness.metrics.figures import TOTAL
-from harness.metrics.metric import AVERAGE, THROUGHPUT, Metric, metric_of
+from harness.metrics.metric import AVERAGE, P75, P95, THROUGHPUT, Metric
 from harness.release.sides import Sides
 from harness.report.stored_comparisons import BETTER
 from harness.report.tables import cell, table
 from harness.sweep.text import users_text
 
-P75, P95 = metric_of("p75"), metric_of("p95")
 # The metrics of all requests together, and of each label.
 OF_TOTAL = (AVERAGE, P75, P95, THROUGHPUT)
 OF_LABELS = (AVERAGE, P95)

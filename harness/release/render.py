@@ -3,23 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from typing import NamedTuple
 from urllib.parse import quote
 
 from harness.metrics.figures import LOAD
 from harness.metrics.growth import GROWS
+from harness.release import resources
 from harness.release.around import around_tables
 from harness.release.changes import label_table, level_table, one_sided, reasons
 from harness.release.infrastructure import infrastructure_table, read_times
 from harness.release.release import Release, record_of
-from harness.release.resources import (
-    DATABASES,
-    cloud_tables,
-    cloud_title,
-    process_table,
-    service_kinds,
-    statement_table,
-)
 from harness.release.sides import Sides
 from harness.release.summary import headline, overview_lines, recommendations, settings_of, summary_lines
 from harness.release.tables import COLUMNS, error_table, goal_table, run_table
@@ -39,8 +32,7 @@ from harness.sweep.text import warnings_of
 TEMPLATES = {"ptf": "ptf.md.j2"}
 
 
-@dataclass(frozen=True)
-class Links:
+class Links(NamedTuple):
     """Links from the page: to reports of runs by the run's name, and to the reports of the sweeps."""
 
     runs: Mapping[str, str]
@@ -77,12 +69,12 @@ def release_page(release: Release, page: Page, links: Links, template: str = "pt
         images=[image(chart, page.folder) for chart in page.charts],
         goal_table=goal_table(runs, names),
         error_table=error_table(runs, names),
-        service_tables=cloud_tables(runs, names, service_kinds(runs)),
-        cloud_title=cloud_title(runs),
+        service_tables=resources.cloud_tables(runs, names, resources.service_kinds(runs)),
+        cloud_title=resources.cloud_title(runs),
         around_tables=around_tables(*release.arounds, names),
-        process_table=process_table(runs, names),
-        database_tables=cloud_tables(runs, names, DATABASES),
-        statement_table=statement_table(runs, names),
+        process_table=resources.process_table(runs, names),
+        database_tables=resources.cloud_tables(runs, names, resources.DATABASES),
+        statement_table=resources.statement_table(runs, names),
         growth=[(name, found) for name, found in growth if found],
         growth_note=growth_note(),
         long=[(name, cell(value)) for name, value in long_lines(long)] if long else [],

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Sequence
-from dataclasses import dataclass
 from statistics import median
+from typing import NamedTuple
 
 from harness.base import units
 from harness.cloudwatch.points import CloudMetric
@@ -20,16 +20,14 @@ from harness.run.telemetry import HOST, NOT_SYSTEM, Usage, process_title
 DATABASES = frozenset({RDS})
 
 
-@dataclass(frozen=True)
-class TitledTable:
+class TitledTable(NamedTuple):
     """A table with its title."""
 
     title: str
     table: str
 
 
-@dataclass(frozen=True)
-class Overcommitted:
+class Overcommitted(NamedTuple):
     """A service whose memory was above its reservation: its title, the largest ratio, and the levels (users)."""
 
     title: str

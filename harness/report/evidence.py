@@ -332,9 +332,8 @@ def unexpected_codes(evidence: Evidence) -> Iterator[Values]:
         more = f" and {units.plural(len(codes) - _LABELS_NAMED, 'more label')}" if len(codes) > _LABELS_NAMED else ""
         advice = "nothing checked that it is the expected answer. Assert on the code in the plan."
         if name == ACCEPTED_CODE:
-            advice = (
-                "the work may not be complete when the answer comes. Let the plan wait for its end, or assert on it."
-            )
+            advice = "the work may not be complete when the answer comes."
+            advice += " Let the plan wait for its end, or assert on it."
         what = f"Code {name}" if name else "No code"
         yield {"what": what, "labels": f"{named}{more}", "advice": advice, "subject": name}
 

@@ -83,10 +83,8 @@ def _response(one: Exchange) -> Iterator[str]:
     yield from filter(str.strip, one.response_headers.splitlines())
     if one.response_headers:
         yield ""
-    if one.response_body is None:
-        yield f"(binary, {one.response_bytes} bytes)"
-    else:
-        yield from _body(one.response_body, f"{one.response_bytes} bytes").splitlines()
+    size = f"{one.response_bytes} bytes"
+    yield from (f"(binary, {size})" if one.response_body is None else _body(one.response_body, size)).splitlines()
 
 
 def _body(text: str, size: str) -> str:

@@ -43,13 +43,8 @@ def _quoted(text: str) -> str:
 
 def json_lines(view: View, percentiles: Sequence[str]) -> str:
     """Return one line with a JSON object per row."""
-    return "".join(
-        _dumps(
-            {"source": view.source, "group": row.group, "is_total": row.is_total, **_figures(row.figures, percentiles)}
-        )
-        + "\n"
-        for row in _rows(view)
-    )
+    heads = (({"source": view.source, "group": row.group, "is_total": row.is_total}, row) for row in _rows(view))
+    return "".join(_dumps({**head, **_figures(row.figures, percentiles)}) + "\n" for head, row in heads)
 
 
 def json_object(view: View, percentiles: Sequence[str]) -> dict[str, Any]:

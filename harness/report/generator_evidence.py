@@ -265,9 +265,7 @@ def _balances(found: CloudMetrics | None) -> str:
     from harness.cloudwatch.queries import CPU_CREDITS
     from harness.cloudwatch.sources import resource_title
 
-    used_up = [
-        f"the {'CPU credits' if metric.metric == CPU_CREDITS else 'burst balance'} of {resource_title(metric.of)}"
-        for metric in found.metrics
-        if metric.is_used_up
-    ]
+    metrics = [metric for metric in found.metrics if metric.is_used_up]
+    kinds = ["CPU credits" if metric.metric == CPU_CREDITS else "burst balance" for metric in metrics]
+    used_up = [f"the {kind} of {resource_title(metric.of)}" for kind, metric in zip(kinds, metrics, strict=True)]
     return f" In the measurement window {' and '.join(used_up)} reached 0." if used_up else ""

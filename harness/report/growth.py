@@ -6,21 +6,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from harness.base import units
-from harness.metrics.growth import (
-    CANNOT_TELL,
-    DISK,
-    GROWS,
-    HEAP,
-    MEMORY_RATIO,
-    OPEN_FILES,
-    RSS,
-    SOCKETS,
-    SPAN_LEAST_S,
-    THREADS,
-    Growth,
-    ResourceSeries,
-    growths,
-)
+from harness.metrics import growth as resources
+from harness.metrics.growth import CANNOT_TELL, GROWS, MEMORY_RATIO, SPAN_LEAST_S, Growth, ResourceSeries, growths
 from harness.metrics.window import Window
 from harness.plan.group_load import SeveralLoads
 from harness.report.evidence import Evidence, Values
@@ -30,8 +17,6 @@ from harness.run.record import RunRecord
 if TYPE_CHECKING:
     from harness.cloudwatch.points import CloudMetrics
 
-_PERCENT = 100.0
-_H_PER_DAY = 24
 # Below these, a forecast is printed in minutes or hours.
 _MINUTES_BELOW_H, _HOURS_BELOW_H = 2.0, 48.0
 _NAMED_MOST = 4
@@ -48,13 +33,13 @@ class _Resource(NamedTuple):
 
 
 _RESOURCES: Mapping[str, _Resource] = {
-    HEAP: _Resource("heap after GC", "MB", units.BYTES_PER_MB),
-    RSS: _Resource("memory", "MB", units.BYTES_PER_MB),
-    THREADS: _Resource("threads", "", 1.0),
-    OPEN_FILES: _Resource("open descriptors", "", 1.0),
-    SOCKETS: _Resource("open sockets", "", 1.0),
-    DISK: _Resource("disk used", "MB", units.BYTES_PER_MB),
-    MEMORY_RATIO: _Resource("memory", "%", 1 / _PERCENT),
+    resources.HEAP: _Resource("heap after GC", "MB", units.BYTES_PER_MB),
+    resources.RSS: _Resource("memory", "MB", units.BYTES_PER_MB),
+    resources.THREADS: _Resource("threads", "", 1.0),
+    resources.OPEN_FILES: _Resource("open descriptors", "", 1.0),
+    resources.SOCKETS: _Resource("open sockets", "", 1.0),
+    resources.DISK: _Resource("disk used", "MB", units.BYTES_PER_MB),
+    MEMORY_RATIO: _Resource("memory", "%", 0.01),
 }
 _HEADS = ("process", "resource", "first", "last", "per hour", "95 % interval", "verdict", "limit", "limit in")
 
@@ -121,7 +106,7 @@ def left_text(growth: Growth) -> str:
         return ""
     if growth.left_h == 0:
         return "reached"
-    factor, unit = (1, "h") if growth.left_h < _HOURS_BELOW_H else (1 / _H_PER_DAY, "days")
+    factor, unit = (1, "h") if growth.left_h < _HOURS_BELOW_H else (1 / 24, "days")
     if growth.left_h < _MINUTES_BELOW_H:
         factor, unit = 60, "min"
     left, low, high = (f"{hours * factor:.0f}" for hours in (growth.left_h, growth.left_low_h, growth.left_high_h))

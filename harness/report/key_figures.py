@@ -58,21 +58,16 @@ def left_out_text(summary: RunSummary) -> str:
 
 def by_importance(warnings: Iterable[RunWarning]) -> list[RunWarning]:
     """Return the warnings without notes: first those that make a run DOUBTFUL, then those about the whole run."""
-    return sorted(
-        (warning for warning in warnings if warning.severity is not Severity.NOTE),
-        key=lambda warning: (warning.severity is not Severity.DOUBTFUL, Part.VERDICT not in warning.concerns),
-    )
+    shown = [warning for warning in warnings if warning.severity is not Severity.NOTE]
+    return sorted(shown, key=lambda one: (one.severity is not Severity.DOUBTFUL, Part.VERDICT not in one.concerns))
 
 
 def key_warnings(summary: RunSummary) -> list[RunWarning]:
     """Return the warnings that concern the verdict, the window or a key column, the most important first."""
     load = summary.group(LOAD)
     parts = _KEY_PARTS | {Part.TAIL} if load and is_tail(P95, load.total.sample_count) else _KEY_PARTS
-    return [
-        warning
-        for warning in by_importance(summary.warnings)
-        if warning.severity is Severity.DOUBTFUL or parts & set(warning.concerns)
-    ]
+    found = by_importance(summary.warnings)
+    return [one for one in found if one.severity is Severity.DOUBTFUL or parts & set(one.concerns)]
 
 
 def is_tail(metric: Metric, sample_count: int) -> bool:

@@ -12,7 +12,9 @@ from harness.metrics.littles_law import LittlesLaw, littles_law
 from harness.metrics.tally import SampleTally
 from harness.metrics.timeline import SecondSeries
 from harness.plan.group_load import GroupLoad
+from harness.plan.load import LoadRecord
 from harness.report.curve import RequestCurve, UserCurve, request_curve, user_curve
+from harness.run.record import RunRecord
 
 # A stage of the most users that is shorter may end before a sample of each user has.
 _PEAK_LEAST_S = 10.0
@@ -114,20 +116,22 @@ def _law(tally: LoadTally, span_ms: IntervalMs | None, think_s: float) -> Little
     return littles_law(seconds, to_ms - from_ms, think_s)
 
 
-def pause_s(load: GroupLoad, group: Group | None) -> float:
-    """Return the mean pause of a load before a request, s; `group` are its labels."""
-    return pause_per_transaction_s(load.think_time_s, group) if load.think_time_per else load.think_time_s
+def pause_s(load: GroupLoad | LoadRecord, group: Group | None) -> float:
+    """Return the mean pause of a load before a request, s; `group` are its labels.
 
-
-def pause_per_transaction_s(think_time_s: float, group: Group | None) -> float:
-    """Return the mean pause before a request, s, of users who think once per transaction: its share of each request."""
+    Of users who think once per transaction it is the share of each request.
+    """
+    if not load.think_time_per:
+        return load.think_time_s
     transaction_count = sum(label.sample_count for label in group.labels if label.is_transaction) if group else 0
-    return think_time_s * transaction_count / group.total.sample_count if group else 0.0
+    return load.think_time_s * transaction_count / group.total.sample_count if group else 0.0
 
 
-def mean_pause_s(figures: Sequence[LoadFigures], loads: Sequence[GroupLoad]) -> float:
-    """Return the mean pause before a sample of the window, s: each has that of its load."""
-    by_group = {load.group: load for load in loads}
+def mean_pause_s(run: RunRecord | None, load: Group | None, figures: Sequence[LoadFigures]) -> float:
+    """Return the mean pause of a run before a sample of the window, s: of several loads each has that of its load."""
+    if run is None or not run.load.loads:
+        return pause_s(run.load, load) if run else 0.0
+    by_group = {one.group: one for one in run.load.loads}
     pauses = [(one.group.total.sample_count, pause_s(by_group[one.name], one.group)) for one in figures if one.group]
     sample_count = sum(count for count, _ in pauses)
     return sum(count * think_s for count, think_s in pauses) / sample_count if sample_count else 0.0

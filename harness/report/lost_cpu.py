@@ -84,11 +84,8 @@ def _by_second(series: UsageSeries) -> dict[int, float]:
     width_s = max(1, round(span_s / (len(series.seconds) - 1)))
     # A row has the CPU of the second before it; the time of a point is the mean of those of its rows.
     begins = [round(at_s - (width_s + 1) / 2) for at_s in series.seconds]
-    return {
-        second: cores
-        for begin, cores in zip(begins, series.cpu_cores, strict=True)
-        for second in range(begin, begin + width_s)
-    }
+    points = zip(begins, series.cpu_cores, strict=True)
+    return {second: cores for begin, cores in points for second in range(begin, begin + width_s)}
 
 
 def _interval(lost: Mapping[int, float], window: Window, above: float) -> range | None:

@@ -97,15 +97,11 @@ def live_heap_text(heap: LiveHeap, window: Window) -> str:
     parts = [f"### Live objects of {cell(heap.process)}", f"{sizes}."]
     if heap.classes:
         heads = ["class", *(f"{name} MB" for name in names), "growth MB", *(f"{name} objects" for name in names)]
-        rows = [
-            [
-                cell(one.class_name),
-                *(units.mb_text(size_bytes, 2) for size_bytes in one.size_bytes),
-                units.mb_text(one.size_bytes[-1] - one.size_bytes[-2], 2),
-                *map(str, one.instances),
-            ]
-            for one in heap.classes
-        ]
+        rows = []
+        for one in heap.classes:
+            growth_bytes = one.size_bytes[-1] - one.size_bytes[-2]
+            cells = [units.mb_text(size_bytes, 2) for size_bytes in (*one.size_bytes, growth_bytes)]
+            rows.append([cell(one.class_name), *cells, *map(str, one.instances)])
         since = f"from the {names[-2]} to the {names[-1]}"
         parts += [table(heads, rows), f"The {CLASSES_MOST} classes that grew most {since} at most; shallow sizes."]
     parts.append(_pauses_text(heap, window))

@@ -14,6 +14,7 @@ from harness.metrics.metric import MEDIAN, Table, percentiles, times_of
 from harness.metrics.window import describe
 from harness.plan.goal import Goal
 from harness.plan.load import CLOSED
+from harness.report import machine
 from harness.report.charts.chart import Chart
 from harness.report.charts.cloudwatch import cloud_notes, cloud_table
 from harness.report.charts.run_charts import RunCharts
@@ -25,14 +26,6 @@ from harness.report.goals import GoalResult, is_beyond
 from harness.report.growth import growth_notes, growth_table
 from harness.report.key_figures import KEY_COLUMNS, first_error, is_tail, key_rows, key_warnings, left_out_text
 from harness.report.loads import rows_by_load
-from harness.report.machine import (
-    generator_table,
-    heap_table,
-    live_heap_text,
-    machine_table,
-    own_metrics_text,
-    recorded_table,
-)
 from harness.report.notes import NOTES_BEGIN, NOTES_END
 from harness.report.parts import Part
 from harness.report.profiles import database_text, profile_text, request_count
@@ -211,7 +204,9 @@ def _usage_row(usage: Usage, notes: Footnotes) -> list[str]:
 def _usage_tables(observed: Observed, notes: Footnotes) -> str:
     columns = ("process", "CPU % of one core", "range", "memory MB", "range", "peak of live threads")
     rows = [_usage_row(usage, notes) for usage in observed.usages]
-    return "\n\n".join(filter(None, (table(columns, rows) if rows else "", machine_table(observed.machine_figures))))
+    return "\n\n".join(
+        filter(None, (table(columns, rows) if rows else "", machine.machine_table(observed.machine_figures)))
+    )
 
 
 def _exception_table(summary: RunSummary) -> str:
@@ -270,7 +265,7 @@ def report(summary: RunSummary, charts: RunCharts, notes: str, folder: str) -> s
         transaction_table=_transaction_table(load, run.goal if run else None) if load and not summary.loads else "",
         counts_transactions=load is not None and all(label.is_transaction for label in load.labels),
         law_line=_law_line(summary, footnotes),
-        generator_table=generator_table(summary.generators) if summary.generators else "",
+        generator_table=machine.generator_table(summary.generators) if summary.generators else "",
         generators_mark=footnotes.mark(Part.GENERATORS),
         other_tables=_other_tables(summary),
         compared=compared_parts(summary.compared, summary.source),
@@ -281,17 +276,17 @@ def report(summary: RunSummary, charts: RunCharts, notes: str, folder: str) -> s
         **{section: [image(chart, folder) for chart in found] for section, found in charts.items()},
         is_cut=window.length_s < window.run_s,
         usage_table=_usage_tables(observed, footnotes),
-        heap_table=heap_table(observed.heap_uses) if observed.heap_uses else "",
-        recorded_table=recorded_table(observed.recorded),
+        heap_table=machine.heap_table(observed.heap_uses) if observed.heap_uses else "",
+        recorded_table=machine.recorded_table(observed.recorded),
         heap_unknown=_unknown(run.heap_unknown if run else ()),
         growth_table=growth_table(observed.growths) if observed.growths else "",
         growth_notes=growth_notes(observed.growths, window.length_s, is_soak=run is not None and run.is_soak),
-        live_heaps=[live_heap_text(heap, window) for heap in observed.live_heaps],
+        live_heaps=[machine.live_heap_text(heap, window) for heap in observed.live_heaps],
         histogram_unknown=_unknown(run.histogram_unknown if run else ()),
         profiles=[profile_text(profile, folder) for profile in observed.profiles],
         profile_unknown=_unknown(run.profile_unknown if run else ()),
         databases=[database_text(used, request_count(summary)) for used in observed.databases],
-        own_metrics=[own_metrics_text(found) for found in observed.own_metrics],
+        own_metrics=[machine.own_metrics_text(found) for found in observed.own_metrics],
         slowest_table=slowest_table(observed.slowest) if observed.slowest else "",
         slowest_note=slowest_note(observed.slowest),
         cloud_table=cloud_table(observed.cloudwatch) if observed.cloudwatch else "",

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, replace
 from datetime import datetime
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 
 from harness.base import units
 from harness.base.errors import UsageError
@@ -21,8 +21,7 @@ _RUN_ID = "run_id"
 _Number = TypeVar("_Number", int, float)
 
 
-@dataclass(frozen=True)
-class Part:
+class Part(NamedTuple):
     """The run and the name of one load generator."""
 
     name: str

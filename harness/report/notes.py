@@ -6,7 +6,6 @@ import hashlib
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 from typing import NamedTuple
 
 NOTES_BEGIN = "<!-- notes:begin: text here is preserved when the report is rendered again -->"
@@ -17,8 +16,7 @@ NOTES_END = "<!-- notes:end -->"
 _SEAL = re.compile(r"<!-- outside of the notes block: sha256 ([0-9a-f]{16}) -->")
 
 
-@dataclass(frozen=True)
-class Rendered:
+class Rendered(NamedTuple):
     """A report that replaces an older one.
 
     `moved_count` lines of the older one were outside of its notes block and are now in the block. `is_unclear` means

@@ -47,10 +47,8 @@ def _sampling(profile: ProcessProfile) -> str:
     text = f"Hottest methods: share of {profile.sample_count} samples of"
     period = units.number_text(profile.sample_period_ms)
     if profile.recorder != JFR:
-        return (
-            f"{text} CPU time, one every {period} ms of each thread, the JVM's own too ({cell(profile.recorder)}). "
-            "Native code counts for the method that called it."
-        )
+        text = f"{text} CPU time, one every {period} ms of each thread, the JVM's own too ({cell(profile.recorder)})"
+        return f"{text}. Native code counts for the method that called it."
     text = f"{text} running Java threads, taken every {period} ms"
     return f"{text} by JFR, because {cell(profile.no_agent)}." if profile.no_agent else f"{text}."
 
@@ -58,11 +56,10 @@ def _sampling(profile: ProcessProfile) -> str:
 def _locks(profile: ProcessProfile) -> str:
     if not profile.locks:
         return "Locks: no thread waited 1 ms or longer for one."
-    rows = [
-        [cell(wait.lock), cell(wait.method), cell(wait.holder), str(wait.count),
-         *map(average_text, (wait.total_ms, wait.longest_ms))]
-        for wait in profile.locks
-    ]  # fmt: skip
+    rows = []
+    for wait in profile.locks:
+        times = map(average_text, (wait.total_ms, wait.longest_ms))
+        rows.append([*map(cell, (wait.lock, wait.method, wait.holder)), str(wait.count), *times])
     waiting = profile.wait_ms / MS_PER_S / profile.length_s
     text = f"Locks: on average {waiting:.2f} threads waited for one, counting waits of 1 ms and longer."
     columns = ("lock", "waited at", "held by", "waits", "all ms", "longest ms")
@@ -76,8 +73,7 @@ def database_text(used: DatabaseUse, request_count: int) -> str:
     """
     if not used.statements:
         return f"### {cell(used.process)}\n\nStatements: none{_of_interval(used) if used.interval else ''}."
-    queries = [use for use in used.statements if not use.is_control]
-    controls = [use for use in used.statements if use.is_control]
+    queries, controls = ([use for use in used.statements if use.is_control is one] for one in (False, True))
     text = _statements_text(used, request_count)
     statements = f"### {cell(used.process)}\n\n{text}\n\n{_statement_table(queries or controls, used)}"
     if queries and controls:
@@ -145,15 +141,11 @@ def _per_request(value: float, used: DatabaseUse) -> str:
 
 def _without_index(used: DatabaseUse) -> str:
     """Return the sentence that names the statements that read whole tables, unless these are known to be small."""
-    found = [
-        use
-        for use in used.statements
-        if use.count_without_index
-        and 2 * use.count_without_index >= use.count
-        and (use.rows_examined is None or use.rows_examined >= _ROWS_LEAST * use.count)
-    ]
     texts = []
-    for use in found:
+    for use in used.statements:
+        is_small = use.rows_examined is not None and use.rows_examined < _ROWS_LEAST * use.count
+        if is_small or not use.count_without_index or 2 * use.count_without_index < use.count:
+            continue
         rows = "" if use.rows_examined is None else f", {_each(use.rows_examined, use.count)} rows each"
         texts.append(f"{cell(_ends(use.statement))} ({use.count_without_index} of {use.count} executions{rows})")
     return f"Read without an index: {'; '.join(texts)}." if texts else ""
@@ -185,11 +177,11 @@ def _each(total: int | None, count: int) -> str:
 def _allocations(profile: ProcessProfile) -> str:
     if not profile.allocated_bytes:
         return ""
-    rows = [
-        [cell(made.object_class), cell(made.method), mb_text(made.bytes_estimated / profile.length_s, 1),
-         _percent(made.bytes_estimated, profile.allocated_bytes)]
-        for made in profile.allocations
-    ]  # fmt: skip
+    rows = []
+    for made in profile.allocations:
+        per_s = mb_text(made.bytes_estimated / profile.length_s, 1)
+        share = _percent(made.bytes_estimated, profile.allocated_bytes)
+        rows.append([cell(made.object_class), cell(made.method), per_s, share])
     text = f"Allocations: about {mb_text(profile.allocated_bytes / profile.length_s, 1)} MB/s, estimated from samples."
     return f"{text}\n\n{table(('class', 'allocated at', 'MB/s', '%'), rows, text_columns=2)}"
 
@@ -198,11 +190,9 @@ def _collections(profile: ProcessProfile) -> str:
     found = profile.collections
     if not found.count:
         return "Garbage collections: none."
-    share = found.pause_ms / MS_PER_S / profile.length_s
-    return (
-        f"Garbage collections: {found.count}, pauses {average_text(found.pause_ms)} ms in all "
-        f"({units.percent_text(share, 2)} % of the window), the longest {average_text(found.longest_ms)} ms."
-    )
+    share = units.percent_text(found.pause_ms / MS_PER_S / profile.length_s, 2)
+    pauses = f"pauses {average_text(found.pause_ms)} ms in all ({share} % of the window)"
+    return f"Garbage collections: {found.count}, {pauses}, the longest {average_text(found.longest_ms)} ms."
 
 
 def _exceptions(profile: ProcessProfile) -> str:
@@ -219,12 +209,10 @@ def _safepoints(profile: ProcessProfile) -> str:
         return ""
     if not found.count:
         return "Safepoints: none."
-    share = found.total_ms / MS_PER_S / profile.length_s
-    return (
-        f"Safepoints: {found.count}, all threads stopped for {average_text(found.total_ms)} ms in all "
-        f"({units.percent_text(share, 2)} % of the window, pauses of garbage collections included), the longest "
-        f"{average_text(found.longest_ms)} ms ({cell(found.longest_operation)})."
-    )
+    share = units.percent_text(found.total_ms / MS_PER_S / profile.length_s, 2)
+    stopped = f"all threads stopped for {average_text(found.total_ms)} ms in all ({share} % of the window"
+    longest = f"the longest {average_text(found.longest_ms)} ms ({cell(found.longest_operation)})"
+    return f"Safepoints: {found.count}, {stopped}, pauses of garbage collections included), {longest}."
 
 
 def _pools(profile: ProcessProfile) -> str:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import NamedTuple
 from urllib.parse import quote
 
@@ -14,8 +13,7 @@ from harness.report.stored_comparisons import REGRESSED, ComparedLabel, Compared
 from harness.report.tables import cell, table
 
 
-@dataclass(frozen=True)
-class Part:
+class Part(NamedTuple):
     """The part of the section about one reference, as Markdown; empty texts are left out."""
 
     title: str
@@ -41,14 +39,13 @@ def parts(compared: Sequence[ComparedRun], name: str) -> list[Part]:
 
 
 def _part(one: ComparedRun, name: str) -> Part:
-    names = _short_names(one.name, name)
-    requests = [label for label in one.labels if not label.is_transaction]
-    transactions = [label for label in one.labels if label.is_transaction]
-    tables = ((requests, "label (samples)"), (transactions, "transaction (samples)"))
+    names = base, new = _short_names(one.name, name)
+    labels = [[label for label in one.labels if label.is_transaction is of] for of in (False, True)]
+    tables = zip(labels, ("label (samples)", "transaction (samples)"), strict=True)
     heads = ("setting", *map(cell, names))
     settings = [[*map(cell, (setting.name, setting.base, setting.new))] for setting in one.settings]
-    sided = ((names.base, one.only_base), (names.new, one.only_new))
-    link = f"[{cell(names.base)}]({quote(one.link)})" if one.link else cell(names.base)
+    sided = ((base, one.only_base), (new, one.only_new))
+    link = f"[{cell(base)}]({quote(one.link)})" if one.link else cell(base)
     return Part(
         title=f"{link}, {cell(one.role)}",
         headline=cell(one.headline),
@@ -61,20 +58,13 @@ def _part(one: ComparedRun, name: str) -> Part:
     )
 
 
-class _Names(NamedTuple):
-    """The names of the reference (`base`) and of the run (`new`)."""
-
-    base: str
-    new: str
-
-
-def _short_names(base: str, new: str) -> _Names:
+def _short_names(base: str, new: str) -> tuple[str, str]:
     """Return the names of two runs, without their plan when it is the same."""
     (base_plan, _, base_run), (new_plan, _, new_run) = base.rpartition("/"), new.rpartition("/")
-    return _Names(base_run, new_run) if base_plan == new_plan else _Names(base, new)
+    return (base_run, new_run) if base_plan == new_plan else (base, new)
 
 
-def _total_table(one: ComparedRun, names: _Names) -> str:
+def _total_table(one: ComparedRun, names: Sequence[str]) -> str:
     assert one.total is not None
     rows = []
     for index, metric in enumerate(map(metric_of, one.metrics)):
@@ -82,7 +72,7 @@ def _total_table(one: ComparedRun, names: _Names) -> str:
         row = [metric.title, *map(metric.text, values), _change_text(metric, one.total.change_ratio[index])]
         threshold = f"{units.percent_text(one.threshold_ratios[index])} {metric.change_unit}"
         rows.append([*row, threshold, _emphasised(one.total.verdicts[index], one.total.verdicts[index])])
-    return table(("TOTAL", cell(names.base), cell(names.new), "change", "threshold", "verdict"), rows)
+    return table(("TOTAL", *map(cell, names), "change", "threshold", "verdict"), rows)
 
 
 def _label_table(one: ComparedRun, labels: Sequence[ComparedLabel], head: str) -> str:

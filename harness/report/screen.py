@@ -5,7 +5,8 @@ from __future__ import annotations
 import shutil
 import textwrap
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
+from typing import NamedTuple
 
 from rich.cells import cell_len, set_cell_size
 from rich.console import Console
@@ -158,8 +159,7 @@ def _scaled(load: Group, factor: float) -> Group:
     return replace(load, labels=tuple(map(scaled, load.labels)), total=scaled(total))
 
 
-@dataclass(frozen=True)
-class Line:
+class Line(NamedTuple):
     """A line: its parts with their styles. In a terminal it is wrapped, and further lines are indented by `hang`.
 
     Paths and commands are not wrapped, so that they can be copied.
@@ -170,8 +170,7 @@ class Line:
     is_wrapped: bool = True
 
 
-@dataclass(frozen=True)
-class Closing:
+class Closing(NamedTuple):
     """The last lines of a run: those above its table, the table, and those below.
 
     The rows of transactions and of several loads are further tables with the same columns and widths; without a load
@@ -192,17 +191,11 @@ def closing(summary: RunSummary, report_path: str, compare_command: str, width: 
     `compare_command` compares the run with an earlier one, "" without such a run.
     """
     tables = key_tables(key_rows(summary), width)
-    next_steps = [("report:", report_path)]
-    if summary.verdict.state == INVALID:
-        next_steps.append(("logs:", f"{report_path.removesuffix('.md')}/"))
-    if compare_command:
-        next_steps.append(("compare:", compare_command))
-    last = [Line(((f"{name:<9}", "bold"), (text, "")), is_wrapped=False) for name, text in next_steps]
-    return Closing(
-        above=(BLANK, *_verdict(summary.source, summary.verdict), *([BLANK] if tables else [])),
-        tables=tables,
-        below=(*_remarks(summary), *_warnings(summary), BLANK, *_comparisons(summary), *last),
-    )
+    logs = f"{report_path.removesuffix('.md')}/" if summary.verdict.state == INVALID else ""
+    next_steps = (("report:", report_path), ("logs:", logs), ("compare:", compare_command))
+    last = [Line(((f"{name:<9}", "bold"), (text, "")), is_wrapped=False) for name, text in next_steps if text]
+    above = (BLANK, *_verdict(summary.source, summary.verdict), *([BLANK] if tables else []))
+    return Closing(above, tables, (*_remarks(summary), *_warnings(summary), BLANK, *_comparisons(summary), *last))
 
 
 def _verdict(source: str, verdict: Verdict) -> Iterator[Line]:

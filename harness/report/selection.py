@@ -44,13 +44,9 @@ class Selection:
             raise UsageError(f"{source}: no sample of the load ended within --window", "give a window with samples")
         groups = self._matching(summary.groups, source)
         whole = self._matching((summary.whole,), source) if summary.whole else ()
-        return View(
-            source,
-            summary,
-            self._only(groups, source),
-            next(iter(self._only(whole, source)), None),
-            (*self._remarks(summary, groups), *_window_remarks(summary, groups, whole)),
-        )
+        shown, shown_whole = self._only(groups, source), self._only(whole, source)
+        remarks = (*self._remarks(summary, groups), *_window_remarks(summary, groups, whole))
+        return View(source, summary, shown, next(iter(shown_whole), None), remarks)
 
     def _matching(self, groups: Sequence[Group], source: str) -> tuple[Shown, ...]:
         """Return the groups with the labels that match the pattern, and the TOTAL of these labels."""

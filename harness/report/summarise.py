@@ -20,20 +20,12 @@ from harness.metrics.tally import SampleTally
 from harness.metrics.throttle import find_throttle
 from harness.metrics.timeline import SecondSeries
 from harness.metrics.window import STEADY, Window, WindowSpec, find_window, full_load_s, parse_window
-from harness.plan.group_load import TRANSACTION, SeveralLoads
+from harness.plan.group_load import SeveralLoads
 from harness.plan.load import CLOSED, MIXED
 from harness.report.evidence import Evidence
 from harness.report.generator_evidence import apart_from, generator_stops
 from harness.report.goals import MOSTLY_ERRORS_RATIO, RunGroups
-from harness.report.loads import (
-    LoadFigures,
-    LoadTally,
-    load_figures,
-    load_of,
-    mean_pause_s,
-    pause_per_transaction_s,
-    peak_users,
-)
+from harness.report.loads import LoadFigures, LoadTally, load_figures, load_of, mean_pause_s, peak_users
 from harness.report.lost_cpu import average_ms, find_lost_cpu
 from harness.report.outage import find_outage
 from harness.report.summary import FORMAT_VERSION, Observed, RunSummary, Thirds
@@ -144,12 +136,14 @@ def summarise(
     evidence = _evidence(tally, run, observed, window, groups, errors, options)
     warnings = find_warnings(evidence)
     shown = shown_series(tally.second_series) if options.with_timeline else None
+    others = tuple(group for group in groups.shown if group.name != LOAD)
+    judged = RunGroups(groups.load, groups.whole, others) if groups.whole else None
     return RunSummary(
         format_version=FORMAT_VERSION,
         source=source,
         origin_s=origin_of(tally),
         run=run,
-        verdict=judge(evidence, warnings, groups.judged, errors, peak_users(tally.second_series)),
+        verdict=judge(evidence, warnings, judged, errors, peak_users(tally.second_series)),
         window=window,
         groups=groups.shown,
         whole=groups.whole if options.counted is not None else None,
@@ -178,13 +172,6 @@ class _Groups(NamedTuple):
     whole: Group | None
     shown: tuple[Group, ...]
     loads: tuple[LoadFigures, ...]
-
-    @property
-    def judged(self) -> RunGroups | None:
-        """The groups that goals apply to; None without a sample of the load."""
-        if self.whole is None:
-            return None
-        return RunGroups(self.load, self.whole, tuple(group for group in self.shown if group.name != LOAD))
 
 
 def _groups(tally: SampleTally, window: Window, options: SummaryOptions) -> _Groups:
@@ -218,7 +205,7 @@ def _evidence(
     origin_s, seconds, whole = origin_of(tally), _seconds_of(tally), groups.whole.total if groups.whole else None
     driven = driven_labels((*groups.shown, *([groups.whole] if groups.whole else [])))
     longest_ms = max((group.total.max_ms for group in groups.shown), default=0)
-    pause_s = _pause_s(run, groups.load, groups.loads)
+    pause_s = mean_pause_s(run, groups.load, groups.loads)
     drive, throttle, lost_cpu = _drive_of(run), None, None
     if seconds and not (run and _is_staged(run)):
         throttle = find_throttle(seconds, full_load_s(seconds, *drive), drive.users_are_driven)
@@ -271,13 +258,8 @@ def _thirds(tally: SampleTally, window: Window) -> Thirds | None:
         return None
     begins = (origin_s + window.from_s, origin_s + window.to_s - length_s)
     first, last = (tally.second_series.by_second(begin_s, begin_s + length_s - 1) for begin_s in begins)
-    return Thirds(
-        length_s=length_s,
-        first_ms=average_ms(first),
-        last_ms=average_ms(last),
-        first_per_s=sum(second.sample_count for second in first) / length_s,
-        last_per_s=sum(second.sample_count for second in last) / length_s,
-    )
+    rates = (sum(second.sample_count for second in third) / length_s for third in (first, last))
+    return Thirds(length_s, average_ms(first), average_ms(last), *rates)
 
 
 def _corrected(evidence: Evidence) -> CorrectedTimes | None:
@@ -344,15 +326,6 @@ def shown_series(second_series: SecondSeries) -> SecondSeries | None:
     wide = SecondSeries(bucket_s=bucket_s)
     wide.merge(second_series)
     return wide
-
-
-def _pause_s(run: RunRecord | None, load: Group | None, loads: Sequence[LoadFigures]) -> float:
-    """Return the mean pause before a request, s: with a pause per transaction its share of each request."""
-    if run and run.load.loads:
-        return mean_pause_s(loads, run.load.loads)
-    if run is None or run.load.think_time_per != TRANSACTION:
-        return run.load.think_time_s if run else 0.0
-    return pause_per_transaction_s(run.load.think_time_s, load)
 
 
 def _law(tally: SampleTally, window: Window, pause_s: float) -> LittlesLaw | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from harness.metrics.figures import LabelFigures
 from harness.report.columns import ERROR_COUNT, ERROR_RATIO, LEAST_USE, Column
@@ -17,8 +18,7 @@ LABEL_LEAST = 16
 GAP = 2
 
 
-@dataclass(frozen=True)
-class ScreenCell:
+class ScreenCell(NamedTuple):
     """A formatted value and the sign of what is bad about it, "" for nothing."""
 
     text: str
