@@ -111,8 +111,7 @@ def long_lines(summary: RunSummary) -> list[tuple[str, str]]:
     if summary.run:
         lines.append(("load", load_text(summary.run.load)))
     lines.append(("verdict", state_line(summary.verdict)))
-    load = summary.group(LOAD)
-    if load:
+    if load := summary.group(LOAD):
         values = [(metric, metric.of(load.total)) for metric in COLUMNS]
         texts = [f"{metric.phrase} {metric.text(value)} {metric.unit}" for metric, value in values if value is not None]
         lines.append(("in the measurement window", ", ".join(texts)))

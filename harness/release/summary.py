@@ -69,8 +69,7 @@ def _changed_lines(release: Release) -> Iterator[str]:
     """Yield the labels that changed; without a direction when the verdict over all levels is CANNOT TELL."""
     slower, faster = (labels_with(release.levels, verdict) for verdict in (REGRESSED, BETTER))
     if release.whole.verdict == CANNOT_TELL:
-        found = [_labels_text(labels) for labels in (slower, faster) if labels]
-        if found:
+        if found := [_labels_text(labels) for labels in (slower, faster) if labels]:
             yield f"Beyond the threshold at single levels only: {'; '.join(found)}."
         return
     for change, labels in (("Slower", slower), ("Faster", faster)):
@@ -92,8 +91,8 @@ def _known(label: LabelComparison | None) -> list[str]:
     """Return the changes of average and p95, and of every other metric that makes the level REGRESSED."""
     if label is None:
         return []
-    others = [one for one in label.metrics if one.verdict == REGRESSED and one.metric not in OF_LABELS]
-    metrics = [*map(label.of, OF_LABELS), *others]
+    others = (one for one in label.metrics if one.verdict == REGRESSED and one.metric not in OF_LABELS)
+    metrics = (*map(label.of, OF_LABELS), *others)
     return [change_text(metric) for metric in metrics if metric and verdict_text(metric)]
 
 
@@ -140,8 +139,7 @@ def _of_regressions(release: Release) -> Iterator[str]:
 def _of_goals(release: Release) -> Iterator[str]:
     old, young = map(missed_goals, release.runs)
     for goal, users in young.items():
-        fresh = [level for level in users if level in release.runs.base and level not in old.get(goal, [])]
-        if fresh:
+        if fresh := [level for level in users if level in release.runs.base and level not in old.get(goal, [])]:
             yield f"{goal} is met by {release.names.base} and missed by {release.names.new} at {users_text(fresh)}."
 
 
@@ -155,23 +153,17 @@ def _of_errors(release: Release) -> Iterator[str]:
 
 def _of_memory(release: Release) -> Iterator[str]:
     for one in overcommitted(release.runs.new):
-        share = units.percent_text(one.largest_ratio, 0)
-        yield (
-            f"{one.title} used up to {share} % of its reserved memory at {users_text(one.users)}: "
-            "reserve more, or find what uses it."
-        )
+        used = f"up to {units.percent_text(one.largest_ratio, 0)} % of its reserved memory"
+        yield f"{one.title} used {used} at {users_text(one.users)}: reserve more, or find what uses it."
     if more := grown(release.arounds.new):
-        yield (
-            f"Memory did not return to its size before the sweep: {', '.join(more)}. A JVM does not release all of it; "
-            "a longer run shows whether it is a leak."
-        )
+        what = f"Memory did not return to its size before the sweep: {', '.join(more)}."
+        yield f"{what} A JVM does not release all of it; a longer run shows whether it is a leak."
     for growth in growth_per_run(memory_of_runs(release.new.sweep)):
         if growth.is_suspect:
-            low, high = (units.mb_text(size, 1) for size in (growth.low_bytes, growth.high_bytes))
-            yield (
-                f"{growth.process} is a leak suspect: its memory grows by {units.mb_text(growth.per_run_bytes, 1)} MB "
-                f"({low} to {high}) per run. Run it for longer."
-            )
+            sizes_bytes = (growth.per_run_bytes, growth.low_bytes, growth.high_bytes)
+            size, low, high = (units.mb_text(size_bytes, 1) for size_bytes in sizes_bytes)
+            what = f"its memory grows by {size} MB ({low} to {high}) per run"
+            yield f"{growth.process} is a leak suspect: {what}. Run it for longer."
     for found in release.long.observed.growths if release.long else ():
         if found.verdict == GROWS:
             yield f"In the long run the {growth_text(found)}. Find what grows."
@@ -188,8 +180,7 @@ def _of_undecided(release: Release) -> Iterator[str]:
     for why, users_of in doubtful.items():
         yield f"Measure {users_text(users_of)} again: runs are {DOUBTFUL} ({why})."
     known = {users for users_of in doubtful.values() for users in users_of}
-    noisy = [users for users in unsure if users not in known]
-    if noisy:
+    if noisy := [users for users in unsure if users not in known]:
         more = max(unsure[users].further_runs or 0 for users in noisy)
         how = f"{units.plural(more, 'more run')} a side would be needed" if more else "repeat both sweeps with REPEAT=5"
         at = users_text(noisy)
@@ -197,12 +188,10 @@ def _of_undecided(release: Release) -> Iterator[str]:
 
 
 def _of_setup(release: Release) -> Iterator[str]:
-    found = settings_of(release)
-    if found:
+    if found := settings_of(release):
         names = ", ".join(difference.name for difference in found[: 2 * _NAMED])
         yield f"The set-up differs ({names}): check that only the release explains the changes."
-    changed = changed_facts(*release.infrastructures)
-    if changed:
+    if changed := changed_facts(*release.infrastructures):
         more = f"; and {units.plural(len(changed) - _NAMED, 'more setting')}" if len(changed) > _NAMED else ""
         yield f"The infrastructure differs: {'; '.join(changed[:_NAMED])}{more}."
 

@@ -46,7 +46,7 @@ def metric_column(shown: Metric) -> Column:
     return Column(shown.title, shown.key, shown.of, shown.text, is_time)
 
 
-whole_text, _tenths_text = _known(str), _known("{:.1f}".format)
+whole_text, tenths_text = _known(str), _known("{:.1f}".format)
 COUNT = Column("count", "sample_count", lambda label: label.sample_count, whole_text)
 AVERAGE = metric_column(metric.AVERAGE)
 STDDEV = Column("stddev ms", "stddev_ms", lambda label: label.stddev_ms, units.average_text)
@@ -58,7 +58,7 @@ RATE = metric_column(metric.THROUGHPUT)
 SUCCESS_RATE = Column("successful req/s", "success_rate_per_s", lambda label: label.success_rate_per_s, units.rate_text)
 RECEIVED = Column("KB/s received", "received_bytes_per_s", lambda label: label.received_bytes_per_s, units.kb_text)
 SENT = Column("KB/s sent", "sent_bytes_per_s", lambda label: label.sent_bytes_per_s, units.kb_text)
-BYTES_MEAN = Column("average bytes", "received_bytes_mean", lambda label: label.received_bytes_mean, _tenths_text)
+BYTES_MEAN = Column("average bytes", "received_bytes_mean", lambda label: label.received_bytes_mean, tenths_text)
 LATENCY = Column("latency ms", "latency_ms", lambda label: label.latency_ms, units.average_text)
 CONNECT = Column("connect ms", "connect_ms", lambda label: label.connect_ms, units.average_text)
 # Every layout has these percentiles, in addition to the requested ones.

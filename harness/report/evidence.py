@@ -282,8 +282,7 @@ def dropped_rows(evidence: Evidence) -> Iterator[Values]:
 def sub_samples(evidence: Evidence) -> Iterator[Values]:
     """Yield the labels whose parts have rows of their own."""
     labels = dict.fromkeys(code.label for code in evidence.codes)
-    doubled = [label for label in labels if f"{label}{_FIRST_SUB_SAMPLE}" in labels]
-    if doubled:
+    if doubled := [label for label in labels if f"{label}{_FIRST_SUB_SAMPLE}" in labels]:
         yield {"labels": ", ".join(doubled[:_LABELS_NAMED]) + (", …" if len(doubled) > _LABELS_NAMED else "")}
 
 

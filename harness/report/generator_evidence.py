@@ -67,15 +67,13 @@ def absent_generators(evidence: Evidence) -> Iterator[Values]:
 
 def slow_generators(evidence: Evidence) -> Iterator[Values]:
     """Yield the generators whose samples took much longer than those of the others."""
-    slow = [one.name for one in evidence.generators if _is_slow(one, evidence.generators)]
-    if slow:
+    if slow := [one.name for one in evidence.generators if _is_slow(one, evidence.generators)]:
         yield {"names": ", ".join(slow), "factor": f"{SLOW_GENERATOR_RATIO:g}"}
 
 
 def failing_generators(evidence: Evidence) -> Iterator[Values]:
     """Yield the generators with a much higher share of failed samples than the others."""
-    failing = [one.name for one in evidence.generators if _is_failing(one, evidence.generators)]
-    if failing:
+    if failing := [one.name for one in evidence.generators if _is_failing(one, evidence.generators)]:
         yield {"names": ", ".join(failing), "factor": f"{FAILING_GENERATOR_RATIO:g}"}
 
 
@@ -107,15 +105,13 @@ def _driven(evidence: Evidence) -> list[GeneratorRecord]:
 
 def unwatched_generators(evidence: Evidence) -> Iterator[Values]:
     """Yield the generators on other machines."""
-    unwatched = [one.name for one in _driven(evidence) if not one.is_local]
-    if unwatched:
+    if unwatched := [one.name for one in _driven(evidence) if not one.is_local]:
         yield {"names": ", ".join(unwatched)}
 
 
 def clocks_apart(evidence: Evidence) -> Iterator[Values]:
     """Yield the generators whose clocks differ from the controller's."""
-    apart = [one for one in _driven(evidence) if abs(one.clock_ahead_ms or 0) >= CLOCKS_APART_MS]
-    if apart:
+    if apart := [one for one in _driven(evidence) if abs(one.clock_ahead_ms or 0) >= CLOCKS_APART_MS]:
         yield {"clocks": ", ".join(f"{one.name} {units.ms_text(one.clock_ahead_ms)} ms" for one in apart)}
 
 
@@ -222,9 +218,8 @@ def stolen_cpu(evidence: Evidence) -> Iterator[Values]:
 
 def used_up_quotas(evidence: Evidence) -> Iterator[Values]:
     """Yield the processes whose CPU quota was used up in many of its periods."""
-    throttled = [usage for usage in evidence.usages if (usage.throttled_ratio or 0.0) > QUOTA_RATIO]
-    if throttled:
-        shares = (f"{usage.process} {units.percent_text(usage.throttled_ratio, 0)} %" for usage in throttled)
+    if over := [usage for usage in evidence.usages if (usage.throttled_ratio or 0.0) > QUOTA_RATIO]:
+        shares = (f"{usage.process} {units.percent_text(usage.throttled_ratio, 0)} %" for usage in over)
         yield {"shares": ", ".join(shares)}
 
 

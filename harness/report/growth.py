@@ -128,8 +128,7 @@ def growth_values(found: Sequence[Growth]) -> Iterator[Values]:
     """Yield what grows, with forecasts; nothing when all is steady."""
     order = list(_RESOURCES)
     ordered = sorted(found, key=lambda growth: order.index(growth.resource))
-    growing = [growth_text(growth) for growth in ordered if growth.verdict == GROWS]
-    if growing:
+    if growing := [growth_text(growth) for growth in ordered if growth.verdict == GROWS]:
         rest = len(growing) - _NAMED_MOST
         yield {"what": "; ".join(growing[:_NAMED_MOST]) + (f"; and {rest} more" if rest > 0 else "")}
 

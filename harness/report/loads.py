@@ -65,28 +65,23 @@ def load_figures(
     tallies: Sequence[LoadTally], span_ms: IntervalMs | None, percentiles: Sequence[str], with_transactions: bool
 ) -> tuple[LoadFigures, ...]:
     """Return the metrics of each load; the measurement window is `span_ms`, ms since 1970."""
-    found = []
-    for tally in tallies:
-        whole = _load_group(tally.whole, percentiles, with_transactions)
-        group = whole if tally.counted is None else _load_group(tally.counted, percentiles, with_transactions)
+
+    def figures(tally: LoadTally) -> LoadFigures:
+        whole = load_of(tally.whole.groups(percentiles, with_transactions))
+        group = load_of(tally.counted.groups(percentiles, with_transactions)) if tally.counted is not None else whole
         is_known = not (tally.load.is_open or tally.load.is_paced)
-        found.append(
-            LoadFigures(
-                name=tally.load.group,
-                group=group,
-                whole=None if tally.counted is None else whole,
-                users_most=peak_users(tally.whole.second_series),
-                error_ratio=whole.total.error_ratio if whole else None,
-                littles_law=_law(tally, span_ms, pause_s(tally.load, group)) if is_known else None,
-                curve=user_curve(tally.load, tally.whole),
-                request_curve=request_curve(tally.load, tally.whole),
-            )
+        return LoadFigures(
+            name=tally.load.group,
+            group=group,
+            whole=None if tally.counted is None else whole,
+            users_most=peak_users(tally.whole.second_series),
+            error_ratio=whole.total.error_ratio if whole else None,
+            littles_law=_law(tally, span_ms, pause_s(tally.load, group)) if is_known else None,
+            curve=user_curve(tally.load, tally.whole),
+            request_curve=request_curve(tally.load, tally.whole),
         )
-    return tuple(found)
 
-
-def _load_group(tally: SampleTally, percentiles: Sequence[str], with_transactions: bool) -> Group | None:
-    return load_of(tally.groups(percentiles, with_transactions))
+    return tuple(map(figures, tallies))
 
 
 def load_of(groups: Iterable[Group]) -> Group | None:

@@ -66,9 +66,7 @@ def machine_table(figures: Sequence[MachineFigure]) -> str:
 
 
 def _cell(figure: MachineFigure | None, show: Callable[[float], str]) -> str:
-    if figure is None:
-        return ""
-    return f"{show(figure.mean)} ({show(figure.minimum)}-{show(figure.maximum)})"
+    return "" if figure is None else f"{show(figure.mean)} ({show(figure.minimum)}-{show(figure.maximum)})"
 
 
 def generator_table(generators: Sequence[GeneratorFigures]) -> str:

@@ -97,10 +97,9 @@ def _merged_jtls(named: Sequence[_Named], into: Path | None) -> MergedRun:
 
 
 def _record(path: Path) -> RunRecord:
-    run = RunDirectory(path).read_run()
-    if run is None:
-        raise UsageError(f"{path}: not a run: there is no run.json", "name the folder of a run, or its JTL")
-    return run
+    if run := RunDirectory(path).read_run():
+        return run
+    raise UsageError(f"{path}: not a run: there is no run.json", "name the folder of a run, or its JTL")
 
 
 def _samples(path: Path) -> Path:
@@ -161,10 +160,8 @@ def _put_telemetry(named: Sequence[_Named], directory: RunDirectory) -> None:
     with directory.telemetry.open("w", encoding="utf-8", newline="") as out:
         writer = csv.writer(out, lineterminator="\n")
         writer.writerow(COLUMNS)
-        for name, path in named:
-            telemetry = RunDirectory(path).telemetry
-            if not telemetry.is_file():
-                continue
+        stored = ((name, RunDirectory(path).telemetry) for name, path in named)
+        for name, telemetry in ((name, path) for name, path in stored if path.is_file()):
             with telemetry.open(encoding="utf-8", errors="replace", newline="") as lines:
                 for row in csv.DictReader(lines):
                     process = process_at(row["process"] or "", name)

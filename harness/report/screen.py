@@ -228,8 +228,7 @@ def _generator_text(generator: GeneratorFigures) -> str:
 
 
 def _warnings(summary: RunSummary) -> Iterator[Line]:
-    warnings = by_importance(summary.warnings)
-    if warnings:
+    if warnings := by_importance(summary.warnings):
         yield BLANK
     for warning in warnings[:_WARNINGS_MOST]:
         yield Line((("warning: ", _WARNING), (one_line(warning.text), "")), 2)

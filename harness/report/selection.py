@@ -54,8 +54,7 @@ class Selection:
             return tuple(Shown(group.name, group.labels, group.total, group.counts_transactions) for group in groups)
         found = []
         for group in groups:
-            labels = tuple(label for label in group.labels if self.pattern.search(label.label))
-            if labels:
+            if labels := tuple(label for label in group.labels if self.pattern.search(label.label)):
                 # A TOTAL of transactions alone would be of other samples than that of the whole group.
                 has_total = group.counts_transactions or any(not label.is_transaction for label in labels)
                 total = Group.of(group.name, labels, group.counts_transactions).total if has_total else None

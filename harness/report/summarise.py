@@ -175,22 +175,17 @@ class _Groups(NamedTuple):
 
 
 def _groups(tally: SampleTally, window: Window, options: SummaryOptions) -> _Groups:
-    groups = tally.groups(options.percentiles, options.with_transactions)
-    whole, loads = load_of(groups), _loads(tally, window, options)
+    span_ms, how = window_span_ms(tally, window), (options.percentiles, options.with_transactions)
+    for counted in (options.counted, *(one.counted for one in options.loads)):
+        if counted is not None:
+            _count_over(counted, span_ms, tally.span_ms())
+    groups, loads = tally.groups(*how), load_figures(options.loads, span_ms, *how)
+    whole = load_of(groups)
     if options.counted is None:
         return _Groups(whole, whole, groups, loads)
-    _count_over(options.counted, window_span_ms(tally, window), tally.span_ms())
-    load = _in_order(load_of(options.counted.groups(options.percentiles, options.with_transactions)), whole)
+    load = _in_order(load_of(options.counted.groups(*how)), whole)
     others = (group for group in groups if group.name != LOAD)
     return _Groups(load, whole, (*([load] if load else []), *others), loads)
-
-
-def _loads(tally: SampleTally, window: Window, options: SummaryOptions) -> tuple[LoadFigures, ...]:
-    span_ms = window_span_ms(tally, window)
-    for one in options.loads:
-        if one.counted is not None:
-            _count_over(one.counted, span_ms, tally.span_ms())
-    return load_figures(options.loads, span_ms, options.percentiles, options.with_transactions)
 
 
 def _evidence(
@@ -296,10 +291,8 @@ def _errors_since_origin(tally: SampleTally) -> tuple[ErrorKind, ...]:
 
     A Transaction Controller that fails because of its samples has no cause of its own: only its samples are listed.
     """
-    origin_s, first_ms = origin_of(tally), tally.first_ms
-    kinds = tally.error_kinds()
-    own = tuple(kind for kind in kinds if not kind.cause.startswith(TRANSACTION_MESSAGE))
-    kinds = own or kinds
+    origin_s, first_ms, kinds = origin_of(tally), tally.first_ms, tally.error_kinds()
+    kinds = tuple(kind for kind in kinds if not kind.cause.startswith(TRANSACTION_MESSAGE)) or kinds
     if origin_s is None or first_ms is None:
         return kinds
     shift_s = first_ms / MS_PER_S - origin_s

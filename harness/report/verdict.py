@@ -132,8 +132,5 @@ def _reasons(load: LabelFigures | None, run: RunRecord | None, errors: Sequence[
         part = "all" if load.error_count == load.sample_count else f"{units.percent_text(load.error_ratio)} % of"
         failed = f"{part} {load.sample_count} samples failed"
         reasons.append(f"{outage}; {failed}" if outage else f"{failed}: response times of errors are not meaningful")
-    if run:
-        reasons += run.stop_reasons
-        if run.state != FINISHED:
-            reasons.append("the harness did not see the end of this run")
-    return reasons
+    reasons += run.stop_reasons if run else ()
+    return reasons + (["the harness did not see the end of this run"] if run and run.state != FINISHED else [])

@@ -14,6 +14,7 @@ from harness.cloudwatch.source import Resource
 from harness.cloudwatch.sources import metric_names, resource_title, source_of
 from harness.report.charts.over_time import scaled, series
 from harness.report.charts.run_data import ChartSource, Plotted
+from harness.report.columns import tenths_text
 from harness.report.tables import cell, table
 
 NOT_KNOWN = "n/a"
@@ -21,10 +22,6 @@ _Print = Callable[[float | None], str]
 
 
 _percent = partial(units.percent_text, decimals=1)
-
-
-def _count(value: float | None) -> str:
-    return "" if value is None else f"{value:.1f}"
 
 
 class CloudColumn(NamedTuple):
@@ -39,8 +36,8 @@ COLUMNS = (
     CloudColumn(CPU, "CPU %", _percent),
     CloudColumn(MEMORY, "memory %", _percent),
     CloudColumn(FREE_MEMORY, "free memory MB", units.mb_text),
-    CloudColumn(CONNECTIONS, "connections", _count),
-    CloudColumn(CPU_CREDITS, "CPU credits", _count),
+    CloudColumn(CONNECTIONS, "connections", tenths_text),
+    CloudColumn(CPU_CREDITS, "CPU credits", tenths_text),
     CloudColumn(BURST, "burst balance %", _percent),
 )
 
@@ -122,8 +119,7 @@ def cloud_warnings(found: CloudMetrics, source: str) -> list[str]:
     lines = []
     if absent := [text for resource in found.resources if (text := _absent(found, resource))]:
         lines.append(f"{NOT_KNOWN}: {_source(found)} had no values ({', '.join(absent)}).")
-    late = [one for one in found.metrics if one.point_count and one.missing_last_count and not one.is_balance]
-    if late:
+    if late := [one for one in found.metrics if one.point_count and one.missing_last_count and not one.is_balance]:
         most = max(metric.missing_last_count for metric in late)
         lines.append(
             f"Up to {units.plural(most, 'period')} at the end had no value ({_names(late)}): {_source(found)} is "

@@ -114,8 +114,7 @@ def _chart(
 ) -> str:
     x = time_axis([frame.end_s, *(second for line in lines for second, _ in line.points)])
     y = value_axis([value for line in lines for value in line.values])
-    band = _clipped(frame.band, x)
-    if band:
+    if band := _clipped(frame.band, x):
         keys = [*keys, svg.box_key(f"window: {_interval(band, x)}", "band edge")]
     legend = svg.legend(keys, svg.HEAD_PX)
     plot = Plot(x, y, legend.end + 12, max(legend.end + 12 + svg.LEAST_PLOT_PX, svg.HEIGHT - svg.FOOT_PX))
