@@ -42,25 +42,6 @@ COLUMNS = (
 )
 
 
-class CloudChart(NamedTuple):
-    """A chart: its metric, the name of its file, its title and unit, and the factor from a value to the unit."""
-
-    metric: str
-    name: str
-    title: str
-    unit: str
-    factor: float
-
-
-CLOUD_CHARTS = (
-    CloudChart(CPU, "cloudwatch-cpu", "CPU in {}", "%", 100.0),
-    CloudChart(MEMORY, "cloudwatch-memory", "Memory in {}", "%", 100.0),
-    CloudChart(FREE_MEMORY, "cloudwatch-free-memory", "Free memory in {}", "MB", 1 / units.BYTES_PER_MB),
-    CloudChart(CPU_CREDITS, "cloudwatch-cpu-credits", "CPU credits in {}", "credits", 1.0),
-    CloudChart(BURST, "cloudwatch-burst-balance", "Burst balance in {}", "%", 100.0),
-)
-
-
 def cloud_table(found: CloudMetrics) -> str:
     """Return the table of a run: a row per resource, with n/a for values that CloudWatch did not have."""
     names = {metric.metric for metric in found.metrics}
@@ -103,10 +84,8 @@ def cloud_notes(found: CloudMetrics, source: str) -> list[str]:
     if found.fit == WITHIN:
         lines = [f"The table covers the periods of {found.period_s} s within the measurement window: {interval}."]
     else:
-        lines = [
-            f"No period of {found.period_s} s is entirely within the measurement window. The table covers the periods "
-            f"that overlap it ({interval}); they also include time before or after it."
-        ]
+        what = f"No period of {found.period_s} s is entirely within the measurement window. The table covers the"
+        lines = [f"{what} periods that overlap it ({interval}); they also include time before or after it."]
     readings = "single readings (for a service, of all its tasks)" if ECS in kinds else "single readings"
     lines.append(f"Averages are means of the periods' averages; ranges are of {readings}.")
     if ECS in kinds:
@@ -121,10 +100,9 @@ def cloud_warnings(found: CloudMetrics, source: str) -> list[str]:
         lines.append(f"{NOT_KNOWN}: {_source(found)} had no values ({', '.join(absent)}).")
     if late := [one for one in found.metrics if one.point_count and one.missing_last_count and not one.is_balance]:
         most = max(metric.missing_last_count for metric in late)
-        lines.append(
-            f"Up to {units.plural(most, 'period')} at the end had no value ({_names(late)}): {_source(found)} is "
-            f"minutes late, or received no more values; `./aggregate.py metrics {source}` fetches again."
-        )
+        what = f"Up to {units.plural(most, 'period')} at the end had no value ({_names(late)})"
+        why = f"{_source(found)} is minutes late, or received no more values"
+        lines.append(f"{what}: {why}; `./aggregate.py metrics {source}` fetches again.")
     if incomplete := [metric for metric in found.metrics if not metric.is_complete]:
         lines.append(f"{_source(found)} did not report a complete answer for {_names(incomplete)}.")
     return lines
@@ -146,10 +124,13 @@ def _names(metrics: Sequence[CloudMetric]) -> str:
     return ", ".join(dict.fromkeys(cell(resource_title(metric.of)) for metric in metrics))
 
 
-def cloud_lines(chart: CloudChart, source: ChartSource) -> Iterator[Plotted]:
-    """Yield the lines of a chart over time, if any value is known; a period without a value is a gap."""
+def cloud_lines(metric: str, factor: float, source: ChartSource) -> Iterator[Plotted]:
+    """Yield the lines of a metric over time, if any value is known; a period without a value is a gap.
+
+    `factor` converts a value to the unit of the chart.
+    """
     found = source.cloudwatch
-    metrics = [metric for metric in found.metrics if metric.metric == chart.metric] if found else []
-    lines = [series(resource_title(metric.of), metric.seconds, metric.averages) for metric in metrics]
+    metrics = [one for one in found.metrics if one.metric == metric] if found else []
+    lines = [series(resource_title(one.of), one.seconds, one.averages) for one in metrics]
     if found and any(line.values for line in lines):
-        yield Plotted([scaled(line, chart.factor) for line in lines], _source(found))
+        yield Plotted([scaled(line, factor) for line in lines], _source(found))

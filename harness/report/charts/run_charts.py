@@ -8,9 +8,11 @@ from dataclasses import replace
 from functools import partial
 from typing import NamedTuple
 
+from harness.base import units
+from harness.cloudwatch.queries import BURST, CPU, CPU_CREDITS, FREE_MEMORY, MEMORY
 from harness.metrics.metric import metric_of
 from harness.report.charts.chart import Chart
-from harness.report.charts.cloudwatch import CLOUD_CHARTS, cloud_lines
+from harness.report.charts.cloudwatch import cloud_lines
 from harness.report.charts.distribution import distribution_chart, distribution_line
 from harness.report.charts.memory_response import memory_response, memory_response_chart
 from harness.report.charts.over_time import Frame, Series, error_chart, in_mb, line_chart, scaled, series
@@ -22,6 +24,7 @@ OVER_TIME, DISTRIBUTION, MACHINE, HEAP, CLOUD, GROWTH = (
     "over_time", "distribution", "machine", "heap", "cloud", "growth_charts",
 )  # fmt: skip
 SECTIONS = (OVER_TIME, DISTRIBUTION, MACHINE, HEAP, CLOUD, GROWTH)
+_PER_MB = 1 / units.BYTES_PER_MB
 _MARKS = (("median", "50"), ("p90", "90"), ("p95", "95"), ("p99", "99"))
 
 
@@ -142,7 +145,11 @@ CHARTS = (
     RunChart("cpu", MACHINE, "CPU", "% of one core", _cpu),
     RunChart("memory", MACHINE, "Memory", "MB resident", _memory),
     RunChart("heap", HEAP, "JVM heap of {}", "MB", _heaps),
-    *(RunChart(one.name, CLOUD, one.title, one.unit, partial(cloud_lines, one)) for one in CLOUD_CHARTS),
+    RunChart("cloudwatch-cpu", CLOUD, "CPU in {}", "%", partial(cloud_lines, CPU, 100.0)),
+    RunChart("cloudwatch-memory", CLOUD, "Memory in {}", "%", partial(cloud_lines, MEMORY, 100.0)),
+    RunChart("cloudwatch-free-memory", CLOUD, "Free memory in {}", "MB", partial(cloud_lines, FREE_MEMORY, _PER_MB)),
+    RunChart("cloudwatch-cpu-credits", CLOUD, "CPU credits in {}", "credits", partial(cloud_lines, CPU_CREDITS, 1.0)),
+    RunChart("cloudwatch-burst-balance", CLOUD, "Burst balance in {}", "%", partial(cloud_lines, BURST, 100.0)),
     RunChart("response-memory", GROWTH, "Response time against memory", "ms, average", memory_response,
              memory_response_chart, "MB"),
 )  # fmt: skip
