@@ -20,7 +20,7 @@ from harness.metrics.files import read_samples
 from harness.metrics.interval import IntervalMs
 from harness.options import take, take_argument
 from harness.report.files import summary_of_run
-from harness.report.own_metrics import own_metrics_text
+from harness.report.machine import own_metrics_text
 from harness.report.profiles import database_text, profile_text, request_count
 from harness.report.slowest import slowest_table
 from harness.report.summary import RunSummary

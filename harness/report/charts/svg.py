@@ -102,11 +102,8 @@ def spread(centres: Sequence[float], widths: Sequence[float], low: float, high: 
             parts = before.widths + block.widths
             block = _Block(max(low, min(middle / len(parts), high - sum(parts))), parts)
         blocks.append(block)
-    return [
-        block.left + sum(block.widths[:index]) + width / 2
-        for block in blocks
-        for index, width in enumerate(block.widths)
-    ]
+    items = ((block, index) for block in blocks for index in range(len(block.widths)))
+    return [block.left + sum(block.widths[:index]) + block.widths[index] / 2 for block, index in items]
 
 
 class _Block(NamedTuple):
