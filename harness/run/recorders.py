@@ -77,7 +77,7 @@ def _histograms(of: Recording) -> Recorder | None:
 
     def stored() -> Mapping[str, Any]:
         taker.write(run.directory.histograms)
-        return {"histogram_unknown": taker.unknown}
+        return {"histogram_unknown": tuple(taker.unknown.items())}
 
     return Recorder(taker, stored)
 

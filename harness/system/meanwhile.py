@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections import Counter
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import replace
 
 from harness.system.profile import own_frame
-from harness.system.profile_events import Events
+from harness.system.profile_events import EventRow, Events
 from harness.system.threads import WAITING
 
 _NS_PER_S = 1_000_000_000
@@ -26,7 +27,9 @@ def within(events: Mapping[str, Events], seconds: Collection[int]) -> Mapping[st
 
 def longest_lock(events: Mapping[str, Events], seconds: range) -> str:
     """Return the lock for which threads waited longest in total, and the method that waited; "" without a wait."""
-    totals = _sums(_lock_waits(events, seconds))
+    totals = Counter[str]()
+    for process, row in _rows(events, "lock", seconds):
+        totals[_named(events, process, f"{row.detail} at {own_frame(row.stack)}")] += row.total
     return min(totals, key=lambda name: (-totals[name], name), default="")
 
 
@@ -52,30 +55,17 @@ def unusual_wait(events: Mapping[str, Events], seconds: range, usual: Mapping[st
 
 
 def _thread_counts(events: Mapping[str, Events], seconds: range) -> dict[str, float]:
-    counts = _sums(_thread_waits(events, seconds))
+    counts = Counter[str]()
+    for process, row in _rows(events, "thread", seconds):
+        if row.other == WAITING and len(row.stack) > 1:
+            counts[_named(events, process, f"{row.stack[1]} in {row.stack[0]}")] += row.total
     return {name: total_ns / _NS_PER_S / len(seconds) for name, total_ns in counts.items()}
 
 
-def _lock_waits(events: Mapping[str, Events], seconds: range) -> Iterator[tuple[str, int]]:
-    for process, found in events.items():
-        for row in found.rows.get("lock", ()):
-            if row.second in seconds:
-                yield _named(events, process, f"{row.detail} at {own_frame(row.stack)}"), row.total
-
-
-def _thread_waits(events: Mapping[str, Events], seconds: range) -> Iterator[tuple[str, int]]:
-    for process, found in events.items():
-        for row in found.rows.get("thread", ()):
-            if row.second in seconds and row.other == WAITING and len(row.stack) > 1:
-                yield _named(events, process, f"{row.stack[1]} in {row.stack[0]}"), row.total
+def _rows(events: Mapping[str, Events], kind: str, seconds: range) -> Iterator[tuple[str, EventRow]]:
+    """Yield the rows of a kind in these seconds, each with its process."""
+    return ((name, row) for name, found in events.items() for row in found.rows.get(kind, ()) if row.second in seconds)
 
 
 def _named(events: Mapping[str, Events], process: str, text: str) -> str:
     return f"{process}: {text}" if len(events) > 1 else text
-
-
-def _sums(values: Iterable[tuple[str, int]]) -> dict[str, int]:
-    sums: dict[str, int] = {}
-    for name, value in values:
-        sums[name] = sums.get(name, 0) + value
-    return sums

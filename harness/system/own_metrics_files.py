@@ -8,7 +8,6 @@ import time
 from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
-from types import TracebackType
 from typing import TYPE_CHECKING, NamedTuple
 
 from harness.system.own_metrics import OwnMetrics, answer_line, head_line, read_own_metrics, values_of
@@ -61,9 +60,7 @@ class OwnMetricsWriter:
             thread.start()
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self._stop.set()
         for thread in self._threads:
             thread.join()

@@ -6,6 +6,7 @@ counts from 1 ms on; a method is counted once per sample, however often it is on
 
 from __future__ import annotations
 
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -202,66 +203,58 @@ def _thrown(rows: Sequence[EventRow]) -> Iterator[Thrown]:
 
     So an exception comes before those that wrap it: they are created further out.
     """
-    counts: dict[_OfMethod, int] = {}
-    depths: dict[_OfMethod, int] = {}
+    counts, depths = Counter[_OfMethod](), Counter[_OfMethod]()
     for row in rows:
         key = _OfMethod.of(row)
-        counts[key] = counts.get(key, 0) + row.count
-        depths[key] = max(depths.get(key, 0), len(row.stack))
+        counts[key] += row.count
+        depths[key] = max(depths[key], len(row.stack))
     for key in sorted(counts, key=lambda key: (-counts[key], -depths[key], key))[:ROWS_MOST]:
         yield Thrown(key.class_name, key.method, counts[key])
 
 
 def _methods(rows: Sequence[EventRow]) -> tuple[MethodUse, ...]:
     """Return the methods that ran most: by the samples in which they were the innermost, then by all their samples."""
-    own: dict[str, int] = {}
-    whole: dict[str, int] = {}
+    own, whole = Counter[str](), Counter[str]()
     for row in rows:
-        if row.stack:
-            own[row.stack[0]] = own.get(row.stack[0], 0) + row.count
-        for method in set(row.stack):
-            whole[method] = whole.get(method, 0) + row.count
+        own.update(dict.fromkeys(row.stack[:1], row.count))
+        whole.update(dict.fromkeys(row.stack, row.count))
     least = sum(row.count for row in rows) * LEAST_SHARE
     ordered = sorted(own, key=lambda method: (-own[method], -whole[method], method))
     named = [method for method in ordered[:ROWS_MOST] if own[method] >= least]
     return tuple(MethodUse(method, own[method], whole[method]) for method in named)
 
 
-def _locks(rows: Sequence[EventRow], wait_ns: int) -> Iterator[LockWait]:
-    found: dict[_OfMethod, list[EventRow]] = {}
+def _largest(rows: Iterable[EventRow], whole: int) -> Iterator[tuple[_OfMethod, int, list[EventRow]]]:
+    """Yield the events of each class and method with their total, the largest first; `whole` is that of all rows."""
+    found: defaultdict[_OfMethod, list[EventRow]] = defaultdict(list)
     for row in rows:
-        found.setdefault(_OfMethod.of(row), []).append(row)
+        found[_OfMethod.of(row)].append(row)
     totals = {key: sum(row.total for row in same) for key, same in found.items()}
     for key in sorted(found, key=lambda key: (-totals[key], key))[:ROWS_MOST]:
-        if totals[key] < wait_ns * LEAST_SHARE:
-            return
-        same = found[key]
-        holders: dict[str, int] = {}
+        if totals[key] >= whole * LEAST_SHARE:
+            yield key, totals[key], found[key]
+
+
+def _locks(rows: Sequence[EventRow], wait_ns: int) -> Iterator[LockWait]:
+    for key, total_ns, same in _largest(rows, wait_ns):
+        holders = Counter[str]()
         for row in same:
             if row.other:
-                holders[row.other] = holders.get(row.other, 0) + row.count
+                holders[row.other] += row.count
         yield LockWait(
             lock=key.class_name,
             method=key.method,
             count=sum(row.count for row in same),
-            total_ms=round(totals[key] / _NS_PER_MS, 1),
+            total_ms=round(total_ns / _NS_PER_MS, 1),
             longest_ms=round(max(row.longest for row in same) / _NS_PER_MS, 1),
             holder=max(sorted(holders), key=lambda name: holders[name], default=""),
         )
 
 
 def _allocations(rows: Sequence[EventRow], allocated_bytes: int) -> Iterator[Allocation]:
-    found: dict[_OfMethod, list[EventRow]] = {}
-    for row in rows:
-        found.setdefault(_OfMethod.of(row), []).append(row)
-    totals = {key: sum(row.total for row in same) for key, same in found.items()}
-    for key in sorted(found, key=lambda key: (-totals[key], key))[:ROWS_MOST]:
-        if totals[key] < allocated_bytes * LEAST_SHARE:
-            return
-        same = found[key]
-        yield Allocation(
-            key.class_name, key.method, totals[key], sum(row.count for row in same), max(row.longest for row in same)
-        )
+    for key, total_bytes, same in _largest(rows, allocated_bytes):
+        counts = sum(row.count for row in same), max(row.longest for row in same)
+        yield Allocation(key.class_name, key.method, total_bytes, *counts)
 
 
 def own_frame(stack: Sequence[str]) -> str:

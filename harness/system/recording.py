@@ -120,27 +120,25 @@ def csv_rows(recordings: Recordings) -> Iterator[list[object]]:
     yield list(COLUMNS)
     for process, events in recordings.items():
         for event in events:
-            pauses = [None if value is None else round(value, 3) for value in (event.pause_ms, event.longest_ms)]
-            ratios = [
-                None if value is None else round(value, 4) for value in (event.jvm_cpu_ratio, event.machine_cpu_ratio)
-            ]
-            values = [event.used_bytes, *pauses, *ratios]
-            yield [event.time_ms, process, event.kind, *("" if value is None else value for value in values)]
+            pauses = (_cell(value, 3) for value in (event.pause_ms, event.longest_ms))
+            ratios = (_cell(value, 4) for value in (event.jvm_cpu_ratio, event.machine_cpu_ratio))
+            yield [event.time_ms, process, event.kind, _cell(event.used_bytes, 0), *pauses, *ratios]
+
+
+def _cell(value: float | None, digits: int) -> float | str:
+    return "" if value is None else round(value, digits)
 
 
 def read_recordings(lines: Iterable[str]) -> Recordings:
     """Return the events per process from the lines of a recording.csv; incomplete rows are skipped."""
     found: dict[str, list[RecordedEvent]] = {}
     for row in csv.DictReader(lines):
-        try:
+        with contextlib.suppress(TypeError, ValueError, KeyError):  # a full disk leaves an incomplete last row
             used, *others = (_number(row[name]) for name in COLUMNS[3:])
-            pause_ms, longest_ms, jvm_ratio, machine_ratio = others
-            used_bytes = None if used is None else int(used)
+            used_bytes, (pause_ms, longest_ms, jvm_ratio, machine_ratio) = None if used is None else int(used), others
             times = (int(row["time_ms"]), row["event"])
             event = RecordedEvent(*times, used_bytes, pause_ms, longest_ms, jvm_ratio, machine_ratio)
             found.setdefault(row["process"], []).append(event)
-        except (TypeError, ValueError, KeyError):
-            continue  # a full disk leaves an incomplete last row
     return {process: tuple(events) for process, events in found.items()}
 
 

@@ -93,11 +93,6 @@ class DatabaseUse:
         return self.interval.request_count if self.interval else whole
 
 
-def read_waits(lines: Iterable[str]) -> tuple[DatabaseWait, ...]:
-    """Return the waits of a database from the output of its command; ValueError when it is not such a table."""
-    return waits_of(rows_of(lines))
-
-
 def waits_of(rows: Iterable[Row]) -> tuple[DatabaseWait, ...]:
     """Return the longest waits of a table."""
     found = (DatabaseWait(row[STATEMENT], int(row["count"]), round(float(row["total_ms"]), 1)) for row in rows)
@@ -175,19 +170,18 @@ def _use(row: Row) -> StatementUse:
         # The end of a query names its table and its conditions.
         half = _CHARACTERS_MOST // 2
         statement = f"{statement[:half]} … {statement[-half:]}"
-    longest, locked = (number_of(row.get(name, "")) for name in (LONGEST, "lock_ms"))
-    rows, without, pages = (
-        number_of(row.get(name, "")) for name in ("rows_examined", "count_without_index", "page_count")
-    )
+    names = (LONGEST, "lock_ms", "rows_examined", "count_without_index", "page_count")
+    longest, locked, *numbers = (number_of(row.get(name, "")) for name in names)
+    rows, without, pages = (None if number is None else round(number) for number in numbers)
     return StatementUse(
         statement=statement,
         count=int(row["count"]),
         total_ms=round(float(row["total_ms"]), 3),
         longest_ms=longest,
-        rows_examined=None if rows is None else round(rows),
-        count_without_index=None if without is None else round(without),
+        rows_examined=rows,
+        count_without_index=without,
         lock_ms=locked,
-        page_count=None if pages is None else round(pages),
+        page_count=pages,
         longest_is_bound=row.get(_BOUND) == "1",
     )
 

@@ -132,11 +132,9 @@ MAY_ACT = {
     "harness.system.database_files",
     "harness.system.histogram_files",
     "harness.system.jcmd",
-    "harness.system.jfr",
     "harness.system.own_metrics_files",
     "harness.system.prepare",
     "harness.system.probe",
-    "harness.system.profile_files",
     "harness.system.supervisor",
 }
 # Whatever is in a table of sources acts.
