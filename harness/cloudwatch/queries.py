@@ -193,10 +193,8 @@ def _endpoint(url: str | None, where: str) -> str | None:
 def _period_s(period_s: int, where: str) -> int:
     if period_s not in _SHORT_PERIODS_S and not (period_s % 60 == 0 and 0 < period_s <= _PERIOD_MAX_S):
         short = ", ".join(map(str, _SHORT_PERIODS_S))
-        raise UsageError(
-            f"{where}: period_s = {period_s}",
-            f"give a multiple of 60 up to {_PERIOD_MAX_S}; for metrics of high resolution {short}",
-        )
+        what = f"{where}: period_s = {period_s}"
+        raise UsageError(what, f"give a multiple of 60 up to {_PERIOD_MAX_S}; for metrics of high resolution {short}")
     return period_s
 
 

@@ -45,10 +45,10 @@ from harness.notify.recipients import Recipients, recipients_of
 from harness.plan.load import Load
 from harness.run import kinds
 from harness.run.arguments import add_profile, add_set, add_traffic, make_command, refuse_empty
+from harness.run.context import check_target
 from harness.run.directory import check_space
 from harness.run.preflight import check_request
 from harness.run.request import Names
-from harness.run.target import check_target
 from harness.site.html_option import add_html_option, publish
 
 REPORTS = toolchain.ROOT / "reports" / kinds.AB_TEST.folder

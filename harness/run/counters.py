@@ -55,10 +55,9 @@ class MachineCounters:
 
     def cells(self, passed_s: float) -> tuple[str, ...]:
         """Return the values of MACHINE_COLUMNS; one that the system does not have is empty."""
-        try:
+        with suppress(ValueError, IndexError):  # another format than that of this kernel
             return self._cells(passed_s)
-        except (ValueError, IndexError):  # another format than that of this kernel
-            return ("",) * len(MACHINE_COLUMNS)
+        return ("",) * len(MACHINE_COLUMNS)
 
     def _cells(self, passed_s: float) -> tuple[str, ...]:
         stat = dict(_lines(self._proc / "stat"))
@@ -68,11 +67,10 @@ class MachineCounters:
             "switches_per_s": self._rate("switches", _number(stat.get("ctxt", [])), passed_s),
         }
         network = _network_bytes(dict(_lines(self._proc / "net" / "dev")))
-        found["received_bytes_per_s"] = self._rate("received", network.in_bytes, passed_s)
-        found["sent_bytes_per_s"] = self._rate("sent", network.out_bytes, passed_s)
         disks = self._disk_bytes()
-        found["read_bytes_per_s"] = self._rate("read", disks.in_bytes, passed_s)
-        found["written_bytes_per_s"] = self._rate("written", disks.out_bytes, passed_s)
+        transferred = {"received": network.in_bytes, "sent": network.out_bytes}
+        transferred |= {"read": disks.in_bytes, "written": disks.out_bytes}
+        found |= {f"{name}_bytes_per_s": self._rate(name, value, passed_s) for name, value in transferred.items()}
         found["cpu_mhz"] = self._mhz()
         return tuple(found[column] for column in MACHINE_COLUMNS)
 
@@ -118,7 +116,8 @@ class QuotaCounters:
         They are those of the cgroup that was throttled most.
         """
         if pid not in self._files:
-            self._files[pid] = tuple(dict.fromkeys(self._stat_files(pid)))
+            files = (folder / "cpu.stat" for folder, _ in _groups_of(pid, self._proc, self._groups, "cpu"))
+            self._files[pid] = tuple(dict.fromkeys(file for file in files if file.is_file()))
         found = _Periods(0, 0)
         for file in self._files[pid]:
             counts = _periods(file)
@@ -132,20 +131,21 @@ class QuotaCounters:
             return ("",) * len(QUOTA_COLUMNS)
         return (str(found.all_count), str(found.throttled_count))
 
-    def _stat_files(self, pid: int) -> Iterator[Path]:
-        """Yield the cpu.stat of the process's cgroup and of all above it; a container sees only some of them."""
-        with suppress(OSError, ValueError):
-            for line in (self._proc / str(pid) / "cgroup").read_text(errors="replace").splitlines():
-                _, controllers, path = line.split(":", 2)
-                if controllers and "cpu" not in controllers.split(","):
-                    continue
-                mounts = [controllers, "cpu"] if controllers else ["", "unified"]
-                group = Path(path.lstrip("/"))
-                for mount in mounts:
-                    for folder in (group, *group.parents):
-                        file = self._groups / mount / folder / "cpu.stat"
-                        if file.is_file():
-                            yield file
+
+def _groups_of(pid: int, proc: Path, groups: Path, controller: str) -> Iterator[tuple[Path, bool]]:
+    """Yield the folder of a process's cgroup and of each one above it, and whether its version is 1.
+
+    A container sees only some of them.
+    """
+    with suppress(OSError, ValueError):
+        for line in (proc / str(pid) / "cgroup").read_text(errors="replace").splitlines():
+            _, controllers, path = line.split(":", 2)
+            if controllers and controller not in controllers.split(","):
+                continue
+            group = Path(path.lstrip("/"))
+            for mount in [controllers, controller] if controllers else ["", "unified"]:
+                for folder in (group, *group.parents):
+                    yield groups / mount / folder, bool(controllers)
 
 
 def _periods(file: Path) -> _Periods | None:
@@ -233,15 +233,9 @@ class ResourceCounters:
     def _memory_limit(self, pid: int) -> int | None:
         """Return the least memory limit (bytes) of the process's cgroup, of version 1 or 2, and of those above it."""
         found = []
-        with suppress(OSError, ValueError):
-            for line in (self._proc / str(pid) / "cgroup").read_text(errors="replace").splitlines():
-                _, controllers, path = line.split(":", 2)
-                if controllers and "memory" not in controllers.split(","):
-                    continue
-                mounts, name = (["memory"], "memory.limit_in_bytes") if controllers else (["", "unified"], "memory.max")
-                group = Path(path.lstrip("/"))
-                for folder in (self._groups / mount / one for mount in mounts for one in (group, *group.parents)):
-                    with suppress(OSError, ValueError):  # "max" is no limit
-                        found.append(int((folder / name).read_text(encoding="ascii")))
+        for folder, is_first_version in _groups_of(pid, self._proc, self._groups, "memory"):
+            with suppress(OSError, ValueError):  # "max" is no limit
+                name = "memory.limit_in_bytes" if is_first_version else "memory.max"
+                found.append(int((folder / name).read_text(encoding="ascii")))
         limit = min(found, default=_UNLIMITED_BYTES)
         return limit if limit < _UNLIMITED_BYTES else None

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import re
-from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
@@ -54,11 +53,8 @@ class PlanFolder(RecordedFolder):
     def locked(self) -> AbstractContextManager[None]:
         """Lock the folder. UsageError when another process measures its runs."""
         self.folder.mkdir(exist_ok=True)  # git does not store empty folders
-        return alone_in(
-            self.folder,
-            f"{self.name} is running in another process",
-            "wait for its end, or start another one with NEW=1",
-        )
+        todo = "wait for its end, or start another one with NEW=1"
+        return alone_in(self.folder, f"{self.name} is running in another process", todo)
 
     def discard(self) -> None:
         """Remove the folder when it has no runs, and the plan's folder if it is then empty."""
@@ -92,9 +88,6 @@ def find_recorded(reports: Path, name: str, kind: Kind) -> Path:
         raise UsageError(f"{name}: {len(same)} plans have it", f"choose one: {choice}")
     if not same:
         near = did_you_mean(str(folder), [*ids, *(found.name for found in there)])
-        raise UsageError(f"{name}: no such {kind.key}", f"{near}there are: {_listed(ids)}")
+        listed = ", ".join(["…"] * (len(ids) > _NAMES_SHOWN) + ids[-_NAMES_SHOWN:]) or "none"
+        raise UsageError(f"{name}: no such {kind.key}", f"{near}there are: {listed}")
     return same[0]
-
-
-def _listed(ids: Sequence[str]) -> str:
-    return ", ".join(["…"] * (len(ids) > _NAMES_SHOWN) + list(ids[-_NAMES_SHOWN:])) or "none"

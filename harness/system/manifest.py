@@ -88,10 +88,8 @@ def load_configured(
     manifest, of_profile = load_manifest(systems_dir / name), settings_by_system.get(name, {})
     for key, value in of_plan.items():
         if of_profile.get(key, value) != value:
-            raise UsageError(
-                f"{where} [system.{name}]: {key} = {of_profile[key]!r}, but the plan sets {value!r}",
-                "remove it from the profile, or choose another plan",
-            )
+            what = f"{where} [system.{name}]: {key} = {of_profile[key]!r}, but the plan sets {value!r}"
+            raise UsageError(what, "remove it from the profile, or choose another plan")
     return ConfiguredSystem(manifest, manifest.resolve_settings({**of_profile, **of_plan}))
 
 
@@ -109,9 +107,8 @@ def _manifest(document: Table, folder: Path, where: str) -> Manifest:
     for process in processes:
         for name in process.after:
             if name not in names[: names.index(process.name)]:
-                raise UsageError(
-                    f"{where}: {process.name} is after {name!r}", f"name an earlier process of {', '.join(names)}"
-                )
+                what = f"{where}: {process.name} is after {name!r}"
+                raise UsageError(what, f"name an earlier process of {', '.join(names)}")
     return Manifest(
         name=folder.name,
         title=_required(document, "title", where),

@@ -287,30 +287,22 @@ class Supervisor:
                 self._ready.add(running.spec.name)
                 became = True
             elif running.ready and time.monotonic() - running.started_s > running.ready.deadline_s:
-                raise StartError(
-                    f"{self._title(running)} is not ready after {running.ready.deadline_s:g} s ({why})",
-                    f"see {self._log_dir}",
-                    child.tail_of(*running.logs),
-                )
+                what = f"{self._title(running)} is not ready after {running.ready.deadline_s:g} s ({why})"
+                raise StartError(what, f"see {self._log_dir}", child.tail_of(*running.logs))
         return became
 
     def _fail_if_ended(self, running: _Running) -> None:
         code = running.process.poll()
         if code is not None:
             after_s = time.monotonic() - running.started_s
-            raise StartError(
-                f"{self._title(running)} ended with code {code} after {after_s:.1f} s, before the system was ready",
-                f"see {self._log_dir}",
-                child.tail_of(*running.logs),
-            )
+            what = f"{self._title(running)} ended with code {code} after {after_s:.1f} s, before the system was ready"
+            raise StartError(what, f"see {self._log_dir}", child.tail_of(*running.logs))
 
     def _refuse_exposed(self, running: _Running) -> None:
         exposed = exposed_listeners(running.process.pid)
         if exposed:
-            raise StartError(
-                f"{self._title(running)} listens on {', '.join(exposed)}, which other machines can reach",
-                "bind it to 127.0.0.1 in its manifest",
-            )
+            what = f"{self._title(running)} listens on {', '.join(exposed)}, which other machines can reach"
+            raise StartError(what, "bind it to 127.0.0.1 in its manifest")
 
     def _title(self, running: _Running) -> str:
         return f"{self.manifest.name}: {running.spec.name}"

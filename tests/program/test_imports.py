@@ -122,7 +122,6 @@ MAY_ACT = {
     "harness.run.progress",
     "harness.run.remote.drive",
     "harness.run.remote.keys",
-    "harness.run.target",
     "harness.run.telemetry_writer",
     "harness.storage.s3",
     "harness.storage.server",

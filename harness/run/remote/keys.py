@@ -58,10 +58,8 @@ def check_keys(folder: Path) -> None:
     for name in (KEY_STORE, KEY_PROPERTIES):
         path = folder / name
         if not path.is_file():
-            raise UsageError(
-                f"{path} is missing",
-                "create it with make generator-keys, or copy the whole folder from a generator that has it",
-            )
+            todo = "create it with make generator-keys, or copy the whole folder from a generator that has it"
+            raise UsageError(f"{path} is missing", todo)
         if path.stat().st_mode & 0o077:
             raise UsageError(f"{path} can be read by other users", f"chmod -R go= {folder}")
 

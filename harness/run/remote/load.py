@@ -65,10 +65,8 @@ def parse_remotes(text: str, variable: str = "REMOTES") -> tuple[Remote, ...]:
     for part in text.split(","):
         host, _, port = part.strip().partition(":")
         if not _HOST.fullmatch(host):
-            raise UsageError(
-                f"{variable}={text}: {part.strip() or 'an empty part'} is not host:port",
-                "give names or IPv4 addresses, such as 10.0.0.7:1099,10.0.0.8:1099",
-            )
+            what = f"{variable}={text}: {part.strip() or 'an empty part'} is not host:port"
+            raise UsageError(what, "give names or IPv4 addresses, such as 10.0.0.7:1099,10.0.0.8:1099")
         remote = Remote(
             host, units.parse_whole_number(port or str(DEFAULT_PORT), f"the port in {variable}", 1, PORT_MAX)
         )
@@ -86,15 +84,11 @@ def check_reach(remotes: Sequence[Remote], target: Target | None) -> None:
     if not others:
         return
     if target is None:
-        raise UsageError(
-            f"{others[0]} cannot reach the system that is started here: it listens on 127.0.0.1 only",
-            "give TARGET=http://host:port of a system that all generators can reach",
-        )
+        what = f"{others[0]} cannot reach the system that is started here: it listens on 127.0.0.1 only"
+        raise UsageError(what, "give TARGET=http://host:port of a system that all generators can reach")
     if is_loopback(target.host):
-        raise UsageError(
-            f"TARGET={target.url} is a different system on {others[0]} than on this machine",
-            "give the name or address at which all generators reach it",
-        )
+        what = f"TARGET={target.url} is a different system on {others[0]} than on this machine"
+        raise UsageError(what, "give the name or address at which all generators reach it")
 
 
 def far_first(remotes: Sequence[Remote]) -> Remote:
@@ -105,10 +99,8 @@ def far_first(remotes: Sequence[Remote]) -> Remote:
 def users_each(users: int, count: int) -> tuple[int, ...]:
     """Return the users of each of `count` generators; UsageError if one has none."""
     if users < count:
-        raise UsageError(
-            f"USERS={users} is less than the {count} generators, so one would have no users",
-            "give more users, or fewer REMOTES",
-        )
+        what = f"USERS={users} is less than the {count} generators, so one would have no users"
+        raise UsageError(what, "give more users, or fewer REMOTES")
     return tuple(users // count + (number < users % count) for number in range(count))
 
 
