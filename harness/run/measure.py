@@ -151,9 +151,8 @@ def _drive(
             if context.watch:
                 context.watch(tail.new_rows().samples, 0.0, None)  # what JMeter wrote at its end
     if telemetry.problem:
-        context.log(
-            f"{directory.telemetry.name} is incomplete ({telemetry.problem}); CPU and memory values are missing"
-        )
+        what = f"{directory.telemetry.name} is incomplete ({telemetry.problem})"
+        context.log(f"{what}; CPU and memory values are missing")
     if generators:
         reasons = generators.end(directory)
         if not outcome.interrupted and not outcome.reasons:
@@ -220,9 +219,7 @@ class FolderWatch:
     """Watches the folder of a run; call `failures` about once a second. `log` prints a line."""
 
     def __init__(self, folder: Path, log: Log) -> None:
-        self._folder = folder
-        self._log = log
-        self._was_full = False
+        self._folder, self._log, self._was_full = folder, log, False
 
     def failures(self, problem: str = "") -> tuple[str, ...]:
         """Return why the run cannot continue, and print once that samples are being lost.
@@ -236,9 +233,8 @@ class FolderWatch:
         if (problem or free_bytes < _FULL_BYTES) and not self._was_full:
             self._was_full = True
             why = problem or "its disk is full"
-            self._log(
-                f"warning: {self._folder.name} cannot be written ({why}): samples are being lost; free disk space"
-            )
+            what = f"{self._folder.name} cannot be written ({why})"
+            self._log(f"warning: {what}: samples are being lost; free disk space")
         return ()
 
 
@@ -254,9 +250,8 @@ def store_failures(directory: RunDirectory, hidden: Iterable[str]) -> None:
     """
     raw = [directory.path / exchanges.RAW_NAME, *sorted(directory.path.glob(_RAW_OF_GENERATORS))]
     files = [path for path in raw if path.is_file()]
-    found = [
-        one for path in files for one in exchanges.parse_exchanges(path.read_text(encoding="utf-8", errors="replace"))
-    ]
+    texts = (path.read_text(encoding="utf-8", errors="replace") for path in files)
+    found = [one for text in texts for one in exchanges.parse_exchanges(text)]
     if found:
         text = exchanges.exchanges_text(exchanges.masked_exchanges(exchanges.first_of_each_cause(found), hidden))
         directory.failures.write_text(text, encoding="utf-8")

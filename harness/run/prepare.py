@@ -133,11 +133,7 @@ def _command(spec: RunSpec, target: Target, properties: Mapping[str, str], conte
 
 
 def _record(
-    spec: RunSpec,
-    directory: RunDirectory,
-    system: Supervisor | None,
-    command: JMeterCommand,
-    context: RunContext,
+    spec: RunSpec, directory: RunDirectory, system: Supervisor | None, command: JMeterCommand, context: RunContext
 ) -> RunRecord:
     """Return the record of a run that starts; secrets are masked."""
     plan, profile, generators = spec.plan, spec.profile, context.generators

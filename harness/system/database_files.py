@@ -9,7 +9,6 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import NamedTuple
 
 from harness.base import process as child
 from harness.base.errors import UsageError
@@ -38,12 +37,8 @@ _TOO_FEW = "fewer than two snapshots are in the window"
 IntervalOf = Callable[[int, int], StatementInterval]
 
 
-class _Table(NamedTuple):
-    """A table of a database: its file, the command that prints it, and whether its difference over the load counts."""
-
-    path: Path
-    argv: tuple[str, ...]
-    is_difference: bool
+# A table of a database: its file, the command that prints it, and whether its difference over the load counts.
+_Table = tuple[Path, tuple[str, ...], bool]
 
 
 class DatabaseReader:
@@ -74,9 +69,9 @@ class DatabaseReader:
                 printed = _before(self._folder / _STATEMENTS_NAME.format(process))
                 self._ask(process, commands, commands.reset, printed)
                 printed.unlink(missing_ok=True)
-            for table in self._tables(process, commands):
-                if table.is_difference:
-                    self._ask(process, commands, table.argv, _before(table.path))
+            for path, argv, is_difference in self._tables(process, commands):
+                if is_difference:
+                    self._ask(process, commands, argv, _before(path))
         self._threads = [
             threading.Thread(target=self._watch, args=(process, commands), name=f"snapshots of {process}", daemon=True)
             for process, commands in self._databases.items()
@@ -91,17 +86,16 @@ class DatabaseReader:
         for thread in self._threads:
             thread.join()
         for process, commands in self._databases.items():
-            for table in self._tables(process, commands):
+            for path, argv, is_difference in self._tables(process, commands):
                 if process not in dict(self.unknown):
-                    self._ask(process, commands, table.argv, table.path)
-                if table.is_difference:
-                    self._subtract(process, table.path)
+                    self._ask(process, commands, argv, path)
+                if is_difference:
+                    self._subtract(process, path)
 
     def _tables(self, process: str, commands: StatementCommands) -> Iterator[_Table]:
-        """Yield the tables of a database."""
-        yield _Table(self._folder / _STATEMENTS_NAME.format(process), commands.read, is_difference=not commands.reset)
+        yield self._folder / _STATEMENTS_NAME.format(process), commands.read, not commands.reset
         if commands.waits:
-            yield _Table(self._folder / _WAITS_NAME.format(process), commands.waits, is_difference=True)
+            yield self._folder / _WAITS_NAME.format(process), commands.waits, True
 
     def _subtract(self, process: str, after: Path) -> None:
         """Replace a table at the end of the load by its difference from the one at the beginning."""

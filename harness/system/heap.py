@@ -14,7 +14,6 @@ from dataclasses import dataclass
 from datetime import datetime
 from itertools import pairwise
 from statistics import fmean
-from typing import NamedTuple
 
 from harness.base.units import MS_PER_S
 from harness.metrics.downsampling import SERIES_POINTS_MOST
@@ -191,20 +190,15 @@ def _use(process: str, points: Sequence[HeapPoint]) -> HeapUse:
     return HeapUse(process, len(points), *used, *committed, *reserved, round(fmean(after)) if after else None)
 
 
-class _Sizes(NamedTuple):
-    """The mean of a size over time, and the smallest and the largest; None without a point."""
-
-    mean_bytes: int | None
-    min_bytes: int | None
-    max_bytes: int | None
+# The mean over time, the smallest and the largest; None without a point.
+_Sizes = tuple[int | None, int | None, int | None]
 
 
 def _summed_up(points: Sequence[HeapPoint], sizes: Sequence[int]) -> _Sizes:
-    """Return the sizes at the times of the points summed up."""
     if not sizes:
-        return _Sizes(None, None, None)
+        return (None, None, None)
     passed_ms = points[-1].time_ms - points[0].time_ms
     steps_ms = (later.time_ms - earlier.time_ms for earlier, later in pairwise(points))
     means = ((earlier + later) / 2 for earlier, later in pairwise(sizes))
     area = sum(step_ms * mean for step_ms, mean in zip(steps_ms, means, strict=True))
-    return _Sizes(round(area / passed_ms if passed_ms else fmean(sizes)), min(sizes), max(sizes))
+    return (round(area / passed_ms if passed_ms else fmean(sizes)), min(sizes), max(sizes))

@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
 
 from harness.base.units import MS_PER_S
 from harness.system.profile_events import JFR, PERIOD_UNKNOWN_MS, EventRow, Events
@@ -186,16 +185,8 @@ def _safepoints(rows: Sequence[EventRow]) -> Safepoints:
     )
 
 
-class _OfMethod(NamedTuple):
-    """A class of locks, objects or exceptions, and the method that waited, allocated or threw."""
-
-    class_name: str
-    method: str
-
-    @classmethod
-    def of(cls, row: EventRow) -> _OfMethod:
-        """Return the class and the method of events."""
-        return cls(row.detail, own_frame(row.stack))
+# A class of locks, objects or exceptions, and the method that waited, allocated or threw.
+_OfMethod = tuple[str, str]
 
 
 def _thrown(rows: Sequence[EventRow]) -> Iterator[Thrown]:
@@ -205,11 +196,11 @@ def _thrown(rows: Sequence[EventRow]) -> Iterator[Thrown]:
     """
     counts, depths = Counter[_OfMethod](), Counter[_OfMethod]()
     for row in rows:
-        key = _OfMethod.of(row)
+        key = (row.detail, own_frame(row.stack))
         counts[key] += row.count
         depths[key] = max(depths[key], len(row.stack))
     for key in sorted(counts, key=lambda key: (-counts[key], -depths[key], key))[:ROWS_MOST]:
-        yield Thrown(key.class_name, key.method, counts[key])
+        yield Thrown(*key, counts[key])
 
 
 def _methods(rows: Sequence[EventRow]) -> tuple[MethodUse, ...]:
@@ -228,7 +219,7 @@ def _largest(rows: Iterable[EventRow], whole: int) -> Iterator[tuple[_OfMethod, 
     """Yield the events of each class and method with their total, the largest first; `whole` is that of all rows."""
     found: defaultdict[_OfMethod, list[EventRow]] = defaultdict(list)
     for row in rows:
-        found[_OfMethod.of(row)].append(row)
+        found[row.detail, own_frame(row.stack)].append(row)
     totals = {key: sum(row.total for row in same) for key, same in found.items()}
     for key in sorted(found, key=lambda key: (-totals[key], key))[:ROWS_MOST]:
         if totals[key] >= whole * LEAST_SHARE:
@@ -242,8 +233,7 @@ def _locks(rows: Sequence[EventRow], wait_ns: int) -> Iterator[LockWait]:
             if row.other:
                 holders[row.other] += row.count
         yield LockWait(
-            lock=key.class_name,
-            method=key.method,
+            *key,
             count=sum(row.count for row in same),
             total_ms=round(total_ns / _NS_PER_MS, 1),
             longest_ms=round(max(row.longest for row in same) / _NS_PER_MS, 1),
@@ -253,8 +243,7 @@ def _locks(rows: Sequence[EventRow], wait_ns: int) -> Iterator[LockWait]:
 
 def _allocations(rows: Sequence[EventRow], allocated_bytes: int) -> Iterator[Allocation]:
     for key, total_bytes, same in _largest(rows, allocated_bytes):
-        counts = sum(row.count for row in same), max(row.longest for row in same)
-        yield Allocation(key.class_name, key.method, total_bytes, *counts)
+        yield Allocation(*key, total_bytes, sum(row.count for row in same), max(row.longest for row in same))
 
 
 def own_frame(stack: Sequence[str]) -> str:

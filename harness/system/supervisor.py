@@ -5,12 +5,16 @@ It contains no code for a particular system. If the harness dies, harness/base/g
 
 from __future__ import annotations
 
+import http.client
 import os
 import shutil
+import socket
 import subprocess
 import sys
 import tempfile
 import time
+import urllib.error
+import urllib.request
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -22,10 +26,13 @@ from harness.base.guardian import Guardian
 from harness.base.java import java_context
 from harness.base.log import Log
 from harness.base.ports import check_port, exposed_listeners, free_port
-from harness.system import prepare, probe, system
+from harness.system import prepare, system
 from harness.system.system import Command, Manifest, MetricsSource, Placement, ProcessSpec, Settings, StatementCommands
 
 _POLL_S = 0.05
+# A server that accepts a connection but does not answer yet is tried again after this time.
+_TIMEOUT_S = 2.0
+_NO_PROXY = urllib.request.build_opener(urllib.request.ProxyHandler({}))
 
 
 @dataclass(frozen=True)
@@ -281,7 +288,7 @@ class Supervisor:
             self._fail_if_ended(running)
             if running.spec.name in self._ready:
                 continue
-            why = probe.trouble(running.ready) if running.ready else None
+            why = _trouble(running.ready) if running.ready else None
             if why is None:
                 self._refuse_exposed(running)
                 self._ready.add(running.spec.name)
@@ -312,3 +319,33 @@ class Supervisor:
 
     def _applies(self, when: str, where: str) -> bool:
         return system.applies(when, self._context, f"system {self.manifest.name}, {where}")
+
+
+def _trouble(ready: system.Ready) -> str | None:
+    """Return why the server (its `ready`, rendered) is not ready, or None when it is ready."""
+    return _url_trouble(ready) if ready.url else _tcp_trouble(ready.tcp)
+
+
+def _tcp_trouble(address: str) -> str | None:
+    host, _, port = address.rpartition(":")
+    try:
+        socket.create_connection((host, int(port)), timeout=_TIMEOUT_S).close()
+    except OSError as error:
+        return f"{address}: {error.strerror or error}"
+    return None
+
+
+def _url_trouble(ready: system.Ready) -> str | None:
+    try:
+        with _NO_PROXY.open(ready.url, timeout=_TIMEOUT_S) as answer:
+            status, body = answer.status, answer.read().decode(errors="replace")
+    except urllib.error.HTTPError as error:
+        with error:
+            status, body = error.code, error.read().decode(errors="replace")
+    except (OSError, http.client.HTTPException) as error:
+        return f"{ready.url}: {getattr(error, 'reason', None) or error or type(error).__name__}"
+    if status != ready.status:
+        return f"{ready.url} answers {status}, not {ready.status}"
+    if ready.contains not in body:
+        return f"{ready.url} answers {status} without {ready.contains!r} in: {body[:300]!r}"
+    return None

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from harness.system.profile_events import EventRow
@@ -47,13 +47,6 @@ class Wait:
     method: str
     waited_in: str
     thread_count: float
-
-
-class _Frames(NamedTuple):
-    """The two methods that identify a wait: the caller, and the innermost one."""
-
-    method: str
-    waited_in: str
 
 
 def thread_pools(
@@ -103,13 +96,12 @@ def thread_waits(samples: Sequence[EventRow], counts: Sequence[EventRow], second
     times = Counter[str]()
     for row in samples:
         times[row.detail] += row.total
-    found: defaultdict[_Frames, float] = defaultdict(float)
+    found: defaultdict[tuple[str, str], float] = defaultdict(float)
     for row in samples:
         if row.other == WAITING and len(row.stack) > 1:
-            frames = _Frames(method=row.stack[1], waited_in=row.stack[0])
-            found[frames] += row.total / times[row.detail] * sizes.get(row.detail, 0.0)
+            found[row.stack[1], row.stack[0]] += row.total / times[row.detail] * sizes.get(row.detail, 0.0)
     ordered = sorted(found, key=lambda frames: (-found[frames], frames))[:POOLS_MOST]
-    waits = (Wait(frames.method, frames.waited_in, round(found[frames], 2)) for frames in ordered)
+    waits = (Wait(*frames, round(found[frames], 2)) for frames in ordered)
     return tuple(wait for wait in waits if wait.thread_count >= _BUSY_LEAST)
 
 

@@ -133,7 +133,6 @@ MAY_ACT = {
     "harness.system.jcmd",
     "harness.system.own_metrics_files",
     "harness.system.prepare",
-    "harness.system.probe",
     "harness.system.supervisor",
 }
 # Whatever is in a table of sources acts.

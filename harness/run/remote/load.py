@@ -6,7 +6,6 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import NamedTuple
 from xml.etree import ElementTree  # types only
 
 from harness.base import units
@@ -19,7 +18,6 @@ from harness.plan.plan import effective_jmx
 from harness.plan.spec import Target
 from harness.plan.thread_groups import ROWS, Row, add_row, tree_with_loads, written
 from harness.run.record import GeneratorRecord
-from harness.run.telemetry import GENERATOR_PREFIX
 
 REMOTES_MAX = 100
 # The property of GeneratorServer.java with the allowed addresses of a run.
@@ -128,25 +126,21 @@ def records(
 ) -> tuple[GeneratorRecord, ...]:
     """Return the record of each generator for run.json."""
     return tuple(
-        GeneratorRecord(remote.name, part.users, part.rate_per_s, fact["jmeter"], fact["java"], ahead, remote.is_local)
+        GeneratorRecord(remote.name, *part, fact["jmeter"], fact["java"], ahead, remote.is_local)
         for remote, fact, ahead, part in zip(remotes, facts, ahead_ms, _part_of_each(load, len(remotes)), strict=True)
     )
 
 
-class _Part(NamedTuple):
-    """The part of the load of one generator: users, or new users per second; None for what the load does not have."""
-
-    users: int | None
-    rate_per_s: float | None
+# Users, or new users per second; None for what the load does not have.
+_Part = tuple[int | None, float | None]
 
 
 def _part_of_each(load: Load, count: int) -> list[_Part]:
     if isinstance(load, SeveralLoads):
-        each = [SeveralLoads(part) for part in parts(load.loads, count)]
-        return [_Part(part.users, part.rate_per_s) for part in each]
+        return [(part.users, part.rate_per_s) for part in map(SeveralLoads, parts(load.loads, count))]
     if isinstance(load, ClosedLoad):
-        return [_Part(users, None) for users in users_each(load.users, count)]
-    return [_Part(None, load.rate_per_s / count)] * count
+        return [(users, None) for users in users_each(load.users, count)]
+    return [(None, load.rate_per_s / count)] * count
 
 
 def difference(own: Mapping[str, str], other: Mapping[str, str]) -> str:
@@ -179,11 +173,6 @@ def _release(java: str) -> str:
 def generator_log(number: object) -> str:
     """Return the file name of a generator's log in a run directory; the first generator in REMOTES is 1."""
     return f"generator-{number}.log"
-
-
-def process_name(remote: Remote) -> str:
-    """Return the name in telemetry of a generator on this machine."""
-    return f"{GENERATOR_PREFIX}{remote.name}"
 
 
 def controller_options(remotes: Sequence[Remote], address: str, properties: Mapping[str, str]) -> list[str]:
