@@ -173,12 +173,10 @@ def masked_exchanges(exchanges: Sequence[Exchange], hidden: Iterable[str]) -> tu
 def _masked(one: Exchange, mask: Mask) -> Exchange:
     texts = ("label", "code", "message", "failure", "url", "request_headers", "cookies", "request_body")
     changes: dict[str, Any] = {name: mask(getattr(one, name)) for name in (*texts, "response_headers")}
-    variables = None
-    if one.variables is not None:
-        variables = {
-            name: Change(None if change.before is None else mask(change.before), mask(change.after))
-            for name, change in one.variables.items()
-        }
+    variables = one.variables and {
+        name: Change(None if change.before is None else mask(change.before), mask(change.after))
+        for name, change in one.variables.items()
+    }
     return replace(
         one,
         **changes,

@@ -17,6 +17,7 @@ from harness.run.drive import GRACEFUL_S
 
 IN_TIME, TOO_LONG, INTERRUPTED = "in time", "too long", "interrupted"
 _POLL_S = 0.2
+Poll = Callable[[], None] | None
 # How long a child may take after each signal: JMeter finishes its samples and tearDown; the report is written. The
 # guardian of a killed harness ends the remaining processes within some seconds.
 _AFTER_INT_S, _AFTER_TERM_S, _AFTER_KILL_S = GRACEFUL_S + OVERRUN_S + 55.0, 20.0, 20.0
@@ -31,9 +32,7 @@ class Ended:
     how: str
 
 
-def run_limited(
-    launch: Launch, limit_s: float, interrupts: Interrupts, poll: Callable[[], None] | None = None
-) -> Ended:
+def run_limited(launch: Launch, limit_s: float, interrupts: Interrupts, poll: Poll = None) -> Ended:
     """Run a child; stop it after `limit_s` or on an interrupt. `interrupts` must be held.
 
     `poll` is called several times per second while the child runs.
@@ -50,7 +49,7 @@ def run_limited(
     return Ended(process.returncode, time.monotonic() - started_s, how)
 
 
-def _stop(process: subprocess.Popen[bytes], interrupts: Interrupts, poll: Callable[[], None] | None) -> None:
+def _stop(process: subprocess.Popen[bytes], interrupts: Interrupts, poll: Poll) -> None:
     """Send SIGINT, then SIGTERM; a further interrupt skips the waiting time."""
     for number, patience_s in ((signal.SIGINT, _AFTER_INT_S), (signal.SIGTERM, _AFTER_TERM_S)):
         before = interrupts.count
@@ -72,11 +71,7 @@ def _kill(process: subprocess.Popen[bytes]) -> None:
 
 
 def _ends_within(
-    process: subprocess.Popen[bytes],
-    seconds: float,
-    interrupts: Interrupts,
-    before: int,
-    poll: Callable[[], None] | None,
+    process: subprocess.Popen[bytes], seconds: float, interrupts: Interrupts, before: int, poll: Poll
 ) -> bool:
     """Return whether the child ended within the time and before an interrupt after the first `before` ones."""
     until_s = time.monotonic() + seconds

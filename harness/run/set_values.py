@@ -92,11 +92,8 @@ def _check_property(name: str, own: Collection[str], plan: Plan, system: Manifes
     near = did_you_mean(name, [*settings, *own, *with_system])
     if "." in name and not near:
         return
-    raise UsageError(
-        f"{name} is neither a setting of {system.name if system else 'a system'} nor a property of "
-        f"{plan.jmx_path.name}",
-        f"{near}there are: {', '.join([*settings, *own]) or 'none'}",
-    )
+    what = f"{name} is neither a setting of {system.name if system else 'a system'} nor a property of"
+    raise UsageError(f"{what} {plan.jmx_path.name}", f"{near}there are: {', '.join([*settings, *own]) or 'none'}")
 
 
 def with_settings(

@@ -20,15 +20,9 @@ from harness.run.resources import RESOURCE_COLUMNS, Resources, resource_series
 _USE_COLUMNS = ("time_ms", "process", "cpu_cores", "rss_bytes", "thread_count")
 # Only rows of a host have them: rates of the whole machine, and threads that run or wait for a core.
 MACHINE_COLUMNS = (
-    "iowait_cores",
-    "runnable_threads",
-    "switches_per_s",
-    "received_bytes_per_s",
-    "sent_bytes_per_s",
-    "read_bytes_per_s",
-    "written_bytes_per_s",
-    "cpu_mhz",
-)
+    "iowait_cores", "runnable_threads", "switches_per_s", "received_bytes_per_s", "sent_bytes_per_s",
+    "read_bytes_per_s", "written_bytes_per_s", "cpu_mhz",
+)  # fmt: skip
 # Only rows of processes with a CPU quota have them: periods of the quota, and those in which it was used up.
 QUOTA_COLUMNS = ("quota_periods", "throttled_periods")
 # 1 in rows of a process that a signal such as SIGSTOP or a debugger has stopped, else empty.

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import platform
-from collections.abc import Mapping
 from pathlib import Path
 
 from harness.base import toolchain
-from harness.system.jcmd import Answer, Problems, ask, problems_of
+from harness.system.jcmd import Answer, Environment, Paths, Pids, Problems, ask, problems_of
 
 # CPU time of a thread between two samples, and time between two samples of what every thread does.
 CPU_INTERVAL_MS, WALL_INTERVAL_MS = 10, 100
@@ -26,9 +25,7 @@ def agent_library() -> Path | None:
     return found[0] if found else None
 
 
-def start_agents(
-    pids: Mapping[str, int], agent: Path, recordings: Mapping[str, Path], environment: Mapping[str, str]
-) -> Problems:
+def start_agents(pids: Pids, agent: Path, recordings: Paths, environment: Environment) -> Problems:
     """Have each process load async-profiler and record to the given path; return (process, why it does not)."""
 
     def why(jcmd: Path, process: str) -> str:
@@ -44,9 +41,7 @@ def start_agents(
     return problems_of(pids, "this Java has no jcmd", why)
 
 
-def stop_agents(
-    pids: Mapping[str, int], agent: Path, recordings: Mapping[str, Path], environment: Mapping[str, str]
-) -> Problems:
+def stop_agents(pids: Pids, agent: Path, recordings: Paths, environment: Environment) -> Problems:
     """End the recordings of async-profiler; return (process, why its recording is not complete)."""
 
     def why(jcmd: Path, process: str) -> str:

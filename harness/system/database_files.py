@@ -13,7 +13,7 @@ from pathlib import Path
 from harness.base import process as child
 from harness.base.errors import UsageError
 from harness.system import snapshots, statements
-from harness.system.jcmd import exit_code_within
+from harness.system.jcmd import Environment, exit_code_within
 from harness.system.snapshots import STATEMENTS, WAITS, SnapshotEnds, SnapshotLines
 from harness.system.statements import STATEMENT, DatabaseUse, DatabaseWait, Row, StatementInterval
 from harness.system.system import StatementCommands
@@ -37,28 +37,21 @@ _TOO_FEW = "fewer than two snapshots are in the window"
 IntervalOf = Callable[[int, int], StatementInterval]
 
 
+Argv = tuple[str, ...]
 # A table of a database: its file, the command that prints it, and whether its difference over the load counts.
-_Table = tuple[Path, tuple[str, ...], bool]
+_Table = tuple[Path, Argv, bool]
 
 
 class DatabaseReader:
     """Asks databases before, during and after a load, which lasts from entering to leaving it.
 
-    A thread per database that has a command for them takes snapshots every `period_s` seconds, or less often when they
-    take more than `share_most` of a core. `unknown` has (database, why its statements are not known). Problems never
-    end a run. `environment` is for child processes.
+    A thread per database that has a command for them takes snapshots every SNAPSHOT_PERIOD_S seconds, or less often
+    when they take more than SHARE_MOST of a core. `unknown` has (database, why its statements are not known). Problems
+    never end a run. `environment` is for child processes.
     """
 
-    def __init__(
-        self,
-        databases: Mapping[str, StatementCommands],
-        folder: Path,
-        environment: Mapping[str, str],
-        period_s: float = SNAPSHOT_PERIOD_S,
-        share_most: float = SHARE_MOST,
-    ) -> None:
+    def __init__(self, databases: Mapping[str, StatementCommands], folder: Path, environment: Environment) -> None:
         self._databases, self._folder, self._environment = databases, folder, environment
-        self._period_s, self._share_most = period_s, share_most
         self._over = threading.Event()
         self._threads: list[threading.Thread] = []
         self.unknown: list[tuple[str, str]] = []
@@ -117,12 +110,7 @@ class DatabaseReader:
             printed.unlink(missing_ok=True)
 
     def _why_not(
-        self,
-        process: str,
-        commands: StatementCommands,
-        argv: tuple[str, ...],
-        printed: Path,
-        deadline_s: float | None = None,
+        self, process: str, commands: StatementCommands, argv: Argv, printed: Path, deadline_s: float | None = None
     ) -> str:
         """Run a command of a database that prints to a file; return why that failed, "" when it did not."""
         environment = {**self._environment, **commands.environment}
@@ -139,7 +127,7 @@ class DatabaseReader:
     def _watch(self, process: str, commands: StatementCommands) -> None:
         """Append snapshots of a database to its file until the load is over."""
         path, lines = self._folder / _SNAPSHOTS_NAME.format(process), SnapshotLines()
-        began_s, wait_s, has_failed = time.monotonic(), self._period_s, False
+        began_s, wait_s, has_failed = time.monotonic(), SNAPSHOT_PERIOD_S, False
         while not self._over.wait(wait_s):
             requested_s, cpu_s = time.monotonic(), _children_cpu_s()
             requested_ms, why = time.time_ns() // 1_000_000, ""
@@ -157,8 +145,8 @@ class DatabaseReader:
             has_failed |= bool(why)
             now_s, cpu_s = time.monotonic(), _children_cpu_s() - cpu_s
             took_s = now_s - requested_s
-            by_cost_s = max(cpu_s / self._share_most, took_s / _WAIT_MOST)
-            wait_s = max(self._period_s, (now_s - began_s) / _PART_OF_LOAD, by_cost_s) - took_s
+            by_cost_s = max(cpu_s / SHARE_MOST, took_s / _WAIT_MOST)
+            wait_s = max(SNAPSHOT_PERIOD_S, (now_s - began_s) / _PART_OF_LOAD, by_cost_s) - took_s
 
     def _snapshot(self, process: str, commands: StatementCommands, lines: SnapshotLines, requested_ms: int) -> str:
         """Take a snapshot and return its line; ValueError or OSError when there is none."""

@@ -22,8 +22,11 @@ SETTINGS = Path(__file__).with_name("profile.jfc")
 METHOD_SETTINGS = Path(__file__).with_name("methods.jfc")
 _NAME = "profile"
 _STARTED = "Started recording"
-# Pairs (process, what is wrong with it).
+# Pairs (process, what is wrong with it), and what there is of each process.
 Problems = tuple[tuple[str, str], ...]
+Pids = Mapping[str, int]
+Paths = Mapping[str, Path]
+Environment = Mapping[str, str]
 
 
 @dataclass(frozen=True)
@@ -35,9 +38,7 @@ class Answer:
     why: str = ""
 
 
-def dump_recordings(
-    pids: Mapping[str, int], recordings: Mapping[str, Path], environment: Mapping[str, str]
-) -> Problems:
+def dump_recordings(pids: Pids, recordings: Paths, environment: Environment) -> Problems:
     """Make each process write its recording to the given path; return (process, why its heap is not known).
 
     Problems are returned, never raised, as when recordings are read. `environment` is for `jcmd`.
@@ -51,9 +52,7 @@ def dump_recordings(
     return tuple((process, f"not known: {text}") for process, text in problems_of(recordings, no_jcmd, why))
 
 
-def start_profiles(
-    pids: Mapping[str, int], with_methods: Container[str], folder: Path, environment: Mapping[str, str]
-) -> Problems:
+def start_profiles(pids: Pids, with_methods: Container[str], folder: Path, environment: Environment) -> Problems:
     """Start a flight recording in each process; return (process, why it has none). `folder` is for jcmd's output.
 
     Those of `with_methods` sample methods, too.
@@ -68,7 +67,7 @@ def start_profiles(
     return problems_of(pids, "this Java has no jcmd, which starts a profile", why)
 
 
-def stop_profiles(pids: Mapping[str, int], recordings: Mapping[str, Path], environment: Mapping[str, str]) -> Problems:
+def stop_profiles(pids: Pids, recordings: Paths, environment: Environment) -> Problems:
     """End the profile of each process and write it to the given path; return (process, why it is not known)."""
 
     def why(jcmd: Path, process: str) -> str:
@@ -101,7 +100,7 @@ def jcmd_path() -> Path | None:
     return jcmd if jcmd and jcmd.is_file() else None
 
 
-def ask(jcmd: Path, pid: int, command: Sequence[str], path: Path, environment: Mapping[str, str]) -> Answer:
+def ask(jcmd: Path, pid: int, command: Sequence[str], path: Path, environment: Environment) -> Answer:
     """Send a command to a JVM and return its answer; `path` is the file that it is about."""
     printed = path.with_name(f".{path.name}.jcmd")
     try:

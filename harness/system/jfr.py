@@ -25,9 +25,7 @@ _COMPLAINT_BYTES = 64_000
 _T = TypeVar("_T")
 
 
-def write_heap(
-    path: Path, recordings: Mapping[str, Path], environment: Mapping[str, str], deadline_s: float = _DEADLINE_S
-) -> Problems:
+def write_heap(path: Path, recordings: Mapping[str, Path], environment: Mapping[str, str]) -> Problems:
     """Write heap.csv from the recordings by process; return (process, what is not known of its heap, and why).
 
     A missing heap must not invalidate a run: problems are returned, never raised. `environment` is for `jfr`.
@@ -35,7 +33,7 @@ def write_heap(
     trouble: dict[str, str] = {}
     points: dict[str, Sequence[HeapPoint]] = {}
     for process, recording in recordings.items():
-        reading = _Reading((EVENT,), printed_points, environment, deadline_s, path.with_name(f".{path.name}.printed"))
+        reading = _Reading((EVENT,), printed_points, environment, _DEADLINE_S, path.with_name(f".{path.name}.printed"))
         read = _read(recording, reading)
         points[process] = read.events
         if read.problem:

@@ -7,19 +7,21 @@ counts from 1 ms on; a method is counted once per sample, however often it is on
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 
 from harness.base.units import MS_PER_S
 from harness.system.profile_events import JFR, PERIOD_UNKNOWN_MS, EventRow, Events
-from harness.system.threads import ThreadPool, Wait, thread_pools, thread_waits
+from harness.system.threads import WAITING, ThreadPool, Wait, thread_pools, thread_waits
 
 ROWS_MOST = 10
 # Below this share of a process's samples, or of the time that its threads waited, a row is noise.
 LEAST_SHARE = 0.005
 # Too few samples for shares: about one second of one core.
 SAMPLES_LEAST = 100
-_NS_PER_MS = 1_000_000
+_NS_PER_MS, _NS_PER_S = 1_000_000, 1_000_000_000
+# Fewer threads on average do not explain a slow sample.
+_THREADS_LEAST = 0.1
 # A lock or an allocation is shown at the first frame outside of Java's own packages, else outside of those of locks.
 _OF_JAVA = ("java.", "javax.", "jdk.", "sun.", "com.sun.")
 _OF_LOCKS = ("jdk.internal.misc.", "java.util.concurrent.locks.")
@@ -250,3 +252,59 @@ def own_frame(stack: Sequence[str]) -> str:
     """Return the innermost method that is not Java's own; without one, the innermost outside of parking and locks."""
     own = (method for method in stack if not method.startswith(_OF_JAVA))
     return next(own, next((method for method in stack if not method.startswith(_OF_LOCKS)), ""))
+
+
+def within(events: Mapping[str, Events], seconds: Collection[int]) -> Mapping[str, Events]:
+    """Return the events of these seconds (since 1970) only."""
+    return {
+        process: replace(
+            found, rows={kind: [row for row in rows if row.second in seconds] for kind, rows in found.rows.items()}
+        )
+        for process, found in events.items()
+    }
+
+
+def longest_lock(events: Mapping[str, Events], seconds: range) -> str:
+    """Return the lock for which threads waited longest in total, and the method that waited; "" without a wait."""
+    totals = Counter[str]()
+    for process, row in _rows(events, "lock", seconds):
+        totals[_named(events, process, f"{row.detail} at {own_frame(row.stack)}")] += row.total
+    return min(totals, key=lambda name: (-totals[name], name), default="")
+
+
+def usual_waits(events: Mapping[str, Events]) -> Mapping[str, float]:
+    """Return how many threads with work waited in each method on average, from the first second to the last."""
+    seconds = [row.second for found in events.values() for row in found.rows.get("thread", ())]
+    if not seconds:
+        return {}
+    return _thread_counts(events, range(min(seconds), max(seconds) + 1))
+
+
+def unusual_wait(events: Mapping[str, Events], seconds: range, usual: Mapping[str, float]) -> str:
+    """Return the method in which most threads with work waited beyond the usual number; "" when hardly any did.
+
+    Threads that always wait in the same method explain no slow sample.
+    """
+    more = {name: count - usual.get(name, 0.0) for name, count in _thread_counts(events, seconds).items()}
+    name, excess = min(more.items(), key=lambda item: (-item[1], item[0]), default=("", 0.0))
+    if excess < _THREADS_LEAST:
+        return ""
+    before = usual.get(name, 0.0)
+    return f"{name}: {excess + before:.1f} threads, usually {before:.1f}"
+
+
+def _thread_counts(events: Mapping[str, Events], seconds: range) -> dict[str, float]:
+    counts = Counter[str]()
+    for process, row in _rows(events, "thread", seconds):
+        if row.other == WAITING and len(row.stack) > 1:
+            counts[_named(events, process, f"{row.stack[1]} in {row.stack[0]}")] += row.total
+    return {name: total_ns / _NS_PER_S / len(seconds) for name, total_ns in counts.items()}
+
+
+def _rows(events: Mapping[str, Events], kind: str, seconds: range) -> Iterator[tuple[str, EventRow]]:
+    """Yield the rows of a kind in these seconds, each with its process."""
+    return ((name, row) for name, found in events.items() for row in found.rows.get(kind, ()) if row.second in seconds)
+
+
+def _named(events: Mapping[str, Events], process: str, text: str) -> str:
+    return f"{process}: {text}" if len(events) > 1 else text

@@ -65,9 +65,8 @@ def parse_remotes(text: str, variable: str = "REMOTES") -> tuple[Remote, ...]:
         if not _HOST.fullmatch(host):
             what = f"{variable}={text}: {part.strip() or 'an empty part'} is not host:port"
             raise UsageError(what, "give names or IPv4 addresses, such as 10.0.0.7:1099,10.0.0.8:1099")
-        remote = Remote(
-            host, units.parse_whole_number(port or str(DEFAULT_PORT), f"the port in {variable}", 1, PORT_MAX)
-        )
+        number = units.parse_whole_number(port or str(DEFAULT_PORT), f"the port in {variable}", 1, PORT_MAX)
+        remote = Remote(host, number)
         if remote in remotes:
             raise UsageError(f"{variable}={text}: {remote.name} is repeated", "name each generator once")
         remotes.append(remote)
@@ -237,9 +236,8 @@ def parts(loads: Sequence[GroupLoad], count: int) -> tuple[tuple[GroupLoad, ...]
     for load in found[-1]:  # no other part is smaller
         least = min(stage.requests_per_s or REQUESTS_LEAST_PER_S for stage in load.stages)
         if least < REQUESTS_LEAST_PER_S:
-            what = (
-                f"REMOTES: the load {load.group} has a stage of {least:.3g} requests/s for each of {count} generators"
-            )
+            stage = f"a stage of {least:.3g} requests/s for each of {count} generators"
+            what = f"REMOTES: the load {load.group} has {stage}"
             raise UsageError(what, "give more USERS, or fewer REMOTES: a timer lets at least one pass in each second")
     return found
 
