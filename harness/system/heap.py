@@ -1,4 +1,4 @@
-"""The heap of a JVM before and after each garbage collection, read from `jfr print` or heap.csv.
+"""The heap of a JVM before and after each garbage collection, read from heap.csv.
 
 A JVM reports its heap only at collections. Between two of them, `used` grows about evenly, so straight lines between
 the points describe it well, and the mean is the mean of these lines over time.
@@ -7,11 +7,9 @@ the points describe it well, and the mean is the mean of these lines over time.
 from __future__ import annotations
 
 import csv
-import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from datetime import datetime
 from itertools import pairwise
 from statistics import fmean
 
@@ -25,9 +23,6 @@ EVENT = "jdk.GCHeapSummary"
 COLUMNS = ("time_ms", "process", "used_bytes", "committed_bytes", "reserved_bytes", "when")
 # The values of `when`; files of versions without that column do not know it.
 BEFORE, AFTER = "before", "after"
-
-_FIELD = re.compile(r'\s*"(type|startTime|when|heapUsed|committedSize|reservedSize)": "?([^",]+)')
-_NEEDED = frozenset({"startTime", "heapUsed", "committedSize", "reservedSize"})
 
 
 @dataclass(frozen=True)
@@ -77,27 +72,6 @@ class HeapSeries:
     used_bytes: tuple[int, ...]
     committed_bytes: tuple[int, ...]
     reserved_bytes: tuple[int, ...]
-
-
-def printed_points(lines: Iterable[str]) -> Iterator[HeapPoint]:
-    """Yield the points in the output of `jfr print --json --events jdk.GCHeapSummary`, in its order.
-
-    The output is read line by line: a recording of hours needs little memory, and truncated output gives its complete
-    events.
-    """
-    event: dict[str, str] = {}
-    for line in lines:
-        field = _FIELD.match(line)
-        if field is None:
-            continue
-        name, value = field.groups()
-        event = {} if name == "type" else {**event, name: value}
-        if event.keys() >= _NEEDED:
-            with suppress(ValueError):
-                time_ms = round(datetime.fromisoformat(event["startTime"]).timestamp() * MS_PER_S)
-                used, committed, reserved = (int(event[name]) for name in ("heapUsed", "committedSize", "reservedSize"))
-                yield HeapPoint(time_ms, used, committed, reserved, event.get("when", "").lower().startswith(AFTER))
-            event = {}
 
 
 def read_heaps(lines: Iterable[str]) -> Heaps:

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import csv
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Generic, TypeVar
+from typing import NamedTuple, TypeVar
 
 from harness.base import process as child
 from harness.base.errors import UsageError
 from harness.base.java import java_context
-from harness.system.heap import AFTER, BEFORE, COLUMNS, EVENT, HeapPoint, printed_points, read_heaps
+from harness.system.heap import AFTER, BEFORE, COLUMNS, EVENT, HeapPoint, read_heaps
 from harness.system.jcmd import Problems, exit_code_within
 from harness.system.recording import EVENTS, RecordedEvent, csv_rows, printed_events, read_recordings
 
@@ -33,9 +32,8 @@ def write_heap(path: Path, recordings: Mapping[str, Path], environment: Mapping[
     trouble: dict[str, str] = {}
     points: dict[str, Sequence[HeapPoint]] = {}
     for process, recording in recordings.items():
-        reading = _Reading((EVENT,), printed_points, environment, _DEADLINE_S, path.with_name(f".{path.name}.printed"))
-        read = _read(recording, reading)
-        points[process] = read.events
+        read = _read(recording, (EVENT,), environment, _DEADLINE_S, path.with_name(f".{path.name}.printed"))
+        points[process] = [event.point for event in read.events if event.point]
         if read.problem:
             trouble[process] = f"{'known in part' if read.events else 'not known'}: {read.problem}"
     try:
@@ -47,19 +45,16 @@ def write_heap(path: Path, recordings: Mapping[str, Path], environment: Mapping[
     return tuple(trouble.items())
 
 
-@dataclass(frozen=True)
-class ReadRecording(Generic[_T]):
-    """The events of a recording, or what is made of them; `problem` is what is wrong with it, "" for nothing."""
+class ReadRecording(NamedTuple):
+    """The events of a recording; `problem` is what is wrong with it, "" for nothing."""
 
-    events: tuple[_T, ...]
+    events: tuple[RecordedEvent, ...]
     problem: str = ""
 
 
-def read_recording(recording: Path, environment: Mapping[str, str], folder: Path) -> ReadRecording[RecordedEvent]:
+def read_recording(recording: Path, environment: Mapping[str, str], folder: Path) -> ReadRecording:
     """Return the events of a recording in order of time; `folder` gets a temporary file."""
-    printed = folder / f".{recording.name}.printed"
-    reading = _Reading(EVENTS, printed_events, environment, _FOREIGN_DEADLINE_S, printed)
-    read = _read(recording, reading)
+    read = _read(recording, EVENTS, environment, _FOREIGN_DEADLINE_S, folder / f".{recording.name}.printed")
     return ReadRecording(tuple(sorted(read.events, key=lambda event: event.time_ms)), read.problem)
 
 
@@ -81,17 +76,6 @@ def _read_csv(path: Path, read: Callable[[Iterable[str]], Mapping[str, _T]]) -> 
         return read(lines)
 
 
-@dataclass(frozen=True)
-class _Reading(Generic[_T]):
-    """How a recording is read: the events, what makes items of the printed lines, and where `jfr` prints them."""
-
-    events: tuple[str, ...]
-    parse: Callable[[Iterable[str]], Iterator[_T]]
-    environment: Mapping[str, str]
-    deadline_s: float
-    printed: Path
-
-
 def _write(path: Path, points: Mapping[str, Sequence[HeapPoint]]) -> None:
     with path.open("w", encoding="utf-8", newline="\n") as out:
         out.write(",".join(COLUMNS) + "\n")
@@ -102,8 +86,10 @@ def _write(path: Path, points: Mapping[str, Sequence[HeapPoint]]) -> None:
                 out.write(f"{point.time_ms},{process},{sizes},{when}\n")
 
 
-def _read(recording: Path, reading: _Reading[_T]) -> ReadRecording[_T]:
-    """Return the items of a recording as far as they can be read."""
+def _read(
+    recording: Path, kinds: Sequence[str], environment: Mapping[str, str], deadline_s: float, printed: Path
+) -> ReadRecording:
+    """Return the events of these kinds in a recording as far as they can be read; `printed` is a temporary file."""
     try:
         if recording.stat().st_size == 0:
             return ReadRecording((), f"{recording.name} is empty: its JVM was probably killed before writing it")
@@ -114,30 +100,22 @@ def _read(recording: Path, reading: _Reading[_T]) -> ReadRecording[_T]:
     if jfr is None or not jfr.is_file():
         return ReadRecording((), f"this Java has no jfr, which reads {recording.name}")
     try:
-        return _printed(jfr, recording, reading)
+        command = (str(jfr), "-J-XX:+UseSerialGC", "print", "--json", "--events", ",".join(kinds), str(recording))
+        code = exit_code_within(child.Launch("jfr", command, printed.parent, environment, printed), deadline_s)
+        with printed.open(encoding="utf-8", errors="replace") as lines:
+            found = tuple(printed_events(lines))
+        if code:
+            return ReadRecording(found, _complaint(printed, recording) or f"jfr print ended with code {code}")
     except OSError as error:
         return ReadRecording((), f"the output of jfr cannot be written ({error.strerror})")
     except UsageError as error:
         return ReadRecording((), error.what)
     finally:
-        reading.printed.unlink(missing_ok=True)
-
-
-def _printed(jfr: Path, recording: Path, reading: _Reading[_T]) -> ReadRecording[_T]:
-    printed, events = reading.printed, ",".join(reading.events)
-    command = (str(jfr), "-J-XX:+UseSerialGC", "print", "--json", "--events", events, str(recording))
-    launch = child.Launch("jfr", command, printed.parent, reading.environment, printed)
-    code = exit_code_within(launch, reading.deadline_s)
-    with printed.open(encoding="utf-8", errors="replace") as lines:
-        found = tuple(reading.parse(lines))
+        printed.unlink(missing_ok=True)
     if code is None:
-        return ReadRecording(found, f"jfr print did not read {recording.name} within {reading.deadline_s:g} s")
-    if code:
-        return ReadRecording(found, _complaint(printed, recording) or f"jfr print ended with code {code}")
-    if not found:
-        problem = f"{recording.name} contains no {events}: no garbage was collected, or the event is not recorded"
-        return ReadRecording((), problem)
-    return ReadRecording(found)
+        return ReadRecording(found, f"jfr print did not read {recording.name} within {deadline_s:g} s")
+    why = f"{recording.name} contains no {','.join(kinds)}: no garbage was collected, or the event is not recorded"
+    return ReadRecording(found, "" if found else why)
 
 
 def _complaint(printed: Path, recording: Path) -> str:

@@ -22,7 +22,7 @@ COLUMNS = ("time_ms", "process", "event", "used_bytes", "pause_ms", "longest_ms"
 COLLECTION, CPU = "gc", "cpu"
 _FIELD = re.compile(r'\s*"(\w+)": "?([^",]+)')
 _NEEDED = {
-    "jdk.GCHeapSummary": ("startTime", "when", "committedSize", "reservedSize", "heapUsed"),
+    "jdk.GCHeapSummary": ("startTime", "committedSize", "reservedSize", "heapUsed"),
     "jdk.GarbageCollection": ("startTime", "sumOfPauses", "longestPause"),
     "jdk.CPULoad": ("startTime", "jvmUser", "jvmSystem", "machineTotal"),
 }
@@ -74,7 +74,11 @@ class RecordedUse:
 
 
 def printed_events(lines: Iterable[str]) -> Iterator[RecordedEvent]:
-    """Yield the events in the output of `jfr print --json --events …`, in its order; unreadable ones are skipped."""
+    """Yield the events in the output of `jfr print --json --events …`, in its order; unreadable ones are skipped.
+
+    The output is read line by line: a recording of hours needs little memory, and truncated output gives its complete
+    events.
+    """
     kind, event = "", dict[str, str]()
     for line in lines:
         field = _FIELD.match(line)
@@ -100,7 +104,7 @@ def _event(kind: str, event: Mapping[str, str]) -> RecordedEvent:
         pause_ms, longest_ms = (_duration_ms(event[name]) for name in ("sumOfPauses", "longestPause"))
         return RecordedEvent(time_ms, COLLECTION, pause_ms=pause_ms, longest_ms=longest_ms)
     used, committed, reserved = (int(event[name]) for name in ("heapUsed", "committedSize", "reservedSize"))
-    when = BEFORE if event["when"].startswith("Before") else AFTER
+    when = AFTER if event.get("when", "").lower().startswith(AFTER) else BEFORE
     return RecordedEvent(
         time_ms, when, used_bytes=used, point=HeapPoint(time_ms, used, committed, reserved, when == AFTER)
     )
