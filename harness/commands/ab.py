@@ -43,10 +43,10 @@ from harness.options import FOLDERS, FOLLOWED, folder_of_kind, take, take_argume
 from harness.plan.load import Load
 from harness.run import kinds
 from harness.run.arguments import make_command, refuse_empty
+from harness.run.context import check_target
 from harness.run.directory import check_space
 from harness.run.preflight import check_request
 from harness.run.request import Names
-from harness.run.target import check_target
 from harness.site.html_option import publish
 
 # Different orders of the pairs.

@@ -48,13 +48,13 @@ from harness.run.arguments import (
 )
 from harness.run.context import RunContext, ready_jmeter, warn_of, with_generators
 from harness.run.directory import RunDirectory, reserve
+from harness.run.measure import measure_with_system
 from harness.run.other_runs import OtherRuns
 from harness.run.preflight import check_request, log_warnings
 from harness.run.recording import attach, check_recording, process_of
 from harness.run.remote.load import check_users
 from harness.run.request import Request, resolve_request
 from harness.run.result import ResultFile
-from harness.run.with_system import measure_with_system
 from harness.storage.after_run import PushOutcome, push_after_run, storage_for_run
 
 # A comparison of so many labels takes seconds.

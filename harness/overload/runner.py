@@ -28,9 +28,9 @@ from harness.plan.spec import RunSpec
 from harness.plan.thread_groups import DRAIN_S
 from harness.run.context import RunContext
 from harness.run.directory import RunDirectory, reserve
+from harness.run.measure import measure_with_system
 from harness.run.request import Request
 from harness.run.set_values import split_text
-from harness.run.with_system import measure_with_system
 from harness.sweep.record import CAPACITY, SweepRecord
 
 # What a variant takes beside its load: start of the system and of JMeter, last samples, report.

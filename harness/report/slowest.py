@@ -14,8 +14,7 @@ from harness.metrics.figures import LOAD, group_of
 from harness.metrics.interval import IntervalMs
 from harness.report.tables import cell, table
 from harness.run.telemetry import HOST, UsageSeries
-from harness.system.meanwhile import longest_lock, unusual_wait, usual_waits, within
-from harness.system.profile import lock_wait_ms, pause_ms
+from harness.system.profile import lock_wait_ms, longest_lock, pause_ms, unusual_wait, usual_waits, within
 from harness.system.profile_events import Events
 
 SLOWEST_MOST = 20

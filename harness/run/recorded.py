@@ -55,11 +55,8 @@ class PlanFolder(RecordedFolder):
     def locked(self) -> AbstractContextManager[None]:
         """Lock the folder. UsageError when another process measures its runs."""
         self.folder.mkdir(exist_ok=True)  # git does not store empty folders
-        return alone_in(
-            self.folder,
-            f"{self.name} is running in another process",
-            "wait for its end, or start another one with NEW=1",
-        )
+        todo = "wait for its end, or start another one with NEW=1"
+        return alone_in(self.folder, f"{self.name} is running in another process", todo)
 
     def discard(self) -> None:
         """Remove the folder when it has no runs, and the plan's folder if it is then empty."""

@@ -122,7 +122,6 @@ MAY_ACT = {
     "harness.run.progress",
     "harness.run.remote.drive",
     "harness.run.remote.keys",
-    "harness.run.target",
     "harness.run.telemetry_writer",
     "harness.storage.s3",
     "harness.storage.server",
@@ -132,11 +131,8 @@ MAY_ACT = {
     "harness.system.database_files",
     "harness.system.histogram_files",
     "harness.system.jcmd",
-    "harness.system.jfr",
     "harness.system.own_metrics_files",
     "harness.system.prepare",
-    "harness.system.probe",
-    "harness.system.profile_files",
     "harness.system.supervisor",
 }
 # Whatever is in a table of sources acts.

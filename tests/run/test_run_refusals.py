@@ -8,7 +8,7 @@ import time
 import pytest
 
 from harness.plan.spec import parse_target
-from harness.run.target import check_target
+from harness.run.context import check_target
 from tests.support.paths import ROOT
 from tests.support.tiny import DUMMY_JMX
 

@@ -8,6 +8,7 @@ import pytest
 
 from harness.metrics.timeline import SecondSeries
 from harness.report.profiles import database_text
+from harness.system import database_files
 from harness.system.database_files import DatabaseReader, databases
 from harness.system.manifest import load_manifest
 from harness.system.snapshots import STATEMENTS, WAITS, SnapshotLines, ends_within, problem_line, read_snapshots
@@ -156,12 +157,13 @@ def test_requests_are_those_that_ended_in_the_interval_and_a_part_of_those_of_a_
     assert series.ended_between(20_000, 30_000) == 0
 
 
-def test_snapshots_are_taken_during_the_load_by_their_own_command(tmp_path):
+def test_snapshots_are_taken_during_the_load_by_their_own_command(tmp_path, monkeypatch):
     table = "print('statement\\tcount\\ttotal_ms\\nA\\t1\\t2')"
     read, look = ((sys.executable, "-S", "-c", code) for code in (table, table.replace("A", "B")))
     commands = {"none": StatementCommands(read, read), "till": StatementCommands(read, read, snapshot=look)}
     path = tmp_path / "snapshots-till.jsonl"
-    with DatabaseReader(commands, tmp_path, {}, period_s=0.01) as reader:
+    monkeypatch.setattr(database_files, "SNAPSHOT_PERIOD_S", 0.01)
+    with DatabaseReader(commands, tmp_path, {}) as reader:
         wait_for(path.is_file, 10)
     assert reader.unknown == []
     first = next(read_snapshots(path.read_text().splitlines()))
