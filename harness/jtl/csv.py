@@ -42,8 +42,7 @@ def parse(stream: IO[bytes], name: str, dropped: Dropped, columns: Sequence[str]
     rows = RowReader(name, dropped, Layout.of(columns, f"{name}: --columns") if columns else None)
     records = Records(lines_of(stream), dropped, rows)
     while (record := records.next()) is not None:
-        sample = rows.sample(*record)
-        if sample is not None:
+        if (sample := rows.sample(*record)) is not None:
             yield sample
 
 
@@ -78,8 +77,7 @@ class GrowingCsv:
         """Return the samples of what waits at the end of the file."""
         records = Records(lines_of(io.BytesIO(self._unfinished)), self._dropped, self._rows, self._delimiter)
         self._unfinished = b""
-        found = (self._rows.sample(*record) for record in iter(records.next, None))
-        return [sample for sample in found if sample is not None]
+        return [sample for record in iter(records.next, None) if (sample := self._rows.sample(*record)) is not None]
 
     def _plain(self, data: bytes) -> list[Sample] | None:
         """Return the samples of lines; None when one of them is not plain."""
@@ -104,8 +102,7 @@ class GrowingCsv:
         with suppress(_ChunkEndError):
             while (record := records.next()) is not None:
                 used = stream.tell() - len(records.read_ahead)
-                sample = self._rows.sample(*record)
-                if sample is not None:
+                if (sample := self._rows.sample(*record)) is not None:
                     samples.append(sample)
         self._delimiter, self._unfinished = records.delimiter, data[used:]
         return samples
@@ -163,7 +160,7 @@ class Records:
             if text in ("", "\r"):
                 continue
             if not self.delimiter:
-                self.delimiter = _delimiter(text)
+                self.delimiter = max(DELIMITERS, key=text.count)
             fields = self._split(line) if '"' in text else text.removesuffix("\r").split(self.delimiter)
             if fields is not None:
                 return line.number, fields
@@ -258,10 +255,6 @@ def _split_quoted(text: str, delimiter: str) -> list[str] | _Unsplit:
                 return fields
             fields.append(text[position:end])
             position = end + 1
-
-
-def _delimiter(line: str) -> str:
-    return max(DELIMITERS, key=line.count)
 
 
 class RowReader:

@@ -54,7 +54,7 @@ def parse_xml(stream: BinaryIO, name: str, dropped: Dropped) -> Iterator[Sample]
     for data in _utf8_chunks(stream, name):
         reader.feed(data)
         yield from reader.take()
-    reader.finish()
+    reader.feed(b"", final=True)
     yield from reader.take()
 
 
@@ -120,17 +120,12 @@ class _Reader:
         samples, self._elements.samples = self._elements.samples, []
         return samples
 
-    def feed(self, data: bytes) -> None:
-        """Parse the next bytes."""
+    def feed(self, data: bytes, *, final: bool = False) -> None:
+        """Parse the next bytes; at the end of the file, also count the samples that it cut off."""
         self._window += data
-        while self._resumed() and not self._parsed(final=False):
+        while self._resumed() and not self._parsed(final=final):
             pass
-
-    def finish(self) -> None:
-        """Parse the remaining bytes, and count the samples that the end of the file cut off."""
-        while self._resumed() and not self._parsed(final=True):
-            pass
-        if self._parser is None:
+        if final and self._parser is None:
             self._note(self._elements.open, "nothing can be read after it")
 
     def _parsed(self, *, final: bool) -> bool:

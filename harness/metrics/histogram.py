@@ -26,8 +26,7 @@ class Histogram:
     def of(cls, values_ms: Iterable[int]) -> Histogram:
         """Return the histogram of single values."""
         histogram = cls()
-        for value_ms in values_ms:
-            histogram.add(value_ms)
+        histogram.add_all(values_ms)
         return histogram
 
     @classmethod

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, NamedTuple
@@ -134,9 +135,9 @@ class SampleTally:
         self.file = file
         self.window_ms = window_ms
         self.batch_count = batch_count
-        self.batches: dict[LabelKey, dict[int, BatchCounts]] = {}
+        self.batches: dict[LabelKey, dict[int, BatchCounts]] = defaultdict(lambda: defaultdict(BatchCounts))
         self.labels: dict[LabelKey, dict[Source, LabelCounts]] = {}
-        self.codes: dict[CodeKey, _CodeCounts] = {}
+        self.codes: dict[CodeKey, _CodeCounts] = defaultdict(_CodeCounts)
         self.kinds: dict[ErrorKey, _Kind] = {}
         self.requests = SecondSeries(with_times=with_timeline)
         self.transactions = SecondSeries(with_times=with_timeline)
@@ -145,7 +146,7 @@ class SampleTally:
         self.names: dict[int, str] = {}
         self.stored: list[StoredTally] = []
         # Of requests of the load, by file. Rows that several load generators sent to a controller are in no order.
-        self.orders: dict[int, Order] = {}
+        self.orders: dict[int, Order] = defaultdict(Order)
         # By thread, label, and whether it is a transaction: each row of a thread would find them again. Plain tuples,
         # because every sample makes one and takes another apart.
         self._entries: dict[tuple[str, str, bool], tuple[LabelKey, Source, LabelCounts]] = {}
@@ -168,7 +169,7 @@ class SampleTally:
         each_ms = elapsed_ms // sample_count
         counts.histogram.add(each_ms, sample_count)
         if window_ms and self.batch_count:
-            batch = self.batch(key, (end_ms - window_ms.from_ms) * self.batch_count // window_ms.length_ms)
+            batch = self.batches[key][(end_ms - window_ms.from_ms) * self.batch_count // window_ms.length_ms]
             batch.histogram.add(each_ms, sample_count)
             batch.elapsed_sum_ms += elapsed_ms
             batch.error_count += error_count
@@ -194,7 +195,7 @@ class SampleTally:
             second_series = self.transactions if is_transaction else self.requests
             second_series.add(end_ms, elapsed_ms, sample_count, error_count, users, source)
             if not is_transaction and not source.generator:
-                self.order(self.file).add(end_ms)
+                self.orders[self.file].add(end_ms)
         return key
 
     def _entry(self, thread_name: str, label: str, is_transaction: bool) -> tuple[LabelKey, Source, LabelCounts]:
@@ -208,39 +209,16 @@ class SampleTally:
 
     def counts(self, key: LabelKey, source: Source) -> LabelCounts:
         """Return the counts of a label from one source; create empty ones if necessary."""
-        by_source = self.labels.get(key)
-        if by_source is None:
-            by_source = self.labels[key] = {}
-        counts = by_source.get(source)
-        if counts is None:
-            counts = by_source[source] = LabelCounts()
-        return counts
-
-    def order(self, file: int) -> Order:
-        """Return the order of a file's rows; create it if necessary."""
-        order = self.orders.get(file)
-        if order is None:
-            order = self.orders[file] = Order()
-        return order
+        return self.labels.setdefault(key, {}).setdefault(source, LabelCounts())
 
     @property
     def back_ms(self) -> int:
         """Return how far row ends go back at most, in any of the files."""
         return max((order.back_ms for order in self.orders.values()), default=0)
 
-    def batch(self, key: LabelKey, number: int) -> BatchCounts:
-        """Return the counts of a label in a batch; create empty ones if necessary."""
-        batches = self.batches.setdefault(key, {})
-        batch = batches.get(number)
-        if batch is None:
-            batch = batches[number] = BatchCounts()
-        return batch
-
     def add_code(self, key: CodeKey, sample_count: int, error_count: int) -> None:
         """Count responses with a response code."""
-        counts = self.codes.get(key)
-        if counts is None:
-            counts = self.codes[key] = _CodeCounts()
+        counts = self.codes[key]
         counts.sample_count += sample_count
         counts.error_count += error_count
 
@@ -267,7 +245,7 @@ class SampleTally:
             for source, counts in by_source.items():
                 self.counts(key, source).merge(counts)
         for key, batches in other.batches.items():
-            merge_batches(self.batches.setdefault(key, {}), batches)
+            merge_batches(self.batches[key], batches)
         for code_key, code_counts in other.codes.items():
             self.add_code(code_key, code_counts.sample_count, code_counts.error_count)
         for kind_key, kind in other.kinds.items():
@@ -275,7 +253,7 @@ class SampleTally:
         if other.first_ms is not None:
             self.note_start(other.first_ms)
         for file, order in other.orders.items():
-            self.order(file).merge(order)
+            self.orders[file].merge(order)
         self.requests.merge(other.requests)
         self.transactions.merge(other.transactions)
         for group, own in other.by_thread_group.items():
@@ -289,20 +267,9 @@ class SampleTally:
         """Return the load second by second: its requests, or its transactions when there are no requests."""
         return self.requests if self.requests.seconds else self.transactions
 
-    def span_ms(self) -> IntervalMs | None:
-        """Return the first start and the last end of the load's samples; None without any."""
-        spans = [
-            counts
-            for key, by_source in self.labels.items()
-            if key.group in (LOAD, ONCE)
-            for counts in by_source.values()
-        ]
-        starts = [counts.first_ms for counts in spans if counts.first_ms is not None]
-        return IntervalMs(min(starts), max(counts.last_ms for counts in spans)) if starts else None
-
-    def whole_span_ms(self) -> IntervalMs | None:
-        """Return the first start and the last end of all samples, including setUp and tearDown; None without any."""
-        counts = [counts for by_source in self.labels.values() for counts in by_source.values()]
+    def span_ms(self, groups: Collection[str] = (LOAD, ONCE)) -> IntervalMs | None:
+        """Return the first start and the last end of the samples of groups, usually of the load; None without any."""
+        counts = [one for key, by_source in self.labels.items() if key.group in groups for one in by_source.values()]
         starts = [one.first_ms for one in counts if one.first_ms is not None]
         return IntervalMs(min(starts), max(one.last_ms for one in counts)) if starts else None
 
@@ -355,16 +322,10 @@ class SampleTally:
     def error_kinds(self) -> tuple[ErrorKind, ...]:
         """Return every kind of error, the most frequent first."""
         first_ms = self.first_ms or 0
-        kinds = (
-            ErrorKind(
-                *key,
-                kind.count,
-                (kind.first_ms - first_ms) / MS_PER_S,
-                (kind.last_ms - first_ms) / MS_PER_S,
-                kind.example,
-            )
-            for key, kind in self.kinds.items()
-        )
+        kinds = []
+        for key, kind in self.kinds.items():
+            first_s, last_s = ((start_ms - first_ms) / MS_PER_S for start_ms in (kind.first_ms, kind.last_ms))
+            kinds.append(ErrorKind(*key, kind.count, first_s, last_s, kind.example))
         return tuple(sorted(kinds, key=lambda kind: (-kind.count, kind.first_s, kind.label, kind.cause)))
 
 

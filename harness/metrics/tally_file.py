@@ -151,7 +151,7 @@ def to_bytes(tally: SampleTally, silences: Silences | None) -> bytes:
         "format_version": FORMAT_VERSION,
         "files": list(tally.names.values()),
         "first_ms": tally.first_ms,
-        "back_ms": [tally.order(number).back_ms for number in tally.names],
+        "back_ms": [tally.orders[number].back_ms for number in tally.names],
         "labels": _columns(_Labels, labels),
         "codes": _columns(_Codes, ((*key, *vars(counts).values()) for key, counts in tally.codes.items())),
         "errors": _columns(_Errors, ((*key, *vars(kind).values()) for key, kind in tally.kinds.items())),
@@ -303,7 +303,7 @@ class _Reader:
 
     def _add_series(self, series: SecondSeries, content: _Series, *, is_transactions: bool) -> None:
         for second, *counts in _rows(content.seconds, "seconds"):
-            series.add_second(_whole(second, "second", _END_MAX_MS), *(_whole(one, "seconds") for one in counts))
+            series.seconds.add(_whole(second, "second", _END_MAX_MS), *(_whole(one, "seconds") for one in counts))
         for file, generator, second, users in _rows(content.users, "users"):
             series.add_users(
                 self._source(file, generator), _whole(second, "second", _END_MAX_MS), _whole(users, "users")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from itertools import accumulate
@@ -60,7 +60,7 @@ class SecondSeries:
     """
 
     seconds: SecondCounts = field(default_factory=SecondCounts)
-    users: dict[Source, SecondUsers] = field(default_factory=dict)
+    users: dict[Source, SecondUsers] = field(default_factory=lambda: defaultdict(SecondUsers))
     bucket_s: int = 1
     buckets: dict[int, Histogram] = field(default_factory=dict)
     waits: Counter[int] = field(default_factory=Counter)
@@ -83,16 +83,9 @@ class SecondSeries:
         if all_threads is not None:
             self.add_users(source, second, all_threads)
 
-    def add_second(self, second: int, sample_count: int, error_count: int, elapsed_sum_ms: int) -> None:
-        """Count samples that ended in a second."""
-        self.seconds.add(second, sample_count, error_count, elapsed_sum_ms)
-
     def add_users(self, source: Source, second: int, users: int) -> None:
         """Record the users active in a second."""
-        by_second = self.users.get(source)
-        if by_second is None:
-            by_second = self.users[source] = SecondUsers()
-        by_second.raise_to(second, users)
+        self.users[source].raise_to(second, users)
 
     def add_time(self, second: int, elapsed_ms: int, count: int) -> None:
         """Count samples with one elapsed time that ended in a second."""
@@ -118,12 +111,11 @@ class SecondSeries:
     def merge(self, other: SecondSeries) -> None:
         """Add the counts of another part of the samples."""
         for second, counts in other.seconds.items():
-            self.add_second(second, counts.sample_count, counts.error_count, counts.elapsed_sum_ms)
+            self.seconds.add(second, *counts)
         for source, by_second in other.users.items():
             for second, users in by_second.items():
                 self.add_users(source, second, users)
-        for second, change in other.waits.items():
-            self.waits[second] += change
+        self.waits.update(other.waits)
         if other.bucket_s > self.bucket_s:
             self._widen(other.bucket_s)
         factor = self.bucket_s // other.bucket_s
@@ -139,8 +131,7 @@ class SecondSeries:
 
     def ended_between(self, from_ms: int, to_ms: int) -> int:
         """Return how many samples ended between two instants; of a second that is only partly between them, a part."""
-        first_s = from_ms // MS_PER_S
-        ended = 0.0
+        first_s, ended = from_ms // MS_PER_S, 0.0
         counts = self.seconds.between(first_s, to_ms // MS_PER_S).sample_counts
         for second, count in enumerate(counts, first_s):
             inside_ms = min(to_ms, (second + 1) * MS_PER_S) - max(from_ms, second * MS_PER_S)
@@ -210,5 +201,5 @@ class SecondSeries:
         """Return the counts of each bucket from the first to the last, both included."""
         buckets = SecondCounts()  # their numbers instead of seconds
         for second, counts in self.seconds.items():
-            buckets.add(second // self.bucket_s, counts.sample_count, counts.error_count, counts.elapsed_sum_ms)
+            buckets.add(second // self.bucket_s, *counts)
         return buckets.between(first, last)

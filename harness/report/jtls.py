@@ -13,7 +13,7 @@ from harness.base.errors import UsageError
 from harness.jtl.inputs import Input
 from harness.metrics.batches import batch_count_of
 from harness.metrics.counter_process import shared_counter
-from harness.metrics.figures import PERCENTILES
+from harness.metrics.figures import GROUPS, PERCENTILES
 from harness.metrics.files import count_samples, each_sample, read_tally
 from harness.metrics.generators import short_names
 from harness.metrics.silences import Silences, may_be_pause
@@ -93,7 +93,7 @@ def tally_of_jtls(inputs: Sequence[Input], counting: Counting) -> SampleTally:
 
 def _refuse_seconds(tally: SampleTally, name: str) -> None:
     """Raise a UsageError when all time stamps are what those of our years are in seconds."""
-    span_ms = tally.whole_span_ms()
+    span_ms = tally.span_ms(GROUPS)
     if span_ms and _SECONDS.start <= span_ms.from_ms and span_ms.to_ms < _SECONDS.stop:
         first_ms = span_ms.from_ms
         day = datetime.fromtimestamp(first_ms / units.MS_PER_S, UTC).date()

@@ -9,7 +9,7 @@ from typing import NamedTuple
 from harness.base.units import MS_PER_S
 from harness.jtl.sample import TRANSACTION_MESSAGE
 from harness.metrics.coordinated_omission import CorrectedTimes, corrected_times
-from harness.metrics.figures import LOAD, PERCENTILES, ErrorKind, Group, driven_labels
+from harness.metrics.figures import GROUPS, LOAD, PERCENTILES, ErrorKind, Group, driven_labels
 from harness.metrics.gaps import Gap, find_gaps
 from harness.metrics.generators import generator_figures
 from harness.metrics.interval import IntervalMs
@@ -229,7 +229,7 @@ def _evidence(
         growths=observed.growths,
         stops=generator_stops(observed.stops),
         cloudwatch=observed.cloudwatch,
-        clock_step=find_clock_step(run, tally.whole_span_ms(), tally.back_ms, longest_ms),
+        clock_step=find_clock_step(run, tally.span_ms(GROUPS), tally.back_ms, longest_ms),
     )
 
 
