@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 import numpy
 
 from harness.metrics.gaps import find_gaps
-from harness.metrics.second_figures import SecondFigures
+from harness.metrics.timeline import SecondFigures
 from harness.metrics.window import WindowSpec, find_window
 
 USERS = 20

@@ -18,8 +18,8 @@ from bench.tables import aims_table
 from harness.base.errors import EXIT_OK, EXIT_REGRESSED
 from harness.base.units import clock_text, parse_whole_number, percent_text
 from harness.jtl.inputs import resolve
-from harness.metrics.second_figures import SecondFigures
 from harness.metrics.throttle import Throttle, find_throttle
+from harness.metrics.timeline import SecondFigures
 from harness.metrics.window import full_load_s
 from harness.report.jtls import Counting, summary_of_jtls
 from harness.report.tables import table

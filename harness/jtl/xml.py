@@ -34,13 +34,8 @@ _SAMPLE_START = re.compile(rb"<(?:sample|httpSample)[\s/>]")
 # Text that may occur between samples of concatenated files; ignoring it loses nothing.
 _BETWEEN_FILES = re.compile(rb"(?:\s|\xef\xbb\xbf|<\?[^>]*\?>|</?testResults[^<>]*>|</[A-Za-z]*(?=<))*")
 _ENDS_OF_FILE = frozenset(
-    expat.errors.codes[message]
-    for message in (
-        expat.errors.XML_ERROR_NO_ELEMENTS,
-        expat.errors.XML_ERROR_UNCLOSED_TOKEN,
-        expat.errors.XML_ERROR_PARTIAL_CHAR,
-        expat.errors.XML_ERROR_UNCLOSED_CDATA_SECTION,
-    )
+    expat.errors.codes[getattr(expat.errors, f"XML_ERROR_{name}")]
+    for name in ("NO_ELEMENTS", "UNCLOSED_TOKEN", "PARTIAL_CHAR", "UNCLOSED_CDATA_SECTION")
 )
 _CUT_OFF = "torn sample: the file ends in it"
 

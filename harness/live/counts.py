@@ -11,7 +11,7 @@ from harness.base.units import MS_PER_S
 from harness.jtl.sample import TRANSACTION_MESSAGE, Sample, generator_of
 from harness.metrics.causes import cause_of
 from harness.metrics.figures import LOAD, ONCE, ErrorKind, Group, LabelCounts, group_of
-from harness.metrics.tally import ErrorKey, LabelKey, SampleTally
+from harness.metrics.tally import ErrorKey, LabelKey, Scope
 from harness.metrics.timeline import Source
 
 # So many threads are remembered; in the open model each user is another one.
@@ -59,7 +59,7 @@ class LiveCounts:
     """The counts of all samples so far, equal to those of a report of the same samples."""
 
     def __init__(self, once_labels: Iterable[str] = ()) -> None:
-        self._tally = SampleTally(once_labels, with_timeline=False)
+        self._tally = Scope(tuple(once_labels), with_timeline=False).tally()
         # By group of threads, label, and whether it is a transaction: a plain tuple, because every sample makes one.
         self._cells: dict[tuple[str, str, bool], _Cell] = {}
         self._threads: dict[str, _Thread] = {}  # by name

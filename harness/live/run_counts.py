@@ -9,7 +9,7 @@ from harness.base.secrecy import masked
 from harness.jtl.sample import Sample, generator_of
 from harness.metrics.causes import with_their_causes
 from harness.metrics.figures import LabelCounts
-from harness.metrics.tally import OTHER_CAUSES, ErrorKey, LabelKey, SampleTally
+from harness.metrics.tally import OTHER_CAUSES, ErrorKey, LabelKey, Scope
 
 # A monitoring system stores a series for each: more labels and causes than these are counted together, by group.
 LABELS_MOST, CAUSES_MOST = 200, 100
@@ -37,7 +37,7 @@ class RunCounts:
     """
 
     def __init__(self, once_labels: Iterable[str] = (), hidden: Sequence[str] = ()) -> None:
-        self._tally = SampleTally(once_labels, with_timeline=False)
+        self._tally = Scope(tuple(once_labels), with_timeline=False).tally()
         self._hidden = with_their_causes(hidden)
         self._texts: dict[str, str] = {}
         self._users: dict[str, int] = {}

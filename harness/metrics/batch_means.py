@@ -70,7 +70,7 @@ def estimate(figures: Scattered, metric: Metric) -> Estimate | str:
     if metric == AVERAGE:
         return average(batches)
     if metric == THROUGHPUT:
-        return _throughput(batches)
+        return mean([count / batches.length_s for count in batches.sample_count])
     if metric == ERRORS:
         return _errors(batches)
     return _percentile(batches, figures.histogram, metric)
@@ -108,10 +108,6 @@ def mean(values: Sequence[float]) -> Estimate:
     """Return the estimate of the mean of values of successive batches of equal length, in their unit."""
     average_value = sum(values) / len(values)
     return _estimate(average_value, [value - average_value for value in values])
-
-
-def _throughput(batches: Batches) -> Estimate:
-    return mean([count / batches.length_s for count in batches.sample_count])
 
 
 def _errors(batches: Batches) -> Estimate:

@@ -13,7 +13,7 @@ from bisect import bisect_left
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import BinaryIO, NamedTuple
+from typing import BinaryIO
 
 from harness.jtl.csv import LINE_BYTES_MAX, Records, RowReader
 from harness.jtl.layout import READ_COLUMNS, Layout
@@ -45,7 +45,8 @@ _THREADS = ("", "setUp", "tearDown")
 # In the order that harness/metrics/java/Layout.java knows.
 _ROLES = (*READ_COLUMNS, "grpThreads")
 _NO_WINDOW = IntervalMs(-(1 << 62), 1 << 62)
-_NO_RECEIVED, _NO_SENT, _NO_LATENCY, _NO_CONNECT = 1, 2, 4, 8
+# Of a file without bytes, sentBytes, Latency or Connect.
+_MISSING_BITS = (1, 2, 4, 8)
 _SUM_COUNT = 8
 # Least and greatest end without rows: the initial values in Tally.java.
 _NO_ENDS = f"{(1 << 62) - 1} {-(1 << 62)}"
@@ -220,38 +221,31 @@ def _whole(frames: Frames, plain: _PlainReader) -> SampleTally:
     return tally
 
 
-class _Cell(NamedTuple):
-    """The label, the source and the batch of samples that the program counts together."""
-
-    key: LabelKey
-    source: Source
-    batch: int
-
-
 def _fill(tally: SampleTally, frames: Frames, first: dict[LabelKey, int]) -> int:
     """Add the program's counts, labels in file order; return how far row ends go back at most, ms."""
     first_ms, back_ms = frames.large(), frames.large()
     labels, codes = frames.texts(), frames.texts()
     sources = [Source(tally.file, generator) for generator in frames.texts()]
     keys, *columns = frames.table(_SUM_COUNT + 2)
-    cells = []
+    # By cell, what its times are added to: the histograms of a label and of one of its batches.
+    cells: list[list[Histogram]] = []
     for key, *sums, offset, missing in zip(keys, *columns, strict=True):
         source = sources[key >> _GENERATOR_SHIFT]
         index, batch = divmod((key & _BELOW_GENERATOR) >> 3, tally.batch_count or 1)
         label = labels[index]
         label_key = LabelKey(group_of(_THREADS[(key & 7) >> 1], label, tally.once), label, bool(key & 1))
-        cells.append(_Cell(label_key, source, batch))
         first[label_key] = min(offset, first.get(label_key, offset))
-        counts = _label_counts(sums, missing)
-        tally.counts(label_key, source).merge(counts)
+        counts, own = _label_counts(sums, missing), tally.counts(label_key, source)
+        own.merge(counts)
+        cells.append([own.histogram])
         if tally.batch_count:
-            tally.batches[label_key][batch].merge(BatchCounts(Histogram(), counts.elapsed_sum_ms, counts.error_count))
+            own_batch = tally.batches[label_key][batch]
+            own_batch.merge(BatchCounts(Histogram(), counts.elapsed_sum_ms, counts.error_count))
+            cells[-1].append(own_batch.histogram)
         tally.note_start(first_ms)
     for number, histogram in _histograms(*frames.table(1)):
-        cell = cells[number]
-        tally.counts(cell.key, cell.source).histogram.merge(histogram.counts)
-        if tally.batch_count:
-            tally.batches[cell.key][cell.batch].histogram.merge(histogram.counts)
+        for own_histogram in cells[number]:
+            own_histogram.merge(histogram.counts)
     for key, sample_count, error_count in zip(*frames.table(2), strict=True):
         code_key = (labels[key >> _ANSWER_LABEL_SHIFT], codes[key & _LOW], bool(key & _ANSWER_OF_TRANSACTION))
         tally.add_code(code_key, sample_count, error_count)
@@ -270,18 +264,11 @@ def _fill(tally: SampleTally, frames: Frames, first: dict[LabelKey, int]) -> int
 
 def _label_counts(sums: Sequence[int], missing: int) -> LabelCounts:
     """Return the counts of a label without its times; the bits of `missing` mark the columns that the file lacks."""
-    elapsed_sum_ms, error_count, received_bytes, sent_bytes, latency_sum_ms, connect_sum_ms, first_ms, last_ms = sums
-    return LabelCounts(
-        Histogram(),
-        elapsed_sum_ms,
-        error_count,
-        None if missing & _NO_RECEIVED else received_bytes,
-        None if missing & _NO_SENT else sent_bytes,
-        None if missing & _NO_LATENCY else latency_sum_ms,
-        None if missing & _NO_CONNECT else connect_sum_ms,
-        first_ms,
-        last_ms,
+    elapsed_sum_ms, error_count, *amounts, first_ms, last_ms = sums
+    received, sent, latency, connect = (
+        None if missing & bit else amount for bit, amount in zip(_MISSING_BITS, amounts, strict=True)
     )
+    return LabelCounts(Histogram(), elapsed_sum_ms, error_count, received, sent, latency, connect, first_ms, last_ms)
 
 
 def _histograms(keys: array[int], counts: array[int]) -> Iterator[tuple[int, Histogram]]:

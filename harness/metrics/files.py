@@ -23,10 +23,10 @@ _LARGE_BYTES = 8 * 1024 * 1024
 _TALLY_MAX_BYTES = 512 * BYTES_PER_MB
 
 
-def read_samples(path: Path, dropped: Dropped) -> Iterator[Sample]:
-    """Yield the samples of a JTL; count dropped records in `dropped`. UsageError when the file is not a JTL."""
+def read_samples(path: Path) -> Iterator[Sample]:
+    """Yield the samples of a JTL, without records that cannot be read. UsageError when the file is not a JTL."""
     with opened(Input(path.name, path)) as source:
-        yield from _samples(source, path.name, dropped, None)
+        yield from _samples(source, path.name, Dropped(), None)
 
 
 def each_sample(inputs: Sequence[Input], columns: Sequence[str] | None = None) -> Iterator[tuple[int, Sample]]:
@@ -44,30 +44,17 @@ def each_sample(inputs: Sequence[Input], columns: Sequence[str] | None = None) -
                     progress.update(file.position(), row)
 
 
-def read_tally(
-    inputs: Sequence[Input],
-    once_labels: Sequence[str] = (),
-    columns: Sequence[str] | None = None,
-    with_timeline: bool = True,
-    then_window: bool = False,
-) -> SampleTally:
-    """Return the tally of one run's JTLs, one per load generator.
-
-    `columns` are used for files without a header line; the tally has a timeline only with `with_timeline`; with
-    `then_window` a window of them is counted next. Progress goes to standard error. UsageError when a file is
-    unreadable, is not a JTL, or changes while it is read.
-    """
-    scope = Scope(tuple(once_labels), with_timeline=with_timeline, then_window=then_window)
-    return count_samples(inputs, scope, columns)
-
-
 @shared_counter()
-def count_samples(inputs: Sequence[Input], scope: Scope, columns: Sequence[str] | None = None) -> SampleTally:
-    """Return the tally of the samples in `scope`, as `read_tally`; each file has its number.
+def read_tally(
+    inputs: Sequence[Input], scope: Scope | None = None, columns: Sequence[str] | None = None
+) -> SampleTally:
+    """Return the tally of the samples in `scope` of one run's JTLs, one per load generator; each file has its number.
 
-    UsageError for the same samples in two files, or in a file and a tally.
+    `columns` are used for files without a header line. Progress goes to standard error. UsageError when a file is
+    unreadable, is not a JTL, or changes while it is read, and for the same samples in two files, or in a file and a
+    tally.
     """
-    whole = None
+    scope, whole = scope or Scope(), None
     number, seen = 0, dict[str, str]()
     for given in inputs:
         with opened(given) as file, ReadingProgress(file.size_bytes, given.name) as progress:

@@ -27,7 +27,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from harness.base.units import MS_PER_S
 
 if TYPE_CHECKING:
-    from harness.metrics.second_figures import SecondFigures
+    from harness.metrics.timeline import SecondFigures
 
 # Shorter gaps are garbage collections and the like: part of the measurement.
 GAP_LEAST_S = 2.0

@@ -12,6 +12,7 @@ import math
 import struct
 from collections.abc import Sequence
 from functools import lru_cache
+from itertools import accumulate
 from statistics import NormalDist, median
 from typing import NamedTuple
 
@@ -126,10 +127,4 @@ def _interval_rank(base_n: int, new_n: int, confidence: float) -> int:
     ranks = tuple(2 * index for index in range(1, base_n + new_n + 1))
     least = new_n * (new_n + 1)
     most_ways = tail * math.comb(base_n + new_n, new_n)
-    ways, index = 0, 0
-    for count in _rank_sum_counts(ranks, new_n)[least::2]:
-        ways += count
-        if ways > most_ways:
-            break
-        index += 1
-    return index
+    return sum(ways <= most_ways for ways in accumulate(_rank_sum_counts(ranks, new_n)[least::2]))

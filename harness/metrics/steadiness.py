@@ -34,7 +34,7 @@ from operator import itemgetter
 from statistics import fmean, median, stdev
 
 from harness.metrics.change_fit import ROUNDING, BestFit, Fit, Level, LevelFit, candidates, dot, residuals
-from harness.metrics.second_figures import BATCH_S
+from harness.metrics.timeline import BATCH_S
 
 # Averages that differ by less than this are considered equal, as between two runs.
 PRACTICAL_RATIO = 1.05

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from harness.base.units import MS_PER_S
 from harness.jtl.progress import ROWS_PER_LOOK, ReadingProgress
 from harness.jtl.sample import TRANSACTION_MESSAGE, Dropped, Sample, generator_of, thread_group_of
-from harness.metrics.batches import BatchCounts, Batches, merge_batches
+from harness.metrics.batches import BatchCounts, Batches
 from harness.metrics.causes import cause_of
 from harness.metrics.figures import (
     GROUPS,
@@ -26,12 +26,11 @@ from harness.metrics.figures import (
     plus,
 )
 from harness.metrics.interval import IntervalMs
-from harness.metrics.row_order import Order
-from harness.metrics.timeline import SecondSeries, Source
+from harness.metrics.timeline import Order, SecondSeries, Source
 
 if TYPE_CHECKING:
     from harness.jtl.inputs import Opened
-    from harness.metrics.silences import StoredTally
+    from harness.metrics.silences import Silences
 
 # Label, response code, and whether it is a transaction: a plain tuple, because one is made of every sample.
 CodeKey = tuple[str, str, bool]
@@ -88,10 +87,13 @@ class _Kind:
 
 @dataclass(frozen=True)
 class Scope:
-    """Which samples of a file are counted, and how: the arguments of SampleTally.
+    """Which samples of a file are counted, and how.
 
-    `with_timeline` is False when nobody needs the timeline: then times per interval are not counted. The samples of
-    each of the `thread_groups` are also counted apart. With `then_window`, a window of the same files is counted next.
+    `file` is its number. With `window_ms`, only samples that end within it (first millisecond included, last excluded)
+    are counted. With `batch_count`, samples are also counted per batch, that is, in this many equal parts of the
+    window. `with_timeline` is False when nobody needs the timeline: then times per interval are not counted. The
+    samples of each of the `thread_groups` are also counted apart. With `then_window`, a window of the same files is
+    counted next.
     """
 
     once_labels: tuple[str, ...] = ()
@@ -104,47 +106,35 @@ class Scope:
 
     def tally(self) -> SampleTally:
         """Return an empty tally."""
-        tally = SampleTally(self.once_labels, self.file, self.window_ms, self.batch_count, self.with_timeline)
-        own = Scope(self.once_labels, self.file, self.window_ms, with_timeline=False)
-        tally.by_thread_group = {group: own.tally() for group in self.thread_groups}
-        return tally
+        return SampleTally(self)
 
 
 class SampleTally:
     """Adds up samples; the merged tallies of all parts equal the tally of the whole.
 
-    `file` is the number of the samples' file. `labels` are counted per source: the users of several load generators add
-    up. With `window_ms`, only samples that end within it (first millisecond included, last excluded) are counted, and
-    only in `labels` and `batches`: a window has no codes, kinds of error or seconds of its own. With `batch_count`,
-    samples are also counted per batch, that is, in this many equal parts of the window. Without `with_timeline` the
-    times per interval are not counted. `by_thread_group` has the tallies of single thread groups, whose active users
-    are their own. `dropped` are the records that the reader of the samples could not use.
+    `labels` are counted per source: the users of several load generators add up. A window is counted only in `labels`
+    and `batches`: it has no codes, kinds of error or seconds of its own. `by_thread_group` has the tallies of single
+    thread groups, whose active users are their own. `dropped` are the records that the reader of the samples could not
+    use.
     """
 
-    def __init__(
-        self,
-        once_labels: Iterable[str] = (),
-        file: int = 0,
-        window_ms: IntervalMs | None = None,
-        batch_count: int = 0,
-        with_timeline: bool = True,
-    ) -> None:
-        self.by_thread_group: dict[str, SampleTally] = {}
+    def __init__(self, scope: Scope | None = None) -> None:
+        scope = scope or Scope()
+        own = replace(scope, batch_count=0, with_timeline=False, thread_groups=())
+        self.by_thread_group = {group: SampleTally(own) for group in scope.thread_groups}
         self.dropped = Dropped()
-        self.once = frozenset(once_labels)
-        self.file = file
-        self.window_ms = window_ms
-        self.batch_count = batch_count
+        self.once = frozenset(scope.once_labels)
+        self.file, self.window_ms, self.batch_count = scope.file, scope.window_ms, scope.batch_count
         self.batches: dict[LabelKey, dict[int, BatchCounts]] = defaultdict(lambda: defaultdict(BatchCounts))
         self.labels: dict[LabelKey, dict[Source, LabelCounts]] = {}
         self.codes: dict[CodeKey, _CodeCounts] = defaultdict(_CodeCounts)
         self.kinds: dict[ErrorKey, _Kind] = {}
-        self.requests = SecondSeries(with_times=with_timeline)
-        self.transactions = SecondSeries(with_times=with_timeline)
+        self.requests, self.transactions = (SecondSeries(with_times=scope.with_timeline) for _ in range(2))
         self.first_ms: int | None = None
         # By the number of the file: what messages call it.
         self.names: dict[int, str] = {}
-        self.stored: list[StoredTally] = []
+        # The silences of the users in tally files, None where one has none, by the number of its first file.
+        self.stored: dict[int, Silences | None] = {}
         # Of requests of the load, by file. Rows that several load generators sent to a controller are in no order.
         self.orders: dict[int, Order] = defaultdict(Order)
         # By thread, label, and whether it is a transaction: each row of a thread would find them again. Plain tuples,
@@ -245,7 +235,8 @@ class SampleTally:
             for source, counts in by_source.items():
                 self.counts(key, source).merge(counts)
         for key, batches in other.batches.items():
-            merge_batches(self.batches[key], batches)
+            for number, batch in batches.items():
+                self.batches[key][number].merge(batch)
         for code_key, code_counts in other.codes.items():
             self.add_code(code_key, code_counts.sample_count, code_counts.error_count)
         for kind_key, kind in other.kinds.items():
@@ -260,7 +251,7 @@ class SampleTally:
             self.by_thread_group[group].merge(own)
         self.dropped.merge(other.dropped, 0)
         self.names.update(other.names)
-        self.stored += other.stored
+        self.stored.update(other.stored)
 
     @property
     def second_series(self) -> SecondSeries:
@@ -305,9 +296,10 @@ class SampleTally:
         """Return the metrics of the labels combined, per batch; None without batches or with too few samples."""
         if self.window_ms is None or not self.batch_count:
             return None
-        together: dict[int, BatchCounts] = {}
+        together: dict[int, BatchCounts] = defaultdict(BatchCounts)
         for key in keys:
-            merge_batches(together, self.batches.get(key, {}))
+            for number, batch in self.batches.get(key, {}).items():
+                together[number].merge(batch)
         return Batches.of(together, self.batch_count, self.window_ms.length_ms / MS_PER_S / self.batch_count)
 
     def code_counts(self) -> tuple[CodeCount, ...]:

@@ -20,10 +20,9 @@ from harness.jtl.readers import TALLY_SIGN
 from harness.jtl.sample import ELAPSED_MAX_MS, START_MAX_MS, Dropped
 from harness.metrics.figures import GROUPS, LOAD, ONCE, LabelCounts
 from harness.metrics.histogram import Histogram
-from harness.metrics.row_order import Order
-from harness.metrics.silences import Silences, StoredTally
-from harness.metrics.tally import ErrorKey, LabelKey, SampleTally
-from harness.metrics.timeline import SecondSeries, Source
+from harness.metrics.silences import Silences
+from harness.metrics.tally import ErrorKey, LabelKey, SampleTally, Scope
+from harness.metrics.timeline import Order, SecondSeries, Source
 
 FORMAT_VERSION = 2
 _KIND = "tally"
@@ -225,7 +224,7 @@ class _Reader:
             raise ValueError("files and back_ms do not fit together")
         self._content = content
         self._first_file = first_file
-        self._tally = SampleTally(file=first_file, with_timeline=False)
+        self._tally = Scope(file=first_file, with_timeline=False).tally()
 
     def tally(self) -> SampleTally:
         """Return the tally."""
@@ -239,7 +238,7 @@ class _Reader:
         self._add_codes_and_errors()
         self._add_series(tally.requests, content.requests, is_transactions=False)
         self._add_series(tally.transactions, content.transactions, is_transactions=True)
-        tally.stored.append(StoredTally(self._first_file, content.silences))
+        tally.stored[self._first_file] = content.silences
         return tally
 
     def _source(self, file: int, generator: str) -> Source:
@@ -287,12 +286,11 @@ class _Reader:
 
     def _check_sums(self) -> None:
         """Raise ValueError unless labels, codes and errors count the same samples and errors of each label."""
-        samples, errors = Counter[str](), Counter[str]()
+        samples, errors, of_codes, errors_of_codes, kinds = (Counter[str]() for _ in range(5))
         for key, by_source in self._tally.labels.items():
             for one in by_source.values():
                 samples[key.label] += one.histogram.count
                 errors[key.label] += one.error_count
-        of_codes, errors_of_codes, kinds = Counter[str](), Counter[str](), Counter[str]()
         for (label, _, _), code in self._tally.codes.items():
             of_codes[label] += code.sample_count
             errors_of_codes[label] += code.error_count

@@ -23,8 +23,8 @@ from dataclasses import dataclass
 from itertools import accumulate, pairwise
 
 from harness.metrics.interval import Interval
-from harness.metrics.second_figures import SecondFigures
 from harness.metrics.steps import Fall, Levels, is_sudden
+from harness.metrics.timeline import SecondFigures
 
 _BINS_MOST = 150
 _BINS_LEAST = 20

@@ -12,12 +12,13 @@ from harness.base.units import MS_PER_S
 from harness.metrics.histogram import Histogram
 from harness.metrics.interval import SecondSpan
 from harness.metrics.metric import AVERAGE, TIME_KEYS, elapsed_metrics
-from harness.metrics.per_second import CountColumns, SecondCounts, SecondUsers
-from harness.metrics.second_figures import SecondFigures
+from harness.metrics.per_second import SecondCounts, SecondUsers
 
 # A chart has at most this many points. Longer runs, and runs with too many distinct times, have wider buckets.
 _BUCKETS_MAX = 600
 _PAIRS_MAX = 500_000
+# Series are averaged over so many seconds before a window is chosen.
+BATCH_S = 5
 # A longer span comes from a clock that was set: a chart of it would show nothing.
 SPAN_MAX_S = 31 * 24 * 3600
 
@@ -38,6 +39,47 @@ class Timeline:
     active_users: tuple[int | None, ...]
     spread: ClassVar = "times_ms"
     spread_keys: ClassVar = TIME_KEYS
+
+
+class SecondFigures(NamedTuple):
+    """The samples that ended within one second, and how many lasted throughout it.
+
+    `active_users` is the maximum in it, None without samples.
+    """
+
+    sample_count: int
+    elapsed_sum_ms: int
+    active_users: int | None
+    error_count: int = 0
+    waiting_count: int = 0
+
+
+@dataclass
+class Order:
+    """How far row ends go back in file order, at most `back_ms`: this shows a clock that was set."""
+
+    least_ms: int | None = None
+    most_ms: int | None = None
+    back_ms: int = 0
+
+    def add(self, end_ms: int) -> None:
+        """Add the end of the next row."""
+        if self.most_ms is None or self.least_ms is None:
+            self.least_ms = self.most_ms = end_ms
+        elif end_ms >= self.most_ms:
+            self.most_ms = end_ms
+        else:
+            self.back_ms = max(self.back_ms, self.most_ms - end_ms)
+            self.least_ms = min(self.least_ms, end_ms)
+
+    def merge(self, other: Order) -> None:
+        """Add the rows of the next part."""
+        self.back_ms = max(self.back_ms, other.back_ms)
+        if other.least_ms is not None and other.most_ms is not None:
+            before_ms = other.least_ms if self.most_ms is None else self.most_ms
+            self.back_ms = max(self.back_ms, before_ms - other.least_ms)
+            self.least_ms = other.least_ms if self.least_ms is None else min(self.least_ms, other.least_ms)
+            self.most_ms = max(before_ms, other.most_ms)
 
 
 class Source(NamedTuple):
@@ -154,16 +196,12 @@ class SecondSeries:
                 total[index] = (total[index] or 0) + users
         return total
 
-    def waiting(self, first_s: int, last_s: int) -> list[int]:
-        """Return how many samples lasted throughout each second from the first to the last, both included."""
-        before = sum(change for second, change in self.waits.items() if second < first_s)
-        changes = (self.waits[second] for second in range(first_s, last_s + 1))
-        return list(accumulate(changes, initial=before))[1:]
-
     def by_second(self, first_s: int, last_s: int) -> list[SecondFigures]:
         """Return the metrics of each second from the first to the last, both included."""
         counts, users = self.seconds.between(first_s, last_s), self.active_users(first_s, last_s)
-        waiting = self.waiting(first_s, last_s)
+        before = sum(change for second, change in self.waits.items() if second < first_s)
+        changes = (self.waits[second] for second in range(first_s, last_s + 1))
+        waiting = list(accumulate(changes, initial=before))[1:]
         columns = (counts.sample_counts, counts.elapsed_sums_ms, users, counts.error_counts, waiting)
         return [SecondFigures(*second) for second in zip(*columns, strict=True)]
 
@@ -176,7 +214,10 @@ class SecondSeries:
         first, last = span.first_s // self.bucket_s, span.last_s // self.bucket_s
         users = self.active_users(first * self.bucket_s, last * self.bucket_s + self.bucket_s - 1)
         buckets = [self.buckets.get(bucket, Histogram()) for bucket in range(first, last + 1)]
-        counts = self._bucket_counts(first, last)
+        bucket_counts = SecondCounts()  # their numbers instead of seconds
+        for second, one in self.seconds.items():
+            bucket_counts.add(second // self.bucket_s, *one)
+        counts = bucket_counts.between(first, last)
         averages = (
             round(elapsed_sum_ms / sample_count, 1) if sample_count else None
             for elapsed_sum_ms, sample_count in zip(counts.elapsed_sums_ms, counts.sample_counts, strict=True)
@@ -196,10 +237,3 @@ class SecondSeries:
                 for index in range(0, len(users), self.bucket_s)
             ),
         )
-
-    def _bucket_counts(self, first: int, last: int) -> CountColumns:
-        """Return the counts of each bucket from the first to the last, both included."""
-        buckets = SecondCounts()  # their numbers instead of seconds
-        for second, counts in self.seconds.items():
-            buckets.add(second // self.bucket_s, *counts)
-        return buckets.between(first, last)

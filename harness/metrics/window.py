@@ -31,7 +31,7 @@ from harness.base.errors import UsageError
 from harness.base.units import MS_PER_S, ms_text, parse_duration_s
 from harness.metrics.gaps import find_gaps
 from harness.metrics.interval import Interval
-from harness.metrics.second_figures import BATCH_S, SecondFigures
+from harness.metrics.timeline import BATCH_S, SecondFigures
 
 if TYPE_CHECKING:
     from harness.metrics.steadiness import Change
@@ -340,30 +340,28 @@ def _full_load_by_users(seconds: Sequence[SecondFigures], target_users: int | No
 
     Full load lasts until the number of users falls for good: a system that stalls at the end is not a tail.
     """
-    stable = _stable_users(seconds)
+    users = {second: one.active_users for second, one in enumerate(seconds) if one.active_users is not None}
+    stable = _stable_users(list(users.values()))
     if stable is None:
         return None
     target = stable if target_users is None else min(stable, target_users)
-    seen = [second for second, figures in enumerate(seconds) if figures.active_users is not None]
-    full = [second for second in seen if (seconds[second].active_users or 0) >= target]
+    full = [second for second, count in users.items() if count >= target]
     # Users may already have left within the last full second: it is complete only if the next sample is later.
-    left_s = next((second for second in seen if second > full[-1]), len(seconds))
+    left_s = next((second for second in users if second > full[-1]), len(seconds))
     return Interval(full[0] + 1, left_s - 1)
 
 
-def _stable_users(seconds: Sequence[SecondFigures]) -> int | None:
-    """Return the greatest stable number of users; None without one.
+def _stable_users(seen: Sequence[int]) -> int | None:
+    """Return the greatest stable number of users in seconds with samples; None without one.
 
-    It lasts three seconds or more, and covers half of the seconds with samples between its first and last. When users
-    come and go, as with an open load, it is the usual number, not the peak.
+    It lasts three seconds or more, and covers half of the seconds between its first and last. When users come and go,
+    as with an open load, it is the usual number, not the peak.
     """
-    seen = [second for second, figures in enumerate(seconds) if figures.active_users is not None]
     by_users: dict[int, list[int]] = {}
-    for index, second in enumerate(seen):
-        by_users.setdefault(seconds[second].active_users or 0, []).append(index)
+    for index, users in enumerate(seen):
+        by_users.setdefault(users, []).append(index)
     count, first, last = 0, len(seen), -1
-    for users in sorted(by_users, reverse=True):
-        indexes = by_users[users]
+    for users, indexes in sorted(by_users.items(), reverse=True):
         count, first, last = count + len(indexes), min(first, indexes[0]), max(last, indexes[-1])
         if count >= _LEVEL_LEAST_S and 2 * count >= last - first + 1:
             return users

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from harness.metrics.second_figures import SecondFigures
+from harness.metrics.timeline import SecondFigures
 from harness.metrics.window import STEADY, Window, WindowSpec, find_window
 from harness.run.telemetry import HOST, STOLEN, UsageSeries
 

@@ -14,11 +14,10 @@ from harness.metrics.gaps import Gap, find_gaps
 from harness.metrics.generators import generator_figures
 from harness.metrics.interval import IntervalMs
 from harness.metrics.littles_law import LittlesLaw, littles_law
-from harness.metrics.second_figures import SecondFigures
 from harness.metrics.silences import Silences, may_be_pause
 from harness.metrics.tally import SampleTally
 from harness.metrics.throttle import Throttle, find_throttle
-from harness.metrics.timeline import SecondSeries, Timeline
+from harness.metrics.timeline import SecondFigures, SecondSeries, Timeline
 from harness.metrics.window import STEADY, Window, WindowSpec, find_window, full_load_s, parse_window
 from harness.plan.group_load import TRANSACTION, SeveralLoads
 from harness.plan.load import CLOSED, MIXED

@@ -24,9 +24,8 @@ from harness.metrics.batch_means import average
 from harness.metrics.batches import BATCH_COUNT, Batches
 from harness.metrics.distributions import student_t_quantile
 from harness.metrics.figures import LOAD, ONCE, group_of
-from harness.metrics.second_figures import SecondFigures
 from harness.metrics.shift import CONFIDENCE
-from harness.metrics.timeline import SecondSeries, Source
+from harness.metrics.timeline import SecondFigures, SecondSeries, Source
 from harness.metrics.window import STEADY, Window, WindowSpec, find_window
 from harness.plan.group_load import SeveralLoads
 from harness.plan.load import ClosedLoad

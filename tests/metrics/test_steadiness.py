@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bench.statistics import simulated_windows as window_simulation
-from harness.metrics.second_figures import SecondFigures
 from harness.metrics.steadiness import t_value
+from harness.metrics.timeline import SecondFigures
 from harness.metrics.window import find_window, warm_up_batches
 from tests.support.windows import STEADY, cuts, noise, run_of, with_users
 

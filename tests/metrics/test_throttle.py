@@ -8,8 +8,8 @@ import pytest
 from harness.base.records import build, to_plain
 from harness.jtl.inputs import resolve
 from harness.metrics.interval import Interval
-from harness.metrics.second_figures import SecondFigures
 from harness.metrics.throttle import find_throttle
+from harness.metrics.timeline import SecondFigures
 from harness.metrics.window import GIVEN, Window, full_load_s
 from harness.report.jtls import Counting, summary_of_jtls, tally_of_jtls
 from harness.report.summarise import origin_of

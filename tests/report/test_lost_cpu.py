@@ -4,7 +4,7 @@ from random import Random
 
 import pytest
 
-from harness.metrics.second_figures import SecondFigures
+from harness.metrics.timeline import SecondFigures
 from harness.metrics.window import WindowSpec, find_window
 from harness.report.lost_cpu import find_lost_cpu
 from harness.report.summarise import SummaryOptions, summarise, window_of
