@@ -166,8 +166,7 @@ def timeline_frame(tally: SampleTally) -> DataFrame:
 
 def _span_s(series: SecondSeries) -> SecondSpan:
     """Return the span of the seconds; UsageError when it is longer than any run."""
-    span_s = series.span_s
-    if span_s is None:
+    if (span_s := series.span_s) is None:
         days = SPAN_MAX_S // (24 * 3600)
         raise UsageError(
             f"the first and the last sample are more than {days} days apart",

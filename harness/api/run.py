@@ -224,8 +224,7 @@ def open_run(name: str | Path, reports: str | Path = REPORTS) -> Run:
     if len(paths) != 1:
         raise UsageError(f"{name}: {len(paths)} results match", "name one of them")
     path = paths[0]
-    summary = read_summary(path)
-    if summary is not None:
+    if (summary := read_summary(path)) is not None:
         return Run(summary.source, directory=RunDirectory(path) if path.suffix != ".json" else None, stored=summary)
     if RUN_NAME.fullmatch(path.name) or split_choice(path).file.suffix == ".md":
         raise UsageError(

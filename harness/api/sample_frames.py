@@ -16,11 +16,7 @@ from harness.metrics.figures import group_of
 
 
 def sample_frames(
-    pieces: Iterator[Piece],
-    chunk_rows: int,
-    names: Sequence[str],
-    once_labels: Sequence[str],
-    origin_s: int | None,
+    pieces: Iterator[Piece], chunk_rows: int, names: Sequence[str], once_labels: Sequence[str], origin_s: int | None
 ) -> Iterator[DataFrame]:
     """Yield DataFrames of at most `chunk_rows` rows; one without rows when there is no sample.
 
@@ -89,7 +85,6 @@ def _by_appearance(values: Categorical) -> Categorical:
 
 
 def _groups(thread_name: Categorical, label: Categorical, once: frozenset[str]) -> Categorical:
-    """Return the group of each sample."""
     width = len(label.categories)
     codes, pairs = pandas.factorize(thread_name.codes.astype("int64") * width + label.codes)
     threads, labels = thread_name.categories.tolist(), label.categories.tolist()

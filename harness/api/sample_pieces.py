@@ -104,8 +104,7 @@ class CsvReader:
 
         A record that begins in them is read to its end. Less is read where other columns begin.
         """
-        text = self._take(line_limit)
-        if not text:
+        if not (text := self._take(line_limit)):
             return None
         layout, delimiter = self._rows.layout, self._delimiter
         if not layout or not delimiter:
@@ -121,15 +120,13 @@ class CsvReader:
         count = 0
         while block := self._rest or self._stream.read(_BLOCK_BYTES):
             self._rest = b""
-            is_end = numpy.frombuffer(block, numpy.uint8) == ord("\n")
-            here = int(numpy.count_nonzero(is_end))
-            if count + here >= line_limit:
-                ends = numpy.flatnonzero(is_end)
+            ends = numpy.flatnonzero(numpy.frombuffer(block, numpy.uint8) == ord("\n"))
+            if count + len(ends) >= line_limit:
                 end = int(ends[line_limit - count - 1]) + 1
                 self._rest = block[end:]
                 return b"".join([*blocks, block[:end]])
             blocks.append(block)
-            count += here
+            count += len(ends)
         text = b"".join(blocks)
         return text if not text or text.endswith(b"\n") else text + b"\n"
 

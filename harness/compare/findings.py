@@ -113,7 +113,7 @@ def _values(side: Iterable[LabelResult], metric: Metric) -> list[float]:
 
 def _of_batches(found: Finding, base: LabelResult, new: LabelResult) -> Finding:
     """Return the finding with the change between two single runs."""
-    before, after = batch_means.estimate(base, found.metric), batch_means.estimate(new, found.metric)
+    before, after = (batch_means.estimate(side.batches, side.histogram, found.metric) for side in (base, new))
     for side, estimate in (("baseline", before), ("contender", after)):
         if isinstance(estimate, str):
             return replace(found, reason=f"{side}: {estimate}", needs_runs=True)

@@ -42,8 +42,7 @@ _SECTIONS: tuple[tuple[Instrument, Callable[[LabelSecond], int | None]], ...] = 
 
 def record_of(directory: RunDirectory) -> RunRecord:
     """Return the record of a run with samples; UsageError without either of them."""
-    run = directory.read_run()
-    if run is None:
+    if (run := directory.read_run()) is None:
         raise UsageError(f"{directory.path}: has no run.json", "name a run, such as killbill-stripe/run-01_1")
     if not directory.all_samples:
         raise UsageError(f"{directory.samples}: is missing", "pull the run with all its files")
@@ -63,8 +62,7 @@ def seconds_of(
     for file, sample in each_sample(inputs, columns):
         counted.add(sample, file)
     seconds = counted.sort()
-    span_s = seconds.span_s
-    if span_s is None:
+    if (span_s := seconds.span_s) is None:
         raise UsageError(f"{name}: no samples", "name a run with samples")
     length_s = span_s.last_s - span_s.first_s
     if length_s > SPAN_MAX_S:
@@ -138,8 +136,7 @@ def lines(about: Mapping[str, str], seconds: SortedSeconds) -> Iterator[str]:
 
     A point is at the end of its second and has the counts up to then. The first one of each series is 0.
     """
-    span_s = seconds.span_s
-    if span_s:
+    if span_s := seconds.span_s:
         yield from _head(instruments.INFO, "info")
         text = labels_text(about)
         yield from (f"{instruments.INFO.name}_info{{{text}}} 1 {at_s}\n" for at_s in _moments(span_s))

@@ -12,7 +12,6 @@ import io
 from collections import deque
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
-from enum import Enum
 from functools import partial
 from typing import IO, NamedTuple
 
@@ -189,11 +188,10 @@ class Records:
         """Return the fields of the record that begins with `line`; None, and counted, when it is torn."""
         text, used, size_bytes = line.text, 0, len(line.raw)
         fields = _split_quoted(text, self.delimiter)
-        while fields is _Unsplit.OPEN and used <= _LINES_PER_RECORD_MAX and size_bytes <= LINE_BYTES_MAX:
+        while fields is None and used <= _LINES_PER_RECORD_MAX and size_bytes <= LINE_BYTES_MAX:
             # The record continues in the next line: one that was put back, else from the file.
             if used == len(self._waiting):
-                following = self._pull()
-                if following is None:
+                if (following := self._pull()) is None:
                     break
                 self._waiting.append(following)
             following = self._waiting[used]
@@ -202,7 +200,7 @@ class Records:
             used += 1
             if '"' in following.text:
                 fields = _split_quoted(text, self.delimiter)
-        if isinstance(fields, _Unsplit):
+        if not fields:
             self._dropped.note(line.number, _TORN)
             return None
         if used and (misfit := self._rows.misfit(fields)):
@@ -219,15 +217,8 @@ class _Line(NamedTuple):
     text: str
 
 
-class _Unsplit(Enum):
-    """Why a text has no fields."""
-
-    OPEN = "a quote is still open"
-    TORN = "a quote is not followed by a delimiter"
-
-
-def _split_quoted(text: str, delimiter: str) -> list[str] | _Unsplit:
-    """Return the fields of a text with quotes."""
+def _split_quoted(text: str, delimiter: str) -> list[str] | None:
+    """Return the fields of a text with quotes; None while one is open, none when one is not before a delimiter."""
     fields: list[str] = []
     position = 0
     text = text.removesuffix("\r")  # of a CRLF line end; an open quote makes the caller retry with the whole record
@@ -237,7 +228,7 @@ def _split_quoted(text: str, delimiter: str) -> list[str] | _Unsplit:
             while True:
                 end = text.find('"', end)
                 if end < 0:
-                    return _Unsplit.OPEN
+                    return None
                 if not text.startswith('""', end):
                     break
                 end += 2
@@ -246,7 +237,7 @@ def _split_quoted(text: str, delimiter: str) -> list[str] | _Unsplit:
             if position == len(text):
                 return fields
             if not text.startswith(delimiter, position):
-                return _Unsplit.TORN
+                return []
             position += 1
         else:
             end = text.find(delimiter, position)

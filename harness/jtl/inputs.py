@@ -123,8 +123,7 @@ def _in_folder(folder: Path) -> list[Path]:
         if SAMPLES_NAME + packed in names:
             numbered = [(samples_number(name.removesuffix(packed)), name) for name in names if name.endswith(packed)]
             return [folder / name for _, name in sorted((number, name) for number, name in numbered if number)]
-    found = [folder / name for name in names if name.endswith(tuple(f".jtl{packed}" for packed in _PACKED))]
-    if found:
+    if found := [folder / name for name in names if name.endswith(tuple(f".jtl{packed}" for packed in _PACKED))]:
         return found
     runs = [name for name in names if any((folder / name / (SAMPLES_NAME + packed)).is_file() for packed in _PACKED)]
     others = [name for name in names if name.endswith((".csv", ".xml", ".csv.gz", ".xml.gz"))]
@@ -217,9 +216,8 @@ class Opened:
             raise UsageError(f"{self._name}: {what} while it was read", "read it again when nothing writes to it")
         if (now.st_size, now.st_mtime_ns) == (self._before.st_size, self._before.st_mtime_ns):
             return
-        what = "was written to"
-        if now.st_size > self._before.st_size:
-            what = f"grew from {_size_text(self._before.st_size, now.st_size)}"
+        is_longer = now.st_size > self._before.st_size
+        what = f"grew from {_size_text(self._before.st_size, now.st_size)}" if is_longer else "was written to"
         raise UsageError(
             f"{self._name}: {what} while it was read: the run is still in progress",
             "wait until it ends, or copy the file first",

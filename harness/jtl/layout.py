@@ -66,11 +66,9 @@ class Layout:
     @classmethod
     def of(cls, columns: Sequence[str], where: str) -> Layout:
         """Return the layout of these columns. UsageError when a required column is missing or occurs twice."""
-        missing = [column for column in _NEEDED if column not in columns]
-        if missing:
+        if missing := [column for column in _NEEDED if column not in columns]:
             raise UsageError(f"{where}: no column {', '.join(missing)}", "save the JTL with JMeter's columns")
-        doubled = _doubled(columns)
-        if doubled:
+        if doubled := _doubled(columns):
             raise UsageError(f"{where}: {', '.join(doubled)} occurs twice", "name every column once")
         return cls(tuple(columns))
 
@@ -142,8 +140,7 @@ class Layout:
         start_ms = _instant_ms(given["timeStamp"])
         if not 0 <= start_ms <= START_MAX_MS:
             raise ValueError(f"timeStamp {_shown(given['timeStamp'])} is impossible")
-        success = TRUTHS.get(given["success"])
-        if success is None:
+        if (success := TRUTHS.get(given["success"])) is None:
             raise ValueError(f"success {_shown(given['success'])} is neither true nor false")
         sample_count = _whole(given, "SampleCount") if "SampleCount" in given else 1
         if sample_count < 1:

@@ -97,12 +97,7 @@ def _look_at_odd_bytes(
 
 
 def _check_quotes(
-    data: NDArray[np.uint8],
-    marks: Numbers,
-    kinds: NDArray[np.uint8],
-    last: Numbers,
-    delimiter: int,
-    ordinary: _Flags,
+    data: NDArray[np.uint8], marks: Numbers, kinds: NDArray[np.uint8], last: Numbers, delimiter: int, ordinary: _Flags
 ) -> _Flags:
     """Return which marks are in quotes; note the lines whose quotes are not those around whole fields.
 

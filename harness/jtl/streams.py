@@ -75,12 +75,10 @@ class ChunkStream(io.RawIOBase):
         view = memoryview(buffer).cast("B")
         filled = 0
         while filled < len(view):
-            if not self._rest:
-                chunk = next(self._chunks, None)
-                if chunk is None:
-                    break
+            while not self._rest:
+                if (chunk := next(self._chunks, None)) is None:
+                    return filled
                 self._rest = memoryview(chunk)
-                continue
             count = min(len(self._rest), len(view) - filled)
             view[filled : filled + count] = self._rest[:count]
             self._rest = self._rest[count:]
@@ -131,8 +129,7 @@ def _before_damage(decoder: zlib._Decompress, data: bytes) -> Iterator[bytes]:
     """Decompress byte by byte up to the damage: an error discards all output of its call."""
     try:
         for offset in range(len(data)):
-            out = decoder.decompress(data[offset : offset + 1])
-            if out:
+            if out := decoder.decompress(data[offset : offset + 1]):
                 yield out
     except zlib.error:
         return

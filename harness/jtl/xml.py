@@ -71,8 +71,7 @@ def _utf8_chunks(stream: BinaryIO, name: str) -> Iterator[bytes]:
 def _encoding(head: bytes, name: str) -> str:
     if head.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
         return "utf-16"
-    declared = _ENCODING.match(head.removeprefix(codecs.BOM_UTF8))
-    if declared is None:
+    if (declared := _ENCODING.match(head.removeprefix(codecs.BOM_UTF8))) is None:
         return "utf-8"
     encoding = declared[1].decode()
     if _WIDE_ENCODING.match(encoding):
@@ -148,13 +147,11 @@ class _Reader:
             if len(self._window) - unparsed > _TAG_BYTES_MAX:
                 self._tear(index + 1, parser.CurrentLineNumber, "a tag without an end")
                 return False
-            self._forget(max(0, unparsed - _LOOK_BACK_BYTES))
+            passed = max(0, unparsed - _LOOK_BACK_BYTES)
+            self._window = self._window[passed:]
+            self._given -= passed
+            self._parser_index += passed
         return True
-
-    def _forget(self, count: int) -> None:
-        self._window = self._window[count:]
-        self._given -= count
-        self._parser_index += count
 
     def _cut_off(self, parser: expat.XMLParserType) -> None:
         for torn in self._elements.open:

@@ -9,8 +9,7 @@ from typing import NamedTuple
 
 from harness.base.units import MS_PER_S
 from harness.jtl.sample import TRANSACTION_MESSAGE, Sample, generator_of
-from harness.metrics.causes import cause_of
-from harness.metrics.figures import LOAD, ONCE, ErrorKind, Group, LabelCounts, group_of
+from harness.metrics.figures import LOAD, ONCE, ErrorKind, Group, LabelCounts, cause_of, group_of
 from harness.metrics.tally import ErrorKey, LabelKey, Scope
 from harness.metrics.timeline import Source
 

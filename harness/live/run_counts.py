@@ -7,8 +7,7 @@ from dataclasses import dataclass
 
 from harness.base.secrecy import masked
 from harness.jtl.sample import Sample, generator_of
-from harness.metrics.causes import with_their_causes
-from harness.metrics.figures import LabelCounts
+from harness.metrics.figures import LabelCounts, with_their_causes
 from harness.metrics.tally import OTHER_CAUSES, ErrorKey, LabelKey, Scope
 
 # A monitoring system stores a series for each: more labels and causes than these are counted together, by group.

@@ -19,9 +19,8 @@ from harness.jtl.csv import LINE_BYTES_MAX, Records, RowReader
 from harness.jtl.layout import READ_COLUMNS, Layout
 from harness.jtl.sample import thread_group_of
 from harness.metrics.batches import BatchCounts
-from harness.metrics.causes import cause_of
 from harness.metrics.counter_process import CounterError, Frames, Program, counter, current
-from harness.metrics.figures import LabelCounts, group_of
+from harness.metrics.figures import LabelCounts, cause_of, group_of
 from harness.metrics.histogram import Histogram
 from harness.metrics.interval import IntervalMs
 from harness.metrics.tally import ErrorKey, LabelKey, SampleTally, Scope
@@ -96,7 +95,6 @@ def count_file(
 
 
 def _task(file: CsvFile, scope: Scope, part_bytes: int) -> str:
-    """Return the line with the task of the program."""
     window_ms = scope.window_ms or _NO_WINDOW
     values = (
         bytes(file.path).hex(),
@@ -192,8 +190,7 @@ class _PlainReader:
     def take(self, offset: int, line: int, row: bytes) -> None:
         """Read a single row that begins `line` lines after the first."""
         rows = RowReader(self._file.name, self.tally.dropped, self._layout)
-        record = Records(iter(io.BytesIO(row)), self.tally.dropped, rows, self._delimiter, line).next()
-        if record:
+        if record := Records(iter(io.BytesIO(row)), self.tally.dropped, rows, self._delimiter, line).next():
             self._add(rows, offset, *record)
 
     def _add(self, rows: RowReader, offset: int, line_number: int, fields: list[str]) -> None:

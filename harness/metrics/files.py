@@ -108,8 +108,7 @@ def _tally(
         from harness.metrics.large_files import counted_tally
 
         text = CsvFile(given.path, file.size_bytes or 0, given.name)
-        counted = counted_tally(file, text, scope, columns, progress, progress.update)
-        if counted is not None:
+        if (counted := counted_tally(file, text, scope, columns, progress, progress.update)) is not None:
             return counted
     tally = scope.tally()
     if file.kind == CSV.name and not file.is_plain:

@@ -129,8 +129,7 @@ class Bins:
 
 def has_lost_garbage(values: Sequence[float]) -> bool:
     """Return whether the least heap of each part fell once by far more than it scatters: old garbage was collected."""
-    steps = [after - before for before, after in pairwise(values)]
-    if not steps:
+    if not (steps := [after - before for before, after in pairwise(values)]):
         return False
     middle = median(steps)
     scatter = median(abs(step - middle) for step in steps)
@@ -153,8 +152,7 @@ def _growth(series: ResourceSeries, span_s: float, level: float) -> Growth | Non
     """Return the growth of a resource, a claim at this level of significance."""
     points = series.points
     correlation = correlation_of(points)
-    line = slope((points,), correlation)
-    if line is None:
+    if (line := slope((points,), correlation)) is None:
         return None
     tenth = max(1, len(points) // 10)
     first = fmean(value for _, value in points[:tenth])

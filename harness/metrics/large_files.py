@@ -30,8 +30,7 @@ def rereadable(inputs: Sequence[Input]) -> Iterator[Sequence[Input]]:
     with tempfile.TemporaryDirectory(prefix="jtl-") as folder:
         stored = []
         for number, given in enumerate(inputs):
-            path = given.path
-            if path is None:
+            if (path := given.path) is None:
                 path = Path(folder) / str(number)
                 with raw(given) as stream, _room_for(given.name), path.open("wb") as copy:
                     shutil.copyfileobj(stream, copy, _COPY_BYTES)
@@ -80,8 +79,7 @@ def unpacked_tally(
             progress.update(file.position(), row_count)
 
         text = CsvFile(Path(copy.name), copy.tell(), name)
-        counted = counted_tally(file, text, scope, columns, progress, report)
-        if counted is not None:
+        if (counted := counted_tally(file, text, scope, columns, progress, report)) is not None:
             return counted
         copy.seek(0)
         tally = scope.tally()

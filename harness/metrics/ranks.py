@@ -62,8 +62,7 @@ def shift_interval(base: Sequence[float], new: Sequence[float], confidence: floa
     confidence) / 2: the shifts that the test above does not reject. Source: M. Hollander, D. A. Wolfe, "Nonparametric
     Statistical Methods", 4.3.
     """
-    index = _interval_rank(len(base), len(new), confidence)
-    if not index:
+    if not (index := _interval_rank(len(base), len(new), confidence)):
         return None
     differences = _differences(base, new)
     return ShiftInterval(differences[index - 1], differences[-index])

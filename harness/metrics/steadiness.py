@@ -121,8 +121,7 @@ def find_change(
     if len(known) < _BINS_LEAST or usual <= 0:
         return None
     logs = [math.log(max(value, _LEAST_SHARE * usual)) for _, value in known]
-    ended = _change_at_end(logs, width_s, is_open)
-    if ended is not None:
+    if (ended := _change_at_end(logs, width_s, is_open)) is not None:
         raw = [value for _, value in known]
         return Change(known[ended][0], fmean(raw[:ended]), fmean(raw[ended:]))
     noise = 1 / (per_second * width_s) if are_counts else 0.0

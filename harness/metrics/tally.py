@@ -11,7 +11,6 @@ from harness.base.units import MS_PER_S
 from harness.jtl.progress import ROWS_PER_LOOK, ReadingProgress
 from harness.jtl.sample import TRANSACTION_MESSAGE, Dropped, Sample, generator_of, thread_group_of
 from harness.metrics.batches import BatchCounts, Batches
-from harness.metrics.causes import cause_of
 from harness.metrics.figures import (
     GROUPS,
     LOAD,
@@ -22,6 +21,7 @@ from harness.metrics.figures import (
     Group,
     LabelCounts,
     LabelFigures,
+    cause_of,
     group_of,
     plus,
 )
@@ -216,8 +216,7 @@ class SampleTally:
         """Count errors of one kind, with the starts of the first and last."""
         if key not in self.kinds and len(self.kinds) >= KINDS_MAX:
             key = key._replace(cause=OTHER_CAUSES)
-        kind = self.kinds.get(key)
-        if kind is None:
+        if (kind := self.kinds.get(key)) is None:
             self.kinds[key] = _Kind(count, first_ms, last_ms, example)
             return
         kind.count += count

@@ -11,6 +11,7 @@ import json
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, fields
+from itertools import pairwise
 from typing import Any
 
 from harness.base.errors import UsageError
@@ -187,12 +188,11 @@ def _series(series: SecondSeries) -> dict[str, Any]:
 
 def _runs(histogram: Histogram) -> str:
     """Return the counts of a histogram as text: `12:5 3 40:1` are 5 samples of 12 ms, 3 of 13 ms and 1 of 40 ms."""
-    parts, before_ms = [], -2
-    for value_ms in sorted(histogram.counts):
-        count = histogram.counts[value_ms]
-        parts.append(f"{count}" if value_ms == before_ms + 1 else f"{value_ms}:{count}")
-        before_ms = value_ms
-    return " ".join(parts)
+    counts = histogram.counts
+    return " ".join(
+        f"{counts[value_ms]}" if value_ms == before_ms + 1 else f"{value_ms}:{counts[value_ms]}"
+        for before_ms, value_ms in pairwise((-2, *sorted(counts)))
+    )
 
 
 def from_bytes(text: bytes, name: str, first_file: int) -> SampleTally:
@@ -262,16 +262,10 @@ class _Reader:
             counts.first_ms, counts.last_ms = _whole(first_ms, "labels.first_ms", last_ms), last_ms
             _check_possible(counts, label)
             self._tally.counts(key, source).merge(counts)
-        if not self._tally.labels:
+        if (span_ms := self._tally.span_ms(GROUPS)) is None:
             raise ValueError("labels is empty")
-        if self._tally.first_ms != min(one.first_ms or 0 for one in self._counts()):
+        if self._tally.first_ms != span_ms.from_ms:
             raise ValueError("first_ms is not the first start of labels")
-
-    def _counts(self, *, is_transaction: bool | None = None) -> Iterator[LabelCounts]:
-        """Yield the counts of all labels, or of those of the load that are, or are no, transactions."""
-        for key, by_source in self._tally.labels.items():
-            if is_transaction is None or (key.group in (LOAD, ONCE) and key.is_transaction is is_transaction):
-                yield from by_source.values()
 
     def _add_codes_and_errors(self) -> None:
         labels = {key.label for key in self._tally.labels}
@@ -317,9 +311,11 @@ class _Reader:
             differences = [total + one for total, one in zip(differences, second_counts, strict=True)]
             if second_counts.error_count > second_counts.sample_count:
                 raise ValueError("seconds has more errors than samples")
-        for counted in self._counts(is_transaction=is_transactions):
-            label_counts = (counted.histogram.count, counted.error_count, counted.elapsed_sum_ms)
-            differences = [total - one for total, one in zip(differences, label_counts, strict=True)]
+        for key, by_source in self._tally.labels.items():
+            for counted in by_source.values() if key.group in (LOAD, ONCE) else ():
+                if key.is_transaction is is_transactions:
+                    label_counts = (counted.histogram.count, counted.error_count, counted.elapsed_sum_ms)
+                    differences = [total - one for total, one in zip(differences, label_counts, strict=True)]
         if any(differences):
             raise ValueError("labels and seconds count different numbers of samples, errors or milliseconds")
 

@@ -110,8 +110,7 @@ def find_throttle(
     """
     from_s, to_s = full_load_s.from_s, full_load_s.to_s
     counts = [second.sample_count for second in seconds[from_s:to_s]]
-    width_s = _bin_width_s(counts)
-    if width_s is None:
+    if (width_s := _bin_width_s(counts)) is None:
         return None
     rates = _rates(counts, len(counts) % width_s, len(counts), width_s)
     fall = _greatest_fall(rates, width_s)

@@ -132,8 +132,7 @@ class SecondSeries:
     def add_time(self, second: int, elapsed_ms: int, count: int) -> None:
         """Count samples with one elapsed time that ended in a second."""
         bucket = second // self.bucket_s
-        histogram = self.buckets.get(bucket)
-        if histogram is None:
+        if (histogram := self.buckets.get(bucket)) is None:
             self._settle()
             histogram = self.buckets.setdefault(second // self.bucket_s, Histogram())
         histogram.add(elapsed_ms, count)
@@ -187,8 +186,7 @@ class SecondSeries:
         """
         total: list[int | None] = [None] * (last_s - first_s + 1)
         for by_second in self.users.values():
-            span_s = by_second.span_s
-            if span_s is None:
+            if (span_s := by_second.span_s) is None:
                 continue
             users, begin_s = 0, max(first_s, span_s.first_s)
             for index, known in enumerate(by_second.between(begin_s, min(last_s, span_s.last_s)), begin_s - first_s):
@@ -207,8 +205,7 @@ class SecondSeries:
 
     def timeline(self) -> Timeline | None:
         """Return the timeline; None when `span_s` is None."""
-        span = self.span_s
-        if span is None:
+        if (span := self.span_s) is None:
             return None
         self._settle()
         first, last = span.first_s // self.bucket_s, span.last_s // self.bucket_s

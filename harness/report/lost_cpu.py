@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from harness.metrics.timeline import SecondFigures
-from harness.metrics.window import STEADY, Window, WindowSpec, find_window
+from harness.metrics.window import STEADY, Drive, Window, WindowSpec, find_window
 from harness.run.telemetry import HOST, STOLEN, UsageSeries
 
 # A run alone on its machine leaves about 1 % of the cores that no process of it accounts for.
@@ -118,7 +118,7 @@ def _rest(window: Window, interval: range) -> list[int]:
 
 def _rest_is_steady(window: Window, seconds: Sequence[SecondFigures], interval: range) -> bool:
     rest = [seconds[second] for second in _rest(window, interval)]
-    return find_window(WindowSpec(STEADY), rest, users_are_driven=False).is_steady is True
+    return find_window(WindowSpec(STEADY), rest, Drive(users_are_driven=False)).is_steady is True
 
 
 def _average_ms(seconds: Sequence[SecondFigures]) -> float | None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import NamedTuple
 
 from harness.base.units import MS_PER_S
 from harness.jtl.sample import TRANSACTION_MESSAGE
@@ -18,7 +17,7 @@ from harness.metrics.silences import Silences, may_be_pause
 from harness.metrics.tally import SampleTally
 from harness.metrics.throttle import Throttle, find_throttle
 from harness.metrics.timeline import SecondFigures, SecondSeries, Timeline
-from harness.metrics.window import STEADY, Window, WindowSpec, find_window, full_load_s, parse_window
+from harness.metrics.window import STEADY, Drive, Window, WindowSpec, find_window, full_load_s, parse_window
 from harness.plan.group_load import TRANSACTION, SeveralLoads
 from harness.plan.load import CLOSED, MIXED
 from harness.report.evidence import Evidence
@@ -79,31 +78,21 @@ def window_of(tally: SampleTally, spec: WindowSpec, run: RunRecord | None) -> Wi
     seconds = tally.second_series.by_second(origin_s, span_s.last_s)
     if run and _is_staged(run) and spec.kind == STEADY:
         return find_window(parse_window("all"), seconds)
-    drive = _drive_of(run)
-    return find_window(spec, seconds, drive.user_count, drive.users_are_driven, drive.ramp_s, drive.duration_s)
+    return find_window(spec, seconds, _drive_of(run))
 
 
 def _is_staged(run: RunRecord) -> bool:
     return SeveralLoads(run.load.loads or ()).is_staged
 
 
-class _Drive(NamedTuple):
-    """How the plan drives: its users, whether their number is constant, its ramp-up and duration; None if unknown."""
-
-    user_count: int | None = None
-    users_are_driven: bool = True
-    ramp_s: float = 0.0
-    duration_s: float | None = None
-
-
-def _drive_of(run: RunRecord | None) -> _Drive:
+def _drive_of(run: RunRecord | None) -> Drive:
     if run is None:
-        return _Drive()
+        return Drive()
     load = run.load
     duration_s = load.duration_s
     if duration_s is not None and load.loads:
         duration_s = min(one.duration_s for one in load.loads)
-    return _Drive(load.users, load.model == CLOSED, load.ramp_s, duration_s)
+    return Drive(load.users, load.model == CLOSED, load.ramp_s, duration_s)
 
 
 def window_span_ms(tally: SampleTally, window: Window) -> IntervalMs | None:
@@ -266,7 +255,7 @@ def _throttle(tally: SampleTally, run: RunRecord | None) -> Throttle | None:
     if origin_s is None or span_s is None or (run and _is_staged(run)):
         return None
     seconds, drive = tally.second_series.by_second(origin_s, span_s.last_s), _drive_of(run)
-    full = full_load_s(seconds, drive.user_count, drive.users_are_driven, drive.ramp_s, drive.duration_s)
+    full = full_load_s(seconds, drive)
     return find_throttle(seconds, full, drive.users_are_driven)
 
 

@@ -126,7 +126,8 @@ def noise_of(levels: Sequence[Level]) -> Noise:
 
 def _within_runs(levels: Sequence[Level]) -> float:
     """Return the relative standard error of a run's throughput, estimated from batches; 0 without batches."""
-    found = [estimate(run.total, THROUGHPUT) for level in levels for run in level.counted if run.total is not None]
+    totals = [run.total for level in levels for run in level.counted if run.total is not None]
+    found = [estimate(total.batches, total.histogram, THROUGHPUT) for total in totals]
     errors = [one.error / one.value for one in found if not isinstance(one, str) and one.value > 0]
     return median(errors) if errors else 0.0
 
