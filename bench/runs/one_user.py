@@ -21,6 +21,7 @@ from bench.runs.run import StartedSystem
 from bench.tables import aims_table
 from harness.base.errors import EXIT_OK, EXIT_REGRESSED, StartError, UsageError
 from harness.base.log import stderr_log
+from harness.jtl.sample import Dropped
 from harness.metrics.files import read_samples
 from harness.report.tables import table
 
@@ -104,7 +105,7 @@ def _jmeter(target: str, options: argparse.Namespace, folder: Path) -> OneUser:
         from_s, from_count = time.monotonic(), load.count
         load.wait_for(options.warm_up + options.requests)
         rate_per_s = (load.count - from_count) / (time.monotonic() - from_s)
-    samples = read_samples(folder / "samples.jtl")
+    samples = read_samples(folder / "samples.jtl", Dropped())
     counted = islice(samples, options.warm_up, options.warm_up + options.requests)
     return OneUser(statistics.fmean(sample.elapsed_ms for sample in counted) * 1e3, rate_per_s)
 

@@ -20,6 +20,7 @@ from bench.tables import seconds_text
 from harness.base import toolchain
 from harness.base.errors import EXIT_OK, StartError
 from harness.base.units import MS_PER_S, percent_text
+from harness.jtl.sample import Dropped
 from harness.metrics.files import read_samples
 from harness.report.tables import table
 from harness.run.interim import LOAD_LEAST_S
@@ -89,7 +90,7 @@ def _time_run(command: Sequence[str], reports: Path, plan: str) -> Timing:
     start_s = time.time()
     ready_s = _seconds_until([": ready after"], [*command, "--reports", str(reports)])[0]
     run = max((reports / plan).glob("run-*_*/run.json"), key=lambda path: path.stat().st_mtime).parent
-    first_ms = min(sample.start_ms for sample in read_samples(run / "samples.jtl"))
+    first_ms = min(sample.start_ms for sample in read_samples(run / "samples.jtl", Dropped()))
     observed = json.loads(run.with_name(f"{run.name}.json").read_text(encoding="utf-8"))["observed"]
     cores = next((usage["cpu_cores_mean"] for usage in observed["usages"] if usage["process"] == HARNESS), 0.0)
     return Timing(ready_s, first_ms / MS_PER_S - start_s, cores)

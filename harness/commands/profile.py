@@ -16,7 +16,7 @@ from harness.base.config import did_you_mean
 from harness.base.errors import EXIT_OK, UsageError
 from harness.base.toolchain import ROOT
 from harness.base.units import BYTES_PER_KB, MS_PER_S
-from harness.jtl.sample import Sample
+from harness.jtl.sample import Dropped, Sample
 from harness.metrics.figures import LOAD
 from harness.metrics.files import read_samples
 from harness.metrics.interval import IntervalMs
@@ -116,7 +116,7 @@ def _comparison(directory: RunDirectory, summary: RunSummary, label: str) -> str
     window = summary.window
     from_s, to_s = summary.origin_s + window.from_s, summary.origin_s + window.to_s
     window_ms = IntervalMs(from_s * MS_PER_S, to_s * MS_PER_S)
-    samples = (sample for path in directory.all_samples for sample in read_samples(path))
+    samples = (sample for path in directory.all_samples for sample in read_samples(path, Dropped()))
     seconds = seconds_of(samples, label, window_ms)
     with gzip.open(directory.profile, "rt", encoding="utf-8", errors="replace") as lines:
         events = read_events(lines)

@@ -23,10 +23,10 @@ _LARGE_BYTES = 8 * 1024 * 1024
 _TALLY_MAX_BYTES = 512 * BYTES_PER_MB
 
 
-def read_samples(path: Path) -> Iterator[Sample]:
-    """Yield the samples of a JTL, without records that cannot be read. UsageError when the file is not a JTL."""
+def read_samples(path: Path, dropped: Dropped) -> Iterator[Sample]:
+    """Yield the samples of a JTL; count dropped records in `dropped`. UsageError when the file is not a JTL."""
     with opened(Input(path.name, path)) as source:
-        yield from _samples(source, path.name, Dropped(), None)
+        yield from _samples(source, path.name, dropped, None)
 
 
 def each_sample(inputs: Sequence[Input], columns: Sequence[str] | None = None) -> Iterator[tuple[int, Sample]]:

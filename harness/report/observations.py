@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 from harness.base import units
 from harness.cloudwatch.points import CloudMetrics, read_cloudwatch
+from harness.jtl.sample import Dropped
 from harness.metrics.files import read_samples
 from harness.metrics.growth import ResourceSeries, growths
 from harness.metrics.interval import IntervalMs
@@ -163,7 +164,7 @@ def _profile(reading: Reading, found: Observed, load: _Load) -> Observed:
             events = read_events(lines)
     elif not run.is_traced:
         return found
-    samples = (sample for _, path in jtls_of(directory, run) for sample in read_samples(path))
+    samples = (sample for _, path in jtls_of(directory, run) for sample in read_samples(path, Dropped()))
     slowest = slowest_samples(samples, run.once_labels, load.window_ms)
     return replace(
         found,

@@ -160,7 +160,7 @@ def test_a_header_without_a_needed_column_is_refused_by_name():
 
 def test_a_missing_file_is_one_clear_error(tmp_path: Path):
     with pytest.raises(UsageError, match="cannot be read"):
-        list(read_samples(tmp_path / "none.jtl"))
+        list(read_samples(tmp_path / "none.jtl", Dropped()))
 
 
 field = st.text(alphabet=st.sampled_from('ab,"\n\r |é'), max_size=8)
