@@ -17,9 +17,9 @@ from bench.statistics import simulated_windows as simulation
 from bench.tables import print_aims
 from harness.base.units import clock_text, parse_whole_number, percent_text
 from harness.jtl.inputs import resolve
-from harness.metrics.second_figures import SecondFigures
 from harness.metrics.throttle import Throttle, find_throttle
-from harness.metrics.window import full_load_s
+from harness.metrics.timeline import SecondFigures
+from harness.metrics.window import Drive, full_load_s
 from harness.report.jtls import Counting, summary_of_jtls
 from harness.report.tables import table
 
@@ -246,7 +246,7 @@ def simulate(rng: numpy.random.Generator, case: Case, length_s: int, memory: flo
 
 
 def _find(seconds: Sequence[SecondFigures]) -> Throttle | None:
-    return find_throttle(seconds, full_load_s(seconds))
+    return find_throttle(seconds, full_load_s(seconds, Drive()))
 
 
 def _recorded(names: Sequence[str]) -> Iterator[Aim]:

@@ -22,7 +22,7 @@ from bench.tables import print_aims
 from harness.base.units import MS_PER_S, parse_whole_number, percent_text
 from harness.jtl.sample import Sample
 from harness.metrics.figures import LOAD
-from harness.metrics.tally import SampleTally
+from harness.metrics.tally import SampleTally, Scope
 from harness.metrics.window import parse_window
 from harness.plan.goal import Goal
 from harness.plan.load import LoadRecord
@@ -95,7 +95,7 @@ def summary_of(answers: Sequence[Answer], load: LoadRecord) -> RunSummary:
     for sample in samples:
         tally.add(sample)
     window = window_of(tally, parse_window("steady"), run)
-    counted = SampleTally(window_ms=window_span_ms(tally, window))
+    counted = Scope(window_ms=window_span_ms(tally, window)).tally()
     for sample in samples:
         counted.add(sample)
     return summarise(tally, "simulated/run-01_1", run, options=SummaryOptions(window, counted, with_timeline=False))

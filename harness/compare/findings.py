@@ -105,7 +105,7 @@ def _values(side: Iterable[LabelResult], metric: Metric) -> list[float]:
 
 
 def _of_batches(found: Finding, base: LabelResult, new: LabelResult) -> Finding:
-    before, after = batch_means.estimate(base, found.metric), batch_means.estimate(new, found.metric)
+    before, after = (batch_means.estimate(side.batches, side.histogram, found.metric) for side in (base, new))
     if isinstance(before, str):
         return replace(found, reason=f"baseline: {before}", needs_runs=True)
     if isinstance(after, str):

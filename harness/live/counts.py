@@ -9,9 +9,8 @@ from typing import NamedTuple
 
 from harness.base.units import MS_PER_S
 from harness.jtl.sample import TRANSACTION_MESSAGE, Sample, generator_of
-from harness.metrics.causes import cause_of
-from harness.metrics.figures import LOAD, ONCE, LabelCounts, group_of
-from harness.metrics.tally import ErrorKey, LabelKey, SampleTally
+from harness.metrics.figures import LOAD, ONCE, LabelCounts, cause_of, group_of
+from harness.metrics.tally import ErrorKey, LabelKey, Scope
 from harness.metrics.timeline import Source
 
 # So many threads are remembered; in the open model each user is another one.
@@ -59,7 +58,7 @@ class LiveCounts:
     """The counts of all samples so far; those of `tally` are equal to those of a report of the same samples."""
 
     def __init__(self, once_labels: Iterable[str] = ()) -> None:
-        self.tally = SampleTally(once_labels, with_timeline=False)
+        self.tally = Scope(tuple(once_labels), with_timeline=False).tally()
         # By group of threads, label, and whether it is a transaction: a plain tuple, because every sample makes one.
         self._cells: dict[tuple[str, str, bool], _Cell] = {}
         self._threads: dict[str, _Thread] = {}  # by name

@@ -18,8 +18,7 @@ from harness.base.units import MS_PER_S
 from harness.live.run_counts import RunSnapshot
 from harness.live.telemetry_tail import Use
 from harness.metrics import instruments
-from harness.metrics.buckets import BOUND_TEXTS, cumulative_counts
-from harness.metrics.instruments import Instrument
+from harness.metrics.instruments import BOUND_TEXTS, Instrument, cumulative_counts
 from harness.run.telemetry import STOLEN
 
 _Family = TypeVar("_Family", CounterMetricFamily, GaugeMetricFamily)

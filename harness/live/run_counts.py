@@ -8,9 +8,8 @@ from functools import cache
 
 from harness.base.secrecy import masked
 from harness.jtl.sample import Sample, generator_of
-from harness.metrics.causes import with_their_causes
-from harness.metrics.figures import LabelCounts
-from harness.metrics.tally import OTHER_CAUSES, ErrorKey, LabelKey, SampleTally
+from harness.metrics.figures import LabelCounts, with_their_causes
+from harness.metrics.tally import OTHER_CAUSES, ErrorKey, LabelKey, Scope
 
 # A monitoring system stores a series for each: more labels and causes than these are counted together, by group.
 LABELS_MOST, CAUSES_MOST = 200, 100
@@ -38,7 +37,7 @@ class RunCounts:
     """
 
     def __init__(self, once_labels: Iterable[str] = (), hidden: Sequence[str] = ()) -> None:
-        self._tally = SampleTally(once_labels, with_timeline=False)
+        self._tally = Scope(tuple(once_labels), with_timeline=False).tally()
         secrets = with_their_causes(hidden)
         # The search for secrets takes long, and the texts are few.
         self._text = cache(lambda text: masked(text, secrets))

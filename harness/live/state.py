@@ -12,8 +12,7 @@ from harness.base.secrecy import masked
 from harness.jtl.sample import Sample
 from harness.live.counts import EndedSamples, LiveCounts
 from harness.live.telemetry_tail import Use
-from harness.metrics.causes import with_their_causes
-from harness.metrics.figures import LOAD, Group
+from harness.metrics.figures import LOAD, Group, with_their_causes
 from harness.metrics.histogram import Histogram
 from harness.metrics.metric import METRICS
 from harness.plan.goal import Goal

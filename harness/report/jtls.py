@@ -13,8 +13,8 @@ from harness.base.errors import UsageError
 from harness.jtl.inputs import Input
 from harness.metrics.batches import batch_count_of
 from harness.metrics.counter_process import shared_counter
-from harness.metrics.figures import PERCENTILES
-from harness.metrics.files import count_samples, each_sample, read_tally
+from harness.metrics.figures import GROUPS, PERCENTILES
+from harness.metrics.files import each_sample, read_tally
 from harness.metrics.generators import short_names
 from harness.metrics.silences import Silences, may_be_pause
 from harness.metrics.tally import SampleTally, Scope
@@ -73,9 +73,8 @@ def summary_of_jtls(inputs: Sequence[Input], counting: Counting | None = None) -
 def tally_of_jtls(inputs: Sequence[Input], counting: Counting) -> SampleTally:
     """Return the tally of whole JTLs; UsageError without a sample, with `strict` also for dropped records."""
     once_labels = counting.run.once_labels if counting.run else ()
-    tally = read_tally(
-        inputs, once_labels, counting.columns, counting.with_timeline, then_window=counting.window != WHOLE
-    )
+    scope = Scope(tuple(once_labels), with_timeline=counting.with_timeline, then_window=counting.window != WHOLE)
+    tally = read_tally(inputs, scope, counting.columns)
     name, dropped = _name_of(tally), tally.dropped
     if counting.strict and dropped.count:
         what = f"{name}: {units.plural(dropped.count, 'record')} cannot be used ({dropped.first_text})"
@@ -83,7 +82,7 @@ def tally_of_jtls(inputs: Sequence[Input], counting: Counting) -> SampleTally:
     if tally.first_ms is None:
         why = f" ({units.plural(dropped.count, 'record')} dropped: {dropped.first_text})" if dropped.count else ""
         raise UsageError(f"{name}: no samples{why}", "name a JTL with samples")
-    span_ms = tally.whole_span_ms()
+    span_ms = tally.span_ms(GROUPS)
     if span_ms and _SECONDS.start <= span_ms.from_ms and span_ms.to_ms < _SECONDS.stop:
         day = datetime.fromtimestamp(span_ms.from_ms / units.MS_PER_S, UTC).date()
         stamps = f"the time stamps are of {day} (the first is {span_ms.from_ms})"
@@ -126,7 +125,7 @@ def counted_tally(
         return None
     batch_count = batch_count_of(window.length_s) if with_batches else 0
     scope = replace(scope, window_ms=span_ms, batch_count=batch_count, with_timeline=False)
-    return count_samples(inputs, scope, columns)
+    return read_tally(inputs, scope, columns)
 
 
 def silences_of(
@@ -140,10 +139,10 @@ def silences_of(
     if not any(map(may_be_pause, gaps_of(tally))) or any(given.path is None for given in inputs):
         return None
     silences = Silences(once_labels, with_transactions=not tally.requests.seconds)
-    for stored in tally.stored:
-        if stored.silences is None or stored.silences.with_transactions is not silences.with_transactions:
+    for first_file, stored in tally.stored.items():
+        if stored is None or stored.with_transactions is not silences.with_transactions:
             return None
-        silences.merge(stored.silences, len(inputs) + stored.first_file)
+        silences.merge(stored, len(inputs) + first_file)
     for file, sample in each_sample(inputs, columns):
         silences.add(sample, file)
     return silences

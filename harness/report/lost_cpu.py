@@ -11,8 +11,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from harness.metrics.second_figures import SecondFigures
-from harness.metrics.window import STEADY, Window, WindowSpec, find_window
+from harness.metrics.timeline import SecondFigures
+from harness.metrics.window import STEADY, Drive, Window, WindowSpec, find_window
 from harness.run.telemetry import HOST, STOLEN, UsageSeries
 
 # A run alone on its machine leaves about 1 % of the cores that no process of it accounts for.
@@ -56,7 +56,7 @@ def find_lost_cpu(
         if found := _interval(lost, window, ratio * core_count):
             rest = [second for second in range(window.from_s, window.to_s) if second not in found]
             others = [seconds[second] for second in rest]
-            is_steady = find_window(WindowSpec(STEADY), others, users_are_driven=False).is_steady is True
+            is_steady = find_window(WindowSpec(STEADY), others, Drive(users_are_driven=False)).is_steady is True
             during_ms, else_ms = average_ms(seconds[found.start : found.stop]), average_ms(others)
             inside, outside = _mean(lost, found), _mean(lost, rest)
             if is_steady and inside > 2 * outside and during_ms and else_ms and during_ms >= _SLOWER_RATIO * else_ms:

@@ -9,17 +9,16 @@ from typing import NamedTuple
 from harness.base.units import MS_PER_S
 from harness.jtl.sample import TRANSACTION_MESSAGE
 from harness.metrics.coordinated_omission import CorrectedTimes, corrected_times
-from harness.metrics.figures import LOAD, PERCENTILES, ErrorKind, Group, driven_labels
+from harness.metrics.figures import GROUPS, LOAD, PERCENTILES, ErrorKind, Group, driven_labels
 from harness.metrics.gaps import Gap, find_gaps
 from harness.metrics.generators import generator_figures
 from harness.metrics.interval import IntervalMs
 from harness.metrics.littles_law import LittlesLaw, littles_law
-from harness.metrics.second_figures import SecondFigures
 from harness.metrics.silences import Silences, may_be_pause
 from harness.metrics.tally import SampleTally
 from harness.metrics.throttle import find_throttle
-from harness.metrics.timeline import SecondSeries
-from harness.metrics.window import STEADY, Window, WindowSpec, find_window, full_load_s, parse_window
+from harness.metrics.timeline import SecondFigures, SecondSeries
+from harness.metrics.window import STEADY, Drive, Window, WindowSpec, find_window, full_load_s, parse_window
 from harness.plan.group_load import SeveralLoads
 from harness.plan.load import CLOSED, MIXED
 from harness.report.evidence import Evidence
@@ -79,7 +78,7 @@ def window_of(tally: SampleTally, spec: WindowSpec, run: RunRecord | None) -> Wi
         return find_window(spec, ())
     if run and _is_staged(run) and spec.kind == STEADY:
         return find_window(parse_window("all"), seconds)
-    return find_window(spec, seconds, *_drive_of(run))
+    return find_window(spec, seconds, _drive_of(run))
 
 
 def _seconds_of(tally: SampleTally) -> list[SecondFigures]:
@@ -92,22 +91,13 @@ def _is_staged(run: RunRecord) -> bool:
     return SeveralLoads(run.load.loads or ()).is_staged
 
 
-class _Drive(NamedTuple):
-    """How the plan drives: its users, whether their number is constant, its ramp-up and duration; None if unknown."""
-
-    user_count: int | None = None
-    users_are_driven: bool = True
-    ramp_s: float = 0.0
-    duration_s: float | None = None
-
-
-def _drive_of(run: RunRecord | None) -> _Drive:
+def _drive_of(run: RunRecord | None) -> Drive:
     if run is None:
-        return _Drive()
+        return Drive()
     load, duration_s = run.load, run.load.duration_s
     if duration_s is not None and load.loads:
         duration_s = min(one.duration_s for one in load.loads)
-    return _Drive(load.users, load.model == CLOSED, load.ramp_s, duration_s)
+    return Drive(load.users, load.model == CLOSED, load.ramp_s, duration_s)
 
 
 def window_span_ms(tally: SampleTally, window: Window) -> IntervalMs | None:
@@ -203,7 +193,7 @@ def _evidence(
     pause_s = mean_pause_s(run, groups.load, groups.loads)
     drive, throttle, lost_cpu = _drive_of(run), None, None
     if seconds and not (run and _is_staged(run)):
-        throttle = find_throttle(seconds, full_load_s(seconds, *drive), drive.users_are_driven)
+        throttle = find_throttle(seconds, full_load_s(seconds, drive), drive.users_are_driven)
     if seconds and run and not run.is_merged:  # else several machines drove
         lost_cpu = find_lost_cpu(window, seconds, observed.usage_series, run.host.cpu_count)
     return Evidence(
@@ -228,7 +218,7 @@ def _evidence(
         growths=observed.growths,
         stops=generator_stops(observed.stops),
         cloudwatch=observed.cloudwatch,
-        clock_step=find_clock_step(run, tally.whole_span_ms(), tally.back_ms, longest_ms),
+        clock_step=find_clock_step(run, tally.span_ms(GROUPS), tally.back_ms, longest_ms),
         outage=find_outage(seconds, errors) if whole and whole.error_ratio > MOSTLY_ERRORS_RATIO else "",
     )
 

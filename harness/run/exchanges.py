@@ -14,7 +14,7 @@ from harness.base.records import build, to_plain
 from harness.base.secrecy import is_secret_name, secret_values, secrets_in, secrets_in_code, secrets_of_header
 from harness.base.spellings import Spellings
 from harness.base.units import plural
-from harness.metrics.causes import cause_of
+from harness.metrics.figures import cause_of
 from harness.metrics.tally import ErrorKey
 
 # The agent's file in the run directory, until secrets are masked: Exchanges.java.

@@ -121,7 +121,8 @@ def noise_of(levels: Sequence[Level]) -> Noise:
         squares = sum((log - fmean(logs)) ** 2 for logs in rates for log in logs)
         return Noise(math.sqrt(squares / freedom), freedom)
     # The relative standard error of a run's throughput, estimated from batches.
-    found = [estimate(run.total, THROUGHPUT) for level in levels for run in level.counted if run.total is not None]
+    totals = [run.total for level in levels for run in level.counted if run.total is not None]
+    found = [estimate(total.batches, total.histogram, THROUGHPUT) for total in totals]
     errors = [one.error / one.value for one in found if not isinstance(one, str) and one.value > 0]
     return Noise(max(SINGLE_RUN_CV, median(errors) if errors else 0.0), _KNOWN)
 

@@ -150,7 +150,7 @@ def test_a_killed_harness_leaves_the_statements_until_its_last_snapshot(tmp_path
 def test_requests_are_those_that_ended_in_the_interval_and_a_part_of_those_of_a_part_of_a_second():
     series = SecondSeries()
     for second, count in ((10, 8), (11, 20), (12, 4)):
-        series.add_second(second, count, 0, 0)
+        series.seconds.add(second, count, 0, 0)
     assert series.ended_between(10_000, 13_000) == 32
     assert series.ended_between(10_750, 12_500) == 2 + 20 + 2
     assert series.ended_between(11_250, 11_500) == 5

@@ -33,8 +33,7 @@ from harness.jtl.sample import Sample
 from harness.live.run_counts import RunSnapshot
 from harness.live.telemetry_tail import Use
 from harness.metrics import instruments
-from harness.metrics.causes import cause_of
-from harness.metrics.figures import LabelCounts
+from harness.metrics.figures import LabelCounts, cause_of
 from harness.metrics.histogram import Histogram
 from harness.metrics.instruments import Instrument
 from harness.run.telemetry import STOLEN
