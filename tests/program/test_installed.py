@@ -171,3 +171,13 @@ def test_an_optional_package_that_is_missing_says_how_to_add_it(lth, tmp_path):
     python = lth.packages.parents[2].parent / "bin" / "python"
     done = subprocess.run([python, "-c", code], capture_output=True, text=True, check=True, cwd=tmp_path)
     assert done.stdout.startswith("pyarrow, for Parquet files: not installed; pipx inject load-test-harness")
+
+
+def test_a_target_that_the_project_does_not_list_is_refused_with_the_line_to_add(lth, tmp_path):
+    """Nothing is sent to it: the refusal comes before any connection."""
+    lth(tmp_path, "init", "http://127.0.0.1:8080/", "--plan=shop")
+    done = lth(tmp_path, "run", "shop", "-t", "http://shop.example.org", code=2)
+    assert "loadtest.toml does not list it; if you may load it, write a line such as staging = " in done.stderr
+    assert "neither an address nor a name in [targets]" in lth(tmp_path, "run", "shop", "-t", "stagin", code=2).stderr
+    (tmp_path / "loadtest.toml").write_text('requires = ">=9"\n')
+    assert "requires load-test-harness >=9, this is" in lth(tmp_path, "check", code=2).stderr
