@@ -105,14 +105,16 @@ def arguments_of(verb: str, parser: argparse.ArgumentParser) -> list[str]:
     }
     positional = {action.dest.upper(): action for action in parser._actions if not action.option_strings}
     words: list[str] = []
-    of_environment = {name: os.environ[name] for name in (*actions, *positional) if name in os.environ}
+    shown = [name for name, action in {**actions, **positional}.items() if action.help != argparse.SUPPRESS]
+    of_environment = {name: os.environ[name] for name in shown if name in os.environ}
     for name, value in (of_environment | given_variables()).items():
         action = positional.get(name) or actions.get(name)
         if action is None or action.help == argparse.SUPPRESS:
-            names = sorted(one for one, other in {**actions, **positional}.items() if other.help != argparse.SUPPRESS)
-            known = ", ".join(one for one in names if (one not in ("H", "HELP") and len(one) > 1) or one in "AB")
+            known = ", ".join(
+                one for one in sorted(shown) if (one not in ("H", "HELP") and len(one) > 1) or one in "AB"
+            )
             raise UsageError(
-                f"{name}: make {verb} has no such variable", f"{did_you_mean(name, names)}there are: {known}"
+                f"{name}: make {verb} has no such variable", f"{did_you_mean(name, shown)}there are: {known}"
             )
         words += _words(name, value, action)
     return words
