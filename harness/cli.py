@@ -179,7 +179,7 @@ def _parsed(arguments: Sequence[str], program: str) -> _Parsed:
     verb = VERBS.get(target) or DEVELOPMENT[target]
     parser = parser_of(target, program if program.startswith("scripts/") else f"{program} {name}", name)
     if program == MAKE:
-        from harness.spelling import arguments_of  # deferred: only make needs it
+        from harness.make_variables import arguments_of  # deferred: only make needs it
 
         rest = [*rest, *arguments_of(name, parser)]
     rest = [*verb.first, *first, *_joined_sort(rest)]
