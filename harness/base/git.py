@@ -6,6 +6,9 @@ import subprocess
 from dataclasses import dataclass
 from pathlib import Path
 
+from harness import __version__
+from harness.base.project import CHECKOUT
+
 _TIMEOUT_S = 10
 
 
@@ -24,6 +27,12 @@ class Checkout:
 
     commit: str | None
     is_changed: bool | None
+
+
+def version_text() -> str:
+    """Return the version of the tool, with the commit of a checkout."""
+    commit = facts(CHECKOUT).commit if CHECKOUT else None
+    return f"{__version__} (commit {commit[:10]})" if commit else __version__
 
 
 def facts(root: Path) -> Checkout:

@@ -64,6 +64,14 @@ def has_venv() -> bool:
     return _stamp_file(VENV, _REQUIREMENTS).is_file()
 
 
+def pinned() -> dict[str, str]:
+    """Return the version of each package that the tool needs, optional ones excluded."""
+    if CHECKOUT:
+        return {pin[1]: pin[2] for pin in _PIN.finditer(_REQUIREMENTS.read_text())}
+    needed = importlib.metadata.requires(NAME) or []
+    return {pin[1]: pin[2] for pin in map(_PIN.match, needed) if pin and "extra ==" not in pin.string}
+
+
 def ensure_venv(*, tests: bool) -> Path:
     """Return the Python of .venv; build or update it first when the requirements have changed."""
     return _ensure_packages(VENV, [_REQUIREMENTS, *(map(_file, (*_OPTIONAL, "dev")) if tests else [])])

@@ -258,13 +258,16 @@ def _compiled(
     return classes
 
 
-def check_maven() -> None:
-    """Raise a UsageError when Maven, needed only to build, is missing or too old."""
+def check_maven() -> str:
+    """Return the version of Maven, which only building needs. UsageError when it is missing or too old."""
     todo = f"install Maven {'.'.join(map(str, MAVEN_LEAST))} or newer (maven)"
     text = version_output(["mvn", "-v"], "Maven", todo)
-    match = re.search(r"Apache Maven (\d+)\.(\d+)", text)
+    match = re.search(r"Apache Maven (\d+)\.(\d+)[.\w]*", text)
     if match is None or (int(match[1]), int(match[2])) < MAVEN_LEAST:
-        raise UsageError(f"Maven is too old: {match[0] if match else text.splitlines()[0]}", todo)
+        raise UsageError(
+            f"Maven is too old: {f'Apache Maven {match[1]}.{match[2]}' if match else text.splitlines()[0]}", todo
+        )
+    return match[0].removeprefix("Apache Maven ")
 
 
 def stamp_file(folder: Path, name: str) -> Path:
