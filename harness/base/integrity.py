@@ -14,9 +14,11 @@ from pathlib import Path
 
 from harness.base.errors import StartError, UsageError
 from harness.base.once import has_stamp
+from harness.base.project import CHECKOUT
 
 LOCK_NAME = "jars.lock"
-TODO = "remove its folder to download it again; after a change of pom.xml run scripts/lock jars"
+# Behind what to do, in a checkout: there the user may have changed what is downloaded.
+_AFTER_CHANGE = "; after a change of pom.xml run scripts/lock jars" if CHECKOUT else ""
 # What is locked, beside compiled programs.
 _CODE = (".jar", ".so", ".dylib", ".min.js")
 _PROGRAM = b"\x7fELF"
@@ -36,7 +38,7 @@ def check(folder: Path, lock: Path) -> None:
     if has_stamp(folder / _SEEN_NAME, seen):
         return
     if found := differences(folder, text):
-        raise UsageError(found[0], TODO)
+        raise UsageError(found[0], f"remove {folder} to download it again{_AFTER_CHANGE}")
     with suppress(OSError):  # in a folder that this user may not write each check is a full one
         (folder / _SEEN_NAME).write_text(seen, encoding="utf-8")
 
@@ -45,7 +47,7 @@ def check_download(folder: Path, lock: Path) -> None:
     """Raise a StartError, and remove what was downloaded, when a file is not as the lock file has it."""
     if lock.is_file() and (found := differences(folder, lock.read_text(encoding="utf-8"))):
         shutil.rmtree(folder, ignore_errors=True)
-        todo = "check Maven's mirror and ~/.m2/repository; after a change of pom.xml run scripts/lock jars"
+        todo = f"check Maven's mirror and ~/.m2/repository{_AFTER_CHANGE}"
         raise StartError(f"the download is refused: {found[0]}", todo)
 
 

@@ -22,7 +22,7 @@ from harness.base import integrity, toolchain
 from harness.base.errors import EXIT_OK, EXIT_USAGE, HarnessError
 from harness.base.git import version_text
 from harness.base.java import java_path, jmeter_java_path, jmeter_java_version
-from harness.base.project import BUILD, CHECKOUT, FILE_NAME, NAME, PACKAGE, SHIPPED, current_project
+from harness.base.project import BUILD, CHECKOUT, FILE_NAME, NAME, PACKAGE, SHIPPED, current_project, folder_with
 from harness.base.python_packages import pinned
 
 _EPILOG = """\
@@ -182,7 +182,8 @@ def _locked_folders() -> Iterator[tuple[str, Path, Path]]:
     for lock in sorted((BUILD / "trusted").glob(f"*/{integrity.LOCK_NAME}")):
         yield lock.parent.name, BUILD / lock.parent.name, lock
     for folder in sorted((BUILD / "systems").glob("*/")):
-        yield f"system {folder.name}", folder, SHIPPED / "systems" / folder.name / integrity.LOCK_NAME
+        lock = folder_with(_home(), "systems", folder.name) / folder.name / integrity.LOCK_NAME
+        yield f"system {folder.name}", folder, lock
 
 
 def _machine() -> Findings:
@@ -203,14 +204,15 @@ def _machine() -> Findings:
 
 
 def _disk() -> Findings:
-    for name, folder in (("reports", _reports()), ("cache", BUILD)):
+    reports = _home() / "reports"
+    for name, folder in (("reports", reports), ("cache", BUILD)):
         there = _nearest(folder)
         free_mb = shutil.disk_usage(there).free // _MB
         yield Fact("disk free", f"{free_mb:,} MB for the {name}")
         if free_mb < _LEAST_FREE_MB:
             yield Problem(f"{there}: {free_mb} MB are free", f"a run needs {_LEAST_FREE_MB} MB", "free disk space")
-    if not _is_writable(_reports()):
-        yield Problem(f"{_reports()} cannot be written", "a run writes its results there", "choose another --reports")
+    if not _is_writable(reports):
+        yield Problem(f"{reports} cannot be written", "a run writes its results there", "choose another --reports")
 
 
 def _clock() -> Findings:
@@ -226,9 +228,10 @@ def _clock() -> Findings:
         yield Problem("the clock is more than a day older than the tool", why, "set the clock", False)
 
 
-def _reports() -> Path:
+def _home() -> Path:
+    """Return the folder of the project; the current folder where it is not readable, which is a problem already."""
     try:
-        return current_project().reports
+        return current_project().folder
     except HarnessError:
         return Path.cwd()
 

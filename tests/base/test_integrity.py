@@ -41,7 +41,7 @@ def refusal(home: Path, lock: Path) -> str:
     try:
         integrity.check(home, lock)
     except UsageError as error:
-        assert error.todo.startswith("remove its folder to download it again; ")
+        assert error.todo == f"remove {home} to download it again; after a change of pom.xml run scripts/lock jars"
         return error.what
     return ""
 

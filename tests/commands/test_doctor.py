@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import hashlib
+import json
 import os
 import shutil
 import subprocess
@@ -108,6 +109,21 @@ def test_a_healthy_installation_has_all_facts_and_no_problem(doctor: Doctor, cac
     assert "jars        jmeter: intact, 0 MB" in lines
     assert lines[-1] == "no problems found"
     assert [path for path in files(tmp_path) if path not in before and "/tools" not in path] == []
+
+
+def test_the_version_has_the_commit_that_pip_installed(doctor: Doctor, tmp_path: Path) -> None:
+    info = tmp_path / "site" / f"load_test_harness-{__version__}.dist-info"
+    commit = "0123456789abcdef0123456789abcdef01234567"
+    url = {"url": "https://example.org/tool.git", "vcs_info": {"vcs": "git", "commit_id": commit}}
+    (info / "direct_url.json").write_text(json.dumps(url))
+    assert doctor().stdout.startswith(f"version     {__version__} (commit 0123456789)\n")
+
+
+def test_a_folder_whose_loadtest_toml_is_wrong_is_a_problem(doctor: Doctor, tmp_path: Path) -> None:
+    (tmp_path / "project" / "loadtest.toml").write_text('requires = ">=99"\n')
+    done = doctor()
+    assert done.returncode == 2
+    assert problems(done)[0].startswith(f"PROBLEM: {tmp_path}/project/loadtest.toml requires load-test-harness >=99")
 
 
 def test_a_changed_jar_prevents_runs_and_is_named(doctor: Doctor, cache: Path) -> None:
