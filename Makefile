@@ -20,7 +20,7 @@ help:
 
 # All verbs. The variables of the command line are in MAKEFLAGS, which the program reads.
 $(filter-out help setup test test-fast lint bench clean $(topics),$(MAKECMDGOALS)):
-	@+$(lth) $@
+	@$(lth) $@
 
 setup: ## build .venv and the JMeter home; every other target does it when needed
 	@$(setup) $(if $(filter 1 yes on true,$(ALL)),--all)

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from bench.readers.contenders import OURS
 from bench.results import Aim, Result, cpu_ratio, find, ratio
 from harness.base import units
+from harness.base.errors import EXIT_OK, EXIT_REGRESSED
 from harness.report.tables import cell, table
 
 _COLUMNS = (
@@ -46,6 +47,12 @@ def aims_table(aims: Sequence[Aim], what: str = "aggregate.py on") -> str:
     """Return the table of aims, each met or NOT met; `what` is the title of the first column."""
     rows = [[aim.what, cell(aim.measured), aim.wanted, "met" if aim.is_met else "NOT met"] for aim in aims]
     return table((what, "measured", "aim", ""), rows)
+
+
+def print_aims(aims: Sequence[Aim], what: str = "aggregate.py on") -> int:
+    """Print the table of aims and return the exit code: 1 when one is missed."""
+    print(aims_table(aims, what))
+    return EXIT_OK if all(aim.is_met for aim in aims) else EXIT_REGRESSED
 
 
 def seconds_text(values_s: Sequence[float], decimals: int = 2) -> str:

@@ -53,7 +53,7 @@ VERBS = {
     "init": Verb("init", "make a project here, or a plan of a JMX or an address", "start", is_core=True),
     "check": Verb("check", "run a plan once and print each request with its response", "start", is_core=True),
     "run": Verb("run", "run one load test and write its report", "start", is_core=True),
-    "sweep": Verb("sweep", "several numbers of users, or values; --find: the capacity", "limits", is_core=True),
+    "sweep": Verb("sweep", "several numbers of users, or values; --find: capacity", "limits", is_core=True),
     "overload": Verb("overload", "offer a system up to twice its capacity", "limits"),
     "soak": Verb("run", "a load of hours that looks for leaks", "limits", ("--soak",)),
     "compare": Verb("compare", "is the second run, group or sweep slower than the first?", "decide", is_core=True),
@@ -67,7 +67,7 @@ VERBS = {
     "site": Verb("site", "write all reports as a static HTML site", "show"),
     "summary": Verb("summary", "write reports/SUMMARY.md: all runs, newest first", "show"),
     "history": Verb("history", "print a metric of a plan over time, with a chart", "show"),
-    "release": Verb("release", "write the page of a release: its sweep against an earlier one", "show"),
+    "release": Verb("release", "write the page of a release: its sweep against another", "show"),
     "table": Verb("table", "print the statistics of JTL files, per label and in total", "rest"),
     "tally": Verb("tally", "count JTL files into a small file that merges exactly", "rest"),
     "sweeps": Verb("sweep_report", "write the report of one sweep, or of several side by side", "rest"),
@@ -84,9 +84,9 @@ VERBS = {
     "system": Verb("system", "start a plan's system and keep it running", "rest"),
     "generator": Verb("generator", "start a load generator for other machines", "rest"),
     "generator-keys": Verb("generator_keys", "create the keys of the load generators", "rest"),
-    "setup": Verb("setup", "build and download what runs need; --all: what any command needs", "rest"),
-    "doctor": Verb("doctor", "what is installed, is it intact, and is this machine fit for load tests?", "rest"),
-    "completion": Verb("completion", "print the completion of bash, zsh or fish", "rest"),
+    "setup": Verb("setup", "download what runs need; --all: what any command needs", "rest"),
+    "doctor": Verb("doctor", "what is installed, is it intact, is this machine fit?", "rest"),
+    "completion": Verb("harness.completion", "print the completion of bash, zsh or fish", "rest"),
 }
 # Other names of verbs, which keep working.
 ALIASES = {
@@ -111,14 +111,21 @@ _OF_ONE_PLAN = (*(verb for verb in LOADS if verb != "nightly"), "gui")
 _SAVING = ("compare", "history")
 _NOT_SAVED = ("--output", "--format", "-o")
 _EPILOG = """\
+examples:
+  lth init && lth run                a project here, and its first run
+  lth run lb-nginx -u 50 -d 5m       a shipped plan; its system is started here
+  lth run shop -t https://127.0.0.1:8443 -g 'p95<1s'
+  lth compare run-07_1 run-07_2
+
 {core}
-lth help all lists all verbs, lth VERB -h explains one, docs/reference.md has all options on one page.
+lth help all lists all verbs, lth VERB -h explains one; all options are in
+docs/reference.md.
 Plans:    {plans}
 Profiles: {profiles}
 """
 
 
-def main(arguments: Sequence[str], program: str = LTH) -> int:
+def main(arguments: Sequence[str], program: str = AGGREGATE) -> int:
     """Run a verb and return its exit code. `program` is lth, make, aggregate.py or scripts/VERB."""
     if program != AGGREGATE:
         return _parsed(arguments, program).run()
@@ -171,12 +178,9 @@ def _parsed(arguments: Sequence[str], program: str) -> _Parsed:
     if program == AGGREGATE:
         target = OF_AGGREGATE.get(target, target)
     verb = VERBS.get(target) or DEVELOPMENT[target]
-    module = _module(verb.module)
-    parser = _parser(f"{program} {name}" if program in (LTH, AGGREGATE, MAKE) else program)
-    parser.set_defaults(verb=name if program == AGGREGATE else target)
-    module.add_arguments(parser)
+    parser = parser_of(target, program if program.startswith("scripts/") else f"{program} {name}", name)
     if program == MAKE and "-- " in os.environ.get("MAKEFLAGS", ""):
-        from harness.commands.make_variables import arguments_of  # deferred: only variables need it
+        from harness.make_variables import arguments_of  # deferred: only variables need it
 
         rest = [*rest, *arguments_of(name, parser)]
     rest = [*verb.first, *first, *_joined_sort(rest)]
@@ -184,11 +188,22 @@ def _parsed(arguments: Sequence[str], program: str) -> _Parsed:
         rest = ["--save", *(one for one in rest if one != "--save")]
     # Files on both sides of an option are accepted, except behind "--", which argparse cannot combine with that.
     options = parser.parse_args(rest) if "--" in rest else parser.parse_intermixed_args(rest)
-    if name in _OF_ONE_PLAN and not options.plan:
+    if name in _OF_ONE_PLAN and not getattr(options, "plan", name):
         from harness.base.project import default_plan  # here, because other verbs need no plan
 
         options.plan = default_plan(options.home)
-    return _Parsed(name, module, options)
+    return _Parsed(name, _module(verb.module), options)
+
+
+def parser_of(target: str, prog: str = "", name: str = "") -> argparse.ArgumentParser:
+    """Return the parser of a verb, which is called `name` here."""
+    verb = VERBS.get(target) or DEVELOPMENT[target]
+    parser = argparse.ArgumentParser(
+        prog=prog or f"{LTH} {target}", formatter_class=argparse.RawDescriptionHelpFormatter, allow_abbrev=False
+    )
+    parser.set_defaults(verb=name or target)
+    _module(verb.module).add_arguments(parser)
+    return parser
 
 
 def _refuse_other_text(arguments: Sequence[str], program: str) -> None:
@@ -207,10 +222,6 @@ def _refuse_other_text(arguments: Sequence[str], program: str) -> None:
 
 def _module(name: str) -> CommandModule:
     return cast(CommandModule, importlib.import_module(name if "." in name else f"harness.commands.{name}"))
-
-
-def _parser(name: str) -> argparse.ArgumentParser:
-    return argparse.ArgumentParser(prog=name, formatter_class=argparse.RawDescriptionHelpFormatter)
 
 
 def _known(word: str, rest: Sequence[str], program: str) -> str:
@@ -242,7 +253,7 @@ def _print_help_or_version(word: str, rest: Sequence[str], program: str) -> None
     from harness.base.git import version_text  # here, because other commands do not need it
 
     is_all = "all" in rest or program == AGGREGATE
-    parser = _parser(program)
+    parser = argparse.ArgumentParser(prog=program, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.usage = f"{program} VERB [OPTIONS]"
     parser.description = "Run JMeter load tests, turn their samples into reports, and compare them."
     parser.epilog = _EPILOG.format(core=_verb_list(is_all=is_all), **_names())

@@ -11,7 +11,7 @@ import sys
 _ROOT = os.path.dirname(os.path.dirname(os.path.realpath(__file__)))  # noqa: PTH120 - pathlib loads slowly
 _VENV = f"{_ROOT}/.venv"
 # An installed package has all packages that it needs in the environment that it is in.
-_IS_CHECKOUT = os.path.exists(f"{_ROOT}/requirements.txt") and os.path.exists(f"{_ROOT}/plans")  # noqa: PTH110
+_IS_CHECKOUT = os.path.exists(f"{_ROOT}/requirements.txt")  # noqa: PTH110
 # What harness/base/python_packages.py leaves when it has installed the packages: a copy of their list.
 _STAMP = ".installed-requirements.txt"
 
@@ -28,7 +28,7 @@ def start(program: str) -> None:
         _store_bytecode()
     from harness.program import run  # here, because the first Python of a command does not need it
 
-    sys.exit(run(program, in_current_venv=not _IS_CHECKOUT or _has_current_packages()))
+    sys.exit(run(program, file_of(program), in_current_venv=not _IS_CHECKOUT or _has_current_packages()))
 
 
 def file_of(program: str) -> str:

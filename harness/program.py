@@ -12,13 +12,14 @@ from harness.base import standard_streams
 from harness.base.errors import EXIT_BUG, EXIT_INTERRUPTED, EXIT_INVALID, EXIT_OK, EXIT_USAGE, HarnessError
 from harness.base.interrupts import Interrupts
 from harness.base.log import spell_with
+from harness.base.option_names import spelled
 from harness.base.writable import FULL
 
 _AGGREGATE = "aggregate.py"
 
 
-def run(program: str, *, in_current_venv: bool) -> int:
-    """Run a program of `harness.cli` inside .venv and return its exit code.
+def run(program: str, file: str, *, in_current_venv: bool) -> int:
+    """Run a program of `harness.cli`, whose file is `file`, inside .venv and return its exit code.
 
     Unless this is the Python of .venv with the packages of requirements.txt, that is built first.
 
@@ -28,7 +29,7 @@ def run(program: str, *, in_current_venv: bool) -> int:
     standard_streams.protect()
     output_counts = program == _AGGREGATE
     try:
-        code = _code_of(program, in_current_venv=in_current_venv)
+        code = _code_of(program, file, in_current_venv=in_current_venv)
     except SystemExit as ended:  # argparse: --help, or arguments that it does not understand
         code, output_counts = ended.code if isinstance(ended.code, int) else EXIT_OK, True
     lost = standard_streams.output_error()
@@ -38,7 +39,7 @@ def run(program: str, *, in_current_venv: bool) -> int:
     return code
 
 
-def _code_of(program: str, *, in_current_venv: bool) -> int:
+def _code_of(program: str, file: str, *, in_current_venv: bool) -> int:
     caller, arguments = program, sys.argv[1:]
     if program == "lth" and arguments[:1] == ["make"]:
         caller, arguments = "make", arguments[1:]
@@ -50,19 +51,17 @@ def _code_of(program: str, *, in_current_venv: bool) -> int:
 
             with Interrupts():
                 _check_first(arguments, caller)
-                enter_venv(program, *verb_and_options(arguments, caller))
+                enter_venv(file, *verb_and_options(arguments, caller))
         from harness.cli import main  # here, because it is imported only inside .venv
 
         if caller == "lth":
-            spell_with(_as_options)
+            spell_with(lambda text: spelled(text, caller))
 
         code = main(arguments, caller)
         if "harness.base.class_data" in sys.modules:  # JMeter ran
             sys.modules["harness.base.class_data"].store_wanted_class_data()
         return code
     except HarnessError as error:
-        from harness.spelling import spelled  # here, because only errors need it
-
         print(f"{name}: {spelled(str(error), caller)}", file=sys.stderr)
         return error.exit_code
     except KeyboardInterrupt:
@@ -75,12 +74,6 @@ def _code_of(program: str, *, in_current_venv: bool) -> int:
         return EXIT_INVALID
     except Exception:  # noqa: BLE001 - the last resort
         return _bug(name)
-
-
-def _as_options(text: str) -> str:
-    from harness.spelling import spelled  # here, because it compiles expressions
-
-    return spelled(text, "lth")
 
 
 def _bug(program: str) -> int:

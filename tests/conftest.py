@@ -22,6 +22,8 @@ from harness.base import toolchain
 from harness.base.class_data import store_class_data
 from harness.base.guardian import RUNS_VARIABLE
 from harness.base.java import jmeter_java_version
+from harness.base.project import BUILD
+from harness.run.directory import ID_VARIABLE
 from tests.support.commands import command
 from tests.support.paths import FAKE_JMETER, ROOT
 from tests.support.processes import QUICK_JVM, interrupted_after
@@ -143,6 +145,14 @@ def _no_other_runs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
 
 
 @pytest.fixture(autouse=True, scope="session")
+def _names_without_ids() -> Iterator[None]:
+    """Give new runs and experiments the names that tests expect: run-01_1 without a random id."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv(ID_VARIABLE, "")
+        yield
+
+
+@pytest.fixture(autouse=True, scope="session")
 def _quick_starts() -> Iterator[None]:
     """Start JMeters and scripts quickly: most tests wait for nothing else, and none is about how fast a JMeter becomes.
 
@@ -160,7 +170,7 @@ def _set_up(pytestconfig: pytest.Config) -> None:
     """Compile what a run needs before the first test: the messages of the one-time set-up belong to no test."""
     agent = toolchain.ensure_agent()
     toolchain.ensure_counter()
-    if (toolchain.BUILD / "jmeter").is_dir() and pytestconfig.option.markexpr != "not real":
+    if (BUILD / "jmeter").is_dir() and pytestconfig.option.markexpr != "not real":
         store_class_data(toolchain.ensure_jmeter(), agent, jmeter_java_version())
 
 

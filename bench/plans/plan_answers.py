@@ -20,7 +20,7 @@ from harness.plan.csv_data import KINDS as CSV_KINDS
 from harness.plan.csv_data import column
 from harness.plan.jmx import Node, enabled_nodes, plan_tree
 from harness.plan.jmx_values import UnknownValueError, Values
-from harness.plan.url_text import text_parts
+from harness.plan.lint import text_parts
 
 _VALUES_MOST = 50
 _VARIABLE = re.compile(r"\$\{(\w+)\}")

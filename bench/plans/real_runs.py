@@ -32,8 +32,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 from bench.plans.json_document import made_up
 from bench.plans.plan_answers import Answers
 from bench.plans.plan_server import serving
-from harness.base import toolchain
 from harness.base.errors import EXIT_INTERRUPTED, EXIT_INVALID, EXIT_OK, EXIT_REGRESSED, EXIT_USAGE, UsageError
+from harness.base.project import SHIPPED
 from harness.plan.adopt.adopt import Adoption, adopt
 from harness.plan.adopt.files import store_secrets, write_adopted
 from harness.plan.finding import Rule
@@ -91,7 +91,7 @@ def run_plan(jmx: Path, plan: str, kind: str, work: Path) -> Result:
     with serving(answers) as address:
         if needs_hosts:
             allow_host(home / "plans" / f"{NAME}.toml", address)
-        command = [sys.executable, str(toolchain.ROOT / "scripts" / ("check" if kind == PASS else "run"))]
+        command = [sys.executable, str(SHIPPED / "scripts" / ("check" if kind == PASS else "run"))]
         command += ["--home", str(home), "--plan", NAME, "--target", address]
         command += properties_option(given)
         if kind == LOAD:
@@ -122,7 +122,7 @@ def _home(folder: Path) -> None:
     (folder / "plans").mkdir(parents=True)
     for name in ("env", "systems"):
         if not (folder / name).exists():
-            (folder / name).symlink_to(toolchain.ROOT / name)
+            (folder / name).symlink_to(SHIPPED / name)
 
 
 def _given(jmx: Path) -> dict[str, str]:

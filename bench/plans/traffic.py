@@ -41,7 +41,8 @@ from bench.plans.real_runs import (
 from bench.plans.traffic_difference import HOST, Difference, Request, differences, request_of
 from harness.base import toolchain
 from harness.base.errors import EXIT_INTERRUPTED, EXIT_INVALID, EXIT_USAGE, HarnessError
-from harness.plan.adopt.fix import Fix
+from harness.base.project import SHIPPED
+from harness.plan.adopt.draft import Fix
 from harness.plan.data_files import file_names_of
 from harness.plan.finding import Rule
 from harness.plan.jmx import SIDE_GROUPS, enabled_nodes, parse, plan_tree, tree_of
@@ -214,7 +215,7 @@ class Comparison:
             toml.write_text(
                 toml.read_text(encoding="utf-8").replace("# other_protocols = true", "other_protocols = true")
             )
-            command = [sys.executable, str(toolchain.ROOT / "scripts" / "check"), "--home", str(self.folder)]
+            command = [sys.executable, str(SHIPPED / "scripts" / "check"), "--home", str(self.folder)]
             command += ["--plan", NAME, "--target", capture.address, "--limit", f"{_LIMIT_S}s"]
             command += properties_option(self.given)
             code = run_limited(command, self.folder / "ours.txt", self.folder, {})

@@ -18,12 +18,13 @@ from bench.readers import file as bench_file
 from bench.readers.contenders import CONTENDERS, IN_BENCH_VENV, JMETER, OURS, Contender, Tools
 from bench.readers.file import BenchFile
 from bench.results import SMALL_ROWS, Pass, Result, aims, wrong
-from bench.tables import aims_table, results_table
+from bench.tables import print_aims, results_table
 from harness.base import toolchain
-from harness.base.errors import EXIT_OK, EXIT_REGRESSED, UsageError
+from harness.base.errors import UsageError
 from harness.base.guardian import Guardian
 from harness.base.log import stderr_log
 from harness.base.once import lock
+from harness.base.project import BUILD, SHIPPED
 from harness.base.python_packages import ensure_bench_venv
 from harness.base.units import mb_text, parse_whole_number, percent_text
 from harness.run.jmeter import JMeterHome
@@ -53,18 +54,17 @@ def bench(options: argparse.Namespace) -> int:
     chosen = _chosen([name for name in options.without.split(",") if name])
     ours = [one for one in chosen if one.name == OURS]
     results: list[Result] = []
-    with lock(toolchain.BUILD / "bench.lock", "the bench", _log):
+    with lock(BUILD / "bench.lock", "the bench", _log):
         tools = tools_of(chosen)
         print_if_busy()
         for row_count in dict.fromkeys((SMALL_ROWS, *sizes)):
-            file = bench_file.ensure(toolchain.BUILD / "bench", SEED, row_count, _log)
+            file = bench_file.ensure(BUILD / "bench", SEED, row_count, _log)
             contenders = chosen if row_count in sizes else ours
             found = side_by_side(contenders, tools, file, _SMALL_REPEAT if row_count == SMALL_ROWS else repeat)
             print(f"**{row_count:,} rows, {mb_text(file.size_bytes)} MB**\n\n{results_table(found)}\n", flush=True)
             results += found
     judged = aims(results)
-    print(aims_table(judged))
-    return EXIT_OK if all(aim.is_met for aim in judged) else EXIT_REGRESSED
+    return print_aims(judged)
 
 
 def print_if_busy() -> None:
@@ -87,9 +87,9 @@ def tools_of(chosen: Sequence[Contender]) -> Tools:
     names = {one.name for one in chosen}
     python = Path(sys.executable)
     bench_python = ensure_bench_venv() if names & IN_BENCH_VENV else python
-    jmeter_home = toolchain.ensure_jmeter() if JMETER in names else toolchain.BUILD
+    jmeter_home = toolchain.ensure_jmeter() if JMETER in names else BUILD
     jmeter_version = JMeterHome(jmeter_home, java="").versions()["jmeter"]
-    return Tools(toolchain.ROOT, python, bench_python, jmeter_home, jmeter_version)
+    return Tools(SHIPPED, python, bench_python, jmeter_home, jmeter_version)
 
 
 def side_by_side(contenders: Sequence[Contender], tools: Tools, file: BenchFile, repeat: int) -> list[Result]:

@@ -10,11 +10,11 @@ from pathlib import Path
 from bench.measure import ERR_NAME, OUT_NAME, measure
 from bench.readers import file as bench_file
 from bench.readers.file import BenchFile
-from harness.base import toolchain
 from harness.base.errors import EXIT_OK, EXIT_REGRESSED
 from harness.base.guardian import Guardian
 from harness.base.log import stderr_log
 from harness.base.once import lock
+from harness.base.project import BUILD, SHIPPED
 from harness.base.units import mb_text, parse_whole_number
 from harness.report.tables import table
 
@@ -50,8 +50,8 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 def bench(options: argparse.Namespace) -> int:
     """Print a row per call; return 0, or 1 when one of them does not count all samples and errors."""
     row_count = parse_whole_number(options.rows, "--rows", 1, _ROWS_MOST)
-    with lock(toolchain.BUILD / "bench.lock", "the bench", _log):
-        file = bench_file.ensure(toolchain.BUILD / "bench", _SEED, row_count, _log)
+    with lock(BUILD / "bench.lock", "the bench", _log):
+        file = bench_file.ensure(BUILD / "bench", _SEED, row_count, _log)
         print(f"**{row_count:,} rows, {mb_text(file.size_bytes)} MB**\n")
         rows = []
         for call in _CALLS:
@@ -67,7 +67,7 @@ def _measured(file: BenchFile, call: str) -> list[str]:
     command = [sys.executable, "-c", _BEGIN + _CALLS[call], str(file.path)]
     with Guardian() as guardian, tempfile.TemporaryDirectory(prefix="bench-") as folder:
         guardian.remove_at_end(Path(folder))
-        environment = {**guardian.environment, "PYTHONPATH": str(toolchain.ROOT)}
+        environment = {**guardian.environment, "PYTHONPATH": str(SHIPPED)}
         measured = measure(command, Path(folder), environment, watch_memory=True)
         output, errors = ((Path(folder) / name).read_text(errors="replace").strip() for name in (OUT_NAME, ERR_NAME))
     labels = file.truth.labels

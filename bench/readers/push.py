@@ -18,12 +18,12 @@ from typing import Any
 
 from bench.readers import file as bench_file
 from bench.results import Aim
-from bench.tables import aims_table, seconds_text
-from harness.base import toolchain
+from bench.tables import print_aims, seconds_text
 from harness.base.aws import aws_errors
-from harness.base.errors import EXIT_OK, EXIT_REGRESSED, ServiceError, StartError, UsageError
+from harness.base.errors import ServiceError, StartError, UsageError
 from harness.base.log import stderr_log
 from harness.base.ports import LOOPBACK, free_port
+from harness.base.project import BUILD
 from harness.base.units import mb_text, parse_whole_number
 from harness.jtl.sample import SAMPLES_NAME
 from harness.report.tables import table
@@ -55,7 +55,7 @@ def bench(options: argparse.Namespace) -> int:
     """Print the tables; return 0, or 1 when the aim is missed."""
     repeat = parse_whole_number(options.repeat, "--repeat", 1, 100)
     row_count = parse_whole_number(options.rows, "--rows", 1, 100_000_000)
-    file = bench_file.ensure(toolchain.BUILD / "bench", _SEED, row_count, _log)
+    file = bench_file.ensure(BUILD / "bench", _SEED, row_count, _log)
     if options.s3:
         timings = _measure(open_storage(options.s3, options.endpoint_url), file.path, repeat)
     else:
@@ -72,8 +72,7 @@ def bench(options: argparse.Namespace) -> int:
     print(table(columns, rows) + "\n")
     ratio = statistics.median(timings.copies_s) / statistics.median(timings.pushes_s)
     aim = Aim("rate of a push ÷ that of a plain copy", f"{ratio:.2f}", f"≥ {_AIM_RATIO}", ratio >= _AIM_RATIO)
-    print(aims_table([aim], "storage"))
-    return EXIT_OK if aim.is_met else EXIT_REGRESSED
+    return print_aims([aim], "storage")
 
 
 @dataclass

@@ -15,12 +15,12 @@ from bench.readers.contenders import CONTENDERS, OURS, Contender, Tools
 from bench.readers.file import BenchFile
 from bench.readers.scale_files import many_labels, many_seconds, repeated
 from bench.results import Aim, Result, cpu_ratio, ratio
-from bench.tables import aims_table, seconds_text
-from harness.base import toolchain
-from harness.base.errors import EXIT_OK, EXIT_REGRESSED, UsageError
+from bench.tables import print_aims, seconds_text
+from harness.base.errors import UsageError
 from harness.base.guardian import Guardian
 from harness.base.log import stderr_log
 from harness.base.once import lock
+from harness.base.project import BUILD
 from harness.base.units import BYTES_PER_MB, mb_text, parse_whole_number
 from harness.report.tables import cell, table
 
@@ -87,25 +87,24 @@ def bench(options: argparse.Namespace) -> int:
     }
     needed = {SIZES: rows * (1 + sum(times)), FILES: rows * (1 + 2 * file_count)}
     aims = []
-    with lock(toolchain.BUILD / "bench.lock", "the bench", _log):
+    with lock(BUILD / "bench.lock", "the bench", _log):
         _check_space(max(needed.get(part, rows) for part in parts) * _BYTES_PER_ROW)
         print_if_busy()
         for part in _PARTS:
             if part in parts:
                 with _folder() as folder:
                     aims += measured[part](folder)
-    print(aims_table(aims))
-    return EXIT_OK if all(aim.is_met for aim in aims) else EXIT_REGRESSED
+    return print_aims(aims)
 
 
 def _check_space(needed_bytes: int) -> None:
     """Print the space that is needed. UsageError when it is not there."""
-    toolchain.BUILD.mkdir(exist_ok=True)
-    free_bytes = shutil.disk_usage(toolchain.BUILD).free
-    _log(f"needs up to {mb_text(needed_bytes)} MB in {toolchain.BUILD}; {mb_text(free_bytes)} MB are free")
+    BUILD.mkdir(exist_ok=True)
+    free_bytes = shutil.disk_usage(BUILD).free
+    _log(f"needs up to {mb_text(needed_bytes)} MB in {BUILD}; {mb_text(free_bytes)} MB are free")
     if free_bytes < needed_bytes:
         raise UsageError(
-            f"{toolchain.BUILD}: {mb_text(free_bytes)} MB are free, but {mb_text(needed_bytes)} MB are needed",
+            f"{BUILD}: {mb_text(free_bytes)} MB are free, but {mb_text(needed_bytes)} MB are needed",
             "free some space, or give smaller --rows, --times or --files",
         )
 
@@ -113,7 +112,7 @@ def _check_space(needed_bytes: int) -> None:
 @contextmanager
 def _folder() -> Iterator[Path]:
     """Yield a new folder that is removed even when this process is killed."""
-    parent = toolchain.BUILD / "bench"
+    parent = BUILD / "bench"
     parent.mkdir(parents=True, exist_ok=True)
     with Guardian() as guardian, tempfile.TemporaryDirectory(prefix="scale-", dir=parent) as name:
         guardian.remove_at_end(Path(name))
@@ -175,7 +174,7 @@ def _peak(name: str, file: BenchFile, repeat: int, bytes_most: int) -> list[Aim]
 
 
 def _base(rows: int) -> BenchFile:
-    return bench_file.ensure(toolchain.BUILD / "bench", SEED, rows, _log)
+    return bench_file.ensure(BUILD / "bench", SEED, rows, _log)
 
 
 def _measured(names: Sequence[str], files: Sequence[BenchFile], repeat: int) -> list[tuple[str, Result]]:

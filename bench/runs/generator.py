@@ -15,8 +15,8 @@ from bench.results import Aim
 from bench.runs.jmeter_load import LoadingJMeter, Slice, Variant, cpu_s, elapsed_in, jmeter_load
 from bench.runs.paired_change import paired_change
 from bench.runs.run import StartedSystem
-from bench.tables import aims_table
-from harness.base.errors import EXIT_INTERRUPTED, EXIT_OK, EXIT_REGRESSED
+from bench.tables import print_aims
+from harness.base.errors import EXIT_INTERRUPTED
 from harness.base.log import stderr_log
 from harness.base.units import MS_PER_S
 from harness.metrics.interval import IntervalMs
@@ -102,8 +102,8 @@ def bench(options: argparse.Namespace) -> int:
         return EXIT_INTERRUPTED
     print(speeds_table(speeds))
     aim = rate_aim(speeds[CURRENT], speeds[BEFORE])
-    print(f"\n{aims_table([aim], 'the generator')}")
-    return EXIT_OK if aim.is_met else EXIT_REGRESSED
+    print()
+    return print_aims([aim], "the generator")
 
 
 def _round(names: Sequence[str], options: argparse.Namespace) -> dict[str, Speed]:

@@ -25,11 +25,11 @@ from typing import Any, NamedTuple
 import psutil
 
 from bench.results import Aim
-from bench.tables import aims_table
-from harness.base import toolchain
+from bench.tables import print_aims
 from harness.base.errors import EXIT_OK, EXIT_REGRESSED, StartError
 from harness.base.log import stderr_log
 from harness.base.ports import free_port
+from harness.base.project import SHIPPED
 from harness.base.units import clock_text, parse_whole_number, percent_text
 from harness.plan.jmx import LOAD_GROUP
 from harness.report.tables import table
@@ -110,8 +110,7 @@ def bench(options: argparse.Namespace) -> int:
         Aim(f"held back: found within {_NEAR_S:g} s", "yes" if held.is_near else "no", "yes", held.is_near),
         Aim("not held back: a fall is found", "yes" if free.fall else "no", "no", free.fall is None),
     ]
-    print(aims_table(aims, "a system that is held back"))
-    return EXIT_OK if all(aim.is_met for aim in aims) else EXIT_REGRESSED
+    return print_aims(aims, "a system that is held back")
 
 
 def _row(run: HeldBackRun, percent: str) -> list[str]:
@@ -127,7 +126,7 @@ def _row(run: HeldBackRun, percent: str) -> list[str]:
 def _run(folder: Path, users: int, duration_s: int, share: float | None) -> HeldBackRun:
     """Run the load, and hold the system back from its middle on; StartError when the run fails."""
     port = free_port()
-    command = [sys.executable, str(toolchain.ROOT / "scripts" / "run"), "--plan", _PLAN, "--env", _ENV]
+    command = [sys.executable, str(SHIPPED / "scripts" / "run"), "--plan", _PLAN, "--env", _ENV]
     command += ["--port", str(port), "--set", _SETTINGS, "--users", str(users)]
     command += ["--ramp", "1", "--duration", str(duration_s)]
     command += ["--reports", str(folder), "--compare", "0"]

@@ -18,6 +18,7 @@ import psutil
 from harness.base import toolchain
 from harness.base.errors import StartError
 from harness.base.process import stop
+from harness.base.project import SHIPPED
 from harness.metrics.interval import IntervalMs
 from harness.run.connections import FOREIGN_NAME, agent_argument
 from harness.run.exchanges import STORE_FAILURES
@@ -25,8 +26,8 @@ from harness.run.exchanges import STORE_FAILURES
 if TYPE_CHECKING:
     import pandas
 
-_JMX = toolchain.ROOT / "plans" / "lb.jmx"
-_SETTINGS = toolchain.ROOT / "jmeter" / "jmeter.properties"
+_JMX = SHIPPED / "plans" / "lb.jmx"
+_SETTINGS = SHIPPED / "jmeter" / "jmeter.properties"
 _PERIOD_S = 0.5
 
 

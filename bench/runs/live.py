@@ -10,8 +10,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from bench.results import Aim
-from bench.tables import aims_table
-from harness.base.errors import EXIT_OK, EXIT_REGRESSED
+from bench.tables import print_aims
 from harness.base.units import parse_whole_number, percent_text
 from harness.live.state import LiveState
 from harness.metrics.live import LiveTally
@@ -49,8 +48,7 @@ def bench(options: argparse.Namespace) -> int:
     wanted = f"at most {percent_text(_AIM_RATIO, 0)} % of a core"
     what = f"a live page with viewers at {_AIM_RATE:,} samples/s"
     aim = Aim(what, f"{percent_text(measured)} %", wanted, measured <= _AIM_RATIO)
-    print(aims_table([aim], "the live page"))
-    return EXIT_OK if aim.is_met else EXIT_REGRESSED
+    return print_aims([aim], "the live page")
 
 
 class _Shares(NamedTuple):

@@ -18,8 +18,8 @@ from bench.results import Aim
 from bench.runs.generator import PLAN
 from bench.runs.jmeter_load import Variant, jmeter_load
 from bench.runs.run import StartedSystem
-from bench.tables import aims_table
-from harness.base.errors import EXIT_OK, EXIT_REGRESSED, StartError, UsageError
+from bench.tables import print_aims
+from harness.base.errors import StartError, UsageError
 from harness.base.log import stderr_log
 from harness.jtl.sample import Dropped
 from harness.metrics.files import read_samples
@@ -66,8 +66,8 @@ def bench(options: argparse.Namespace) -> int:
             _log(f"round {number}: wrk {wrk[-1].mean_us:.1f} µs, JMeter {jmeter[-1].mean_us:.1f} µs")
     print(one_user_table(jmeter, wrk))
     aim = added_aim(jmeter, wrk)
-    print(f"\n{aims_table([aim], 'one user')}")
-    return EXIT_OK if aim.is_met else EXIT_REGRESSED
+    print()
+    return print_aims([aim], "one user")
 
 
 def one_user_table(jmeter: Sequence[OneUser], wrk: Sequence[OneUser]) -> str:

@@ -10,12 +10,13 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from bench.runs.paired_change import paired_change
-from harness.base import toolchain
 from harness.base.errors import EXIT_OK, EXIT_REGRESSED, StartError
 from harness.base.log import stderr_log
+from harness.base.project import SHIPPED
 from harness.base.units import parse_whole_number
 from harness.compare.result import RunResult
 from harness.compare.sources import read_result
+from harness.run.names import full_path
 from harness.run.telemetry import GENERATOR
 
 WITHOUT, WITH = "without", "with"
@@ -60,7 +61,7 @@ class PairedRuns:
     def _cpu_text(self, repeat: int) -> str:
         runs = self.folder / "reports" / self.plan
         base, new = (
-            [cpu_us(read_result(runs / f"run-{_SERIES[side]}_{number}")) for number in range(1, repeat + 1)]
+            [cpu_us(read_result(full_path(runs / f"run-{_SERIES[side]}_{number}"))) for number in range(1, repeat + 1)]
             for side in (WITHOUT, WITH)
         )
         found = paired_change(base, new)
@@ -71,13 +72,13 @@ class PairedRuns:
         home = self.folder / "home"
         (home / "env").mkdir(parents=True)
         for name in ("plans", "systems"):
-            (home / name).symlink_to(toolchain.ROOT / name)
+            (home / name).symlink_to(SHIPPED / name)
         for name, text in self.texts.items():
             whole = f'format_version = 1\ntitle = "Local machine"\n{text}'
             (home / "env" / f"{name}.toml").write_text(whole, encoding="utf-8")
 
     def _run(self, side: str, options: argparse.Namespace) -> None:
-        command = [sys.executable, str(toolchain.ROOT / "scripts" / "run"), "--plan", self.plan, "--env", side]
+        command = [sys.executable, str(SHIPPED / "scripts" / "run"), "--plan", self.plan, "--env", side]
         command += ["--home", str(self.folder / "home"), "--reports", str(self.folder / "reports")]
         command += ["--series", _SERIES[side], "--users", options.users, "--duration", options.duration]
         command += ["--target", self.target] if self.target else []
@@ -87,7 +88,7 @@ class PairedRuns:
 
     def _comparison(self) -> list[str]:
         """Return the command that compares both series, DOUBTFUL runs too: on a busy machine most are."""
-        command = [sys.executable, str(toolchain.ROOT / "aggregate.py"), "compare", "--anyway", "--plan", self.plan]
+        command = [sys.executable, str(SHIPPED / "aggregate.py"), "compare", "--anyway", "--plan", self.plan]
         command += ["--reports", str(self.folder / "reports"), "--output", str(self.folder / "compare.md")]
         return [*command, "--base", f"run-{_SERIES[WITHOUT]}_*", "--new", f"run-{_SERIES[WITH]}_*"]
 

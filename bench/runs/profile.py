@@ -18,9 +18,8 @@ from bench.results import Aim
 from bench.runs.jmeter_load import LoadingJMeter, Slice, Variant, cpu_s, elapsed_in, jmeter_load
 from bench.runs.paired_change import PairedChange, paired_change
 from bench.runs.run import StartedSystem
-from bench.tables import aims_table
+from bench.tables import print_aims
 from harness.base import toolchain
-from harness.base.errors import EXIT_OK, EXIT_REGRESSED
 from harness.base.log import stderr_log
 from harness.base.units import MS_PER_S, parse_whole_number
 from harness.metrics.interval import IntervalMs
@@ -101,8 +100,8 @@ def bench(options: argparse.Namespace) -> int:
         with system as target, jmeter_load(_PAUSES, users, target, Path(name) / "run") as load:
             cost = _measure(_Parts(system.jvms(), Path(name), load), pairs, duration_s)
     print(cost.text())
-    print(f"\n{aims_table([cost.aim], 'a profile')}")
-    return EXIT_OK if cost.aim.is_met else EXIT_REGRESSED
+    print()
+    return print_aims([cost.aim], "a profile")
 
 
 def _measure(parts: _Parts, pairs: int, duration_s: int) -> Cost:

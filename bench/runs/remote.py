@@ -11,16 +11,16 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 from bench.runs.run import StartedSystem
-from harness.base import toolchain
 from harness.base.errors import EXIT_OK, EXIT_REGRESSED, StartError
 from harness.base.ports import LOOPBACK, free_port
+from harness.base.project import SHIPPED
 from harness.base.units import rate_text
 from harness.compare.result import RunResult
 from harness.compare.sources import read_result
 from harness.report.tables import table
 
 _PLAN = "lb-direct"
-_SCRIPTS = toolchain.ROOT / "scripts"
+_SCRIPTS = SHIPPED / "scripts"
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:

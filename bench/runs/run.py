@@ -17,8 +17,8 @@ from pathlib import Path
 import psutil
 
 from bench.tables import seconds_text
-from harness.base import toolchain
 from harness.base.errors import EXIT_OK, StartError
+from harness.base.project import SHIPPED
 from harness.base.units import MS_PER_S, percent_text
 from harness.jtl.sample import Dropped
 from harness.metrics.files import read_samples
@@ -61,7 +61,7 @@ def bench(options: argparse.Namespace) -> int:
     with tempfile.TemporaryDirectory(prefix="bench-") as name:
         folder = Path(name)
         rows.append(["set-up when all is built", _figures([_set_up_s() for _ in range(options.repeat)]), "< 1"])
-        command = [sys.executable, str(toolchain.ROOT / "scripts" / "run"), "--plan", options.plan]
+        command = [sys.executable, str(SHIPPED / "scripts" / "run"), "--plan", options.plan]
         if options.cold:
             cold = _run_in_fresh_clone(folder, options.plan, with_caches=False)
             rows.append(["fresh clone, empty caches: to ready", _figures([cold.ready_s]), "≤ 80"])
@@ -122,7 +122,7 @@ def _seconds_until(
 def _set_up_s() -> float:
     """Return the seconds of a `make setup` when everything is installed."""
     start_s = time.monotonic()
-    subprocess.run(["make", "-C", str(toolchain.ROOT), "setup"], check=True, stdout=subprocess.DEVNULL)
+    subprocess.run(["make", "-C", str(SHIPPED), "setup"], check=True, stdout=subprocess.DEVNULL)
     return time.monotonic() - start_s
 
 
@@ -133,7 +133,7 @@ def _run_in_fresh_clone(folder: Path, plan: str, *, with_caches: bool) -> _Fresh
     """
     clone, home = folder / "clone", folder / "home"
     home.mkdir()
-    subprocess.run(["git", "clone", "--quiet", str(toolchain.ROOT), str(clone)], check=True)
+    subprocess.run(["git", "clone", "--quiet", str(SHIPPED), str(clone)], check=True)
     repository = f"-Dmaven.repo.local={home / 'repository'}"
     empty = {"HOME": str(home), "PIP_NO_CACHE_DIR": "1", "UV_NO_CACHE": "1", "MAVEN_OPTS": repository}
     environment = {**os.environ, **({} if with_caches else empty)}
@@ -152,7 +152,7 @@ class StartedSystem:
     def __init__(self, plan: str, folder: Path) -> None:
         command = [
             sys.executable,
-            str(toolchain.ROOT / "scripts" / "system"),
+            str(SHIPPED / "scripts" / "system"),
             "--plan",
             plan,
             "--logs",

@@ -15,9 +15,9 @@ from pathlib import Path
 from typing import Any
 
 from bench.results import Aim
-from bench.tables import aims_table
-from harness.base import toolchain
-from harness.base.errors import EXIT_INVALID, EXIT_OK, EXIT_REGRESSED
+from bench.tables import print_aims
+from harness.base.errors import EXIT_INVALID
+from harness.base.project import SHIPPED
 from harness.base.units import BYTES_PER_MB, MS_PER_S, duration_text
 from harness.metrics.growth import GROWS, HEAP, SPAN_LEAST_S, growths
 from harness.run.directory import RunDirectory
@@ -58,7 +58,7 @@ def system_toml(leaked_per_s: int, garbage_per_s: int, heap_mb: int) -> str:
     parts = [f"{head}[ports]\nhttp = 0\nother = 0\n"]
     for name, port, leaked in ((LEAKY, "http", leaked_per_s), (SOUND, "other", 0)):
         values = {"NAME": name, "PORT": port, "LEAKED": leaked, "GARBAGE": garbage_per_s, "HEAP": heap_mb}
-        text = _PROCESS.replace("ROOT", str(toolchain.ROOT))
+        text = _PROCESS.replace("ROOT", str(SHIPPED))
         for key, value in values.items():
             text = text.replace(key, str(value))
         parts.append(text)
@@ -77,7 +77,7 @@ def bench(options: argparse.Namespace) -> int:
     with tempfile.TemporaryDirectory(prefix="bench-") as name:
         folder = Path(name)
         _write_home(folder / "home", options.leak * BYTES_PER_MB // _S_PER_MIN)
-        command = [sys.executable, str(toolchain.ROOT / "scripts" / "run"), "--soak", "--plan", LEAKY]
+        command = [sys.executable, str(SHIPPED / "scripts" / "run"), "--soak", "--plan", LEAKY]
         command += [
             "--duration",
             options.duration,
@@ -93,14 +93,13 @@ def bench(options: argparse.Namespace) -> int:
             return EXIT_INVALID
         summary = json.loads(directory.summary_json.read_text(encoding="utf-8"))
         aims = list(_aims(_growths(directory, summary), summary["observed"]["live_heaps"], options.leak))
-    print(aims_table(aims, "a soak with a planted leak"))
-    return EXIT_OK if all(aim.is_met for aim in aims) else EXIT_REGRESSED
+    return print_aims(aims, "a soak with a planted leak")
 
 
 def _write_home(home: Path, leaked_per_s: int) -> None:
     for name in ("plans", "env", f"systems/{LEAKY}"):
         (home / name).mkdir(parents=True)
-    shutil.copy(toolchain.ROOT / "harness" / "plan" / "adopt" / "new.jmx", home / "plans" / "leaky.jmx")
+    shutil.copy(SHIPPED / "harness" / "plan" / "adopt" / "new.jmx", home / "plans" / "leaky.jmx")
     (home / "plans" / "leaky.toml").write_text(_PLAN, encoding="utf-8")
     (home / "env" / "local.toml").write_text('format_version = 1\ntitle = "Bench"\n', encoding="utf-8")
     manifest = system_toml(leaked_per_s, _GARBAGE_PER_S, _HEAP_MB)

@@ -16,15 +16,15 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from bench.results import Aim
-from bench.tables import aims_table
-from harness.base import toolchain
+from bench.tables import print_aims
 from harness.base.errors import EXIT_INTERRUPTED, EXIT_INVALID, EXIT_OK, EXIT_REGRESSED, StartError
+from harness.base.project import SHIPPED
 from harness.compare.sources import read_result
 from harness.plan.plan import load_plan
 from harness.report.tables import cell, table
 from harness.report.verdict import VALID, Verdict
 
-_REPORTS = toolchain.ROOT / "build" / "bench" / "verdicts"
+_REPORTS = SHIPPED / "build" / "bench" / "verdicts"
 _VALID_LEAST_RATIO = 0.9
 _NO_VERDICT = Verdict("no verdict", (), (), ())
 
@@ -48,13 +48,13 @@ def bench(options: argparse.Namespace) -> int:
             verdicts.setdefault(plan, []).append(_run(options, plan))
     print(verdicts_table(verdicts))
     aims = verdict_aims(verdicts)
-    print(f"\n{aims_table(aims, 'verdicts of')}")
-    return EXIT_OK if all(aim.is_met for aim in aims) else EXIT_REGRESSED
+    print()
+    return print_aims(aims, "verdicts of")
 
 
 def embedded_plans() -> tuple[str, ...]:
     """Return the plans of the repository that start a system here."""
-    folder = toolchain.ROOT / "plans"
+    folder = SHIPPED / "plans"
     names = sorted(path.stem for path in folder.glob("*.toml"))
     return tuple(name for name in names if load_plan(folder, name).system)
 
@@ -88,7 +88,7 @@ def _run(options: argparse.Namespace, plan: str) -> Verdict:
     """Run the plan once, print the verdict on one line and return it. The report is kept unless it is VALID."""
     _REPORTS.mkdir(parents=True, exist_ok=True)
     reports = Path(tempfile.mkdtemp(prefix=f"{plan}-", dir=_REPORTS))
-    command = [sys.executable, str(toolchain.ROOT / "scripts" / "run"), "--plan", plan]
+    command = [sys.executable, str(SHIPPED / "scripts" / "run"), "--plan", plan]
     for name, value in (("--duration", options.duration), ("--users", options.users), ("--reports", str(reports))):
         command += [name, value] if value else []
     code = subprocess.run(command, stdout=subprocess.DEVNULL, check=False).returncode

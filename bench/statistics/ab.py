@@ -11,11 +11,10 @@ from typing import NamedTuple
 import numpy
 
 from bench.results import Aim
-from bench.tables import aims_table
+from bench.tables import print_aims
 from harness.ab.pairs import series_of
 from harness.ab.record import A, B, order_of
 from harness.ab.rule import BETTER, LOOKS, PAIRS_LEAST, is_sure, judge, verdict_of
-from harness.base.errors import EXIT_OK, EXIT_REGRESSED
 from harness.base.log import stderr_log
 from harness.base.units import parse_whole_number, percent_text
 from harness.compare.outcome import CANNOT_TELL, OK, REGRESSED
@@ -93,8 +92,7 @@ def bench(options: argparse.Namespace) -> int:
     print("**% REGRESSED and IMPROVED of unchanged sides, one metric, greatest of all amplitudes**\n")
     print(table(("period, runs", "sine", "square"), [_wave_row(waves, period) for period in _PERIODS]), end="\n\n")
     aims = [*_aims(found), _wave_aim(waves)]
-    print(aims_table(aims, "A/B tests"))
-    return EXIT_OK if all(aim.is_met for aim in aims) else EXIT_REGRESSED
+    return print_aims(aims, "A/B tests")
 
 
 def _waves() -> Iterator[Wave]:

@@ -13,8 +13,7 @@ from statistics import fmean, median
 from typing import NamedTuple
 
 from bench.results import Aim
-from bench.tables import aims_table
-from harness.base.errors import EXIT_OK, EXIT_REGRESSED
+from bench.tables import print_aims
 from harness.base.units import parse_whole_number, percent_text
 from harness.jtl.sample import Sample
 from harness.plan.load import ClosedLoad
@@ -128,8 +127,7 @@ def bench(options: argparse.Namespace) -> int:
             min(covered) >= _COVERED_LEAST,
         ),
     ]
-    print(aims_table(aims, "the end"))
-    return EXIT_OK if all(aim.is_met for aim in aims) else EXIT_REGRESSED
+    return print_aims(aims, "the end")
 
 
 def simulate(scene: Scene, seed: int, most_s: int = _MOST_S) -> Ended:

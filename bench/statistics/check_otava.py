@@ -10,10 +10,10 @@ from pathlib import Path
 
 from bench.statistics import otava
 from bench.statistics.otava import OTHER, SAME, SLIP, Answer
-from harness.base import toolchain
 from harness.base.errors import EXIT_OK, EXIT_REGRESSED, StartError
 from harness.base.interrupts import Interrupts
 from harness.base.process import Launch, run_or_fail
+from harness.base.project import SHIPPED
 from harness.base.python_packages import ensure_otava_venv
 from harness.base.units import plural
 from harness.commands.history import otava_csv
@@ -47,7 +47,7 @@ def run(options: argparse.Namespace) -> int:
     """Print one row per history; return 0 when all agree, else 1."""
     with Interrupts():
         python = ensure_otava_venv()
-        folders = options.reports or [toolchain.ROOT / "reports", toolchain.ROOT / "reports" / "nightly"]
+        folders = options.reports or [SHIPPED / "reports", SHIPPED / "reports" / "nightly"]
         lines = [(name, otava.line_of(values)) for name, values in otava.histories(_SEED)]
         lines += [found for folder in folders if folder.is_dir() for found in _measured(folder)]
         answers = _otava_answers(python, [line for _, line in lines])

@@ -18,12 +18,12 @@ from bench.readers import file as bench_file
 from bench.results import Aim
 from bench.statistics import simulated_runs as simulation
 from bench.statistics.simulated_runs import Rates
-from bench.tables import aims_table, seconds_text
-from harness.base import toolchain
+from bench.tables import print_aims, seconds_text
 from harness.base.errors import EXIT_INVALID, EXIT_OK, EXIT_REGRESSED, StartError
 from harness.base.guardian import Guardian
 from harness.base.log import stderr_log
 from harness.base.once import lock
+from harness.base.project import BUILD, SHIPPED
 from harness.base.records import to_plain
 from harness.base.units import parse_whole_number, percent_text
 from harness.jtl.inputs import resolve
@@ -63,8 +63,7 @@ def bench(options: argparse.Namespace) -> int:
     repeat = parse_whole_number(options.repeat, "--repeat", 1, 100)
     random = numpy.random.default_rng(_SEED)
     aims = [*_false_alarms(random, repetitions), *_power(random, repetitions), *_time(repeat)]
-    print(aims_table(aims, "comparing"))
-    return EXIT_OK if all(aim.is_met for aim in aims) else EXIT_REGRESSED
+    return print_aims(aims, "comparing")
 
 
 def _false_alarms(random: numpy.random.Generator, repetitions: int) -> Iterator[Aim]:
@@ -145,14 +144,14 @@ def _power(random: numpy.random.Generator, repetitions: int) -> Iterator[Aim]:
 
 def _time(repeat: int) -> Iterator[Aim]:
     """Yield the duration of a comparison of two runs of 1M samples from their JSON."""
-    with lock(toolchain.BUILD / "bench.lock", "the bench", _log), tempfile.TemporaryDirectory(prefix="bench-") as name:
+    with lock(BUILD / "bench.lock", "the bench", _log), tempfile.TemporaryDirectory(prefix="bench-") as name:
         folder = Path(name)
-        file = bench_file.ensure(toolchain.BUILD / "bench", _SEED, _ROWS, _log)
+        file = bench_file.ensure(BUILD / "bench", _SEED, _ROWS, _log)
         _log(f"counting {file.path.name}")
         summary = summary_of_jtls(resolve([str(file.path)]), Counting(window=STEADY_WINDOW, with_batches=True))
         for run in ("run-01_1", "run-01_2"):
             (folder / f"{run}.json").write_text(json.dumps(to_plain(replace(summary, source=run))), encoding="utf-8")
-        command = [sys.executable, str(toolchain.ROOT / "aggregate.py"), "compare", "run-01_1.json", "run-01_2.json"]
+        command = [sys.executable, str(SHIPPED / "aggregate.py"), "compare", "run-01_1.json", "run-01_2.json"]
         walls_s = []
         with Guardian() as guardian:
             guardian.remove_at_end(folder)

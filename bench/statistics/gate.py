@@ -10,8 +10,7 @@ import numpy
 from bench.results import Aim
 from bench.statistics import simulated_histories as simulation
 from bench.statistics.simulated_histories import Noise
-from bench.tables import aims_table
-from harness.base.errors import EXIT_OK, EXIT_REGRESSED
+from bench.tables import print_aims
 from harness.base.log import stderr_log
 from harness.base.units import parse_whole_number, percent_text
 from harness.history.trend import VALUES_LEAST
@@ -45,8 +44,7 @@ def bench(options: argparse.Namespace) -> int:
     """Print the tables; return 0, or 1 when an aim is missed."""
     series = parse_whole_number(options.series, "--series", 20, 100_000)
     aims = [*_false_alarms(series), *_weekends(series), *_regressions(series)]
-    print(aims_table(aims, "the gate"))
-    return EXIT_OK if all(aim.is_met for aim in aims) else EXIT_REGRESSED
+    return print_aims(aims, "the gate")
 
 
 def _noises(cv: float) -> Iterator[tuple[str, Noise]]:

@@ -128,7 +128,7 @@ def _are_equal(changes: Sequence[ChangePoint], answers: Sequence[Answer]) -> boo
 
 def _with_defect(values: Sequence[float]) -> list[ChangePoint]:
     series = np.asarray(values, dtype=float)
-    found = [change_at(series, one) for one in possible_changes(sorted(weak_indexes(series)), len(series))]
+    found = [change_at(series, *one) for one in possible_changes(sorted(weak_indexes(series)), len(series))]
     while found:
         weakest = max(found, key=lambda change: change.p_value)
         if weakest.p_value < P_MOST:
@@ -140,5 +140,5 @@ def _with_defect(values: Sequence[float]) -> list[ChangePoint]:
         possible = possible_changes([change.index for change in found], len(series))
         for after in (index, index + 1):
             if after < len(found):
-                found[after] = change_at(series, possible[after])
+                found[after] = change_at(series, *possible[after])
     return found

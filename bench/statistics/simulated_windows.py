@@ -8,8 +8,8 @@ from collections.abc import Callable, Mapping
 import numpy
 
 from harness.metrics.gaps import find_gaps
-from harness.metrics.second_figures import SecondFigures
-from harness.metrics.window import WindowSpec, find_window
+from harness.metrics.timeline import SecondFigures
+from harness.metrics.window import Drive, WindowSpec, find_window
 
 USERS = 20
 _USUAL_MS = 500.0
@@ -76,4 +76,4 @@ def run(rng: numpy.random.Generator, shape: Shape, length_s: int, memory: float)
 
 def is_found(seconds: list[SecondFigures]) -> bool:
     """Return whether the run is found not steady or has a gap."""
-    return not find_window(WindowSpec("steady"), seconds, USERS).is_steady or bool(find_gaps(seconds))
+    return not find_window(WindowSpec("steady"), seconds, Drive(USERS)).is_steady or bool(find_gaps(seconds))

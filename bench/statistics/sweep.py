@@ -19,8 +19,7 @@ from bench.statistics.simulated_sweeps import (
     of_law,
     of_queue,
 )
-from bench.tables import aims_table
-from harness.base.errors import EXIT_OK, EXIT_REGRESSED
+from bench.tables import print_aims
 from harness.base.log import stderr_log
 from harness.base.units import parse_whole_number, percent_text
 from harness.report.tables import table
@@ -47,8 +46,7 @@ def bench(options: argparse.Namespace) -> int:
     """Print the tables; return 0, or 1 when an aim is missed."""
     sweeps = parse_whole_number(options.sweeps, "--sweeps", 20, 100_000)
     aims = [*_queues(sweeps), *_laws(sweeps), *_falls(sweeps)]
-    print(aims_table(aims, "the findings"))
-    return EXIT_OK if all(aim.is_met for aim in aims) else EXIT_REGRESSED
+    return print_aims(aims, "the findings")
 
 
 def _queues(sweeps: int) -> list[Aim]:

@@ -14,13 +14,12 @@ import numpy
 
 from bench.results import Aim
 from bench.statistics import simulated_windows as simulation
-from bench.tables import aims_table
-from harness.base.errors import EXIT_OK, EXIT_REGRESSED
+from bench.tables import print_aims
 from harness.base.units import clock_text, parse_whole_number, percent_text
 from harness.jtl.inputs import resolve
-from harness.metrics.second_figures import SecondFigures
 from harness.metrics.throttle import Throttle, find_throttle
-from harness.metrics.window import full_load_s
+from harness.metrics.timeline import SecondFigures
+from harness.metrics.window import Drive, full_load_s
 from harness.report.jtls import Counting, summary_of_jtls
 from harness.report.tables import table
 
@@ -142,8 +141,7 @@ def bench(options: argparse.Namespace) -> int:
         aims = list(_recorded(options.jtl))
     else:
         aims = list(_simulated(parse_whole_number(options.runs, "--runs", 20, 100_000)))
-    print(aims_table(aims, "the throttle detector"))
-    return EXIT_OK if all(aim.is_met for aim in aims) else EXIT_REGRESSED
+    return print_aims(aims, "the throttle detector")
 
 
 _CELLS = [(length_s, memory) for length_s in _LENGTHS_S for memory in _MEMORIES]
@@ -248,7 +246,7 @@ def simulate(rng: numpy.random.Generator, case: Case, length_s: int, memory: flo
 
 
 def _find(seconds: Sequence[SecondFigures]) -> Throttle | None:
-    return find_throttle(seconds, full_load_s(seconds))
+    return find_throttle(seconds, full_load_s(seconds, Drive()))
 
 
 def _recorded(names: Sequence[str]) -> Iterator[Aim]:

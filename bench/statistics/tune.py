@@ -11,8 +11,7 @@ from typing import NamedTuple
 import numpy
 
 from bench.results import Aim
-from bench.tables import aims_table
-from harness.base.errors import EXIT_OK, EXIT_REGRESSED
+from bench.tables import print_aims
 from harness.base.log import stderr_log
 from harness.base.units import parse_whole_number, percent_text
 from harness.metrics.metric import metric_of
@@ -107,8 +106,7 @@ def bench(options: argparse.Namespace) -> int:
     print(f"**% of {repetitions:,} simulated experiments, of {uneven}**\n")
     print(table(heads, [_row(scene, one) for scene, one in found.items()]), end="\n\n", flush=True)
     aims = list(_aims(found))
-    print(aims_table(aims, "designed experiments"))
-    return EXIT_OK if all(aim.is_met for aim in aims) else EXIT_REGRESSED
+    return print_aims(aims, "designed experiments")
 
 
 def simulated(scene: Scene, repetitions: int, seed: int) -> Found:

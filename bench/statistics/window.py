@@ -18,12 +18,11 @@ from typing import NamedTuple
 from bench.results import Aim
 from bench.statistics.load_shapes import BAD, BASES, GOOD, Load
 from bench.statistics.simulated_load import Answer
-from bench.tables import aims_table
-from harness.base.errors import EXIT_OK, EXIT_REGRESSED
+from bench.tables import print_aims
 from harness.base.units import MS_PER_S, parse_whole_number, percent_text
 from harness.jtl.sample import Sample
 from harness.metrics.figures import LOAD
-from harness.metrics.tally import SampleTally
+from harness.metrics.tally import SampleTally, Scope
 from harness.metrics.window import parse_window
 from harness.plan.goal import Goal
 from harness.plan.load import LoadRecord
@@ -60,8 +59,7 @@ def bench(options: argparse.Namespace) -> int:
     """Print the tables; return 0, or 1 when an aim is missed."""
     count = parse_whole_number(options.runs, "--runs", 2, 100_000)
     aims = [*_good(count), *_bad(count)]
-    print(aims_table(aims, "verdicts of simulated loads"))
-    return EXIT_OK if all(aim.is_met for aim in aims) else EXIT_REGRESSED
+    return print_aims(aims, "verdicts of simulated loads")
 
 
 def summaries(name: str, load: Load, count: int) -> Iterator[tuple[RunSummary, float]]:
@@ -97,7 +95,7 @@ def summary_of(answers: Sequence[Answer], load: LoadRecord) -> RunSummary:
     for sample in samples:
         tally.add(sample)
     window = window_of(tally, parse_window("steady"), run)
-    counted = SampleTally(window_ms=window_span_ms(tally, window))
+    counted = Scope(window_ms=window_span_ms(tally, window)).tally()
     for sample in samples:
         counted.add(sample)
     return summarise(tally, "simulated/run-01_1", run, options=SummaryOptions(window, counted, with_timeline=False))

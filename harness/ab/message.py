@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from harness.ab.outcome import Outcome, headline
-from harness.ab.record import AbRecord
 from harness.ab.rule import BETTER
 from harness.base import units
 from harness.compare.outcome import CANNOT_TELL, OK
@@ -33,13 +32,9 @@ def ab_message(outcome: Outcome, link: str) -> Message:
         if one.base is not None and one.new is not None
     ]
     runs = f"{units.plural(len(record.runs), 'run')} in {units.duration_text(record.spent_s)}"
-    lines = (sides, ", ".join(figures), f"{runs}; {_commits(record)}")
-    return Message(f"A/B test {record.id}: {headline(outcome)}", lines, link)
-
-
-def _commits(record: AbRecord) -> str:
-    """Return the commits of the sides; of the working copy that of the harness."""
     own = record.git_commit[:12] if record.git_commit else "unknown"
-    own += " with changes" if record.git_changed else ""
+    own += " with changes" if record.git_changed else ""  # the working copy is the harness's
     a, b = (side.commit[:12] if side.commit else own for side in (record.a, record.b))
-    return f"commit {a}" if a == b else f"commits A {a}, B {b}"
+    commits = f"commit {a}" if a == b else f"commits A {a}, B {b}"
+    lines = (sides, ", ".join(figures), f"{runs}; {commits}")
+    return Message(f"A/B test {record.id}: {headline(outcome)}", lines, link)

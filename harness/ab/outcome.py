@@ -65,8 +65,8 @@ class Outcome:
     def to_plain(self) -> dict[str, Any]:
         """Return the record as plain data, with the results."""
         pairs = [
-            {"number": pair.number, "a": _name(pair.a), "b": _name(pair.b), "problem": pair.problem}
-            for pair in self.pairs
+            {"number": one.number, "a": one.a and one.a.name, "b": one.b and one.b.name, "problem": one.problem}
+            for one in self.pairs
         ]
         return {
             **to_plain(self.record),
@@ -114,8 +114,10 @@ def headline(outcome: Outcome) -> str:
         parts.append(_changes(outcome.metrics, CANNOT_TELL))
     else:
         parts = [*_uncounted_text(outcome), *parts] or [f"a verdict needs {PAIRS_LEAST} pairs"]
-    doubtful = _doubtful_text(outcome.counted)
-    text = "; ".join(part.rstrip(".") for part in (*parts, doubtful) if part)
+    runs = [run for pair in outcome.counted for run in (pair.a, pair.b) if run]
+    if doubtful := sum(run.is_doubtful for run in runs):
+        parts.append(f"{doubtful} of {units.plural(len(runs), 'run')} {'is' if doubtful == 1 else 'are'} DOUBTFUL")
+    text = "; ".join(part.rstrip(".") for part in parts if part)
     after = f" after {units.plural(count, 'pair')}" if count else ""
     return one_line(f"{before}{verdict}{after}: {text}.")
 
@@ -133,8 +135,7 @@ def _uncounted_text(outcome: Outcome) -> Iterator[str]:
 
 def _pairs(runs: Sequence[AbRun], results: Mapping[str, RunResult]) -> Iterator[Pair]:
     """Yield the pairs of which both runs ended, in order."""
-    numbers = dict.fromkeys(run.pair for run in runs if run.pair != WARM_UP)
-    for number in numbers:
+    for number in dict.fromkeys(run.pair for run in runs if run.pair != WARM_UP):
         sides = {run.side: run for run in runs if run.pair == number and run.state == ENDED}
         if set(sides) == {A, B}:
             yield _pair(number, sides, results)
@@ -154,12 +155,10 @@ def _pair(number: int, sides: Mapping[str, AbRun], results: Mapping[str, RunResu
 
 def _failed_warm_up(runs: Sequence[AbRun], results: Mapping[str, RunResult]) -> str:
     """Return why the warm-up run measured nothing; empty when it did, or has not ended."""
-    for run in runs:
-        if run.pair == WARM_UP and run.state == ENDED:
-            problem = problem_of(results.get(run.run or ""), run.problem)
-            if problem.is_invalid:
-                return f"the warm-up run of {run.side} failed: {problem.text}"
-    return ""
+    ended = [run for run in runs if run.pair == WARM_UP and run.state == ENDED]
+    problems = ((run.side, problem_of(results.get(run.run or ""), run.problem)) for run in ended)
+    failed = (f"the warm-up run of {side} failed: {problem.text}" for side, problem in problems if problem.is_invalid)
+    return next(failed, "")
 
 
 def _changes(metrics: Sequence[MetricComparison], state: str) -> str:
@@ -175,20 +174,15 @@ def _changes(metrics: Sequence[MetricComparison], state: str) -> str:
 
 def change_text(metric: MetricComparison) -> str:
     """Return a metric with its change and interval, such as p90 +12.30 % (+8.10 to +16.70)."""
-    unit = "points" if metric.metric.is_share else "%"
     if metric.delta_ratio is None or metric.low_ratio is None or metric.high_ratio is None:
         return f"{metric.metric.short_title} ({metric.reason})"
     change, low, high = map(units.signed_percent, (metric.delta_ratio, metric.low_ratio, metric.high_ratio))
-    return f"{metric.metric.short_title} {change} {unit} ({low} to {high})"
+    return f"{metric.metric.short_title} {change} {metric.metric.change_unit} ({low} to {high})"
 
 
 def _within_text(metrics: Sequence[MetricComparison]) -> str:
     """Return the largest change for the worse that the deciding times and rates may have, and that of the errors."""
-    worst = [
-        (metric.metric.is_share, worst_of(metric) or 0.0)
-        for metric in metrics
-        if metric.decides and metric.verdict == OK
-    ]
+    worst = [(one.metric.is_share, worst_of(one) or 0.0) for one in metrics if one.decides and one.verdict == OK]
     relative = max((value for is_share, value in worst if not is_share), default=None)
     points = max((value for is_share, value in worst if is_share), default=0.0)
     texts = [] if relative is None else [f"{units.percent_text(_up(relative), 1)} %"]
@@ -200,14 +194,3 @@ def _within_text(metrics: Sequence[MetricComparison]) -> str:
 def _up(ratio: float) -> float:
     """Return a bound rounded up to a tenth of a percent: a claim must not be larger than what was found."""
     return max(0.0, math.ceil(ratio * 1000 - 1e-9) / 1000)
-
-
-def _doubtful_text(pairs: Sequence[Pair]) -> str:
-    """Return how many of the runs that count are DOUBTFUL; empty without any."""
-    runs = [run for pair in pairs for run in (pair.a, pair.b) if run]
-    count = sum(run.is_doubtful for run in runs)
-    return f"{count} of {units.plural(len(runs), 'run')} {'is' if count == 1 else 'are'} DOUBTFUL" if count else ""
-
-
-def _name(result: RunResult | None) -> str | None:
-    return result.name if result else None

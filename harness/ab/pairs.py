@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from harness.ab.record import A
 from harness.ab.rule import Series
@@ -54,23 +54,9 @@ def _series(metric: Metric, pairs: Sequence[tuple[LabelResult, LabelResult]], th
         base, new = (math.exp(sum(map(math.log, side)) / len(known)) for side in zip(*known, strict=True))
         step = CLOCK_STEP_MS / base if metric.percentile is not None else 0.0
         found = Series(metric, tuple(math.log(b / a) for a, b in known), base, new, step)
-    return _with_reason(found, pairs, threshold, decides=decides)
-
-
-def _with_reason(
-    found: Series, pairs: Sequence[tuple[LabelResult, LabelResult]], threshold: float, *, decides: bool
-) -> Series:
-    """Return a series with the reason for which it is not judged, and whether B needs its answer to be OK."""
     least = min(sample_count(side) or 0 for side in zip(*pairs, strict=True))
-    is_enough = least >= found.metric.samples_least
+    is_enough = least >= metric.samples_least
     # When the clock resolution exceeds half of the threshold, no number of runs can show that the metric is within it.
     is_coarse = found.step > threshold / 2
-    return Series(
-        found.metric,
-        found.differences,
-        found.base,
-        found.new,
-        found.step,
-        decides=decides or (is_enough and not is_coarse),
-        reason="" if is_enough else f"fewer than {found.metric.samples_least:,} samples a side",
-    )
+    reason = "" if is_enough else f"fewer than {metric.samples_least:,} samples a side"
+    return replace(found, decides=decides or (is_enough and not is_coarse), reason=reason)

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from urllib.parse import quote
 
 from harness.ab.outcome import Outcome, headline
 from harness.ab.pairs import Pair, series_of
 from harness.ab.record import A, AbRecord, B, Side
-from harness.ab.rule import LOOKS, Series, level_of
+from harness.ab.rule import ALPHA, LOOKS, Series, level_of
 from harness.base import units
 from harness.compare.outcome import LabelComparison
-from harness.compare.render import Footnotes, Heads, cause_table, metric_table
+from harness.compare.render import Footnotes, Heads, cause_table, metric_table, run_link
 from harness.compare.result import LabelResult, RunResult
 from harness.compare.setup_diff import Difference, setup_differences
 from harness.compare.warnings import profiling_warnings, warnings_of
@@ -19,7 +19,6 @@ from harness.experiment.record import WARM_UP
 from harness.metrics.figures import TOTAL
 from harness.metrics.metric import Metric, Table, metrics_of
 from harness.plan.thresholds import Thresholds
-from harness.report.notes import NOTES_BEGIN, NOTES_END
 from harness.report.profiles import profile_links
 from harness.report.setup import load_text
 from harness.report.tables import cell, one_line, table
@@ -45,12 +44,14 @@ def ab_report(outcome: Outcome, notes: str) -> str:
         load=cell(load_text(record.load)),
         undelivered=[cell(line) for line in record.undelivered],
         total_table=metric_table(_total(outcome, sides), footnotes, _HEADS) if outcome.counted else "",
-        level=units.percent_text(_level(outcome), 2),
+        level=units.percent_text(1 - level_of(len(outcome.counted)) * record.thresholds.alpha / ALPHA, 2),
         alpha=units.percent_text(record.thresholds.alpha, 0),
         looks=", ".join(map(str, LOOKS)),
         order="in the order A B, B A" if record.seed is None else f"in random order (seed {record.seed})",
         pair_table=table(_PAIR_HEADS, [_pair_row(pair) for pair in outcome.pairs], 2) if outcome.pairs else "",
-        warm_up=_warm_up(record),
+        warm_up=", ".join(
+            f"[{cell(one.run)}]({quote(one.run)}.md)" for one in record.runs if one.pair == WARM_UP and one.run
+        ),
         label_table=_label_table(outcome.counted, record.thresholds),
         setting_table=_setting_table(record, sides),
         cause_table=cause_table(outcome.causes, _HEADS),
@@ -61,8 +62,6 @@ def ab_report(outcome: Outcome, notes: str) -> str:
         ],
         footnotes=footnotes.lines,
         notes=notes,
-        notes_begin=NOTES_BEGIN,
-        notes_end=NOTES_END,
     )
 
 
@@ -71,10 +70,6 @@ def _side_text(side: Side) -> str:
     parts = [f"profile {side.profile}"] if side.profile != side.text else []
     parts += [f"commit {side.commit[:12]}: its plans/, env/ and systems/"] if side.commit else []
     return cell(side.text) + (f" ({cell('; '.join(parts))})" if parts else "")
-
-
-def _level(outcome: Outcome) -> float:
-    return 1 - level_of(len(outcome.counted)) * outcome.record.thresholds.alpha / 0.05
 
 
 def _total(outcome: Outcome, sides: Mapping[str, Sequence[RunResult]]) -> LabelComparison:
@@ -86,7 +81,7 @@ def _pair_row(pair: Pair) -> list[str]:
     a, b = pair.a, pair.b
     cells = [_change_cell(metric, a.total, b.total) if a and b else "" for metric in _BRIEF]
     counts = f"no: {cell(pair.problem)}" if pair.problem else "yes"
-    return [str(pair.number), "B A" if pair.b_is_first else "A B", _link(a), _link(b), *cells, counts]
+    return [str(pair.number), "B A" if pair.b_is_first else "A B", run_link(a), run_link(b), *cells, counts]
 
 
 def _change_cell(metric: Metric, a: LabelResult | None, b: LabelResult | None) -> str:
@@ -96,15 +91,6 @@ def _change_cell(metric: Metric, a: LabelResult | None, b: LabelResult | None) -
     change = after - before if metric.is_share else (after - before) / before if before else None
     text = f"{metric.text(before)} → {metric.text(after)}"
     return text if change is None else f"{text} ({units.signed_percent(change)})"
-
-
-def _link(run: RunResult | None) -> str:
-    """Return a link to a run's report, which is in the same folder; its verdict unless it is VALID."""
-    if run is None:
-        return ""
-    name = run.name.rpartition("/")[2]
-    state = "" if run.is_valid or not run.verdict else f" {run.verdict.state}"
-    return f"[{cell(name)}]({quote(name)}.md){state}"
 
 
 def _profiles(pairs: Sequence[Pair]) -> str:
@@ -117,11 +103,6 @@ def _profiles(pairs: Sequence[Pair]) -> str:
     return ""
 
 
-def _warm_up(record: AbRecord) -> str:
-    names = [run.run for run in record.runs if run.pair == WARM_UP and run.run]
-    return ", ".join(f"[{cell(name)}]({quote(name)}.md)" for name in names)
-
-
 def _label_table(pairs: Sequence[Pair], thresholds: Thresholds) -> str:
     """Return a row per label of all runs that count: the mean of each side over the pairs, and its change."""
     runs = [run for pair in pairs for run in (pair.a, pair.b) if run]
@@ -131,19 +112,16 @@ def _label_table(pairs: Sequence[Pair], thresholds: Thresholds) -> str:
         found = [(_label(pair.a, name), _label(pair.b, name)) for pair in pairs]
         known = [(a, b) for a, b in found if a and b]
         if known:
-            rows.append([cell(name), *_label_cells(series_of(known, thresholds))])
+            means = {one.metric: one for one in series_of(known, thresholds)}
+            rows.append([cell(name), *(_mean_cell(metric, means.get(metric)) for metric in _BRIEF)])
     return table(("label", *(f"{metric.title} A → B (change %)" for metric in _BRIEF)), rows) if rows else ""
 
 
-def _label_cells(series: Sequence[Series]) -> Iterator[str]:
-    means = {one.metric: one for one in series}
-    for metric in _BRIEF:
-        one = means.get(metric)
-        if one is None or one.base is None or one.new is None:
-            yield ""
-            continue
-        change = one.new - one.base if metric.is_share else one.new / one.base - 1
-        yield f"{metric.mean_text(one.base)} → {metric.mean_text(one.new)} ({units.signed_percent(change)})"
+def _mean_cell(metric: Metric, one: Series | None) -> str:
+    if one is None or one.base is None or one.new is None:
+        return ""
+    change = one.new - one.base if metric.is_share else one.new / one.base - 1
+    return f"{metric.mean_text(one.base)} → {metric.mean_text(one.new)} ({units.signed_percent(change)})"
 
 
 def _label(run: RunResult | None, name: str) -> LabelResult | None:

@@ -17,7 +17,7 @@ matches one pattern in sixteen. So a change must also be one that few of the pos
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import product
 from typing import NamedTuple
@@ -25,6 +25,7 @@ from typing import NamedTuple
 from harness.compare.outcome import CANNOT_TELL, IMPROVED, NOTHING, OK, REGRESSED, RUNS, MetricComparison
 from harness.metrics.distributions import student_t_below, student_t_quantile
 from harness.metrics.metric import Metric
+from harness.metrics.shift import as_ratio
 from harness.plan.thresholds import Thresholds
 
 # The level of each look, by its number of pairs, for an alpha of 5 %: each twice, three times, four times the first.
@@ -32,7 +33,7 @@ LOOKS: Mapping[int, float] = {4: 0.0071, 6: 0.0142, 8: 0.0213, 10: 0.0283}
 # Of the 2ⁿ orders of n pairs, so many may show a change as large: 1 of 64, 2 of 256, 6 of 1,024, together 2.9 % in one
 # direction. Of the 16 orders of four pairs, one alone is 6 %: four pairs never suffice.
 _ORDERS: Mapping[int, int] = {4: 0, 6: 1, 8: 2, 10: 6}
-_ALPHA = 0.05
+ALPHA = 0.05
 PAIRS_LEAST, PAIRS_MOST = min(LOOKS), max(LOOKS)
 # A mean change below this part of the threshold is no regression, however certain it is. At one half, more than 1 % of
 # tests of unchanged sides end with REGRESSED; at the whole, half of the changes as large as the threshold are missed.
@@ -40,7 +41,6 @@ _PART_OF_THRESHOLD = 0.75
 _UNCONFIRMED = "a disturbance in step with the order of the runs could cause this change: more pairs are needed"
 # The verdict of B as a whole when a metric is better by as much, and none is worse.
 BETTER = "IMPROVED"
-_DIFFERENCE_MOST = 20.0
 # Sums that differ by less are equal.
 _ROUNDING = 1e-12
 
@@ -63,21 +63,7 @@ class Series:
     reason: str = ""
 
 
-class _Level(NamedTuple):
-    """The adjusted p-value of a metric, the level of the look, and whether the order of each pair is random."""
-
-    adjusted: float
-    level: float
-    is_random: bool
-
-    @property
-    def is_change(self) -> bool:
-        """Whether the metric changes, by the test."""
-        return self.adjusted < self.level
-
-
-@dataclass(frozen=True)
-class _Test:
+class _Test(NamedTuple):
     """Student's t of a series: mean, half the width of its interval, two-sided p-value."""
 
     mean: float
@@ -93,7 +79,7 @@ def judge(series: Sequence[Series], thresholds: Thresholds, *, is_random: bool =
     of each pair `is_random`. OK: no part of the interval is worse by more than the threshold; with the reason
     `improved` the metric is better by as much as would be a regression. CANNOT TELL: everything else.
     """
-    level = level_of(max((len(one.differences) for one in series), default=0)) * thresholds.alpha / _ALPHA
+    level = level_of(max((len(one.differences) for one in series), default=0)) * thresholds.alpha / ALPHA
     tests = [_test(one, level) if len(one.differences) > 1 else None for one in series]
     # What is the same in all pairs, such as no errors at all, cannot be rejected: it does not count as a test.
     tested = [
@@ -101,10 +87,10 @@ def judge(series: Sequence[Series], thresholds: Thresholds, *, is_random: bool =
         for index, (one, test) in enumerate(zip(series, tests, strict=True))
         if test and not one.reason and any(one.differences)
     ]
-    p_values = [test.p_value for index, test in enumerate(tests) if test and index in tested]
+    p_values = [test.p_value for index in tested if (test := tests[index])]
     adjusted = dict(zip(tested, adjusted_p_values(p_values), strict=True))
     return tuple(
-        _compared(one, test, _Level(adjusted.get(index, 1.0), level, is_random), thresholds.of(one.metric))
+        _compared(one, test, adjusted.get(index, 1.0), level, thresholds.of(one.metric), is_random=is_random)
         for index, (one, test) in enumerate(zip(series, tests, strict=True))
     )
 
@@ -138,9 +124,8 @@ def worst_of(metric: MetricComparison) -> float | None:
 
 def adjusted_p_values(p_values: Sequence[float]) -> list[float]:
     """Return the p-values adjusted for their number (Holm), in the given order."""
-    order = sorted(range(len(p_values)), key=lambda index: p_values[index])
     adjusted, most = [1.0] * len(p_values), 0.0
-    for done, index in enumerate(order):
+    for done, index in enumerate(sorted(range(len(p_values)), key=p_values.__getitem__)):
         most = max(most, min(1.0, p_values[index] * (len(p_values) - done)))
         adjusted[index] = most
     return adjusted
@@ -170,7 +155,9 @@ def _is_rare(differences: Sequence[float]) -> bool:
     return as_large <= most
 
 
-def _compared(series: Series, test: _Test | None, at: _Level, threshold: float) -> MetricComparison:
+def _compared(
+    series: Series, test: _Test | None, adjusted: float, level: float, threshold: float, *, is_random: bool
+) -> MetricComparison:
     count = len(series.differences)
     found = MetricComparison(
         metric=series.metric,
@@ -191,31 +178,19 @@ def _compared(series: Series, test: _Test | None, at: _Level, threshold: float) 
     )
     if test is None:
         return found
-    change, low, high = _in_units((test.mean, test.mean - test.reach, test.mean + test.reach), series.metric)
+    ends = (test.mean, test.mean - test.reach, test.mean + test.reach)
+    change, low, high = ends if series.metric.is_share else map(as_ratio, ends)
     found = replace(found, delta_ratio=change, low_ratio=low, high_ratio=high, p_value=test.p_value)
     if series.reason:
         return found
+    found = replace(found, adjusted_p_value=adjusted)
+    # The mean change for the worse, and the bad end of its interval.
     worse, most = (-change, -low) if series.metric.more_is_better else (change, high)
-    found = replace(found, adjusted_p_value=at.adjusted)
-    is_large = abs(worse) > threshold * _PART_OF_THRESHOLD
-    if at.is_change and is_large and at.is_random and not _is_rare(series.differences):
+    is_large_change = adjusted < level and abs(worse) > threshold * _PART_OF_THRESHOLD
+    if is_large_change and is_random and not _is_rare(series.differences):
         return replace(found, verdict=OK if most <= threshold else CANNOT_TELL, reason=_UNCONFIRMED)
-    return _judged(found, worse, most, is_change=at.is_change)
-
-
-def _judged(found: MetricComparison, worse: float, most: float, *, is_change: bool) -> MetricComparison:
-    """Return a metric with its verdict and reason; `worse` is its mean change for the worse, `most` the bad end."""
-    threshold = found.threshold_ratio
-    if is_change and worse > threshold * _PART_OF_THRESHOLD:
+    if is_large_change and worse > 0:
         return replace(found, verdict=REGRESSED, reason="")
     if most <= threshold:
-        is_improved = is_change and -worse > threshold * _PART_OF_THRESHOLD
-        return replace(found, verdict=OK, reason=IMPROVED if is_improved else "")
+        return replace(found, verdict=OK, reason=IMPROVED if is_large_change else "")
     return replace(found, verdict=CANNOT_TELL, reason="the interval extends beyond the threshold")
-
-
-def _in_units(values: Iterable[float], metric: Metric) -> list[float]:
-    """Return differences of logarithms as ratios; those of a share as they are."""
-    if metric.is_share:
-        return list(values)
-    return [math.expm1(min(max(value, -_DIFFERENCE_MOST), _DIFFERENCE_MOST)) for value in values]

@@ -13,7 +13,7 @@ from harness.ab.record import Side
 from harness.base.config import did_you_mean
 from harness.base.errors import HarnessError, UsageError
 from harness.plan.data_files import data_files
-from harness.plan.load import Load, LoadRecord, load_record
+from harness.plan.load import Load, load_record
 from harness.run.request import Names, Request, resolve_request
 from harness.run.set_values import split_text
 
@@ -34,7 +34,10 @@ class SideText:
 
 @dataclass(frozen=True)
 class SideFiles:
-    """Where a side's files are; `commit` is None for the working copy, and `source` as in ReadySide."""
+    """Where a side's files are: `home` has its plans/, env/ and systems/, in `build` its system is built.
+
+    `source` names their state: a commit, or the working copy with its changes. `commit` is None for the working copy.
+    """
 
     home: Path
     build: Path
@@ -44,16 +47,11 @@ class SideFiles:
 
 @dataclass(frozen=True)
 class ReadySide:
-    """A side that can be run: `home` has its plans/, env/ and systems/, in `build` its system is built.
-
-    `source` names the state of these files: a commit, or the working copy with its changes.
-    """
+    """A side that can be run."""
 
     name: str
     side: Side
-    source: str
-    home: Path
-    build: Path
+    files: SideFiles
     request: Request
 
     @property
@@ -94,33 +92,30 @@ def ready_side(name: str, text: SideText, names: Names, files: SideFiles) -> Rea
 
     UsageError, starting with the side, for an unknown name or a value that neither the system nor the plan has.
     """
-    profile, home, build = text.profile or names.profile, files.home, files.build
+    profile = text.profile or names.profile
     common = split_text(names.set_values) if names.set_values else []
     given = shlex.join([*common, *text.changes])
     try:
         of_side = replace(names, profile=profile, target=text.target, set_values=given or None)
-        request = resolve_request(of_side, home, build)
+        request = resolve_request(of_side, files.home, files.build)
     except HarnessError as error:
         raise UsageError(f"{name}={text.text}: {error.what}", error.todo) from None
     target, values = request.target.url if request.target else None, request.set_values
     settings, properties = shlex.join(values.settings), shlex.join(values.properties)
     side = Side(text.text, profile, target, text.ref, files.commit, settings, properties)
-    return ReadySide(name, side, files.source, home, build, request)
+    return ReadySide(name, side, files, request)
 
 
 def check_sides(a: ReadySide, b: ReadySide, load_a: Load, load_b: Load) -> None:
     """Raise a UsageError when both sides are the same, or do not run the same traffic."""
     if unlike := _unlike_file(a.request.plan.jmx_path, b.request.plan.jmx_path):
-        raise UsageError(
-            f"plans/{unlike} differs between {a.title} and {b.title}: not the same traffic",
-            "compare sides with the same test plan and data",
-        )
-    records = load_record(load_a, a.request.plan.load), load_record(load_b, b.request.plan.load)
-    if differences := _differences(*records):
-        raise UsageError(
-            f"the loads of {a.title} and {b.title} differ: {differences}",
-            f"give both the same [plan.{a.request.plan.name}] in their profiles, or the same [load]",
-        )
+        what = f"plans/{unlike} differs between {a.title} and {b.title}: not the same traffic"
+        raise UsageError(what, "compare sides with the same test plan and data")
+    values_a, values_b = (vars(load_record(load, side.request.plan.load)) for side, load in ((a, load_a), (b, load_b)))
+    if names := [name for name, value in values_a.items() if value != values_b[name]]:
+        differences = (f"{name} is {values_a[name]} in A and {values_b[name]} in B" for name in names)
+        todo = f"give both the same [plan.{a.request.plan.name}] in their profiles, or the same [load]"
+        raise UsageError(f"the loads of {a.title} and {b.title} differ: {', '.join(differences)}", todo)
     if what_runs(a) == what_runs(b):
         raise UsageError(f"{a.title} and {b.title} are the same: nothing to compare", "change one side")
 
@@ -135,16 +130,9 @@ def _unlike_file(a: Path, b: Path) -> str:
     return ""
 
 
-def _differences(a: LoadRecord, b: LoadRecord) -> str:
-    found = [
-        f"{name} is {value} in A and {vars(b)[name]} in B" for name, value in vars(a).items() if value != vars(b)[name]
-    ]
-    return ", ".join(found)
-
-
 def what_runs(side: ReadySide) -> tuple[object, ...]:
     """Return what is equal when two sides run the same."""
     plan, profile, target = side.request.plan, side.request.profile, side.request.target
     generator = (profile.generator_heap_mb, profile.generator_jvm_args)
     settings = None if target else dict(side.request.settings)
-    return side.source, target, settings, generator, plan.own_properties(is_embedded=target is None)
+    return side.files.source, target, settings, generator, plan.own_properties(is_embedded=target is None)

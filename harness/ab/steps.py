@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from harness.ab.outcome import Outcome, change_text, outcome_of
-from harness.ab.record import AbRecord, AbRun
+from harness.ab.record import AbRecord
 from harness.ab.rule import LOOKS, PAIRS_LEAST, PAIRS_MOST
 from harness.ab.side import ReadySide
 from harness.base import units
@@ -52,12 +52,19 @@ class AbTest(Design[AbRecord, Outcome]):
         is_warm_up, side = run.pair == WARM_UP, self.sides[run.side]
         done = sum(one.pair == run.pair and one.state == ENDED for one in record.runs)
         is_first = is_warm_up or not done
-        what = "warm-up run, not counted" if is_warm_up else f"pair {run.pair} of {PAIRS_LEAST} to {PAIRS_MOST}"
+        heading = "warm-up run, not counted" if is_warm_up else f"pair {run.pair} of {PAIRS_LEAST} to {PAIRS_MOST}"
+        what = "the warm-up run" if is_warm_up else f"pair {run.pair}, side {run.side} ({side.side.text})"
+        own = ChildRun(
+            title=side.title,
+            arguments=side.side.arguments,
+            folders={"reports": self.reports, "home": side.files.home, "build": side.files.build},
+            log=self.files.folder / f"{len(record.runs) + 1:02d}-{run.side}.log",
+        )
         runs_left = 2 * (PAIRS_MOST - len(outcome.counted)) + (1 if is_warm_up else -done)
         return Step(
             run=run,
-            heading=f"{record.id}: {what}, {side.title}",
-            child=self._child(record, run, side),
+            heading=f"{record.id}: {heading}, {side.title}",
+            child=child_of(record, what, own),
             runs_in=self.files.folder.parent,
             limit_s=record.limit_s,
             # A pair must fit as a whole, with the warm-up run before it.
@@ -65,16 +72,6 @@ class AbTest(Design[AbRecord, Outcome]):
             left_s=[record.planned_s] * runs_left,
             left_phrase="at most",
         )
-
-    def _child(self, record: AbRecord, run: AbRun, side: ReadySide) -> ChildRun:
-        what = "the warm-up run" if run.pair == WARM_UP else f"pair {run.pair}, side {run.side} ({side.side.text})"
-        own = ChildRun(
-            title=side.title,
-            arguments=side.side.arguments,
-            folders={"reports": self.reports, "home": side.home, "build": side.build},
-            log=self.files.folder / f"{len(record.runs) + 1:02d}-{run.side}.log",
-        )
-        return child_of(record, what, own)
 
     def without_time(self, record: AbRecord, step: Step, budget: BudgetLeft) -> AbRecord:  # noqa: ARG002
         """Return the record that ends for lack of time."""
@@ -86,12 +83,8 @@ class AbTest(Design[AbRecord, Outcome]):
     def look(self, outcome: Outcome) -> str:
         """Return the changes so far after a pair at which the rule looks."""
         counted = len(outcome.counted)
-        if counted not in LOOKS or outcome.is_decided or _is_half(outcome.record.runs):
+        pairs = [run.pair for run in outcome.record.runs]
+        if counted not in LOOKS or outcome.is_decided or pairs.count(pairs[-1]) == 1:  # of the last pair one run only
             return ""
         changes = ", ".join(change_text(one) for one in outcome.metrics if one.delta_ratio is not None)
         return f"  after {units.plural(counted, 'pair')}: {changes}: not sure yet"
-
-
-def _is_half(runs: Sequence[AbRun]) -> bool:
-    """Return whether the last pair has one run only."""
-    return sum(run.pair == runs[-1].pair for run in runs) == 1

@@ -25,8 +25,8 @@ _WORKING_COPY = "working copy"
 def working_copy(home: Path, build: Path) -> SideFiles:
     """Return the files of a side without a commit: those in `home`, as they are now."""
     checkout = git.facts(home)
-    is_commit = checkout.commit is not None and checkout.is_changed is False
-    return SideFiles(home, build, checkout.commit if is_commit and checkout.commit else _WORKING_COPY)
+    commit = checkout.commit if checkout.is_changed is False else None
+    return SideFiles(home, build, commit or _WORKING_COPY)
 
 
 def checked_out(home: Path, commit: str, build: Path, environment: Mapping[str, str]) -> SideFiles:
@@ -53,26 +53,20 @@ def build_side(side: ReadySide, guardian: Guardian) -> None:
     UsageError when either fails: nothing was measured yet.
     """
     try:
-        if side.side.commit and side.request.profile.build:
-            _run_build_command(side, guardian.environment)
+        command, stamp_file = side.request.profile.build, side.files.build.with_name(".built")
+        stamp = stamp_of([], *command)
+        if side.side.commit and command and not has_stamp(stamp_file, stamp):
+            log_path = side.files.build.with_name("build.log")
+            log(f"{side.title}: {' '.join(command)} (log: {shown(log_path)})")
+            _run(command[0], command, side.files.home, guardian.environment, log_path)
+            stamp_file.write_text(stamp)
         if side.request.target is None and side.request.manifest:
-            folder = side.build / "logs"
-            Supervisor(
-                side.request.manifest, side.request.settings, build_dir=side.build, log_dir=folder, guardian=guardian
-            ).prepare(log)
+            build = side.files.build
+            manifest, settings = side.request.manifest, side.request.settings
+            system = Supervisor(manifest, settings, build_dir=build, log_dir=build / "logs", guardian=guardian)
+            system.prepare(log)
     except HarnessError as error:
         raise UsageError(f"{side.title} does not build: {error.what}", error.todo) from None
-
-
-def _run_build_command(side: ReadySide, environment: Mapping[str, str]) -> None:
-    command = side.request.profile.build
-    stamp_file, stamp = side.build.with_name(".built"), stamp_of([], *command)
-    if has_stamp(stamp_file, stamp):
-        return
-    log_path = side.build.with_name("build.log")
-    log(f"{side.title}: {' '.join(command)} (log: {shown(log_path)})")
-    _run(command[0], command, side.home, environment, log_path)
-    stamp_file.write_text(stamp)
 
 
 def _run(

@@ -13,7 +13,6 @@ from harness.base.errors import UsageError
 from harness.compare.outcome import Comparison
 from harness.export.rows import SECOND_COLUMNS, Value, second_rows
 from harness.metrics.figures import LOAD, PERCENTILES, TOTAL, LabelFigures
-from harness.metrics.histogram import Histogram
 from harness.metrics.instruments import kind_of
 from harness.metrics.interval import SecondSpan
 from harness.metrics.label_seconds import SortedSeconds
@@ -138,15 +137,16 @@ def _label_seconds(rows: Sequence[Sequence[Value]], first_s: int) -> DataFrame:
 
 def timeline_frame(tally: SampleTally) -> DataFrame:
     """Return a row per interval of the load's time series; none without a sample of it."""
-    origin_s = origin_of(tally)
+    origin_s, ratios = origin_of(tally), [float(text) / 100 for text in PERCENTILES]
     if tally.second_series.seconds:
         _span_s(tally.second_series)
     series = shown_series(tally.second_series) or SecondSeries()
     timeline = series.timeline()
     count = len(timeline.sample_count) if timeline else 0
     first = timeline.start_s // timeline.bucket_s if timeline else 0
-    empty = Histogram()
-    times = [_percentiles_ms(series.buckets.get(number, empty)) for number in range(first, first + count)]
+    found = [series.buckets.get(number) for number in range(first, first + count)]
+    unknown: list[int | None] = [None] * len(PERCENTILES)
+    times = [one.quantiles_ms(ratios) if one and one.counts else unknown for one in found]
     starts = numpy.arange(first, first + count, dtype=_INTEGER) * series.bucket_s
     return DataFrame(
         {
@@ -164,16 +164,9 @@ def timeline_frame(tally: SampleTally) -> DataFrame:
     )
 
 
-def _percentiles_ms(histogram: Histogram) -> Sequence[int | None]:
-    if not histogram.counts:
-        return [None] * len(PERCENTILES)
-    return histogram.quantiles_ms([float(text) / 100 for text in PERCENTILES])
-
-
 def _span_s(series: SecondSeries) -> SecondSpan:
     """Return the span of the seconds; UsageError when it is longer than any run."""
-    span_s = series.span_s
-    if span_s is None:
+    if (span_s := series.span_s) is None:
         days = SPAN_MAX_S // (24 * 3600)
         raise UsageError(
             f"the first and the last sample are more than {days} days apart",
@@ -202,21 +195,13 @@ def comparison_frame(comparison: Comparison) -> DataFrame:
 
 
 # The columns of a metric and their types.
+_RATIOS = ("delta_ratio", "low_ratio", "high_ratio", "p_value", "adjusted_p_value", "threshold_ratio")
 _COMPARED = {
-    "base": _FLOAT,
-    "new": _FLOAT,
-    "delta_ratio": _FLOAT,
-    "low_ratio": _FLOAT,
-    "high_ratio": _FLOAT,
-    "p_value": _FLOAT,
-    "adjusted_p_value": _FLOAT,
-    "threshold_ratio": _FLOAT,
-    "verdict": "category",
-    "reason": "category",
+    **dict.fromkeys(("base", "new", *_RATIOS), _FLOAT),
+    **dict.fromkeys(("verdict", "reason"), "category"),
     "decides": "bool",
     "least_ratio": _FLOAT,
     "further_runs": _NULLABLE,
-    "base_n": _INTEGER,
-    "new_n": _INTEGER,
+    **dict.fromkeys(("base_n", "new_n"), _INTEGER),
     "unit": "category",
 }

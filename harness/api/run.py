@@ -33,7 +33,8 @@ from harness.report.summarise import origin_of
 from harness.report.summary import RunSummary
 from harness.report.verdict import Verdict
 from harness.report.warnings import RunWarning
-from harness.run.directory import RUN_NAME, RunDirectory
+from harness.run.directory import RunDirectory
+from harness.run.kinds import RUN_NAME
 from harness.run.names import find_paths, split_choice
 from harness.run.record import RunRecord
 
@@ -163,7 +164,12 @@ class Run:
         """
         if chunk_rows is not None and chunk_rows < 1:
             raise UsageError(f"chunk_rows={chunk_rows}: a chunk has at least one row", "give 100000, for example")
-        found = self._sample_frames(chunk_rows or _CHUNK_ROWS)
+        self._refuse_tally()
+        rows = chunk_rows or _CHUNK_ROWS
+        pieces = sample_pieces(self._samples, self.columns, min(rows * max(1, _LINES_LEAST // rows), _CHUNK_ROWS))
+        paths = [given.name for given in self._samples]
+        names = short_names(paths) if len(paths) > 1 else [Path(paths[0]).name]
+        found = sample_frames(pieces, rows, names, self._once_labels, self._origin_s)
         return joined(found) if chunk_rows is None else found
 
     def _refuse_tally(self) -> None:
@@ -171,15 +177,6 @@ class Run:
             with opened(given) as file:
                 if file.kind == TALLY:
                     raise UsageError(f"{given.name}: a tally, which contains no samples", "name the JTLs")
-
-    def _sample_frames(self, chunk_rows: int) -> Iterator[DataFrame]:
-        self._refuse_tally()
-        files = self._samples
-        line_limit = min(chunk_rows * max(1, _LINES_LEAST // chunk_rows), _CHUNK_ROWS)
-        pieces = sample_pieces(files, self.columns, line_limit)
-        paths = [given.name for given in files]
-        names = short_names(paths) if len(paths) > 1 else [Path(paths[0]).name]
-        return sample_frames(pieces, chunk_rows, names, self._once_labels, self._origin_s)
 
     @property
     def _once_labels(self) -> tuple[str, ...]:
@@ -228,8 +225,7 @@ def open_run(name: str | Path, reports: str | Path = REPORTS) -> Run:
     if len(paths) != 1:
         raise UsageError(f"{name}: {len(paths)} results match", "name one of them")
     path = paths[0]
-    summary = read_summary(path)
-    if summary is not None:
+    if (summary := read_summary(path)) is not None:
         return Run(summary.source, directory=RunDirectory(path) if path.suffix != ".json" else None, stored=summary)
     if RUN_NAME.fullmatch(path.name) or split_choice(path).file.suffix == ".md":
         raise UsageError(

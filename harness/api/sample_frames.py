@@ -16,11 +16,7 @@ from harness.metrics.figures import group_of
 
 
 def sample_frames(
-    pieces: Iterator[Piece],
-    chunk_rows: int,
-    names: Sequence[str],
-    once_labels: Sequence[str],
-    origin_s: int | None,
+    pieces: Iterator[Piece], chunk_rows: int, names: Sequence[str], once_labels: Sequence[str], origin_s: int | None
 ) -> Iterator[DataFrame]:
     """Yield DataFrames of at most `chunk_rows` rows; one without rows when there is no sample.
 
@@ -56,12 +52,13 @@ def _chunks(pieces: Iterator[Piece], chunk_rows: int) -> Iterator[list[Piece]]:
 
 
 def _frame(file: str, rows: DataFrame, once: frozenset[str], origin_s: int) -> DataFrame:
+    names = pandas.Index([file] if len(rows) else [], dtype="str")
     start_ms, elapsed_ms = (rows[name].to_numpy() for name in ("start_ms", "elapsed_ms"))
     label, message, thread_name = (_by_appearance(rows[name].array) for name in ("label", "message", "thread_name"))
     is_transaction = numpy.array([text.startswith(TRANSACTION_MESSAGE) for text in message.categories], dtype=bool)
     return DataFrame(
         {
-            "file": _constant(file, len(rows)),
+            "file": Categorical.from_codes(numpy.zeros(len(rows), dtype="int8"), categories=names),
             "second": (start_ms + elapsed_ms) // MS_PER_S - origin_s,
             "start_time": pandas.DatetimeIndex(start_ms.astype("datetime64[ms]")).tz_localize("UTC"),
             "elapsed_ms": elapsed_ms,
@@ -73,21 +70,11 @@ def _frame(file: str, rows: DataFrame, once: frozenset[str], origin_s: int) -> D
             "message": message,
             "failure": _by_appearance(rows["failure"].array),
             "thread_name": thread_name,
-            "latency_ms": rows["latency_ms"].array,
-            "connect_ms": rows["connect_ms"].array,
-            "received_bytes": rows["received_bytes"].array,
-            "sent_bytes": rows["sent_bytes"].array,
+            **{name: rows[name].array for name in ("latency_ms", "connect_ms", "received_bytes", "sent_bytes")},
             "active_users": rows["all_threads"].array,
-            "sample_count": rows["sample_count"].to_numpy(),
-            "error_count": rows["error_count"].to_numpy(),
+            **{name: rows[name].to_numpy() for name in ("sample_count", "error_count")},
             "trace_id": _by_appearance(rows["trace_id"].array),
         }
-    )
-
-
-def _constant(text: str, count: int) -> Categorical:
-    return Categorical.from_codes(
-        numpy.zeros(count, dtype="int8"), categories=pandas.Index([text] if count else [], dtype="str")
     )
 
 
@@ -98,7 +85,6 @@ def _by_appearance(values: Categorical) -> Categorical:
 
 
 def _groups(thread_name: Categorical, label: Categorical, once: frozenset[str]) -> Categorical:
-    """Return the group of each sample."""
     width = len(label.categories)
     codes, pairs = pandas.factorize(thread_name.codes.astype("int64") * width + label.codes)
     threads, labels = thread_name.categories.tolist(), label.categories.tolist()

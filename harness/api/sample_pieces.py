@@ -8,7 +8,7 @@ newlines belong to a text. It takes about ten times as long as pandas. So only l
 from __future__ import annotations
 
 import io
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain, islice
 from typing import Any, BinaryIO, NamedTuple, TypeAlias
 
@@ -104,17 +104,15 @@ class CsvReader:
 
         A record that begins in them is read to its end. Less is read where other columns begin.
         """
-        text = self._take(line_limit)
-        if not text:
+        if not (text := self._take(line_limit)):
             return None
         layout, delimiter = self._rows.layout, self._delimiter
         if not layout or not delimiter:
-            others = self._read_others(text, unknown_lines(text))
-            return others if others is not None else of_samples(())
+            return _in_order(self._read_others(text, unknown_lines(text)))
         lines = find_lines(text, delimiter, layout)
         others = self._read_others(text, lines)
         found = self._read_ordinary(text, lines, numpy.flatnonzero(lines.ordinary), layout)
-        return _in_order([*found, *([others] if others is not None else [])])
+        return _in_order([*found, *others])
 
     def _take(self, line_limit: int) -> bytes:
         """Return the next whole lines, at most so many; the last one of a file gets a newline if it has none."""
@@ -122,20 +120,18 @@ class CsvReader:
         count = 0
         while block := self._rest or self._stream.read(_BLOCK_BYTES):
             self._rest = b""
-            is_end = numpy.frombuffer(block, numpy.uint8) == ord("\n")
-            here = int(numpy.count_nonzero(is_end))
-            if count + here >= line_limit:
-                ends = numpy.flatnonzero(is_end)
+            ends = numpy.flatnonzero(numpy.frombuffer(block, numpy.uint8) == ord("\n"))
+            if count + len(ends) >= line_limit:
                 end = int(ends[line_limit - count - 1]) + 1
                 self._rest = block[end:]
                 return b"".join([*blocks, block[:end]])
             blocks.append(block)
-            count += here
+            count += len(ends)
         text = b"".join(blocks)
         return text if not text or text.endswith(b"\n") else text + b"\n"
 
-    def _read_others(self, text: bytes, lines: Lines) -> DataFrame | None:
-        """Return the samples of the lines that are not ordinary, None without one; count all lines.
+    def _read_others(self, text: bytes, lines: Lines) -> list[DataFrame]:
+        """Return the samples of the lines that are not ordinary; count all lines.
 
         A record may need the lines after it; these are then not ordinary either. From the line on where other columns
         begin, the text is put back.
@@ -146,8 +142,8 @@ class CsvReader:
         for begin in numpy.flatnonzero(~lines.ordinary).tolist():
             if begin < at:
                 continue
-            following = _Following(self._rest, self._stream)
-            source = chain(_each(text, lines, begin), following)
+            rest, taken = io.BytesIO(self._rest), list[bytes]()
+            source = chain(_each(text, lines, range(begin, end)), _following(rest, self._stream, taken))
             records = Records(source, self._dropped, self._rows, self._delimiter, first + begin)
             at = begin
             while at == begin or (at < end and not lines.ordinary[at] and self._rows.layout == layout):
@@ -159,8 +155,8 @@ class CsvReader:
                 at = records.line_count - first
             lines.ordinary[begin:at] = False
             self._delimiter = records.delimiter
-            if following.is_used:
-                self._rest = following.after(max(at - end, 0))
+            if taken:
+                self._rest = b"".join(taken[max(at - end, 0) :]) + rest.read()
             if self._rows.layout != layout:
                 if at < end:
                     self._rest = text[int(lines.starts[at]) :] + self._rest
@@ -168,7 +164,7 @@ class CsvReader:
                     end = at
                 break
         self._line_count = first + max(at, end)
-        return of_samples(samples, numbers) if samples else None
+        return [of_samples(samples, numbers)] if samples else []
 
     def _read_ordinary(self, text: bytes, lines: Lines, numbers: _Numbers, layout: Layout) -> list[DataFrame]:
         """Return the samples of the ordinary lines with these numbers.
@@ -182,8 +178,7 @@ class CsvReader:
                 halves = numpy.array_split(numbers, 2)
                 return [part for half in halves for part in self._read_ordinary(text, lines, half, layout)]
         rows = RowReader(self._name, self._dropped, layout)
-        each = (text[lines.starts[number] : lines.starts[number + 1]] for number in numbers.tolist())
-        records = Records(each, self._dropped, rows, self._delimiter)
+        records = Records(_each(text, lines, numbers.tolist()), self._dropped, rows, self._delimiter)
         samples, line_indexes = [], []
         while record := records.next():
             line_number, fields = record
@@ -193,39 +188,20 @@ class CsvReader:
         return [of_samples(samples, line_indexes)] if samples else []
 
 
-class _Following:
-    """The lines after a text, for a record that does not end in it."""
-
-    def __init__(self, rest: bytes, stream: BinaryIO) -> None:
-        self._rest = io.BytesIO(rest)
-        self._stream = stream
-        self._taken: list[bytes] = []
-
-    @property
-    def is_used(self) -> bool:
-        """Whether a line was taken."""
-        return bool(self._taken)
-
-    def __iter__(self) -> _Following:
-        return self
-
-    def __next__(self) -> bytes:
-        line = self._rest.readline()
+def _following(rest: io.BytesIO, stream: BinaryIO, taken: list[bytes]) -> Iterator[bytes]:
+    """Yield the lines after a text, for a record that does not end in it, and add them to `taken`."""
+    while True:
+        line = rest.readline()
         if not line.endswith(b"\n"):
-            line += self._stream.readline()
+            line += stream.readline()
         if not line:
-            raise StopIteration
-        self._taken.append(line)
-        return line
-
-    def after(self, line_count: int) -> bytes:
-        """Return what follows so many lines, of all that was read from the stream."""
-        return b"".join(self._taken[line_count:]) + self._rest.read()
+            return
+        taken.append(line)
+        yield line
 
 
-def _each(text: bytes, lines: Lines, begin: int) -> Iterator[bytes]:
-    for number in range(begin, len(lines)):
-        yield text[lines.starts[number] : lines.starts[number + 1]]
+def _each(text: bytes, lines: Lines, numbers: Iterable[int]) -> Iterator[bytes]:
+    return (text[lines.starts[number] : lines.starts[number + 1]] for number in numbers)
 
 
 def _text_of(text: bytes, lines: Lines, numbers: _Numbers) -> bytes:
@@ -258,10 +234,9 @@ def _quick(text: bytes, numbers: _Numbers, layout: Layout, delimiter: str) -> Da
         raise ValueError("another number of lines")
     columns = {field: found[index].to_numpy() for field, index in index_of.items()}
     codes, truths = pandas.factorize(columns[_SUCCESS])
-    if not TRUTHS.keys() >= set(truths) or (columns["elapsed_ms"] > ELAPSED_MAX_MS).any():
+    is_impossible = (columns["elapsed_ms"] > ELAPSED_MAX_MS) | (columns["start_ms"] > START_MAX_MS)
+    if not TRUTHS.keys() >= set(truths) or is_impossible.any():
         raise ValueError("a sample without a result, or with an impossible time")
-    if (columns["start_ms"] > START_MAX_MS).any():
-        raise ValueError("an impossible time")
     success = numpy.array([TRUTHS[text] for text in truths], dtype=bool)[codes]
     of: dict[str, Any] = {field: _optional(columns.get(field), len(numbers)) for field in MAY_LACK}
     of |= {field: _categories(columns.get(field), len(numbers)) for field in TEXTS}

@@ -17,7 +17,7 @@ from harness.base import setup_step, toolchain
 from harness.base.class_data import store_class_data
 from harness.base.errors import HarnessError, StartError
 from harness.base.java import jmeter_java_version
-from harness.base.project import BUILD, CHECKOUT, PACKAGE, SHIPPED
+from harness.base.project import BUILD, CHECKOUT, PACKAGE, SHIPPED, TOP
 from harness.base.python_packages import (
     VENV,
     check_python,
@@ -26,13 +26,12 @@ from harness.base.python_packages import (
     ensure_venv,
     has_venv,
 )
-from harness.entry import file_of
 
 # Programs that run JMeter and, without a target, start the system of a plan.
 _LOADS = ("run", "soak", "sweep", "capacity", "check")
 _TOOL = PACKAGE / "__main__.py"
 # scripts/system, in an environment that is not complete yet and would otherwise be completed first.
-_SYSTEM_NOW = "import sys; from harness.cli import main; sys.exit(main(['system', *sys.argv[1:]]))"
+_SYSTEM_NOW = "import sys; from harness.cli import main; sys.exit(main(['system', *sys.argv[1:]], 'lth'))"
 
 
 def enter_venv(program: str, verb: str, arguments: Sequence[str]) -> None:
@@ -44,7 +43,7 @@ def enter_venv(program: str, verb: str, arguments: Sequence[str]) -> None:
     is_fresh = verb in _LOADS and not has_venv()
     python = set_up(system_arguments(arguments)) if is_fresh else ensure_venv(tests=False)
     if Path(sys.prefix).resolve() != VENV.resolve():
-        os.execv(python, [str(python), file_of(program), *sys.argv[1:]])
+        os.execv(python, [str(python), program, *sys.argv[1:]])
 
 
 def system_arguments(arguments: Sequence[str]) -> list[str]:
@@ -101,7 +100,7 @@ def set_up_tools(*, everything: bool) -> None:
     with setup_step.step("the systems of all plans", BUILD / "system.log") as step:
         plans = plans_with_a_system(SHIPPED / "plans")
         python = str(VENV / "bin" / "python") if CHECKOUT else sys.executable
-        setup_step.run([python, str(_TOOL), "system", "--prepare-only", "--plan", *plans], step, PACKAGE, "see its log")
+        setup_step.run([python, str(_TOOL), "system", "--prepare-only", "--plan", *plans], step, TOP, "see its log")
 
 
 def plans_with_a_system(folder: Path) -> list[str]:
@@ -127,4 +126,4 @@ def _build_jmeter() -> None:
 
 def _prepare_system(python: Path, system: Sequence[str]) -> None:
     with suppress(StartError), setup_step.step("the plan's system", BUILD / "system.log") as step:
-        setup_step.run([str(python), "-c", _SYSTEM_NOW, *system], step, PACKAGE.parent, "see its log")
+        setup_step.run([str(python), "-c", _SYSTEM_NOW, *system], step, TOP, "see its log")

@@ -19,9 +19,11 @@ from harness.base.errors import UsageError
 PACKAGE = Path(__file__).resolve().parents[1]
 _ABOVE = PACKAGE.parent
 # The checkout that the tool runs from; None for an installed package.
-CHECKOUT = _ABOVE if (_ABOVE / "requirements.txt").is_file() and (_ABOVE / "plans").is_dir() else None
+CHECKOUT = _ABOVE if (_ABOVE / "requirements.txt").is_file() else None
 # The folder of the shipped plans/, env/, systems/ and jmeter/.
 SHIPPED = CHECKOUT or PACKAGE / "shipped"
+# Where the commands of the set-up run.
+TOP = CHECKOUT or PACKAGE
 FILE_NAME = "loadtest.toml"
 DEFAULT_PROFILE = "local"
 NAME = "load-test-harness"

@@ -18,13 +18,12 @@ from pathlib import Path
 from harness.base import setup_step
 from harness.base.errors import StartError, UsageError
 from harness.base.once import has_stamp, lock
-from harness.base.project import BUILD, CHECKOUT, NAME, PACKAGE
+from harness.base.project import BUILD, CHECKOUT, NAME, TOP
 from harness.base.setup_step import Step
 
-_ROOT = CHECKOUT or PACKAGE
-VENV = _ROOT / ".venv"
+VENV = TOP / ".venv"
 PYTHON_LEAST = (3, 11)
-_REQUIREMENTS = _ROOT / "requirements.txt"
+_REQUIREMENTS = TOP / "requirements.txt"
 _TODO = "check the network or the package index of pip"
 # Their tests are 22 MB.
 _WITH_TESTS = ("pandas", "numpy")
@@ -168,7 +167,7 @@ def _ensure_packages(venv: Path, files: Sequence[Path]) -> Path:
             is_new = files[0] in wanted and not has_begun
             if has_begun:
                 _begun_file(venv).unlink()
-            with setup_step.step(f"Python packages into {venv.relative_to(_ROOT)}", BUILD / f"{name}.log") as step:
+            with setup_step.step(f"Python packages into {venv.relative_to(TOP)}", BUILD / f"{name}.log") as step:
                 _install(venv, _options(files if is_new else wanted), is_new=is_new, step=step)
                 _remove_tests(venv)
         for path in files:
@@ -192,12 +191,12 @@ def _install(venv: Path, packages: Sequence[str], *, is_new: bool, step: Step) -
     if is_new:
         bare = [] if pip[0] == python else ["--without-pip"]  # installing one takes seconds
         command = [_base(), "-m", "venv", *bare, "--clear", str(venv)]
-        setup_step.run(command, step, _ROOT, "install python3-venv (ensurepip)")
+        setup_step.run(command, step, TOP, "install python3-venv (ensurepip)")
     elif pip[0] == python and not _has_pip(venv):
-        setup_step.run([python, "-m", "ensurepip"], step, _ROOT, "install python3-venv (ensurepip)")
+        setup_step.run([python, "-m", "ensurepip"], step, TOP, "install python3-venv (ensurepip)")
     # Modules are compiled when they are first imported: compiling all of them takes longer than the installation.
     options = ["--require-hashes", "--no-compile", "--progress-bar", "off", "--disable-pip-version-check"]
-    setup_step.run([*pip, "install", *options, *packages], step, _ROOT, _TODO)
+    setup_step.run([*pip, "install", *options, *packages], step, TOP, _TODO)
 
 
 def _pip_for(python: str) -> list[str]:
@@ -216,13 +215,13 @@ def _pip_for(python: str) -> list[str]:
 def _install_with_uv(venv: Path, packages: Sequence[str], *, is_new: bool, step: Step) -> None:
     if is_new:
         shutil.rmtree(venv, ignore_errors=True)
-        setup_step.run(["uv", "venv", "--python", _base(), str(venv)], step, _ROOT, _TODO)
+        setup_step.run(["uv", "venv", "--python", _base(), str(venv)], step, TOP, _TODO)
     install = ["uv", "pip", "install", "--python", str(venv / "bin" / "python")]
-    setup_step.run([*install, "--require-hashes", *packages], step, _ROOT, _TODO)
+    setup_step.run([*install, "--require-hashes", *packages], step, TOP, _TODO)
 
 
 def _file(name: str) -> Path:
-    return _ROOT / "requirements" / f"{name}.txt"
+    return TOP / "requirements" / f"{name}.txt"
 
 
 def _options(files: Sequence[Path]) -> list[str]:

@@ -5,9 +5,10 @@ from __future__ import annotations
 import csv
 import io
 import math
+from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import Any
 
 from harness.cloudwatch.queries import AVERAGE, BURST, CPU_CREDITS, MAXIMUM, MINIMUM, Query, Span
 from harness.cloudwatch.source import Resource
@@ -126,12 +127,8 @@ class CloudMetrics:
         return next((metric for metric in self.metrics if metric.of == resource and metric.metric == name), None)
 
 
-class _ColumnKey(NamedTuple):
-    """Identifies the rows of one metric of one resource."""
-
-    kind: str
-    resource: str
-    metric: str
+# Kind, resource and metric.
+_Key = tuple[str, str, str]
 
 
 @dataclass
@@ -142,56 +139,39 @@ class _Column:
     is_complete: bool = True
 
 
-class _Counted(NamedTuple):
-    """The first seconds of the counted periods, and whether these are WITHIN the window or AROUND it."""
-
-    starts_s: list[int]
-    fit: str
-
-
 def read_cloudwatch(lines: Iterable[str], origin_s: int, window: Window) -> CloudMetrics | None:
     """Return the metrics in a cloudwatch.csv of a run whose load began at `origin_s` (s since 1970).
 
     None without rows. Unreadable rows count as missing.
     """
-    columns: dict[_ColumnKey, _Column] = {}
+    columns: defaultdict[_Key, _Column] = defaultdict(_Column)
     starts_s: set[int] = set()
     period_s = 0
     for row in csv.DictReader(lines):
         try:
             start_s, period_s = int(row["time_s"]), int(row["period_s"])
             value = float(row["value"]) if row["value"] else None
-            key, statistic = _ColumnKey(row["kind"], row["resource"], row["metric"]), row["statistic"]
+            key, statistic = (row["kind"], row["resource"], row["metric"]), row["statistic"]
         except (KeyError, TypeError, ValueError):
             continue
         starts_s.add(start_s)
-        column = columns.setdefault(key, _Column())
-        column.is_complete = column.is_complete and row["status"] == COMPLETE
+        column = columns[key]
+        column.is_complete &= row["status"] == COMPLETE
         if value is not None:
             column.values.setdefault(statistic, {})[start_s] = value
     if not columns:
         return None
     span = Span(min(starts_s), max(starts_s) + period_s, period_s)
-    counted = _counted(span, origin_s + window.from_s, origin_s + window.to_s)
-    counted_s = counted.starts_s
+    from_s, to_s = origin_s + window.from_s, origin_s + window.to_s
+    within = [start for start in span.starts_s if from_s <= start and start + period_s <= to_s]
+    counted_s = within or [start for start in span.starts_s if start < to_s and start + period_s > from_s]
     metrics = tuple(_metric(key, column, span, counted_s, origin_s, window.run_s) for key, column in columns.items())
     from_s = counted_s[0] - origin_s if counted_s else window.from_s
     to_s = counted_s[-1] + period_s - origin_s if counted_s else window.from_s
-    return CloudMetrics(period_s, from_s, to_s, counted.fit, metrics)
+    return CloudMetrics(period_s, from_s, to_s, WITHIN if within else AROUND, metrics)
 
 
-def _counted(span: Span, from_s: int, to_s: int) -> _Counted:
-    """Return the periods (their first seconds) within an interval; if there are none, those that overlap it."""
-    within = [start for start in span.starts_s if from_s <= start and start + span.period_s <= to_s]
-    if within:
-        return _Counted(within, WITHIN)
-    around = [start for start in span.starts_s if start < to_s and start + span.period_s > from_s]
-    return _Counted(around, AROUND)
-
-
-def _metric(
-    key: _ColumnKey, column: _Column, span: Span, starts_s: Sequence[int], origin_s: int, run_s: int
-) -> CloudMetric:
+def _metric(key: _Key, column: _Column, span: Span, starts_s: Sequence[int], origin_s: int, run_s: int) -> CloudMetric:
     by_start = column.values.get(AVERAGE, {})
     averages, least, most = (
         [values[start] for start in starts_s if start in values]
@@ -202,9 +182,7 @@ def _metric(
     # A period whose middle is after the load would make the chart longer than the run's other charts.
     shown = _thinned([(at_s, value) for at_s, value in series if 0 <= at_s <= run_s])
     return CloudMetric(
-        kind=key.kind,
-        resource=key.resource,
-        metric=key.metric,
+        *key,
         period_count=len(starts_s),
         point_count=len(averages),
         missing_last_count=len(starts_s) - 1 - last_known,

@@ -10,13 +10,13 @@ import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import count
-from typing import Any, NamedTuple
+from typing import Any
 from urllib.parse import urlsplit
 
 from harness.base.config import check_keys, texts
 from harness.base.errors import UsageError
 from harness.cloudwatch.source import Resource
+from harness.metrics.downsampling import chunks
 
 # EBS volumes are not listed in a profile: they are those of its EC2 instances.
 ECS, RDS, EC2, EBS = "ecs", "rds", "ec2", "ebs"
@@ -36,17 +36,11 @@ _RETENTION = ((63 * 86_400, 3600), (15 * 86_400, 300), (3 * 3600, 60))
 _PERCENT = 0.01
 
 
-class _NameFormat(NamedTuple):
-    """What names of resources look like; `text` describes it for a message."""
-
-    pattern: re.Pattern[str]
-    text: str
-
-
+# What the names of resources look like, and its description for a message.
 _NAMES = {
-    ECS: _NameFormat(re.compile(r"[\w-]{1,255}/[\w-]{1,255}"), "cluster/service"),
-    RDS: _NameFormat(re.compile(r"[A-Za-z][A-Za-z0-9-]{0,62}"), "the identifier of a database instance"),
-    EC2: _NameFormat(re.compile(r"i-[0-9a-f]{8,17}"), "the id of an instance, such as i-0123456789abcdef0"),
+    ECS: (re.compile(r"[\w-]{1,255}/[\w-]{1,255}"), "cluster/service"),
+    RDS: (re.compile(r"[A-Za-z][A-Za-z0-9-]{0,62}"), "the identifier of a database instance"),
+    EC2: (re.compile(r"i-[0-9a-f]{8,17}"), "the id of an instance, such as i-0123456789abcdef0"),
 }
 
 
@@ -79,10 +73,7 @@ class Metric:
 
 
 METRICS = {
-    ECS: (
-        Metric(CPU, "AWS/ECS", "CPUUtilization", _PERCENT),
-        Metric(MEMORY, "AWS/ECS", "MemoryUtilization", _PERCENT),
-    ),
+    ECS: (Metric(CPU, "AWS/ECS", "CPUUtilization", _PERCENT), Metric(MEMORY, "AWS/ECS", "MemoryUtilization", _PERCENT)),
     RDS: (
         Metric(CPU, "AWS/RDS", "CPUUtilization", _PERCENT),
         # Memory in use would need the size of the instance class, which CloudWatch does not know.
@@ -123,11 +114,7 @@ class Query:
     def to_request(self, period_s: int) -> dict[str, Any]:
         """Return the query in the form of GetMetricData."""
         dimensions = [{"Name": name, "Value": value} for name, value in dimensions_of(self.resource).items()]
-        metric = {
-            "Namespace": self.metric.namespace,
-            "MetricName": self.metric.metric_name,
-            "Dimensions": dimensions,
-        }
+        metric = {"Namespace": self.metric.namespace, "MetricName": self.metric.metric_name, "Dimensions": dimensions}
         return {"Id": self.id, "MetricStat": {"Metric": metric, "Period": period_s, "Stat": self.statistic.title()}}
 
 
@@ -153,9 +140,9 @@ def parse_cloudwatch(table: Mapping[str, Any], where: str) -> CloudWatchSpec:
     names = {ECS: services, **{kind: texts(table.get(kind, []), f"{where} {kind}") for kind in (RDS, EC2)}}
     resources = [Resource(kind, name) for kind, found in names.items() for name in found]
     for resource in resources:
-        format_ = _NAMES[resource.kind]
-        if not format_.pattern.fullmatch(resource.name):
-            raise UsageError(f"{where}: {resource.kind} {resource.name!r} is not a valid name", f"give {format_.text}")
+        pattern, text = _NAMES[resource.kind]
+        if not pattern.fullmatch(resource.name):
+            raise UsageError(f"{where}: {resource.kind} {resource.name!r} is not a valid name", f"give {text}")
         if resources.count(resource) > 1:
             raise UsageError(f"{where}: {resource.kind} {resource.name} occurs twice", "name each once")
     if not resources:
@@ -206,10 +193,8 @@ def _endpoint(url: str | None, where: str) -> str | None:
 def _period_s(period_s: int, where: str) -> int:
     if period_s not in _SHORT_PERIODS_S and not (period_s % 60 == 0 and 0 < period_s <= _PERIOD_MAX_S):
         short = ", ".join(map(str, _SHORT_PERIODS_S))
-        raise UsageError(
-            f"{where}: period_s = {period_s}",
-            f"give a multiple of 60 up to {_PERIOD_MAX_S}; for metrics of high resolution {short}",
-        )
+        what = f"{where}: period_s = {period_s}"
+        raise UsageError(what, f"give a multiple of 60 up to {_PERIOD_MAX_S}; for metrics of high resolution {short}")
     return period_s
 
 
@@ -226,20 +211,15 @@ def whole_periods(from_s: float, to_s: float, period_s: int) -> Span:
 
 def queries_of(spec: CloudWatchSpec) -> tuple[Query, ...]:
     """Return the queries of all watched resources."""
-    number = count()
-    return tuple(
-        Query(f"q{next(number)}", resource, metric, statistic)
-        for resource in spec.resources
-        for metric in METRICS[resource.kind]
-        for statistic in STATISTICS
-    )
+    metrics = ((resource, metric) for resource in spec.resources for metric in METRICS[resource.kind])
+    found = ((*of, statistic) for of in metrics for statistic in STATISTICS)
+    return tuple(Query(f"q{number}", *of) for number, of in enumerate(found))
 
 
 def calls_of(queries: Sequence[Query], period_count: int) -> Iterator[Sequence[Query]]:
-    """Yield the queries of each call, within the call's limits.
+    """Return the queries of each call, within the call's limits.
 
     A query with more data points than a call may return gets its own call and is answered in pages.
     """
     size = max(1, min(QUERIES_PER_CALL, POINTS_PER_CALL // max(1, period_count)))
-    for start in range(0, len(queries), size):
-        yield queries[start : start + size]
+    return chunks(queries, size)

@@ -17,24 +17,11 @@ from harness.base import aws
 from harness.base.errors import HarnessError, UsageError
 from harness.base.log import Log
 from harness.base.records import build
+from harness.cloudwatch import queries
 from harness.cloudwatch.points import Answers
-from harness.cloudwatch.queries import (
-    EBS,
-    EC2,
-    ECS,
-    KIND_TITLES,
-    METRICS,
-    RDS,
-    CloudWatchSpec,
-    Query,
-    Span,
-    available_period_s,
-    calls_of,
-    parse_cloudwatch,
-    queries_of,
-    whole_periods,
-)
+from harness.cloudwatch.queries import EBS, EC2, ECS, KIND_TITLES, METRICS, RDS, CloudWatchSpec, Query, Span
 from harness.cloudwatch.source import Facts, Fetched, MetricsSpec, Resource, ResourceFacts, Source
+from harness.metrics.downsampling import chunks
 
 # The limit of DescribeServices.
 _SERVICES_PER_CALL = 10
@@ -58,26 +45,40 @@ class CloudWatch:
 
     def parse(self, table: Mapping[str, Any], where: str) -> CloudWatchSpec:
         """Return what [cloudwatch] requests."""
-        return parse_cloudwatch(table, where)
+        return queries.parse_cloudwatch(table, where)
 
     def fetch(self, spec: CloudWatchSpec, from_s: int, to_s: int, log: Log) -> Fetched:
         """Return the metrics of an interval, in the shortest periods that CloudWatch still has."""
-        period_s = available_period_s(spec.period_s, time.time() - from_s)
-        span = whole_periods(from_s, to_s, period_s)
-        queries = queries_of(spec)
+        period_s = queries.available_period_s(spec.period_s, time.time() - from_s)
+        span = queries.whole_periods(from_s, to_s, period_s)
+        asked = queries.queries_of(spec)
         answers = Answers()
-        self._ask(answers, spec, queries, span)
+        self._ask(answers, spec, asked, span)
         if volumes := self._volumes(spec, log):
-            every = queries_of(replace(spec, resources=(*spec.resources, *volumes)))
-            self._ask(answers, spec, every[len(queries) :], span)
-            queries = every
+            every = queries.queries_of(replace(spec, resources=(*spec.resources, *volumes)))
+            self._ask(answers, spec, every[len(asked) :], span)
+            asked = every
         for message in dict.fromkeys(answers.messages):
             log(f"{self.title} reports: {message}")
-        return Fetched(answers.to_csv(queries, span), period_s, not any(answers.values.values()))
+        return Fetched(answers.to_csv(asked, span), period_s, not any(answers.values.values()))
 
     def infrastructure(self, spec: CloudWatchSpec, log: Log) -> tuple[ResourceFacts, ...]:
-        """Return how the resources are set up in AWS."""
-        return read_infrastructure(spec, log)
+        """Return the set-up of the resources that AWS knows, in the order of the request.
+
+        A kind that cannot be read is left out, and one line is logged.
+        """
+        found: list[ResourceFacts] = []
+        for kind, read in ((ECS, _services), (RDS, _databases), (EC2, _instances)):
+            names = [resource.name for resource in spec.resources if resource.kind == kind]
+            if not names:
+                continue
+            try:
+                by_name = {one.name: one for one in read(spec, names)}
+            except HarnessError as error:
+                log(f"the set-up of {KIND_TITLES[kind]} resources is not known: {error}")
+                continue
+            found += [by_name[name] for name in names if name in by_name]
+        return tuple(found)
 
     def _volumes(self, spec: CloudWatchSpec, log: Log) -> tuple[Resource, ...]:
         """Return the volumes of the EC2 instances; without the right to list them a line is logged."""
@@ -86,26 +87,22 @@ class CloudWatch:
         if not instances:
             return ()
         try:
-            client = aws.client("ec2", spec.endpoint_url, spec.region)
-            with aws.aws_errors("EC2"):
-                pages = client.get_paginator("describe_volumes").paginate(
-                    Filters=[{"Name": "attachment.instance-id", "Values": instances}]
-                )
-                for volume in (volume for page in pages for volume in page["Volumes"]):
-                    found += [
-                        Resource(EBS, f"{attached['InstanceId']}/{volume['VolumeId']}")
-                        for attached in volume["Attachments"]
-                        if attached["InstanceId"] in instances
-                    ]
+            pages = _pages(EC2, spec, "describe_volumes", "attachment.instance-id", instances)
+            for volume in (volume for page in pages for volume in page["Volumes"]):
+                found += [
+                    Resource(EBS, f"{attached['InstanceId']}/{volume['VolumeId']}")
+                    for attached in volume["Attachments"]
+                    if attached["InstanceId"] in instances
+                ]
         except HarnessError as error:
             log(f"the burst balance of the volumes of EC2 instances is not known: {error}")
         return tuple(sorted(found, key=lambda resource: resource.name))
 
-    def _ask(self, answers: Answers, spec: CloudWatchSpec, queries: Sequence[Query], span: Span) -> None:
+    def _ask(self, answers: Answers, spec: CloudWatchSpec, asked: Sequence[Query], span: Span) -> None:
         """Add the answers to the queries."""
         client = aws.client("cloudwatch", spec.endpoint_url, spec.region)
         with aws.aws_errors(self.title):
-            for call in calls_of(queries, len(span.starts_s)):
+            for call in queries.calls_of(asked, len(span.starts_s)):
                 pages = client.get_paginator("get_metric_data").paginate(
                     MetricDataQueries=[query.to_request(span.period_s) for query in call],
                     StartTime=datetime.fromtimestamp(span.from_s, UTC),
@@ -116,23 +113,11 @@ class CloudWatch:
                     answers.add(page)
 
 
-def read_infrastructure(spec: CloudWatchSpec, log: Log) -> tuple[ResourceFacts, ...]:
-    """Return the set-up of the resources that AWS knows, in the order of the request.
-
-    A kind that cannot be read is left out, and one line is logged.
-    """
-    found: list[ResourceFacts] = []
-    for kind, read in ((ECS, _services), (RDS, _databases), (EC2, _instances)):
-        names = [resource.name for resource in spec.resources if resource.kind == kind]
-        if not names:
-            continue
-        try:
-            by_name = {one.name: one for one in read(spec, names)}
-        except HarnessError as error:
-            log(f"the set-up of {KIND_TITLES[kind]} resources is not known: {error}")
-            continue
-        found += [by_name[name] for name in names if name in by_name]
-    return tuple(found)
+def _pages(kind: str, spec: CloudWatchSpec, operation: str, by: str, names: Sequence[str]) -> Iterator[Any]:
+    """Yield the pages with which AWS answers for the names; `by` is the filter with the names."""
+    client = aws.client(kind, spec.endpoint_url, spec.region)
+    with aws.aws_errors(KIND_TITLES[kind]):
+        yield from client.get_paginator(operation).paginate(Filters=[{"Name": by, "Values": list(names)}])
 
 
 def _services(spec: CloudWatchSpec, names: Sequence[str]) -> Iterator[ResourceFacts]:
@@ -143,8 +128,7 @@ def _services(spec: CloudWatchSpec, names: Sequence[str]) -> Iterator[ResourceFa
         by_cluster.setdefault(cluster, []).append(service)
     with aws.aws_errors(KIND_TITLES[ECS]):
         for cluster, services in by_cluster.items():
-            for start in range(0, len(services), _SERVICES_PER_CALL):
-                some = services[start : start + _SERVICES_PER_CALL]
+            for some in chunks(services, _SERVICES_PER_CALL):
                 for service in client.describe_services(cluster=cluster, services=some)["services"]:
                     used = service["taskDefinition"]
                     definition = client.describe_task_definition(taskDefinition=used)["taskDefinition"]
@@ -180,29 +164,22 @@ def _container_facts(container: Mapping[str, Any]) -> list[tuple[str, Any]]:
 
 
 def _databases(spec: CloudWatchSpec, names: Sequence[str]) -> Iterator[ResourceFacts]:
-    client = aws.client("rds", spec.endpoint_url, spec.region)
-    with aws.aws_errors(KIND_TITLES[RDS]):
-        filters = [{"Name": "db-instance-id", "Values": list(names)}]
-        for page in client.get_paginator("describe_db_instances").paginate(Filters=filters):
-            for database in page["DBInstances"]:
-                storage = f"{database.get('AllocatedStorage', '')} GB {database.get('StorageType', '')}".strip()
-                facts = (
-                    ("instance class", database.get("DBInstanceClass", "")),
-                    ("engine", f"{database.get('Engine', '')} {database.get('EngineVersion', '')}".strip()),
-                    ("storage", storage),
-                    ("several zones", "yes" if database.get("MultiAZ") else "no"),
-                )
-                yield ResourceFacts(RDS, database["DBInstanceIdentifier"], facts)
+    for page in _pages(RDS, spec, "describe_db_instances", "db-instance-id", names):
+        for database in page["DBInstances"]:
+            facts = (
+                ("instance class", database.get("DBInstanceClass", "")),
+                ("engine", f"{database.get('Engine', '')} {database.get('EngineVersion', '')}".strip()),
+                ("storage", f"{database.get('AllocatedStorage', '')} GB {database.get('StorageType', '')}".strip()),
+                ("several zones", "yes" if database.get("MultiAZ") else "no"),
+            )
+            yield ResourceFacts(RDS, database["DBInstanceIdentifier"], facts)
 
 
 def _instances(spec: CloudWatchSpec, names: Sequence[str]) -> Iterator[ResourceFacts]:
-    client = aws.client("ec2", spec.endpoint_url, spec.region)
-    with aws.aws_errors(KIND_TITLES[EC2]):
-        filters = [{"Name": "instance-id", "Values": list(names)}]
-        for page in client.get_paginator("describe_instances").paginate(Filters=filters):
-            for machine in (one for reservation in page["Reservations"] for one in reservation["Instances"]):
-                facts = (("instance type", machine.get("InstanceType", "")), ("image", machine.get("ImageId", "")))
-                yield ResourceFacts(EC2, machine["InstanceId"], facts)
+    for page in _pages(EC2, spec, "describe_instances", "instance-id", names):
+        for machine in (one for reservation in page["Reservations"] for one in reservation["Instances"]):
+            facts = (("instance type", machine.get("InstanceType", "")), ("image", machine.get("ImageId", "")))
+            yield ResourceFacts(EC2, machine["InstanceId"], facts)
 
 
 SOURCES: tuple[Source[Any], ...] = (CloudWatch(),)

@@ -25,14 +25,12 @@ from harness.base.interrupts import Interrupts
 from harness.base.java import jmeter_java_version
 from harness.base.log import log
 from harness.base.paths import shown
-from harness.base.project import current_project, names_in
-from harness.commands.options import FOLDERS, FOLLOWED, folder_of_kind, take, take_argument
+from harness.base.project import names_in
 from harness.experiment.arguments import (
     LENGTH,
     budget_of,
     equal_load,
     record_fields,
-    update_summaries,
 )
 from harness.experiment.counting import results_of
 from harness.experiment.execute import InChildren
@@ -41,13 +39,14 @@ from harness.experiment.record import RUNNING
 from harness.experiment.runner import Runner
 from harness.live.watchers import watcher_options
 from harness.notify.recipients import Recipients, recipients_of
+from harness.options import FOLDERS, FOLLOWED, folder_of_kind, take, take_argument
 from harness.plan.load import Load
 from harness.run import kinds
 from harness.run.arguments import make_command, refuse_empty
+from harness.run.context import check_target
 from harness.run.directory import check_space
 from harness.run.preflight import check_request
 from harness.run.request import Names
-from harness.run.target import check_target
 from harness.site.html_option import publish
 
 # Different orders of the pairs.
@@ -119,7 +118,6 @@ def run(options: argparse.Namespace) -> int:
             runner = Runner(test, record, results_of(files, record), InChildren(children), guess_s)
             runner.run()
             code = _close(runner, files.report, recipients, sure=options.sure)
-            update_summaries(options.reports, current_project().reports / kinds.AB_TEST.folder)
             publish(files.report, is_html=options.html)
         return code
 

@@ -12,7 +12,6 @@ from harness.base.config import did_you_mean
 from harness.base.errors import EXIT_OK, UsageError
 from harness.base.project import current_project, names_in
 from harness.base.units import parse_date, parse_whole_number
-from harness.commands.options import folder_of_kind, take
 from harness.history.acceptance import (
     ACCEPTED,
     Acceptance,
@@ -25,6 +24,7 @@ from harness.history.acceptance import (
 from harness.history.files import read_catalogue
 from harness.history.nightly_series import NightlyRuns, nightly_runs_of
 from harness.metrics.metric import parse_metric
+from harness.options import folder_of_kind, take
 
 _USERS_MOST = 1_000_000
 

@@ -17,10 +17,10 @@ from harness.base.guardian import Guardian
 from harness.base.interrupts import Interrupts
 from harness.base.paths import shown
 from harness.base.units import parse_duration_s, plural
-from harness.commands.options import take, take_argument
+from harness.options import take, take_argument
 from harness.plan.finding import Finding
-from harness.plan.jmx import plan_tree
-from harness.plan.lint import SAMPLER, lint, user_variables
+from harness.plan.jmx import SAMPLER, plan_tree
+from harness.plan.lint import lint, user_variables
 from harness.plan.load import ClosedLoad, LoadArguments, parse_load, resolve_load
 from harness.plan.properties import properties_text
 from harness.report.exchanges import Line, Section, Style, count_text, exchange_lines, exchange_page

@@ -14,12 +14,12 @@ from harness.base.errors import EXIT_OK, HarnessError, UsageError
 from harness.base.http_client import retried
 from harness.base.log import log
 from harness.base.paths import shown
-from harness.commands.options import take, take_argument
 from harness.experiment.record import RUNNING
 from harness.forge import github, gitlab
-from harness.forge.comment import ComparisonReport, Subject, comment_text, status_of, stick, without_direction
-from harness.forge.forge import Forge
+from harness.forge.comment import ComparisonReport, Forge, Subject, comment_text, status_of, stick, without_direction
+from harness.options import take, take_argument
 from harness.run import kinds
+from harness.run.names import full_path
 
 _SHA = re.compile(r"[0-9a-f]{40}(?:[0-9a-f]{24})?")
 _LINK = re.compile(r"https?://[^\s()<>\[\]]+")
@@ -113,6 +113,7 @@ def read_report(path: Path | None) -> ComparisonReport:
     """
     if path is None:
         return ComparisonReport()
+    path = full_path(path)
     if not path.is_dir():
         return _result(path)
     records = sorted(path.rglob(f"{kinds.AB_TEST.named('*')}.json"))

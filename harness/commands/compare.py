@@ -14,7 +14,6 @@ from typing import NamedTuple
 
 from harness.base import units
 from harness.base.errors import EXIT_INVALID, EXIT_OK, EXIT_REGRESSED, UsageError
-from harness.commands.options import take, take_argument
 from harness.compare import render as rendered
 from harness.compare.causes import causes
 from harness.compare.outcome import CANNOT_TELL, INVALID, REGRESSED
@@ -37,6 +36,7 @@ from harness.compare.verdict import compare
 from harness.history.pin_files import runs_of_pins
 from harness.metrics.histogram import Histogram
 from harness.metrics.metric import Table, times_of
+from harness.options import take, take_argument
 from harness.plan.plan import thresholds_of
 from harness.plan.thresholds import Thresholds
 from harness.report.charts.chart import Chart

@@ -10,10 +10,10 @@ from typing import NamedTuple
 
 from harness.base.errors import UsageError
 from harness.base.paths import shown
-from harness.commands.options import folder_of_kind, take, take_argument
 from harness.experiment.files import Experiments
 from harness.experiment.record import RUNNING
 from harness.experiment.runner import rewritten
+from harness.options import folder_of_kind, take, take_argument
 from harness.run import kinds
 from harness.site.html_option import write_html
 

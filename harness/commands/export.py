@@ -8,8 +8,8 @@ import os
 from harness.base import units
 from harness.base.errors import EXIT_OK
 from harness.base.python_packages import ensure_pyarrow
-from harness.commands.options import take, take_argument
 from harness.export.files import PARQUET, read_seconds, record_of, write
+from harness.options import take, take_argument
 from harness.run.directory import RunDirectory
 from harness.run.names import find_run
 

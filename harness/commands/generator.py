@@ -24,7 +24,7 @@ from harness.base.ports import check_port
 from harness.base.project import SHIPPED, folder_with
 from harness.base.secrets import FILE_NAME as SECRETS_NAME
 from harness.base.units import parse_whole_number
-from harness.commands.options import take
+from harness.options import take
 from harness.plan import spec as specs
 from harness.plan.allowed_targets import is_loopback
 from harness.run.connections import FOREIGN_NAME, LIST_FOLDER, agent_argument

@@ -8,7 +8,7 @@ from harness.base.errors import EXIT_OK
 from harness.base.interrupts import Interrupts
 from harness.base.java import java_version
 from harness.base.paths import shown
-from harness.commands.options import take
+from harness.options import take
 from harness.run.remote.keys import make_keys
 
 

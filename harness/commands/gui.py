@@ -24,7 +24,7 @@ from harness.base.paths import shown
 from harness.base.project import SHIPPED, folder_with
 from harness.base.secrets import find_secrets, mask_secrets
 from harness.base.units import MS_PER_S
-from harness.commands.options import take, take_argument
+from harness.options import take, take_argument
 from harness.plan import spec as specs
 from harness.plan.allowed_targets import check_allowed
 from harness.plan.load import LoadRequest, resolve_load

@@ -11,7 +11,7 @@ from pathlib import Path
 from harness.base.errors import EXIT_OK, UsageError
 from harness.base.paths import shown
 from harness.base.units import MS_PER_S, duration_text
-from harness.commands.options import take, take_argument
+from harness.options import take, take_argument
 from harness.report.files import write_report
 from harness.report.machine import heap_table, recorded_table
 from harness.run.directory import RunDirectory

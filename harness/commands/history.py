@@ -18,7 +18,6 @@ from harness.base.config import did_you_mean
 from harness.base.errors import EXIT_OK, UsageError
 from harness.base.project import current_project
 from harness.base.units import parse_whole_number, plural
-from harness.commands.options import take, take_argument
 from harness.history.acceptance import ACCEPTED, read_acceptances
 from harness.history.catalogue import Entry, runs_of
 from harness.history.change_points import ChangePoint
@@ -26,6 +25,7 @@ from harness.history.files import read_catalogue
 from harness.history.render import history_chart, history_report, host_text
 from harness.history.series import History, Line, history, labels_of
 from harness.metrics.metric import ERRORS, THROUGHPUT, Metric, compared_metrics, parse_metric
+from harness.options import take, take_argument
 from harness.report.charts.chart import Chart
 from harness.report.pages import write_page
 from harness.report.setup import load_text

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import html
 import re
 import tempfile
 from bisect import bisect_right
@@ -11,17 +12,15 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from urllib.parse import urlsplit
-from xml.sax.saxutils import escape, quoteattr
 
 from harness.base.errors import EXIT_OK, UsageError
 from harness.base.log import log
 from harness.base.paths import shown
 from harness.base.project import CHECKOUT, FILE_NAME
-from harness.commands.options import take, take_argument
+from harness.options import take, take_argument
 from harness.plan.adopt.adopt import Adoption, adopt
-from harness.plan.adopt.draft import Draft, Edit
+from harness.plan.adopt.draft import Draft, Edit, Fix
 from harness.plan.adopt.files import add_secrets_key, store_secrets, write_adopted, write_data, write_plan
-from harness.plan.adopt.fix import Fix
 from harness.plan.adopt.found import known_plugins
 from harness.plan.adopt.groups import needs_tables
 from harness.plan.adopt.project_files import copy_of_clone, name_of_address, plan_name_of, write_project
@@ -75,7 +74,7 @@ def run(options: argparse.Namespace) -> int:
         if options.jmx:
             raise UsageError(f"{what} and --jmx exclude each other", "give one")
         options.jmx = Path(what)
-    if options.home == CHECKOUT and not Path.cwd().is_relative_to(CHECKOUT):
+    if CHECKOUT and options.home == CHECKOUT and not Path.cwd().is_relative_to(CHECKOUT):
         options.home = Path.cwd()  # no project yet: it is made here
     is_new = not (options.home / FILE_NAME).is_file()
     if not is_new and not options.plan and not what and not options.jmx:
@@ -135,9 +134,8 @@ def _new(plans: Path, name: str, address: str) -> int:
     adoption = adopt(_NEW, name, plans)
     parts = urlsplit(address)
     path = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
-    text = adoption.draft.text().decode().replace(_NEW_PATH, _NEW_PATH.removesuffix("/<") + escape(path) + "<")
-    title = f"GET {parts.path or '/'}"
-    text = text.replace('testname="GET /"', f"testname={quoteattr(title)}")
+    text = adoption.draft.text().decode().replace(_NEW_PATH, _NEW_PATH.removesuffix("/<") + html.escape(path) + "<")
+    text = text.replace('testname="GET /"', f'testname="GET {html.escape(parts.path or "/")}"')
     write_plan(plans, name, text.encode(), plan_toml(adoption.found, name, "the template of a new plan"))
     log(f"plans/{name}.jmx, plans/{name}.toml: a plan with one request, GET {path}")
     start = f"{parts.scheme}://{parts.netloc}" if address else "http://127.0.0.1:8080"

@@ -12,7 +12,7 @@ from typing import NamedTuple
 from harness.base.errors import EXIT_OK
 from harness.base.project import folder_with
 from harness.cloudwatch.sources import table_names
-from harness.commands.options import take, take_argument
+from harness.options import take, take_argument
 from harness.plan.spec import load_profile
 from harness.report.cloudwatch import NothingToFetchError, add_cloudwatch
 from harness.run import kinds

@@ -18,19 +18,18 @@ from harness.base.java import jmeter_java_version
 from harness.base.log import log
 from harness.base.paths import shown
 from harness.base.s3_address import parse_location
-from harness.commands.options import FOLDERS, FOLLOWED, folder_of_kind, take
 from harness.experiment.execute import InChildren
 from harness.experiment.files import FIRST_GUESS_S, locked
 from harness.experiment.record import RUNNING
 from harness.experiment.runner import Runner
 from harness.history.acceptance import ACCEPTED, read_acceptances
 from harness.live.watchers import watcher_options
-from harness.nightly.begin import begun
 from harness.nightly.files import NightlyFiles
 from harness.nightly.record import Load, NightlyRecord, order_of
-from harness.nightly.steps import NightlyRun, NightlySoFar, NightlyStorage
+from harness.nightly.steps import NightlyRun, NightlySoFar, NightlyStorage, begun
 from harness.nightly.suite import Suite, SuiteRun, load_suite
 from harness.notify.recipients import Recipients, recipients_of
+from harness.options import FOLDERS, FOLLOWED, folder_of_kind, take
 from harness.plan.goal_input import goal_names, resolve_goal
 from harness.plan.load import LoadArguments, load_record, parse_load, resolve_load
 from harness.plan.stop import parse_stop

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import os
-import re
 from pathlib import Path
 from typing import NamedTuple
 
@@ -15,7 +14,6 @@ from harness.base.errors import EXIT_INVALID, EXIT_OK, UsageError
 from harness.base.log import log
 from harness.base.paths import shown
 from harness.base.project import folder_with
-from harness.commands.options import take, take_argument
 from harness.experiment.counting import results_of
 from harness.experiment.files import Experiments
 from harness.nightly.files import find_nightly
@@ -25,11 +23,11 @@ from harness.nightly.suite import load_suite
 from harness.notify.delivery import deliver
 from harness.notify.message import Message, plain_text
 from harness.notify.recipients import Recipients, recipients_of
+from harness.options import take, take_argument
 from harness.plan.spec import load_profile
 from harness.run import kinds
 
 _SUITE = Path("env/nightly.toml")
-_NIGHTLY = re.compile(r"\d{4}-\d\d-\d\d(?:-\d+)?")
 _EPILOG = """\
 examples:
   ./aggregate.py notify --dry-run                     prints the test message and who would get it
@@ -78,7 +76,7 @@ def _addressed(options: argparse.Namespace) -> _Addressed:
         lines = ("Messages about nightly runs and A/B tests arrive here.",)
         message = Message("Load tests: a test message", lines, recipients.link_to("nightly", "none yet"))
         return _Addressed(message, recipients)
-    if _NIGHTLY.fullmatch(Path(name).name.partition(".")[0]):
+    if kinds.NIGHTLY_NAME.fullmatch(Path(name).name.partition(".")[0]):
         nightly = find_nightly(reports / "nightly", name)
         recipients = _recipients(options, ())
         link = recipients.link_to(f"nightly/{nightly.name}", shown(nightly.report))

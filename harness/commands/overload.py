@@ -17,14 +17,13 @@ from harness.base.interrupts import Interrupts
 from harness.base.open_files import allow_most_open_files
 from harness.base.paths import shown
 from harness.base.secrecy import masked
-from harness.commands.options import FOLDERS, FOLLOWED, take, take_argument
 from harness.experiment.arguments import new_fields
 from harness.experiment.execute import InProcess
 from harness.experiment.files import ExperimentFiles, Experiments
 from harness.experiment.record import ENDED, FINISHED, measured
 from harness.experiment.runner import Runner
-from harness.history.summary_files import update_summary
 from harness.live.watchers import watcher_options
+from harness.options import FOLDERS, FOLLOWED, take, take_argument
 from harness.overload.levels import LEVEL_LEAST_S, LEVEL_MOST_S, load_s
 from harness.overload.record import OverloadRecord, common_assignments, parse_variants
 from harness.overload.render import result_line, variant_table
@@ -152,7 +151,6 @@ def _closed(
     """Print the result and return the exit code; raise the failure that stopped the test."""
     if files.record.is_file():
         record = tests.read(files)
-        update_summary(files.folder.parent.parent, context.log)
         context.log(f"\n{variant_table(record)}\n")
         for run in record.measured:
             context.log(f"{record.variant_names[run.variant]}: {result_line(run, record.limit_ms)}")

@@ -6,7 +6,6 @@ import argparse
 import os
 
 from harness.base.errors import EXIT_OK, UsageError
-from harness.commands.options import take, take_argument
 from harness.compare.sides import is_in
 from harness.history.files import read_entry
 from harness.history.pin_files import (
@@ -18,9 +17,11 @@ from harness.history.pin_files import (
     without,
     write_pins,
 )
+from harness.options import take, take_argument
 from harness.report.verdict import DOUBTFUL, INTERRUPTED, INVALID
-from harness.run.directory import RUN_NAME, RunDirectory
-from harness.run.names import find_paths, in_plan, is_there
+from harness.run.directory import RunDirectory
+from harness.run.kinds import RUN_NAME
+from harness.run.names import find_paths, full_path, in_plan, is_there
 
 _EPILOG = f"""\
 examples:
@@ -98,7 +99,7 @@ def _remove(options: argparse.Namespace) -> None:
 
 def _list(options: argparse.Namespace) -> None:
     lines = [
-        f"{plan}: {name} is {run}, {_state(RunDirectory(options.reports / plan / run))}"
+        f"{plan}: {name} is {run}, {_state(RunDirectory(full_path(options.reports / plan / run)))}"
         for plan, pins in _plans(options).items()
         for name, run in sorted(pins.items())
     ]

@@ -14,13 +14,13 @@ from typing import NamedTuple
 from harness.base.config import did_you_mean
 from harness.base.errors import EXIT_OK, UsageError
 from harness.base.units import BYTES_PER_KB, MS_PER_S
-from harness.commands.options import take, take_argument
 from harness.jtl.sample import Dropped, Sample
 from harness.metrics.figures import LOAD
 from harness.metrics.files import read_samples
 from harness.metrics.interval import IntervalMs
+from harness.options import take, take_argument
 from harness.report.files import summary_of_run
-from harness.report.own_metrics import own_metrics_text
+from harness.report.machine import own_metrics_text
 from harness.report.profiles import database_text, profile_text, request_count
 from harness.report.slowest import slowest_table
 from harness.report.summary import RunSummary

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from harness.base.errors import EXIT_OK, UsageError
 from harness.base.log import stderr_log
-from harness.commands.options import take
+from harness.options import take
 from harness.plan.plan import thresholds_of
 from harness.release.files import (
     around_of,

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 
 from harness.base.errors import EXIT_INVALID, EXIT_OK, UsageError
 from harness.base.toolchain import ensure_charts
-from harness.commands.options import take, take_argument
 from harness.metrics.counter_process import shared_counter
 from harness.metrics.figures import LOAD
+from harness.options import take, take_argument
 from harness.run.counted import count_run
 from harness.run.directory import RunDirectory
 from harness.run.names import find_run, refuse_stored

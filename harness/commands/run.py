@@ -20,13 +20,13 @@ from harness.base.open_files import allow_open_files
 from harness.base.paths import shown, tool_command
 from harness.base.project import CHECKOUT, current_project
 from harness.base.toolchain import ensure_profiler
-from harness.commands.options import FOLDERS, FOLLOWED, GOALS, LENGTH, take, take_argument
 from harness.compare.conditions import Conditions
 from harness.compare.preconditions import invalid_reasons, mismatches
 from harness.history.catalogue import Entry, runs_of
+from harness.history.files import entries_of
 from harness.history.references import NO_REFERENCES, Reference, References, compared_with, references_before
-from harness.history.summary_files import update_summary
 from harness.live.watchers import watcher_options
+from harness.options import FOLDERS, FOLLOWED, GOALS, LENGTH, take, take_argument
 from harness.plan import spec as specs
 from harness.plan.goal_input import goal_names, resolve_goal
 from harness.plan.load import LoadArguments, OpenLoad, load_record, parse_load, resolve_load
@@ -48,13 +48,13 @@ from harness.run.arguments import (
 )
 from harness.run.context import RunContext, ready_jmeter, warn_of, with_generators
 from harness.run.directory import RunDirectory, reserve
+from harness.run.measure import measure_with_system
 from harness.run.other_runs import OtherRuns
 from harness.run.preflight import check_request, log_warnings
 from harness.run.recording import attach, check_recording, process_of
 from harness.run.remote.load import check_users
 from harness.run.request import Request, resolve_request
 from harness.run.result import ResultFile
-from harness.run.with_system import measure_with_system
 from harness.storage.after_run import PushOutcome, push_after_run, storage_for_run
 
 # A comparison of so many labels takes seconds.
@@ -176,9 +176,8 @@ def _run(options: argparse.Namespace, result: ResultFile) -> int:
             _attach_recording(options, directory, context)
             watchers.finish()
             summary = write_report(directory)
-            catalogue = update_summary(options.reports, context.log)
             identity = f"{directory.plan}/{directory.name}"
-            previous = previous_run(catalogue.entries, identity)
+            previous = _previous(directory, context)
             chosen = references.after(previous, options.reports)
             compared = _compared(summary, chosen, options.reports, spec, context)
             summary = add_comparisons(directory, summary, compared)
@@ -236,6 +235,15 @@ def _measure(spec: RunSpec, request: Request, directory: RunDirectory, context: 
     """Print the load and measure the run."""
     context.log(f"{spec.plan.name}/{directory.name}: {load_text(load_record(spec.load, spec.plan.load))}")
     measure_with_system(spec, request, directory, context)
+
+
+def _previous(directory: RunDirectory, context: RunContext) -> Entry | None:
+    """Return the run before the finished one, see `previous_run`."""
+    try:
+        return previous_run(entries_of(directory.path.parent), f"{directory.plan}/{directory.name}")
+    except Exception as error:  # noqa: BLE001 - problems with files of other runs must not fail the run
+        context.log(f"the previous run could not be found: {error}")
+        return None
 
 
 def previous_run(entries: Iterable[Entry], identity: str) -> Entry | None:

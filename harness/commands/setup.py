@@ -8,7 +8,7 @@ from harness.base.errors import EXIT_OK
 from harness.base.first_setup import set_up_tools
 from harness.base.interrupts import Interrupts
 from harness.base.java import java_version
-from harness.commands.options import take
+from harness.options import take
 
 _EPILOG = """\
 examples:

@@ -12,9 +12,8 @@ from harness.base import units
 from harness.base.errors import EXIT_INTERRUPTED, EXIT_INVALID, EXIT_OK, EXIT_USAGE, UsageError
 from harness.base.project import folder_with
 from harness.base.s3_address import SCHEME
-from harness.commands.options import take, take_argument
 from harness.history.files import read_catalogue
-from harness.history.summary_files import update_summary
+from harness.options import take, take_argument
 from harness.plan.spec import load_profile
 from harness.report.tables import table
 from harness.run.directory import RunDirectory
@@ -141,8 +140,6 @@ def _pull(options: argparse.Namespace, storage: Storage, wanted: Wanted) -> int:
         print(f"{run}: left out: its push was interrupted and not repeated", file=sys.stderr)
     for reason in (*pulled.refused, *pulled.damaged):
         print(f"aggregate.py: {reason}", file=sys.stderr)
-    if pulled.runs:
-        update_summary(options.reports, print)
     where = os.path.relpath(options.reports)
     print(f"{where}: {units.plural(len(pulled.runs), 'run')} pulled, {len(pulled.there)} already present")
     if pulled.damaged:

@@ -6,9 +6,9 @@ import argparse
 import os
 
 from harness.base.errors import EXIT_OK
-from harness.commands.options import take, take_argument
 from harness.history.summary import count_line
 from harness.history.summary_files import SUMMARY_NAME, write_summary
+from harness.options import take, take_argument
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

@@ -8,17 +8,17 @@ from dataclasses import replace
 
 from harness.base import units
 from harness.base.errors import UsageError
-from harness.commands.options import SWEEPS, take, take_argument
 from harness.compare.result import RunResult
 from harness.experiment.counting import run_line
-from harness.history.summary_files import update_summary
 from harness.live.watchers import watcher_options
+from harness.options import SWEEPS, take, take_argument
 from harness.plan.goal_input import goal_names, resolve_goal
 from harness.plan.group_load import total_users
 from harness.plan.load import USERS_MAX, OpenLoad
 from harness.run.arguments import goal_arguments
 from harness.run.request import Request
 from harness.sweep.arguments import SETTINGS, new_record, sweep_command
+from harness.sweep.capacity import capacity_kind
 from harness.sweep.driver import MostUsers, Progress, SweepKind, run_sweep
 from harness.sweep.level_runner import level_load
 from harness.sweep.record import SWEEP, SweepRecord, SweepStep
@@ -82,9 +82,7 @@ def parse_levels(text: str) -> tuple[int, ...]:
 def run(options: argparse.Namespace) -> int:
     """Run the sweep, or with --find the search, and return the exit code."""
     if options.find:
-        from harness.commands import capacity  # deferred: a sweep does not search
-
-        return capacity.run(options)
+        return run_sweep(options, capacity_kind(options), watcher_options(options, "the whole search").open)
     followed = watcher_options(options, "the whole sweep")
 
     def record_of(requests: Mapping[str, Request]) -> SweepRecord:
@@ -107,7 +105,7 @@ def run(options: argparse.Namespace) -> int:
         return record
 
     splits_set = "," not in (options.users or "")
-    kind = SweepKind((*_SETTINGS, "note", "new"), splits_set, record_of, _Levels, _most_users, update_summary)
+    kind = SweepKind((*_SETTINGS, "note", "new"), splits_set, record_of, _Levels, _most_users)
     return run_sweep(options, kind, followed.open)
 
 

@@ -14,7 +14,7 @@ from pathlib import Path
 from harness.base import units
 from harness.base.errors import EXIT_INVALID, EXIT_OK, UsageError
 from harness.base.project import current_project
-from harness.commands.options import take, take_argument
+from harness.options import take, take_argument
 from harness.plan.goal import Goal, option_metrics
 from harness.run import kinds
 from harness.site.html_option import write_html

@@ -10,7 +10,7 @@ from harness.base.errors import EXIT_OK, StartError, UsageError
 from harness.base.interrupts import Interrupts
 from harness.base.java import java_version
 from harness.base.project import BUILD, default_plan, folder_with
-from harness.commands.options import take
+from harness.options import take
 from harness.plan.plan import load_plan
 from harness.plan.spec import load_profile, parse_port
 from harness.run.request import configured_system

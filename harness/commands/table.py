@@ -9,10 +9,10 @@ from dataclasses import replace
 
 from harness.base.errors import EXIT_OK, EXIT_USAGE, UsageError
 from harness.base.standard_streams import is_reader_gone
-from harness.commands.options import take, take_argument
 from harness.jtl.inputs import resolve
 from harness.metrics.figures import PERCENTILES
 from harness.metrics.window import parse_window
+from harness.options import take, take_argument
 from harness.report.columns import (
     ALWAYS_SHOWN,
     CLASSIC,

@@ -19,14 +19,11 @@ from harness.base.interrupts import Interrupts
 from harness.base.java import jmeter_java_version
 from harness.base.log import log
 from harness.base.paths import shown
-from harness.base.project import current_project
-from harness.commands.options import FOLDERS, FOLLOWED, folder_of_kind, take, take_argument
 from harness.experiment.arguments import (
     LENGTH,
     budget_of,
     equal_load,
     record_fields,
-    update_summaries,
 )
 from harness.experiment.counting import results_of
 from harness.experiment.execute import InChildren
@@ -34,6 +31,7 @@ from harness.experiment.files import ExperimentFiles, Experiments
 from harness.experiment.runner import Runner
 from harness.live.watchers import watcher_options
 from harness.metrics.metric import Metric, compared_metrics, parse_metric
+from harness.options import FOLDERS, FOLLOWED, folder_of_kind, take, take_argument
 from harness.plan.load import Load
 from harness.run import kinds
 from harness.run.arguments import make_command, refuse_empty
@@ -113,9 +111,7 @@ def run(options: argparse.Namespace) -> int:
             folders = {name: getattr(options, name) for name in ("reports", "home", "build")}
             experiment = TuneExperiment(stored, folders)
             outcome = Runner(experiment, record, results_of(stored, record), InChildren(children), guess_s).run()
-            code = _close(outcome, stored.report)
-            update_summaries(options.reports, current_project().reports / kinds.EXPERIMENT.folder)
-        return code
+            return _close(outcome, stored.report)
 
 
 @dataclass(frozen=True)

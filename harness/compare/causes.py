@@ -15,7 +15,7 @@ from typing import NamedTuple
 from harness.base.units import BYTES_PER_KB
 from harness.compare.result import RunResult
 from harness.system.profile import LEAST_SHARE, ROWS_MOST, SAMPLES_LEAST, ProcessProfile
-from harness.system.statements import STATEMENTS_MOST, DatabaseUse
+from harness.system.statements import STATEMENTS_MOST
 
 CAUSES_MOST = 3
 # A smaller growth is not named, nor is one within this many standard errors of counted samples.
@@ -40,17 +40,11 @@ class Cause:
     is_bound: bool
 
 
-class _Subject(NamedTuple):
-    """What is compared in a process, such as its methods, locks or statements."""
+class _Key(NamedTuple):
+    """What costs are of, such as the methods, locks or statements of a process, and their unit per request."""
 
     kind: str
     process: str
-
-
-class _Key(NamedTuple):
-    """What costs are of, and their unit per request."""
-
-    subject: _Subject
     unit: str
 
 
@@ -79,26 +73,26 @@ def causes(base: Sequence[RunResult], new: Sequence[RunResult]) -> tuple[Cause, 
     if not all(sides):
         return ()
     mixed = _differently_sampled([*base, *new])
-    keys = dict.fromkeys(key for run in sides[1] for key in run if key.subject not in mixed)
+    keys = dict.fromkeys(key for run in sides[1] for key in run if key[:2] not in mixed)
     found = [
         cause for key in keys for cause in _grown(key, *([run[key] for run in side if key in run] for side in sides))
     ]
     return tuple(sorted(found, key=lambda cause: (_UNITS.index(cause.unit), cause.base - cause.new)))
 
 
-def _differently_sampled(runs: Iterable[RunResult]) -> set[_Subject]:
-    """Return what cannot be compared.
+def _differently_sampled(runs: Iterable[RunResult]) -> set[tuple[str, str]]:
+    """Return kind and process of what cannot be compared.
 
     These are methods that different recorders sampled, and statements that are of the window in some runs and of the
     whole load, with its cold start, in others.
     """
-    ways: dict[_Subject, set[object]] = {}
+    ways: dict[tuple[str, str], set[object]] = {}
     for run in runs:
         for profile in run.profiles:
-            ways.setdefault(_Subject("method", profile.process), set()).add(profile.recorder.partition(",")[0])
+            ways.setdefault(("method", profile.process), set()).add(profile.recorder.partition(",")[0])
         for used in run.databases:
-            ways.setdefault(_Subject("statement", used.process), set()).add(used.interval is None)
-    return {subject for subject, found in ways.items() if len(found) > 1}
+            ways.setdefault(("statement", used.process), set()).add(used.interval is None)
+    return {what for what, found in ways.items() if len(found) > 1}
 
 
 def _costs_of(run: RunResult) -> dict[_Key, _Costs]:
@@ -110,16 +104,16 @@ def _costs_of(run: RunResult) -> dict[_Key, _Costs]:
         found |= _of_profile(profile, requests)
     whole = (run.whole.sample_count if run.whole else None) or requests
     for used in run.databases:
-        if of_database := _of_database(used, used.request_count(whole)):
-            found[_Key(_Subject("statement", used.process), "ms")] = of_database
+        in_interval = used.request_count(whole)
+        if in_interval:  # not an interval in which no request ended
+            costs = {use.statement: _Cost(use.total_ms / in_interval) for use in used.statements}
+            found[_Key("statement", used.process, "ms")] = _listed(costs, STATEMENTS_MOST, 0.0)
     return found
 
 
 def _of_profile(profile: ProcessProfile, requests: int) -> dict[_Key, _Costs]:
-    """Return the costs of the kinds that a profile has."""
-
     def key(kind: str, unit: str) -> _Key:
-        return _Key(_Subject(kind, profile.process), unit)
+        return _Key(kind, profile.process, unit)
 
     found = {}
     if profile.sample_count >= SAMPLES_LEAST:
@@ -149,14 +143,6 @@ def _of_profile(profile: ProcessProfile, requests: int) -> dict[_Key, _Costs]:
     return found
 
 
-def _of_database(used: DatabaseUse, requests: int) -> _Costs | None:
-    """Return the costs of the statements; None for an interval in which no request ended."""
-    if not requests:
-        return None
-    listed = {use.statement: _Cost(use.total_ms / requests) for use in used.statements}
-    return _listed(listed, STATEMENTS_MOST, 0.0)
-
-
 def _sampled(count: int, each: float) -> _Cost:
     """Return the cost of a number of samples or exceptions, each of which represents `each` per request."""
     return _Cost(count * each, sqrt(count) * each)
@@ -178,8 +164,7 @@ def _grown(key: _Key, base: Sequence[_Costs], new: Sequence[_Costs]) -> Iterable
         error = sqrt(before.error**2 + after.error**2)
         if grown > _GROWTH_LEAST * before.value and grown > _ERRORS_LEAST * error:
             is_bound = any(name not in run.listed for run in base)
-            kind, process = key.subject.kind, key.subject.process
-            found.append(Cause(kind, process, name, before.value, after.value, key.unit, is_bound))
+            found.append(Cause(key.kind, key.process, name, before.value, after.value, key.unit, is_bound))
     found.sort(key=lambda cause: (cause.base - cause.new, cause.name))
     whole = fmean(sum(cost.value for cost in run.listed.values()) for run in new)
     return [cause for cause in found[:CAUSES_MOST] if cause.new - cause.base > _GROWTH_LEAST / 2 * whole]

@@ -22,7 +22,6 @@ LABEL_LEAST_SAMPLES = 1_000
 ALWAYS_DECIDE = (AVERAGE, THROUGHPUT, ERRORS)
 # Times are whole milliseconds.
 CLOCK_STEP_MS = 1.0
-_OF_ZERO = "a value is 0, so its relative change is undefined"
 
 
 @dataclass(frozen=True)
@@ -54,9 +53,7 @@ def label_names(side: Iterable[RunResult]) -> list[str]:
 
 def figures_of(side: Iterable[RunResult], label: str) -> list[LabelResult]:
     """Return the metrics of a label, or of TOTAL, from the runs that have it."""
-    if label == TOTAL:
-        return [result.total for result in side if result.total]
-    return [one for result in side for one in result.labels if one.label == label]
+    return [figures for result in side if (figures := result.of_label(label))]
 
 
 def sample_count(figures: Iterable[LabelResult]) -> int | None:
@@ -73,12 +70,7 @@ def find(base: Sequence[RunResult], new: Sequence[RunResult], label: str) -> lis
 
 
 def _finding(
-    label: str,
-    base: Sequence[LabelResult],
-    new: Sequence[LabelResult],
-    metric: Metric,
-    is_single: bool,
-    mixed: bool,
+    label: str, base: Sequence[LabelResult], new: Sequence[LabelResult], metric: Metric, is_single: bool, mixed: bool
 ) -> Finding:
     before, after = _values(base, metric), _values(new, metric)
     least_count = min(sample_count(base) or 0, sample_count(new) or 0)
@@ -98,7 +90,8 @@ def _finding(
         return replace(found, reason="one side is a Markdown report, the other samples")
     if not metric.is_share and min(*before, *after) <= 0:
         # A percentile below the clock resolution cannot be compared, however many runs there are.
-        return replace(found, reason=_OF_ZERO, decides=found.decides and metric.percentile is None)
+        reason = "a value is 0, so its relative change is undefined"
+        return replace(found, reason=reason, decides=found.decides and metric.percentile is None)
     found = _of_batches(found, base[0], new[0]) if is_single else _of_runs(found, before, after)
     if found.shift and found.base and metric.percentile is not None:
         found = replace(found, shift=_allow_for_clock(found.shift, found.base))
@@ -112,22 +105,19 @@ def _values(side: Iterable[LabelResult], metric: Metric) -> list[float]:
 
 
 def _of_batches(found: Finding, base: LabelResult, new: LabelResult) -> Finding:
-    """Return the finding with the change between two single runs."""
-    before, after = batch_means.estimate(base, found.metric), batch_means.estimate(new, found.metric)
-    for side, estimate in (("baseline", before), ("contender", after)):
-        if isinstance(estimate, str):
-            return replace(found, reason=f"{side}: {estimate}", needs_runs=True)
-    assert not isinstance(before, str) and not isinstance(after, str)
-    shift = (
-        batch_means.change(before, after) if found.metric.is_share else batch_means.log_change(before, after).as_ratio()
-    )
+    before, after = (batch_means.estimate(side.batches, side.histogram, found.metric) for side in (base, new))
+    if isinstance(before, str):
+        return replace(found, reason=f"baseline: {before}", needs_runs=True)
+    if isinstance(after, str):
+        return replace(found, reason=f"contender: {after}", needs_runs=True)
     if found.metric.is_share:
-        shift = _within_all(shift)
+        shift = _within_all(batch_means.change(before, after))
+    else:
+        shift = batch_means.log_change(before, after).as_ratio()
     return replace(found, unit=BATCHES, base_n=before.batch_count, new_n=after.batch_count, shift=shift)
 
 
 def _of_runs(found: Finding, base: Sequence[float], new: Sequence[float]) -> Finding:
-    """Return the finding with the change between two groups of runs."""
     is_ratio = not found.metric.is_share
     if is_ratio:
         base, new = [math.log(value) for value in base], [math.log(value) for value in new]

@@ -13,7 +13,7 @@ from dataclasses import replace
 
 from harness.base.errors import UsageError
 from harness.compare.markdown_tables import MarkdownTable, plain, tables_of
-from harness.compare.metric_tables import TableReader, has_metrics, headless_table
+from harness.compare.metric_tables import TableReader, columns_of, headless_table
 from harness.compare.result import MARKDOWN, RunResult, with_transactions
 from harness.report.tables import GROUP_TITLES, TRANSACTION_TITLES
 from harness.report.verdict import DOUBTFUL, INTERRUPTED, INVALID, VALID, Verdict
@@ -49,7 +49,9 @@ def parse_report(text: str, name: str, choice: str = "") -> RunResult:
     transactions = [table for table in tables if table.title.casefold() == _TRANSACTIONS_TITLE]
     if is_generated(text):
         loads = [table for table in tables if table.title.casefold() == _LOAD_TITLE]
-        result = TableReader(loads[0]).result(name) if loads else _without_load(name)
+        result = RunResult(name, MARKDOWN, remarks=("The report has no sample of the load.",))
+        if loads:
+            result = TableReader(loads[0]).result(name)
         return replace(_with_transactions(result, transactions), verdict=_verdict(text))
     left_out = _OTHER_TITLES
     if any(table.title.casefold() == _LOAD_TITLE for table in tables):
@@ -80,7 +82,7 @@ def is_generated(text: str) -> bool:
 
 def metric_tables(text: str) -> list[MarkdownTable]:
     """Return the tables of metrics in a Markdown text, in order."""
-    return [table for table in tables_of(text.splitlines()) if has_metrics(table)]
+    return [table for table in tables_of(text.splitlines()) if columns_of(table)]
 
 
 def own_table(tables: Sequence[MarkdownTable]) -> MarkdownTable | None:
@@ -115,14 +117,8 @@ def _position(table: MarkdownTable) -> str:
 
 
 def _with_transactions(result: RunResult, tables: Sequence[MarkdownTable]) -> RunResult:
-    """Return a result with the labels of a table of transactions."""
     found = [label for table in tables[:1] for label in TableReader(table).result(result.name).labels]
     return replace(result, labels=with_transactions(result.labels, found))
-
-
-def _without_load(name: str) -> RunResult:
-    remarks = ("The report has no sample of the load.",)
-    return RunResult(name, MARKDOWN, None, None, None, None, None, (), remarks=remarks)
 
 
 def _verdict(text: str) -> Verdict | None:

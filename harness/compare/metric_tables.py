@@ -37,7 +37,6 @@ _HEADS: Mapping[str, str] = {
 _TIMES = (_AVERAGE, "50", _MIN, _MAX)
 _LABEL_HEADS = frozenset({"", "label", "labels", "request", "sampler", "sample", "transaction", "name"})
 _CLASSIC_HEADS = ("#count", "average", "median", "90%", "min", "max", "errors", "bandwidth")
-_CLASSIC_COUNT = "#count"
 _PERCENTILE = re.compile(r"p?(\d{1,2}(?:\.\d+)?)(?:th)?(?: ?%)?(?: ?(?:line|pct\.?|percentile|%?tile))?")
 _UNIT = re.compile(r"\s*(?:\(([^)]*)\)|\b(ms|s|sec|seconds|milliseconds))$")
 _MS_PER = {"ms": 1, "milliseconds": 1, "s": MS_PER_S, "sec": MS_PER_S, "seconds": MS_PER_S}
@@ -46,15 +45,8 @@ _NUMBER = re.compile(r"([+-]?(?:\d{1,3}(?:,\d{3})+|\d+)(?:\.(\d+))?)\s*((?:[%/A-
 _NO_FIGURE = frozenset({"", "-", "–", "—", "n/a", "~"})
 
 
-def has_metrics(table: MarkdownTable) -> bool:
-    """Return whether a table has metrics per label."""
-    return bool(_columns(table))
-
-
 @dataclass(frozen=True)
 class _Errors:
-    """The number and the ratio of errors; None when unknown."""
-
     count: int | None = None
     ratio: float | None = None
 
@@ -67,7 +59,7 @@ class _Column:
     ms: float = 1
 
 
-def _columns(table: MarkdownTable) -> dict[int, _Column]:
+def columns_of(table: MarkdownTable) -> dict[int, _Column]:
     """Return the content of the columns after the label; empty unless the table has metrics per label."""
     found: dict[int, _Column] = {}
     if table.heads[0].casefold() in _LABEL_HEADS:
@@ -139,8 +131,6 @@ def _short_row(cells: Sequence[str]) -> list[str]:
 
 @dataclass(frozen=True)
 class _Row:
-    """A row: the text of its cells by column name."""
-
     label: str
     cells: Mapping[str, str]
 
@@ -170,7 +160,7 @@ class TableReader:
     """Convert a table to a result, and collect remarks about its errors."""
 
     def __init__(self, table: MarkdownTable, has_heads: bool = True) -> None:
-        columns = _columns(table)
+        columns = columns_of(table)
         self._ms = {column.name: column.ms for column in columns.values()}
         self._remarks: list[str] = []
         self._rows: list[_Row] = []
@@ -183,14 +173,17 @@ class TableReader:
             self._rows.append(_Row(label, texts))
         # The classic layout of this harness has KB/s, and its percentages are correct.
         self._is_ours = any("KB" in row.unit(_RECEIVED) for row in self._rows)
-        self._is_of_2015 = table.heads[1] == _CLASSIC_COUNT and not self._is_ours
+        self._is_of_2015 = table.heads[1] == _CLASSIC_HEADS[0] and not self._is_ours
         if not has_heads:
             order = "order" if len(table.heads) > 4 else "order of the first values: count, average, median"
             self._remarks.append(f"The table has no heads: its values are read as those of 2015, in their {order}.")
 
     def result(self, name: str) -> RunResult:
         """Return the result with all remarks."""
-        self._remark_unreadable()
+        cells = [text for row in self._rows for text in row.cells.values()]
+        odd = [text for text in cells if text.casefold() not in _NO_FIGURE and not _NUMBER.fullmatch(text)]
+        if odd:
+            self._remarks.append(f"Cells that are not numbers are left blank: {', '.join(dict.fromkeys(odd))}.")
         has_p90 = self._has_p90()
         errors = self._errors()
         if self._is_of_2015 and _RECEIVED in self._ms:
@@ -204,20 +197,10 @@ class TableReader:
         return RunResult(
             name=name,
             kind=MARKDOWN,
-            run=None,
-            verdict=None,
-            window=None,
-            origin_s=None,
             total=total,
             labels=tuple(label for label in labels if label is not total),
             remarks=tuple(self._remarks),
         )
-
-    def _remark_unreadable(self) -> None:
-        cells = [text for row in self._rows for text in row.cells.values()]
-        odd = [text for text in cells if text.casefold() not in _NO_FIGURE and not _NUMBER.fullmatch(text)]
-        if odd:
-            self._remarks.append(f"Cells that are not numbers are left blank: {', '.join(dict.fromkeys(odd))}.")
 
     def _has_p90(self) -> bool:
         pairs = [(row.number("90"), row.number("50") or row.number(_AVERAGE)) for row in self._rows]
@@ -247,12 +230,9 @@ class TableReader:
         return None if value is None else value * _MS_PER.get(row.unit(name), self._ms[name])
 
     def _errors(self) -> list[_Errors]:
-        if any("%" in row.unit(_ERRORS) for row in self._rows):
-            return self._errors_with_percent_sign()
-        return [_counted_errors(row) for row in self._rows]
-
-    def _errors_with_percent_sign(self) -> list[_Errors]:
-        """Return the errors of a column `errors` with % signs: percentages, or the fractions of 2015."""
+        """Return the errors of each row; in a column with % signs they are percentages, or the fractions of 2015."""
+        if not any("%" in row.unit(_ERRORS) for row in self._rows):
+            return [_counted_errors(row) for row in self._rows]
         if self._is_ours:
             return [_printed_errors(row, 100) for row in self._rows]
         nonzero = [row for row in self._rows if row.number(_ERRORS)]
@@ -281,7 +261,6 @@ def _printed_errors(row: _Row, parts: float) -> _Errors:
 
 
 def _counted_errors(row: _Row) -> _Errors:
-    """Return the errors of a row with an error count, a percentage, or both."""
     count, errors, percent = row.number(_COUNT), row.number(_ERRORS), row.number(_ERROR_PERCENT)
     if errors is not None:
         return _Errors(int(errors), errors / count if count else None)

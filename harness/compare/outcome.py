@@ -16,7 +16,7 @@ RUNS, BATCHES, NOTHING = "runs", "batches", ""
 IMPROVED = "improved"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class MetricComparison:
     """One metric of one label on both sides; None when unknown.
 
@@ -31,20 +31,25 @@ class MetricComparison:
     metric: Metric
     base: float | None
     new: float | None
-    delta_ratio: float | None
-    low_ratio: float | None
-    high_ratio: float | None
-    p_value: float | None
-    adjusted_p_value: float | None
+    delta_ratio: float | None = None
+    low_ratio: float | None = None
+    high_ratio: float | None = None
+    p_value: float | None = None
+    adjusted_p_value: float | None = None
     base_n: int
     new_n: int
     unit: str
     threshold_ratio: float
-    verdict: str
+    verdict: str = CANNOT_TELL
     reason: str = ""
     further_runs: int | None = None
     least_ratio: float | None = None
     decides: bool = True
+
+    @property
+    def is_known(self) -> bool:
+        """Whether a side has a value."""
+        return self.base is not None or self.new is not None
 
     @property
     def change_ratio(self) -> float | None:

@@ -66,7 +66,6 @@ def _unlike(base: Sequence[Mapping[str, str]], new: Sequence[Mapping[str, str]])
 
 
 def _must_be_alike(plan: str, load: LoadRecord) -> dict[str, str]:
-    """Return plan and load settings by name, as text."""
     plain = {name: value for name, value in asdict(replace(load, loads=None)).items() if value is not None}
     texts = {name: value if isinstance(value, str) else units.number_text(value) for name, value in plain.items()}
     return {"plan": plan, **texts, **{f"load {one.group}": one.text() for one in load.loads or ()}}

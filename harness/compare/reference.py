@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from harness.base.errors import UsageError
-from harness.compare.outcome import IMPROVED, INVALID, Comparison, LabelComparison, MetricComparison
+from harness.compare.outcome import IMPROVED, INVALID, LabelComparison
 from harness.compare.render import headline
 from harness.compare.result import RunResult
 from harness.compare.setup_diff import setup_differences
@@ -24,7 +24,9 @@ def compared_run(base: RunResult, new: RunResult, thresholds: Thresholds, role: 
         return ComparedRun(base.name, role, problem=error.what)
     if found.verdict == INVALID:
         return ComparedRun(base.name, role, problem="; ".join(found.reasons))
-    metrics = [metric for metric in compared_metrics() if _is_known(found, metric)]
+    rows = [*([found.total] if found.total else []), *found.labels]
+    known = {value.metric for row in rows for value in row.metrics if value.is_known}
+    metrics = [metric for metric in compared_metrics() if metric in known]
     return ComparedRun(
         name=base.name,
         role=role,
@@ -42,13 +44,6 @@ def compared_run(base: RunResult, new: RunResult, thresholds: Thresholds, role: 
     )
 
 
-def _is_known(found: Comparison, metric: Metric) -> bool:
-    """Return whether a label has a value of the metric on either side."""
-    labels = (found.total, *found.labels)
-    values = [value for label in labels if label and (value := label.of(metric))]
-    return any(value.base is not None or value.new is not None for value in values)
-
-
 def _stored(label: LabelComparison, metrics: list[Metric]) -> ComparedLabel:
     values = [value for metric in metrics if (value := label.of(metric))]
     return ComparedLabel(
@@ -59,9 +54,5 @@ def _stored(label: LabelComparison, metrics: list[Metric]) -> ComparedLabel:
         base=tuple(value.base for value in values),
         new=tuple(value.new for value in values),
         change_ratio=tuple(value.change_ratio for value in values),
-        verdicts=tuple(map(_verdict, values)),
+        verdicts=tuple(BETTER if value.reason == IMPROVED else value.verdict for value in values),
     )
-
-
-def _verdict(value: MetricComparison) -> str:
-    return BETTER if value.reason == IMPROVED else value.verdict

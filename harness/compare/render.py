@@ -10,15 +10,8 @@ from urllib.parse import quote
 from harness.base import units
 from harness.base.records import to_plain
 from harness.compare.causes import Cause
-from harness.compare.outcome import (
-    CANNOT_TELL,
-    IMPROVED,
-    OK,
-    REGRESSED,
-    Comparison,
-    LabelComparison,
-    MetricComparison,
-)
+from harness.compare.outcome import CANNOT_TELL, IMPROVED, OK, REGRESSED, Comparison, LabelComparison, MetricComparison
+from harness.compare.result import RunResult
 from harness.compare.setup_diff import Difference
 from harness.metrics.metric import AVERAGE, compared_metrics
 from harness.plan.thresholds import Thresholds
@@ -81,14 +74,11 @@ def headline(comparison: Comparison) -> str:
     if comparison.further_runs:
         parts.append(f"{units.plural(comparison.further_runs, 'more run')} a side would be needed")
     state = f"{OK}, {_BETTER}" if comparison.verdict == OK and parts else comparison.verdict
-    if comparison.verdict == OK and not parts and (change := _average_change(comparison.total)):
+    average = comparison.total.of(AVERAGE) if comparison.total else None
+    change = units.signed_percent(average.delta_ratio) if average else ""
+    if comparison.verdict == OK and not parts and change:
         parts = [f"TOTAL: average {change} %"]
     return one_line(f"{state}: {'; '.join(parts)}." if parts else f"{state}.")
-
-
-def _average_change(total: LabelComparison | None) -> str:
-    average = total.of(AVERAGE) if total else None
-    return units.signed_percent(average.delta_ratio) if average else ""
 
 
 def terminal_text(comparison: Comparison, width: int) -> str:
@@ -97,8 +87,7 @@ def terminal_text(comparison: Comparison, width: int) -> str:
     The labels with the largest change of the average are shown. Long label names are cut.
     """
     total = comparison.total.metrics if comparison.total else ()
-    known = [metric for metric in total if metric.base is not None or metric.new is not None]
-    rows = [_terminal_row(metric.metric.title, metric) for metric in known]
+    rows = [_terminal_row(metric.metric.title, metric) for metric in total if metric.is_known]
     averages = [(one.label, average) for one in comparison.labels if (average := one.of(AVERAGE))]
     averages.sort(key=lambda pair: -abs(pair[1].delta_ratio or 0.0))
     rows += [_terminal_row(f"{one_line(label)} average ms", metric) for label, metric in averages[:_TERMINAL_LABELS]]
@@ -142,6 +131,7 @@ def report(compared: Compared, notes: str, chart: Chart | None = None) -> str:
     footnotes = Footnotes()
     total = metric_table(comparison.total, footnotes) if comparison.total else ""
     in_full = [label for label in comparison.labels if label.verdict == REGRESSED]
+    settings = [[cell(setting.name), cell(setting.base), cell(setting.new)] for setting in compared.settings]
     return filled(
         "harness.compare",
         "comparison.md.j2",
@@ -150,7 +140,7 @@ def report(compared: Compared, notes: str, chart: Chart | None = None) -> str:
         headline=cell(headline(comparison)),
         base=[_link(side) for side in compared.base],
         new=[_link(side) for side in compared.new],
-        setting_table=_setting_table(compared.settings),
+        setting_table=table(("setting", "baseline", "contender"), settings, text_columns=3) if settings else "",
         total_table=total,
         label_table=_label_table([label for label in comparison.labels if not label.is_transaction]),
         transaction_table=_label_table([label for label in comparison.labels if label.is_transaction]),
@@ -195,9 +185,13 @@ def _link(side: Side) -> str:
     return f"[{cell(side.name)}]({quote(side.link)})" if side.link else cell(side.name)
 
 
-def _setting_table(settings: Sequence[Difference]) -> str:
-    rows = [[cell(setting.name), cell(setting.base), cell(setting.new)] for setting in settings]
-    return table(("setting", "baseline", "contender"), rows, text_columns=3) if rows else ""
+def run_link(run: RunResult | None) -> str:
+    """Return a link to a run's report, which is in the same folder, with its verdict unless it is VALID."""
+    if run is None:
+        return ""
+    name = run.name.rpartition("/")[2]
+    state = "" if run.is_valid or not run.verdict else f" {run.verdict.state}"
+    return f"[{cell(name)}]({quote(name)}.md){state}"
 
 
 def cause_table(causes: Sequence[Cause], heads: Heads = HEADS) -> str:
@@ -238,11 +232,10 @@ class Footnotes:
 
 def metric_table(label: LabelComparison, footnotes: Footnotes, heads: Heads = HEADS) -> str:
     """Return a row for each metric that either side has."""
-    known = [metric for metric in label.metrics if metric.base is not None or metric.new is not None]
     columns = (
         "metric", heads.base, heads.new, "delta %", heads.interval, "p", "adjusted p", "n", "threshold", "verdict",
     )  # fmt: skip
-    return table(columns, [_metric_row(metric, footnotes) for metric in known])
+    return table(columns, [_metric_row(metric, footnotes) for metric in label.metrics if metric.is_known])
 
 
 def _metric_row(metric: MetricComparison, footnotes: Footnotes) -> list[str]:
@@ -255,7 +248,7 @@ def _metric_row(metric: MetricComparison, footnotes: Footnotes) -> list[str]:
         _p_text(metric.p_value) if _is_judged(metric) else "",
         _p_text(metric.adjusted_p_value),
         f"{metric.base_n} + {metric.new_n} {metric.unit}" if metric.unit else "",
-        _threshold_text(metric),
+        f"{units.percent_text(metric.threshold_ratio)} {metric.metric.change_unit}",
         _verdict_text(metric) + footnotes.mark(_reason(metric)),
     ]
 
@@ -276,10 +269,6 @@ def _is_judged(metric: MetricComparison) -> bool:
 
 def _p_text(value: float | None) -> str:
     return "" if value is None else "<0.0001" if value < 0.0001 else f"{value:.4f}"
-
-
-def _threshold_text(metric: MetricComparison) -> str:
-    return f"{units.percent_text(metric.threshold_ratio)} {metric.metric.change_unit}"
 
 
 def _verdict_text(metric: MetricComparison) -> str:
@@ -312,20 +301,13 @@ def _label_table(labels: Sequence[LabelComparison]) -> str:
     """Return a row per label: samples, then each metric from baseline to contender with its change; else empty."""
     if not labels:
         return ""
-    shown = [
-        metric
-        for metric in compared_metrics()
-        if any(found.metric == metric and found.base is not None for label in labels for found in label.metrics)
-    ]
+    known = {found.metric for label in labels for found in label.metrics if found.base is not None}
+    shown = [metric for metric in compared_metrics() if metric in known]
     rows = []
     for label in labels:
-        counts = _arrow(_count_text(label.base_sample_count), _count_text(label.new_sample_count))
-        rows.append([cell(label.label), counts, *(_change_cell(label.of(metric)) for metric in shown)])
+        counts = ("" if count is None else str(count) for count in (label.base_sample_count, label.new_sample_count))
+        rows.append([cell(label.label), _arrow(*counts), *(_change_cell(label.of(metric)) for metric in shown)])
     return table(("label", "samples", *(metric.title for metric in shown)), rows)
-
-
-def _count_text(value: int | None) -> str:
-    return "" if value is None else str(value)
 
 
 def _arrow(base: str, new: str) -> str:
@@ -333,15 +315,11 @@ def _arrow(base: str, new: str) -> str:
 
 
 def _change_cell(metric: MetricComparison | None) -> str:
-    if metric is None or (metric.base is None and metric.new is None):
+    if metric is None or not metric.is_known:
         return ""
     figures = _arrow(metric.metric.text(metric.base), metric.metric.text(metric.new))
-    word = _WORSE if metric.verdict == REGRESSED else UNKNOWN if metric.verdict == CANNOT_TELL else ""
-    change = " ".join(part for part in (units.signed_percent(metric.delta_ratio), word or _better(metric)) if part)
+    word = _BETTER if is_better(metric) else {REGRESSED: _WORSE, CANNOT_TELL: UNKNOWN}.get(metric.verdict)
+    change = " ".join(part for part in (units.signed_percent(metric.delta_ratio), word) if part)
     if metric.verdict == REGRESSED:
         change = f"**{change}**"
     return f"{figures} ({change})" if change else figures
-
-
-def _better(metric: MetricComparison) -> str:
-    return _BETTER if is_better(metric) else ""

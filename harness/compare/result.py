@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 
 from harness.cloudwatch.points import CloudMetrics
 from harness.metrics.batches import Batches
-from harness.metrics.figures import LOAD, ErrorKind, Group, LabelFigures
+from harness.metrics.figures import LOAD, TOTAL, ErrorKind, LabelFigures
 from harness.metrics.histogram import Histogram
 from harness.metrics.window import Window
 from harness.report.summary import RunSummary
@@ -47,21 +47,8 @@ class LabelResult:
     @classmethod
     def of(cls, figures: LabelFigures) -> LabelResult:
         """Return the metrics of a label in a summary."""
-        return cls(
-            label=figures.label,
-            sample_count=figures.sample_count,
-            error_count=figures.error_count,
-            error_ratio=figures.error_ratio,
-            average_ms=figures.average_ms,
-            percentiles_ms=figures.percentiles_ms,
-            min_ms=figures.min_ms,
-            max_ms=figures.max_ms,
-            rate_per_s=figures.rate_per_s,
-            received_bytes_per_s=figures.received_bytes_per_s,
-            batches=figures.batches,
-            histogram=figures.counts.histogram,
-            is_transaction=figures.is_transaction,
-        )
+        same = {field.name: getattr(figures, field.name) for field in fields(cls) if field.name != "histogram"}
+        return cls(**same, histogram=figures.counts.histogram)
 
 
 def with_transactions(requests: Iterable[LabelResult], transactions: Iterable[LabelResult]) -> tuple[LabelResult, ...]:
@@ -87,12 +74,12 @@ class RunResult:
 
     name: str
     kind: str
-    run: RunRecord | None
-    verdict: Verdict | None
-    window: Window | None
-    origin_s: int | None
-    total: LabelResult | None
-    labels: tuple[LabelResult, ...]
+    run: RunRecord | None = None
+    verdict: Verdict | None = None
+    window: Window | None = None
+    origin_s: int | None = None
+    total: LabelResult | None = None
+    labels: tuple[LabelResult, ...] = ()
     usages: tuple[Usage, ...] = ()
     warnings: tuple[RunWarning, ...] = ()
     remarks: tuple[str, ...] = ()
@@ -124,10 +111,16 @@ class RunResult:
         """Whether its verdict is INVALID; an interrupted run is neither valid nor invalid."""
         return self.verdict is not None and self.verdict.state == INVALID
 
+    def of_label(self, label: str) -> LabelResult | None:
+        """Return the metrics of a label, or of TOTAL; None when the run has none."""
+        return self.total if label == TOTAL else next((one for one in self.labels if one.label == label), None)
+
     @classmethod
     def of(cls, summary: RunSummary, kind: str = RUN) -> RunResult:
         """Return the result of a summary."""
-        load = summary.group(LOAD)
+        load, observed = summary.group(LOAD), summary.observed
+        figures = [LabelResult.of(label) for label in load.labels] if load else []
+        transactions = [label for label in figures if label.is_transaction]
         return cls(
             name=summary.source,
             kind=kind,
@@ -136,20 +129,14 @@ class RunResult:
             window=summary.window,
             origin_s=summary.origin_s,
             total=LabelResult.of(load.total) if load else None,
-            labels=_labels(load) if load else (),
-            usages=summary.observed.usages,
+            labels=with_transactions((label for label in figures if not label.is_transaction), transactions),
+            usages=observed.usages,
             warnings=summary.warnings,
             whole=LabelResult.of(summary.whole.total) if summary.whole else None,
-            cloudwatch=summary.observed.cloudwatch,
-            profiles=summary.observed.profiles,
-            databases=summary.observed.databases,
-            heap_uses=summary.observed.heap_uses,
-            recorded=summary.observed.recorded,
+            cloudwatch=observed.cloudwatch,
+            profiles=observed.profiles,
+            databases=observed.databases,
+            heap_uses=observed.heap_uses,
+            recorded=observed.recorded,
             errors=summary.errors,
         )
-
-
-def _labels(load: Group) -> tuple[LabelResult, ...]:
-    labels = [LabelResult.of(label) for label in load.labels]
-    transactions = [label for label in labels if label.is_transaction]
-    return with_transactions((label for label in labels if not label.is_transaction), transactions)

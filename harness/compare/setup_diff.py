@@ -45,18 +45,14 @@ def setup_differences(base: Sequence[RunResult], new: Sequence[RunResult]) -> tu
     sides = [[_settings(result.run, has_hashes) for result in side if result.run] for side in (base, new)]
     found = []
     if len(sides[0]) < len(base) or len(sides[1]) < len(new):
-        found.append(Difference("run.json", *(_known(side) for side in (base, new))))
+        missing = [", ".join(result.name for result in side if result.run is None) for side in (base, new)]
+        found.append(Difference("run.json", *(f"none of {names}" if names else "there" for names in missing)))
     if all(sides):
         for name in dict.fromkeys(name for side in sides for settings in side for name in settings):
             before, after = (sorted({settings.get(name, NONE) for settings in side}) for side in sides)
             if before != after:
                 found.append(Difference(name, ", ".join(before), ", ".join(after)))
     return tuple(found)
-
-
-def _known(side: Sequence[RunResult]) -> str:
-    missing = [result.name for result in side if result.run is None]
-    return f"none of {', '.join(missing)}" if missing else "there"
 
 
 def _settings(run: RunRecord, has_hashes: bool) -> dict[str, str]:
@@ -66,7 +62,8 @@ def _settings(run: RunRecord, has_hashes: bool) -> dict[str, str]:
     """
     found = {name: _LOCAL_PORT.sub(r"\1", value) for name, value in _named(run)}
     if not has_hashes:
-        return {**found, "commit of the harness": _commit(run)}
+        commit = NONE if run.git_commit is None else run.git_commit[:12] + (" with changes" if run.git_changed else "")
+        return {**found, "commit of the harness": commit}
     return found | {title: run.source_hashes.get(name, NONE) for name, title in _SOURCES.items()}
 
 
@@ -85,9 +82,8 @@ def _named(run: RunRecord) -> Iterator[tuple[str, str]]:
     repeated = {name.replace("_", " ") for name in settings}
     yield from ((f"{run.system}: {name}", value) for name, value in run.system_facts if name not in repeated)
     yield from ((f"property {name}", value) for name, value in run.properties.items() if name not in SET_BY_THE_RUN)
-    yield "profiled", "yes" if run.is_profiled else "no"
-    yield "traced", "yes" if run.is_traced else "no"
-    yield "soak", "yes" if run.is_soak else "no"
+    flags = (("profiled", run.is_profiled), ("traced", run.is_traced), ("soak", run.is_soak))
+    yield from ((name, "yes" if is_set else "no") for name, is_set in flags)
     yield "generators", _text([one.name for one in run.generators])
     yield "generator heap MB", str(run.generator_heap_mb)
     yield from ((f"version of {name}", value) for name, value in run.versions.items())
@@ -97,12 +93,6 @@ def _named(run: RunRecord) -> Iterator[tuple[str, str]]:
     yield "memory GB", units.number_text(sold_gb(run.host.memory_bytes))
     yield "kernel", run.host.kernel
     yield "Python", run.host.python
-
-
-def _commit(run: RunRecord) -> str:
-    if run.git_commit is None:
-        return NONE
-    return f"{run.git_commit[:12]} with changes" if run.git_changed else run.git_commit[:12]
 
 
 def _text(value: Any) -> str:

@@ -4,17 +4,22 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from hashlib import sha256
 from pathlib import Path
 
 from harness.base.errors import UsageError
 from harness.compare.render import Side
-from harness.compare.result import LabelResult, RunResult
+from harness.compare.result import RunResult
 from harness.compare.sources import read_result
 from harness.report.selection import parse_pattern
-from harness.run.directory import RUN_NAME, RunDirectory
+from harness.run.directory import RunDirectory
+from harness.run.kinds import RUN_NAME
 from harness.run.names import find_paths
+
+# Of the two sides and what is before and after them.
+_NAME_MOST = 110
 
 
 @dataclass(frozen=True)
@@ -56,14 +61,11 @@ def pattern_of_labels(text: str, results: Sequence[Found]) -> re.Pattern[str]:
 
 def with_labels(pattern: re.Pattern[str], side: Sequence[Found]) -> list[Found]:
     """Return the results of a side with only the labels that match a pattern."""
-    return [
-        replace(found, result=replace(found.result, labels=tuple(_matching(found.result.labels, pattern))))
-        for found in side
-    ]
-
-
-def _matching(labels: Iterable[LabelResult], pattern: re.Pattern[str]) -> Iterator[LabelResult]:
-    return (label for label in labels if pattern.search(label.label))
+    found = []
+    for one in side:
+        labels = tuple(label for label in one.result.labels if pattern.search(label.label))
+        found.append(replace(one, result=replace(one.result, labels=labels)))
+    return found
 
 
 def is_in(path: Path, reports: Path) -> bool:
@@ -72,7 +74,10 @@ def is_in(path: Path, reports: Path) -> bool:
 
 
 def short_names(side: Sequence[Found], plan: Path) -> str:
-    """Return the names of a side's runs for a file's name: run-07_1+2+3, with the plan's name for other plans."""
+    """Return the names of a side's runs for a file's name: run-07_1+2+3, with the plan's name for other plans.
+
+    Of many runs the first one and a hash of all names: a file's name has at most 255 bytes.
+    """
     parts: list[str] = []
     last = ""
     for found in side:
@@ -82,7 +87,10 @@ def short_names(side: Sequence[Found], plan: Path) -> str:
         head, _, number = name.rpartition("_")
         parts.append(number if head and head == last else name)
         last = head
-    return "+".join(parts)
+    whole = "+".join(parts)
+    if len(whole) <= _NAME_MOST:
+        return whole
+    return f"{parts[0]}+{len(parts) - 1}-{sha256(whole.encode()).hexdigest()[:8]}"
 
 
 def report_side(found: Found, output: Path | None) -> Side:

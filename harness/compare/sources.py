@@ -78,18 +78,14 @@ def _summary_of(directory: RunDirectory) -> RunSummary | None:
     if directory.summary_json.is_file():
         return _summary(directory.summary_json, read_object(directory.summary_json), directory)
     data = read_object(directory.run_json) if directory.run_json.is_file() else None
-    if data is not None and data.get("state") == RUNNING and _is_written_to(directory.path):
-        raise UsageError(
-            f"{_short(directory.path)}: this run is still in progress, or was killed just now", "wait until it ends"
-        )
+    if data is not None and data.get("state") == RUNNING:
+        newest_s = max((path.stat().st_mtime for path in directory.path.iterdir()), default=0.0)
+        if time.time() - newest_s < _STILL_WRITTEN_S:
+            what = f"{_short(directory.path)}: this run is still in progress, or was killed just now"
+            raise UsageError(what, "wait until it ends")
     if directory.report.is_file() and (data is None or not directory.samples.is_file()):
         return None
     return summary_of_run(directory)
-
-
-def _is_written_to(folder: Path) -> bool:
-    newest_s = max((path.stat().st_mtime for path in folder.iterdir()), default=0.0)
-    return time.time() - newest_s < _STILL_WRITTEN_S
 
 
 def _summary(path: Path, data: dict[str, Any], directory: RunDirectory | None = None) -> RunSummary:

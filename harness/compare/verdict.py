@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
-from typing import NamedTuple
 
 from harness.base import units
 from harness.base.errors import UsageError
@@ -31,7 +30,6 @@ from harness.compare.result import RunResult
 from harness.compare.warnings import comparison_warnings
 from harness.metrics import ranks
 from harness.metrics.figures import TOTAL
-from harness.metrics.metric import Metric, compared_metrics
 from harness.metrics.shift import Shift
 from harness.plan.thresholds import Thresholds
 
@@ -71,51 +69,48 @@ def compare(
     has_total = any(result.total for result in base) and any(result.total for result in new)
     total = _judged(base, new, [TOTAL], thresholds, unjudged)[0] if has_total else None
     labels = _judged(base, new, common, thresholds, unjudged)
-    overall = _overall([total, *labels] if total else labels, invalid, () if anyway else doubtful)
+    rows, further_runs = [total, *labels] if total else labels, None
+    verdict, reasons = OK, _sentences(rows, lambda metric: metric.reason == IMPROVED)
+    open_ones = _sentences(rows, _is_open)
+    if invalid:
+        verdict, reasons = INVALID, invalid
+    elif doubtful and not anyway:
+        verdict, reasons = CANNOT_TELL, doubtful
+    elif regressed := _sentences(rows, lambda metric: metric.verdict == REGRESSED):
+        verdict, reasons = REGRESSED, regressed
+    elif open_ones or not any(label.verdict == OK for label in rows):
+        verdict, reasons = CANNOT_TELL, open_ones or ["nothing could be judged"]
+        further = [metric.further_runs or 0 for label in rows for metric in label.metrics if _is_open(metric)]
+        further_runs = max(further, default=0) or None
     return Comparison(
         base=tuple(result.name for result in base),
         new=tuple(result.name for result in new),
-        verdict=overall.verdict,
-        reasons=tuple(overall.reasons),
+        verdict=verdict,
+        reasons=tuple(reasons),
         total=total,
         labels=tuple(labels),
         only_base=tuple(label for label in base_labels if label not in new_labels),
         only_new=tuple(label for label in new_labels if label not in base_labels),
         warnings=(*known, *comparison_warnings(base, new, thresholds.alpha)),
-        further_runs=overall.further_runs,
+        further_runs=further_runs,
     )
 
 
 def _judged(
-    base: Sequence[RunResult],
-    new: Sequence[RunResult],
-    labels: Sequence[str],
-    thresholds: Thresholds,
-    unjudged: str,
+    base: Sequence[RunResult], new: Sequence[RunResult], labels: Sequence[str], thresholds: Thresholds, unjudged: str
 ) -> list[LabelComparison]:
     """Return the labels with their verdicts; p-values of a metric are adjusted for the number of tested labels.
 
     `unjudged` is the reason that no label is judged; empty when labels are judged.
     """
-    rows = [find(base, new, label) for label in labels]
     columns = []
-    for index in range(len(compared_metrics())):
-        column = [row[index] for row in rows]
+    for column in zip(*(find(base, new, label) for label in labels), strict=True):
         tested = [finding.shift.p_value for finding in column if finding.shift and not finding.reason]
-        adjusted = iter(ranks.adjusted_p_values(tested))
-        columns.append(
-            [
-                _metric(
-                    finding,
-                    next(adjusted) if finding.shift and not finding.reason else None,
-                    len(tested),
-                    thresholds,
-                    unjudged,
-                )
-                for finding in column
-            ]
-        )
-    return [_label(label, [column[row] for column in columns], base, new) for row, label in enumerate(labels)]
+        each = iter(ranks.adjusted_p_values(tested))
+        adjusted = (next(each) if finding.shift and not finding.reason else None for finding in column)
+        least = planning.least_runs(len(tested), thresholds.alpha)
+        columns.append([_metric(*one, least, thresholds, unjudged) for one in zip(column, adjusted, strict=True)])
+    return [_label(label, row, base, new) for label, row in zip(labels, zip(*columns, strict=True), strict=True)]
 
 
 def _label(
@@ -135,9 +130,9 @@ def _label(
 
 
 def _metric(
-    finding: Finding, adjusted: float | None, tested_count: int, thresholds: Thresholds, unjudged: str
+    finding: Finding, adjusted: float | None, least: int, thresholds: Thresholds, unjudged: str
 ) -> MetricComparison:
-    """Judge a metric; `tested_count` is the number of labels that its p-value is adjusted for."""
+    """Judge a metric; `least` is how many runs a side can find that one of the tested labels changed."""
     base, new, shift, threshold = finding.base, finding.new, finding.shift, thresholds.of(finding.metric)
     # When the clock resolution exceeds half of the threshold, no number of runs can show that the metric is within it.
     is_coarse = finding.metric.percentile is not None and base is not None and base * threshold / 2 < CLOCK_STEP_MS
@@ -146,22 +141,16 @@ def _metric(
         base=base,
         new=new,
         delta_ratio=(new - base) / base if base and new is not None else None,
-        low_ratio=None,
-        high_ratio=None,
-        p_value=None,
-        adjusted_p_value=None,
         base_n=finding.base_n,
         new_n=finding.new_n,
         unit=finding.unit,
         threshold_ratio=threshold,
-        verdict=CANNOT_TELL,
         reason=finding.reason,
         decides=finding.decides and not is_coarse,
     )
     if unjudged and (not finding.metric.is_share or unjudged == _DOUBTFUL_RUN):
         return replace(found, reason=f"not judged: {unjudged}")
     if shift is None:
-        least = planning.least_runs(tested_count, thresholds.alpha)
         return replace(found, further_runs=least - 1 if finding.needs_runs else None)
     found = replace(
         found,
@@ -173,39 +162,33 @@ def _metric(
     )
     if adjusted is None:
         return found
-    judgement = _judgement(finding.metric, shift, adjusted, threshold, thresholds.alpha)
-    if judgement.verdict != CANNOT_TELL:
-        return replace(found, verdict=judgement.verdict, reason=judgement.reason)
+    found = _decided(found, shift, is_sure=adjusted < thresholds.alpha)
+    if found.verdict != CANNOT_TELL:
+        return found
     if is_coarse:
         return replace(found, reason="the clock resolution, 1 ms, is more than half of the threshold")
-    reason = judgement.reason
-    further_runs = _further_runs(finding, shift, threshold, planning.least_runs(tested_count, thresholds.alpha))
-    if further_runs is None:
-        is_noise = shift.least is not None and shift.least > _LEAST_RATIO_MOST
-        why = "runs differ too much from each other" if is_noise else "the change is too close to the threshold"
-        reason = f"{why}: even {planning.RUNS_MOST} runs a side could not tell"
-    return replace(found, reason=reason, further_runs=further_runs)
+    further_runs = _further_runs(finding, shift, threshold, least)
+    if further_runs is not None:
+        return replace(found, further_runs=further_runs)
+    is_noise = shift.least is not None and shift.least > _LEAST_RATIO_MOST
+    why = "runs differ too much from each other" if is_noise else "the change is too close to the threshold"
+    return replace(found, reason=f"{why}: even {planning.RUNS_MOST} runs a side could not tell")
 
 
-class _Judgement(NamedTuple):
-    """The verdict on a metric; the reason is empty when the verdict needs none."""
-
-    verdict: str
-    reason: str = ""
-
-
-def _judgement(metric: Metric, shift: Shift, adjusted: float, threshold: float, alpha: float) -> _Judgement:
+def _decided(found: MetricComparison, shift: Shift, *, is_sure: bool) -> MetricComparison:
+    """Return a metric with its verdict and the reason for it; `is_sure` for a change that is not by chance."""
+    threshold = found.threshold_ratio
     if shift.low is None or shift.high is None:
-        return _Judgement(CANNOT_TELL, "too few runs for an interval")
+        return replace(found, reason="too few runs for an interval")
     # From here on, higher is worse.
-    low, high = (-shift.high, -shift.low) if metric.more_is_better else (shift.low, shift.high)
-    if adjusted < alpha and low > threshold:
-        return _Judgement(REGRESSED)
+    low, high = (-shift.high, -shift.low) if found.metric.more_is_better else (shift.low, shift.high)
+    if is_sure and low > threshold:
+        return replace(found, verdict=REGRESSED)
     if high <= threshold:
-        return _Judgement(OK, IMPROVED if adjusted < alpha and high < -threshold else "")
-    if adjusted < alpha and low > 0:
-        return _Judgement(CANNOT_TELL, "not by chance, but possibly within the threshold")
-    return _Judgement(CANNOT_TELL, "the interval extends beyond the threshold")
+        return replace(found, verdict=OK, reason=IMPROVED if is_sure and high < -threshold else "")
+    if is_sure and low > 0:
+        return replace(found, reason="not by chance, but possibly within the threshold")
+    return replace(found, reason="the interval extends beyond the threshold")
 
 
 def _further_runs(finding: Finding, shift: Shift, threshold: float, least: int) -> int | None:
@@ -220,40 +203,14 @@ def _further_runs(finding: Finding, shift: Shift, threshold: float, least: int) 
     return None if needed is None else max(needed - min(finding.base_n, finding.new_n), 1)
 
 
-class _Overall(NamedTuple):
-    """The overall verdict, its reasons, and how many more runs a side it needs, if known."""
-
-    verdict: str
-    reasons: Sequence[str]
-    further_runs: int | None = None
-
-
-def _overall(labels: Sequence[LabelComparison], invalid: Sequence[str], doubtful: Sequence[str]) -> _Overall:
-    if invalid:
-        return _Overall(INVALID, invalid)
-    if doubtful:
-        return _Overall(CANNOT_TELL, doubtful)
-    if regressed := _sentences(labels, lambda metric: metric.verdict == REGRESSED, _change_text):
-        return _Overall(REGRESSED, regressed)
-    open_ones = _sentences(labels, _is_open, _change_text)
-    if open_ones or not any(label.verdict == OK for label in labels):
-        further = [metric.further_runs or 0 for label in labels for metric in label.metrics if _is_open(metric)]
-        return _Overall(CANNOT_TELL, open_ones or ["nothing could be judged"], max(further, default=0) or None)
-    return _Overall(OK, _sentences(labels, lambda metric: metric.reason == IMPROVED, _change_text))
-
-
 def _is_open(metric: MetricComparison) -> bool:
     return metric.decides and metric.verdict == CANNOT_TELL
 
 
-def _sentences(
-    labels: Iterable[LabelComparison],
-    chosen: Callable[[MetricComparison], bool],
-    text: Callable[[MetricComparison], str],
-) -> list[str]:
+def _sentences(labels: Iterable[LabelComparison], chosen: Callable[[MetricComparison], bool]) -> list[str]:
     """Return one line per label with its chosen metrics, and the number of labels beyond the first five."""
     found = [
-        f"{label.label}: {', '.join(map(text, metrics))}"
+        f"{label.label}: {', '.join(map(_change_text, metrics))}"
         for label in labels
         if (metrics := [metric for metric in label.metrics if chosen(metric)])
     ]

@@ -24,7 +24,7 @@ _OTHER_LABELS_MOST = 0.01
 def comparison_warnings(base: Sequence[RunResult], new: Sequence[RunResult], alpha: float) -> list[str]:
     """Return the warnings of a comparison as sentences, including every warning of both sides."""
     found = [*_of_labels(base, new), *_of_numbers(len(base), len(new), alpha), *_of_order(base, new)]
-    found += [*_of_kinds((*base, *new)), *_of_targets((*base, *new)), *profiling_warnings(base, new)]
+    found += [*_of_sources((*base, *new)), *profiling_warnings(base, new)]
     return [*found, *warnings_of([*base, *new])]
 
 
@@ -32,12 +32,11 @@ def profiling_warnings(base: Sequence[RunResult], new: Sequence[RunResult]) -> I
     """Yield the warning that the runs of one side were profiled and those of the other were not."""
     kinds = [{result.run.is_profiled for result in side if result.run} for side in (base, new)]
     if all(kinds) and kinds[0] != kinds[1]:
-        names: dict[bool, list[str]] = {True: [], False: []}
-        for result in (*base, *new):
-            if result.run:
-                names[result.run.is_profiled].append(result.name)
-        text = WarningCode.ONE_SIDE_PROFILED.text
-        yield text.format(profiled=names_text(names[True]), others=names_text(names[False]))
+        profiled, others = (
+            names_text(one.name for one in (*base, *new) if one.run and one.run.is_profiled is is_profiled)
+            for is_profiled in (True, False)
+        )
+        yield WarningCode.ONE_SIDE_PROFILED.text.format(profiled=profiled, others=others)
 
 
 def warnings_of(results: Sequence[RunResult]) -> list[str]:
@@ -122,7 +121,7 @@ def _of_order(base: Sequence[RunResult], new: Sequence[RunResult]) -> Iterator[s
         )
 
 
-def _of_kinds(results: Sequence[RunResult]) -> Iterator[str]:
+def _of_sources(results: Sequence[RunResult]) -> Iterator[str]:
     without = [result.name for result in results if result.run is None]
     if without:
         yield f"{', '.join(without)}: no run.json, so users, duration and system cannot be compared."
@@ -131,9 +130,6 @@ def _of_kinds(results: Sequence[RunResult]) -> Iterator[str]:
             "A Markdown report is compared with samples: its metrics may cover the whole run with its ramp-up, the "
             "others cover their windows only. Nothing is judged."
         )
-
-
-def _of_targets(results: Sequence[RunResult]) -> Iterator[str]:
     targets = [result.name for result in results if result.run and not result.run.is_embedded]
     started = [result.name for result in results if result.run and result.run.is_embedded]
     if targets and started:

@@ -1,4 +1,4 @@
-"""What the commands of experiments share: equal runs, their options and their summaries."""
+"""What the commands of experiments share: equal runs and their options."""
 
 from __future__ import annotations
 
@@ -6,15 +6,12 @@ import argparse
 from collections.abc import Mapping
 from dataclasses import replace
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import Any
 
 from harness.base import git, units
 from harness.base.errors import UsageError
-from harness.base.log import log
 from harness.base.project import current_project
 from harness.experiment.record import RUNNING
-from harness.history.summary_files import SUMMARY_NAME, update_summary
 from harness.plan.load import Load, LoadArguments, load_record, parse_load, resolve_load
 from harness.plan.plan import Plan
 
@@ -76,10 +73,3 @@ def new_fields(budget_s: float | None = None) -> dict[str, Any]:
 def budget_of(options: argparse.Namespace) -> float | None:
     """Return the time limit of all runs, s; None without one."""
     return units.parse_duration_s(options.max, "MAX") if options.max else None
-
-
-def update_summaries(reports: Path, usual: Path) -> None:
-    """Update the list of the runs in `reports`, and that of all reports when it is the `usual` folder or has one."""
-    update_summary(reports, log)
-    if reports == usual or (reports.parent / SUMMARY_NAME).is_file():
-        update_summary(reports.parent, log)

@@ -44,11 +44,8 @@ def problem_of(result: RunResult | None, problem: str) -> RunProblem:
         return RunProblem(f"{verdict.state}: {'; '.join(verdict.reasons)}", is_invalid=True)
     if result.run and result.run.stopped_early:
         return RunProblem(f"stopped early: {result.run.stopped_early}", is_invalid=True)
-    doubts = [
-        warning.brief
-        for warning in result.warnings
-        if warning.severity is Severity.DOUBTFUL and warning.code not in _OF_EVERY_RUN
-    ]
+    doubtful = (warning for warning in result.warnings if warning.severity is Severity.DOUBTFUL)
+    doubts = [warning.brief for warning in doubtful if warning.code not in _OF_EVERY_RUN]
     return RunProblem(f"{DOUBTFUL}: {'; '.join(dict.fromkeys(doubts))}" if doubts else "", is_invalid=False)
 
 
@@ -83,10 +80,9 @@ def run_line(result: RunResult) -> str:
     parts = [] if verdict is None else [": ".join([verdict.state, *verdict.reasons[:1]])]
     if total:
         parts += [
-            f"{metric.short_title} {metric.text(metric.of(total))} {metric.unit}"
-            if metric.short_title != metric.unit
-            else f"{metric.text(metric.of(total))} {metric.unit}"
-            for metric in _METRICS
+            # The title of the throughput is its unit, req/s.
+            f"{one.short_title} {one.text(one.of(total))} {one.unit}".removeprefix(f"{one.unit} ")
+            for one in _METRICS
         ]
     if verdict and verdict.goals_missed:
         parts.append("goal missed")

@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 from harness.base.errors import EXIT_INVALID
 from harness.base.interrupts import Interrupts
@@ -57,36 +57,12 @@ class Done(NamedTuple):
 Began = Callable[[str | None], None]
 
 
-class Execute(Protocol):
-    """Does the runs of an experiment one after the other."""
-
-    @property
-    def interrupts(self) -> Interrupts:
-        """The requests to stop."""
-
-    def announce(self, heading: str) -> None:
-        """Print the heading of the next run."""
-
-    def run(self, step: Step, left_s: float | None, began: Began) -> Done:
-        """Do a run, `left_s` seconds before the end of the budget (None without one); `began` is called once at least.
-
-        KeyboardInterrupt before a run began; StartError and InvalidRunError when no further run is possible.
-        """
-
-    def conclude(self, line: str) -> None:
-        """Print the result of the run that was announced last."""
-
-
-def _nothing(step: Step, end: ChildEnd, directory: RunDirectory | None) -> None:
-    pass
-
-
 @dataclass(frozen=True)
 class InChildren:
     """Does each run as a child process; `ended` gets each one whose report is written."""
 
     children: Children
-    ended: Callable[[Step, ChildEnd, RunDirectory | None], None] = _nothing
+    ended: Callable[[Step, ChildEnd, RunDirectory | None], None] = lambda *_: None
 
     @property
     def interrupts(self) -> Interrupts:
@@ -99,7 +75,7 @@ class InChildren:
         self.children.announce(heading)
 
     def run(self, step: Step, left_s: float | None, began: Began) -> Done:
-        """Do a run and return what became of it."""
+        """Do a run, `left_s` seconds before the end of the budget (None without one), and return what became of it."""
         assert step.child
         began(None)
         limit_s, why_too_long = step.limit_s, "it hung"
@@ -141,14 +117,8 @@ class Measured(NamedTuple):
 Measure = Callable[[ExperimentRun, Callable[[RunDirectory, RunSpec], None]], Measured]
 
 
-class Noted(NamedTuple):
-    """The entry of a run that ended, with what its kind notes, and its line in the terminal."""
-
-    run: ExperimentRun
-    line: str
-
-
-Note = Callable[[ExperimentRun, RunDirectory, RunResult], Noted]
+# Returns the entry of a run that ended, with what its kind notes, and its line in the terminal.
+Note = Callable[[ExperimentRun, RunDirectory, RunResult], tuple[ExperimentRun, str]]
 
 
 @dataclass(frozen=True)
@@ -158,7 +128,7 @@ class InProcess:
     context: RunContext
     watchers: Watchers
     measure: Measure
-    note: Note = lambda run, _, result: Noted(run, run_line(result))
+    note: Note = lambda run, _, result: (run, run_line(result))
 
     @property
     def interrupts(self) -> Interrupts:
@@ -171,7 +141,10 @@ class InProcess:
         self.watchers.announce(heading)
 
     def run(self, step: Step, left_s: float | None, began: Began) -> Done:  # noqa: ARG002 - no kind has a budget
-        """Do a run, write its report and return what became of it."""
+        """Do a run, write its report and return what became of it.
+
+        KeyboardInterrupt before a run began; StartError and InvalidRunError when no further run is possible.
+        """
         since_s = time.monotonic()
 
         def begins(directory: RunDirectory, spec: RunSpec) -> None:
@@ -197,3 +170,6 @@ class InProcess:
         """Print the result of the run that was announced last."""
         self.context.log(f"  {line}")
         self.watchers.conclude(line)
+
+
+Execute = InChildren | InProcess

@@ -31,12 +31,12 @@ class ExperimentFiles(PlanFolder):
     Its runs are run-<n>_1 and following next to it.
     """
 
-    def write_missing_reports(self) -> None:
-        """Write the reports of the runs that a killed harness left without one."""
-        series = self.name.rpartition("-")[2]
-        for path in self.folder.parent.glob(f"run-{series}_*"):
-            if path.is_dir():
-                write_missing_report(RunDirectory(path))
+
+def write_missing_reports(folder: Path, series: str) -> None:
+    """Write the reports of the runs of a series in the folder of a plan that a killed harness left without one."""
+    for path in folder.glob(f"run-{series}_*"):
+        if path.is_dir():
+            write_missing_report(RunDirectory(path))
 
 
 class Begun(NamedTuple, Generic[R]):
@@ -104,7 +104,7 @@ class Experiments(Generic[R]):
             files = self.reserve(new.plan)
             return Begun(files, replace(new, name=files.name))
         stored = self.read(files)
-        files.write_missing_reports()
+        write_missing_reports(files.folder.parent, stored.series)
         new_one = "" if options.resume else f" (NEW=1 starts another {new.report_kind.key})"
         log(f"{stored.id}: resumed after {units.plural(len(stored.runs), 'run')}{new_one}")
         runs = len(stored.runs)

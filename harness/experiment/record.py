@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from abc import abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -11,7 +10,7 @@ from typing import Any, ClassVar, TypeVar
 from harness.base.errors import EXIT_OK, EXIT_REGRESSED
 from harness.plan.load import LoadRecord
 from harness.plan.thresholds import Thresholds
-from harness.run.kinds import Kind
+from harness.run.kinds import RUN_NAME, Kind
 
 FORMAT_VERSION = 1
 # States of an experiment. An unfinished one can be resumed.
@@ -20,7 +19,6 @@ RUNNING, FINISHED = "running", "finished"
 WAITING, UNDER_WAY, ENDED, NOT_RUN = "waiting", "under way", "ended", "not run"
 # The number of the pair or block of the warm-up run, which does not count.
 WARM_UP = 0
-_RUN_NAME = re.compile(r"run-\d+_\d+")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -74,7 +72,7 @@ class ExperimentRecord:
     def __post_init__(self) -> None:
         """Raise ValueError for a run's name that is missing or leads to another folder."""
         for run in self.runs:
-            if (run.run is not None or self.runs_have_names) and not _RUN_NAME.fullmatch(run.run or ""):
+            if (run.run is not None or self.runs_have_names) and not RUN_NAME.fullmatch(run.run or ""):
                 raise ValueError(f"{run.run!r} is no run's name")
 
     def is_of_code(self, commit: str | None, is_changed: bool | None) -> bool:
@@ -123,7 +121,7 @@ class PlanExperiment(ExperimentRecord):
     @property
     def series(self) -> str:
         """The series of its runs, such as 01."""
-        return self.report_kind.rest_of(self.name)
+        return self.report_kind.series_of(self.name)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -184,12 +182,6 @@ def time_left_s(planned_s: Sequence[float | None], done: Sequence[RunTime], firs
     over_s = [run.took_s - run.planned_s for run in done if run.planned_s is not None]
     overhead_s = sum(over_s) / len(over_s) if over_s else first_guess_s
     mean_s = sum(run.took_s for run in done) / len(done) if done else None
-    total_s = 0.0
-    for planned in planned_s:
-        if planned is not None:
-            total_s += planned + overhead_s
-        elif mean_s is not None:
-            total_s += mean_s
-        else:
-            return None
-    return total_s
+    each_s = [mean_s if planned is None else planned + overhead_s for planned in planned_s]
+    known_s = [one for one in each_s if one is not None]
+    return sum(known_s, 0.0) if len(known_s) == len(each_s) else None

@@ -121,9 +121,13 @@ class Runner(Generic[R, O]):
 
     def _do_runs(self) -> None:
         written_s = time.monotonic()
-        while self._goes_on and (step := self._design.next_step(self.outcome)):
-            budget = self._budget(step)
-            if budget and budget.needed_s > budget.left_s:
+        while not (self._execute.interrupts.count or self._record.stop_reason):
+            step = self._design.next_step(self.outcome)
+            if step is None:
+                return
+            left_s = self._budget_left_s
+            if step.planned_s and left_s is not None and (needed_s := self._needed_s(step.planned_s) or 0.0) > left_s:
+                budget = BudgetLeft(left_s, needed_s)
                 self._judged(self._design.without_time(self._record, step, budget))
                 continue
             self._measure(step)
@@ -145,16 +149,6 @@ class Runner(Generic[R, O]):
         self._judged(replace(self._record, **changes))  # type: ignore[arg-type]
         self._design.write_page(self.outcome)
         return self.outcome
-
-    @property
-    def _goes_on(self) -> bool:
-        return not (self._execute.interrupts.count or self._record.stop_reason)
-
-    def _budget(self, step: Step) -> BudgetLeft | None:
-        """Return the budget before a step; None when it was checked before, or without one."""
-        if self._record.budget_s is None or not step.planned_s:
-            return None
-        return BudgetLeft(self._record.budget_s - self._spent_s, self._needed_s(step.planned_s) or 0.0)
 
     def _needed_s(self, planned_s: Sequence[float | None]) -> float | None:
         return time_left_s(planned_s, self._record.lengths_s, self._guess_s)

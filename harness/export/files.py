@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import chain, islice
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from harness.base import units
 from harness.base.errors import UsageError
@@ -16,9 +15,8 @@ from harness.export.rows import HISTOGRAM_COLUMNS, SECOND_COLUMNS, Value, histog
 from harness.jtl.inputs import Input
 from harness.jtl.progress import ReadingProgress
 from harness.metrics import instruments
-from harness.metrics.buckets import BOUND_TEXTS, cumulative_counts
 from harness.metrics.files import each_sample
-from harness.metrics.instruments import Instrument
+from harness.metrics.instruments import BOUND_TEXTS, Instrument, cumulative_counts
 from harness.metrics.interval import SecondSpan
 from harness.metrics.label_seconds import LabelSecond, LabelSeconds, SortedSeconds
 from harness.metrics.tally import LabelKey
@@ -27,16 +25,13 @@ from harness.report.export import csv_lines
 from harness.run.directory import RunDirectory
 from harness.run.record import RunRecord
 
-if TYPE_CHECKING:
-    import pyarrow
-
 OPENMETRICS, CSV, PARQUET = "openmetrics", "csv", "parquet"
 FORMATS = (OPENMETRICS, CSV, PARQUET)
 _ROWS_PER_BATCH, _ROWS_PER_TEXT = 50_000, 1_000
 _Columns = Sequence[tuple[str, type]]
 # Prometheus forgets a value after five minutes: a count that does not change is repeated.
 _REPEAT_S = 60
-_TO_ESCAPE = re.compile(r'["\\\n]')
+_ESCAPES = str.maketrans({'"': r"\"", "\\": r"\\", "\n": r"\n"})
 _SECTIONS: tuple[tuple[Instrument, Callable[[LabelSecond], int | None]], ...] = (
     (instruments.REQUESTS, lambda one: one.sample_count),
     (instruments.ERRORS, lambda one: one.error_count),
@@ -47,8 +42,7 @@ _SECTIONS: tuple[tuple[Instrument, Callable[[LabelSecond], int | None]], ...] = 
 
 def record_of(directory: RunDirectory) -> RunRecord:
     """Return the record of a run with samples; UsageError without either of them."""
-    run = directory.read_run()
-    if run is None:
+    if (run := directory.read_run()) is None:
         raise UsageError(f"{directory.path}: has no run.json", "name a run, such as killbill-stripe/run-01_1")
     if not directory.all_samples:
         raise UsageError(f"{directory.samples}: is missing", "pull the run with all its files")
@@ -68,8 +62,7 @@ def seconds_of(
     for file, sample in each_sample(inputs, columns):
         counted.add(sample, file)
     seconds = counted.sort()
-    span_s = seconds.span_s
-    if span_s is None:
+    if (span_s := seconds.span_s) is None:
         raise UsageError(f"{name}: no samples", "name a run with samples")
     length_s = span_s.last_s - span_s.first_s
     if length_s > SPAN_MAX_S:
@@ -83,12 +76,8 @@ def write(form: str, record: RunRecord, seconds: SortedSeconds, folder: Path) ->
     with writing_into(folder):
         folder.mkdir(parents=True, exist_ok=True)
     if form == OPENMETRICS:
-        about = {
-            "run": record.id,
-            "plan": record.plan,
-            "env": record.profile,
-            "commit": (record.git_commit or "")[:12],
-        }
+        commit = (record.git_commit or "")[:12]
+        about = {"run": record.id, "plan": record.plan, "env": record.profile, "commit": commit}
         return [_write_lines(folder / "openmetrics.txt", lines(about, seconds))]
     tables: Mapping[str, tuple[_Columns, Iterator[tuple[Value, ...]]]] = {
         "seconds": (SECOND_COLUMNS, second_rows(seconds)),
@@ -112,13 +101,10 @@ def _write_lines(path: Path, texts: Iterable[str]) -> Path:
 
 
 def _write_csv(path: Path, columns: _Columns, rows: Iterator[Sequence[Value]]) -> Path:
-    return _write_lines(path, _csv_texts(columns, rows))
-
-
-def _csv_texts(columns: _Columns, rows: Iterator[Sequence[Value]]) -> Iterator[str]:
-    yield csv_lines([[name for name, _ in columns]])
-    while batch := list(islice(rows, _ROWS_PER_TEXT)):
-        yield csv_lines([["" if cell is None else str(cell) for cell in row] for row in batch])
+    head = csv_lines([[name for name, _ in columns]])
+    batches = iter(lambda: list(islice(rows, _ROWS_PER_TEXT)), [])
+    texts = (csv_lines([["" if cell is None else str(cell) for cell in row] for row in batch]) for batch in batches)
+    return _write_lines(path, chain((head,), texts))
 
 
 def _write_parquet(path: Path, columns: _Columns, rows: Iterator[Sequence[Value]]) -> Path:
@@ -133,18 +119,12 @@ def _write_parquet(path: Path, columns: _Columns, rows: Iterator[Sequence[Value]
         ReadingProgress(None, path.name, verb="writing") as progress,
     ):
         while batch := list(islice(rows, _ROWS_PER_BATCH)):
-            out.write_batch(_batch(schema, batch))
+            columns_of_batch = zip(zip(*batch, strict=True), schema, strict=True)
+            arrays = [pyarrow.array(values, type=field.type) for values, field in columns_of_batch]
+            out.write_batch(pyarrow.RecordBatch.from_arrays(arrays, schema=schema))
             row_count += len(batch)
             progress.update(draft.stat().st_size, row_count)
     return draft.replace(path)
-
-
-def _batch(schema: pyarrow.Schema, rows: Sequence[Sequence[Value]]) -> pyarrow.RecordBatch:
-    import pyarrow  # deferred, as above
-
-    columns = zip(*rows, strict=True)
-    arrays = [pyarrow.array(values, type=field.type) for values, field in zip(columns, schema, strict=True)]
-    return pyarrow.RecordBatch.from_arrays(arrays, schema=schema)
 
 
 def _draft(path: Path) -> Path:
@@ -156,8 +136,7 @@ def lines(about: Mapping[str, str], seconds: SortedSeconds) -> Iterator[str]:
 
     A point is at the end of its second and has the counts up to then. The first one of each series is 0.
     """
-    span_s = seconds.span_s
-    if span_s:
+    if span_s := seconds.span_s:
         yield from _head(instruments.INFO, "info")
         text = labels_text(about)
         yield from (f"{instruments.INFO.name}_info{{{text}}} 1 {at_s}\n" for at_s in _moments(span_s))
@@ -170,11 +149,7 @@ def lines(about: Mapping[str, str], seconds: SortedSeconds) -> Iterator[str]:
 
 def labels_text(labels: Mapping[str, str]) -> str:
     """Return labels as OpenMetrics writes them, without the braces."""
-    return ",".join(f'{name}="{_TO_ESCAPE.sub(_escaped, value)}"' for name, value in labels.items())
-
-
-def _escaped(match: re.Match[str]) -> str:
-    return {"\n": r"\n"}.get(match[0], "\\" + match[0])
+    return ",".join(f'{name}="{value.translate(_ESCAPES)}"' for name, value in labels.items())
 
 
 def _head(instrument: Instrument, kind: str) -> Iterator[str]:

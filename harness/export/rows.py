@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from functools import reduce
 from itertools import groupby
 
 import numpy as np
@@ -89,16 +90,12 @@ def _row(one: LabelSecond, active_users: int | None) -> tuple[Value, ...]:
 
 def _total(labels: Sequence[LabelSecond]) -> LabelSecond:
     """Return the samples of several labels of a second as those of TOTAL."""
-    received_bytes: int | None = 0
-    sent_bytes: int | None = 0
-    for one in labels:
-        received_bytes, sent_bytes = plus(received_bytes, one.received_bytes), plus(sent_bytes, one.sent_bytes)
     return LabelSecond(
         LabelKey(LOAD, TOTAL, is_transaction=False),
         labels[0].second,
         np.sort(np.concatenate([one.sorted_ms for one in labels])),
         sum(one.elapsed_sum_ms for one in labels),
         sum(one.error_count for one in labels),
-        received_bytes,
-        sent_bytes,
+        reduce(plus, (one.received_bytes for one in labels)),
+        reduce(plus, (one.sent_bytes for one in labels)),
     )

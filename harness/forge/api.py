@@ -1,4 +1,4 @@
-"""Calls the HTTP API of a forge: JSON, pages, rate limits. Errors have one line and never show the token."""
+"""Calls the HTTP API of GitHub or GitLab: JSON, pages, rate limits. Errors have one line and never show the token."""
 
 from __future__ import annotations
 
@@ -12,6 +12,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from email.message import Message
+from enum import Enum
+from itertools import count
 from typing import Any, NamedTuple, TypeVar
 from urllib.parse import urlsplit
 
@@ -30,10 +32,54 @@ _TOKEN = re.compile(r"[!-~]+")
 
 
 @dataclass(frozen=True)
-class Access:
-    """How to reach an API: its address, its token, and the header that carries the token after `scheme`.
+class PullRequest:
+    """An open pull request (GitLab: merge request); `sha` is its newest commit."""
 
-    `token_name` is the environment variable of the token, `rights` what the token must be allowed to do.
+    number: int
+    sha: str
+    url: str
+
+
+@dataclass(frozen=True)
+class Comment:
+    """A comment on a pull request, with its text in Markdown."""
+
+    number: int
+    body: str
+    url: str
+
+
+class State(Enum):
+    """The state of a commit's status."""
+
+    SUCCESS = "success"
+    FAILURE = "failure"
+    ERROR = "error"
+
+
+@dataclass(frozen=True)
+class Status:
+    """The status of a commit: `context` is its name, `link` the address behind it, or empty."""
+
+    context: str
+    state: State
+    text: str
+    link: str = ""
+
+
+class Answer(NamedTuple):
+    """An answer of the server: its JSON, and its headers."""
+
+    data: Any
+    headers: Message
+
+
+@dataclass(frozen=True)
+class Api:
+    """An HTTP API with JSON: its address, its token, and the header that carries the token after `scheme`.
+
+    `token_name` is the environment variable of the token, `rights` what the token must be allowed to do. Redirects are
+    not followed: the token is sent to no other server.
     """
 
     address: str
@@ -50,56 +96,38 @@ class Access:
             what = f"{self.token_name} is empty or has a character that no token has, such as a space"
             raise UsageError(what, "set it again")
 
-
-class _Answer(NamedTuple):
-    """An answer of the server: its JSON, and its headers."""
-
-    data: Any
-    headers: Message
-
-
-class Api:
-    """An HTTP API with JSON. Redirects are not followed: the token is sent to no other server."""
-
-    def __init__(self, access: Access) -> None:
-        self._access = access
-        self._host = urlsplit(access.address).netloc.rpartition("@")[2]
-        self._secrets = Spellings((access.token,))
+    @property
+    def _host(self) -> str:
+        return urlsplit(self.address).netloc.rpartition("@")[2]
 
     def read(self, kind: type[T], method: str, path: str, data: Mapping[str, object] | None = None) -> T:
         """Return the answer as a dataclass. `path` is added to the address of the API, or is an address itself."""
-        return self._built(kind, path, self._answer(method, path, data).data)
-
-    def send(self, method: str, path: str, data: Mapping[str, object]) -> None:
-        """Send a request whose answer does not matter."""
-        self._answer(method, path, data)
+        return self._built(kind, path, self.send(method, path, data).data)
 
     def pages(self, kind: type[T], path: str) -> Iterator[T]:
         """Yield the items of a list, page by page. `path` has a query."""
-        page = 1
-        while True:
-            answer = self._answer("GET", f"{path}&per_page={PAGE_SIZE}&page={page}")
+        for page in count(1):
+            answer = self.send("GET", f"{path}&per_page={PAGE_SIZE}&page={page}")
             if not isinstance(answer.data, list):
                 raise self._strange(path, "not a list")
             for item in answer.data:
                 yield self._built(kind, path, item)
             if 'rel="next"' not in answer.headers.get("Link", ""):
                 return
-            page += 1
 
     def masked(self, text: str) -> str:
         """Return a text with ••• in place of the token."""
-        return self._secrets.masked(text.encode(errors="replace")).decode(errors="replace")
+        return Spellings((self.token,)).masked(text.encode(errors="replace")).decode(errors="replace")
 
-    def _answer(self, method: str, path: str, data: Mapping[str, object] | None = None) -> _Answer:
+    def send(self, method: str, path: str, data: Mapping[str, object] | None = None) -> Answer:
         """Send a request and return the answer; HarnessError for a refusal."""
-        address = path if "://" in path else self._access.address.rstrip("/") + path
+        address = path if "://" in path else self.address.rstrip("/") + path
         request = urllib.request.Request(address, None if data is None else json.dumps(data).encode(), method=method)
         request.add_header("Content-Type", "application/json")
-        request.add_header(self._access.header, f"{self._access.scheme}{self._access.token}")
+        request.add_header(self.header, f"{self.scheme}{self.token}")
         try:
             response = send(request, _TIMEOUT_S)
-            return _Answer(strict_json.parse(response.body or b"null"), response.headers)
+            return Answer(strict_json.parse(response.body or b"null"), response.headers)
         except urllib.error.HTTPError as error:
             with error:
                 raise self._refusal(method, path, error) from None
@@ -117,12 +145,11 @@ class Api:
 
     def _strange(self, path: str, reason: str) -> ServiceError:
         what = f"{self._host}{urlsplit(path).path}: the answer is not that of this API ({self._short(reason)})"
-        return ServiceError(what, f"is {self._access.address} its address?")
+        return ServiceError(what, f"is {self.address} its address?")
 
     def _refusal(self, method: str, path: str, error: urllib.error.HTTPError) -> HarnessError:
-        """Return the error for an answer whose code is 300 or more."""
         message = _message_of(error)
-        name, where = self._access.token_name, f"{self._host}{urlsplit(path).path}"
+        name, where = self.token_name, f"{self._host}{urlsplit(path).path}"
         now_s = time.time()
         limit_s = limit_wait_s(error.code, error.headers, message, now_s)
         if limit_s is not None:
@@ -136,7 +163,7 @@ class Api:
         if error.code == 401:
             return UsageError(f"{self._host}: {name} is not accepted ({reason})", "it is wrong or expired: set another")
         if error.code == 403:
-            return UsageError(f"{where}: permission denied ({reason})", f"{name} needs {self._access.rights}")
+            return UsageError(f"{where}: permission denied ({reason})", f"{name} needs {self.rights}")
         if error.code == 404:
             todo = f"check --repo, --pr and --sha; {name} must have access to them"
             return UsageError(f"{where}: not found", todo)

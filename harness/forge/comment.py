@@ -5,20 +5,24 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import TYPE_CHECKING, TypeAlias
 
 from harness.base.http_client import retried
 from harness.base.log import Log
-from harness.forge.forge import Forge, PullRequest, State, Status
+from harness.forge.api import PullRequest, State, Status
 
-_STATES = {
-    "REGRESSED": State.FAILURE,
-    "OK": State.SUCCESS,
-    "IMPROVED": State.SUCCESS,
-    "CANNOT TELL": State.SUCCESS,
-}
+if TYPE_CHECKING:
+    from harness.forge.github import GitHub
+    from harness.forge.gitlab import GitLab
+
+# A project on a forge. Every method may raise a HarnessError; BusyError when it is worth a repetition.
+Forge: TypeAlias = "GitHub | GitLab"
+
+_STATES = {"REGRESSED": State.FAILURE, **dict.fromkeys(("OK", "IMPROVED", "CANNOT TELL"), State.SUCCESS)}
 _SHORT_SHA = 7
 # Invisible: GitHub and GitLab take @name and a line that begins with / for a mention and a command.
 _WORD_JOINER = "\u2060"
+_QUIET = {"@": f"@{_WORD_JOINER}", "/": f"{_WORD_JOINER}/"}
 _ACTIVE = re.compile(r"(?<![\w`])@(?=\w)|^/(?=\w)", re.MULTILINE)
 _CONTROL = re.compile(r"[\x00-\x1f\x7f]+")
 _COMMENT = re.compile(r"<!--.*?-->\n?", re.DOTALL)
@@ -87,7 +91,7 @@ def comment_text(report: ComparisonReport, subject: Subject, newest_sha: str, li
     rest = f"[the report]({subject.link})" if subject.link else "the report"
     markdown = report.markdown or f"**{status_of(report, subject).text}**\n"
     # In this order: what is left out must not leave a mention or a command behind.
-    body = _ACTIVE.sub(lambda match: _quiet(match[0]), without_files(markdown))
+    body = _ACTIVE.sub(lambda match: _QUIET[match[0]], without_files(markdown))
     return f"{head}{cut(body, limit - len(head) - len(foot), rest)}{foot}"
 
 
@@ -101,8 +105,8 @@ def stick(forge: Forge, found: PullRequest, context: str, body: str, log: Log) -
         # A repetition looks again: the server can fail after it has stored the comment.
         for comment in forge.own_comments(found):
             if comment.body.startswith(marker_of(context)):
-                return f"{forge.edit_comment(found, comment, body).url} (edited)"
-        return f"{forge.add_comment(found, body).url} (created)"
+                return f"{forge.write_comment(found, body, comment).url} (edited)"
+        return f"{forge.write_comment(found, body).url} (created)"
 
     return retried(written, log)
 
@@ -116,10 +120,6 @@ def _foot(subject: Subject, newest_sha: str) -> str:
         if newest_sha and newest_sha != subject.sha:
             parts.append(f"newer commits up to {newest_sha[:_SHORT_SHA]} are not measured")
     return f"\n{' · '.join(parts)}\n" if parts else ""
-
-
-def _quiet(text: str) -> str:
-    return f"{text}{_WORD_JOINER}" if text == "@" else f"{_WORD_JOINER}{text}"
 
 
 def without_files(report: str) -> str:

@@ -8,8 +8,7 @@ from dataclasses import dataclass
 from urllib.parse import quote
 
 from harness.base.errors import UsageError
-from harness.forge.api import Access, Api
-from harness.forge.forge import Comment, PullRequest, Status
+from harness.forge.api import Api, Comment, PullRequest, Status
 
 ADDRESS = "https://api.github.com"
 TOKEN = "GITHUB_TOKEN"
@@ -64,12 +63,12 @@ class _ViewerAnswer:
 class GitHub:
     """A repository on GitHub; `repo` is OWNER/NAME."""
 
-    comment_limit = 65_536
+    comment_limit = 65_536  # characters
 
     def __init__(self, repo: str, token: str, address: str = ADDRESS) -> None:
         if not _REPO.fullmatch(repo):
             raise UsageError(f"--repo {repo}: not a repository of GitHub", "write OWNER/NAME")
-        self._api = Api(Access(address, TOKEN, token, "Authorization", "Bearer ", _RIGHTS))
+        self._api = Api(address, TOKEN, token, "Authorization", "Bearer ", _RIGHTS)
         self._repo = f"/repos/{repo}"
         # The GraphQL API of GitHub Enterprise Server is beside its REST API: /api/graphql and /api/v3.
         self._graphql = f"{address.rstrip('/').removesuffix('/v3')}/graphql"
@@ -96,15 +95,11 @@ class GitHub:
             if one.user == owner:
                 yield _comment(one)
 
-    def add_comment(self, found: PullRequest, body: str) -> Comment:
-        """Write a new comment."""
-        path = f"{self._repo}/issues/{found.number}/comments"
-        return _comment(self._api.read(_Comment, "POST", path, {"body": self._api.masked(body)}))
-
-    def edit_comment(self, _: PullRequest, comment: Comment, body: str) -> Comment:
-        """Replace the text of a comment."""
-        path = f"{self._repo}/issues/comments/{comment.number}"
-        return _comment(self._api.read(_Comment, "PATCH", path, {"body": self._api.masked(body)}))
+    def write_comment(self, found: PullRequest, body: str, old: Comment | None = None) -> Comment:
+        """Write a new comment, or replace the text of an old one."""
+        method, end = ("PATCH", f"comments/{old.number}") if old else ("POST", f"{found.number}/comments")
+        data = {"body": self._api.masked(body)}
+        return _comment(self._api.read(_Comment, method, f"{self._repo}/issues/{end}", data))
 
     def set_status(self, sha: str, status: Status) -> None:
         """Set a status of a commit; one of the same context is replaced."""

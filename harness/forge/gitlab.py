@@ -8,8 +8,7 @@ from dataclasses import dataclass
 from urllib.parse import quote
 
 from harness.base.errors import UsageError
-from harness.forge.api import Access, Api
-from harness.forge.forge import Comment, PullRequest, State, Status
+from harness.forge.api import Api, Comment, PullRequest, State, Status
 
 TOKEN = "GITLAB_TOKEN"
 _RIGHTS = "the scope api and the role Developer"
@@ -44,10 +43,10 @@ class _Note:
 class GitLab:
     """A project on GitLab; `repo` is its path, GROUP/NAME, and `address` is $CI_API_V4_URL."""
 
-    comment_limit = 1_000_000
+    comment_limit = 1_000_000  # characters
 
     def __init__(self, repo: str, token: str, address: str) -> None:
-        self._api = Api(Access(address, TOKEN, token, "PRIVATE-TOKEN", "", _RIGHTS))
+        self._api = Api(address, TOKEN, token, "PRIVATE-TOKEN", "", _RIGHTS)
         self._repo = f"/projects/{quote(repo, safe='')}"
 
     def find(self, pull_request: str) -> PullRequest:
@@ -65,15 +64,11 @@ class GitLab:
             if note.author == owner:
                 yield _comment(found, note)
 
-    def add_comment(self, found: PullRequest, body: str) -> Comment:
-        """Write a new note."""
+    def write_comment(self, found: PullRequest, body: str, old: Comment | None = None) -> Comment:
+        """Write a new note, or replace the text of an old one."""
+        method, end = ("PUT", f"/{old.number}") if old else ("POST", "")
         data = {"body": self._api.masked(body)}
-        return _comment(found, self._api.read(_Note, "POST", self._notes(found), data))
-
-    def edit_comment(self, found: PullRequest, comment: Comment, body: str) -> Comment:
-        """Replace the text of a note."""
-        data = {"body": self._api.masked(body)}
-        return _comment(found, self._api.read(_Note, "PUT", f"{self._notes(found)}/{comment.number}", data))
+        return _comment(found, self._api.read(_Note, method, self._notes(found) + end, data))
 
     def set_status(self, sha: str, status: Status) -> None:
         """Set a status of a commit; one of the same context is replaced."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -65,26 +65,22 @@ def parse_acceptances(text: str, where: str) -> tuple[Acceptance, ...]:
     head = next(rows, list(_COLUMNS))
     if tuple(head) != _COLUMNS:
         raise UsageError(f"{where}:1: its columns are {','.join(head)}", f"they must be {','.join(_COLUMNS)}")
-    return tuple(_parsed(rows, where))
+    return tuple(_parsed(row, f"{where}:{line}:") for line, row in enumerate(rows, start=2) if row)
 
 
-def _parsed(rows: Iterator[list[str]], where: str) -> Iterator[Acceptance]:
-    for line, row in enumerate(rows, start=2):
-        if not row:
-            continue
-        here = f"{where}:{line}:"
-        if len(row) != len(_COLUMNS) or not row[1] or (row[2] and not row[2].isdecimal()):
-            raise UsageError(f"{here} not a valid row of {','.join(_COLUMNS)}", "see ./aggregate.py accept --help")
-        since, plan, users, profile, label, metric, reason = row
-        yield Acceptance(
-            since=parse_date(since, here),
-            plan=plan,
-            users=int(users) if users else None,
-            profile=profile or None,
-            label=label or None,
-            metric=parse_metric(metric, here) if metric else None,
-            reason=reason,
-        )
+def _parsed(row: list[str], where: str) -> Acceptance:
+    if len(row) != len(_COLUMNS) or not row[1] or (row[2] and not row[2].isdecimal()):
+        raise UsageError(f"{where} not a valid row of {','.join(_COLUMNS)}", "see ./aggregate.py accept --help")
+    since, plan, users, profile, label, metric, reason = row
+    return Acceptance(
+        since=parse_date(since, where),
+        plan=plan,
+        users=int(users) if users else None,
+        profile=profile or None,
+        label=label or None,
+        metric=parse_metric(metric, where) if metric else None,
+        reason=reason,
+    )
 
 
 def acceptances_csv(acceptances: Iterable[Acceptance]) -> str:

@@ -49,15 +49,6 @@ class ChangePoint:
 
 
 @dataclass(frozen=True)
-class PossibleChange:
-    """A change that is to be tested: of the values from `start` to before `index` against those to before `end`."""
-
-    start: int
-    index: int
-    end: int
-
-
-@dataclass(frozen=True)
 class _Split:
     """How a series is best split: the index of the first value of the second part, and the distance of the parts."""
 
@@ -73,7 +64,7 @@ def change_points(values: Sequence[float], least_ratio: float = LEAST_RATIO) -> 
     series = np.asarray(values, dtype=float)
     indexes = sorted(weak_indexes(series))
     while indexes:
-        found = [change_at(series, possible) for possible in possible_changes(indexes, len(series))]
+        found = [change_at(series, *possible) for possible in possible_changes(indexes, len(series))]
         weakest = max(range(len(found)), key=lambda index: found[index].p_value)
         if found[weakest].p_value < P_MOST:
             weakest = min(range(len(found)), key=lambda index: magnitude(found[index]))
@@ -96,7 +87,6 @@ def weak_indexes(series: NDArray[np.float64]) -> set[int]:
 
 
 def _divided(series: NDArray[np.float64]) -> list[int]:
-    """Return the indexes where E-divisive splits a window."""
     indexes: list[int] = []
     known: dict[tuple[int, int], _Split] = {}
     while True:
@@ -106,7 +96,7 @@ def _divided(series: NDArray[np.float64]) -> list[int]:
             return indexes
         start, end = max(parts, key=lambda part: known[part].distance)
         index = start + known[start, end].index
-        if not change_at(series, PossibleChange(start, index, end)).p_value <= _FIRST_P_MOST:
+        if not change_at(series, start, index, end).p_value <= _FIRST_P_MOST:
             return indexes
         indexes = sorted([*indexes, index])
 
@@ -133,18 +123,17 @@ def _best_split(series: NDArray[np.float64]) -> _Split:
     return _Split(index // (size - 1) + 1, float(distances.flat[index]))
 
 
-def possible_changes(indexes: Sequence[int], size: int) -> list[PossibleChange]:
-    """Return a change at each index, between the values from the index before it to those up to the index after it."""
+def possible_changes(indexes: Sequence[int], size: int) -> list[tuple[int, int, int]]:
+    """Return start, index and end of each possible change: it compares the values between its neighbours."""
     ends = [0, *indexes, size]
-    return [PossibleChange(*three) for three in zip(ends[:-2], ends[1:-1], ends[2:], strict=True)]
+    return list(zip(ends[:-2], ends[1:-1], ends[2:], strict=True))
 
 
-def change_at(series: NDArray[np.float64], possible: PossibleChange) -> ChangePoint:
-    """Compare the values before the index of a change with those from it on by Student's t-test.
+def change_at(series: NDArray[np.float64], start: int, index: int, end: int) -> ChangePoint:
+    """Compare the values from `start` to before `index` with those from it to before `end` by Student's t-test.
 
     It uses population deviations, as Otava does: p is slightly lower than with sample deviations.
     """
-    start, index, end = possible.start, possible.index, possible.end
     left, right = series[start:index], series[index:end]
     before, after = float(left.mean()), float(right.mean())
     freedom = end - start - 2

@@ -2,22 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from contextlib import suppress
 from pathlib import Path
 
 from harness.base.errors import HarnessError, UsageError
 from harness.compare.markdown_report import parse_report
 from harness.compare.result import RunResult
-from harness.history.catalogue import (
-    Catalogue,
-    Document,
-    Entry,
-    document_kind,
-    result_from_json,
-)
+from harness.history.catalogue import Catalogue, Document, Entry, document_kind, result_from_json
 from harness.report.notes import notes_of
 from harness.report.results import stated_result
 from harness.run import kinds
-from harness.run.directory import RUN_NAME, RunDirectory, read_object
+from harness.run.directory import RunDirectory, read_object
+from harness.run.kinds import RUN_NAME
 from harness.run.record import RUNNING, RunRecord
 
 
@@ -28,30 +25,45 @@ def read_catalogue(reports_dir: Path) -> Catalogue:
     """
     if not reports_dir.is_dir():
         raise UsageError(f"{reports_dir}: no such folder", "start a run first: make run")
-    found: dict[Path, None] = {}
+    paths = sorted(reports_dir.glob("*/*"))
     documents = []
-    for path in sorted(reports_dir.glob("*/*")):
-        if RUN_NAME.fullmatch(path.stem) and (path.suffix in (".json", ".md") or (path / "run.json").is_file()):
-            found[path.with_suffix("") if path.suffix in (".json", ".md") else path] = None
-        elif path.suffix == ".md" and (kind := document_kind(path.parent.name, path.stem)):
+    for path in paths:
+        is_report = path.suffix == ".md" and not RUN_NAME.fullmatch(path.stem)
+        if is_report and (kind := document_kind(path.parent.name, path.stem)):
             documents.append(Document(path.parent.name, path.stem, kind, stated_result(path)))
     for one in kinds.KINDS:
         for path in sorted(reports_dir.glob(f"{one.folder}/*/{one.named('*')}.md")) if one.folder else ():
             folder = path.parent.relative_to(reports_dir).as_posix()
             documents.append(Document(folder, path.stem, one.key, stated_result(path)))
-    return Catalogue(tuple(read_entry(RunDirectory(path)) for path in found), tuple(documents))
+    return Catalogue(_entries(paths), tuple(documents))
+
+
+def entries_of(plan: Path) -> tuple[Entry, ...]:
+    """Return the runs in the folder of a plan."""
+    return _entries(sorted(plan.iterdir()))
+
+
+def _entries(paths: Iterable[Path]) -> tuple[Entry, ...]:
+    found: dict[Path, None] = {}
+    for path in paths:
+        if RUN_NAME.fullmatch(path.stem) and (path.suffix in (".json", ".md") or (path / "run.json").is_file()):
+            found[path.with_suffix("") if path.suffix in (".json", ".md") else path] = None
+    return tuple(read_entry(RunDirectory(path)) for path in found)
 
 
 def read_entry(directory: RunDirectory) -> Entry:
     """Return the entry of a run; problems are part of the entry and raise no error."""
     match = RUN_NAME.fullmatch(directory.name)
     assert match, directory.name
-    run, result, problem = _record_of(directory), None, ""
+    where = f"{directory.plan}/{directory.name}"
+    run, result, problem = None, None, ""
+    with suppress(HarnessError):  # the problem with its JSON is reported instead
+        run = directory.read_run()
     try:
-        result = _result_of(directory)
+        result = _result_of(directory, run, where)
         run = result.run or run
     except HarnessError as error:
-        problem = str(error).removeprefix(f"{_id(directory)}: ")  # the run's name is printed next to it
+        problem = str(error).removeprefix(f"{where}: ")  # the run's name is printed next to it
     has_report = directory.report.is_file()
     notes = notes_of(_text(directory.report)) if has_report else None
     if notes is None:
@@ -69,11 +81,9 @@ def read_entry(directory: RunDirectory) -> Entry:
     )
 
 
-def _result_of(directory: RunDirectory) -> RunResult:
-    where = _id(directory)
+def _result_of(directory: RunDirectory, run: RunRecord | None, where: str) -> RunResult:
     again = f"./aggregate.py report {where}"
     if not directory.summary_json.is_file():
-        run = _record_of(directory)
         if run and run.state == RUNNING:
             raise UsageError("still running, or killed", f"if killed: {again}")
         if run or directory.run_json.is_file():
@@ -84,17 +94,6 @@ def _result_of(directory: RunDirectory) -> RunResult:
     except UsageError:
         raise UsageError("its JSON cannot be read", again) from None
     return result_from_json(data, where)
-
-
-def _record_of(directory: RunDirectory) -> RunRecord | None:
-    try:
-        return directory.read_run()
-    except HarnessError:
-        return None  # the problem with its JSON is reported instead
-
-
-def _id(directory: RunDirectory) -> str:
-    return f"{directory.plan}/{directory.name}"
 
 
 def _text(path: Path) -> str:

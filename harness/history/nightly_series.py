@@ -13,8 +13,6 @@ from harness.history.catalogue import Entry
 from harness.metrics.figures import TOTAL
 from harness.metrics.metric import Metric
 
-_DATE_DIGITS = 6
-
 
 @dataclass(frozen=True)
 class NightlyRuns:
@@ -38,8 +36,7 @@ class NightlyRuns:
 
     def value(self, label: str, metric: Metric) -> float | None:
         """Return the median over the valid runs: ms, 1/s or a ratio; None when no run has the metric."""
-        values = [metric.of(figures) for figures in self._figures(label)]
-        known = [value for value in values if value is not None]
+        known = [value for figures in self._figures(label) if (value := metric.of(figures)) is not None]
         return median(known) if known else None
 
     def sample_count(self, label: str) -> int:
@@ -47,8 +44,7 @@ class NightlyRuns:
         return min((figures.sample_count or 0 for figures in self._figures(label)), default=0)
 
     def _figures(self, label: str) -> list[LabelResult]:
-        found = [figures_of(result, label) for result in self.valid]
-        return [figures for figures in found if figures]
+        return [figures for result in self.valid if (figures := result.of_label(label))]
 
 
 def nightly_runs_of(entries: Iterable[Entry]) -> tuple[NightlyRuns, ...]:
@@ -67,17 +63,9 @@ def nightly_runs_of(entries: Iterable[Entry]) -> tuple[NightlyRuns, ...]:
 
 def date_of(series: int) -> str | None:
     """Return the date of a series: 2026-11-20 for 261120; None when it is no date."""
-    digits = f"{series:0{_DATE_DIGITS}}"
-    if len(digits) > _DATE_DIGITS:
+    if series > 991231:
         return None
     try:
-        return datetime.date(2000 + int(digits[:-4]), int(digits[-4:-2]), int(digits[-2:])).isoformat()
+        return datetime.date(2000 + series // 10_000, series // 100 % 100, series % 100).isoformat()
     except ValueError:
         return None
-
-
-def figures_of(result: RunResult, label: str) -> LabelResult | None:
-    """Return the metrics of a label, or of TOTAL; None when the run has none."""
-    if label == TOTAL:
-        return result.total
-    return next((figures for figures in result.labels if figures.label == label), None)

@@ -5,13 +5,13 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
 from harness.base.config import check_keys, did_you_mean, load_toml
 from harness.base.errors import UsageError
 from harness.run import kinds
-from harness.run.directory import RUN_NAME, write_whole
-from harness.run.names import find_paths, is_there
+from harness.run.directory import write_whole
+from harness.run.kinds import RUN_NAME
+from harness.run.names import find_paths, full_path, is_there
 
 FILE_NAME = "pinned.toml"
 DEFAULT_PIN = "baseline"
@@ -24,18 +24,26 @@ format_version = 1
 
 
 def read_pins(folder: Path) -> dict[str, str]:
-    """Return the run of each pin of a plan, whose runs are in `folder`; empty without pins."""
+    """Return the run of each pin of a plan whose runs are in `folder`; UsageError for a wrong file of pins."""
     path = folder / FILE_NAME
     if not path.exists():
         return {}
-    return parse_pins(load_toml(path, "PLAN", path.stem), f"{folder.name}/{FILE_NAME}")
+    data, where = load_toml(path, "PLAN", path.stem), f"{folder.name}/{FILE_NAME}"
+    check_keys(data, {"format_version": int, "pins": dict}, where)
+    pins: dict[str, str] = data.get("pins", {})
+    for name, run in pins.items():
+        check_name(name, f"{where} [pins]: {name}")
+        if not isinstance(run, str) or not RUN_NAME.fullmatch(run):
+            raise UsageError(f"{where} [pins]: {name} = {run!r}", "give the name of a run of this plan: run-07_1")
+    return pins
 
 
 def write_pins(folder: Path, pins: Mapping[str, str]) -> Path:
     """Write the pins of a plan, or remove the file when there are none; return its path."""
     path = folder / FILE_NAME
     if pins:
-        write_whole(path, pins_text(pins))
+        lines = "".join(f'{name} = "{pins[name]}"\n' for name in sorted(pins))
+        write_whole(path, f"{_HEAD}[pins]\n{lines}")
     else:
         path.unlink(missing_ok=True)
     return path
@@ -52,7 +60,7 @@ def runs_of_pins(names: Sequence[str], beside: Sequence[str], reports: Path) -> 
     A pin that several plans have is that of the plan whose runs are named in `beside`. UsageError when that is not
     clear, for a pin whose run was deleted, and for a misspelt pin.
     """
-    if not any(is_name(_last_part(name)) for name in names):
+    if not any(is_name(name.rpartition("/")[2]) for name in names):
         return list(names)
     plans = plans_with_pins(reports)
     return [_run_of_pin(name, beside, plans, reports) for name in names]
@@ -62,48 +70,27 @@ def _run_of_pin(name: str, beside: Sequence[str], plans: Mapping[str, Mapping[st
     folder, _, pin = name.rpartition("/")
     found = [plan for plan, pins in plans.items() if pin in pins and folder in ("", plan)]
     if len(found) > 1:
-        found = [plan for plan in found if any(_is_of(plan, other, reports) for other in beside)] or found
+        named = [
+            plan
+            for plan in found
+            if any(Path(run).parent.name == plan or is_there(full_path(reports / plan / run)) for run in beside)
+        ]
+        found = named or found
     if len(found) > 1:
         choice = ", ".join(f"{plan}/{pin}" for plan in found)
         raise UsageError(f"{name}: {len(found)} plans have this pin", f"choose one: {choice}, or pass --plan")
     if not found:
-        known = {one for plan, pins in plans.items() if folder in ("", plan) for one in pins}
-        _refuse_misspelt(name, sorted(known), reports)
+        known = sorted({one for plan, pins in plans.items() if folder in ("", plan) for one in pins})
+        if near := did_you_mean(pin, known):
+            try:
+                find_paths([name], reports)
+            except UsageError as error:
+                raise UsageError(error.what, f"{near}pins: {', '.join(known)}") from None
         return name
     run = f"{found[0]}/{plans[found[0]][pin]}"
-    if not is_there(reports / run):
+    if not is_there(full_path(reports / run)):
         raise UsageError(f"{name}: the pinned run {run} no longer exists", "pin another run: make pin")
     return run
-
-
-def _last_part(name: str) -> str:
-    return name.rpartition("/")[2]
-
-
-def _is_of(plan: str, name: str, reports: Path) -> bool:
-    """Return whether a name means a run of a plan."""
-    return Path(name).parent.name == plan or is_there(reports / plan / name)
-
-
-def _refuse_misspelt(name: str, pins: Sequence[str], reports: Path) -> None:
-    """Raise UsageError for a name that is like that of a pin, and of nothing else."""
-    near = did_you_mean(_last_part(name), pins)
-    if near:
-        try:
-            find_paths([name], reports)
-        except UsageError as error:
-            raise UsageError(error.what, f"{near}pins: {', '.join(pins)}") from None
-
-
-def parse_pins(data: Mapping[str, Any], where: str) -> dict[str, str]:
-    """Return the run of each pin by its name, such as baseline: run-07_1; UsageError for a wrong file."""
-    check_keys(data, {"format_version": int, "pins": dict}, where)
-    pins = data.get("pins", {})
-    for name, run in pins.items():
-        check_name(name, f"{where} [pins]: {name}")
-        if not isinstance(run, str) or not RUN_NAME.fullmatch(run):
-            raise UsageError(f"{where} [pins]: {name} = {run!r}", "give the name of a run of this plan: run-07_1")
-    return dict(pins)
 
 
 def is_name(name: str) -> bool:
@@ -115,12 +102,6 @@ def check_name(name: str, where: str) -> None:
     """Raise UsageError unless a name can be that of a pin."""
     if not is_name(name):
         raise UsageError(f"{where}: not a name of a pin", "use letters, digits, - and _, such as release-4")
-
-
-def pins_text(pins: Mapping[str, str]) -> str:
-    """Return the content of pinned.toml, sorted by name."""
-    lines = "".join(f'{name} = "{pins[name]}"\n' for name in sorted(pins))
-    return f"{_HEAD}[pins]\n{lines}"
 
 
 def without(pins: Mapping[str, str], name: str, plan: str) -> dict[str, str]:

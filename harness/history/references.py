@@ -15,7 +15,8 @@ from harness.plan.load import LoadRecord
 from harness.plan.thresholds import Thresholds
 from harness.report.stored_comparisons import ComparedRun
 from harness.run import kinds
-from harness.run.directory import RUN_NAME
+from harness.run.kinds import RUN_NAME
+from harness.run.names import find_paths, full_path, in_plan, is_there
 
 # What compares is imported late: every run would wait for it before its load, and many have no reference.
 if TYPE_CHECKING:
@@ -67,12 +68,10 @@ def references_before(base: str | None, reports: Path, plan: str, load: LoadReco
 
 
 def _pinned(name: str, folder: Path, pins: Mapping[str, str]) -> Reference:
-    return Reference(f"pinned as {name}", folder / pins[name])
+    return Reference(f"pinned as {name}", full_path(folder / pins[name]))
 
 
 def _given(base: str, reports: Path, plan: str, pins: Mapping[str, str]) -> Reference:
-    from harness.run.names import find_paths, in_plan
-
     try:
         paths = find_paths(in_plan([base], plan), reports)
     except UsageError as error:
@@ -89,7 +88,6 @@ def _check(base: str, path: Path, plan: str, load: LoadRecord) -> None:
     """Raise UsageError unless BASE can be read, and has the plan and the load of the run that is to start."""
     from harness.compare.preconditions import unlike_request
     from harness.compare.sources import read_result
-    from harness.run.names import is_there
 
     if not is_there(path):
         raise UsageError(f"--base {base}: {path.parent.name}/{path.name} does not exist", "pin another run: make pin")
@@ -113,7 +111,6 @@ def compared_with(
 def _compared(reference: Reference, new: RunResult, thresholds: Thresholds, reports: Path) -> ComparedRun:
     from harness.compare.reference import compared_run
     from harness.compare.sources import read_result
-    from harness.run.names import is_there
 
     path, role = reference.path, reference.role
     failed = ComparedRun("/".join(path.resolve().parts[-2:]), role)

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from urllib.parse import quote
 
 from harness.base import units
 from harness.compare.conditions import Conditions
-from harness.history.change_marks import change_marks, size_text
+from harness.history.change_points import ChangePoint
 from harness.history.series import History, Line, Point
 from harness.history.summary import figures_of, start_text
 from harness.metrics.metric import Metric, Table
@@ -22,13 +22,9 @@ from harness.report.template import filled
 _MOST_TICKS = 9
 _TICK_GAP_PX = 16
 _DOT_PX = 3.5
+_TEXT_GAP_PX = 4
 # Smaller p-values are printed as below this.
 _P_SHOWN = 1e-6
-
-
-def _metric_text(metric: Metric) -> str:
-    """Return the name of a metric within a sentence."""
-    return f"the {metric.phrase}" if metric.is_time else metric.short_title
 
 
 def history_report(history: History, charts: Sequence[Chart | None], runs_folder: str | None, command: str) -> str:
@@ -43,11 +39,11 @@ def history_report(history: History, charts: Sequence[Chart | None], runs_folder
         command=command,
         plan=cell(history.plan),
         label=cell(history.label),
-        metric=_metric_text(history.metric),
+        metric=f"the {history.metric.phrase}" if history.metric.is_time else history.metric.short_title,
         is_errors=history.metric.is_share,
         lines=[
             {
-                "title": cell(_title(line.conditions)),
+                "title": cell(load_text(line.conditions.load)),
                 "machine": cell(_machine(line.conditions)),
                 "image": f"![{cell(chart.alternative)}]({quote(chart.name)})" if chart else "",
                 "changes": _changes(line, history.metric),
@@ -57,10 +53,6 @@ def history_report(history: History, charts: Sequence[Chart | None], runs_folder
         ],
         left_out=[(cell(run), cell(why)) for run, why in history.left_out],
     )
-
-
-def _title(conditions: Conditions) -> str:
-    return load_text(conditions.load)
 
 
 def _machine(conditions: Conditions) -> str:
@@ -77,19 +69,9 @@ _COLUMNS = figures_of(Table.HISTORY)
 
 
 def _table(line: Line, metric: Metric, runs_folder: str | None) -> str:
-    """Return the table of a line, the newest run first."""
-    extra = metric.title
-    more = [] if any(column.title == extra for column in _COLUMNS) else [extra]
-    unit = "points" if metric.is_share else "%"
-    titles = (
-        "run",
-        "verdict",
-        "started UTC",
-        "commit",
-        *(column.title for column in _COLUMNS),
-        *more,
-        f"change {unit}",
-    )
+    shown = [column.title for column in _COLUMNS]
+    more = [] if metric.title in shown else [metric.title]
+    titles = ("run", "verdict", "started UTC", "commit", *shown, *more, f"change {metric.change_unit}")
     rows = [
         [
             point.run if runs_folder is None else f"[{point.run}]({quote(runs_folder)}{point.run}.md)",
@@ -135,8 +117,7 @@ def history_chart(line: Line, label: str, metric: Metric) -> str:
     medians = [
         (index, point.median_before * scale) for index, point in enumerate(points) if point.median_before is not None
     ]
-    title = metric.title
-    unit = metric.unit if title != metric.short_title else ""
+    unit = metric.unit if metric.title != metric.short_title else ""
     keys = [svg.line_key(label, svg.MAIN, ""), svg.line_key("median of the earlier runs", svg.CONTEXT, svg.DASHES[1])]
     legend = svg.legend(keys if medians else keys[:1], svg.HEAD_PX)
     axis = value_axis([value for _, value in (*values, *medians)])
@@ -151,10 +132,8 @@ def history_chart(line: Line, label: str, metric: Metric) -> str:
         *([plot.line(values, svg.MAIN, "")] if len(values) > 1 else []),
         *(_dot(plot, index, value, point) for (index, value), point in zip(values, points, strict=True)),
     ]
-    least, most, newest = (
-        svg.figure(value)
-        for value in (min(value for _, value in values), max(value for _, value in values), values[-1][1])
-    )
+    each = [value for _, value in values]
+    least, most, newest = map(svg.figure, (min(each), max(each), each[-1]))
     values_text = f"{units.plural(len(points), 'run')}: least {least}, most {most}, {points[-1].run} {newest}."
     return svg.document(f"{metric.short_title} of {label}", unit, f"{x_title}. {values_text}", svg.HEIGHT, body)
 
@@ -163,6 +142,37 @@ def _dot(plot: Plot, index: float, value: float, point: Point) -> str:
     at = f'cx="{svg.number(plot.x_px(index))}" cy="{svg.number(plot.y_px(value))}"'
     title = svg.plain(f"{point.run}: {svg.figure(value)}")
     return f'<circle {at} r="{_DOT_PX}" class="bar c{svg.MAIN}"><title>{title}</title></circle>'
+
+
+def size_text(change: ChangePoint, metric: Metric) -> str:
+    """Return the size of a change: +21.3 %, for errors +0.50 points."""
+    if metric.is_share:
+        return f"{(change.after - change.before) * 100:+.2f} points"
+    return "from 0" if change.ratio is None else f"{change.ratio * 100:+.1f} %"
+
+
+def change_marks(
+    plot: Plot, changes: Sequence[ChangePoint], accepted: Collection[int], metric: Metric, count: int
+) -> list[str]:
+    """Return a line at each change, with its size where there is room.
+
+    `accepted` are the indexes where an accepted change begins; `count` is the number of values.
+    """
+    sizes = {change.index: size_text(change, metric) for change in changes}
+    parts, free_px = [], 0.0
+    for index in sorted({*sizes, *accepted}):
+        if not 0 < index < count:
+            continue
+        x = plot.x_px(index - 0.5)
+        text = ", ".join(filter(None, (sizes.get(index, ""), "accepted" if index in accepted else "")))
+        parts.append(svg.straight(x, plot.top, x, plot.bottom, "mark"))
+        width = svg.text_width(text)
+        # The text is right of the line, or left of it when it would leave the plot.
+        left = x + _TEXT_GAP_PX if x + _TEXT_GAP_PX + width <= svg.RIGHT else x - _TEXT_GAP_PX - width
+        if left >= free_px:
+            parts.append(svg.text(left, plot.top + svg.TEXT_PX, text, "muted"))
+            free_px = max(x, left + width) + _TEXT_GAP_PX
+    return parts
 
 
 def name_axis(names: Sequence[str]) -> Axis:

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import math
-from bisect import bisect_left
+from bisect import bisect_left, insort
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import NamedTuple
+from statistics import median
 
 from harness.compare.conditions import Conditions
 from harness.compare.result import LabelResult, RunResult
 from harness.history.acceptance import Acceptance
 from harness.history.catalogue import Entry
 from harness.history.change_points import ChangePoint
-from harness.history.nightly_series import date_of, figures_of
+from harness.history.nightly_series import date_of
 from harness.history.trend import Gauge, changes_of
 from harness.metrics.figures import TOTAL
 from harness.metrics.metric import Metric
@@ -75,15 +74,6 @@ class History:
     left_out: tuple[tuple[str, str], ...]
 
 
-class _KnownRun(NamedTuple):
-    """A run with a result; `figures` are those of the label, None for an invalid run without it."""
-
-    conditions: Conditions
-    entry: Entry
-    result: RunResult
-    figures: LabelResult | None
-
-
 def labels_of(entries: Iterable[Entry]) -> list[str]:
     """Return all labels of the runs, TOTAL first."""
     found = {figures.label: None for entry in entries if entry.result for figures in entry.result.labels}
@@ -102,34 +92,23 @@ def history(
 
     Medians and change points always use all valid runs.
     """
-    import pandas  # here, because it loads slowly and the other modules of this package need types of this one
-
     left_out: list[tuple[str, str]] = []
-    known: list[_KnownRun] = []
+    points: dict[Conditions, list[Point]] = {}
+    earlier: dict[Conditions, list[float]] = {}
     for entry in sorted(entries, key=lambda entry: entry.order_key):
         result, run = entry.result, entry.run
-        figures = figures_of(result, label) if result else None
+        figures = result.of_label(label) if result else None
         if result is None or run is None:
             left_out.append((entry.name, entry.problem or "it has no run.json"))
         elif figures is None and result.is_valid:
             left_out.append((entry.name, f"it has no label {label}"))
         else:
-            known.append(_KnownRun(Conditions.of(run), entry, result, figures))
-    indexes = {conditions: index for index, conditions in enumerate(dict.fromkeys(one.conditions for one in known))}
-    frame = pandas.DataFrame(
-        {
-            "conditions": [indexes[one.conditions] for one in known],
-            "value": [_valid_value(one, metric) for one in known],
-        },
-        columns=["conditions", "value"],
-    ).astype({"value": float})
-    by_conditions = frame.groupby("conditions", sort=False)["value"]
-    frame["median"] = by_conditions.transform(lambda values: values.expanding().median().shift())
-    change = frame["value"] - frame["median"]
-    frame["change"] = change if metric.is_share else change / frame["median"]
-    points: dict[Conditions, list[Point]] = {}
-    for one, median, change in zip(known, frame["median"], frame["change"], strict=True):
-        points.setdefault(one.conditions, []).append(_point(one, metric, median, change))
+            conditions = Conditions.of(run)
+            before = earlier.setdefault(conditions, [])
+            point = _point(entry, result, figures, metric, before)
+            points.setdefault(conditions, []).append(point)
+            if point.is_valid and point.value is not None:
+                insort(before, point.value)
     lines = [
         _with_changes(Line(conditions, tuple(found)), plan, label, metric, last, acceptances)
         for conditions, found in points.items()
@@ -161,22 +140,24 @@ def _with_changes(
     )
 
 
-def _valid_value(run: _KnownRun, metric: Metric) -> float | None:
-    return metric.of(run.figures) if run.figures and run.result.is_valid else None
-
-
-def _point(run: _KnownRun, metric: Metric, median: float, change: float) -> Point:
-    entry, result, figures = run.entry, run.result, run.figures
-    valid = result.is_valid
+def _point(
+    entry: Entry, result: RunResult, figures: LabelResult | None, metric: Metric, before: Sequence[float]
+) -> Point:
+    """Return the point of a run; `before` are the values of the earlier valid runs."""
+    value = metric.of(figures) if figures else None
+    median_before = float(median(before)) if before and result.is_valid else None
+    change = value - median_before if value is not None and median_before is not None else None
+    if change is not None and not metric.is_share:
+        change = change / median_before if median_before else None
     return Point(
         run=entry.name,
         date=date_of(entry.series) or entry.started_at[:_DATE_LENGTH],
         started_at=entry.started_at,
         git_commit=entry.run.git_commit if entry.run else None,
         verdict=result.verdict.state if result.verdict else "",
-        is_valid=valid,
+        is_valid=result.is_valid,
         figures=figures,
-        value=metric.of(figures) if figures else None,
-        median_before=float(median) if valid and math.isfinite(median) else None,
-        change_ratio=float(change) if valid and math.isfinite(change) else None,
+        value=value,
+        median_before=median_before,
+        change_ratio=change,
     )

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from harness.base.log import Log
 from harness.history.catalogue import Catalogue
 from harness.history.files import read_catalogue
 from harness.history.summary import summary_page
@@ -19,18 +18,6 @@ def write_summary(reports_dir: Path) -> Catalogue:
     catalogue = read_catalogue(reports_dir)
     write_page(reports_dir / SUMMARY_NAME, lambda notes: summary_page(catalogue, notes))
     return catalogue
-
-
-def update_summary(reports: Path, log: Log) -> Catalogue:
-    """Update SUMMARY.md in the reports folder and return its runs.
-
-    A failure is printed and does not fail the run; the catalogue is then empty.
-    """
-    try:
-        return write_summary(reports)
-    except Exception as error:  # noqa: BLE001 - problems with other files must not fail the run
-        log(f"{SUMMARY_NAME} could not be updated: {error}; make summary updates it")
-        return Catalogue((), ())
 
 
 def summary_notes(reports_dir: Path) -> str:

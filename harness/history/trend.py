@@ -69,29 +69,26 @@ class Gauge:
         """Return the level of a value (ms, 1/s or a ratio)."""
         if self.metric.is_share:
             return value
-        if self.metric.more_is_better:
-            return -math.log(max(value, _RATE_LEAST_PER_S))
         # 0 ms means below half of the clock resolution.
-        return math.log(max(value, CLOCK_STEP_MS / 2))
+        least = _RATE_LEAST_PER_S if self.metric.more_is_better else CLOCK_STEP_MS / 2
+        return self._sign * math.log(max(value, least))
 
     def value(self, level: float) -> float:
         """Return the value (ms, 1/s or a ratio) of a level."""
-        if self.metric.is_share:
-            return level
-        return math.exp(-level if self.metric.more_is_better else level)
+        return level if self.metric.is_share else math.exp(self._sign * level)
 
     def change_ratio(self, distance: float) -> float:
         """Return a distance of levels as (value - baseline) / baseline, for errors as a difference."""
-        if self.metric.is_share:
-            return distance
-        return math.expm1(-distance if self.metric.more_is_better else distance)
+        return distance if self.metric.is_share else math.expm1(self._sign * distance)
 
     @property
     def least(self) -> float:
         """The threshold as a distance of levels."""
-        if self.metric.is_share:
-            return self.threshold
-        return -math.log1p(-self.threshold) if self.metric.more_is_better else math.log1p(self.threshold)
+        return self.threshold if self.metric.is_share else self._sign * math.log1p(self._sign * self.threshold)
+
+    @property
+    def _sign(self) -> int:
+        return -1 if self.metric.more_is_better else 1
 
     def least_deviation(self, baseline: float) -> float:
         """Return the standard deviation of an error ratio that comes from counting alone; 0 for other metrics."""
@@ -179,8 +176,6 @@ class _Interval:
 
 @dataclass(frozen=True)
 class _Value:
-    """A value: its index in the series, its level, and its weekday."""
-
     index: int
     level: float
     weekday: int | None
@@ -209,7 +204,7 @@ class _Baseline:
             return Position(OK if is_accepted and deviation is not None else LEARNING)
         baseline = median(known.level for known in normal)
         distance = value.level - baseline
-        limit = self._limit(baseline, deviation, 1.0, len(normal))
+        limit = self._limit(baseline, deviation, len(normal))
         is_worse_interval = interval.median - baseline > self._gauge.least
         is_beyond = abs(distance) > limit and not self._gauge.is_step(value.level, baseline)
         is_usual = is_beyond and self._is_usual(value, distance)
@@ -265,10 +260,10 @@ class _Baseline:
             return max(found, self._deviation_before)  # too few values since the restart to trust alone
         return found * factor
 
-    def _limit(self, baseline: float, deviation: float, own: float, count: int) -> float:
+    def _limit(self, baseline: float, deviation: float, count: int) -> float:
         """Return the limit: the larger of the threshold and the usual differences between nightly values."""
         deviation = max(deviation, self._gauge.least_deviation(baseline))
-        return max(self._gauge.least, _DEVIATIONS * deviation * math.sqrt(own + _MEDIAN_VARIANCE / count))
+        return max(self._gauge.least, _DEVIATIONS * deviation * math.sqrt(1 + _MEDIAN_VARIANCE / count))
 
 
 def spread(values: Sequence[float]) -> float:

@@ -12,7 +12,6 @@ import io
 from collections import deque
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
-from enum import Enum
 from functools import partial
 from typing import IO, NamedTuple
 
@@ -42,8 +41,7 @@ def parse(stream: IO[bytes], name: str, dropped: Dropped, columns: Sequence[str]
     rows = RowReader(name, dropped, Layout.of(columns, f"{name}: --columns") if columns else None)
     records = Records(lines_of(stream), dropped, rows)
     while (record := records.next()) is not None:
-        sample = rows.sample(*record)
-        if sample is not None:
+        if (sample := rows.sample(*record)) is not None:
             yield sample
 
 
@@ -78,8 +76,7 @@ class GrowingCsv:
         """Return the samples of what waits at the end of the file."""
         records = Records(lines_of(io.BytesIO(self._unfinished)), self._dropped, self._rows, self._delimiter)
         self._unfinished = b""
-        found = (self._rows.sample(*record) for record in iter(records.next, None))
-        return [sample for sample in found if sample is not None]
+        return [sample for record in iter(records.next, None) if (sample := self._rows.sample(*record)) is not None]
 
     def _plain(self, data: bytes) -> list[Sample] | None:
         """Return the samples of lines; None when one of them is not plain."""
@@ -104,8 +101,7 @@ class GrowingCsv:
         with suppress(_ChunkEndError):
             while (record := records.next()) is not None:
                 used = stream.tell() - len(records.read_ahead)
-                sample = self._rows.sample(*record)
-                if sample is not None:
+                if (sample := self._rows.sample(*record)) is not None:
                     samples.append(sample)
         self._delimiter, self._unfinished = records.delimiter, data[used:]
         return samples
@@ -163,7 +159,7 @@ class Records:
             if text in ("", "\r"):
                 continue
             if not self.delimiter:
-                self.delimiter = _delimiter(text)
+                self.delimiter = max(DELIMITERS, key=text.count)
             fields = self._split(line) if '"' in text else text.removesuffix("\r").split(self.delimiter)
             if fields is not None:
                 return line.number, fields
@@ -192,11 +188,10 @@ class Records:
         """Return the fields of the record that begins with `line`; None, and counted, when it is torn."""
         text, used, size_bytes = line.text, 0, len(line.raw)
         fields = _split_quoted(text, self.delimiter)
-        while fields is _Unsplit.OPEN and used <= _LINES_PER_RECORD_MAX and size_bytes <= LINE_BYTES_MAX:
+        while fields is None and used <= _LINES_PER_RECORD_MAX and size_bytes <= LINE_BYTES_MAX:
             # The record continues in the next line: one that was put back, else from the file.
             if used == len(self._waiting):
-                following = self._pull()
-                if following is None:
+                if (following := self._pull()) is None:
                     break
                 self._waiting.append(following)
             following = self._waiting[used]
@@ -205,7 +200,7 @@ class Records:
             used += 1
             if '"' in following.text:
                 fields = _split_quoted(text, self.delimiter)
-        if isinstance(fields, _Unsplit):
+        if not fields:
             self._dropped.note(line.number, _TORN)
             return None
         if used and (misfit := self._rows.misfit(fields)):
@@ -222,15 +217,8 @@ class _Line(NamedTuple):
     text: str
 
 
-class _Unsplit(Enum):
-    """Why a text has no fields."""
-
-    OPEN = "a quote is still open"
-    TORN = "a quote is not followed by a delimiter"
-
-
-def _split_quoted(text: str, delimiter: str) -> list[str] | _Unsplit:
-    """Return the fields of a text with quotes."""
+def _split_quoted(text: str, delimiter: str) -> list[str] | None:
+    """Return the fields of a text with quotes; None while one is open, none when one is not before a delimiter."""
     fields: list[str] = []
     position = 0
     text = text.removesuffix("\r")  # of a CRLF line end; an open quote makes the caller retry with the whole record
@@ -240,7 +228,7 @@ def _split_quoted(text: str, delimiter: str) -> list[str] | _Unsplit:
             while True:
                 end = text.find('"', end)
                 if end < 0:
-                    return _Unsplit.OPEN
+                    return None
                 if not text.startswith('""', end):
                     break
                 end += 2
@@ -249,7 +237,7 @@ def _split_quoted(text: str, delimiter: str) -> list[str] | _Unsplit:
             if position == len(text):
                 return fields
             if not text.startswith(delimiter, position):
-                return _Unsplit.TORN
+                return []
             position += 1
         else:
             end = text.find(delimiter, position)
@@ -258,10 +246,6 @@ def _split_quoted(text: str, delimiter: str) -> list[str] | _Unsplit:
                 return fields
             fields.append(text[position:end])
             position = end + 1
-
-
-def _delimiter(line: str) -> str:
-    return max(DELIMITERS, key=line.count)
 
 
 class RowReader:

@@ -22,7 +22,6 @@ from harness.jtl.streams import (
     GZIP_MAGIC,
     UTF_16_MARKS,
     ChunkStream,
-    FirstBytes,
     Source,
     buffered,
     gunzipped,
@@ -72,7 +71,7 @@ def resolve(arguments: Sequence[str], endpoint_url: str | None = None) -> tuple[
         elif argument.startswith(_S3_SCHEME):
             found.append(Input(argument, None, argument, endpoint_url))
         else:
-            found += map(_input, _paths(argument))
+            found += [Input(str(path), path) for path in _paths(argument)]
     seen: dict[object, str] = {}
     for source in found:
         key = _identity(source)
@@ -83,14 +82,14 @@ def resolve(arguments: Sequence[str], endpoint_url: str | None = None) -> tuple[
     return tuple(found)
 
 
-def _input(path: Path) -> Input:
-    return Input(str(path), path)
-
-
 def _identity(source: Input) -> object:
     if source.path is None:
         return source.url
-    status = _status(_growing(source.path))
+    path = _growing(source.path)
+    try:
+        status = path.stat()
+    except OSError as error:
+        raise _unreadable(str(path), error) from None
     return (status.st_dev, status.st_ino)
 
 
@@ -100,32 +99,19 @@ def _growing(path: Path) -> Path:
     return plain if packed_path(plain) == path and plain.is_file() and beginning_of(plain) else path
 
 
-def _status(path: Path) -> os.stat_result:
-    try:
-        return path.stat()
-    except OSError as error:
-        raise _unreadable(str(path), error) from None
-
-
 def _paths(argument: str) -> list[Path]:
-    path = Path(argument)
+    names = [argument]
     try:
-        path.lstat()
+        Path(argument).lstat()
     except FileNotFoundError:
-        if _GLOB_CHARACTERS & set(argument):
-            return _matches(argument)
-        raise _not_found(path) from None
+        if not _GLOB_CHARACTERS & set(argument):
+            raise _not_found(Path(argument)) from None
+        names = sorted(glob.glob(argument, recursive=True))  # noqa: PTH207 - Path.glob accepts no absolute patterns
+        if not names:
+            raise UsageError(f"{argument}: matches no file", "check the folder with ls") from None
     except OSError as error:
         raise _unreadable(argument, error) from None
-    return _in_folder(path) if path.is_dir() else [path]
-
-
-def _matches(pattern: str) -> list[Path]:
-    names = sorted(glob.glob(pattern, recursive=True))  # noqa: PTH207 - Path.glob does not accept absolute patterns
-    paths = [Path(name) for name in names]
-    if not paths:
-        raise UsageError(f"{pattern}: matches no file", "check the folder with ls")
-    return [found for path in paths for found in (_in_folder(path) if path.is_dir() else [path])]
+    return [found for path in map(Path, names) for found in (_in_folder(path) if path.is_dir() else [path])]
 
 
 def _in_folder(folder: Path) -> list[Path]:
@@ -137,8 +123,7 @@ def _in_folder(folder: Path) -> list[Path]:
         if SAMPLES_NAME + packed in names:
             numbered = [(samples_number(name.removesuffix(packed)), name) for name in names if name.endswith(packed)]
             return [folder / name for _, name in sorted((number, name) for number, name in numbered if number)]
-    found = [folder / name for name in names if name.endswith(tuple(f".jtl{packed}" for packed in _PACKED))]
-    if found:
+    if found := [folder / name for name in names if name.endswith(tuple(f".jtl{packed}" for packed in _PACKED))]:
         return found
     runs = [name for name in names if any((folder / name / (SAMPLES_NAME + packed)).is_file() for packed in _PACKED)]
     others = [name for name in names if name.endswith((".csv", ".xml", ".csv.gz", ".xml.gz"))]
@@ -208,7 +193,7 @@ class Opened:
         except OSError as error:
             raise _unreadable(str(beginning.packed), error) from None
         with packed:
-            self._packed = Source(FirstBytes(packed, beginning.packed_bytes), beginning.packed.name)
+            self._packed = Source(packed, beginning.packed.name, beginning.packed_bytes)
             yield from gunzipped(buffered(self._packed), self._cut)
         while data := self._on_disk.read(_COPY_BYTES):
             yield data
@@ -231,9 +216,8 @@ class Opened:
             raise UsageError(f"{self._name}: {what} while it was read", "read it again when nothing writes to it")
         if (now.st_size, now.st_mtime_ns) == (self._before.st_size, self._before.st_mtime_ns):
             return
-        what = "was written to"
-        if now.st_size > self._before.st_size:
-            what = f"grew from {_size_text(self._before.st_size, now.st_size)}"
+        is_longer = now.st_size > self._before.st_size
+        what = f"grew from {_size_text(self._before.st_size, now.st_size)}" if is_longer else "was written to"
         raise UsageError(
             f"{self._name}: {what} while it was read: the run is still in progress",
             "wait until it ends, or copy the file first",

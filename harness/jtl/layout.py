@@ -66,11 +66,9 @@ class Layout:
     @classmethod
     def of(cls, columns: Sequence[str], where: str) -> Layout:
         """Return the layout of these columns. UsageError when a required column is missing or occurs twice."""
-        missing = [column for column in _NEEDED if column not in columns]
-        if missing:
+        if missing := [column for column in _NEEDED if column not in columns]:
             raise UsageError(f"{where}: no column {', '.join(missing)}", "save the JTL with JMeter's columns")
-        doubled = _doubled(columns)
-        if doubled:
+        if doubled := _doubled(columns):
             raise UsageError(f"{where}: {', '.join(doubled)} occurs twice", "name every column once")
         return cls(tuple(columns))
 
@@ -135,40 +133,44 @@ class Layout:
 
     def checked_sample(self, fields: list[str]) -> Sample:
         """Return the sample of any record. ValueError names a bad field."""
-        index_of = self.index_of
-        elapsed_ms = _whole(fields, index_of["elapsed"], "elapsed")
+        given = dict(zip(self.columns, fields, strict=True))
+        elapsed_ms = _whole(given, "elapsed")
         if not 0 <= elapsed_ms <= ELAPSED_MAX_MS:
             raise ValueError(f"elapsed {elapsed_ms} ms is impossible")
-        start_ms = _instant_ms(fields[index_of["timeStamp"]])
+        start_ms = _instant_ms(given["timeStamp"])
         if not 0 <= start_ms <= START_MAX_MS:
-            raise ValueError(f"timeStamp {_shown(fields[index_of['timeStamp']])} is impossible")
-        success = _truth(fields[index_of["success"]])
-        sample_count = 1 if "SampleCount" not in index_of else _whole(fields, index_of["SampleCount"], "SampleCount")
+            raise ValueError(f"timeStamp {_shown(given['timeStamp'])} is impossible")
+        if (success := TRUTHS.get(given["success"])) is None:
+            raise ValueError(f"success {_shown(given['success'])} is neither true nor false")
+        sample_count = _whole(given, "SampleCount") if "SampleCount" in given else 1
         if sample_count < 1:
             raise ValueError(f"SampleCount {sample_count} is impossible")
         error_count = 0 if success else sample_count
-        if sample_count > 1 and "ErrorCount" in index_of:
-            error_count = _whole(fields, index_of["ErrorCount"], "ErrorCount")
+        if sample_count > 1 and "ErrorCount" in given:
+            error_count = _whole(given, "ErrorCount")
             if not 0 <= error_count <= sample_count:
                 raise ValueError(f"ErrorCount {error_count} of SampleCount {sample_count} is impossible")
+        received_bytes, sent_bytes, all_threads, latency_ms, connect_ms = (
+            _optional(given, name) for name in ("bytes", "sentBytes", "allThreads", "Latency", "Connect")
+        )
         return Sample(
             start_ms,
             elapsed_ms,
-            fields[index_of["label"]],
-            _text(fields, index_of.get("responseCode")),
-            _text(fields, index_of.get("responseMessage")),
-            _text(fields, index_of.get("threadName")),
+            given["label"],
+            given.get("responseCode", ""),
+            given.get("responseMessage", ""),
+            given.get("threadName", ""),
             success,
-            _text(fields, index_of.get("failureMessage")),
-            _optional(fields, index_of.get("bytes"), "bytes"),
-            _optional(fields, index_of.get("sentBytes"), "sentBytes"),
-            _optional(fields, index_of.get("allThreads"), "allThreads"),
-            _optional(fields, index_of.get("Latency"), "Latency"),
-            _optional(fields, index_of.get("Connect"), "Connect"),
+            given.get("failureMessage", ""),
+            received_bytes,
+            sent_bytes,
+            all_threads,
+            latency_ms,
+            connect_ms,
             sample_count,
             error_count,
-            _count(fields, index_of.get("grpThreads")),
-            _text(fields, index_of.get(TRACE_COLUMN)),
+            _count(given.get("grpThreads", "")),
+            given.get(TRACE_COLUMN, ""),
         )
 
 
@@ -207,27 +209,22 @@ def _doubled(columns: Sequence[str]) -> list[str]:
     return [column for column in READ_COLUMNS if columns.count(column) > 1]
 
 
-def _text(fields: list[str], index: int | None) -> str:
-    return "" if index is None else fields[index]
-
-
-def _optional(fields: list[str], index: int | None, name: str) -> int | None:
-    if index is None:
+def _optional(given: dict[str, str], name: str) -> int | None:
+    if name not in given:
         return None
-    value = _whole(fields, index, name)
+    value = _whole(given, name)
     if value < 0:
         raise ValueError(f"{name} {value} is impossible")
     return value
 
 
-def _count(fields: list[str], index: int | None) -> int | None:
+def _count(text: str) -> int | None:
     """Return a count that few reports use: one that is no number spoils no record, and is not known."""
-    text = "" if index is None else fields[index]
     return int(text) if is_plain_number(text) and len(text) < _LONG_DIGITS else None
 
 
-def _whole(fields: list[str], index: int, name: str) -> int:
-    text = fields[index]
+def _whole(given: dict[str, str], name: str) -> int:
+    text = given[name]
     try:
         value = whole_number(text)
     except ValueError:
@@ -253,9 +250,3 @@ def _instant_ms(text: str) -> int:
         except ValueError:
             continue
     raise ValueError(f"timeStamp {_shown(text)} is neither a whole number nor a date")
-
-
-def _truth(text: str) -> bool:
-    if text not in TRUTHS:
-        raise ValueError(f"success {_shown(text)} is neither true nor false")
-    return TRUTHS[text]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import NamedTuple, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -51,7 +51,7 @@ def find_lines(text: bytes, delimiter: str, layout: Layout) -> Lines:
     while begin < len(text):
         end = text.index(b"\n", min(begin + _BLOCK_BYTES, len(text)) - 1) + 1
         block = _find_in_block(text[begin:end], ord(delimiter), layout)
-        starts.append(begin + block.ends + 1)
+        starts.append(begin + block.starts[1:])
         ordinary.append(block.ordinary)
         begin = end
     lines = Lines(np.concatenate(starts), np.concatenate(ordinary))
@@ -59,15 +59,7 @@ def find_lines(text: bytes, delimiter: str, layout: Layout) -> Lines:
     return lines
 
 
-class _Block(NamedTuple):
-    """Where each line of a block of text ends, and which lines are ordinary."""
-
-    ends: Numbers
-    ordinary: _Flags
-
-
-def _find_in_block(text: bytes, delimiter: int, layout: Layout) -> _Block:
-    """Return the lines of a block."""
+def _find_in_block(text: bytes, delimiter: int, layout: Layout) -> Lines:
     data = np.frombuffer(text, np.uint8)
     is_mark = (data == _NEWLINE) | (data == delimiter)
     odd = [byte for byte in (_RETURN, _QUOTE, _NUL) if byte in text]
@@ -87,17 +79,11 @@ def _find_in_block(text: bytes, delimiter: int, layout: Layout) -> _Block:
         last = np.flatnonzero(kinds[is_border] == _NEWLINE)
     ordinary &= np.diff(last, prepend=-1) == layout.width
     _check_numbers(data, borders, last, layout, ordinary)
-    return _Block(ends, ordinary)
+    return Lines(_starts(ends), ordinary)
 
 
 def _starts(ends: Numbers) -> Numbers:
     return np.concatenate([np.zeros(1, dtype=np.int64), ends + 1])
-
-
-def _table(*values: int) -> _Flags:
-    found = np.zeros(256, dtype=bool)
-    found[[*values]] = True
-    return found
 
 
 def _look_at_odd_bytes(
@@ -111,12 +97,7 @@ def _look_at_odd_bytes(
 
 
 def _check_quotes(
-    data: NDArray[np.uint8],
-    marks: Numbers,
-    kinds: NDArray[np.uint8],
-    last: Numbers,
-    delimiter: int,
-    ordinary: _Flags,
+    data: NDArray[np.uint8], marks: Numbers, kinds: NDArray[np.uint8], last: Numbers, delimiter: int, ordinary: _Flags
 ) -> _Flags:
     """Return which marks are in quotes; note the lines whose quotes are not those around whole fields.
 
@@ -130,9 +111,11 @@ def _check_quotes(
     is_opening = (passed[quotes] - before[lines]) % 2 == 1
     at = marks[quotes]
     after = data[at + 1]
-    is_end = _table(delimiter, _NEWLINE, _QUOTE)[after]
+    may_be_beside = np.zeros(256, dtype=bool)
+    may_be_beside[[delimiter, _NEWLINE, _QUOTE]] = True
+    is_end = may_be_beside[after]
     is_end |= (after == _RETURN) & (data[np.minimum(at + 2, len(data) - 1)] == _NEWLINE)
-    is_begin = _table(delimiter, _NEWLINE, _QUOTE)[data[at - 1]] | (at == 0)
+    is_begin = may_be_beside[data[at - 1]] | (at == 0)
     ordinary[lines[~np.where(is_opening, is_begin, is_end)]] = False
     inside: _Flags = (passed - np.repeat(before[:-1], np.diff(last, prepend=-1))) % 2 == 1
     inside[last] = False

@@ -6,9 +6,12 @@ import sys
 import time
 from collections.abc import Callable
 from types import TracebackType
-from typing import TextIO
+from typing import TYPE_CHECKING, TextIO
 
 from harness.base.units import duration_text, mb_text
+
+if TYPE_CHECKING:
+    from rich.progress import Progress
 
 SILENT_S = 2.0
 # Readers look at the clock after this many rows.
@@ -37,7 +40,7 @@ class ReadingProgress:
         self._clock_s = clock_s
         self._begin_s = clock_s()
         self._next_s = self._begin_s + SILENT_S
-        self._bar: _Bar | None = None
+        self._bar: Progress | None = None
 
     def __enter__(self) -> ReadingProgress:
         return self
@@ -59,7 +62,9 @@ class ReadingProgress:
         text = reading_text(self._total_bytes, position_bytes, row_count, now_s - self._begin_s)
         if self._stream.isatty():
             self._next_s = now_s + _BAR_PERIOD_S
-            self._show(position_bytes, text)
+            self._bar = self._bar or self._new_bar()
+            self._bar.update(self._task, completed=position_bytes, text=text)
+            self._bar.refresh()
         else:
             self._next_s = now_s + _PLAIN_PERIOD_S
             print(f"{self._title}: {text}", file=self._stream, flush=True)
@@ -67,14 +72,27 @@ class ReadingProgress:
     def print_line(self, text: str) -> None:
         """Print a line that stays visible."""
         if self._bar:
-            self._bar.print_line(text)
+            self._bar.console.print(text, markup=False, highlight=False, soft_wrap=True)
         else:
             print(text, file=self._stream, flush=True)
 
-    def _show(self, position_bytes: int, text: str) -> None:
-        if self._bar is None:
-            self._bar = _Bar(self._stream, self._title, self._total_bytes)
-        self._bar.update(position_bytes, text)
+    def _new_bar(self) -> Progress:
+        """Return a bar in the last line of a terminal, with a text behind it; its `stop` removes it."""
+        # Imported late: the import takes longer than reading a small file.
+        from rich.console import Console
+        from rich.progress import BarColumn, Progress, TextColumn
+
+        bar = Progress(
+            TextColumn("{task.description}", markup=False),
+            BarColumn(),
+            TextColumn("{task.fields[text]}", markup=False),
+            console=Console(file=self._stream),
+            auto_refresh=False,  # no extra thread next to the reading processes
+            transient=True,
+        )
+        self._task = bar.add_task(self._title, total=self._total_bytes, text="")
+        bar.start()
+        return bar
 
 
 def reading_text(total_bytes: int | None, position_bytes: int, row_count: int | None, passed_s: float) -> str:
@@ -87,36 +105,3 @@ def reading_text(total_bytes: int | None, position_bytes: int, row_count: int | 
         return text
     left_s = passed_s * (total_bytes - position_bytes) / position_bytes
     return f"{text}, about {duration_text(round(left_s))} left"
-
-
-class _Bar:
-    """A bar in the last line of a terminal, which `stop` removes."""
-
-    def __init__(self, stream: TextIO, title: str, total_bytes: int | None) -> None:
-        # Imported late: the import takes longer than reading a small file.
-        from rich.console import Console
-        from rich.progress import BarColumn, Progress, TextColumn
-
-        self._progress = Progress(
-            TextColumn("{task.description}", markup=False),
-            BarColumn(),
-            TextColumn("{task.fields[text]}", markup=False),
-            console=Console(file=stream),
-            auto_refresh=False,  # no extra thread next to the reading processes
-            transient=True,
-        )
-        self._task = self._progress.add_task(title, total=total_bytes, text="")
-        self._progress.start()
-
-    def update(self, position_bytes: int, text: str) -> None:
-        """Show how far the reading is, and a text behind the bar."""
-        self._progress.update(self._task, completed=position_bytes, text=text)
-        self._progress.refresh()
-
-    def print_line(self, text: str) -> None:
-        """Print a line above the bar."""
-        self._progress.console.print(text, markup=False, highlight=False, soft_wrap=True)
-
-    def stop(self) -> None:
-        """Remove the bar."""
-        self._progress.stop()

@@ -24,15 +24,16 @@ _ZSTD_WINDOW_MAX = 2**31
 
 
 class Source(io.RawIOBase):
-    """A file or S3 object that is read once from start to end; `position` is the number of bytes read.
+    """A file or S3 object, or its first `most_bytes`, read once from start to end; `position` is how many were read.
 
     Read errors become UsageErrors.
     """
 
-    def __init__(self, raw: io.RawIOBase, name: str) -> None:
+    def __init__(self, raw: io.RawIOBase, name: str, most_bytes: int | None = None) -> None:
         self.raw = raw
         self.position = 0
         self._name = name
+        self._most_bytes = most_bytes
 
     def readable(self) -> bool:
         """Return True: the stream can be read."""
@@ -41,6 +42,8 @@ class Source(io.RawIOBase):
     def readinto(self, buffer: WriteableBuffer) -> int:
         """Fill the buffer, even from a slow pipe, and return the byte count; less than full only at the end."""
         view = memoryview(buffer).cast("B")
+        if self._most_bytes is not None:
+            view = view[: self._most_bytes - self.position]
         filled = 0
         try:
             while filled < len(view) and (count := self.raw.readinto(view[filled:])):
@@ -53,30 +56,6 @@ class Source(io.RawIOBase):
     def close(self) -> None:
         """Close the file."""
         self.raw.close()
-        super().close()
-
-
-class FirstBytes(io.RawIOBase):
-    """The first `size_bytes` of a file."""
-
-    def __init__(self, raw: io.RawIOBase, size_bytes: int) -> None:
-        self._raw = raw
-        self._left_bytes = size_bytes
-
-    def readable(self) -> bool:
-        """Return True: the stream can be read."""
-        return True
-
-    def readinto(self, buffer: WriteableBuffer) -> int | None:
-        """Fill the buffer up to the limit and return the byte count."""
-        view = memoryview(buffer).cast("B")[: self._left_bytes]
-        count = self._raw.readinto(view) if view else 0
-        self._left_bytes -= count or 0
-        return count
-
-    def close(self) -> None:
-        """Close the file."""
-        self._raw.close()
         super().close()
 
 
@@ -96,12 +75,10 @@ class ChunkStream(io.RawIOBase):
         view = memoryview(buffer).cast("B")
         filled = 0
         while filled < len(view):
-            if not self._rest:
-                chunk = next(self._chunks, None)
-                if chunk is None:
-                    break
+            while not self._rest:
+                if (chunk := next(self._chunks, None)) is None:
+                    return filled
                 self._rest = memoryview(chunk)
-                continue
             count = min(len(self._rest), len(view) - filled)
             view[filled : filled + count] = self._rest[:count]
             self._rest = self._rest[count:]
@@ -152,8 +129,7 @@ def _before_damage(decoder: zlib._Decompress, data: bytes) -> Iterator[bytes]:
     """Decompress byte by byte up to the damage: an error discards all output of its call."""
     try:
         for offset in range(len(data)):
-            out = decoder.decompress(data[offset : offset + 1])
-            if out:
+            if out := decoder.decompress(data[offset : offset + 1]):
                 yield out
     except zlib.error:
         return

@@ -34,13 +34,8 @@ _SAMPLE_START = re.compile(rb"<(?:sample|httpSample)[\s/>]")
 # Text that may occur between samples of concatenated files; ignoring it loses nothing.
 _BETWEEN_FILES = re.compile(rb"(?:\s|\xef\xbb\xbf|<\?[^>]*\?>|</?testResults[^<>]*>|</[A-Za-z]*(?=<))*")
 _ENDS_OF_FILE = frozenset(
-    expat.errors.codes[message]
-    for message in (
-        expat.errors.XML_ERROR_NO_ELEMENTS,
-        expat.errors.XML_ERROR_UNCLOSED_TOKEN,
-        expat.errors.XML_ERROR_PARTIAL_CHAR,
-        expat.errors.XML_ERROR_UNCLOSED_CDATA_SECTION,
-    )
+    expat.errors.codes[getattr(expat.errors, f"XML_ERROR_{name}")]
+    for name in ("NO_ELEMENTS", "UNCLOSED_TOKEN", "PARTIAL_CHAR", "UNCLOSED_CDATA_SECTION")
 )
 _CUT_OFF = "torn sample: the file ends in it"
 
@@ -54,7 +49,7 @@ def parse_xml(stream: BinaryIO, name: str, dropped: Dropped) -> Iterator[Sample]
     for data in _utf8_chunks(stream, name):
         reader.feed(data)
         yield from reader.take()
-    reader.finish()
+    reader.feed(b"", final=True)
     yield from reader.take()
 
 
@@ -76,8 +71,7 @@ def _utf8_chunks(stream: BinaryIO, name: str) -> Iterator[bytes]:
 def _encoding(head: bytes, name: str) -> str:
     if head.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
         return "utf-16"
-    declared = _ENCODING.match(head.removeprefix(codecs.BOM_UTF8))
-    if declared is None:
+    if (declared := _ENCODING.match(head.removeprefix(codecs.BOM_UTF8))) is None:
         return "utf-8"
     encoding = declared[1].decode()
     if _WIDE_ENCODING.match(encoding):
@@ -120,17 +114,12 @@ class _Reader:
         samples, self._elements.samples = self._elements.samples, []
         return samples
 
-    def feed(self, data: bytes) -> None:
-        """Parse the next bytes."""
+    def feed(self, data: bytes, *, final: bool = False) -> None:
+        """Parse the next bytes; at the end of the file, also count the samples that it cut off."""
         self._window += data
-        while self._resumed() and not self._parsed(final=False):
+        while self._resumed() and not self._parsed(final=final):
             pass
-
-    def finish(self) -> None:
-        """Parse the remaining bytes, and count the samples that the end of the file cut off."""
-        while self._resumed() and not self._parsed(final=True):
-            pass
-        if self._parser is None:
+        if final and self._parser is None:
             self._note(self._elements.open, "nothing can be read after it")
 
     def _parsed(self, *, final: bool) -> bool:
@@ -158,13 +147,11 @@ class _Reader:
             if len(self._window) - unparsed > _TAG_BYTES_MAX:
                 self._tear(index + 1, parser.CurrentLineNumber, "a tag without an end")
                 return False
-            self._forget(max(0, unparsed - _LOOK_BACK_BYTES))
+            passed = max(0, unparsed - _LOOK_BACK_BYTES)
+            self._window = self._window[passed:]
+            self._given -= passed
+            self._parser_index += passed
         return True
-
-    def _forget(self, count: int) -> None:
-        self._window = self._window[count:]
-        self._given -= count
-        self._parser_index += count
 
     def _cut_off(self, parser: expat.XMLParserType) -> None:
         for torn in self._elements.open:

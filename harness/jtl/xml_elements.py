@@ -8,9 +8,11 @@ returned as their elements end, so inner ones come before the outer one.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from xml.parsers import expat
 
 from harness.base.errors import UsageError
+from harness.jtl.layout import TRUTHS
 from harness.jtl.sample import (
     ELAPSED_MAX_MS,
     LONG_MAX,
@@ -37,23 +39,19 @@ _WHOLE_NUMBERS = {
     "ec": "ErrorCount",
 }
 _NEEDED = {"ts": "timeStamp", "t": "elapsed", "lb": "label", "s": "success"}
-_SUCCESS = {"true": True, "TRUE": True, "True": True, "false": False, "FALSE": False, "False": False}
 
 
+@dataclass(slots=True)
 class Open:
-    """A sample whose element has begun but not ended."""
+    """A sample whose element has begun but not ended; with `opens_up` the samples inside it count."""
 
-    __slots__ = ("attributes", "column", "counts", "failure", "line", "opens_up", "tag")
-
-    def __init__(
-        self, tag: str, attributes: dict[str, str], line: int, column: int, counts: bool, opens_up: bool
-    ) -> None:
-        self.tag = tag
-        self.attributes = attributes
-        self.line, self.column = line, column
-        self.counts = counts
-        self.opens_up = opens_up  # whether the samples inside it count
-        self.failure = ""
+    tag: str
+    attributes: dict[str, str]
+    line: int
+    column: int
+    counts: bool
+    opens_up: bool
+    failure: str = ""
 
 
 class TornHere(Exception):  # noqa: N818 - not an error: it takes the word from expat
@@ -185,11 +183,11 @@ def _sample(attributes: dict[str, str], failure: str) -> Sample:
     """Return the sample of an element's attributes. ValueError names a bad one."""
     get = attributes.get
     try:
-        elapsed_ms, success, sample_count = whole_number(attributes["t"]), _SUCCESS[attributes["s"]], 1
-        received, sent, latency, connect = get("by"), get("sby"), get("lt"), get("ct")
-        threads, group_threads = get("na"), get("ng")
-        if "sc" in attributes:
-            sample_count = whole_number(attributes["sc"])
+        elapsed_ms, success = whole_number(attributes["t"]), TRUTHS[attributes["s"]]
+        received, sent, threads, latency, connect, group_threads = (
+            None if text is None else whole_number(text) for text in map(get, ("by", "sby", "na", "lt", "ct", "ng"))
+        )
+        sample_count = whole_number(get("sc", "1"))
         error_count = 0 if success else sample_count
         if sample_count > 1 and "ec" in attributes:
             error_count = whole_number(attributes["ec"])
@@ -202,14 +200,14 @@ def _sample(attributes: dict[str, str], failure: str) -> Sample:
             get("tn", ""),
             success,
             failure,
-            None if received is None else whole_number(received),
-            None if sent is None else whole_number(sent),
-            None if threads is None else whole_number(threads),
-            None if latency is None else whole_number(latency),
-            None if connect is None else whole_number(connect),
+            received,
+            sent,
+            threads,
+            latency,
+            connect,
             sample_count,
             error_count,
-            None if group_threads is None else whole_number(group_threads),
+            group_threads,
         )
     except (KeyError, ValueError):
         raise ValueError(_complaint(attributes)) from None

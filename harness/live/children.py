@@ -5,48 +5,33 @@ from __future__ import annotations
 import time
 import zlib
 from collections.abc import Sequence
-from typing import Protocol
+from typing import TYPE_CHECKING
 
 from harness.base.errors import HarnessError
 from harness.base.paths import shown
-from harness.jtl.sample import Sample
 from harness.report.summary import RunSummary
+from harness.report.watchers import Watchers
 from harness.run.child import ChildRun
 from harness.run.directory import RunDirectory, load_record
 from harness.run.progress import JtlTail
-from harness.run.record import RunRecord
 from harness.run.result import read_end
+
+if TYPE_CHECKING:
+    from harness.live.metrics_endpoint import MetricsEndpoint
+    from harness.live.view import LiveView
 
 _PERIOD_S = 1.0
 
 
-class Display(Protocol):
-    """Shows the runs of a series, such as a live page. None of its methods may raise an error or wait."""
-
-    def announce(self, heading: str) -> None:
-        """Get the heading of the next run."""
-
-    def show(self, directory: RunDirectory, record: RunRecord, hidden: Sequence[str]) -> None:
-        """Get the run that starts in a directory; `hidden` are the secrets that no text may contain."""
-
-    def add(self, samples: Sequence[Sample], passed_s: float, active_users: int | None = None) -> None:
-        """Get the samples of about the last second, as Watcher does."""
-
-    def finish(self) -> None:
-        """Note that the load has ended."""
-
-    def end(self, summary: RunSummary, report: str) -> None:
-        """Get the results of the run and the path of its report."""
-
-    def conclude(self, line: str) -> None:
-        """Get the result of the run that was announced last."""
-
-
 class ChildFollower:
-    """Shows each run of a series from its run directory; `hidden` are the secrets that no text may contain."""
+    """Shows each run of a series from its run directory; `hidden` are the secrets that no text may contain.
 
-    def __init__(self, displays: Sequence[Display], hidden: Sequence[str]) -> None:
+    No method of the displays raises an error or waits.
+    """
+
+    def __init__(self, displays: Sequence[LiveView | MetricsEndpoint], hidden: Sequence[str]) -> None:
         self._displays, self._hidden = displays, hidden
+        self._all = Watchers(tuple(displays), tuple(displays))
         self._directory: RunDirectory | None = None
         self._tail: JtlTail | None = None
         self._first_s: float | None = None
@@ -55,8 +40,7 @@ class ChildFollower:
     def announce(self, heading: str) -> None:
         """Show which run is next."""
         self._directory = self._tail = self._first_s = None
-        for display in self._displays:
-            display.announce(heading)
+        self._all.announce(heading)
 
     def poll(self, run: ChildRun) -> None:
         """Read the newest samples of a run; this is called several times per second."""
@@ -70,37 +54,30 @@ class ChildFollower:
         self._read(run, time.monotonic(), has_ended=True)
         if self._directory is None:
             return
-        for display in self._displays:
-            display.finish()
+        self._all.finish()
         path = self._directory.summary_json
         try:
             summary = load_record(RunSummary, path)
         except (HarnessError, OSError):
             return  # it left no report
-        for display in self._displays:
-            display.end(summary, shown(self._directory.report))
+        self._all.end(summary, shown(self._directory.report))
 
     def conclude(self, line: str) -> None:
         """List the result of a run."""
-        for display in self._displays:
-            display.conclude(line)
+        self._all.conclude(line)
 
     def _read(self, run: ChildRun, now_s: float, *, has_ended: bool = False) -> None:
         try:
-            samples = self._new_samples(run, has_ended=has_ended)
+            tail, directory = self._tail or self._begin(run), self._directory
+            if tail is None or directory is None:
+                return
+            samples = tail.rest(directory.samples) if has_ended else tail.new_rows().samples
         except (HarnessError, OSError, EOFError, zlib.error):
             return  # a run of a commit whose files are others, or a damaged file
         if samples and self._first_s is None:
             self._first_s = now_s
         if self._first_s is not None:
-            for display in self._displays:
-                display.add(samples, now_s - self._first_s, None)
-
-    def _new_samples(self, run: ChildRun, *, has_ended: bool) -> list[Sample]:
-        tail = self._tail or self._begin(run)
-        if tail is None or self._directory is None:
-            return []
-        return tail.rest(self._directory.samples) if has_ended else tail.new_rows().samples
+            self._all.add(samples, now_s - self._first_s)
 
     def _begin(self, run: ChildRun) -> JtlTail | None:
         """Show a run as soon as its run.json exists; return what reads its samples, None before."""

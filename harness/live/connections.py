@@ -18,6 +18,8 @@ _SHARE_OF_DESCRIPTORS = 8
 # A browser sends its request at once.
 _REQUEST_S = 3.0
 _CLOSED_S = 1.0
+# How long the end of a run waits at most for the thread of a server.
+_POLL_S = 0.05
 _FULL = b"HTTP/1.0 503 Service Unavailable\r\nContent-Type: text/plain\r\n\r\nToo many viewers.\n"
 
 
@@ -37,9 +39,8 @@ class LimitedServer(ThreadingTCPServer):
 
     daemon_threads = True
     allow_reuse_address = True
-    request_queue_size = (
-        128  # waiting clients cost no descriptor, and one that finds no place in the queue loses a second
-    )
+    # Waiting clients cost no descriptor, and one that finds no place in the queue loses a second.
+    request_queue_size = 128
 
     def __init__(self, host: str, port: int, handler: type[BaseHTTPRequestHandler]) -> None:
         self.address_family = socket.AF_INET6 if ":" in host else socket.AF_INET
@@ -48,6 +49,15 @@ class LimitedServer(ThreadingTCPServer):
         # Every open connection; the time when it began until it is let in, then None.
         self._connections: dict[socket.socket, float | None] = {}
         super().__init__((host, port), handler)
+
+    def start(self, name: str) -> None:
+        """Serve in a thread of this name."""
+        threading.Thread(target=self.serve_forever, args=(_POLL_S,), name=name, daemon=True).start()
+
+    def end(self) -> None:
+        """Stop to serve."""
+        self.shutdown()
+        self.server_close()
 
     def let_in(self, connection: socket.socket) -> None:
         """Keep a connection: its request is complete and allowed."""

@@ -9,9 +9,8 @@ from typing import NamedTuple
 
 from harness.base.units import MS_PER_S
 from harness.jtl.sample import TRANSACTION_MESSAGE, Sample, generator_of
-from harness.metrics.causes import cause_of
-from harness.metrics.figures import LOAD, ONCE, ErrorKind, Group, LabelCounts, group_of
-from harness.metrics.tally import ErrorKey, LabelKey, SampleTally
+from harness.metrics.figures import LOAD, ONCE, LabelCounts, cause_of, group_of
+from harness.metrics.tally import ErrorKey, LabelKey, Scope
 from harness.metrics.timeline import Source
 
 # So many threads are remembered; in the open model each user is another one.
@@ -56,10 +55,10 @@ class _Cell:
 
 
 class LiveCounts:
-    """The counts of all samples so far, equal to those of a report of the same samples."""
+    """The counts of all samples so far; those of `tally` are equal to those of a report of the same samples."""
 
     def __init__(self, once_labels: Iterable[str] = ()) -> None:
-        self._tally = SampleTally(once_labels, with_timeline=False)
+        self.tally = Scope(tuple(once_labels), with_timeline=False).tally()
         # By group of threads, label, and whether it is a transaction: a plain tuple, because every sample makes one.
         self._cells: dict[tuple[str, str, bool], _Cell] = {}
         self._threads: dict[str, _Thread] = {}  # by name
@@ -69,14 +68,6 @@ class LiveCounts:
     def users(self) -> int:
         """The active users of all load generators."""
         return sum(self._users.values())
-
-    def groups(self) -> tuple[Group, ...]:
-        """Return the groups that have samples, labels in order of first appearance."""
-        return self._tally.groups()
-
-    def error_kinds(self) -> tuple[ErrorKind, ...]:
-        """Return every kind of error, the most frequent first."""
-        return self._tally.error_kinds()
 
     def add(self, samples: Sequence[Sample]) -> NewSamples:
         """Count samples and return them by second."""
@@ -118,14 +109,13 @@ class LiveCounts:
                 part.error_counts[end_ms // MS_PER_S] += error_count
                 cause = cause_of(failure, message)
                 error = ErrorKey(label, code, cause.text)
-                self._tally.add_kind(error, error_count, start_ms, start_ms, cause.example)
+                self.tally.add_kind(error, error_count, start_ms, start_ms, cause.example)
         for cell in changed.values():
             cell.counts.histogram.add_all(cell.times_ms)
             cell.times_ms.clear()
         return NewSamples(requests, transactions)
 
     def _thread(self, name: str) -> _Thread:
-        """Return a thread, and remember it."""
         if len(self._threads) >= _THREADS_MAX:
             self._threads.clear()
         thread = self._threads[name] = _Thread(group_of(name, "", frozenset()), generator_of(name))
@@ -134,6 +124,6 @@ class LiveCounts:
     def _cell(self, group: str, label: str, is_transaction: bool) -> _Cell:
         """Return where the samples of a label are counted, for the first of them in a group of threads."""
         cell = self._cells[group, label, is_transaction] = _Cell()
-        key = LabelKey(ONCE if group == LOAD and label in self._tally.once else group, label, is_transaction)
-        self._tally.labels[key] = {_SOURCE: cell.counts}
+        key = LabelKey(ONCE if group == LOAD and label in self.tally.once else group, label, is_transaction)
+        self.tally.labels[key] = {_SOURCE: cell.counts}
         return cell

@@ -2,27 +2,23 @@
 
 from __future__ import annotations
 
-import ipaddress
 import threading
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from types import TracebackType
 from urllib.parse import urlsplit
 
 from prometheus_client import CollectorRegistry
 from prometheus_client.exposition import MetricsHandler
 
 from harness.base import units
-from harness.base.errors import UsageError
 from harness.base.git import commit_of
 from harness.base.log import Log
-from harness.base.ports import LOOPBACK
 from harness.base.project import current_project
 from harness.jtl.sample import Sample
 from harness.live.connections import LimitedServer
 from harness.live.metrics_collector import RunInProgress, RunsCollector, Scraper, seen_count, wait_s
 from harness.live.openmetrics import RunLabels
+from harness.live.page_address import Address
 from harness.live.run_counts import RunCounts
 from harness.live.telemetry_tail import TelemetryTail
 from harness.plan.spec import RunSpec
@@ -102,9 +98,7 @@ class MetricsEndpoint:
     def __enter__(self) -> MetricsEndpoint:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
+    def __exit__(self, _kind: object, error: BaseException | None, _traceback: object) -> None:
         if self._server is None:
             return
         try:
@@ -133,24 +127,23 @@ class MetricsEndpoint:
         self._log(f"metrics: {self._server.url}{open_to}")
 
 
-class MetricsServer:
+class MetricsServer(LimitedServer):
     """A server in a thread of its own; each scrape reads `collector`. OSError when the address cannot be used."""
 
     def __init__(self, address: Address, collector: RunsCollector) -> None:
-        registry = CollectorRegistry()
-        registry.register(collector)
+        self.registry = CollectorRegistry()
+        self.registry.register(collector)
         self.collector = collector
         self._address = address
         self._scrapers: dict[str, Scraper] = {}
         self._changed = threading.Condition()
-        self._server = _Server(address, registry, self)
-        self._thread = threading.Thread(target=self._server.serve_forever, args=(_POLL_S,), name="metrics", daemon=True)
-        self._thread.start()
+        super().__init__(address.host, address.port, _Handler)
+        self.start("metrics")
 
     @property
     def url(self) -> str:
         """The address of the metrics."""
-        return f"http://{Address(self._address.host, self._server.server_address[1])}{_PATH}"
+        return f"http://{Address(self._address.host, self.server_address[1])}{_PATH}"
 
     def is_for(self, host: str) -> bool:
         """Return whether a request to this host is answered.
@@ -171,90 +164,30 @@ class MetricsServer:
     def wait_s(self) -> float:
         """Return how long `wait` takes at most."""
         with self._changed:
-            return self._left_s()
+            return wait_s(self._scrapers.values(), time.monotonic(), self.collector.final_count)
 
     def wait(self, is_in_a_hurry: Callable[[], bool]) -> None:
         """Wait until each scraper has the final counts, or is overdue."""
         with self._changed:
-            while (left_s := self._left_s()) > 0 and not is_in_a_hurry():
+            while (left_s := self.wait_s()) > 0 and not is_in_a_hurry():
                 self._changed.wait(min(left_s, _POLL_S))
-
-    def end(self) -> None:
-        """Stop to serve."""
-        self._server.shutdown()
-        self._server.server_close()
-
-    def _left_s(self) -> float:
-        return wait_s(self._scrapers.values(), time.monotonic(), self.collector.final_count)
-
-
-class _Server(LimitedServer):
-    def __init__(self, address: Address, registry: CollectorRegistry, metrics: MetricsServer) -> None:
-        self.registry, self.metrics = registry, metrics
-        super().__init__(address.host, address.port, _Handler)
 
 
 class _Handler(MetricsHandler):
-    server: _Server
+    server: MetricsServer
     timeout = _TIMEOUT_S
 
     def do_GET(self) -> None:  # noqa: N802 - the name is that of http.server
         """Answer with the metrics in the format that the client accepts."""
-        metrics = self.server.metrics
-        if not metrics.is_for(self.headers.get("Host", "")):
+        if not self.server.is_for(self.headers.get("Host", "")):
             self.send_error(403)
             return
         self.server.let_in(self.connection)
         if urlsplit(self.path).path != _PATH:
             self.send_error(404, f"the metrics are at {_PATH}")
             return
-        final_count = metrics.collector.final_count
+        final_count = self.server.collector.final_count
         self.registry = self.server.registry
         super().do_GET()
         if self.headers.get(_OF_SCRAPER):
-            metrics.note_scrape(str(self.client_address[0]), final_count)
-
-
-@dataclass(frozen=True)
-class Address:
-    """An IP address of this machine and a TCP port."""
-
-    host: str
-    port: int
-
-    @property
-    def is_loopback(self) -> bool:
-        """Whether only this machine can reach it."""
-        return ipaddress.ip_address(self.host).is_loopback
-
-    def __str__(self) -> str:
-        return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
-
-
-def parse_address(text: str | None, name: str, default_port: int) -> Address | None:
-    """Return the address in the value of an option: 1 for the default, a port, or an IP address with a port.
-
-    None and 0 are no address. UsageError for anything else: the name of a host may mean several addresses.
-    """
-    if text in (None, "0"):
-        return None
-    if text == "1":
-        return Address(LOOPBACK, default_port)
-    host, colon, port = str(text).rpartition(":")
-    todo = f"give 1, a port, or an address of this machine such as {LOOPBACK}:{default_port}"
-    if not colon:
-        return Address(LOOPBACK, _port(port, name, todo))
-    try:
-        if (":" in host) != (host.startswith("[") and host.endswith("]")):
-            raise ValueError
-        plain = LOOPBACK if host == "localhost" else str(ipaddress.ip_address(host.strip("[]")))
-    except ValueError:
-        raise UsageError(f"{name}={text}: not an IP address with a port", todo) from None
-    return Address(plain, _port(port, name, todo))
-
-
-def _port(text: str, name: str, todo: str) -> int:
-    try:
-        return units.parse_whole_number(text, name, 1024, 65535)
-    except UsageError as error:
-        raise UsageError(error.what, todo) from None
+            self.server.note_scrape(str(self.client_address[0]), final_count)

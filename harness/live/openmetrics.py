@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
+from typing import TypeVar
 
 from prometheus_client.core import (
     CounterMetricFamily,
@@ -17,9 +18,10 @@ from harness.base.units import MS_PER_S
 from harness.live.run_counts import RunSnapshot
 from harness.live.telemetry_tail import Use
 from harness.metrics import instruments
-from harness.metrics.buckets import BOUND_TEXTS, cumulative_counts
-from harness.metrics.instruments import Instrument
+from harness.metrics.instruments import BOUND_TEXTS, Instrument, cumulative_counts
 from harness.run.telemetry import STOLEN
+
+_Family = TypeVar("_Family", CounterMetricFamily, GaugeMetricFamily)
 
 
 @dataclass(frozen=True)
@@ -51,32 +53,34 @@ def families(runs: Sequence[RunMetrics]) -> Iterator[Metric]:
     """
     info = InfoMetricFamily(instruments.INFO.name, instruments.INFO.help)
     for run in runs:
-        labels = run.labels
-        about = {"run": labels.run, "plan": labels.plan, "env": labels.env, "commit": labels.commit}
-        info.add_metric([], about)
+        info.add_metric([], asdict(run.labels))
     yield info
-    yield _gauge(instruments.ENDED, [([run.labels.run], int(run.snapshot.is_ended)) for run in runs])
-    yield _gauge(instruments.USERS, [([run.labels.run], run.snapshot.active_users) for run in runs])
+    ended = [([run.labels.run], int(run.snapshot.is_ended)) for run in runs]
+    yield _filled(GaugeMetricFamily, instruments.ENDED, ended)
+    users = [([run.labels.run], run.snapshot.active_users) for run in runs]
+    yield _filled(GaugeMetricFamily, instruments.USERS, users)
     yield from _of_labels(runs)
     causes = [([run.labels.run, *key], count) for run in runs for key, count in run.snapshot.causes.items()]
-    yield _counter(instruments.ERROR_CAUSES, causes)
+    yield _filled(CounterMetricFamily, instruments.ERROR_CAUSES, causes)
     cpu = [([run.labels.run, use.process], round(use.cpu_s, 3)) for run in runs for use in run.uses]
-    yield _counter(instruments.CPU, cpu)
+    yield _filled(CounterMetricFamily, instruments.CPU, cpu)
     memory = [
         ([run.labels.run, use.process], use.rss_bytes)
         for run in runs[-1:]
         for use in run.uses
         if use.process.partition(" ")[0] != STOLEN
     ]
-    yield _gauge(instruments.MEMORY, memory)
+    yield _filled(GaugeMetricFamily, instruments.MEMORY, memory)
 
 
 def _of_labels(runs: Iterable[RunMetrics]) -> Iterator[Metric]:
     times = HistogramMetricFamily(
         instruments.RESPONSE_TIME.name, instruments.RESPONSE_TIME.help, labels=instruments.RESPONSE_TIME.labels
     )
-    requests, errors = _counter(instruments.REQUESTS), _counter(instruments.ERRORS)
-    received, sent = _counter(instruments.RECEIVED), _counter(instruments.SENT)
+    requests, errors, received, sent = (
+        _filled(CounterMetricFamily, instrument)
+        for instrument in (instruments.REQUESTS, instruments.ERRORS, instruments.RECEIVED, instruments.SENT)
+    )
     rows = [(run.labels.run, *row) for run in runs for row in run.snapshot.labels.items()]
     for run_id, (group, label, is_transaction), counts in rows:
         values = [run_id, label, group, instruments.kind_of(is_transaction=is_transaction)]
@@ -90,15 +94,8 @@ def _of_labels(runs: Iterable[RunMetrics]) -> Iterator[Metric]:
     yield from (times, requests, errors, received, sent)
 
 
-def _counter(instrument: Instrument, values: Iterable[tuple[list[str], float]] = ()) -> CounterMetricFamily:
-    family = CounterMetricFamily(instrument.name, instrument.help, labels=instrument.labels)
-    for labels, value in values:
-        family.add_metric(labels, value)
-    return family
-
-
-def _gauge(instrument: Instrument, values: Iterable[tuple[list[str], float]]) -> GaugeMetricFamily:
-    family = GaugeMetricFamily(instrument.name, instrument.help, labels=instrument.labels)
+def _filled(kind: type[_Family], instrument: Instrument, values: Iterable[tuple[list[str], float]] = ()) -> _Family:
+    family = kind(instrument.name, instrument.help, labels=instrument.labels)
     for labels, value in values:
         family.add_metric(labels, value)
     return family

@@ -1,4 +1,4 @@
-"""Where a live page is served, and which requests may see it: this machine only, or others with a token."""
+"""Where a live page and metrics are served, and which requests may see the page: of this machine, or with a token."""
 
 from __future__ import annotations
 
@@ -19,7 +19,22 @@ _TOKEN_LEAST = 16
 _TOKEN = re.compile(r"[A-Za-z0-9._~-]+")
 _HOST_NAME = re.compile(r"[A-Za-z0-9]([A-Za-z0-9.-]*[A-Za-z0-9])?")
 _TODO = "give 1, a port, or host:port such as 0.0.0.0:8090"
-_PORT_LEAST, _PORT_MOST = 1024, 65535
+
+
+@dataclass(frozen=True)
+class Address:
+    """An IP address of this machine and a TCP port."""
+
+    host: str
+    port: int
+
+    @property
+    def is_loopback(self) -> bool:
+        """Whether only this machine can reach it."""
+        return ipaddress.ip_address(self.host).is_loopback
+
+    def __str__(self) -> str:
+        return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
 
 
 @dataclass(frozen=True)
@@ -37,18 +52,13 @@ class LiveAddress:
     machine: str = ""
 
     @property
-    def is_ipv6(self) -> bool:
-        """Whether the host is an address of IPv6."""
-        return ":" in self.host
-
-    @property
     def _is_every(self) -> bool:
         return self.host in ("0.0.0.0", "::")
 
     def url(self, port: int) -> str:
         """Return the address of the page, which is served on `port`."""
-        host = (self.machine or LOOPBACK) if self._is_every else f"[{self.host}]" if self.is_ipv6 else self.host
-        return f"http://{host}:{port}/" + (f"?token={self.token_shown}" if self.token else "")
+        host = (self.machine or LOOPBACK) if self._is_every else self.host
+        return f"http://{Address(host, port)}/" + (f"?token={self.token_shown}" if self.token else "")
 
     def names(self, header: str, port: int) -> bool:
         """Return whether the Host of a request is this address; by another name it may be a page of somebody else.
@@ -80,21 +90,38 @@ def parse_page_address(text: str | None) -> LiveAddress | None:
         return LiveAddress()
     host, colon, port = str(text).rpartition(":")
     if not colon:
-        return LiveAddress(port=_port(port))
+        return LiveAddress(port=_port(port, "--live", _TODO))
     host = host[1:-1] if host.startswith("[") and host.endswith("]") and ":" in host else host
     if not _HOST_NAME.fullmatch(host) and _ip(host) is None:
         raise UsageError(f"--live {text}: '{host}' is neither the name nor an IP address of a machine", _TODO)
     given = _given_token()
-    shown = f"${TOKEN_VARIABLE}" if given else ""
     token = given or secrets.token_urlsafe(_TOKEN_LEAST)
-    return LiveAddress(host, _port(port), token, shown or token, socket.gethostname())
+    shown = f"${TOKEN_VARIABLE}" if given else token
+    return LiveAddress(host, _port(port, "--live", _TODO), token, shown, socket.gethostname())
 
 
-def _port(text: str) -> int:
+def _port(text: str, name: str, todo: str) -> int:
     try:
-        return units.parse_whole_number(text, "--live", _PORT_LEAST, _PORT_MOST)
+        return units.parse_whole_number(text, name, 1024, 65535)
     except UsageError as error:
-        raise UsageError(error.what, _TODO) from None
+        raise UsageError(error.what, todo) from None
+
+
+def parse_address(text: str | None, name: str, default_port: int) -> Address | None:
+    """Return the address in the value of an option: 1 for the default, a port, or an IP address with a port.
+
+    None and 0 are no address. UsageError for anything else: the name of a host may mean several addresses.
+    """
+    if text in (None, "0"):
+        return None
+    if text == "1":
+        return Address(LOOPBACK, default_port)
+    host, colon, port = str(text).rpartition(":")
+    todo = f"give 1, a port, or an address of this machine such as {LOOPBACK}:{default_port}"
+    ip = _ip(LOOPBACK if host == "localhost" or not colon else host.strip("[]"))
+    if ip is None or (":" in host) != (host.startswith("[") and host.endswith("]")):
+        raise UsageError(f"{name}={text}: not an IP address with a port", todo)
+    return Address(str(ip), _port(port, name, todo))
 
 
 def _given_token() -> str:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 
 from harness.base.secrecy import masked
 from harness.jtl.sample import Sample, generator_of
-from harness.metrics.causes import with_their_causes
-from harness.metrics.figures import LabelCounts
-from harness.metrics.tally import OTHER_CAUSES, ErrorKey, LabelKey, SampleTally
+from harness.metrics.figures import LabelCounts, with_their_causes
+from harness.metrics.tally import OTHER_CAUSES, ErrorKey, LabelKey, Scope
 
 # A monitoring system stores a series for each: more labels and causes than these are counted together, by group.
 LABELS_MOST, CAUSES_MOST = 200, 100
@@ -37,9 +37,10 @@ class RunCounts:
     """
 
     def __init__(self, once_labels: Iterable[str] = (), hidden: Sequence[str] = ()) -> None:
-        self._tally = SampleTally(once_labels, with_timeline=False)
-        self._hidden = with_their_causes(hidden)
-        self._texts: dict[str, str] = {}
+        self._tally = Scope(tuple(once_labels), with_timeline=False).tally()
+        secrets = with_their_causes(hidden)
+        # The search for secrets takes long, and the texts are few.
+        self._text = cache(lambda text: masked(text, secrets))
         self._users: dict[str, int] = {}
         self._active_users: int | None = None
         self._is_ended = False
@@ -70,18 +71,9 @@ class RunCounts:
                 counts.merge(one)
         causes: dict[ErrorKey, int] = {}
         for index, (error, kind) in enumerate(self._tally.kinds.items()):
-            shown_error = ErrorKey(OTHER_LABELS, "", OTHER_CAUSES)
-            if index < CAUSES_MOST:
-                shown_error = ErrorKey(*map(self._text, error))
+            is_shown = index < CAUSES_MOST
+            shown_error = ErrorKey(*map(self._text, error)) if is_shown else ErrorKey(OTHER_LABELS, "", OTHER_CAUSES)
             causes[shown_error] = causes.get(shown_error, 0) + kind.count
         of_rows = sum(self._users.values()) if self._active_users is None else self._active_users
         users = 0 if self._is_ended else of_rows
         return RunSnapshot(labels, causes, users, self._is_ended)
-
-    def _text(self, text: str) -> str:
-        """Return the text without secrets; the search for them takes long, and the texts are few."""
-        if not self._hidden:
-            return text
-        if text not in self._texts:
-            self._texts[text] = masked(text, self._hidden)
-        return self._texts[text]

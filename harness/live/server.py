@@ -18,13 +18,11 @@ from harness.live.page_address import LiveAddress
 # A viewer that is gone is noticed at the latest after so long.
 _BEAT_S = 5.0
 _END_S = 2.0
-# How long the end of a run waits at most for the thread of the server.
-_POLL_S = 0.05
 # Makes a message for a viewer from the number of the points that it has; `from` is the number of its first point.
 MessageOf = Callable[[int], Mapping[str, Any]]
 
 
-class LiveServer:
+class LiveServer(LimitedServer):
     """A server at an address. Each viewer gets the points that it lacks, so a viewer that reconnects misses nothing.
 
     Only requests to the address itself and with its token are answered, and a stop also needs the token of the page: no
@@ -40,14 +38,13 @@ class LiveServer:
         self.changed = threading.Condition()
         self.version = 0
         self.is_ended = False
-        self._server = _Server(self)
-        self._thread = threading.Thread(target=self._server.serve_forever, args=(_POLL_S,), name="live", daemon=True)
-        self._thread.start()
+        super().__init__(address.host, address.port or free_port(), _Handler)
+        self.start("live")
 
     @property
     def port(self) -> int:
         """The port, also when any free one was requested."""
-        return int(self._server.server_address[1])
+        return int(self.server_address[1])
 
     @property
     def url(self) -> str:
@@ -67,18 +64,11 @@ class LiveServer:
             self.version += 1
             self.changed.notify_all()
             self.changed.wait_for(lambda: self.viewer_count == 0, _END_S)
-        self._server.shutdown()
-        self._server.server_close()
-
-
-class _Server(LimitedServer):
-    def __init__(self, live: LiveServer) -> None:
-        self.live = live
-        super().__init__(live.address.host, live.address.port or free_port(), _Handler)
+        super().end()
 
 
 class _Handler(BaseHTTPRequestHandler):
-    server: _Server
+    server: LiveServer
     timeout = 30.0  # of one read or write: a viewer that takes nothing occupies no thread for longer
 
     def log_message(self, format: str, *args: object) -> None:
@@ -90,7 +80,7 @@ class _Handler(BaseHTTPRequestHandler):
         if not self._is_allowed():
             return
         if path == "/":
-            self._answer("text/html; charset=utf-8", self.server.live.page)
+            self._answer("text/html; charset=utf-8", self.server.page)
         elif path == "/events":
             self._events()
         else:
@@ -100,7 +90,7 @@ class _Handler(BaseHTTPRequestHandler):
         """Stop the run."""
         if not self._is_allowed():
             return
-        live = self.server.live
+        live = self.server
         given = self.headers.get("X-Live-Token", "")
         if urlsplit(self.path).path != "/stop" or not hmac.compare_digest(given.encode(), live.stop_token.encode()):
             self.send_error(403)
@@ -110,7 +100,7 @@ class _Handler(BaseHTTPRequestHandler):
 
     def _is_allowed(self) -> bool:
         """Return whether a request has the name and the token of the address; refuse it if not."""
-        live = self.server.live
+        live = self.server
         if not live.address.names(self.headers.get("Host", ""), live.port):
             self.send_error(403, explain="Open the page by the address that the command printed.")
             return False
@@ -132,7 +122,7 @@ class _Handler(BaseHTTPRequestHandler):
 
     def _events(self) -> None:
         """Send events until the run ends or the viewer is gone; the id of an event is the number of points sent."""
-        live = self.server.live
+        live = self.server
         last = self.headers.get("Last-Event-ID", "")
         sent_count = int(last) if last.isdecimal() else 0
         self.send_response(200)

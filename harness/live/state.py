@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cache
 from typing import Any
 
 from harness.base import units
@@ -11,8 +12,7 @@ from harness.base.secrecy import masked
 from harness.jtl.sample import Sample
 from harness.live.counts import EndedSamples, LiveCounts
 from harness.live.telemetry_tail import Use
-from harness.metrics.causes import with_their_causes
-from harness.metrics.figures import LOAD, Group
+from harness.metrics.figures import LOAD, Group, with_their_causes
 from harness.metrics.histogram import Histogram
 from harness.metrics.metric import METRICS
 from harness.plan.goal import Goal
@@ -62,8 +62,9 @@ class LiveState:
         self._origin_s: int | None = None
         self._points: list[list[float | None]] = []
         self._recent: dict[int, _Second] = {}
-        self._texts: dict[str, str] = {}
-        self._hidden = with_their_causes(self.hidden)
+        secrets = with_their_causes(self.hidden)
+        # The search for secrets takes long, and the texts are few.
+        self._text = cache(lambda text: masked(text, secrets))
 
     def add(self, samples: Sequence[Sample], passed_s: float, active_users: int | None = None) -> None:
         """Count new samples; `passed_s` is since the first of all.
@@ -127,19 +128,22 @@ class LiveState:
 
     def now(self) -> dict[str, Any]:
         """Return the tables of all samples so far, as texts."""
-        groups = self._counts.groups()
+        groups = self._counts.tally.groups()
         load = next((group for group in groups if group.name == LOAD), None)
+        tiles = [["samples", COUNT.cell(load.total) if load else "0", ""]]
+        if load:
+            tiles.append(["errors", ERROR_RATIO.cell(load.total), "%"])
         left_s = None if self.duration_s is None else max(0.0, self.duration_s - self._passed_s)
         return {
             "passed": units.clock_text(self._passed_s),
             "left": "" if left_s is None else units.clock_text(left_s),
-            "tiles": _tiles(load),
+            "tiles": tiles,
             "heads": [column.title for column in KEY_COLUMNS],
             "labels": self._rows(load) if load else [],
             "goals": self._goals(load, groups) if load else [],
             "causes": [
                 [self._text(kind.label), self._text(kind.code), self._text(kind.cause), str(kind.count)]
-                for kind in self._counts.error_kinds()[:_CAUSES_MOST]
+                for kind in self._counts.tally.error_kinds()[:_CAUSES_MOST]
             ],
             "uses": [
                 [use.process, units.percent_text(use.cpu_cores, 0), units.mb_text(use.rss_bytes)]
@@ -151,7 +155,7 @@ class LiveState:
         others = tuple(group for group in groups if group.name != LOAD)
         rows = goal_rows(judge_goals(self.goal, RunGroups(load, load, others)))
         # What was measured changes each second, and may name a label.
-        return [[masked(text, self.hidden) for text in row] for row in rows] if self.hidden else rows
+        return [[masked(text, self.hidden) for text in row] for row in rows]
 
     def _rows(self, load: Group) -> list[list[str]]:
         """Return a row of texts per label: requests with TOTAL, then transactions."""
@@ -166,22 +170,7 @@ class LiveState:
                 rows.append([part.total.label, *(column.cell(part.total) for column in KEY_COLUMNS)])
         return rows
 
-    def _text(self, text: str) -> str:
-        """Return the text without secrets; the search for them takes long, and the texts are few."""
-        if not self.hidden:
-            return text
-        if text not in self._texts:
-            self._texts[text] = masked(text, self._hidden)
-        return self._texts[text]
-
 
 def goal_rows(results: Sequence[GoalResult]) -> list[list[str]]:
     """Return goal, measured value and result of each goal."""
     return [[one.goal_text, one.measured_text, "met" if one.is_met else "missed"] for one in results]
-
-
-def _tiles(load: Group | None) -> list[list[str]]:
-    """Return title, value and unit of the totals: samples and errors."""
-    if load is None:
-        return [["samples", "0", ""]]
-    return [["samples", COUNT.cell(load.total), ""], ["errors", ERROR_RATIO.cell(load.total), "%"]]

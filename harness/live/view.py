@@ -5,14 +5,9 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Callable, Sequence
-from functools import cache
 from importlib import resources
 from pathlib import Path
-from types import TracebackType
 from typing import Any
-
-import jinja2
-from markupsafe import Markup
 
 from harness.base.log import Log
 from harness.compare.result import RunResult
@@ -31,6 +26,7 @@ from harness.run.directory import RunDirectory
 from harness.run.record import RunRecord
 from harness.site.body import state_of, tiles
 from harness.site.files import asset_text, library_scripts
+from harness.site.html import filled
 from harness.site.single import single_page
 
 # So many of the last points may have changed since a viewer got them: JMeter writes rows a little late.
@@ -43,8 +39,8 @@ _TABLES_RATIO = 0.02
 class LiveView:
     """The live page of a command; `log` prints its address, `stop` ends `stops` as Ctrl-C does.
 
-    `charts` contains the chart library. The page is served from the first run that is announced or begins. An address
-    that cannot be used is reported, and the runs continue without the page.
+    `stops` is such as "the load", `charts` contains the chart library. The page is served from the first run that is
+    announced or begins. An address that cannot be used is reported, and the runs continue without the page.
     """
 
     def __init__(self, address: LiveAddress, charts: Path, stops: str, stop: Callable[[], None], log: Log) -> None:
@@ -116,9 +112,7 @@ class LiveView:
     def __enter__(self) -> LiveView:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         if self._server:
             self._server.end()
 
@@ -138,7 +132,22 @@ class LiveView:
         return self._server
 
     def _page(self, server: LiveServer, name: str, load: str) -> bytes:
-        return live_page(name, load, self._stops, server.stop_token, self._charts)
+        """Return the page of a run, which has no name before the first one begins."""
+        times = [metric.phrase for metric in TIMES]
+        lines = {"response-time": times, "throughput": ["samples"], "errors": ["errors"], "users": ["users"]}
+        # Those of the report, but for the charts of several loads.
+        kinds = [kind for kind in CHARTS if kind.name in lines and "{}" not in kind.title]
+        drawn = [
+            {"key": kind.name, "title": kind.title, "unit": kind.unit, "names": lines[kind.name]} for kind in kinds
+        ]
+        about = {"run": name, "stops": self._stops, "token": server.stop_token, "times": times, "charts": drawn}
+        # A script cannot be ended by what has no "<".
+        start = f"startLive({json.dumps(about)});\n".replace("<", "\\u003c")
+        own = (resources.files("harness.live") / "assets" / "live.js").read_text(encoding="utf-8")
+        scripts = [*library_scripts(self._charts), asset_text("charts.js"), own, start]
+        title = name or "Before the first run"
+        body = filled("live.html.j2", "harness.live", title=title, load=load, stops=self._stops)
+        return single_page(f"{title}, live", body, asset_text("site.css"), scripts, connects=True).encode()
 
     def _request_stop(self) -> None:
         if self._is_stopping:
@@ -169,8 +178,6 @@ class LiveView:
 
 
 class _LiveRun:
-    """What the page shows of one run."""
-
     def __init__(self, state: LiveState, telemetry: Path) -> None:
         self.state = state
         self.now: dict[str, Any] | None = None
@@ -200,34 +207,3 @@ class _LiveRun:
             "tiles": [[tile.title, tile.value, tile.unit] for tile in tiles(result)],
             "report": report,
         }
-
-
-def live_page(run: str, load: str, stops: str, stop_token: str, charts: Path) -> bytes:
-    """Return the page of a run, which has no name before the first one begins.
-
-    The button ends `stops`, such as "the load", with `stop_token`. `charts` is the chart library.
-    """
-    times = [metric.phrase for metric in TIMES]
-    lines = {"response-time": times, "throughput": ["samples"], "errors": ["errors"], "users": ["users"]}
-    # Those of the report, but for the charts of several loads.
-    kinds = [kind for kind in CHARTS if kind.name in lines and "{}" not in kind.title]
-    drawn = [{"key": kind.name, "title": kind.title, "unit": kind.unit, "names": lines[kind.name]} for kind in kinds]
-    about = {"run": run, "stops": stops, "token": stop_token, "times": times, "charts": drawn}
-    # A script cannot be ended by what has no "<".
-    start = f"startLive({json.dumps(about)});\n".replace("<", "\\u003c")
-    scripts = [*library_scripts(charts), asset_text("charts.js"), _asset("live.js"), start]
-    title = run or "Before the first run"
-    body = Markup(_template().render(title=title, load=load, stops=stops))
-    return single_page(f"{title}, live", body, asset_text("site.css"), scripts, connects=True).encode()
-
-
-def _asset(name: str) -> str:
-    return (resources.files("harness.live") / "assets" / name).read_text(encoding="utf-8")
-
-
-@cache
-def _template() -> jinja2.Template:
-    environment = jinja2.Environment(
-        loader=jinja2.PackageLoader("harness.live", "assets"), undefined=jinja2.StrictUndefined, autoescape=True
-    )
-    return environment.get_template("live.html.j2")

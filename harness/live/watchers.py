@@ -14,15 +14,13 @@ from harness.base.interrupts import Interrupts
 from harness.base.log import log
 from harness.base.python_packages import ensure_opentelemetry
 from harness.base.toolchain import ensure_charts
-from harness.live.metrics_endpoint import Address, parse_address
-from harness.live.page_address import LiveAddress, parse_page_address
+from harness.live.page_address import Address, LiveAddress, parse_address, parse_page_address
 from harness.report.watchers import Watcher, Watchers
 from harness.run.child import Children
 
 if TYPE_CHECKING:
     from harness.live.metrics_endpoint import MetricsEndpoint
     from harness.live.otlp.receiver import Receiver
-    from harness.live.otlp.watcher import NothingSent, OtlpRuns
     from harness.live.view import LiveView
 
 # The port that exporters of OpenTelemetry use for Prometheus, too.
@@ -50,9 +48,14 @@ class WatcherOptions:
             displays = self._displays(interrupts, stack)
             members: list[Watcher] = [*displays]
             if self.receiver is not None:
-                members.append(stack.enter_context(_otlp_runs(self.receiver)))
+                ensure_opentelemetry()
+                from harness.live.otlp.watcher import OtlpRuns  # deferred: it needs the packages of OpenTelemetry
+
+                members.append(stack.enter_context(OtlpRuns(self.receiver, log)))
             if self.receiver_problem:
-                members.append(_nothing_sent(self.receiver_problem))
+                from harness.live.otlp.watcher import NothingSent  # deferred, like the receiver that it replaces
+
+                members.append(NothingSent(self.receiver_problem, log))
             yield Watchers(tuple(members), tuple(displays))
 
     @contextmanager
@@ -78,9 +81,15 @@ class WatcherOptions:
         """Return the watchers that have an address, which the stack closes."""
         displays: list[LiveView | MetricsEndpoint] = []
         if self.live_address is not None:
-            displays.append(stack.enter_context(_live_view(self.live_address, self.stops, interrupts)))
+            from harness.live.view import LiveView  # deferred: only --live needs the site's scripts
+
+            view = LiveView(self.live_address, ensure_charts(), self.stops, interrupts.ask, log)
+            displays.append(stack.enter_context(view))
         if self.metrics_address is not None:
-            displays.append(stack.enter_context(_metrics_endpoint(self.metrics_address, interrupts)))
+            from harness.live.metrics_endpoint import MetricsEndpoint  # deferred: it needs prometheus_client
+
+            endpoint = MetricsEndpoint(self.metrics_address, log, lambda: interrupts.count > 0)
+            displays.append(stack.enter_context(endpoint))
         return displays
 
 
@@ -92,41 +101,12 @@ def watcher_options(options: argparse.Namespace, stops: str = "the load") -> Wat
     """
     live = parse_page_address(options.live)
     metrics = parse_address(options.metrics, "--metrics", METRICS_PORT)
+    if not options.otlp:
+        return WatcherOptions(live, metrics, None, stops)
+    from harness.live.otlp.receiver import receiver_at  # deferred: only --otlp needs HTTP
+
     try:
-        return WatcherOptions(live, metrics, _receiver(options.otlp), stops)
+        return WatcherOptions(live, metrics, receiver_at(options.otlp), stops)
     except UsageError as error:
         log(f"warning: {error}; nothing is sent, the run goes on")
         return WatcherOptions(live, metrics, None, stops, error.what)
-
-
-def _live_view(address: LiveAddress, stops: str, interrupts: Interrupts) -> LiveView:
-    from harness.live.view import LiveView  # deferred: only --live needs the site's scripts
-
-    return LiveView(address, ensure_charts(), stops, interrupts.ask, log)
-
-
-def _metrics_endpoint(address: Address, interrupts: Interrupts) -> MetricsEndpoint:
-    from harness.live.metrics_endpoint import MetricsEndpoint  # deferred: only --metrics needs prometheus_client
-
-    return MetricsEndpoint(address, log, lambda: interrupts.count > 0)
-
-
-def _receiver(address: str | None) -> Receiver | None:
-    if not address:
-        return None
-    from harness.live.otlp.receiver import receiver_at  # deferred: only --otlp needs HTTP
-
-    return receiver_at(address)
-
-
-def _nothing_sent(problem: str) -> NothingSent:
-    from harness.live.otlp.watcher import NothingSent  # deferred, like the receiver that it replaces
-
-    return NothingSent(problem, log)
-
-
-def _otlp_runs(receiver: Receiver) -> OtlpRuns:
-    ensure_opentelemetry()
-    from harness.live.otlp.watcher import OtlpRuns  # deferred: only --otlp needs the packages of OpenTelemetry
-
-    return OtlpRuns(receiver, log)

@@ -20,7 +20,6 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Protocol
 
 from harness.metrics.batches import Batches
 from harness.metrics.distributions import student_t_below, student_t_quantile
@@ -46,22 +45,12 @@ class Estimate:
     batch_count: int
 
 
-class Scattered(Protocol):
-    """Figures of a label that may know how they scatter."""
+def estimate(batches: Batches | None, histogram: Histogram | None, metric: Metric) -> Estimate | str:
+    """Return the estimate of a metric: ms, 1/s or a ratio; or, where there is none, the reason.
 
-    @property
-    def batches(self) -> Batches | None:
-        """The batches of the window; None where there are none."""
-
-    @property
-    def histogram(self) -> Histogram | None:
-        """The distribution of the response times; None where the source does not have it."""
-
-
-def estimate(figures: Scattered, metric: Metric) -> Estimate | str:
-    """Return the estimate of a metric: ms, 1/s or a ratio; or, where there is none, the reason."""
-    batches = figures.batches
-    if batches is None and figures.histogram is None:
+    `batches` are those of the window, `histogram` the response times; None where a source does not have them.
+    """
+    if batches is None and histogram is None:
         return "a report has only totals, not the variation within the run"
     if batches is None:
         return "the run has no batches: its window is too short, contains too few samples, or is the whole run"
@@ -70,10 +59,10 @@ def estimate(figures: Scattered, metric: Metric) -> Estimate | str:
     if metric == AVERAGE:
         return average(batches)
     if metric == THROUGHPUT:
-        return _throughput(batches)
+        return mean([count / batches.length_s for count in batches.sample_count])
     if metric == ERRORS:
         return _errors(batches)
-    return _percentile(batches, figures.histogram, metric)
+    return _percentile(batches, histogram, metric)
 
 
 def slower_share(batches: Batches, percentile: str) -> Estimate | None:
@@ -81,7 +70,7 @@ def slower_share(batches: Batches, percentile: str) -> Estimate | None:
     slower = batches.slower_count.get(percentile)
     if slower is None or not any(slower) or sum(count > 0 for count in batches.sample_count) < BATCHES_LEAST:
         return None
-    return _estimate(sum(slower) / sum(batches.sample_count), _share_residuals(batches, slower))
+    return _share(batches, slower)
 
 
 def change(base: Estimate, new: Estimate) -> Shift:
@@ -110,14 +99,10 @@ def mean(values: Sequence[float]) -> Estimate:
     return _estimate(average_value, [value - average_value for value in values])
 
 
-def _throughput(batches: Batches) -> Estimate:
-    return mean([count / batches.length_s for count in batches.sample_count])
-
-
 def _errors(batches: Batches) -> Estimate:
     """Return the error ratio; its error is at least that of independent samples, two more and one more failed."""
     count, error_count = sum(batches.sample_count), sum(batches.error_count)
-    found = _estimate(error_count / count, _share_residuals(batches, batches.error_count))
+    found = _share(batches, batches.error_count)
     ratio = (error_count + 1) / (count + 2)
     return replace(found, error=max(found.error, math.sqrt(ratio * (1 - ratio) / (count + 2))))
 
@@ -130,7 +115,7 @@ def _percentile(batches: Batches, histogram: Histogram | None, metric: Metric) -
         return "no sample is slower than this percentile"
     if sum(slower) ** 2 / sum(count**2 for count in slower) < SLOW_BATCHES_LEAST:
         return "a few slow moments of the run determine it"
-    share = _estimate(sum(slower) / sum(batches.sample_count), _share_residuals(batches, slower))
+    share = _share(batches, slower)
     ratio = metric.ratio
     low_ms, value_ms, high_ms = histogram.quantiles_ms(
         [max(0.0, ratio - share.error), ratio, min(1.0, ratio + share.error)]
@@ -138,11 +123,12 @@ def _percentile(batches: Batches, histogram: Histogram | None, metric: Metric) -
     return replace(share, value=value_ms, error=max(value_ms - low_ms, high_ms - value_ms))
 
 
-def _share_residuals(batches: Batches, counts: Sequence[int]) -> list[float]:
+def _share(batches: Batches, counts: Sequence[int]) -> Estimate:
+    """Return the share of samples that `counts` count in each batch."""
     pairs = [(n, part) for n, part in zip(batches.sample_count, counts, strict=True) if n]
     count = sum(n for n, _ in pairs)
     share, per_batch = sum(part for _, part in pairs) / count, count / len(pairs)
-    return [(part - share * n) / per_batch for n, part in pairs]
+    return _estimate(share, [(part - share * n) / per_batch for n, part in pairs])
 
 
 def _estimate(value: float, residuals: Sequence[float]) -> Estimate:

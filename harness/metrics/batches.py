@@ -43,12 +43,6 @@ class BatchCounts:
         self.error_count += other.error_count
 
 
-def merge_batches(into: dict[int, BatchCounts], batches: Mapping[int, BatchCounts]) -> None:
-    """Add batches, by number, to other batches of the same window."""
-    for number, counts in batches.items():
-        into.setdefault(number, BatchCounts()).merge(counts)
-
-
 @dataclass(frozen=True)
 class Batches:
     """A label's metrics in the batches of the window, in order: columns of equal length.

@@ -13,15 +13,14 @@ from bisect import bisect_left
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, NamedTuple
+from typing import BinaryIO
 
 from harness.jtl.csv import LINE_BYTES_MAX, Records, RowReader
 from harness.jtl.layout import READ_COLUMNS, Layout
 from harness.jtl.sample import thread_group_of
 from harness.metrics.batches import BatchCounts
-from harness.metrics.causes import cause_of
 from harness.metrics.counter_process import CounterError, Frames, Program, counter, current
-from harness.metrics.figures import LabelCounts, group_of
+from harness.metrics.figures import LabelCounts, cause_of, group_of
 from harness.metrics.histogram import Histogram
 from harness.metrics.interval import IntervalMs
 from harness.metrics.tally import ErrorKey, LabelKey, SampleTally, Scope
@@ -45,7 +44,8 @@ _THREADS = ("", "setUp", "tearDown")
 # In the order that harness/metrics/java/Layout.java knows.
 _ROLES = (*READ_COLUMNS, "grpThreads")
 _NO_WINDOW = IntervalMs(-(1 << 62), 1 << 62)
-_NO_RECEIVED, _NO_SENT, _NO_LATENCY, _NO_CONNECT = 1, 2, 4, 8
+# Of a file without bytes, sentBytes, Latency or Connect.
+_MISSING_BITS = (1, 2, 4, 8)
 _SUM_COUNT = 8
 # Least and greatest end without rows: the initial values in Tally.java.
 _NO_ENDS = f"{(1 << 62) - 1} {-(1 << 62)}"
@@ -75,7 +75,7 @@ def count_file(
     `part_bytes` is the amount that one core counts at a time; `report` receives the bytes and rows read so far.
     UsageError when the file is not a CSV JTL; CounterError when the program fails.
     """
-    plain = _PlainReader(file.path, file.size_bytes, file.name, scope, columns)
+    plain = _PlainReader(file, scope, columns)
     plain.read(0, 0)
     with counter(program, file.size_bytes) as process:
         try:
@@ -95,7 +95,6 @@ def count_file(
 
 
 def _task(file: CsvFile, scope: Scope, part_bytes: int) -> str:
-    """Return the line with the task of the program."""
     window_ms = scope.window_ms or _NO_WINDOW
     values = (
         bytes(file.path).hex(),
@@ -146,15 +145,13 @@ class _PlainReader:
     `first` is each label's first offset, by the thread group that is counted apart; of all rows its key is None.
     """
 
-    def __init__(self, path: Path, size: int, name: str, scope: Scope, columns: Sequence[str] | None) -> None:
+    def __init__(self, file: CsvFile, scope: Scope, columns: Sequence[str] | None) -> None:
         self.tally = scope.tally()
         self.first: dict[str | None, dict[LabelKey, int]] = {group: {} for group in (None, *scope.thread_groups)}
         self.row_count = 0
         self.back_ms = 0
-        self._path = path
-        self._size = size
-        self._name = name
-        self._layout = Layout.of(columns, f"{name}: --columns") if columns else None
+        self._file = file
+        self._layout = Layout.of(columns, f"{file.name}: --columns") if columns else None
         self._delimiter = ""
         self._offset = 0
         self._line_count = 0
@@ -167,8 +164,8 @@ class _PlainReader:
         """Return the command for the program: where to resume, and the format of the rows."""
         layout = self._layout
         if layout is None:  # the whole file was read and contains no record
-            return f"{self._size} {self._line_count} {_NO_ENDS} 44 1" + " -1" * len(_ROLES)
-        order = self.tally.order(self.tally.file)
+            return f"{self._file.size_bytes} {self._line_count} {_NO_ENDS} 44 1" + " -1" * len(_ROLES)
+        order = self.tally.orders[self.tally.file]
         ends = _NO_ENDS if order.least_ms is None else f"{order.least_ms} {order.most_ms}"
         indexes = " ".join(str(layout.index_of.get(column, -1)) for column in _ROLES)
         return f"{self._offset} {self._line_count} {ends} {ord(self._delimiter)} {layout.width} {indexes}"
@@ -177,71 +174,48 @@ class _PlainReader:
         """Read a chunk of whole records, at least until the columns are known."""
         self.back_ms = max(self.back_ms, self.tally.back_ms)
         self.tally.orders.clear()  # the program needs only the ends of this chunk
-        with self._path.open("rb") as stream:
+        with self._file.path.open("rb") as stream:
             stream.seek(offset)
-            lines = _Lines(stream, self._size - offset)
-            rows = RowReader(self._name, self.tally.dropped, self._layout)
-            records = Records(iter(lines), self.tally.dropped, rows, self._delimiter, line_count)
-            used = 0
-            while rows.layout is None or used < _READER_BYTES:
-                record = records.next()
-                if record is None:
-                    break
-                self._add(rows, offset + used, *record)
-                used = lines.size - len(records.read_ahead)
-            self._offset = offset + lines.size - len(records.read_ahead)
+            rows = RowReader(self._file.name, self.tally.dropped, self._layout)
+            lines = _lines(stream, self._file.size_bytes)
+            records = Records(lines, self.tally.dropped, rows, self._delimiter, line_count)
+            at = offset
+            while (rows.layout is None or at < offset + _READER_BYTES) and (record := records.next()):
+                self._add(rows, at, *record)
+                at = stream.tell() - len(records.read_ahead)
+            self._offset = stream.tell() - len(records.read_ahead)
             self._line_count = records.line_count
             self._layout, self._delimiter = rows.layout, records.delimiter
 
     def take(self, offset: int, line: int, row: bytes) -> None:
         """Read a single row that begins `line` lines after the first."""
-        rows = RowReader(self._name, self.tally.dropped, self._layout)
-        record = Records(iter(io.BytesIO(row)), self.tally.dropped, rows, self._delimiter, line).next()
-        if record:
+        rows = RowReader(self._file.name, self.tally.dropped, self._layout)
+        if record := Records(iter(io.BytesIO(row)), self.tally.dropped, rows, self._delimiter, line).next():
             self._add(rows, offset, *record)
 
     def _add(self, rows: RowReader, offset: int, line_number: int, fields: list[str]) -> None:
-        sample = rows.sample(line_number, fields)
-        if sample is not None:
+        if (sample := rows.sample(line_number, fields)) is not None:
             self.row_count += 1
-            key = self.tally.add(sample)
-            if key:
+            if key := self.tally.add(sample):
                 self.first[None].setdefault(key, offset)
                 if self.tally.by_thread_group:
                     self.first.get(thread_group_of(sample.thread_name), {}).setdefault(key, offset)
 
 
-class _Lines:
-    """The lines of a stream up to a size limit; `size` is that of the lines returned so far."""
-
-    def __init__(self, stream: IO[bytes], limit: int) -> None:
-        self._stream = stream
-        self._limit = limit
-        self.size = 0
-
-    def __iter__(self) -> Iterator[bytes]:
-        while line := self._stream.readline(min(LINE_BYTES_MAX, self._limit - self.size)):
-            self.size += len(line)
-            yield line
+def _lines(stream: BinaryIO, end: int) -> Iterator[bytes]:
+    while line := stream.readline(min(LINE_BYTES_MAX, end - stream.tell())):
+        yield line
 
 
 def _whole(frames: Frames, plain: _PlainReader) -> SampleTally:
     """Return the combined tally of the program and the plain reader, labels in file order."""
     tally = plain.tally
     back_ms = _fill(tally, frames, plain.first[None])
-    order = tally.order(tally.file)
+    order = tally.orders[tally.file]
     order.back_ms = max(order.back_ms, back_ms, plain.back_ms)
     for group, own in tally.by_thread_group.items():
         _fill(own, frames, plain.first[group])
     return tally
-
-
-class _Cell(NamedTuple):
-    """The label, the source and the batch of samples that the program counts together."""
-
-    key: LabelKey
-    source: Source
-    batch: int
 
 
 def _fill(tally: SampleTally, frames: Frames, first: dict[LabelKey, int]) -> int:
@@ -250,31 +224,32 @@ def _fill(tally: SampleTally, frames: Frames, first: dict[LabelKey, int]) -> int
     labels, codes = frames.texts(), frames.texts()
     sources = [Source(tally.file, generator) for generator in frames.texts()]
     keys, *columns = frames.table(_SUM_COUNT + 2)
-    cells = []
+    # By cell, what its times are added to: the histograms of a label and of one of its batches.
+    cells: list[list[Histogram]] = []
     for key, *sums, offset, missing in zip(keys, *columns, strict=True):
         source = sources[key >> _GENERATOR_SHIFT]
         index, batch = divmod((key & _BELOW_GENERATOR) >> 3, tally.batch_count or 1)
         label = labels[index]
         label_key = LabelKey(group_of(_THREADS[(key & 7) >> 1], label, tally.once), label, bool(key & 1))
-        cells.append(_Cell(label_key, source, batch))
         first[label_key] = min(offset, first.get(label_key, offset))
-        counts = _label_counts(sums, missing)
-        tally.counts(label_key, source).merge(counts)
+        counts, own = _label_counts(sums, missing), tally.counts(label_key, source)
+        own.merge(counts)
+        cells.append([own.histogram])
         if tally.batch_count:
-            tally.batch(label_key, batch).merge(BatchCounts(Histogram(), counts.elapsed_sum_ms, counts.error_count))
+            own_batch = tally.batches[label_key][batch]
+            own_batch.merge(BatchCounts(Histogram(), counts.elapsed_sum_ms, counts.error_count))
+            cells[-1].append(own_batch.histogram)
         tally.note_start(first_ms)
     for number, histogram in _histograms(*frames.table(1)):
-        cell = cells[number]
-        tally.counts(cell.key, cell.source).histogram.merge(histogram.counts)
-        if tally.batch_count:
-            tally.batch(cell.key, cell.batch).histogram.merge(histogram.counts)
+        for own_histogram in cells[number]:
+            own_histogram.merge(histogram.counts)
     for key, sample_count, error_count in zip(*frames.table(2), strict=True):
         code_key = (labels[key >> _ANSWER_LABEL_SHIFT], codes[key & _LOW], bool(key & _ANSWER_OF_TRANSACTION))
         tally.add_code(code_key, sample_count, error_count)
     for second_series in (tally.requests, tally.transactions):
         for key, sample_count, error_count, elapsed_ms, users in zip(*frames.table(4), strict=True):
             second = key & _BELOW_GENERATOR
-            second_series.add_second(second, sample_count, error_count, elapsed_ms)
+            second_series.seconds.add(second, sample_count, error_count, elapsed_ms)
             if users >= 0:
                 second_series.add_users(sources[key >> _GENERATOR_SHIFT], second, users)
         for second, change in zip(*frames.table(1), strict=True):
@@ -286,18 +261,11 @@ def _fill(tally: SampleTally, frames: Frames, first: dict[LabelKey, int]) -> int
 
 def _label_counts(sums: Sequence[int], missing: int) -> LabelCounts:
     """Return the counts of a label without its times; the bits of `missing` mark the columns that the file lacks."""
-    elapsed_sum_ms, error_count, received_bytes, sent_bytes, latency_sum_ms, connect_sum_ms, first_ms, last_ms = sums
-    return LabelCounts(
-        Histogram(),
-        elapsed_sum_ms,
-        error_count,
-        None if missing & _NO_RECEIVED else received_bytes,
-        None if missing & _NO_SENT else sent_bytes,
-        None if missing & _NO_LATENCY else latency_sum_ms,
-        None if missing & _NO_CONNECT else connect_sum_ms,
-        first_ms,
-        last_ms,
+    elapsed_sum_ms, error_count, *amounts, first_ms, last_ms = sums
+    received, sent, latency, connect = (
+        None if missing & bit else amount for bit, amount in zip(_MISSING_BITS, amounts, strict=True)
     )
+    return LabelCounts(Histogram(), elapsed_sum_ms, error_count, received, sent, latency, connect, first_ms, last_ms)
 
 
 def _histograms(keys: array[int], counts: array[int]) -> Iterator[tuple[int, Histogram]]:

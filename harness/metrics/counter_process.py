@@ -7,7 +7,6 @@ imports nothing that takes long.
 from __future__ import annotations
 
 import os
-import struct
 from array import array
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -62,13 +61,11 @@ class Frames:
 
     def small(self) -> int:
         """Return a four-byte number."""
-        value: int = struct.unpack(">i", self.read(4))[0]
-        return value
+        return int.from_bytes(self.read(4), "big", signed=True)
 
     def large(self) -> int:
         """Return an eight-byte number."""
-        value: int = struct.unpack(">q", self.read(8))[0]
-        return value
+        return int.from_bytes(self.read(8), "big", signed=True)
 
     def name(self) -> bytes:
         """Return bytes that are preceded by their length."""

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 from harness.base.records import build, fields_to_plain
 from harness.base.units import MS_PER_S
@@ -16,6 +17,13 @@ TOTAL = "TOTAL"
 LOAD, ONCE, SETUP, TEARDOWN = "load", "once", "setUp", "tearDown"
 GROUPS = (LOAD, ONCE, SETUP, TEARDOWN)
 PERCENTILES = metric.percentiles()
+_CAUSE_LENGTH_MAX = 200
+# JMeter's message of a request that got no answer: an assertion about the answer says nothing then.
+NO_ANSWER_MESSAGE = "Non HTTP response message:"
+# Ids, memory addresses, ports, times.
+_ID = re.compile(
+    r"\b[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\b|\b(?=[a-f]*[0-9])[0-9a-f]{8,}\b|\d{4,}", re.I
+)
 
 
 def group_of(thread_name: str, label: str, once: frozenset[str]) -> str:
@@ -165,11 +173,7 @@ class Group:
 
     @classmethod
     def of(
-        cls,
-        name: str,
-        labels: Iterable[LabelFigures],
-        with_transactions: bool = False,
-        batches: Batches | None = None,
+        cls, name: str, labels: Iterable[LabelFigures], with_transactions: bool = False, batches: Batches | None = None
     ) -> Group:
         """Return the group of one label or more with its TOTAL; `batches` are those of TOTAL."""
         labels = tuple(labels)
@@ -284,3 +288,22 @@ class ErrorKind:
     first_s: float
     last_s: float
     example: str
+
+
+class Cause(NamedTuple):
+    """The cause of an error, and as an example the whole message that contains it; each is one line."""
+
+    text: str
+    example: str
+
+
+def cause_of(failure: str, message: str) -> Cause:
+    """Return the cause in the assertion's message; without an answer or an assertion, in the response's."""
+    is_unanswered = message.startswith(NO_ANSWER_MESSAGE)
+    text = " ".join((message if is_unanswered else failure or message).split())[:_CAUSE_LENGTH_MAX]
+    return Cause(_ID.sub("…", text), text)
+
+
+def with_their_causes(secrets: Iterable[str]) -> tuple[str, ...]:
+    """Return the secrets, and what is left of them in causes: pass-12345678 is pass-… there."""
+    return tuple(dict.fromkeys(form for secret in secrets for form in (secret, cause_of(secret, "").text)))

@@ -44,30 +44,17 @@ def each_sample(inputs: Sequence[Input], columns: Sequence[str] | None = None) -
                     progress.update(file.position(), row)
 
 
-def read_tally(
-    inputs: Sequence[Input],
-    once_labels: Sequence[str] = (),
-    columns: Sequence[str] | None = None,
-    with_timeline: bool = True,
-    then_window: bool = False,
-) -> SampleTally:
-    """Return the tally of one run's JTLs, one per load generator.
-
-    `columns` are used for files without a header line; the tally has a timeline only with `with_timeline`; with
-    `then_window` a window of them is counted next. Progress goes to standard error. UsageError when a file is
-    unreadable, is not a JTL, or changes while it is read.
-    """
-    scope = Scope(tuple(once_labels), with_timeline=with_timeline, then_window=then_window)
-    return count_samples(inputs, scope, columns)
-
-
 @shared_counter()
-def count_samples(inputs: Sequence[Input], scope: Scope, columns: Sequence[str] | None = None) -> SampleTally:
-    """Return the tally of the samples in `scope`, as `read_tally`; each file has its number.
+def read_tally(
+    inputs: Sequence[Input], scope: Scope | None = None, columns: Sequence[str] | None = None
+) -> SampleTally:
+    """Return the tally of the samples in `scope` of one run's JTLs, one per load generator; each file has its number.
 
-    UsageError for the same samples in two files, or in a file and a tally.
+    `columns` are used for files without a header line. Progress goes to standard error. UsageError when a file is
+    unreadable, is not a JTL, or changes while it is read, and for the same samples in two files, or in a file and a
+    tally.
     """
-    whole = None
+    scope, whole = scope or Scope(), None
     number, seen = 0, dict[str, str]()
     for given in inputs:
         with opened(given) as file, ReadingProgress(file.size_bytes, given.name) as progress:
@@ -121,8 +108,7 @@ def _tally(
         from harness.metrics.large_files import counted_tally
 
         text = CsvFile(given.path, file.size_bytes or 0, given.name)
-        counted = counted_tally(file, text, scope, columns, progress, progress.update)
-        if counted is not None:
+        if (counted := counted_tally(file, text, scope, columns, progress, progress.update)) is not None:
             return counted
     tally = scope.tally()
     if file.kind == CSV.name and not file.is_plain:

@@ -22,12 +22,10 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from harness.base.units import MS_PER_S
-
-if TYPE_CHECKING:
-    from harness.metrics.second_figures import SecondFigures
+from harness.metrics.timeline import SecondFigures
 
 # Shorter gaps are garbage collections and the like: part of the measurement.
 GAP_LEAST_S = 2.0

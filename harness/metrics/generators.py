@@ -63,8 +63,10 @@ def generator_figures(
         return ()
     within = sources if counted is None else counted.by_source(with_transactions)
     names = _names(list(sources), file_names)
+    users = whole.second_series.users
+    most_users = {source: max(users.get(source, {}).values(), default=None) for source in sources}
     return tuple(
-        _figures(names[source], sources[source], within.get(source), _most_users(whole, source), origin_s)
+        _figures(names[source], sources[source], within.get(source), most_users[source], origin_s)
         for source in sorted(sources)
     )
 
@@ -86,10 +88,6 @@ def _figures(
     )
 
 
-def _most_users(tally: SampleTally, source: Source) -> int | None:
-    return max(tally.second_series.users.get(source, {}).values(), default=None)
-
-
 def _names(sources: Sequence[Source], file_names: Sequence[str]) -> dict[Source, str]:
     """Return a source's name: its file if that has no other source, else its address, else both."""
     per_file = Counter(source.file for source in sources)
@@ -99,10 +97,10 @@ def _names(sources: Sequence[Source], file_names: Sequence[str]) -> dict[Source,
         file_name = file_names[source.file] if source.file < len(file_names) else f"file {source.file + 1}"
         if not source.generator or (per_file[source.file] == 1 and len(per_file) > 1):
             names[source] = file_name
+        elif per_address[source.generator] == 1:
+            names[source] = source.generator
         else:
-            names[source] = (
-                source.generator if per_address[source.generator] == 1 else f"{file_name} {source.generator}"
-            )
+            names[source] = f"{file_name} {source.generator}"
     return names
 
 

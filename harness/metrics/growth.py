@@ -11,7 +11,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from statistics import fmean, median
-from typing import NamedTuple
 
 from harness.base.units import BYTES_PER_MB, MS_PER_S
 from harness.metrics.growth_shape import Shape, shape_of
@@ -130,8 +129,7 @@ class Bins:
 
 def has_lost_garbage(values: Sequence[float]) -> bool:
     """Return whether the least heap of each part fell once by far more than it scatters: old garbage was collected."""
-    steps = [after - before for before, after in pairwise(values)]
-    if not steps:
+    if not (steps := [after - before for before, after in pairwise(values)]):
         return False
     middle = median(steps)
     scatter = median(abs(step - middle) for step in steps)
@@ -150,20 +148,11 @@ def growths(series: Sequence[ResourceSeries], span_s: float, least_s: float = SP
     return tuple(growth for growth in found if growth is not None)
 
 
-class _Forecast(NamedTuple):
-    """The hours until a resource reaches its limit, with their interval; None without a limit."""
-
-    left_h: float | None = None
-    low_h: float | None = None
-    high_h: float | None = None
-
-
 def _growth(series: ResourceSeries, span_s: float, level: float) -> Growth | None:
     """Return the growth of a resource, a claim at this level of significance."""
     points = series.points
     correlation = correlation_of(points)
-    line = slope((points,), correlation)
-    if line is None:
+    if (line := slope((points,), correlation)) is None:
         return None
     tenth = max(1, len(points) // 10)
     first = fmean(value for _, value in points[:tenth])
@@ -174,11 +163,11 @@ def _growth(series: ResourceSeries, span_s: float, level: float) -> Growth | Non
     is_growth = shape is not None and shape.goes_on
     verdict = STEADY if not is_growth else GROWS if series.is_conclusive else CANNOT_TELL
     low, high = line.value - line.reach, line.value + line.reach
-    forecast = _Forecast()
+    left_h = left_low_h = left_high_h = None
     if shape and verdict == GROWS and series.limit is not None:
         # `last` is the value half a tenth before the end of the window.
         since_s = span_s - fmean(at_s for at_s, _ in points[-tenth:])
-        forecast = _forecast(series.limit - last, since_s, _rates_ahead(points, line, shape))
+        left_h, left_low_h, left_high_h = _forecast(series.limit - last, since_s, _rates_ahead(points, line, shape))
     return Growth(
         process=series.process,
         resource=series.resource,
@@ -190,9 +179,9 @@ def _growth(series: ResourceSeries, span_s: float, level: float) -> Growth | Non
         high_per_hour=round(high * _S_PER_H, _DECIMALS),
         verdict=verdict,
         limit=series.limit,
-        left_h=forecast.left_h,
-        left_low_h=forecast.low_h,
-        left_high_h=forecast.high_h,
+        left_h=left_h,
+        left_low_h=left_low_h,
+        left_high_h=left_high_h,
     )
 
 
@@ -203,16 +192,9 @@ def _rates_ahead(points: Points, line: Slope, shape: Shape) -> Sequence[Slope]:
     warm-up also the lines beside it that the values do not exclude. A small change between the last two quarters may
     happen once more.
     """
-    middle, end = len(points) // 2, len(points)
-    first, second, third, fourth = (
-        slope((part,), shape.correlation)
-        for part in (
-            points[:middle],
-            points[middle:],
-            points[middle : middle + middle // 2],
-            points[-middle // 2 : end],
-        )
-    )
+    middle = len(points) // 2
+    parts = points[:middle], points[middle:], points[middle : middle + middle // 2], points[-middle // 2 :]
+    first, second, third, fourth = (slope((part,), shape.correlation) for part in parts)
     if third is None or second is None or fourth is None:
         return ()
     difference = fourth.value - third.value
@@ -231,20 +213,18 @@ def _agree(one: Slope | None, other: Slope) -> bool:
     return one is not None and abs(one.value - other.value) <= _ERRORS_MOST * math.hypot(one.error, other.error)
 
 
-def _forecast(left: float, since_s: float, rates: Sequence[Slope]) -> _Forecast:
-    """Return when what was `left` since so many seconds before the end of the window is used up at these rates.
+def _forecast(left: float, since_s: float, rates: Sequence[Slope]) -> list[float | None]:
+    """Return the hours until what was `left` so many seconds before the end of the window is used up at these rates.
 
-    The interval contains those of all of them, since the run cannot tell which one continues.
+    Their interval follows, which contains those of all rates, since the run cannot tell which one continues. All are
+    None when a rate may be none.
     """
-    if not rates:
-        return _Forecast()
-    rate = rates[0].value
-    low = min(one.value - one.reach for one in rates)
-    high = max(one.value + one.reach for one in rates)
+    low = min((one.value - one.reach for one in rates), default=0.0)
     if low <= 0:
-        return _Forecast()
+        return [None, None, None]
+    rate, high = rates[0].value, max(one.value + one.reach for one in rates)
     rest = max(0.0, left - rate * since_s)
-    return _Forecast(*(round(rest / one / _S_PER_H, 3) for one in (rate, high, low)))
+    return [round(rest / one / _S_PER_H, 3) for one in (rate, high, low)]
 
 
 def _is_trifle(series: ResourceSeries, rate: float, span_s: float) -> bool:

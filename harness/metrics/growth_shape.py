@@ -9,9 +9,10 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
+from itertools import accumulate
 from typing import NamedTuple
 
+from harness.metrics.change_fit import centred, coefficient, dot, residuals, without
 from harness.metrics.slope import Points
 
 # Time constants of what is filled once, as shares of the window. Beside a leak only what is filled early is seen.
@@ -54,9 +55,10 @@ class _Fit(NamedTuple):
 
 def shape_of(points: Points) -> Shape:
     """Return which shape describes the points best."""
-    xs, ys = _scaled(points)
-    fits = [_Fit(2, _rests(ys, xs), goes_on=True), *_with_filling(xs, ys)]
-    fits += [_Fit(3, _rests(ys, _filled(xs, share))) for share in _LEVELLING]
+    span_s = points[-1][0] - points[0][0]
+    xs, ys = [(x - points[0][0]) / span_s for x, _ in points], centred([y for _, y in points])
+    fits = [_Fit(2, residuals(ys, xs), goes_on=True), *_with_filling(xs, ys)]
+    fits += [_Fit(3, residuals(ys, _filled(xs, share))) for share in _LEVELLING]
     fits += [_Fit(2 * count + 1, rests) for count, rests in _staircases(ys)]
     correlation = _correlation(min((fit.rests for fit in fits), key=_square_sum))
     count = len(ys) * (1 - correlation) / (1 + correlation)
@@ -71,7 +73,6 @@ def shape_of(points: Points) -> Shape:
         possible = list(_with_filling(xs, ys, _POSSIBLE))
         most = min(map(criterion, possible)) + _WORSE_MOST
         near = [fit.rate for fit in possible if fit.rate is not None and criterion(fit) <= most]
-        span_s = points[-1][0] - points[0][0]
         rates = tuple(rate / span_s for rate in (best.rate, min(near), max(near)))
     safe = min(1.0, correlation + 1 / math.sqrt(len(ys))) if correlation else 0.0
     return Shape(best.goes_on, safe, rates)
@@ -79,67 +80,32 @@ def shape_of(points: Points) -> Shape:
 
 def _with_filling(xs: Sequence[float], ys: Sequence[float], shares: Sequence[float] = _EARLY) -> Iterator[_Fit]:
     """Yield the lines after a filling; a line that has too little of the rise is none that goes on."""
-    whole = _coefficient(_centred(ys), _centred(xs))
+    whole = coefficient(centred(ys), centred(xs))
     for share in shares:
-        filled = _centred(_filled(xs, share))
-        rests, line = _without(_centred(ys), filled), _without(_centred(xs), filled)
-        rate = _coefficient(rests, line)
-        yield _Fit(4, _without(rests, line), goes_on=rate >= _LINE_LEAST * whole, rate=rate)
-
-
-class _Scaled(NamedTuple):
-    times: list[float]
-    values: list[float]
-
-
-def _scaled(points: Points) -> _Scaled:
-    """Return times from 0 to 1, and values around 0."""
-    first, last = points[0][0], points[-1][0]
-    mean = sum(y for _, y in points) / len(points)
-    return _Scaled([(x - first) / (last - first) for x, _ in points], [y - mean for _, y in points])
+        filled = centred(_filled(xs, share))
+        rests, line = without(centred(ys), filled), without(centred(xs), filled)
+        rate = coefficient(rests, line)
+        yield _Fit(4, without(rests, line), goes_on=rate >= _LINE_LEAST * whole, rate=rate)
 
 
 def _filled(xs: Sequence[float], share: float) -> list[float]:
     return [-math.exp(-x / share) for x in xs]
 
 
-def _rests(ys: Sequence[float], column: Sequence[float]) -> list[float]:
-    """Return what an intercept and the column do not explain."""
-    return _without(_centred(ys), _centred(column))
-
-
-def _centred(values: Sequence[float]) -> list[float]:
-    mean = sum(values) / len(values)
-    return [value - mean for value in values]
-
-
-def _without(values: Sequence[float], base: Sequence[float]) -> list[float]:
-    share = _coefficient(values, base)
-    return [value - share * one for value, one in zip(values, base, strict=True)]
-
-
-def _coefficient(values: Sequence[float], base: Sequence[float]) -> float:
-    square = _square_sum(base)
-    return sum(a * b for a, b in zip(values, base, strict=True)) / square if square else 0.0
-
-
 def _square_sum(values: Sequence[float]) -> float:
-    return sum(value * value for value in values)
+    return dot(values, values)
 
 
 def _correlation(rests: Sequence[float]) -> float:
     """Return the correlation (0-1) of neighbouring residuals."""
     squares = _square_sum(rests)
-    return max(0.0, sum(a * b for a, b in pairwise(rests)) / squares) if squares else 0.0
+    return max(0.0, dot(rests[:-1], rests[1:]) / squares) if squares else 0.0
 
 
 def _staircases(ys: Sequence[float]) -> Iterator[tuple[int, list[float]]]:
     """Yield the residuals of the best 1, 2 and 3 steps with their number (dynamic programming)."""
     count = len(ys)
-    sums, squares = [0.0], [0.0]
-    for y in ys:
-        sums.append(sums[-1] + y)
-        squares.append(squares[-1] + y * y)
+    sums, squares = (list(accumulate(values, initial=0.0)) for values in (ys, (y * y for y in ys)))
 
     def cost(begin: int, end: int) -> float:
         total = sums[end] - sums[begin]
@@ -161,7 +127,7 @@ def _staircases(ys: Sequence[float]) -> Iterator[tuple[int, list[float]]]:
 def _around_levels(ys: Sequence[float], begins: Sequence[Sequence[int]]) -> list[float]:
     end, parts = len(ys), []
     for begin_of in reversed(begins):
-        parts.append(_centred(ys[begin_of[end] : end]))
+        parts.append(centred(ys[begin_of[end] : end]))
         end = begin_of[end]
-    parts.append(_centred(ys[:end]))
+    parts.append(centred(ys[:end]))
     return [rest for part in reversed(parts) for rest in part]

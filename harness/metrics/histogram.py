@@ -26,8 +26,7 @@ class Histogram:
     def of(cls, values_ms: Iterable[int]) -> Histogram:
         """Return the histogram of single values."""
         histogram = cls()
-        for value_ms in values_ms:
-            histogram.add(value_ms)
+        histogram.add_all(values_ms)
         return histogram
 
     @classmethod
@@ -90,8 +89,7 @@ class Histogram:
     @property
     def stddev_ms(self) -> float | None:
         """Return the population standard deviation in milliseconds; None without values."""
-        mean = self.mean_ms
-        if mean is None:
+        if (mean := self.mean_ms) is None:
             return None
         # The exact sum does not depend on the order of the counts, which differs after they were read from JSON.
         square_sum = math.fsum(count * (value_ms - mean) ** 2 for value_ms, count in self.counts.items())

@@ -76,8 +76,7 @@ class LabelSeconds:
         where = (file, thread_name, label, message.startswith(TRANSACTION_MESSAGE))
         number, source = self._entries.get(where) or self._entry(where)
         second = (start_ms + elapsed_ms) // MS_PER_S
-        cell = self._cells.get((number, second))
-        if cell is None:
+        if (cell := self._cells.get((number, second))) is None:
             cell = self._cells[number, second] = len(self._cells)
             self._received.append(0)
             self._sent.append(0)
@@ -180,17 +179,10 @@ class SortedSeconds:
 
     def by_time(self) -> Iterator[LabelSecond]:
         """Yield all seconds in order of time, labels in order of first appearance."""
-
-        def order(position: int) -> tuple[int, int]:
-            number, second, _ = self._cells[position]
-            return second, number
-
-        for position in sorted(range(len(self._cells)), key=order):
-            yield self._at(position)
+        # By the second, and then by the number of the key.
+        return map(self._at, sorted(range(len(self._cells)), key=lambda position: self._cells[position][1::-1]))
 
     def _at(self, position: int) -> LabelSecond:
         number, second, cell = self._cells[position]
-        start, end = self._edges[position], self._edges[position + 1]
-        return self._counted.second_of(
-            self.keys[number], second, cell, self._packed[start:end] & np.uint64(_ELAPSED_MASK)
-        )
+        sorted_ms = self._packed[self._edges[position] : self._edges[position + 1]] & np.uint64(_ELAPSED_MASK)
+        return self._counted.second_of(self.keys[number], second, cell, sorted_ms)

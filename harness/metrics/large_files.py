@@ -10,7 +10,6 @@ import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import IO, BinaryIO
 
 from harness.base.errors import StartError, UsageError
 from harness.base.java import java_context
@@ -31,8 +30,7 @@ def rereadable(inputs: Sequence[Input]) -> Iterator[Sequence[Input]]:
     with tempfile.TemporaryDirectory(prefix="jtl-") as folder:
         stored = []
         for number, given in enumerate(inputs):
-            path = given.path
-            if path is None:
+            if (path := given.path) is None:
                 path = Path(folder) / str(number)
                 with raw(given) as stream, _room_for(given.name), path.open("wb") as copy:
                     shutil.copyfileobj(stream, copy, _COPY_BYTES)
@@ -71,14 +69,17 @@ def unpacked_tally(
     """Return the tally of a large compressed file or pipe, decompressed into a temporary file."""
     with tempfile.NamedTemporaryFile(prefix="jtl-") as copy:
         with _room_for(name):
-            _copy(head, file.stream, copy, lambda: progress.update(file.position(), 0))
+            copy.write(head)
+            while data := file.stream.read(_COPY_BYTES):
+                copy.write(data)
+                progress.update(file.position(), 0)
+            copy.flush()
 
         def report(_: int, row_count: int) -> None:
             progress.update(file.position(), row_count)
 
         text = CsvFile(Path(copy.name), copy.tell(), name)
-        counted = counted_tally(file, text, scope, columns, progress, report)
-        if counted is not None:
+        if (counted := counted_tally(file, text, scope, columns, progress, report)) is not None:
             return counted
         copy.seek(0)
         tally = scope.tally()
@@ -101,11 +102,3 @@ def _room_for(name: str) -> Iterator[None]:
     except OSError as error:
         what = f"{name}: not enough space to unpack it in {tempfile.gettempdir()} ({error.strerror})"
         raise UsageError(what, "set TMPDIR to another folder, or unpack it yourself") from None
-
-
-def _copy(head: bytes, stream: BinaryIO, copy: IO[bytes], look: Callable[[], None]) -> None:
-    copy.write(head)
-    while data := stream.read(_COPY_BYTES):
-        copy.write(data)
-        look()
-    copy.flush()

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from harness.base.units import MS_PER_S
-from harness.metrics.second_figures import SecondFigures
+from harness.metrics.timeline import SecondFigures
 
 
 @dataclass(frozen=True)

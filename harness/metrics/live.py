@@ -46,7 +46,7 @@ class LiveTally:
         self._users: dict[str, int] = {}
         self._is_estimate = False
         self._has_requests = False
-        self._recent: deque[_Tick] = deque()
+        self._recent: deque[_Tick] = deque(maxlen=WINDOW_S + 1)
 
     def tick(
         self, now_s: float, samples: Sequence[Sample], row_count: int, active_users: int | None = None
@@ -73,8 +73,6 @@ class LiveTally:
             self._is_estimate |= row_count > len(samples)
         self._sample_count += row_count
         self._recent.append(_Tick(now_s, row_count, histogram))
-        while len(self._recent) > WINDOW_S + 1:
-            self._recent.popleft()
         oldest_s = self._recent[0].at_s
         window, recent_count = Histogram(), 0
         for tick in self._recent:

@@ -137,17 +137,9 @@ def percentile(
 
 
 AVERAGE = Metric(
-    "average_ms",
-    "average",
-    "average ms",
-    "average",
-    "ms",
-    units.average_text,
-    frozenset(Table),
-    0.05,
-    100,
+    "average_ms", "average", "average ms", "average", "ms", units.average_text, frozenset(Table), 0.05, 100,
     is_goal=True,
-)
+)  # fmt: skip
 THROUGHPUT = Metric(
     "rate_per_s", "throughput", "req/s", "throughput", "req/s", units.rate_text, frozenset(Table), 0.05, 100,
     more_is_better=True, aliases=("rate",),
@@ -171,11 +163,8 @@ METRICS: tuple[Metric, ...] = (AVERAGE, MEDIAN, P75, P90, P95, P99, P99_9, THROU
 
 def percentiles(table: Table | None = None) -> tuple[str, ...]:
     """Return the percentiles that a table shows, or all of them, by their text."""
-    return tuple(
-        metric.percentile
-        for metric in METRICS
-        if metric.percentile is not None and (table is None or table in metric.tables)
-    )
+    shown = METRICS if table is None else metrics_of(table)
+    return tuple(metric.percentile for metric in shown if metric.percentile is not None)
 
 
 def metrics_of(table: Table) -> tuple[Metric, ...]:

@@ -44,8 +44,7 @@ class _PerSecond(Mapping[int, _Value]):
 
     def _page(self, second: int) -> MutableSequence[int]:
         """Return the numbers of a second and its neighbours, created if necessary."""
-        page = self._pages.get(second >> _BITS)
-        if page is None:
+        if (page := self._pages.get(second >> _BITS)) is None:
             page = self._pages[second >> _BITS] = self._empty[:]
         return page
 
@@ -132,8 +131,7 @@ class SecondUsers(_PerSecond[int]):
                 self._widen(second)[at] = users + 1
 
     def __getitem__(self, second: int) -> int:
-        users = self._pages[second >> _BITS][second & _PAGE_S - 1]
-        if not users:
+        if not (users := self._pages[second >> _BITS][second & _PAGE_S - 1]):
             raise KeyError(second)
         return users - 1
 

@@ -12,6 +12,7 @@ import math
 import struct
 from collections.abc import Sequence
 from functools import lru_cache
+from itertools import accumulate
 from statistics import NormalDist, median
 from typing import NamedTuple
 
@@ -61,8 +62,7 @@ def shift_interval(base: Sequence[float], new: Sequence[float], confidence: floa
     confidence) / 2: the shifts that the test above does not reject. Source: M. Hollander, D. A. Wolfe, "Nonparametric
     Statistical Methods", 4.3.
     """
-    index = _interval_rank(len(base), len(new), confidence)
-    if not index:
+    if not (index := _interval_rank(len(base), len(new), confidence)):
         return None
     differences = _differences(base, new)
     return ShiftInterval(differences[index - 1], differences[-index])
@@ -126,10 +126,4 @@ def _interval_rank(base_n: int, new_n: int, confidence: float) -> int:
     ranks = tuple(2 * index for index in range(1, base_n + new_n + 1))
     least = new_n * (new_n + 1)
     most_ways = tail * math.comb(base_n + new_n, new_n)
-    ways, index = 0, 0
-    for count in _rank_sum_counts(ranks, new_n)[least::2]:
-        ways += count
-        if ways > most_ways:
-            break
-        index += 1
-    return index
+    return sum(ways <= most_ways for ways in accumulate(_rank_sum_counts(ranks, new_n)[least::2]))

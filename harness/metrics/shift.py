@@ -31,12 +31,13 @@ class Shift:
         """Return a difference of logarithms as (new - base) / base."""
         return replace(
             self,
-            estimate=_ratio(self.estimate),
-            low=None if self.low is None else _ratio(self.low),
-            high=None if self.high is None else _ratio(self.high),
-            least=None if self.least is None else _ratio(self.least),
+            estimate=as_ratio(self.estimate),
+            low=None if self.low is None else as_ratio(self.low),
+            high=None if self.high is None else as_ratio(self.high),
+            least=None if self.least is None else as_ratio(self.least),
         )
 
 
-def _ratio(difference: float) -> float:
+def as_ratio(difference: float) -> float:
+    """Return a difference of logarithms as a relative change."""
     return math.expm1(min(max(difference, -_DIFFERENCE_MOST), _DIFFERENCE_MOST))

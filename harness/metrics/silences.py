@@ -44,13 +44,6 @@ class Thread(NamedTuple):
     name: str
 
 
-class _SampleEnd(NamedTuple):
-    """When the last sample of a thread ended, ms since 1970, and its label."""
-
-    end_ms: int
-    label: str
-
-
 def may_be_pause(gap: Gap) -> bool:
     """Return whether a gap is one of few users."""
     return gap.user_count is not None and gap.user_count <= USERS_MOST
@@ -68,13 +61,10 @@ class Silence(NamedTuple):
     to_ms: int
     labels: tuple[str, str]
 
-    def is_like(self, other: Silence) -> bool:
-        """Return whether another silence is one of the same thread between the same labels."""
-        return self != other and (self.thread, self.labels) == (other.thread, other.labels)
-
-    def overlap_ms(self, other: Silence) -> int:
-        """Return for how long both last, ms; negative when they do not overlap."""
-        return min(self.to_ms, other.to_ms) - max(self.from_ms, other.from_ms)
+    @property
+    def length_ms(self) -> int:
+        """The time from its begin to its end."""
+        return self.to_ms - self.from_ms
 
 
 @dataclass(frozen=True)
@@ -97,7 +87,7 @@ class Silences:
     def __init__(self, once_labels: Iterable[str] = (), with_transactions: bool = False) -> None:
         self._once = frozenset(once_labels)
         self.with_transactions = with_transactions
-        self._last: dict[Thread, _SampleEnd] = {}
+        self._last: dict[Thread, Sample] = {}
         self._counts: Counter[int] = Counter()
         self._pairs: set[tuple[str, str]] = set()
         self._long: list[Silence] = []
@@ -111,13 +101,13 @@ class Silences:
         last = self._last.get(thread)
         if last is not None and sample.end_ms <= last.end_ms:
             return  # a part of the sample before
-        self._last[thread] = _SampleEnd(sample.end_ms, sample.label)
+        self._last[thread] = sample
         if last is None:
             return
         silence = Silence(thread, last.end_ms, sample.start_ms, sample.end_ms, (last.label, sample.label))
-        self._counts[silence.to_ms - silence.from_ms] += 1
+        self._counts[silence.length_ms] += 1
         self._pairs.add(silence.labels)
-        if silence.to_ms - silence.from_ms >= _LONG_MS:
+        if silence.length_ms >= _LONG_MS:
             self._long.append(silence)
 
     def merge(self, other: Silences, first_file: int) -> None:
@@ -163,11 +153,11 @@ class Silences:
         paused_ms = from_ms + _PAUSED_RATIO * (to_ms - from_ms)
         if not own or (is_waited and any(one.paused_ms < paused_ms for one in own)):
             return False
-        length_ms = min(one.to_ms for one in own) - max(one.from_ms for one in own)
+        length_ms = _overlap_ms(own)
         return self._is_chance(own, length_ms) or self._is_in_step(own, length_ms)
 
     def _is_chance(self, own: Sequence[Silence], length_ms: int) -> bool:
-        others = self._counts - Counter(one.to_ms - one.from_ms for one in own)
+        others = self._counts - Counter(one.length_ms for one in own)
         longer = {other_ms: count for other_ms, count in others.items() if other_ms >= length_ms}
         if not longer:
             return False
@@ -178,18 +168,19 @@ class Silences:
     def _is_in_step(self, own: Collection[Silence], length_ms: int) -> bool:
         if len(self._pairs) < 2:
             return False
-        first, *rest = ([other for other in self._long if other.is_like(one)] for one in own)
+        # Of each thread, its other silences between the same labels.
+        first, *rest = (
+            [two for two in self._long if two != one and (two.thread, two.labels) == (one.thread, one.labels)]
+            for one in own
+        )
         least_ms = _ALIKE_RATIO * length_ms
         return any(
-            one.to_ms - one.from_ms >= least_ms
-            and all(any(one.overlap_ms(other) >= least_ms for other in others) for others in rest)
+            one.length_ms >= least_ms
+            and all(any(_overlap_ms((one, other)) >= least_ms for other in others) for others in rest)
             for one in first
         )
 
 
-@dataclass(frozen=True)
-class StoredTally:
-    """The silences of the users in a tally file, None where it has none; its files count from `first_file` on."""
-
-    first_file: int
-    silences: Silences | None
+def _overlap_ms(silences: Collection[Silence]) -> int:
+    """Return for how long all of them last, ms; negative when they do not overlap."""
+    return min(one.to_ms for one in silences) - max(one.from_ms for one in silences)

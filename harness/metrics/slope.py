@@ -18,6 +18,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
+from harness.metrics.change_fit import centred, dot, residuals, without
 from harness.metrics.distributions import student_t_below, student_t_quantile
 from harness.metrics.shift import CONFIDENCE
 
@@ -56,9 +57,7 @@ def slope(groups: Sequence[Points], correlation: float = 0.0) -> Slope | None:
     `correlation` is that of a deviation with the one before it: 0 for independent values (ordinary least squares, an
     intercept per group), 1 for a random walk (the mean of the differences).
     """
-    pairs: list[tuple[float, float]] = []
-    for points in groups:
-        pairs += _without_intercept(points, correlation)
+    pairs = [pair for points in groups for pair in _without_intercept(points, correlation)]
     freedom = sum(len(points) for points in groups) - sum(1 for points in groups if points) - 1
     spread = sum(x * x for x, _ in pairs)
     if freedom < 1 or spread <= 0:
@@ -74,10 +73,7 @@ def _without_intercept(points: Points, correlation: float) -> list[tuple[float, 
         _transformed(values, correlation)
         for values in ([x for x, _ in points], [y for _, y in points], [1.0] * len(points))
     )
-    weight = sum(one * one for one in ones)
-    x_share = sum(one * x for one, x in zip(ones, xs, strict=True)) / weight if weight else 0.0
-    y_share = sum(one * y for one, y in zip(ones, ys, strict=True)) / weight if weight else 0.0
-    return [(x - x_share * one, y - y_share * one) for x, y, one in zip(xs, ys, ones, strict=True)]
+    return list(zip(without(xs, ones), without(ys, ones), strict=True))
 
 
 def _transformed(values: Sequence[float], correlation: float) -> list[float]:
@@ -93,16 +89,15 @@ def correlation_of(points: Points) -> float:
 
     It is 1 when a random walk cannot be excluded, and for too few points.
     """
-    line = slope((points,))
     count = len(points)
-    if line is None or count < _POINTS_FOR_CORRELATION:
+    if slope((points,)) is None or count < _POINTS_FOR_CORRELATION:
         return 1.0
-    mean_x, mean_y = sum(x for x, _ in points) / count, sum(y for _, y in points) / count
-    rests = [y - mean_y - line.value * (x - mean_x) for x, y in points]
-    squares = sum(rest * rest for rest in rests)
-    if squares <= 1e-18 * sum((y - mean_y) ** 2 for _, y in points):
+    xs, ys = ([point[index] for point in points] for index in (0, 1))
+    rests, deviations = residuals(ys, xs), centred(ys)
+    squares = dot(rests, rests)
+    if squares <= 1e-18 * dot(deviations, deviations):
         return 0.0  # all on one line
-    estimate = sum(before * after for before, after in pairwise(rests)) / squares
+    estimate = dot(rests[:-1], rests[1:]) / squares
     # An estimate is about (2 + 4 r) / n too low when a line was fitted.
     corrected = max(0.0, (estimate + 2 / count) / (1 - 4 / count))
     if corrected > 1 - _MAY_BE_A_WALK / count:

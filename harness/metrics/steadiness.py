@@ -27,15 +27,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from itertools import pairwise
 from operator import itemgetter
 from statistics import fmean, median, stdev
-from typing import NamedTuple
 
-from harness.metrics.change_fit import ROUNDING, BestFit, Fit, Level, LevelFit, candidates, dot
-from harness.metrics.second_figures import BATCH_S
+from harness.metrics.change_fit import ROUNDING, BestFit, Fit, Level, LevelFit, candidates, dot, residuals
+from harness.metrics.timeline import BATCH_S
 
 # Averages that differ by less than this are considered equal, as between two runs.
 PRACTICAL_RATIO = 1.05
@@ -74,18 +73,9 @@ _END_SECONDS = (5, 10)
 _LEAST_SHARE = 0.05
 # Student's t by degrees of freedom: the |t| that is exceeded in 0.05 % of cases.
 T_VALUES = {
-    3: 16.326,
-    4: 10.306,
-    5: 7.976,
-    6: 6.788,
-    8: 5.617,
-    10: 5.049,
-    15: 4.417,
-    20: 4.146,
-    30: 3.902,
-    60: 3.681,
+    3: 16.326, 4: 10.306, 5: 7.976, 6: 6.788, 8: 5.617, 10: 5.049, 15: 4.417, 20: 4.146, 30: 3.902, 60: 3.681,
     math.inf: 3.481,
-}
+}  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -116,21 +106,6 @@ class _Series:
     noise: float
 
 
-class _BestLevel(NamedTuple):
-    """The best step or interval, and the t that chance exceeds in 0.05 %."""
-
-    level: Level
-    chance_t: float
-
-
-class _BestTrend(NamedTuple):
-    """The best of a line and the decays, its size, and the t that chance exceeds in 0.05 %."""
-
-    fit: BestFit
-    size: float
-    chance_t: float
-
-
 def find_change(
     values: Sequence[float | None], per_second: float, are_counts: bool = False, is_open: bool = False
 ) -> Change | None:
@@ -146,8 +121,7 @@ def find_change(
     if len(known) < _BINS_LEAST or usual <= 0:
         return None
     logs = [math.log(max(value, _LEAST_SHARE * usual)) for _, value in known]
-    ended = _change_at_end(logs, width_s, is_open)
-    if ended is not None:
+    if (ended := _change_at_end(logs, width_s, is_open)) is not None:
         raw = [value for _, value in known]
         return Change(known[ended][0], fmean(raw[:ended]), fmean(raw[ended:]))
     noise = 1 / (per_second * width_s) if are_counts else 0.0
@@ -200,16 +174,15 @@ def _without_outliers(logs: Sequence[float]) -> list[float]:
 
 def _change_within(series: _Series, is_open: bool) -> Change | None:
     """Return the clearest step, trend or interval of another level of a series; None without one."""
-    step, step_limit = _best_level(series, is_interval=False)
-    trend, trend_size, trend_limit = _best_trend(series)
-    interval, interval_limit = _best_level(series, is_interval=True)
+    step, interval = (_best_level(series, is_interval=is_interval) for is_interval in (False, True))
+    trend = _best_trend(series)
     count = len(series.logs)
     thirds = count // 3, count - count // 3
     # The clearest first; of equal ones the simplest.
     shapes: list[tuple[float, Callable[[], Change | None]]] = [
-        (step.t / step_limit / _STEP_T[is_open], partial(_two_parts, series, (step.begin, step.begin), step.slope)),
-        (trend.t / trend_limit / _TREND_T[is_open], partial(_two_parts, series, thirds, trend_size)),
-        (interval.t / interval_limit / _INTERVAL_T[is_open], partial(_interval, series, interval)),
+        (step.t / _STEP_T[is_open], partial(_two_parts, series, (step.begin, step.begin), step.slope)),
+        (trend.t / _TREND_T[is_open], partial(_two_parts, series, thirds, trend.slope)),
+        (interval.t / _INTERVAL_T[is_open], partial(_interval, series, interval)),
     ]
     changes = (change() for ratio, change in sorted(shapes, key=itemgetter(0), reverse=True) if ratio > 1)
     return next((change for change in changes if change), None)
@@ -246,8 +219,8 @@ def _interval(series: _Series, level: Level) -> Change | None:
     return Change(at_s, before, after, until_s=until_s) if is_large else None
 
 
-def _best_level(series: _Series, *, is_interval: bool) -> _BestLevel:
-    """Return the best step or interval, and the t that chance exceeds in 0.05 %.
+def _best_level(series: _Series, *, is_interval: bool) -> Level:
+    """Return the best step or interval, its t in units of the t that chance exceeds in 0.05 %.
 
     The correlation is the one that is left beside it: the level itself would raise it. The best of many intervals
     explains some of it, so one standard error is added.
@@ -262,7 +235,7 @@ def _best_level(series: _Series, *, is_interval: bool) -> _BestLevel:
                 error = math.sqrt((1 - correlation * correlation) / len(series.logs))
                 correlation = min(correlation + error, _CORRELATION_MOST)
             level = best(correlation)
-    return _BestLevel(level, _largest_t(len(series.logs), correlation))
+    return level._replace(t=level.t / _largest_t(len(series.logs), correlation))
 
 
 def _largest_t(count: int, correlation: float) -> float:
@@ -270,30 +243,18 @@ def _largest_t(count: int, correlation: float) -> float:
     return t_value(count * (1 - correlation) / (1 + correlation) - 2)
 
 
-def _best_trend(series: _Series) -> _BestTrend:
-    """Return the best of a line and the decays, its size, and the t that chance exceeds in 0.05 %."""
+def _best_trend(series: _Series) -> BestFit:
+    """Return the best of a line and the decays; its slope is over the series, its t in units as in `_best_level`."""
     functions = candidates(len(series.logs))
     fit, correlation = Fit(series.logs, functions), _FIRST_CORRELATION
     best = fit.best(correlation)
     for _ in range(_ITERATIONS):
         if math.isfinite(best.t):
-            correlation = _correlation(_residuals(series.logs, functions[best.index].values), series.noise)
+            correlation = _correlation(residuals(series.logs, functions[best.index].values), series.noise)
             best = fit.best(correlation)
     values = functions[best.index].values
-    return _BestTrend(best, abs(best.slope) * (max(values) - min(values)), _largest_t(len(series.logs), correlation))
-
-
-def _without(series: Sequence[float], ones: Sequence[float], ones_square: float) -> list[float]:
-    """Return the part of a series that a constant does not explain."""
-    level = dot(series, ones) / ones_square
-    return [value - level * one for value, one in zip(series, ones, strict=True)]
-
-
-def _residuals(logs: Sequence[float], fitted: Sequence[float]) -> list[float]:
-    ones = [1.0] * len(logs)
-    series, regressor = _without(logs, ones, len(logs)), _without(fitted, ones, len(logs))
-    slope = dot(regressor, series) / dot(regressor, regressor)
-    return [value - slope * x for value, x in zip(series, regressor, strict=True)]
+    size, limit = abs(best.slope) * (max(values) - min(values)), _largest_t(len(series.logs), correlation)
+    return replace(best, slope=size, t=best.t / limit)
 
 
 def _correlation(residuals: Sequence[float], noise: float) -> float:

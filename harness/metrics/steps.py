@@ -81,8 +81,7 @@ def _step_within(levels: Levels, begin: int, end: int) -> tuple[int, ...]:
 def _independent_ratio(rates: Sequence[float], levels: Levels, edges: Sequence[int]) -> float:
     """Return the number of independent bins ÷ that of bins, from the autocorrelation about the levels between edges."""
     residuals = [rate - levels.mean(begin, end) for begin, end in pairwise(edges) for rate in rates[begin:end]]
-    squares = math.fsum(residual**2 for residual in residuals)
-    if not squares:
+    if not (squares := math.fsum(residual**2 for residual in residuals)):
         return 1.0
     neighbours = math.fsum(one * other for one, other in pairwise(residuals))
     correlation = min(max(neighbours / squares + 1 / len(residuals), _AUTOCORRELATION_LEAST), _AUTOCORRELATION_MOST)
@@ -103,7 +102,6 @@ def _misfit(rates: Sequence[float], shares: Sequence[float]) -> float:
     """Return the squared differences of the rates from the straight line over the shares that fits best."""
     rate, share = math.fsum(rates) / len(rates), math.fsum(shares) / len(shares)
     squares = math.fsum((one - rate) ** 2 for one in rates)
-    spread = math.fsum((one - share) ** 2 for one in shares)
-    if not spread:
+    if not (spread := math.fsum((one - share) ** 2 for one in shares)):
         return squares
     return squares - math.fsum((x - share) * (y - rate) for x, y in zip(shares, rates, strict=True)) ** 2 / spread

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, NamedTuple
@@ -9,8 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from harness.base.units import MS_PER_S
 from harness.jtl.progress import ROWS_PER_LOOK, ReadingProgress
 from harness.jtl.sample import TRANSACTION_MESSAGE, Dropped, Sample, generator_of, thread_group_of
-from harness.metrics.batches import BatchCounts, Batches, merge_batches
-from harness.metrics.causes import cause_of
+from harness.metrics.batches import BatchCounts, Batches
 from harness.metrics.figures import (
     GROUPS,
     LOAD,
@@ -21,16 +21,16 @@ from harness.metrics.figures import (
     Group,
     LabelCounts,
     LabelFigures,
+    cause_of,
     group_of,
     plus,
 )
 from harness.metrics.interval import IntervalMs
-from harness.metrics.row_order import Order
-from harness.metrics.timeline import SecondSeries, Source
+from harness.metrics.timeline import Order, SecondSeries, Source
 
 if TYPE_CHECKING:
     from harness.jtl.inputs import Opened
-    from harness.metrics.silences import StoredTally
+    from harness.metrics.silences import Silences
 
 # Label, response code, and whether it is a transaction: a plain tuple, because one is made of every sample.
 CodeKey = tuple[str, str, bool]
@@ -87,10 +87,13 @@ class _Kind:
 
 @dataclass(frozen=True)
 class Scope:
-    """Which samples of a file are counted, and how: the arguments of SampleTally.
+    """Which samples of a file are counted, and how.
 
-    `with_timeline` is False when nobody needs the timeline: then times per interval are not counted. The samples of
-    each of the `thread_groups` are also counted apart. With `then_window`, a window of the same files is counted next.
+    `file` is its number. With `window_ms`, only samples that end within it (first millisecond included, last excluded)
+    are counted. With `batch_count`, samples are also counted per batch, that is, in this many equal parts of the
+    window. `with_timeline` is False when nobody needs the timeline: then times per interval are not counted. The
+    samples of each of the `thread_groups` are also counted apart. With `then_window`, a window of the same files is
+    counted next.
     """
 
     once_labels: tuple[str, ...] = ()
@@ -103,49 +106,37 @@ class Scope:
 
     def tally(self) -> SampleTally:
         """Return an empty tally."""
-        tally = SampleTally(self.once_labels, self.file, self.window_ms, self.batch_count, self.with_timeline)
-        own = Scope(self.once_labels, self.file, self.window_ms, with_timeline=False)
-        tally.by_thread_group = {group: own.tally() for group in self.thread_groups}
-        return tally
+        return SampleTally(self)
 
 
 class SampleTally:
     """Adds up samples; the merged tallies of all parts equal the tally of the whole.
 
-    `file` is the number of the samples' file. `labels` are counted per source: the users of several load generators add
-    up. With `window_ms`, only samples that end within it (first millisecond included, last excluded) are counted, and
-    only in `labels` and `batches`: a window has no codes, kinds of error or seconds of its own. With `batch_count`,
-    samples are also counted per batch, that is, in this many equal parts of the window. Without `with_timeline` the
-    times per interval are not counted. `by_thread_group` has the tallies of single thread groups, whose active users
-    are their own. `dropped` are the records that the reader of the samples could not use.
+    `labels` are counted per source: the users of several load generators add up. A window is counted only in `labels`
+    and `batches`: it has no codes, kinds of error or seconds of its own. `by_thread_group` has the tallies of single
+    thread groups, whose active users are their own. `dropped` are the records that the reader of the samples could not
+    use.
     """
 
-    def __init__(
-        self,
-        once_labels: Iterable[str] = (),
-        file: int = 0,
-        window_ms: IntervalMs | None = None,
-        batch_count: int = 0,
-        with_timeline: bool = True,
-    ) -> None:
-        self.by_thread_group: dict[str, SampleTally] = {}
+    def __init__(self, scope: Scope | None = None) -> None:
+        scope = scope or Scope()
+        own = replace(scope, batch_count=0, with_timeline=False, thread_groups=())
+        self.by_thread_group = {group: SampleTally(own) for group in scope.thread_groups}
         self.dropped = Dropped()
-        self.once = frozenset(once_labels)
-        self.file = file
-        self.window_ms = window_ms
-        self.batch_count = batch_count
-        self.batches: dict[LabelKey, dict[int, BatchCounts]] = {}
+        self.once = frozenset(scope.once_labels)
+        self.file, self.window_ms, self.batch_count = scope.file, scope.window_ms, scope.batch_count
+        self.batches: dict[LabelKey, dict[int, BatchCounts]] = defaultdict(lambda: defaultdict(BatchCounts))
         self.labels: dict[LabelKey, dict[Source, LabelCounts]] = {}
-        self.codes: dict[CodeKey, _CodeCounts] = {}
+        self.codes: dict[CodeKey, _CodeCounts] = defaultdict(_CodeCounts)
         self.kinds: dict[ErrorKey, _Kind] = {}
-        self.requests = SecondSeries(with_times=with_timeline)
-        self.transactions = SecondSeries(with_times=with_timeline)
+        self.requests, self.transactions = (SecondSeries(with_times=scope.with_timeline) for _ in range(2))
         self.first_ms: int | None = None
         # By the number of the file: what messages call it.
         self.names: dict[int, str] = {}
-        self.stored: list[StoredTally] = []
+        # The silences of the users in tally files, None where one has none, by the number of its first file.
+        self.stored: dict[int, Silences | None] = {}
         # Of requests of the load, by file. Rows that several load generators sent to a controller are in no order.
-        self.orders: dict[int, Order] = {}
+        self.orders: dict[int, Order] = defaultdict(Order)
         # By thread, label, and whether it is a transaction: each row of a thread would find them again. Plain tuples,
         # because every sample makes one and takes another apart.
         self._entries: dict[tuple[str, str, bool], tuple[LabelKey, Source, LabelCounts]] = {}
@@ -168,7 +159,7 @@ class SampleTally:
         each_ms = elapsed_ms // sample_count
         counts.histogram.add(each_ms, sample_count)
         if window_ms and self.batch_count:
-            batch = self.batch(key, (end_ms - window_ms.from_ms) * self.batch_count // window_ms.length_ms)
+            batch = self.batches[key][(end_ms - window_ms.from_ms) * self.batch_count // window_ms.length_ms]
             batch.histogram.add(each_ms, sample_count)
             batch.elapsed_sum_ms += elapsed_ms
             batch.error_count += error_count
@@ -194,7 +185,7 @@ class SampleTally:
             second_series = self.transactions if is_transaction else self.requests
             second_series.add(end_ms, elapsed_ms, sample_count, error_count, users, source)
             if not is_transaction and not source.generator:
-                self.order(self.file).add(end_ms)
+                self.orders[self.file].add(end_ms)
         return key
 
     def _entry(self, thread_name: str, label: str, is_transaction: bool) -> tuple[LabelKey, Source, LabelCounts]:
@@ -208,39 +199,16 @@ class SampleTally:
 
     def counts(self, key: LabelKey, source: Source) -> LabelCounts:
         """Return the counts of a label from one source; create empty ones if necessary."""
-        by_source = self.labels.get(key)
-        if by_source is None:
-            by_source = self.labels[key] = {}
-        counts = by_source.get(source)
-        if counts is None:
-            counts = by_source[source] = LabelCounts()
-        return counts
-
-    def order(self, file: int) -> Order:
-        """Return the order of a file's rows; create it if necessary."""
-        order = self.orders.get(file)
-        if order is None:
-            order = self.orders[file] = Order()
-        return order
+        return self.labels.setdefault(key, {}).setdefault(source, LabelCounts())
 
     @property
     def back_ms(self) -> int:
         """Return how far row ends go back at most, in any of the files."""
         return max((order.back_ms for order in self.orders.values()), default=0)
 
-    def batch(self, key: LabelKey, number: int) -> BatchCounts:
-        """Return the counts of a label in a batch; create empty ones if necessary."""
-        batches = self.batches.setdefault(key, {})
-        batch = batches.get(number)
-        if batch is None:
-            batch = batches[number] = BatchCounts()
-        return batch
-
     def add_code(self, key: CodeKey, sample_count: int, error_count: int) -> None:
         """Count responses with a response code."""
-        counts = self.codes.get(key)
-        if counts is None:
-            counts = self.codes[key] = _CodeCounts()
+        counts = self.codes[key]
         counts.sample_count += sample_count
         counts.error_count += error_count
 
@@ -248,8 +216,7 @@ class SampleTally:
         """Count errors of one kind, with the starts of the first and last."""
         if key not in self.kinds and len(self.kinds) >= KINDS_MAX:
             key = key._replace(cause=OTHER_CAUSES)
-        kind = self.kinds.get(key)
-        if kind is None:
+        if (kind := self.kinds.get(key)) is None:
             self.kinds[key] = _Kind(count, first_ms, last_ms, example)
             return
         kind.count += count
@@ -267,7 +234,8 @@ class SampleTally:
             for source, counts in by_source.items():
                 self.counts(key, source).merge(counts)
         for key, batches in other.batches.items():
-            merge_batches(self.batches.setdefault(key, {}), batches)
+            for number, batch in batches.items():
+                self.batches[key][number].merge(batch)
         for code_key, code_counts in other.codes.items():
             self.add_code(code_key, code_counts.sample_count, code_counts.error_count)
         for kind_key, kind in other.kinds.items():
@@ -275,34 +243,23 @@ class SampleTally:
         if other.first_ms is not None:
             self.note_start(other.first_ms)
         for file, order in other.orders.items():
-            self.order(file).merge(order)
+            self.orders[file].merge(order)
         self.requests.merge(other.requests)
         self.transactions.merge(other.transactions)
         for group, own in other.by_thread_group.items():
             self.by_thread_group[group].merge(own)
         self.dropped.merge(other.dropped, 0)
         self.names.update(other.names)
-        self.stored += other.stored
+        self.stored.update(other.stored)
 
     @property
     def second_series(self) -> SecondSeries:
         """Return the load second by second: its requests, or its transactions when there are no requests."""
         return self.requests if self.requests.seconds else self.transactions
 
-    def span_ms(self) -> IntervalMs | None:
-        """Return the first start and the last end of the load's samples; None without any."""
-        spans = [
-            counts
-            for key, by_source in self.labels.items()
-            if key.group in (LOAD, ONCE)
-            for counts in by_source.values()
-        ]
-        starts = [counts.first_ms for counts in spans if counts.first_ms is not None]
-        return IntervalMs(min(starts), max(counts.last_ms for counts in spans)) if starts else None
-
-    def whole_span_ms(self) -> IntervalMs | None:
-        """Return the first start and the last end of all samples, including setUp and tearDown; None without any."""
-        counts = [counts for by_source in self.labels.values() for counts in by_source.values()]
+    def span_ms(self, groups: Collection[str] = (LOAD, ONCE)) -> IntervalMs | None:
+        """Return the first start and the last end of the samples of groups, usually of the load; None without any."""
+        counts = [one for key, by_source in self.labels.items() if key.group in groups for one in by_source.values()]
         starts = [one.first_ms for one in counts if one.first_ms is not None]
         return IntervalMs(min(starts), max(one.last_ms for one in counts)) if starts else None
 
@@ -338,9 +295,10 @@ class SampleTally:
         """Return the metrics of the labels combined, per batch; None without batches or with too few samples."""
         if self.window_ms is None or not self.batch_count:
             return None
-        together: dict[int, BatchCounts] = {}
+        together: dict[int, BatchCounts] = defaultdict(BatchCounts)
         for key in keys:
-            merge_batches(together, self.batches.get(key, {}))
+            for number, batch in self.batches.get(key, {}).items():
+                together[number].merge(batch)
         return Batches.of(together, self.batch_count, self.window_ms.length_ms / MS_PER_S / self.batch_count)
 
     def code_counts(self) -> tuple[CodeCount, ...]:
@@ -355,16 +313,10 @@ class SampleTally:
     def error_kinds(self) -> tuple[ErrorKind, ...]:
         """Return every kind of error, the most frequent first."""
         first_ms = self.first_ms or 0
-        kinds = (
-            ErrorKind(
-                *key,
-                kind.count,
-                (kind.first_ms - first_ms) / MS_PER_S,
-                (kind.last_ms - first_ms) / MS_PER_S,
-                kind.example,
-            )
-            for key, kind in self.kinds.items()
-        )
+        kinds = []
+        for key, kind in self.kinds.items():
+            first_s, last_s = ((start_ms - first_ms) / MS_PER_S for start_ms in (kind.first_ms, kind.last_ms))
+            kinds.append(ErrorKind(*key, kind.count, first_s, last_s, kind.example))
         return tuple(sorted(kinds, key=lambda kind: (-kind.count, kind.first_s, kind.label, kind.cause)))
 
 

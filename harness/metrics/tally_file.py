@@ -11,6 +11,7 @@ import json
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, fields
+from itertools import pairwise
 from typing import Any
 
 from harness.base.errors import UsageError
@@ -20,10 +21,9 @@ from harness.jtl.readers import TALLY_SIGN
 from harness.jtl.sample import ELAPSED_MAX_MS, START_MAX_MS, Dropped
 from harness.metrics.figures import GROUPS, LOAD, ONCE, LabelCounts
 from harness.metrics.histogram import Histogram
-from harness.metrics.row_order import Order
-from harness.metrics.silences import Silences, StoredTally
-from harness.metrics.tally import ErrorKey, LabelKey, SampleTally
-from harness.metrics.timeline import SecondSeries, Source
+from harness.metrics.silences import Silences
+from harness.metrics.tally import ErrorKey, LabelKey, SampleTally, Scope
+from harness.metrics.timeline import Order, SecondSeries, Source
 
 FORMAT_VERSION = 2
 _KIND = "tally"
@@ -151,7 +151,7 @@ def to_bytes(tally: SampleTally, silences: Silences | None) -> bytes:
         "format_version": FORMAT_VERSION,
         "files": list(tally.names.values()),
         "first_ms": tally.first_ms,
-        "back_ms": [tally.order(number).back_ms for number in tally.names],
+        "back_ms": [tally.orders[number].back_ms for number in tally.names],
         "labels": _columns(_Labels, labels),
         "codes": _columns(_Codes, ((*key, *vars(counts).values()) for key, counts in tally.codes.items())),
         "errors": _columns(_Errors, ((*key, *vars(kind).values()) for key, kind in tally.kinds.items())),
@@ -188,12 +188,11 @@ def _series(series: SecondSeries) -> dict[str, Any]:
 
 def _runs(histogram: Histogram) -> str:
     """Return the counts of a histogram as text: `12:5 3 40:1` are 5 samples of 12 ms, 3 of 13 ms and 1 of 40 ms."""
-    parts, before_ms = [], -2
-    for value_ms in sorted(histogram.counts):
-        count = histogram.counts[value_ms]
-        parts.append(f"{count}" if value_ms == before_ms + 1 else f"{value_ms}:{count}")
-        before_ms = value_ms
-    return " ".join(parts)
+    counts = histogram.counts
+    return " ".join(
+        f"{counts[value_ms]}" if value_ms == before_ms + 1 else f"{value_ms}:{counts[value_ms]}"
+        for before_ms, value_ms in pairwise((-2, *sorted(counts)))
+    )
 
 
 def from_bytes(text: bytes, name: str, first_file: int) -> SampleTally:
@@ -225,7 +224,7 @@ class _Reader:
             raise ValueError("files and back_ms do not fit together")
         self._content = content
         self._first_file = first_file
-        self._tally = SampleTally(file=first_file, with_timeline=False)
+        self._tally = Scope(file=first_file, with_timeline=False).tally()
 
     def tally(self) -> SampleTally:
         """Return the tally."""
@@ -239,7 +238,7 @@ class _Reader:
         self._add_codes_and_errors()
         self._add_series(tally.requests, content.requests, is_transactions=False)
         self._add_series(tally.transactions, content.transactions, is_transactions=True)
-        tally.stored.append(StoredTally(self._first_file, content.silences))
+        tally.stored[self._first_file] = content.silences
         return tally
 
     def _source(self, file: int, generator: str) -> Source:
@@ -263,16 +262,10 @@ class _Reader:
             counts.first_ms, counts.last_ms = _whole(first_ms, "labels.first_ms", last_ms), last_ms
             _check_possible(counts, label)
             self._tally.counts(key, source).merge(counts)
-        if not self._tally.labels:
+        if (span_ms := self._tally.span_ms(GROUPS)) is None:
             raise ValueError("labels is empty")
-        if self._tally.first_ms != min(one.first_ms or 0 for one in self._counts()):
+        if self._tally.first_ms != span_ms.from_ms:
             raise ValueError("first_ms is not the first start of labels")
-
-    def _counts(self, *, is_transaction: bool | None = None) -> Iterator[LabelCounts]:
-        """Yield the counts of all labels, or of those of the load that are, or are no, transactions."""
-        for key, by_source in self._tally.labels.items():
-            if is_transaction is None or (key.group in (LOAD, ONCE) and key.is_transaction is is_transaction):
-                yield from by_source.values()
 
     def _add_codes_and_errors(self) -> None:
         labels = {key.label for key in self._tally.labels}
@@ -287,12 +280,11 @@ class _Reader:
 
     def _check_sums(self) -> None:
         """Raise ValueError unless labels, codes and errors count the same samples and errors of each label."""
-        samples, errors = Counter[str](), Counter[str]()
+        samples, errors, of_codes, errors_of_codes, kinds = (Counter[str]() for _ in range(5))
         for key, by_source in self._tally.labels.items():
             for one in by_source.values():
                 samples[key.label] += one.histogram.count
                 errors[key.label] += one.error_count
-        of_codes, errors_of_codes, kinds = Counter[str](), Counter[str](), Counter[str]()
         for (label, _, _), code in self._tally.codes.items():
             of_codes[label] += code.sample_count
             errors_of_codes[label] += code.error_count
@@ -303,7 +295,7 @@ class _Reader:
 
     def _add_series(self, series: SecondSeries, content: _Series, *, is_transactions: bool) -> None:
         for second, *counts in _rows(content.seconds, "seconds"):
-            series.add_second(_whole(second, "second", _END_MAX_MS), *(_whole(one, "seconds") for one in counts))
+            series.seconds.add(_whole(second, "second", _END_MAX_MS), *(_whole(one, "seconds") for one in counts))
         for file, generator, second, users in _rows(content.users, "users"):
             series.add_users(
                 self._source(file, generator), _whole(second, "second", _END_MAX_MS), _whole(users, "users")
@@ -319,9 +311,11 @@ class _Reader:
             differences = [total + one for total, one in zip(differences, second_counts, strict=True)]
             if second_counts.error_count > second_counts.sample_count:
                 raise ValueError("seconds has more errors than samples")
-        for counted in self._counts(is_transaction=is_transactions):
-            label_counts = (counted.histogram.count, counted.error_count, counted.elapsed_sum_ms)
-            differences = [total - one for total, one in zip(differences, label_counts, strict=True)]
+        for key, by_source in self._tally.labels.items():
+            for counted in by_source.values() if key.group in (LOAD, ONCE) else ():
+                if key.is_transaction is is_transactions:
+                    label_counts = (counted.histogram.count, counted.error_count, counted.elapsed_sum_ms)
+                    differences = [total - one for total, one in zip(differences, label_counts, strict=True)]
         if any(differences):
             raise ValueError("labels and seconds count different numbers of samples, errors or milliseconds")
 

@@ -18,14 +18,13 @@ best. `make bench BENCH=throttle` prints how often this finds a fall, and how of
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import accumulate, pairwise
-from typing import NamedTuple
 
 from harness.metrics.interval import Interval
-from harness.metrics.second_figures import SecondFigures
 from harness.metrics.steps import Fall, Levels, is_sudden
+from harness.metrics.timeline import SecondFigures
 
 _BINS_MOST = 150
 _BINS_LEAST = 20
@@ -111,8 +110,7 @@ def find_throttle(
     """
     from_s, to_s = full_load_s.from_s, full_load_s.to_s
     counts = [second.sample_count for second in seconds[from_s:to_s]]
-    width_s = _bin_width_s(counts)
-    if width_s is None:
+    if (width_s := _bin_width_s(counts)) is None:
         return None
     rates = _rates(counts, len(counts) % width_s, len(counts), width_s)
     fall = _greatest_fall(rates, width_s)
@@ -144,11 +142,9 @@ def find_throttle(
 
 def _bin_width_s(counts: Sequence[int]) -> int | None:
     """Return the width of the bins in seconds; None with too few seconds or samples."""
-    bin_count = min(_BINS_MOST, max(_BINS_LEAST, sum(counts) // _SAMPLES_PER_BIN))
-    width_s = math.ceil(len(counts) / bin_count)
-    if len(counts) < _BINS_LEAST or sum(counts) < _SAMPLES_PER_BIN_LEAST * len(counts) / width_s:
-        return None
-    return width_s
+    width_s = math.ceil(len(counts) / min(_BINS_MOST, max(_BINS_LEAST, sum(counts) // _SAMPLES_PER_BIN)))
+    is_enough = len(counts) >= _BINS_LEAST and sum(counts) >= _SAMPLES_PER_BIN_LEAST * len(counts) / width_s
+    return width_s if is_enough else None
 
 
 def _rates(counts: Sequence[int], begin_s: int, end_s: int, width_s: int) -> list[float]:
@@ -224,19 +220,12 @@ def _is_fall_to_constant(rates: Sequence[float], fall: Fall, width_s: int) -> bo
     )
 
 
-class _FourLevels(NamedTuple):
-    before: float
-    left: float
-    right: float
-    after: float
-
-
-def _four_levels(rates: Sequence[float], fall: Fall) -> _FourLevels:
+def _four_levels(rates: Sequence[float], fall: Fall) -> list[float]:
     """Return the rates before the fall, on both sides of its greatest step, and after it."""
     before, after = _mean(rates[: fall.begin]), _mean(rates[fall.end :])
     left = _mean(rates[fall.begin : fall.step]) if fall.step - fall.begin > 1 else before
     right = _mean(rates[fall.step : fall.end]) if fall.end - fall.step > 1 else after
-    return _FourLevels(before, left, right, after)
+    return [before, left, right, after]
 
 
 def _has_stair(rates: Sequence[float], fall: float) -> bool:
@@ -302,23 +291,17 @@ def _mean(values: Sequence[float]) -> float:
     return math.fsum(values) / len(values)
 
 
-def _median(values: Iterable[float]) -> float:
-    ordered = sorted(values)
-    middle = len(ordered) // 2
-    return ordered[middle] if len(ordered) % 2 else (ordered[middle - 1] + ordered[middle]) / 2
-
-
 def _steady_users(sides: Sequence[Sequence[SecondFigures]]) -> int | None:
     """Return the usual number of users where it is the same on both sides; None where it changes or is not known."""
+    from statistics import median  # imported late, as above: few runs have such a fall
+
     known = [[second.active_users for second in side if second.active_users is not None] for side in sides]
     if not all(known):
         return None
-    usual = _median(users for side in known for users in side)
+    usual = median(users for side in known for users in side)
     most = _STEADY_USERS_RATIO * usual
-    for side in known:
-        if sum(abs(users - usual) <= most for users in side) < _STEADY_SECONDS_RATIO * len(side):
-            return None
-    return round(usual)
+    are_steady = (sum(abs(one - usual) <= most for one in side) >= _STEADY_SECONDS_RATIO * len(side) for side in known)
+    return round(usual) if all(are_steady) else None
 
 
 def _side(seconds: Sequence[SecondFigures]) -> _Side:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from itertools import accumulate
@@ -12,12 +12,13 @@ from harness.base.units import MS_PER_S
 from harness.metrics.histogram import Histogram
 from harness.metrics.interval import SecondSpan
 from harness.metrics.metric import AVERAGE, TIME_KEYS, elapsed_metrics
-from harness.metrics.per_second import CountColumns, SecondCounts, SecondUsers
-from harness.metrics.second_figures import SecondFigures
+from harness.metrics.per_second import SecondCounts, SecondUsers
 
 # A chart has at most this many points. Longer runs, and runs with too many distinct times, have wider buckets.
 _BUCKETS_MAX = 600
 _PAIRS_MAX = 500_000
+# Series are averaged over so many seconds before a window is chosen.
+BATCH_S = 5
 # A longer span comes from a clock that was set: a chart of it would show nothing.
 SPAN_MAX_S = 31 * 24 * 3600
 
@@ -40,6 +41,47 @@ class Timeline:
     spread_keys: ClassVar = TIME_KEYS
 
 
+class SecondFigures(NamedTuple):
+    """The samples that ended within one second, and how many lasted throughout it.
+
+    `active_users` is the maximum in it, None without samples.
+    """
+
+    sample_count: int
+    elapsed_sum_ms: int
+    active_users: int | None
+    error_count: int = 0
+    waiting_count: int = 0
+
+
+@dataclass
+class Order:
+    """How far row ends go back in file order, at most `back_ms`: this shows a clock that was set."""
+
+    least_ms: int | None = None
+    most_ms: int | None = None
+    back_ms: int = 0
+
+    def add(self, end_ms: int) -> None:
+        """Add the end of the next row."""
+        if self.most_ms is None or self.least_ms is None:
+            self.least_ms = self.most_ms = end_ms
+        elif end_ms >= self.most_ms:
+            self.most_ms = end_ms
+        else:
+            self.back_ms = max(self.back_ms, self.most_ms - end_ms)
+            self.least_ms = min(self.least_ms, end_ms)
+
+    def merge(self, other: Order) -> None:
+        """Add the rows of the next part."""
+        self.back_ms = max(self.back_ms, other.back_ms)
+        if other.least_ms is not None and other.most_ms is not None:
+            before_ms = other.least_ms if self.most_ms is None else self.most_ms
+            self.back_ms = max(self.back_ms, before_ms - other.least_ms)
+            self.least_ms = other.least_ms if self.least_ms is None else min(self.least_ms, other.least_ms)
+            self.most_ms = max(before_ms, other.most_ms)
+
+
 class Source(NamedTuple):
     """The source of a sample: the number of its file, and the load generator in its thread's name ("": none).
 
@@ -60,7 +102,7 @@ class SecondSeries:
     """
 
     seconds: SecondCounts = field(default_factory=SecondCounts)
-    users: dict[Source, SecondUsers] = field(default_factory=dict)
+    users: dict[Source, SecondUsers] = field(default_factory=lambda: defaultdict(SecondUsers))
     bucket_s: int = 1
     buckets: dict[int, Histogram] = field(default_factory=dict)
     waits: Counter[int] = field(default_factory=Counter)
@@ -83,22 +125,14 @@ class SecondSeries:
         if all_threads is not None:
             self.add_users(source, second, all_threads)
 
-    def add_second(self, second: int, sample_count: int, error_count: int, elapsed_sum_ms: int) -> None:
-        """Count samples that ended in a second."""
-        self.seconds.add(second, sample_count, error_count, elapsed_sum_ms)
-
     def add_users(self, source: Source, second: int, users: int) -> None:
         """Record the users active in a second."""
-        by_second = self.users.get(source)
-        if by_second is None:
-            by_second = self.users[source] = SecondUsers()
-        by_second.raise_to(second, users)
+        self.users[source].raise_to(second, users)
 
     def add_time(self, second: int, elapsed_ms: int, count: int) -> None:
         """Count samples with one elapsed time that ended in a second."""
         bucket = second // self.bucket_s
-        histogram = self.buckets.get(bucket)
-        if histogram is None:
+        if (histogram := self.buckets.get(bucket)) is None:
             self._settle()
             histogram = self.buckets.setdefault(second // self.bucket_s, Histogram())
         histogram.add(elapsed_ms, count)
@@ -118,12 +152,11 @@ class SecondSeries:
     def merge(self, other: SecondSeries) -> None:
         """Add the counts of another part of the samples."""
         for second, counts in other.seconds.items():
-            self.add_second(second, counts.sample_count, counts.error_count, counts.elapsed_sum_ms)
+            self.seconds.add(second, *counts)
         for source, by_second in other.users.items():
             for second, users in by_second.items():
                 self.add_users(source, second, users)
-        for second, change in other.waits.items():
-            self.waits[second] += change
+        self.waits.update(other.waits)
         if other.bucket_s > self.bucket_s:
             self._widen(other.bucket_s)
         factor = self.bucket_s // other.bucket_s
@@ -139,8 +172,7 @@ class SecondSeries:
 
     def ended_between(self, from_ms: int, to_ms: int) -> int:
         """Return how many samples ended between two instants; of a second that is only partly between them, a part."""
-        first_s = from_ms // MS_PER_S
-        ended = 0.0
+        first_s, ended = from_ms // MS_PER_S, 0.0
         counts = self.seconds.between(first_s, to_ms // MS_PER_S).sample_counts
         for second, count in enumerate(counts, first_s):
             inside_ms = min(to_ms, (second + 1) * MS_PER_S) - max(from_ms, second * MS_PER_S)
@@ -154,8 +186,7 @@ class SecondSeries:
         """
         total: list[int | None] = [None] * (last_s - first_s + 1)
         for by_second in self.users.values():
-            span_s = by_second.span_s
-            if span_s is None:
+            if (span_s := by_second.span_s) is None:
                 continue
             users, begin_s = 0, max(first_s, span_s.first_s)
             for index, known in enumerate(by_second.between(begin_s, min(last_s, span_s.last_s)), begin_s - first_s):
@@ -163,29 +194,27 @@ class SecondSeries:
                 total[index] = (total[index] or 0) + users
         return total
 
-    def waiting(self, first_s: int, last_s: int) -> list[int]:
-        """Return how many samples lasted throughout each second from the first to the last, both included."""
-        before = sum(change for second, change in self.waits.items() if second < first_s)
-        changes = (self.waits[second] for second in range(first_s, last_s + 1))
-        return list(accumulate(changes, initial=before))[1:]
-
     def by_second(self, first_s: int, last_s: int) -> list[SecondFigures]:
         """Return the metrics of each second from the first to the last, both included."""
         counts, users = self.seconds.between(first_s, last_s), self.active_users(first_s, last_s)
-        waiting = self.waiting(first_s, last_s)
+        before = sum(change for second, change in self.waits.items() if second < first_s)
+        changes = (self.waits[second] for second in range(first_s, last_s + 1))
+        waiting = list(accumulate(changes, initial=before))[1:]
         columns = (counts.sample_counts, counts.elapsed_sums_ms, users, counts.error_counts, waiting)
         return [SecondFigures(*second) for second in zip(*columns, strict=True)]
 
     def timeline(self) -> Timeline | None:
         """Return the timeline; None when `span_s` is None."""
-        span = self.span_s
-        if span is None:
+        if (span := self.span_s) is None:
             return None
         self._settle()
         first, last = span.first_s // self.bucket_s, span.last_s // self.bucket_s
         users = self.active_users(first * self.bucket_s, last * self.bucket_s + self.bucket_s - 1)
         buckets = [self.buckets.get(bucket, Histogram()) for bucket in range(first, last + 1)]
-        counts = self._bucket_counts(first, last)
+        bucket_counts = SecondCounts()  # their numbers instead of seconds
+        for second, one in self.seconds.items():
+            bucket_counts.add(second // self.bucket_s, *one)
+        counts = bucket_counts.between(first, last)
         averages = (
             round(elapsed_sum_ms / sample_count, 1) if sample_count else None
             for elapsed_sum_ms, sample_count in zip(counts.elapsed_sums_ms, counts.sample_counts, strict=True)
@@ -205,10 +234,3 @@ class SecondSeries:
                 for index in range(0, len(users), self.bucket_s)
             ),
         )
-
-    def _bucket_counts(self, first: int, last: int) -> CountColumns:
-        """Return the counts of each bucket from the first to the last, both included."""
-        buckets = SecondCounts()  # their numbers instead of seconds
-        for second, counts in self.seconds.items():
-            buckets.add(second // self.bucket_s, counts.sample_count, counts.error_count, counts.elapsed_sum_ms)
-        return buckets.between(first, last)

@@ -25,13 +25,13 @@ import math
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from harness.base.errors import UsageError
-from harness.base.units import MS_PER_S, ms_text, parse_duration_s
+from harness.base.units import MS_PER_S, parse_duration_s
 from harness.metrics.gaps import find_gaps
 from harness.metrics.interval import Interval
-from harness.metrics.second_figures import BATCH_S, SecondFigures
+from harness.metrics.timeline import BATCH_S, SecondFigures
 
 if TYPE_CHECKING:
     from harness.metrics.steadiness import Change
@@ -121,19 +121,22 @@ def _whole_seconds(text: str, name: str) -> int:
     return int(seconds)
 
 
-def find_window(
-    spec: WindowSpec,
-    seconds: Sequence[SecondFigures],
-    target_users: int | None = None,
-    users_are_driven: bool = True,
-    ramp_s: float = 0.0,
-    duration_s: float | None = None,
-) -> Window:
+class Drive(NamedTuple):
+    """How the plan drives: its users, whether their number is constant, its ramp-up and duration; None if unknown.
+
+    When users are not controlled (`users_are_driven` False: an open load) or not known, ramp and duration are used.
+    """
+
+    user_count: int | None = None
+    users_are_driven: bool = True
+    ramp_s: float = 0.0
+    duration_s: float | None = None
+
+
+def find_window(spec: WindowSpec, seconds: Sequence[SecondFigures], drive: Drive | None = None) -> Window:
     """Return the window of a run. `seconds` has one entry per second since the first start of the load.
 
-    `target_users` is the number of users that the load should reach. When users are not controlled (`users_are_driven`
-    False: an open load) or not in `seconds`, the plan's ramp and duration are used. UsageError when a given window
-    begins after the run's end.
+    UsageError when a given window begins after the run's end.
     """
     run_s = len(seconds)
     if spec.kind == ALL:
@@ -143,20 +146,15 @@ def find_window(
             raise UsageError(f"--window begins at {spec.from_s} s, but the run ends at {run_s} s", "begin earlier")
         to_s = run_s if spec.to_s is None else min(spec.to_s, run_s)
         return Window(GIVEN, spec.from_s, to_s, to_s - spec.from_s, run_s)
-    full = full_load_s(seconds, target_users, users_are_driven, ramp_s, duration_s)
-    return _steady_window(seconds, full.from_s, _with_stall(seconds, full.to_s), is_open=not users_are_driven)
+    drive = drive or Drive()
+    full = full_load_s(seconds, drive)
+    return _steady_window(seconds, full.from_s, _with_stall(seconds, full.to_s), is_open=not drive.users_are_driven)
 
 
-def full_load_s(
-    seconds: Sequence[SecondFigures],
-    target_users: int | None = None,
-    users_are_driven: bool = True,
-    ramp_s: float = 0.0,
-    duration_s: float | None = None,
-) -> Interval:
+def full_load_s(seconds: Sequence[SecondFigures], drive: Drive) -> Interval:
     """Return the interval without ramp and tail, s after the first start of the load; arguments as `find_window`."""
-    by_users = _full_load_by_users(seconds, target_users) if users_are_driven else None
-    return by_users or _full_load_by_arrivals(seconds, ramp_s, duration_s)
+    by_users = _full_load_by_users(seconds, drive.user_count) if drive.users_are_driven else None
+    return by_users or _full_load_by_arrivals(seconds, drive.ramp_s, drive.duration_s)
 
 
 def describe(window: Window) -> str:
@@ -187,8 +185,7 @@ def warm_up_batches(batch_means: Sequence[float | None]) -> int:
     # Welford's running mean from the end: one pass, and exact for equal values.
     count, mean, square_sum = 0, 0.0, 0.0
     for cut in range(len(batch_means) - 1, -1, -1):
-        value = batch_means[cut]
-        if value is None:
+        if (value := batch_means[cut]) is None:
             continue
         count += 1
         deviation = value - mean
@@ -276,16 +273,11 @@ def _change(seconds: Sequence[SecondFigures], window: Interval, *, is_open: bool
     from harness.metrics.steadiness import find_change  # imported late: only a steady window needs it
 
     counted = seconds[window.from_s : window.to_s]
-    change = _response_change(counted, is_open=is_open)
-    if change:
-        return _change_text("response times", change, _ms, window.from_s)
+    if change := _response_change(counted, is_open=is_open):
+        return _change_text("response times", change, "{:.0f} ms".format, window.from_s)
     counts = [float(second.sample_count) for second in counted]
     change = find_change(counts, _mean(counts), are_counts=True, is_open=is_open or not _are_users_constant(counted))
     return _change_text("throughput", change, "{:.1f}/s".format, window.from_s) if change else ""
-
-
-def _ms(value_ms: float) -> str:
-    return f"{ms_text(value_ms)} ms"
 
 
 def _slow_down(seconds: Sequence[SecondFigures], full: Interval, counted_s: int, *, is_open: bool) -> str:
@@ -302,7 +294,7 @@ def _slow_down(seconds: Sequence[SecondFigures], full: Interval, counted_s: int,
         return ""
     first = _average_ms(seconds[from_s : from_s + change.at_s])
     is_slow_start = first is None or first > math.sqrt(change.before * change.after)
-    return "" if is_slow_start else _change_text("response times", change, _ms, from_s)
+    return "" if is_slow_start else _change_text("response times", change, "{:.0f} ms".format, from_s)
 
 
 def _response_change(seconds: Sequence[SecondFigures], *, is_open: bool) -> Change | None:
@@ -340,30 +332,27 @@ def _full_load_by_users(seconds: Sequence[SecondFigures], target_users: int | No
 
     Full load lasts until the number of users falls for good: a system that stalls at the end is not a tail.
     """
-    stable = _stable_users(seconds)
-    if stable is None:
+    users = {second: one.active_users for second, one in enumerate(seconds) if one.active_users is not None}
+    if (stable := _stable_users(list(users.values()))) is None:
         return None
     target = stable if target_users is None else min(stable, target_users)
-    seen = [second for second, figures in enumerate(seconds) if figures.active_users is not None]
-    full = [second for second in seen if (seconds[second].active_users or 0) >= target]
+    full = [second for second, count in users.items() if count >= target]
     # Users may already have left within the last full second: it is complete only if the next sample is later.
-    left_s = next((second for second in seen if second > full[-1]), len(seconds))
+    left_s = next((second for second in users if second > full[-1]), len(seconds))
     return Interval(full[0] + 1, left_s - 1)
 
 
-def _stable_users(seconds: Sequence[SecondFigures]) -> int | None:
-    """Return the greatest stable number of users; None without one.
+def _stable_users(seen: Sequence[int]) -> int | None:
+    """Return the greatest stable number of users in seconds with samples; None without one.
 
-    It lasts three seconds or more, and covers half of the seconds with samples between its first and last. When users
-    come and go, as with an open load, it is the usual number, not the peak.
+    It lasts three seconds or more, and covers half of the seconds between its first and last. When users come and go,
+    as with an open load, it is the usual number, not the peak.
     """
-    seen = [second for second, figures in enumerate(seconds) if figures.active_users is not None]
     by_users: dict[int, list[int]] = {}
-    for index, second in enumerate(seen):
-        by_users.setdefault(seconds[second].active_users or 0, []).append(index)
+    for index, users in enumerate(seen):
+        by_users.setdefault(users, []).append(index)
     count, first, last = 0, len(seen), -1
-    for users in sorted(by_users, reverse=True):
-        indexes = by_users[users]
+    for users, indexes in sorted(by_users.items(), reverse=True):
         count, first, last = count + len(indexes), min(first, indexes[0]), max(last, indexes[-1])
         if count >= _LEVEL_LEAST_S and 2 * count >= last - first + 1:
             return users

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from harness.base import units
-from harness.history.change_marks import change_marks
-from harness.history.render import name_axis
+from harness.history.render import change_marks, name_axis
 from harness.nightly.gate import REGRESSED, WARNED, Check
 from harness.report.charts import svg
 from harness.report.charts.axes import near_axis
@@ -19,10 +18,6 @@ _TONIGHT_PX = 5.5
 
 def check_chart(check: Check, name: str) -> Chart:
     """Return the chart of a check with at least two nightly values; `name` is its file name."""
-    return Chart(name, _chart(check))
-
-
-def _chart(check: Check) -> str:
     metric = check.metric
     assert metric is not None  # a check of a whole label has no chart
     scale = 100 if metric.is_share else 1
@@ -49,7 +44,7 @@ def _chart(check: Check) -> str:
           if check.baseline is not None else []),
         *change_marks(plot, check.change_points, accepted, metric, len(values)),
         plot.line(values, svg.MAIN, ""),
-        *(_dot(plot, index, value, check) for index, value in values),
+        *(_dot(plot, index, value, check) for index, (_, value) in enumerate(values)),
     ]  # fmt: skip
     text = f"{units.plural(len(values), 'nightly run')}, tonight {svg.figure(values[-1][1])}: {check.state}."
     if limits:
@@ -57,7 +52,7 @@ def _chart(check: Check) -> str:
     load = check.conditions.load
     users = units.plural(load.users, "user") if load.users else f"{units.number_text(load.rate_per_s or 0)} users/s"
     heading = f"{metric.short_title} of {check.label}, {check.plan}, {users}"
-    return svg.document(heading, unit, text, svg.HEIGHT, body)
+    return Chart(name, svg.document(heading, unit, text, svg.HEIGHT, body))
 
 
 def _limits(check: Check) -> tuple[float, ...]:
@@ -71,17 +66,16 @@ def _limits(check: Check) -> tuple[float, ...]:
 
 def _band(plot: Plot, ends: Sequence[float], limits: Sequence[float]) -> str:
     """Return the area between the limits, from the first to the last x in `ends`."""
-    left, right = (plot.x_px(end) for end in ends)
-    top, bottom = plot.y_px(max(limits)), plot.y_px(min(limits))
+    left, right = map(plot.x_px, ends)
+    bottom, top = map(plot.y_px, sorted(limits))
     return svg.rectangle(left, top, right - left, bottom - top, "band")
 
 
-def _dot(plot: Plot, index: float, value: float, check: Check) -> str:
-    date = check.history[int(index)].date
-    is_tonight = index == len(check.history) - 1
+def _dot(plot: Plot, index: int, value: float, check: Check) -> str:
+    date = check.history[index].date
     is_worse = check.since is not None and date >= check.since and check.state in (WARNED, REGRESSED)
     at = f'cx="{svg.number(plot.x_px(index))}" cy="{svg.number(plot.y_px(value))}"'
-    radius = _TONIGHT_PX if is_tonight else _DOT_PX
+    radius = _TONIGHT_PX if index == len(check.history) - 1 else _DOT_PX
     text = svg.plain(f"{date}: {svg.figure(value)}")
     colour = svg.WARNING if is_worse else svg.MAIN
     return f'<circle {at} r="{radius}" class="bar c{colour}"><title>{text}</title></circle>'

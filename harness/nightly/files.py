@@ -3,24 +3,21 @@
 from __future__ import annotations
 
 import itertools
-import re
 from pathlib import Path
 
 from harness.base.config import did_you_mean
 from harness.base.errors import UsageError
 from harness.experiment.record import RUNNING
 from harness.nightly.record import NightlyRecord
-from harness.run.directory import RunDirectory, load_record, reserve_folder
-from harness.run.recorded import RecordedFolder, recorded_in
-
-_NAME = re.compile(r"(\d{4})-(\d\d)-(\d\d)(?:-(\d+))?")
-_NAMES_SHOWN = 5
+from harness.run.directory import load_record, reserve_folder
+from harness.run.kinds import NIGHTLY_NAME, full_names
+from harness.run.recorded import RecordedFolder, listed, recorded_in
 
 
 class NightlyFiles(RecordedFolder):
-    """The files of one nightly run: `folder` is reports/nightly/<date>, with its charts and the runs' output.
+    """The files of one nightly run: `folder` is reports/nightly/<date>-<id>, with its charts and the runs' output.
 
-    The folder of the second nightly run of a date is <date>-2.
+    The folder of the second nightly run of a date is <date>-2-<id>.
     """
 
     @property
@@ -38,14 +35,6 @@ class NightlyFiles(RecordedFolder):
         """The results as JUnit XML, next to the folder."""
         return self.folder.with_name(f"{self.name}.xml")
 
-    def run(self, plan: str, name: str) -> RunDirectory:
-        """Return one of its runs."""
-        return RunDirectory(self.reports / plan / name)
-
-    def runs(self, plan: str, series: str) -> frozenset[str]:
-        """Return the names of a plan's runs in a series."""
-        return frozenset(path.name for path in (self.reports / plan).glob(f"run-{series}_*") if path.is_dir())
-
     def read(self) -> NightlyRecord:
         """Return the record; UsageError when it is invalid."""
         return load_record(NightlyRecord, self.record)
@@ -54,20 +43,22 @@ class NightlyFiles(RecordedFolder):
 def reserve_nightly(reports: Path, date: str) -> NightlyFiles:
     """Return the files of a new nightly run; creating its folder reserves the name."""
     names = (date if number == 1 else f"{date}-{number}" for number in itertools.count(1))
-    free = (name for name in names if not NightlyFiles(reports / name).record.exists())
-    return NightlyFiles(reserve_folder(reports, lambda: next(free), "delete or move old nightly runs"))
+    return NightlyFiles(reserve_folder(reports, lambda: next(names), "delete or move old nightly runs"))
 
 
 def find_nightly(reports: Path, name: str) -> NightlyFiles:
     """Return the files of a nightly run by its name or a path of one of its files; UsageError lists the names."""
     folder = Path(name).with_suffix("")
-    files = NightlyFiles(reports / folder if folder.parent == Path() else folder)
-    if not _NAME.fullmatch(files.name) or not files.record.is_file():
+    parent = reports if folder.parent == Path() else folder.parent
+    found = full_names(folder.name, [nightly.name for nightly in _all_nightly(parent)])
+    if len(found) > 1:
+        what = f"{name}: {len(found)} nightly runs have this short name"
+        raise UsageError(what, f"choose one: {', '.join(found)}")
+    if not found:
         names = [nightly.name for nightly in _all_nightly(reports)]
-        raise UsageError(
-            f"{name}: no such nightly run", f"{did_you_mean(files.name, names)}there are: {_listed(names)}"
-        )
-    return files
+        todo = f"{did_you_mean(folder.name, names)}there are: {listed(names)}"
+        raise UsageError(f"{name}: no such nightly run", todo)
+    return NightlyFiles(parent / found[0])
 
 
 def find_before(files: NightlyFiles) -> NightlyFiles | None:
@@ -80,7 +71,7 @@ def find_before(files: NightlyFiles) -> NightlyFiles | None:
 
 def last_nightly(reports: Path) -> NightlyFiles | None:
     """Return the last nightly run; None when there is none."""
-    return next(iter(_all_nightly(reports)[::-1]), None)
+    return next(reversed(_all_nightly(reports)), None)
 
 
 def find_unfinished(reports: Path) -> NightlyFiles:
@@ -95,8 +86,4 @@ def find_unfinished(reports: Path) -> NightlyFiles:
 
 def _all_nightly(reports: Path) -> list[NightlyFiles]:
     """Return the nightly runs that have a record, oldest first."""
-    return [NightlyFiles(path) for path in recorded_in(reports, _NAME)]
-
-
-def _listed(names: list[str]) -> str:
-    return ", ".join(["…"] * (len(names) > _NAMES_SHOWN) + names[-_NAMES_SHOWN:]) or "none"
+    return [NightlyFiles(path) for path in recorded_in(reports, NIGHTLY_NAME)]

@@ -92,10 +92,8 @@ class _Comparable:
 
     def check(self, state: str, label: str = TOTAL, note: str = "") -> Check:
         """Return a check without a metric."""
-        tonight = self.tonight
-        return Check(
-            tonight.plan, tonight.conditions, label, None, state, earlier_count=len(self.valid_before), note=note
-        )
+        plan, conditions, earlier_count = self.tonight.plan, self.tonight.conditions, len(self.valid_before)
+        return Check(plan, conditions, label, None, state, earlier_count=earlier_count, note=note)
 
 
 def judge(
@@ -107,10 +105,9 @@ def judge(
     """
     earlier = [group for group in groups if group.date < tonight]
     checks: list[Check] = []
-    for group in groups:
-        if group.date == tonight:
-            alike = [one for one in earlier if (one.plan, one.conditions) == (group.plan, group.conditions)]
-            checks += _checks(_Comparable(group, tuple(alike)), groups, acceptances, rules)
+    for group in (one for one in groups if one.date == tonight):
+        alike = (one for one in earlier if (one.plan, one.conditions) == (group.plan, group.conditions))
+        checks += _checks(_Comparable(group, tuple(alike)), groups, acceptances, rules)
     return tuple(checks)
 
 
@@ -191,12 +188,11 @@ def _note(
     """Return an explanation of a check; may be empty. `found` has the position of each value."""
     if check.state == LEARNING:
         return f"{units.plural(check.earlier_count, 'earlier nightly run')}; {VALUES_LEAST} are needed"
+    changed = _what_changed(groups, check.since)
     if check.state == WARNED:
-        changed = _what_changed(groups, check.since)
         return f"first nightly run beyond the limit; fails if the next one is no better{changed}"
     if check.state == REGRESSED:
         count = sum(one.date >= (check.since or "") for one in check.history)
-        changed = _what_changed(groups, check.since)
         return f"{units.plural(count, 'nightly run')}; if intended: {accept_command(check)}{changed}"
     tonight = len(found) - 1
     if check.worse_since:
@@ -250,7 +246,6 @@ def _replaced(tonight: NightlyRuns, groups: Sequence[NightlyRuns]) -> NightlyRun
 
 
 def _changed_conditions(before: NightlyRuns, tonight: NightlyRuns) -> str:
-    """Return the conditions that changed."""
     differences = setup_differences(before.valid, tonight.valid)
     found = [one for one in differences if one.name in _OF_CONDITIONS or one.name.startswith("load: ")]
     return f"changed since the nightly run of {before.date}: {_as_text(found)}"

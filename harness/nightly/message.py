@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from statistics import median
-from typing import NamedTuple
 
 from harness.base import units
 from harness.compare.render import cost_texts
 from harness.metrics.metric import Table, columns_of_runs
-from harness.nightly.gate import NEW_ENVIRONMENT, NO_VALUE, OK, REGRESSED, WARNED, Check
-from harness.nightly.outcome import LoadResult, NightlyResult, Outcome
+from harness.nightly.gate import NEW_ENVIRONMENT, NO_VALUE, OK, REGRESSED, WARNED
+from harness.nightly.outcome import LoadResult, NightlyResult
 from harness.nightly.render import check_text, headline, time_line
 from harness.notify.message import Message
 from harness.notify.settings import ALWAYS, CHANGED
@@ -18,13 +17,6 @@ from harness.notify.settings import ALWAYS, CHANGED
 # The states of a metric that a message names, worst first; those of runs come after the first.
 _STATES = (WARNED, NO_VALUE, NEW_ENVIRONMENT)
 _METRICS = columns_of_runs(Table.BRIEF)
-
-
-class _Finding(NamedTuple):
-    """What is wrong or not judged, and the load that it concerns, if it is one."""
-
-    text: str
-    load: LoadResult | None = None
 
 
 def is_due(when: str, verdict: str, before: str | None) -> bool:
@@ -46,11 +38,11 @@ def nightly_message(result: NightlyResult, link: str) -> Message:
     """
     record = result.record
     findings = list(_findings(result))
-    worst = findings[0] if findings else _Finding("")
+    worst, worst_load = findings[0] if findings else ("", None)
     more = f" (and {units.plural(len(findings) - 1, 'more finding')})" if len(findings) > 1 else ""
-    load = worst.load or result.loads[0]
+    load = worst_load or result.loads[0]
     inside = filter(None, [_inside(result, load)])
-    lines = (f"{worst.text}{more}", _figures(result, load), *inside, time_line(result))
+    lines = (f"{worst}{more}", _figures(result, load), *inside, time_line(result))
     return Message(f"{record.title} {record.name}: {headline(result)}", lines, link)
 
 
@@ -65,32 +57,27 @@ def _inside(result: NightlyResult, load: LoadResult) -> str:
     return f"where the time went: see {runs} in the report" if runs else ""
 
 
-def _findings(result: NightlyResult) -> Iterator[_Finding]:
-    """Yield what is wrong or not judged, worst first."""
-    for load in result.loads:
-        for check in load.checks:
-            if check.state == REGRESSED:
-                yield _of_check(load, check)
+def _findings(result: NightlyResult) -> Iterator[tuple[str, LoadResult | None]]:
+    """Yield what is wrong or not judged, worst first, with the load that it concerns, if it is one."""
+    yield from _of_checks(result, REGRESSED)
     for outcome in result.outcomes:
         if outcome.state != OK:
             of_it = next((load for load in result.loads if load.load == outcome.load), None)
-            why = "; ".join(outcome.reasons) or "unknown reason"
-            yield _Finding(f"{outcome.state}: {_run_text(outcome)}: {why}", of_it)
+            run = ", ".join(filter(None, (outcome.load.title, outcome.run.run)))
+            yield f"{outcome.state}: {run}: {'; '.join(outcome.reasons) or 'unknown reason'}", of_it
     for label in result.missing_labels:
-        yield _Finding(f"NO LABEL: {label}: the suite judges it, but no run has it")
+        yield f"NO LABEL: {label}: the suite judges it, but no run has it", None
     for problem in result.record.storage_problems:
-        yield _Finding(f"STORAGE: {problem}")
+        yield f"STORAGE: {problem}", None
     for state in _STATES:
-        for load in result.loads:
-            yield from (_of_check(load, check) for check in load.checks if check.state == state)
+        yield from _of_checks(result, state)
 
 
-def _of_check(load: LoadResult, check: Check) -> _Finding:
-    return _Finding(f"{check.state}: {load.load.title}: {check_text(check)}", load)
-
-
-def _run_text(outcome: Outcome) -> str:
-    return f"{outcome.load.title}, {outcome.run.run}" if outcome.run.run else outcome.load.title
+def _of_checks(result: NightlyResult, state: str) -> Iterator[tuple[str, LoadResult]]:
+    for load in result.loads:
+        for check in load.checks:
+            if check.state == state:
+                yield f"{state}: {load.load.title}: {check_text(check)}", load
 
 
 def _figures(result: NightlyResult, load: LoadResult) -> str:

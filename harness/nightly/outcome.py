@@ -48,14 +48,6 @@ class Outcome:
 
 
 @dataclass(frozen=True)
-class TooFew:
-    """A metric of a label that has too few samples to be judged."""
-
-    label: str
-    metric: Metric
-
-
-@dataclass(frozen=True)
 class Growth:
     """What a request costs more of than in the nightly run of `date`, the last profiled one before a regression."""
 
@@ -67,14 +59,14 @@ class Growth:
 class LoadResult:
     """The result of a load: its checks, and what changed since `last_date`, when it was measured before.
 
-    `others_count` runs of the same date do not belong to this nightly run, and count with it. `too_few` are the metrics
-    with too few samples to be judged. `growth` is None unless a metric is REGRESSED, and something grew inside the
-    system.
+    `others_count` runs of the same date do not belong to this nightly run, and count with it. `too_few` are the labels
+    and metrics with too few samples to be judged. `growth` is None unless a metric is REGRESSED, and something grew
+    inside the system.
     """
 
     load: Load
     checks: tuple[Check, ...]
-    too_few: tuple[TooFew, ...]
+    too_few: tuple[str, ...]
     last_date: str | None
     differences: tuple[Difference, ...]
     growth: Growth | None = None
@@ -111,20 +103,13 @@ class NightlyResult:
         """
         states = {check.state for check in self.checks}
         ends = {outcome.state for outcome in self.outcomes}
-        if REGRESSED in states:
-            return REGRESSED
-        if GOAL_MISSED in ends:
-            return GOAL_MISSED
+        if REGRESSED in states or GOAL_MISSED in ends:
+            return REGRESSED if REGRESSED in states else GOAL_MISSED
         if ends - {OK, DOUBTFUL} or self.record.storage_problems or self.missing_labels:
             return INVALID
         if WARNED in states:
             return WARNED
         return DOUBTFUL if DOUBTFUL in ends else OK
-
-    @property
-    def exit_code(self) -> int:
-        """The exit code of the verdict."""
-        return self.exit_code_if(sure=False)
 
     def exit_code_if(self, *, sure: bool) -> int:
         """Return the exit code; with `sure` a DOUBTFUL run counts as INVALID, also when the verdict is WARNED."""
@@ -153,10 +138,10 @@ def _outcome(run: LoadRun, load: Load, entries: Mapping[str, Entry]) -> Outcome:
         return Outcome(run, load, NOT_MEASURED, why, None)
     entry = entries.get(f"{load.plan}/{run.run}") if run.run else None
     result = entry.result if entry else None
-    verdict = result.verdict if result else None
-    if result is None or verdict is None:
+    if result is None or result.verdict is None:
         lost = (entry.problem if entry else "its report no longer exists",) if run.run else ()
         return Outcome(run, load, FAILED, (*problem, *lost), None)
+    verdict = result.verdict
     if not verdict.goals_missed:  # only judged runs have goals
         state = OK if verdict.state == VALID else verdict.state
         return Outcome(run, load, state, (*problem, *verdict.reasons), result)
@@ -204,12 +189,11 @@ def _growth(checks: Sequence[Check], before: Sequence[NightlyRuns], now: Sequenc
 
 
 def _metrics(record: NightlyRecord) -> tuple[Metric, ...]:
-    """Return the metrics that the suite judges."""
     return tuple(metric_of(name) for name in record.metrics)
 
 
-def _too_few(record: NightlyRecord, now: Sequence[NightlyRuns], checks: Sequence[Check]) -> tuple[TooFew, ...]:
-    """Return the metrics to judge that have no check."""
+def _too_few(record: NightlyRecord, now: Sequence[NightlyRuns], checks: Sequence[Check]) -> tuple[str, ...]:
+    """Return the metrics to judge that have no check, with their labels: pay 90 % ms."""
     there = {(check.label, check.metric) for check in checks}
     # The check of the whole label or plan gives the reason.
     explained = {check.label for check in checks if not check.metric}
@@ -217,9 +201,8 @@ def _too_few(record: NightlyRecord, now: Sequence[NightlyRuns], checks: Sequence
         return ()
     labels = dict.fromkeys(label for group in now for label in group.labels)
     requested = [label for label in labels if label not in explained and label in (record.labels or labels)]
-    return tuple(
-        TooFew(label, metric) for label in requested for metric in _metrics(record) if (label, metric) not in there
-    )
+    pairs = ((label, metric) for label in requested for metric in _metrics(record))
+    return tuple(f"{label} {metric.title}" for label, metric in pairs if (label, metric) not in there)
 
 
 def _is_of(load: Load, conditions: Conditions) -> bool:
@@ -234,6 +217,5 @@ def _is_judged(record: NightlyRecord, check: Check) -> bool:
 def _differences(before: Sequence[Entry], now: Sequence[Entry]) -> tuple[Difference, ...]:
     """Return the set-up changes since the last nightly run; empty when one of both has no runs."""
     sides = [[entry.result for entry in side if entry.result] for side in (before, now)]
-    if not all(sides):
-        return ()
-    return tuple(found for found in setup_differences(*sides) if found.name not in _SHOWN_ELSEWHERE)
+    found = setup_differences(*sides) if all(sides) else ()
+    return tuple(one for one in found if one.name not in _SHOWN_ELSEWHERE)

@@ -99,7 +99,5 @@ def order_of(loads: tuple[Load, ...]) -> tuple[LoadRun, ...]:
 
     So a machine that becomes slower over time affects all loads equally.
     """
-    rounds = range(1, 1 + max(load.repeats for load in loads))
-    return tuple(
-        LoadRun(index, number) for number in rounds for index, load in enumerate(loads) if number <= load.repeats
-    )
+    runs = (LoadRun(index, 1 + done) for index, load in enumerate(loads) for done in range(load.repeats))
+    return tuple(sorted(runs, key=lambda run: run.round_number))

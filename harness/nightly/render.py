@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from urllib.parse import quote
 
@@ -26,10 +27,8 @@ from harness.nightly.gate import (
     Check,
 )
 from harness.nightly.outcome import FAILED, GOAL_MISSED, LoadResult, NightlyResult, Outcome
-from harness.nightly.record import NightlyRecord
 from harness.report.charts.chart import Chart
-from harness.report.markdown import GOAL_HEADS, goal_rows
-from harness.report.notes import NOTES_BEGIN, NOTES_END
+from harness.report.markdown import GOAL_HEADS, goal_rows, image
 from harness.report.profiles import profile_links
 from harness.report.tables import cell, one_line, table
 from harness.report.template import filled
@@ -50,6 +49,7 @@ _TEXT_COLUMNS = 4
 def nightly_report(result: NightlyResult, charts: Mapping[int, Sequence[Chart]], notes: str) -> str:
     """Return the report as Markdown; `charts` are the charts of each load by index, in the report's folder."""
     record = result.record
+    goals = [[*_run_cells(outcome), *row] for outcome in result.outcomes for row in goal_rows(outcome.goals)]
     return filled(
         "harness.nightly",
         "nightly.md.j2",
@@ -66,46 +66,34 @@ def nightly_report(result: NightlyResult, charts: Mapping[int, Sequence[Chart]],
             {
                 "title": cell(load.load.title) + f", profile {cell(load.load.profile)}",
                 "table": _check_table(load.checks),
-                "too_few": cell(", ".join(f"{one.label} {one.metric.title}" for one in load.too_few)),
+                "too_few": cell(", ".join(load.too_few)),
                 "notes": [cell(note) for note in _notes(load.checks)],
                 "growth": _growth(load),
                 "profiles": _profiles(load, result.outcomes),
-                "images": [
-                    f"![{cell(chart.alternative)}]({quote(record.name)}/{quote(chart.name)})"
-                    for chart in charts.get(index, ())
-                ],
+                "images": [image(chart, record.name) for chart in charts.get(index, ())],
             }
             for index, load in enumerate(result.loads)
         ],
-        goal_table=_goal_table(result),
+        goal_table=table(("run", "load", "round", *GOAL_HEADS), goals, 3 + len(GOAL_HEADS)) if goals else "",
         run_table=table(_RUN_HEADS, [_run_row(outcome) for outcome in result.outcomes], _TEXT_COLUMNS + 1),
         notes=notes,
-        notes_begin=NOTES_BEGIN,
-        notes_end=NOTES_END,
     )
 
 
 def nightly_charts(result: NightlyResult) -> dict[int, list[Chart]]:
     """Return the charts of the changed metrics by the index of their load."""
+    drawn = ([one for one in load.checks if one.state in _DRAWN] for load in result.loads)
     return {
-        index: [
-            check_chart(check, f"{index + 1:02d}-{number:02d}.svg")
-            for number, check in enumerate((one for one in load.checks if one.state in _DRAWN), start=1)
-        ]
-        for index, load in enumerate(result.loads)
+        index: [check_chart(check, f"{index + 1:02d}-{number:02d}.svg") for number, check in enumerate(checks, start=1)]
+        for index, checks in enumerate(drawn)
     }
 
 
 def headline(result: NightlyResult) -> str:
     """Return the verdict and its reasons in one line."""
-    counts = [
-        (sum(check.state == state for check in result.checks), text)
-        for state, text in (
-            (REGRESSED, "worse than earlier nightly runs"),
-            (WARNED, "worse for the first time"),
-        )
-    ]
-    parts = [f"{units.plural(count, 'metric')} {text}" for count, text in counts if count]
+    states = Counter(check.state for check in result.checks)
+    worse = ((REGRESSED, "worse than earlier nightly runs"), (WARNED, "worse for the first time"))
+    parts = [f"{units.plural(states[state], 'metric')} {text}" for state, text in worse if states[state]]
     ends = [outcome.state for outcome in result.outcomes]
     for state in dict.fromkeys(ends):
         if state != OK:
@@ -117,15 +105,16 @@ def headline(result: NightlyResult) -> str:
         parts.append("labels of the suite are missing")
     if not parts:
         runs = units.plural(len(ends), "run")
-        is_judged = any(check.state in (OK, IMPROVED) for check in result.checks)
+        is_judged = states[OK] or states[IMPROVED]
         drifts = _drifts(result)
         nothing = "no judged metric is worse" if list(_loads_not_judged(result)) else "no metric is worse"
         fine = drifts or f"{runs}, {nothing} than in earlier nightly runs"
         parts += [runs, fine] if drifts else [fine if is_judged else runs]
-    better = sum(check.state == IMPROVED for check in result.checks)
-    if better:
-        parts.append(f"{units.plural(better, 'metric')} better")
-    parts += _not_judged(result)
+    if states[IMPROVED]:
+        parts.append(f"{units.plural(states[IMPROVED], 'metric')} better")
+    if states[LEARNING]:
+        parts.append(f"{units.plural(states[LEARNING], 'metric')} not judged yet: too few nightly runs")
+    parts += _loads_not_judged(result)
     before = "INTERRUPTED, so far " if result.record.state == RUNNING else ""
     return f"{before}{result.verdict}: {'; '.join(parts)}."
 
@@ -139,25 +128,14 @@ def _drifts(result: NightlyResult) -> str:
     return f"{metrics} worse since {min(since)}, but within the usual differences"
 
 
-def _not_judged(result: NightlyResult) -> Iterator[str]:
-    """Yield what was measured but not judged."""
-    learning = sum(check.state == LEARNING for check in result.checks)
-    if learning:
-        yield f"{units.plural(learning, 'metric')} not judged yet: too few nightly runs"
-    yield from _loads_not_judged(result)
-
-
 def _loads_not_judged(result: NightlyResult) -> Iterator[str]:
     """Yield how many loads have no judged metric, and why."""
-    without = sum(check.state == NO_VALUE for check in result.checks)
-    if without:
-        yield f"{units.plural(without, 'load')} not judged: no run is VALID"
-    new = sum(check.state == NEW_ENVIRONMENT for check in result.checks)
-    if new:
-        yield f"{units.plural(new, 'load')} not judged: a new history starts"
+    states = Counter(check.state for check in result.checks)
     small = sum(bool(load.too_few) and not any(check.metric for check in load.checks) for load in result.loads)
-    if small:
-        yield f"{units.plural(small, 'load')} not judged: too few samples"
+    whys = ("no run is VALID", "a new history starts", "too few samples")
+    for count, why in zip((states[NO_VALUE], states[NEW_ENVIRONMENT], small), whys, strict=True):
+        if count:
+            yield f"{units.plural(count, 'load')} not judged: {why}"
 
 
 def _findings(result: NightlyResult) -> Iterator[str]:
@@ -174,24 +152,19 @@ def _findings(result: NightlyResult) -> Iterator[str]:
     yield from (f"NO LABEL: {cell(label)}: the suite judges it, but no run has it" for label in result.missing_labels)
     yield from (f"STORAGE: {cell(problem)}" for problem in result.record.storage_problems)
     yield from (_finding(load, check) for load, check in found if check.state != REGRESSED)
-    yield from (
-        f"ONE DATE: {cell(load.load.title)}: {_others(load, result)}" for load in result.loads if load.others_count
-    )
-
-
-def _others(load: LoadResult, result: NightlyResult) -> str:
-    """Return that runs of other nightly runs of the date count with this one."""
-    more = units.plural(load.others_count, "more run")
-    count = "counts" if load.others_count == 1 else "count"
     date = result.record.name[: len("2026-11-21")]
-    return f"{more} of {date}, outside this nightly run, {count} with it: all runs of a date are one nightly run"
+    for load in result.loads:
+        if load.others_count:  # runs of other nightly runs of the date
+            more = f"{units.plural(load.others_count, 'more run')} of {date}, outside this nightly run,"
+            count = "counts" if load.others_count == 1 else "count"
+            why = "all runs of a date are one nightly run"
+            yield f"ONE DATE: {cell(load.load.title)}: {more} {count} with it: {why}"
 
 
 def _run_text(outcome: Outcome) -> str:
     """Return the load and round of a run, with a link to its report if there is one."""
     load, run = outcome.load, outcome.run
-    round_text = f", round {run.round_number}" if load.repeats > 1 else ""
-    title = f"{cell(load.title)}{round_text}"
+    title = cell(load.title) + (f", round {run.round_number}" if load.repeats > 1 else "")
     return f"{_run_link(outcome)} of {title}" if run.run else title
 
 
@@ -227,17 +200,13 @@ def check_text(check: Check) -> str:
 
 def _against(check: Check, metric: Metric) -> str:
     """Return tonight's value, and its baseline, change and limit if known."""
-    value, unit = metric.mean_text(check.value), _change_unit(metric)
+    value, unit = metric.mean_text(check.value), metric.change_unit
     if check.baseline is None:
         return value
     limit = f", limit {units.percent_text(check.limit_ratio)} {unit}" if check.limit_ratio is not None else ""
     since = f", since {check.since}" if check.since else ""
     before = metric.mean_text(check.baseline)
     return f"{value} against {before} ({change_text(check.change_ratio)} {unit}{limit}){since}"
-
-
-def _change_unit(metric: Metric) -> str:
-    return "points" if metric.is_share else "%"
 
 
 def _check_table(checks: Sequence[Check]) -> str:
@@ -279,7 +248,7 @@ def _profiles(load: LoadResult, outcomes: Sequence[Outcome]) -> str:
 
 
 def _with_unit(text: str, metric: Metric) -> str:
-    return f"{text} {_change_unit(metric)}" if text else ""
+    return f"{text} {metric.change_unit}" if text else ""
 
 
 def time_line(result: NightlyResult) -> str:
@@ -288,13 +257,10 @@ def time_line(result: NightlyResult) -> str:
     measured = sum(outcome.result is not None for outcome in result.outcomes)
     took = f"{units.duration_text(round(record.spent_s))} of {units.duration_text(record.budget_s)}"
     runs = f"{measured} of {units.plural(len(result.outcomes), 'run')} measured"
-    return f"{runs} in {took}, from {start_text(record.started_at)} UTC; commit {_commit(record)}"
-
-
-def _commit(record: NightlyRecord) -> str:
-    if record.git_commit is None:
-        return "unknown"
-    return record.git_commit[:12] + (" with changes" if record.git_changed else "")
+    commit = "unknown"
+    if record.git_commit is not None:
+        commit = record.git_commit[:12] + (" with changes" if record.git_changed else "")
+    return f"{runs} in {took}, from {start_text(record.started_at)} UTC; commit {commit}"
 
 
 def _changes(result: NightlyResult) -> Iterator[str]:
@@ -321,14 +287,8 @@ def _changes(result: NightlyResult) -> Iterator[str]:
         yield "no known change: same set-up and same commit as in the last nightly run"
 
 
-def _goal_table(result: NightlyResult) -> str:
-    """Return the table of the goals of all runs; empty without goals."""
-    rows = [
-        [_run_link(outcome), cell(outcome.load.title), str(outcome.run.round_number), *row]
-        for outcome in result.outcomes
-        for row in goal_rows(outcome.goals)
-    ]
-    return table(("run", "load", "round", *GOAL_HEADS), rows, 3 + len(GOAL_HEADS)) if rows else ""
+def _run_cells(outcome: Outcome) -> list[str]:
+    return [_run_link(outcome), cell(outcome.load.title), str(outcome.run.round_number)]
 
 
 def _run_row(outcome: Outcome) -> list[str]:
@@ -337,9 +297,7 @@ def _run_row(outcome: Outcome) -> list[str]:
     figures = [metric.text(metric.of(total)) for metric in _METRICS] if total else [""] * len(_METRICS)
     took_s = outcome.run.took_s
     return [
-        _run_link(outcome),
-        cell(outcome.load.title),
-        str(outcome.run.round_number),
+        *_run_cells(outcome),
         outcome.state,
         start_text(run.started_at) if run else "",
         *figures,

@@ -69,12 +69,15 @@ def junit_xml(result: NightlyResult) -> str:
     document = JUnitXml(_text(f"{record.title} {record.name}"))
     document.add_testsuite(_suite("runs", [_run_case(outcome, result) for outcome in result.outcomes]))
     checks = [_check_case(load, check) for load in result.loads for check in load.checks]
-    document.add_testsuite(_suite("gate", checks + [_missing_case(label) for label in result.missing_labels]))
+    why = "the suite judges this label, and no run has it"
+    missing = [_error_case(label, "gate", why) for label in result.missing_labels]
+    document.add_testsuite(_suite("gate", checks + missing))
     goals = [_goal_case(outcome, goal, result) for outcome in result.outcomes for goal in outcome.goals]
     if goals:
         document.add_testsuite(_suite("goals", goals))
     if record.storage_problems:
-        document.add_testsuite(_suite("storage", [_storage_case(record.storage_problems)]))
+        case = _error_case("push and pull", "storage", "; ".join(record.storage_problems))
+        document.add_testsuite(_suite("storage", [case]))
     stream = io.BytesIO()
     document.write(stream, pretty=True)
     return stream.getvalue().decode("utf-8")
@@ -87,9 +90,8 @@ def _suite(name: str, cases: Sequence[TestCase]) -> TestSuite:
 
 
 def _run_case(outcome: Outcome, result: NightlyResult) -> TestCase:
-    case = TestCase(
-        _text(result.record.title_of(outcome.run)), f"runs.{_text(outcome.load.plan)}", outcome.run.took_s or 0.0
-    )
+    name, took_s = _text(result.record.title_of(outcome.run)), outcome.run.took_s or 0.0
+    case = TestCase(name, f"runs.{_text(outcome.load.plan)}", took_s)
     why = _text("; ".join(outcome.reasons))
     if outcome.state == GOAL_MISSED:
         case.result = [Failure(why, GOAL_MISSED)]
@@ -114,7 +116,7 @@ def _goal_case(outcome: Outcome, goal: GoalResult, result: NightlyResult) -> Tes
 
 
 def _check_case(load: LoadResult, check: Check) -> TestCase:
-    figure = f"{check.label} {check.metric.title}" if check.metric else f"{check.label} {check.state}"
+    figure = f"{check.label} {check.metric.title if check.metric else check.state}"
     case = TestCase(_text(f"{load.load.title}, {load.load.profile}: {figure}"), f"gate.{_text(load.load.plan)}", 0.0)
     text = _text(f"{check.state}: {check_text(check)}")
     if check.state == REGRESSED:
@@ -126,15 +128,9 @@ def _check_case(load: LoadResult, check: Check) -> TestCase:
     return case
 
 
-def _missing_case(label: str) -> TestCase:
-    case = TestCase(_text(label), "gate", 0.0)
-    case.result = [Error("the suite judges this label, and no run has it", "INVALID")]
-    return case
-
-
-def _storage_case(problems: Sequence[str]) -> TestCase:
-    case = TestCase("push and pull", "storage", 0.0)
-    case.result = [Error(_text("; ".join(problems)), "INVALID")]
+def _error_case(name: str, classname: str, why: str) -> TestCase:
+    case = TestCase(_text(name), classname, 0.0)
+    case.result = [Error(_text(why), "INVALID")]
     return case
 
 

@@ -85,7 +85,7 @@ class SuiteRun:
     @property
     def full_title(self) -> str:
         """The title with all options of the suite."""
-        more = [f"{name} {self.options[name]}" for name in (*_LENGTH, "target") if name in self.options]
+        more = (f"{name} {self.options[name]}" for name in (*_LENGTH, "target") if name in self.options)
         return f"{self.title} ({', '.join([f'profile {self.profile}', *more])})"
 
     @property
@@ -154,12 +154,10 @@ def _check_once(runs: Sequence[SuiteRun], where: str) -> None:
     for run in runs:
         load = sorted((name, value) for name, value in run.options.items() if name != "set")
         twin = found.setdefault((run.plan, run.profile, *load), run)
-        if twin is run:
-            continue
-        what, todo = f"{where}: {run.title} is listed twice", "use repeats = 2 to measure it twice"
-        if twin.options != run.options:
-            todo = "only set differs, and their histories would be one; name a plan for each"
-        raise UsageError(what, todo)
+        if twin is not run:
+            is_same, other = twin.options == run.options, "only set differs, and their histories would be one"
+            todo = "use repeats = 2 to measure it twice" if is_same else f"{other}; name a plan for each"
+            raise UsageError(f"{where}: {run.title} is listed twice", todo)
 
 
 def _runs(
@@ -180,13 +178,16 @@ def _runs(
         check_keys(goal, dict.fromkeys(_GOAL, _TEXT), f"{where} goal")
     if "users" in table and "rate" in table:
         raise UsageError(f"{where}: users and rate exclude each other", "give one")
-    users = table.get("users")
-    if users == []:
+    users = table.get("users", [])
+    if "users" in table and users == []:
         raise UsageError(f"{where}: users = []", "use one number or several")
     options = {key: _text(table[key]) for key in (*_LENGTH, "target") if key in table}
     options |= {key: _text(goal[key]) for key in goal_names() if key in goal}
     options |= {key: table[key] for key in ("stop", "set") if key in table}
-    loads = [{"users": str(_whole(number, f"{where}: users", None))} for number in _listed(users)]
+    loads = [
+        {"users": str(_whole(number, f"{where}: users", None))}
+        for number in (users if isinstance(users, list) else [users])
+    ]
     if not loads:
         loads = [{"rate": _text(table["rate"])} if "rate" in table else {}]
     at_most = table.get("at_most")
@@ -205,12 +206,6 @@ def _runs(
         )
 
 
-def _listed(users: int | list[int] | None) -> list[int]:
-    if users is None:
-        return []
-    return users if isinstance(users, list) else [users]
-
-
 def _whole(value: object, where: str, most: int | None) -> int:
     if not isinstance(value, int) or isinstance(value, bool) or value < 1 or (most is not None and value > most):
         limit = f"from 1 to {most}" if most else "of at least 1"
@@ -223,7 +218,6 @@ def _text(value: str | float) -> str:
 
 
 def _metrics(values: Iterable[object], where: str) -> tuple[Metric, ...]:
-    """Return the metrics to judge."""
     names = texts(values, where)
     if not names:
         known = ", ".join(metric.name for metric in compared_metrics())

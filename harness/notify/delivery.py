@@ -9,7 +9,7 @@ from collections.abc import Callable
 from harness.base.errors import HarnessError
 from harness.base.http_client import retried
 from harness.base.log import Log
-from harness.notify.channel import Channel
+from harness.notify.channels import Channel
 from harness.notify.message import Message
 from harness.notify.recipients import Recipients
 

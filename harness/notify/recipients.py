@@ -8,10 +8,8 @@ from dataclasses import dataclass
 from urllib.parse import quote, urlsplit
 
 from harness.base.errors import UsageError
-from harness.notify.channel import Channel
-from harness.notify.mail import Mail
-from harness.notify.settings import MailSettings, NotifySettings, is_variable, variable_name
-from harness.notify.webhook import Webhook
+from harness.notify.channels import Channel, Mail, Webhook
+from harness.notify.settings import NotifySettings, variable_name
 
 _GITHUB_RUN = ("GITHUB_SERVER_URL", "GITHUB_REPOSITORY", "GITHUB_RUN_ID")
 _REPORT = "{report}"
@@ -57,12 +55,14 @@ def recipients_of(settings: NotifySettings, environment: Mapping[str, str], wher
             raise UsageError(f"{where} [notify]: {variable} is not an http address", todo)
         else:
             channels.append(Webhook(chat, variable, address))
-    if settings.mail:
-        missing = [name for name in _names(settings.mail) if not environment.get(name)]
+    if mail := settings.mail:
+        user_name = variable_name(mail.user)
+        missing = [name for name in (user_name, mail.password_name) if name and not environment.get(name)]
         if missing:
             unset.append(f"mail: {', '.join(missing)} is not set")
         else:
-            channels.append(_mail(settings.mail, environment))
+            user = environment[user_name] if user_name else mail.user
+            channels.append(Mail(mail, user, environment[mail.password_name] if mail.password_name else ""))
     return Recipients(settings.when, settings.link or job_address(environment), tuple(channels), tuple(unset))
 
 
@@ -84,14 +84,3 @@ def _is_address(text: str) -> bool:
         return parts.scheme in ("http", "https") and bool(parts.hostname) and _VISIBLE.fullmatch(text) is not None
     except ValueError:
         return False
-
-
-def _names(mail: MailSettings) -> tuple[str, ...]:
-    user = (variable_name(mail.user),) if is_variable(mail.user) else ()
-    return (*user, *filter(None, [mail.password_name]))
-
-
-def _mail(settings: MailSettings, environment: Mapping[str, str]) -> Mail:
-    user = environment[variable_name(settings.user)] if is_variable(settings.user) else settings.user
-    password = environment[settings.password_name] if settings.password_name else ""
-    return Mail(settings, user, password)

@@ -6,7 +6,7 @@ import ipaddress
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any
 from urllib.parse import urlsplit
 
 from harness.base.config import check_keys, did_you_mean, texts
@@ -77,11 +77,6 @@ def parse_notify(table: Mapping[str, Any] | None, where: str) -> NotifySettings 
     return NotifySettings(when, link, chats, mail)
 
 
-def is_variable(text: str) -> bool:
-    """Return whether a text is the name of an environment variable, as $NAME or ${NAME}."""
-    return _VARIABLE.fullmatch(text) is not None
-
-
 def variable_name(text: str) -> str:
     """Return NAME of $NAME or ${NAME}; empty for any other text."""
     match = _VARIABLE.fullmatch(text)
@@ -113,8 +108,14 @@ def _mail(table: Mapping[str, Any], where: str) -> MailSettings:
         for address in addresses:
             if not _ADDRESS.fullmatch(address):
                 raise UsageError(f"{where}: {key} = {address!r}: not a mail address", f"write {_EXAMPLES[key]}")
-    server = _server(table["server"], where)
-    security = table.get("security", TLS if server.port == _PORTS[TLS] else STARTTLS)
+    try:
+        parts = urlsplit(f"//{table['server']}")
+        host, port = parts.hostname, parts.port
+    except ValueError:
+        host = port = None
+    if not host or port == 0 or table["server"] != parts.netloc or "@" in table["server"]:
+        raise UsageError(f"{where}: server is not host:port", f"write server = {_EXAMPLES['server']}")
+    security = table.get("security", TLS if port == _PORTS[TLS] else STARTTLS)
     if security not in _PORTS:
         todo = f"{did_you_mean(security, _PORTS)}there are: {', '.join(_PORTS)}"
         raise UsageError(f"{where}: security = {security!r}", todo)
@@ -122,10 +123,9 @@ def _mail(table: Mapping[str, Any], where: str) -> MailSettings:
     if bool(user) != bool(password):
         raise UsageError(f"{where}: user and password belong together", "give both, or none")
     password_name = _variable(password, where, "password") if password else ""
-    if password_name and security == NO_TLS and not _is_here(server.host):
+    if password_name and security == NO_TLS and not _is_here(host):
         raise UsageError(f"{where}: the password would be sent unencrypted", f'use security = "{STARTTLS}" or "{TLS}"')
-    port = server.port or _PORTS[security]
-    return MailSettings(to, table["from"], server.host, port, security, user, password_name)
+    return MailSettings(to, table["from"], host, port or _PORTS[security], security, user, password_name)
 
 
 _EXAMPLES: Mapping[str, str] = {
@@ -133,25 +133,6 @@ _EXAMPLES: Mapping[str, str] = {
     "from": '"load-tests@example.org"',
     "server": '"smtp.example.org:587"',
 }
-
-
-class _Server(NamedTuple):
-    """The address of a mail server; `port` is None when only its host is given."""
-
-    host: str
-    port: int | None
-
-
-def _server(text: str, where: str) -> _Server:
-    """Return the server of host or host:port; UsageError for any other text."""
-    try:
-        parts = urlsplit(f"//{text}")
-        host, port = parts.hostname, parts.port
-    except ValueError:
-        host = port = None
-    if not host or port == 0 or text != parts.netloc or "@" in text:
-        raise UsageError(f"{where}: server is not host:port", f"write server = {_EXAMPLES['server']}")
-    return _Server(host, port)
 
 
 def _is_here(host: str) -> bool:

@@ -6,7 +6,6 @@ import math
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import NamedTuple
 
 from harness.base.units import MS_PER_S
 from harness.jtl.sample import Sample, thread_group_of
@@ -83,15 +82,13 @@ def attempts_of(samples: Iterable[Sample], limit_ms: float) -> Attempts:
     ]
     found.sort(key=lambda sample: sample.start_ms)
     origin_ms = found[0].start_ms if found else 0
-    first_s: dict[str, float] = {}
-    counts: dict[str, int] = {}
+    starts_s: dict[str, list[float]] = {}
     attempts = []
     for sample in found:
         start_s = (sample.start_ms - origin_ms) / MS_PER_S
-        first_s.setdefault(sample.thread_name, start_s)
-        counts[sample.thread_name] = counts.get(sample.thread_name, 0) + 1
+        starts_s.setdefault(sample.thread_name, []).append(start_s)
         attempts.append(Attempt(start_s, sample.elapsed_ms, outcome_of(sample, limit_ms)))
-    users = tuple(User(start_s, counts[name]) for name, start_s in first_s.items())
+    users = tuple(User(of_user[0], len(of_user)) for of_user in starts_s.values())
     active = [sample.all_threads for sample in found if sample.all_threads is not None]
     return Attempts(tuple(attempts), users, max(active, default=None))
 
@@ -117,38 +114,30 @@ def recovery_of(attempts: Sequence[Attempt], before: Level, after: Level) -> Rec
     watched_s = after.to_s - after.from_s
     rest = [attempt.outcome for attempt in attempts if before.from_s <= attempt.start_s < before.to_s]
     if rest.count(Outcome.GOOD) < REST_GOOD_LEAST_RATIO * len(rest):
-        return Recovery(
-            None, watched_s, reason="the first level was an overload already: there is nothing to return to"
-        )
+        what = "the first level was an overload already: there is nothing to return to"
+        return Recovery(None, watched_s, reason=what)
     windows = list(_windows(attempts, before))
-    goodputs_per_s = [window.goodput_per_s for window in windows]
-    p90s_ms = [window.p90_ms for window in windows if window.p90_ms is not None]
+    goodputs_per_s = [goodput_per_s for goodput_per_s, _ in windows]
+    p90s_ms = [found_ms for _, found_ms in windows if found_ms is not None]
     if not windows or len(p90s_ms) < len(windows) or not min(goodputs_per_s):
         what = f"some {WINDOW_S} s of the first level have no answer within the goal: there is nothing to return to"
         return Recovery(None, watched_s, reason=what)
     least_per_s, most_ms = min(goodputs_per_s) * (1 - TOLERANCE_RATIO), max(p90s_ms) * (1 + TOLERANCE_RATIO)
-    for second, window in enumerate(_windows(attempts, after)):
-        if window.p90_ms is not None and window.goodput_per_s >= least_per_s and window.p90_ms <= most_ms:
+    for second, (goodput_per_s, found_ms) in enumerate(_windows(attempts, after)):
+        if found_ms is not None and goodput_per_s >= least_per_s and found_ms <= most_ms:
             return Recovery(second, watched_s, least_per_s, most_ms)
     return Recovery(None, watched_s, least_per_s, most_ms)
 
 
-class _Window(NamedTuple):
-    """Five seconds of a level: their goodput, and the p90 of all requests; None without any."""
-
-    goodput_per_s: float
-    p90_ms: float | None
-
-
-def _windows(attempts: Sequence[Attempt], level: Level) -> Iterator[_Window]:
-    """Yield all windows of five seconds of a level, by their first second."""
+def _windows(attempts: Sequence[Attempt], level: Level) -> Iterator[tuple[float, float | None]]:
+    """Yield goodput per s and p90 (ms, of all requests; None without any) of each five seconds of a level, in order."""
     seconds: dict[int, list[Attempt]] = {}
     for attempt in attempts:
         seconds.setdefault(int(attempt.start_s), []).append(attempt)
     for first in range(level.from_s, level.to_s - WINDOW_S + 1):
         found = [attempt for second in range(first, first + WINDOW_S) for attempt in seconds.get(second, ())]
         good = sum(attempt.outcome is Outcome.GOOD for attempt in found)
-        yield _Window(good / WINDOW_S, p90_ms(found))
+        yield good / WINDOW_S, p90_ms(found)
 
 
 def p90_ms(attempts: Sequence[Attempt]) -> float | None:

@@ -35,12 +35,8 @@ class Level:
 
 def stages(capacity_per_s: float, level_s: int) -> tuple[Stage, ...]:
     """Return the stages of the load; `capacity_per_s` are the new users per second of 100 %."""
-    ratios = (REST_RATIO, *OFFERED_RATIOS, REST_RATIO)
-    lengths_s = (level_s, *(level_s for _ in OFFERED_RATIOS), RECOVERY_LEVELS * level_s)
-    return tuple(
-        Stage(None, round(capacity_per_s * ratio, 6), 0.0, float(length_s))
-        for ratio, length_s in zip(ratios, lengths_s, strict=True)
-    )
+    parts = [*((ratio, 1) for ratio in (REST_RATIO, *OFFERED_RATIOS)), (REST_RATIO, RECOVERY_LEVELS)]
+    return tuple(Stage(None, round(capacity_per_s * ratio, 6), 0.0, float(levels * level_s)) for ratio, levels in parts)
 
 
 def counted_levels(level_s: int) -> tuple[Level, ...]:

@@ -74,6 +74,11 @@ class OverloadRecord(PlanExperiment):
         return tuple(variant for variant in self.variants if variant not in done)
 
     @property
+    def is_decided(self) -> bool:
+        """Whether no variant is left."""
+        return not self.variants_left
+
+    @property
     def settings(self) -> tuple[object, ...]:
         """All settings; a command with the same settings resumes an unfinished test.
 
@@ -112,8 +117,8 @@ def common_assignments(variants: Collection[str]) -> tuple[str, ...]:
 def variant_names(variants: Sequence[str]) -> Mapping[str, str]:
     """Return the names of variants for people: the assignments in which they differ."""
     common = common_assignments(variants) if len(variants) > 1 else ()
-    own = {variant: [one for one in split_text(variant) if one not in common] for variant in variants}
-    return {variant: shlex.join(assignments) or "the plan's settings" for variant, assignments in own.items()}
+    own = (shlex.join(one for one in split_text(variant) if one not in common) for variant in variants)
+    return {variant: name or "the plan's settings" for variant, name in zip(variants, own, strict=True)}
 
 
 def _choices(assignment: str, list_settings: Collection[str]) -> list[str]:

@@ -11,10 +11,9 @@ from harness.overload.attempts import FAST_MOST_MS, TOLERANCE_RATIO, WINDOW_S
 from harness.overload.levels import MOST_RATIO, OFFERED_RATIOS, RECOVERY_LEVELS, REST_RATIO
 from harness.overload.record import OverloadRecord, VariantRun, common_assignments
 from harness.overload.result import LevelResult, VariantResult
-from harness.overload.verdict import KEPT_LEAST_RATIO, OVERLOAD_LEAST_RATIO, judge
+from harness.overload.verdict import KEPT_LEAST_RATIO, OVERLOAD_LEAST_RATIO, judge, percent
 from harness.report.charts.chart import Chart, write_charts
 from harness.report.charts.svg import Range
-from harness.report.notes import NOTES_BEGIN, NOTES_END
 from harness.report.pages import write_page
 from harness.report.results import store_result
 from harness.report.tables import cell, one_line, table
@@ -45,18 +44,19 @@ def overload_report(record: OverloadRecord, notes: str) -> str:
         verdicts=[(cell(name), cell(text)) for name, text in _verdicts(record)],
         variant_table=variant_table(record),
         image=f"![Goodput over the offered load]({quote(record.name)}/{CHART_NAME})" if measured else "",
-        levels=[(name, cell(_run_text(result)), level_table(result)) for name, result in measured],
+        levels=[
+            (name, cell(_run_text(result)), table(_LEVEL_HEADS, map(_level_row, result.levels), text_columns=0))
+            for name, result in measured
+        ],
         setup=[(name, cell(value)) for name, value in _setup(record)],
-        most=_percent(MOST_RATIO),
-        kept_least=_percent(KEPT_LEAST_RATIO),
+        most=percent(MOST_RATIO),
+        kept_least=percent(KEPT_LEAST_RATIO),
         overload_least=units.number_text(OVERLOAD_LEAST_RATIO),
         window_s=WINDOW_S,
-        tolerance=_percent(TOLERANCE_RATIO),
+        tolerance=percent(TOLERANCE_RATIO),
         limit_ms=units.number_text(record.limit_ms),
         fast_ms=units.number_text(min(record.limit_ms, FAST_MOST_MS)),
         notes=notes,
-        notes_begin=NOTES_BEGIN,
-        notes_end=NOTES_END,
     )
 
 
@@ -70,11 +70,8 @@ def variant_table(record: OverloadRecord) -> str:
     if not record.measured:
         return "No variant is measured."
     names = record.variant_names
-    return table(
-        _VARIANT_HEADS,
-        [_variant_row(cell(names[run.variant]), run, record.limit_ms) for run in record.measured],
-        text_columns=2,
-    )
+    rows = [_variant_row(cell(names[run.variant]), run, record.limit_ms) for run in record.measured]
+    return table(_VARIANT_HEADS, rows, text_columns=2)
 
 
 def result_line(run: VariantRun, limit_ms: float) -> str:
@@ -86,7 +83,6 @@ def result_line(run: VariantRun, limit_ms: float) -> str:
 
 
 def _recovery_text(result: VariantResult) -> str:
-    """Return the recovery as text: recovered 12 s after the load fell."""
     recovery = result.recovery
     if recovery.reason:
         return f"recovery unknown: {recovery.reason}"
@@ -95,19 +91,13 @@ def _recovery_text(result: VariantResult) -> str:
     return f"recovered {recovery.after_s} s after the load fell"
 
 
-def level_table(result: VariantResult) -> str:
-    """Return a row for each level of a variant."""
-    return table(_LEVEL_HEADS, [_level_row(level) for level in result.levels], text_columns=0)
-
-
 def _verdicts(record: OverloadRecord) -> list[tuple[str, str]]:
     found, names = [], record.variant_names
     for run in record.measured:
         verdict = judge(run.result.levels, record.limit_ms) if run.result else None
         text = f"{verdict.state}: {verdict.reason}" if verdict else f"INVALID: {run.problem}"
         found.append((names[run.variant], text))
-    left = record.variants_left
-    if left:
+    if left := record.variants_left:
         text = f"{len(left)} of {units.plural(len(record.variants), 'variant')} not measured yet"
         found.append(("not finished", text))
     return found
@@ -123,10 +113,10 @@ def _variant_row(name: str, run: VariantRun, limit_ms: float) -> list[str]:
     return [
         name,
         verdict.state,
-        _percent(kept.ratio) if kept else "",
-        f"{_percent(kept.low_ratio)}-{_percent(kept.high_ratio)}" if kept else "",
+        percent(kept.ratio) if kept else "",
+        f"{percent(kept.low_ratio)}-{percent(kept.high_ratio)}" if kept else "",
         units.rate_text(verdict.peak.goodput.value) if verdict.peak else "",
-        _percent(verdict.peak.offered_ratio) if verdict.peak else "",
+        percent(verdict.peak.offered_ratio) if verdict.peak else "",
         after if recovery.after_s is None else str(recovery.after_s),
         link,
     ]
@@ -135,20 +125,15 @@ def _variant_row(name: str, run: VariantRun, limit_ms: float) -> list[str]:
 def _level_row(level: LevelResult) -> list[str]:
     interval, rate = level.interval, units.rate_text
     return [
-        _percent(level.offered_ratio),
+        percent(level.offered_ratio),
         rate(level.offered_per_s),
         rate(level.started_per_s),
         rate(level.goodput.value),
         f"{rate(interval.low_per_s)}-{rate(interval.high_per_s)}",
-        str(level.good_count),
-        str(level.late_count),
-        str(level.rejected_fast_count),
-        str(level.rejected_slowly_count),
-        str(level.timed_out_count),
+        *map(str, (level.good_count, level.late_count)),
+        *map(str, (level.rejected_fast_count, level.rejected_slowly_count, level.timed_out_count)),
         units.ms_text(level.p90_ms),
-        str(level.scheduled_user_count),
-        str(level.started_user_count),
-        str(level.missing_user_count),
+        *map(str, (level.scheduled_user_count, level.started_user_count, level.missing_user_count)),
     ]
 
 
@@ -166,9 +151,7 @@ def _run_text(result: VariantResult) -> str:
 
 
 def _setup(record: OverloadRecord) -> list[tuple[str, str]]:
-    """Return the lines of the set-up."""
-    levels = ", ".join(_percent(ratio) for ratio in OFFERED_RATIOS)
-    rest = _percent(REST_RATIO)
+    levels, rest = ", ".join(map(percent, OFFERED_RATIOS)), percent(REST_RATIO)
     rate = "unknown" if record.capacity_per_s is None else f"{record.capacity_per_s:.4g} new users/s"
     common = " ".join(common_assignments(record.variants)) if len(record.variants) > 1 else ""
     return [
@@ -182,10 +165,6 @@ def _setup(record: OverloadRecord) -> list[tuple[str, str]]:
     ]
 
 
-def _percent(ratio: float) -> str:
-    return units.percent_text(ratio, 0)
-
-
 def write_overload_report(files: ExperimentFiles, record: OverloadRecord) -> None:
     """Write the Markdown report and the chart, and the result into the record's file; the notes block is preserved."""
     chart = goodput_chart(record)
@@ -197,24 +176,15 @@ def write_overload_report(files: ExperimentFiles, record: OverloadRecord) -> Non
 def goodput_chart(record: OverloadRecord) -> Chart | None:
     """Return the chart; None without a measured variant."""
     names = record.variant_names
-    found = {names[run.variant]: run.result for run in record.measured if run.result}
+    found = {names[run.variant]: run.result.levels for run in record.measured if run.result}
     if not found:
         return None
-    offered = tuple((_whole_percent(one.offered_ratio), one.offered_per_s) for one in next(iter(found.values())).levels)
+    offered = tuple((round(100 * one.offered_ratio), one.offered_per_s) for one in next(iter(found.values())))
     marks = Marks(curve=offered, curve_name="offered", range_text="95 % interval")
-    lines = [_line(name, result) for name, result in found.items()]
+    lines = []
+    for name, levels in found.items():
+        at = [(round(100 * level.offered_ratio), level) for level in levels]
+        ranges = tuple(Range(x, level.interval.low_per_s, level.interval.high_per_s) for x, level in at)
+        lines.append(Line(name, tuple((x, level.goodput.value) for x, level in at), ranges))
     unit = "requests/s answered within the goal"
     return Chart(CHART_NAME, chart("Goodput", unit, lines, marks, LevelAxis("load % of the capacity")))
-
-
-def _line(name: str, result: VariantResult) -> Line:
-    points = tuple((_whole_percent(level.offered_ratio), level.goodput.value) for level in result.levels)
-    ranges = tuple(
-        Range(_whole_percent(level.offered_ratio), level.interval.low_per_s, level.interval.high_per_s)
-        for level in result.levels
-    )
-    return Line(name, points, ranges)
-
-
-def _whole_percent(ratio: float) -> int:
-    return round(100 * ratio)

@@ -111,6 +111,9 @@ def _level_result(level: Level, found: Attempts, capacity_per_s: float, per_user
     started_so_far = sum(user.start_s < level.to_s + LATE_LEAST_S for user in found.users)
     attempts = [attempt for attempt in found.attempts if level.from_s <= attempt.start_s < level.to_s]
     counts = Counter(attempt.outcome for attempt in attempts)
+    # The good answers that arrived in each second, not those whose requests started in it: a busy system answers
+    # steadily, whatever the chance of the arrivals.
+    good = Counter(int(attempt.end_s) for attempt in found.attempts if attempt.outcome is Outcome.GOOD)
     return LevelResult(
         offered_ratio=level.offered_ratio,
         length_s=length_s,
@@ -124,7 +127,7 @@ def _level_result(level: Level, found: Attempts, capacity_per_s: float, per_user
         rejected_fast_count=counts[Outcome.REJECTED_FAST],
         rejected_slowly_count=counts[Outcome.REJECTED_SLOWLY],
         timed_out_count=counts[Outcome.TIMED_OUT],
-        goodput=batch_means.mean(_good_per_second(found.attempts, level)),
+        goodput=batch_means.mean([float(good[second]) for second in range(level.from_s, level.to_s)]),
         p90_ms=p90_ms(attempts),
         is_rising=_is_rising([one for one in attempts if one.outcome not in _REJECTED], level),
     )
@@ -140,12 +143,3 @@ def _is_rising(accepted: Sequence[Attempt], level: Level) -> bool:
     if line is None or line.rise_p_value > _RISE_P_MOST:
         return False
     return line.value * (level.to_s - level.from_s) > _RISE_LEAST_RATIO * fmean(value for _, value in points)
-
-
-def _good_per_second(attempts: Sequence[Attempt], level: Level) -> list[float]:
-    """Return the good answers that arrived in each second of a level.
-
-    Not those whose requests started in it: a busy system answers steadily, whatever the chance of the arrivals.
-    """
-    good = Counter(int(attempt.end_s) for attempt in attempts if attempt.outcome is Outcome.GOOD)
-    return [float(good[second]) for second in range(level.from_s, level.to_s)]

@@ -10,7 +10,7 @@ from pathlib import Path
 from harness.base import units
 from harness.base.errors import InvalidRunError, UsageError
 from harness.compare.result import RunResult
-from harness.experiment.execute import Measured, Noted, Step
+from harness.experiment.execute import Measured, Step
 from harness.experiment.files import ExperimentFiles, Experiments
 from harness.experiment.record import FINISHED, ExperimentRun
 from harness.experiment.runner import Design
@@ -28,9 +28,9 @@ from harness.plan.spec import RunSpec
 from harness.plan.thread_groups import DRAIN_S
 from harness.run.context import RunContext
 from harness.run.directory import RunDirectory, reserve
+from harness.run.measure import measure_with_system
 from harness.run.request import Request
 from harness.run.set_values import split_text
-from harness.run.with_system import measure_with_system
 from harness.sweep.record import CAPACITY, SweepRecord
 
 # What a variant takes beside its load: start of the system and of JMeter, last samples, report.
@@ -38,18 +38,6 @@ OVERHEAD_S = 40.0 + DRAIN_S
 _TIME_OUTS = ("connect_timeout_ms", "response_timeout_ms")
 # The source of a rate that the command gives.
 GIVEN_RATE = "RATE"
-
-
-@dataclass(frozen=True)
-class OverloadSoFar:
-    """An overload test so far."""
-
-    record: OverloadRecord
-
-    @property
-    def is_decided(self) -> bool:
-        """Whether no variant is left."""
-        return not self.record.variants_left
 
 
 class OverloadRuns:
@@ -89,7 +77,9 @@ class OverloadRuns:
         assert isinstance(run, VariantRun)
         record, request = self.record, self._requests[run.variant]
         load = load_of(request, record.capacity_per_s or 0.0, record.level_s)
-        spec = request.run_spec(load, note=_note(record, run.variant), command=record.command)
+        link = f"A variant of [{record.name}]({record.name}.md): {record.variant_names[run.variant]}."
+        note = f"{record.note}\n\n{link}" if record.note else link
+        spec = request.run_spec(load, note=note, command=record.command)
         directory = reserve(self._files.folder.parent.parent, record.plan, record.series)
         try:
             began(directory, spec)
@@ -99,28 +89,25 @@ class OverloadRuns:
             if not directory.run_json.is_file():
                 directory.discard()
 
-    def noted(self, run: ExperimentRun, directory: RunDirectory, result: RunResult) -> Noted:
+    def noted(self, run: ExperimentRun, directory: RunDirectory, result: RunResult) -> tuple[ExperimentRun, str]:
         """Return the run with its result, and a line about it."""
         assert isinstance(run, VariantRun)
-        done = self._with_result(run, directory, result)
-        return Noted(done, result_line(done, self.record.limit_ms))
-
-    def _with_result(self, run: VariantRun, directory: RunDirectory, result: RunResult) -> VariantRun:
-        attempts = self._attempts(directory)
+        attempts, level_s = self._attempts(directory), self.record.level_s
         state, reasons = (result.verdict.state, result.verdict.reasons) if result.verdict else ("", ())
         if result.is_invalid or not attempts.attempts:
-            return replace(run, problem="; ".join(reasons) or "no request of the load")
-        level_s = self.record.level_s
-        found = VariantResult(
-            levels=level_results(attempts, self.record.capacity_per_s or 0.0, level_s),
-            recovery=recovery_result(attempts, level_s),
-            requests_per_user=requests_per_user(attempts, level_s),
-            most_users=attempts.most_users,
-            time_outs=time_outs_text(self._requests[run.variant]),
-            run_state=state,
-            run_reasons=reasons,
-        )
-        return replace(run, result=found)
+            run = replace(run, problem="; ".join(reasons) or "no request of the load")
+        else:
+            found = VariantResult(
+                levels=level_results(attempts, self.record.capacity_per_s or 0.0, level_s),
+                recovery=recovery_result(attempts, level_s),
+                requests_per_user=requests_per_user(attempts, level_s),
+                most_users=attempts.most_users,
+                time_outs=_time_outs_text(self._requests[run.variant]),
+                run_state=state,
+                run_reasons=reasons,
+            )
+            run = replace(run, result=found)
+        return run, result_line(run, self.record.limit_ms)
 
     def _attempts(self, directory: RunDirectory) -> Attempts:
         inputs = [Input(path.name, path) for path in directory.all_samples]
@@ -128,30 +115,29 @@ class OverloadRuns:
 
 
 @dataclass(frozen=True)
-class OverloadTest(Design[OverloadRecord, OverloadSoFar]):
+class OverloadTest(Design[OverloadRecord, OverloadRecord]):
     """An overload test with its files."""
 
     files: ExperimentFiles
 
-    def judge(self, record: OverloadRecord, results: Mapping[str, RunResult]) -> OverloadSoFar:  # noqa: ARG002
+    def judge(self, record: OverloadRecord, results: Mapping[str, RunResult]) -> OverloadRecord:  # noqa: ARG002
         """Return the record: it has the results of the variants."""
-        return OverloadSoFar(record)
+        return record
 
-    def store(self, outcome: OverloadSoFar) -> None:
+    def store(self, outcome: OverloadRecord) -> None:
         """Write the record as soon as the rate is known or a run began."""
-        record = outcome.record
-        if record.runs or record.capacity_source not in ("", GIVEN_RATE):
-            self.files.write(record)
+        if outcome.runs or outcome.capacity_source not in ("", GIVEN_RATE):
+            self.files.write(outcome)
 
-    def write_page(self, outcome: OverloadSoFar) -> None:
+    def write_page(self, outcome: OverloadRecord) -> None:
         """Write report and chart of the variants so far."""
         if self.files.record.is_file():
-            write_overload_report(self.files, outcome.record)
+            write_overload_report(self.files, outcome)
 
-    def next_step(self, outcome: OverloadSoFar) -> Step | None:
+    def next_step(self, outcome: OverloadRecord) -> Step | None:
         """Return the first variant that is not measured yet."""
-        record = outcome.record
-        if outcome.is_decided:
+        record = outcome
+        if record.is_decided:
             return None
         variant, left = record.variants_left[0], len(record.variants_left)
         number = len(record.variants) - left + 1
@@ -177,17 +163,12 @@ def planned_s(level_s: int, variant_count: int) -> float:
     return variant_count * (load_s(level_s) + OVERHEAD_S)
 
 
-def time_outs_text(request: Request) -> str:
+def _time_outs_text(request: Request) -> str:
     """Return the client's time-outs as text: the properties of the plan that set them."""
     known = read_properties(request.plan.jmx_path)
     own = request.plan.own_properties(is_embedded=request.target is None)
     found = [f"{name} {own.get(name) or known[name]}" for name in _TIME_OUTS if name in known]
     return ", ".join(found) or f"not known: the plan reads no {' and no '.join(_TIME_OUTS)}"
-
-
-def _note(record: OverloadRecord, variant: str) -> str:
-    link = f"A variant of [{record.name}]({record.name}.md): {record.variant_names[variant]}."
-    return f"{record.note}\n\n{link}" if record.note else link
 
 
 @dataclass(frozen=True)
@@ -212,10 +193,9 @@ def last_capacity(
         except UsageError:
             continue  # of another version, or damaged: it does not count
         same = (record.kind, record.state, record.profile, record.target) == (CAPACITY, FINISHED, profile, target)
-        if same and sorted(split_text(record.set_values or "")) == sorted(assignments):
-            found = _capacity(files, record)
-            if found:
-                return found
+        is_of_set = sorted(split_text(record.set_values or "")) == sorted(assignments)
+        if same and is_of_set and (found := _capacity(files, record)):
+            return found
     return None
 
 

@@ -62,37 +62,31 @@ def judge(levels: Sequence[LevelResult], limit_ms: float) -> Verdict:
 
     `limit_ms` is the longest response time within the goal.
     """
-    behind = _behind(levels)
-    if behind:
+    if behind := _behind(levels):
         return Verdict(CANNOT_TELL, behind)
     peak, last = max(levels, key=lambda level: level.goodput.value), levels[-1]
     if not peak.goodput.value:
         return Verdict(CANNOT_TELL, "no request was answered within the goal at any level")
     rest = levels[0]
     if rest.good_count < REST_GOOD_LEAST_RATIO * rest.sample_count:
-        share = _percent(rest.good_count / rest.sample_count)
-        what = f"overloaded at {_percent(rest.offered_ratio)} % already: only {share} % of the requests were good"
+        share = percent(rest.good_count / rest.sample_count)
+        what = f"overloaded at {percent(rest.offered_ratio)} % already: only {share} % of the requests were good"
         return Verdict(CANNOT_TELL, f"{what}; the capacity is lower than assumed: give a smaller RATE")
     kept = kept_share(last.goodput, peak.goodput)
-    text = (
-        f"at {_percent(last.offered_ratio)} % load the goodput is {_percent(kept.ratio)} % of its peak of "
-        f"{units.rate_text(peak.goodput.value)}/s at {_percent(peak.offered_ratio)} % "
-        f"(95 % interval {_percent(kept.low_ratio)} % to {_percent(kept.high_ratio)} %)"
-    )
-    state = CANNOT_TELL
-    if kept.high_ratio < KEPT_LEAST_RATIO:
-        state = COLLAPSE
-    elif kept.low_ratio > KEPT_LEAST_RATIO:
-        state = GRACEFUL
+    text = f"at {percent(last.offered_ratio)} % load the goodput is {percent(kept.ratio)} % of its peak of "
+    text += f"{units.rate_text(peak.goodput.value)}/s at {percent(peak.offered_ratio)} % "
+    text += f"(95 % interval {percent(kept.low_ratio)} % to {percent(kept.high_ratio)} %)"
+    is_below, is_above = kept.high_ratio < KEPT_LEAST_RATIO, kept.low_ratio > KEPT_LEAST_RATIO
+    state = COLLAPSE if is_below else GRACEFUL if is_above else CANNOT_TELL
     if state == GRACEFUL and last.started_per_s < OVERLOAD_LEAST_RATIO * peak.goodput.value:
         started = units.rate_text(last.started_per_s)
         state = CANNOT_TELL
-        text = f"too little overload: at {_percent(last.offered_ratio)} % only {started} requests/s started, "
+        text = f"too little overload: at {percent(last.offered_ratio)} % only {started} requests/s started, "
         text += f"and {units.rate_text(peak.goodput.value)}/s were answered within the goal: give a greater RATE"
     elif state == GRACEFUL and (why := _too_short(last, limit_ms)):
         state, text = CANNOT_TELL, why
     elif state == CANNOT_TELL:
-        text += f", which includes {_percent(KEPT_LEAST_RATIO)} %; measure longer levels"
+        text += f", which includes {percent(KEPT_LEAST_RATIO)} %; measure longer levels"
     return Verdict(state, text, kept, peak)
 
 
@@ -107,10 +101,8 @@ def _too_short(last: LevelResult, limit_ms: float) -> str:
             f"answers up to {goal} s are good; give LEVEL_DURATION={least_s} or more"
         )
     if last.is_rising:
-        at = _percent(last.offered_ratio)
-        return (
-            f"the response time still rises at the end of {at} % load: its queue is not full yet; measure longer levels"
-        )
+        why = "its queue is not full yet; measure longer levels"
+        return f"the response time still rises at the end of {percent(last.offered_ratio)} % load: {why}"
     return ""
 
 
@@ -118,10 +110,9 @@ def _behind(levels: Sequence[LevelResult]) -> str:
     """Return which level the load generator did not offer; an empty text when it offered all."""
     for level in levels:
         if level.missing_user_count > MISSING_MOST_RATIO * level.scheduled_user_count + _MISSING_ALWAYS:
-            return (
-                f"the load generator fell behind at {_percent(level.offered_ratio)} %: a second after the level "
-                f"{units.plural(level.missing_user_count, 'user')} of the schedule had not started"
-            )
+            users = f"{units.plural(level.missing_user_count, 'user')} of the schedule had not started"
+            behind = f"the load generator fell behind at {percent(level.offered_ratio)} %"
+            return f"{behind}: a second after the level {users}"
     return ""
 
 
@@ -131,16 +122,15 @@ def kept_share(last: Estimate, peak: Estimate) -> KeptShare:
     The intervals of a level with itself, and of values without scatter, have no width.
     """
     ratio = last.value / peak.value
-    if last is peak:
-        return KeptShare(ratio, ratio, ratio)
     last_square, peak_square = last.error**2, (ratio * peak.error) ** 2
     total = last_square + peak_square
-    if not total:
+    if last is peak or not total:
         return KeptShare(ratio, ratio, ratio)
     freedom = total**2 / (last_square**2 / last.freedom + peak_square**2 / peak.freedom)
     reach = student_t_quantile(freedom, (1 + CONFIDENCE) / 2) * math.sqrt(total) / peak.value
     return KeptShare(ratio, max(0.0, ratio - reach), ratio + reach)
 
 
-def _percent(ratio: float) -> str:
+def percent(ratio: float) -> str:
+    """Return a ratio as whole percent, without the sign."""
     return units.percent_text(ratio, 0)

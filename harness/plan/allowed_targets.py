@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from urllib.parse import urlsplit
 
 from harness.base.errors import UsageError
+from harness.base.project import FILE_NAME, PACKAGE
 from harness.plan.spec import Profile, Target, plain_host
 
 _SUBDOMAINS = "*."
@@ -46,15 +47,16 @@ def check_allowed(target: Target, profile: Profile) -> None:
     allowed = [parse_allowed(text, where) for text in profile.allowed_targets]
     if is_loopback(target.host) or any(entry.admits(target) for entry in allowed):
         return
-    there = ", ".join(profile.allowed_targets)
-    entry = f'"{target.origin}"'
-    raise UsageError(
-        f"TARGET={target.url}: {target.host} is not this machine, and {where} allows {there or 'no other'}",
-        f"if you may load it, add {entry} to allowed_targets there"
-        if there
-        else f"if you may load it, write allowed_targets = [{entry}] there, above the first [table], or choose an ENV "
-        "that allows it",
-    )
+    there, entry = ", ".join(profile.allowed_targets), f'"{target.origin}"'
+    if profile.path and profile.path.is_relative_to(PACKAGE):  # one that is shipped with an installed tool
+        todo = f"if you may load it, write a line such as staging = {entry} below [targets] in {FILE_NAME}"
+        raise UsageError(
+            f"TARGET={target.url}: {target.host} is not this machine, and {FILE_NAME} does not list it", todo
+        )
+    todo = f"write allowed_targets = [{entry}] there, above the first [table], or choose an ENV that allows it"
+    todo = f"if you may load it, {f'add {entry} to allowed_targets there' if there else todo}"
+    what = f"TARGET={target.url}: {target.host} is not this machine, and {where} allows {there or 'no other'}"
+    raise UsageError(what, todo)
 
 
 def check_hosts(hosts: Sequence[str], plan_name: str, profile: Profile) -> None:
@@ -66,10 +68,8 @@ def check_hosts(hosts: Sequence[str], plan_name: str, profile: Profile) -> None:
         if host.host.startswith(_SUBDOMAINS):
             raise UsageError(f"{plan_where} has {text!r}: not one host", 'write, for example, "api.example.org:443"')
         if not is_loopback(host.host) and not any(entry.covers(host) for entry in allowed):
-            raise UsageError(
-                f"{plan_where} has {text!r}: {host.host} is not this machine, and {where} does not allow it",
-                f'if you may load it, add "{text}" to allowed_targets there',
-            )
+            what = f"{plan_where} has {text!r}: {host.host} is not this machine, and {where} does not allow it"
+            raise UsageError(what, f'if you may load it, add "{text}" to allowed_targets there')
 
 
 def is_loopback(host: str) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from itertools import product
 from pathlib import PurePosixPath
 from typing import NamedTuple
 
@@ -14,7 +14,7 @@ from harness.plan.csv_data import KIND as CSV
 from harness.plan.csv_data import RANDOM_KIND as RANDOM_CSV
 from harness.plan.finding import Finding, Rule
 from harness.plan.goal import Goal, GoalRule
-from harness.plan.jmx import LOAD_GROUP, SIDE_GROUPS, Node, enabled_nodes, plan_tree
+from harness.plan.jmx import CODE, LOAD_GROUP, Node, enabled_nodes, load_groups, plan_tree, texts_of
 from harness.plan.jmx_values import UnknownValueError, Values, functions_in
 from harness.plan.load import ClosedLoad, Load
 from harness.plan.plan import Plan, effective_jmx
@@ -25,7 +25,7 @@ from harness.plan.spec import Target
 _USERS = ("ThreadGroup.num_threads", "TargetLevel")
 _RAMPS = ("ThreadGroup.ramp_time", "RampUp")
 _DURATIONS = ("ThreadGroup.duration", "Hold")
-_LOOPS = "LoopController.loops"
+_LOOPS, _FOREVER = "LoopController.loops", "LoopController.continue_forever"
 _SCHEDULER = "ThreadGroup.scheduler"
 _PLAN = "the plan"
 _SAVER = "FileSaver.filename"
@@ -39,7 +39,6 @@ _WITHOUT_SAMPLES = re.compile(
     r"CounterConfig|UserParameters|Modifier|TestAction|ResultAction|SampleTimeout|Processor)$"
 )
 _META = re.compile(r"[.^$*+?{}()\[\]\\|]")
-_CODE = re.compile("JSR223|BeanShell|BSF")
 # JMeter adds it to the parts of a sample: redirects and embedded resources.
 _PART = "-0"
 
@@ -53,24 +52,34 @@ def check_plan(
     the run writes.
     """
     where = f"{plan.jmx_path.parent.name}/{plan.jmx_path.name}"
-    _refuse(where, refusals(plan, target, load, properties, run_files))
+    findings = refusals(plan, target, load, properties, run_files)
+    if len(findings) == 1:
+        raise UsageError(findings[0].text_in(where), findings[0].todo)
+    if findings:
+        lines = [f"  {finding.text_in(where)}; {finding.todo}" for finding in findings]
+        raise UsageError(f"{where}: {len(findings)} problems for this run", "correct them:", "\n".join(lines))
 
 
 def refusals(
     plan: Plan, target: Target, load: Load, properties: Mapping[str, str], run_files: Collection[str]
 ) -> tuple[Finding, ...]:
     """Return why the plan does not do what the run requests, as `check_plan` does; empty if it does."""
-    tree = plan_tree(plan.jmx_path)
-    nodes = enabled_nodes(tree)
+    nodes = enabled_nodes(plan_tree(plan.jmx_path))
     run = {**properties, **target_properties(target), **load_properties(load)}
     # JMeter removes a property with an empty value: then the plan's default applies.
     values = Values.of(nodes, {name: value for name, value in run.items() if value}, plan.jmx_path.parent)
     findings = [*Reach(values, target, plan.allow).findings(nodes), *_data(nodes, values)]
-    findings += _target(nodes, values, target)
-    findings += overwriting(nodes, values, run_files)
+    read = {name for node in nodes for text in texts_of(node.element) for name in values.properties_in(text)}
+    has_http = any(node.kind.startswith("HTTPSampler") for node in nodes)
+    if has_http and target.base_path and "base_path" not in read:
+        findings.append(_ignores("base_path", f"the path {target.base_path} of TARGET"))
+    outputs = ((writer, output) for writer in nodes for output in _outputs(writer))
+    for node, output in outputs:
+        if what := _problem(output, values, run_files):
+            findings.append(Finding.at(node, Rule.FILE_OF_RUN, what, _TODO, output.attribute))
     for goal in (plan.goal, *plan.load_goals.values()):
         findings += impossible_labels(goal, nodes, values)
-    if plan.load.think_time_s and "think_time_ms" not in _properties_read(nodes, values):
+    if plan.load.think_time_s and "think_time_ms" not in read:
         findings.append(_ignores("think_time_ms", "the think time"))
     if isinstance(load, ClosedLoad):
         findings += _load(nodes, values, load)
@@ -79,35 +88,9 @@ def refusals(
     return tuple(dict.fromkeys(findings))
 
 
-def _refuse(where: str, findings: Sequence[Finding]) -> None:
-    if not findings:
-        return
-    if len(findings) == 1:
-        raise UsageError(findings[0].text_in(where), findings[0].todo)
-    lines = [f"  {finding.text_in(where)}; {finding.todo}" for finding in findings]
-    raise UsageError(f"{where}: {len(findings)} problems for this run", "correct them:", "\n".join(lines))
-
-
 def _ignores(name: str, what: str) -> Finding:
     text = f"does not read {name}: it would ignore {what}"
     return Finding(Rule.UNREAD_PROPERTY, _PLAN, text, f"use ${{__P({name},…)}} in it")
-
-
-def _properties_read(nodes: Sequence[Node], values: Values) -> set[str]:
-    return {
-        name
-        for node in nodes
-        for element in node.element.iter()
-        for text in (element.text or "", *element.attrib.values())
-        if "${" in text
-        for name in values.properties_in(text)
-    }
-
-
-def _target(nodes: Sequence[Node], values: Values, target: Target) -> Iterator[Finding]:
-    has_http = any(node.kind.startswith("HTTPSampler") for node in nodes)
-    if has_http and target.base_path and "base_path" not in _properties_read(nodes, values):
-        yield _ignores("base_path", f"the path {target.base_path} of TARGET")
 
 
 def _data(nodes: Sequence[Node], values: Values) -> Iterator[Finding]:
@@ -120,40 +103,36 @@ def _data(nodes: Sequence[Node], values: Values) -> Iterator[Finding]:
 
 
 def _load(nodes: Sequence[Node], values: Values, load: ClosedLoad) -> Iterator[Finding]:
-    groups = [node for node in nodes if node.is_thread_group and node.is_enabled and node.kind not in SIDE_GROUPS]
+    groups = load_groups(nodes)
     if not groups:
         yield Finding(Rule.LOAD_GROUPS, _PLAN, "has no enabled thread group", f"add one, and name it {LOAD_GROUP}")
     started = 0.0
     for group in groups:
-        users = _number(group, _USERS, "users", load.users, values, is_exact=len(groups) == 1)
-        started += users.value
-        yield from users.findings
-        yield from _number(group, _RAMPS, "ramp_s", load.ramp_s, values).findings
+        users = _known(group.value(_named(group, _USERS)), values)
+        started += load.users if users is None else users
+        yield from _number(group, _USERS, "users", load.users, values, is_exact=len(groups) == 1)
+        yield from _number(group, _RAMPS, "ramp_s", load.ramp_s, values)
         yield from _length(group, values, load)
     if len(groups) > 1 and started != load.users:
         names = ", ".join(group.name for group in groups)
-        yield Finding(
-            Rule.LOAD_GROUPS,
-            _PLAN,
-            f"its thread groups ({names}) start {started:g} users; the run has {load.users}",
-            f"use one thread group, {LOAD_GROUP}, that reads users, or divide the users among the groups",
-        )
+        what = f"its thread groups ({names}) start {started:g} users; the run has {load.users}"
+        todo = f"use one thread group, {LOAD_GROUP}, that reads users, or divide the users among the groups"
+        yield Finding(Rule.LOAD_GROUPS, _PLAN, what, todo)
 
 
 def _length(group: Node, values: Values, load: ClosedLoad) -> Iterator[Finding]:
     loops = group.value(_LOOPS)
     if load.duration_s is None:
-        yield from _number(group, (_LOOPS,), "loops", load.loops or 0, values).findings
-        if loops and group.value("LoopController.continue_forever") != "false":
-            todo = "set LoopController.continue_forever to false, as JMeter's editor does"
-            attribute = "LoopController.continue_forever"
-            yield Finding.at(group, Rule.FIXED_LOAD, "loops forever and ignores LOOPS", todo, attribute)
+        yield from _number(group, (_LOOPS,), "loops", load.loops or 0, values)
+        if loops and group.value(_FOREVER) != "false":
+            todo = f"set {_FOREVER} to false, as JMeter's editor does"
+            yield Finding.at(group, Rule.FIXED_LOAD, "loops forever and ignores LOOPS", todo, _FOREVER)
         if _is(group.value(_SCHEDULER), True, values):
             todo = "write ${__jexl3(${__P(duration_s,0)} > 0)} for the scheduler"
             what = "its scheduler is on, but this run has no duration: JMeter refuses that"
             yield Finding.at(group, Rule.FIXED_LOAD, what, todo, _SCHEDULER)
         return
-    yield from _number(group, _DURATIONS, "duration_s", load.duration_s, values).findings
+    yield from _number(group, _DURATIONS, "duration_s", load.duration_s, values)
     if group.value("ThreadGroup.duration") and _is(group.value(_SCHEDULER), False, values):
         what, todo = "has a duration, but its scheduler is off", "tick “Specify Thread lifetime”"
         yield Finding.at(group, Rule.FIXED_LOAD, what, todo, _SCHEDULER)
@@ -162,35 +141,27 @@ def _length(group: Node, values: Values, load: ClosedLoad) -> Iterator[Finding]:
         yield Finding.at(group, Rule.FIXED_LOAD, what, "write ${__P(loops,-1)} instead", _LOOPS)
 
 
-class _CheckedNumber(NamedTuple):
-    """A number of the load in a thread group, and a finding unless it is the requested one."""
-
-    value: float
-    findings: list[Finding]
+def _named(group: Node, names: Sequence[str]) -> str:
+    """Return the first of the JMX properties `names` that a thread group has, else the first one."""
+    return next((name for name in names if group.value(name)), names[0])
 
 
 def _number(
     group: Node, names: Sequence[str], wanted: str, requested: float, values: Values, *, is_exact: bool = True
-) -> _CheckedNumber:
-    """Return the number that a thread group has in the first of the JMX properties `names`.
+) -> Iterator[Finding]:
+    """Yield a finding unless a thread group has the requested number in the first of the JMX properties `names`.
 
     `wanted` is the property of the run that it must read. A value that only the run computes is accepted if it is
-    computed from that property; it counts as the requested one.
+    computed from that property.
     """
-    raw = next((text for name in names if (text := group.value(name))), "")
+    attribute = _named(group, names)
+    raw = group.value(attribute)
     number = _known(raw, values)
-    if number is None and wanted in values.properties_in(raw):
-        return _CheckedNumber(requested, [])
-    if number is not None and (not is_exact or number == requested or wanted in values.properties_in(raw)):
-        return _CheckedNumber(number, [])
-    what = (
-        f"has {raw}; the run has {requested:g} ({wanted})"
-        if raw
-        else f"does not read {wanted}: the run has {requested:g}"
-    )
-    attribute = next((name for name in names if group.value(name)), names[0])
-    finding = Finding.at(group, Rule.FIXED_LOAD, what, f"write ${{__P({wanted},1)}} instead", attribute)
-    return _CheckedNumber(requested, [finding])
+    if wanted in values.properties_in(raw) or (number is not None and (number == requested or not is_exact)):
+        return
+    what = f"has {raw}; the run has {requested:g} ({wanted})"
+    what = what if raw else f"does not read {wanted}: the run has {requested:g}"
+    yield Finding.at(group, Rule.FIXED_LOAD, what, f"write ${{__P({wanted},1)}} instead", attribute)
 
 
 def _known(raw: str, values: Values) -> float | None:
@@ -202,10 +173,8 @@ def _known(raw: str, values: Values) -> float | None:
 
 def _is(raw: str, wanted: bool, values: Values) -> bool:
     """Return whether a flag certainly has the expected value; a missing flag is False."""
-    try:
-        return (values.text(raw).strip().lower() == "true") is wanted
-    except UnknownValueError:
-        return False
+    known = values.known(raw)
+    return known is not None and (known.strip().lower() == "true") is wanted
 
 
 class _Output(NamedTuple):
@@ -214,17 +183,6 @@ class _Output(NamedTuple):
     raw: str
     attribute: str
     is_prefix: bool
-
-
-def overwriting(nodes: Sequence[Node], values: Values, run_files: Collection[str]) -> Iterator[Finding]:
-    """Yield a finding for each element that would write a file of the run, or one outside of the run's folder.
-
-    `run_files` are the names of the run's files and folders.
-    """
-    for node in nodes:
-        for output in _outputs(node):
-            if what := _problem(output, values, run_files):
-                yield Finding.at(node, Rule.FILE_OF_RUN, what, _TODO, output.attribute)
 
 
 def _outputs(node: Node) -> Iterator[_Output]:
@@ -238,7 +196,10 @@ def _outputs(node: Node) -> Iterator[_Output]:
 
 
 def _problem(output: _Output, values: Values, run_files: Collection[str]) -> str:
-    """Return what is wrong with the name of a file, else an empty text."""
+    """Return why an element must not write a file: it is one of the run, or outside of its folder; else an empty text.
+
+    `run_files` are the names of the run's files and folders.
+    """
     try:
         name, unknown = values.text(output.raw).strip(), ""
     except UnknownValueError as error:
@@ -249,9 +210,8 @@ def _problem(output: _Output, values: Values, run_files: Collection[str]) -> str
     if unknown and (name.startswith("/") or name.endswith("/") or not name):
         return unknown
     is_open_ended = output.is_prefix or bool(unknown)
-    for part in path.parts:
-        own = next((own for own in run_files if _is_same(part, own, is_open_ended and part == path.name)), "")
-        if own:
+    for part, own in product(path.parts, run_files):
+        if _is_same(part, own, is_open_ended and part == path.name):
             return f"writes to {own}, a file of the run"
     return ""
 
@@ -260,20 +220,18 @@ def _is_same(name: str, own: str, is_prefix: bool) -> bool:
     return own == name or (is_prefix and bool(re.fullmatch(rf"{re.escape(name)}\d*(\..*)?", own)))
 
 
-@dataclass(frozen=True)
-class _Names:
+class _Names(NamedTuple):
     """The labels of a plan, and the known beginnings of those that only the run knows."""
 
-    known: tuple[str, ...]
-    beginnings: tuple[str, ...]
+    known: list[str]
+    beginnings: list[str]
 
     def can_have(self, rule: GoalRule) -> bool:
         """Return whether a sample may have a label of a rule."""
-        if any(rule.matches(name) or rule.matches(name + _PART) for name in self.known):
-            return True
         label = rule.label or ""
         is_literal = not _META.search(label) or not rule.is_expression
-        return any(not is_literal or label.startswith(beginning) for beginning in self.beginnings)
+        is_known = any(rule.matches(name) or rule.matches(name + _PART) for name in self.known)
+        return is_known or any(not is_literal or label.startswith(beginning) for beginning in self.beginnings)
 
 
 def impossible_labels(goal: Goal, nodes: Sequence[Node], values: Values) -> Iterator[Finding]:
@@ -293,22 +251,16 @@ def impossible_labels(goal: Goal, nodes: Sequence[Node], values: Values) -> Iter
 
 def _sets_labels(node: Node) -> bool:
     """Return whether an element is a script that may change labels: its text does, or it is in a file."""
-    if not _CODE.search(node.kind):
-        return False
-    texts = [prop.text or "" for prop in node.element.iter()]
-    return any("SampleLabel" in text for text in texts) or bool(node.value("filename").strip())
+    has_call = any("SampleLabel" in (prop.text or "") for prop in node.element.iter())
+    return bool(CODE.search(node.kind)) and (has_call or bool(node.value("filename").strip()))
 
 
 def _names(nodes: Sequence[Node], values: Values) -> _Names:
-    known: dict[str, None] = {}
-    beginnings: dict[str, None] = {}
-    for node in nodes:
-        if _WITHOUT_SAMPLES.search(node.kind):
-            continue
+    found = _Names([], [])
+    for node in (node for node in nodes if not _WITHOUT_SAMPLES.search(node.kind)):
         try:
             name = values.text(node.name)
+            (found.known if name else found.beginnings).append(name)
         except UnknownValueError as error:
-            beginnings[error.known_start] = None
-        else:
-            (known if name else beginnings)[name] = None
-    return _Names(tuple(known), tuple(beginnings))
+            found.beginnings.append(error.known_start)
+    return _Names(list(dict.fromkeys(found.known)), found.beginnings)

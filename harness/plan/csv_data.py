@@ -1,11 +1,13 @@
-"""Reads the files of CSV Data Sets: the variables that they set, and their values."""
+"""Reads CSV Data Sets: their variables and values, and their lines divided among several load generators."""
 
 from __future__ import annotations
 
 import csv
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
-from harness.plan.jmx import Node
+from harness.plan.jmx import Node, enabled_nodes, plan_tree, reads_in
 
 KIND = "CSVDataSet"
 # The plugin bzm - Random CSV Data Set Config has the same properties, but no `recycle`.
@@ -45,3 +47,50 @@ def _rows(node: Node, file: Path | None) -> list[list[str]] | None:
             return list(csv.reader(lines, delimiter=delimiter_of(node)))
     except (OSError, csv.Error):
         return None
+
+
+@dataclass(frozen=True)
+class DataSet:
+    """A data set of CSV: the file `name`, or the value of the property `property_name` instead.
+
+    With `is_used_up` each line is used by one user once; with `has_head` the first line is a header.
+    """
+
+    property_name: str | None
+    name: str
+    is_used_up: bool
+    has_head: bool
+
+    def file(self, properties: Mapping[str, str]) -> str:
+        """Return the file that it reads with these properties; "" when its name is not a property."""
+        name = properties.get(self.property_name, self.name) if self.property_name else self.name
+        return "" if "${" in name else name
+
+
+def data_sets(jmx: Path) -> tuple[DataSet, ...]:
+    """Return the enabled CSV Data Sets of a plan in file order."""
+    found = []
+    for node in enabled_nodes(plan_tree(jmx)):
+        if node.kind in KINDS:
+            name = node.value("filename")
+            read = next(reads_in(name), None)
+            has_head = node.value("ignoreFirstLine") == "true" or not node.value("variableNames")
+            name = (read.default or "") if read else name
+            found.append(DataSet(read.name if read else None, name, _is_used_up(node), has_head))
+    return tuple(found)
+
+
+def _is_used_up(node: Node) -> bool:
+    """Return whether a line of a data set is used once, whichever user comes."""
+    if node.kind == RANDOM_KIND:  # a property that is not set is false
+        return "true" not in (node.value("rewindOnTheEndOfList"), node.value("independentListPerThread"))
+    return node.value("recycle") == "false" and node.value("shareMode") != "shareMode.thread"
+
+
+def divided(lines: Sequence[bytes], has_head: bool, count: int) -> tuple[list[bytes], ...]:
+    """Return the lines of `count` parts, distributed round-robin so that no two parts share a line.
+
+    Each part begins with the header.
+    """
+    head, rest = (list(lines[:1]), lines[1:]) if has_head else ([], lines)
+    return tuple([*head, *rest[part::count]] for part in range(count))

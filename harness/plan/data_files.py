@@ -8,7 +8,7 @@ from pathlib import Path
 from xml.etree import ElementTree  # types only
 
 from harness.plan.csv_data import KINDS
-from harness.plan.jmx import CODE, Node, enabled_nodes, function_parameters, plan_tree, reads_in
+from harness.plan.jmx import CODE, VARIABLE_TABLES, Node, enabled_nodes, function_parameters, plan_tree, reads_in
 
 # An upload whose name only the run knows, in a folder of the plan's data.
 _UPLOADS = re.compile(r"(data/[\w./-]+)/[^/]*\$\{[^/]*")
@@ -28,7 +28,7 @@ def data_files(jmx: Path) -> tuple[str, ...]:
         for node in enabled_nodes(plan_tree(jmx))
         for name in (
             *data_files_of(node),
-            *_possible_uploads(node, jmx.parent),
+            *(name for prop in file_names_of(node) for name in _in_folder(prop.text or "", jmx.parent)),
             *_named_in_texts(node, jmx.parent),
             *_read_by_functions(node, jmx.parent),
         )
@@ -61,11 +61,6 @@ def names_in_functions(text: str) -> Iterator[str]:
             yield name
 
 
-def _possible_uploads(node: Node, plans: Path) -> Iterator[str]:
-    for prop in file_names_of(node):
-        yield from _in_folder(prop.text or "", plans)
-
-
 def _in_folder(name: str, plans: Path) -> Iterator[str]:
     """Yield the files that the name of a file may mean when only the run knows it."""
     folder = _UPLOADS.fullmatch(name)
@@ -74,11 +69,11 @@ def _in_folder(name: str, plans: Path) -> Iterator[str]:
 
 
 def _read_by_functions(node: Node, plans: Path) -> Iterator[str]:
-    for name in (name for text in node.element.itertext() if "${__" in text for name in names_in_functions(text)):
+    for name in (name for text in node.element.itertext() for name in names_in_functions(text)):
         yield from [name] if name.startswith("data/") and (plans / name).is_file() else _in_folder(name, plans)
 
 
 def _named_in_texts(node: Node, plans: Path) -> Iterator[str]:
-    if node.kind in ("TestPlan", "Arguments") or CODE.match(node.kind):
+    if node.kind in VARIABLE_TABLES or CODE.match(node.kind):
         for text in node.element.itertext():
             yield from (name for name in _NAMED.findall(text) if ".." not in name and (plans / name).is_file())

@@ -166,15 +166,12 @@ class Goal:
     @classmethod
     def from_plain(cls, data: object, where: str) -> Goal:
         """Return the goal that `to_plain` wrote; ValueError names the key that is wrong."""
-        plain = dict(data) if isinstance(data, Mapping) else data
-        rules: tuple[GoalRule, ...] = ()
-        is_default = False
-        if isinstance(plain, dict):
-            kind: Any = tuple[GoalRule, ...]
-            rules = build(kind, plain.pop("rules", ()), f"{where}.rules")
-            is_default = build(bool, plain.pop("has_default_errors", False), f"{where}.has_default_errors")
+        others = dict(data) if isinstance(data, Mapping) else {}
+        kind: Any = tuple[GoalRule, ...]
+        rules: tuple[GoalRule, ...] = build(kind, others.pop("rules", ()), f"{where}.rules")
+        is_default = build(bool, others.pop("has_default_errors", False), f"{where}.has_default_errors")
         numbers: Any = Mapping[str, float | None]
-        limits: Mapping[str, float | None] = build(numbers, plain, where)
+        limits: Mapping[str, float | None] = build(numbers, others if isinstance(data, Mapping) else data, where)
         try:
             goal = cls(*rules, **limits)
         except TypeError as error:

@@ -48,9 +48,7 @@ def _condition(part: str, where: str) -> GoalRule:
     label = match["quoted"] if match["quoted"] is not None else match["label"]
     metric = parse_metric(match["metric"].lower(), f"{where}:", all_metrics())
     limit = parse_limit(metric, match["value"], f"{where}: {metric_text(metric)}")
-    if match["sign"].startswith("<"):
-        return GoalRule(metric.key, label, max=limit)
-    return GoalRule(metric.key, label, min=limit)
+    return GoalRule(metric.key, label, **{"max" if match["sign"].startswith("<") else "min": limit})
 
 
 def parse_limit(metric: Metric, text: str, name: str) -> float:
@@ -73,7 +71,7 @@ def read_goal(data: object, where: str) -> Goal:
     A table has the limits of TOTAL by key (p95_ms = 1500), or of a `label`; or `metric` with `max` or `min`.
     """
     if isinstance(data, Mapping):
-        return _goal_of_keys(data, f"{where} [goal]")
+        return Goal(**dict(_limits(data, f"{where} [goal]")))
     rules: list[GoalRule] = []
     each_ms: float | None = None
     for table in data if isinstance(data, list) else [data]:
@@ -84,24 +82,17 @@ def read_goal(data: object, where: str) -> Goal:
         elif "label" in table:
             rules += _rules_of_label(table, f"{where} [[goal]]")
         else:
-            goal = _goal_of_keys(table, f"{where} [[goal]]")
-            rules += [GoalRule(key, max=limit) for key, limit in goal.limits.items() if key != EACH_AVERAGE]
-            each_ms = each_ms if goal.each_average_ms is None else goal.each_average_ms
+            limits = Goal(**dict(_limits(table, f"{where} [[goal]]"))).limits
+            rules += [GoalRule(key, max=limit) for key, limit in limits.items() if key != EACH_AVERAGE]
+            each_ms = limits.get(EACH_AVERAGE, each_ms)
     return Goal.of(rules, f"{where} [[goal]]", each_ms)
 
 
-def _goal_of_keys(table: Mapping[str, Any], where: str) -> Goal:
-    return Goal(**dict(_limits(table, where)))
-
-
 def _limits(table: Mapping[str, Any], where: str) -> Iterator[tuple[str, float]]:
-    """Yield the limits of a table by key."""
     check_keys(table, {**dict.fromkeys(limit_keys(), int), ERRORS.key: _NUMBER}, where)
     for key, value in table.items():
-        if key == ERRORS.key:
-            within(value, 0, 1, where, key)
-        else:
-            within(value, 1, _LIMIT_MAX, where, key)
+        least, most = (0, 1) if key == ERRORS.key else (1, _LIMIT_MAX)
+        within(value, least, most, where, key)
         yield key, float(value) if key == ERRORS.key else value
 
 

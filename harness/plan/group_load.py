@@ -107,11 +107,8 @@ class GroupLoad:
         """Return whether it has its greatest users or rate from one instant to another, s after its start."""
         begin_s, since_s = 0.0, None
         for stage in self.stages:
-            end_s = begin_s + stage.over_s + stage.for_s
-            if stage.level != self.level:
-                since_s = None
-            elif since_s is None:
-                since_s = begin_s + stage.over_s
+            full_s, end_s = begin_s + stage.over_s, begin_s + stage.over_s + stage.for_s
+            since_s = None if stage.level != self.level else full_s if since_s is None else since_s
             if since_s is not None and since_s <= from_s and to_s <= end_s:
                 return True
             begin_s = end_s
@@ -130,15 +127,12 @@ class GroupLoad:
 
     def text(self) -> str:
         """Return the load as text: `20 users, ramp 10 s, 300 s in all`."""
+        steps, length = ", ".join(map(_stage_text, self.stages)), f"{units.number_text(self.duration_s)} s in all"
         if self.is_shaped:
-            steps = ", ".join(_stage_text(stage) for stage in self.stages)
-            return f"{steps}; by {units.plural(self.users or 0, 'user')}, {units.number_text(self.duration_s)} s in all"
-        if self.is_staged:
-            steps = ", ".join(_stage_text(stage) for stage in self.stages)
-            text = f"{steps}; {units.number_text(self.duration_s)} s in all"
-        else:
-            ramp = f", ramp {units.number_text(self.ramp_s)} s" if self.ramp_s else ""
-            text = f"{_level_text(self.stages[0])}{ramp}, {length_text(self.duration_s, self.loops)}"
+            return f"{steps}; by {units.plural(self.users or 0, 'user')}, {length}"
+        ramp = f", ramp {units.number_text(self.ramp_s)} s" if self.ramp_s else ""
+        text = f"{_level_text(self.stages[0])}{ramp}, {length_text(self.duration_s, self.loops)}"
+        text = f"{steps}; {length}" if self.is_staged else text
         per = f" per {self.think_time_per}" if self.think_time_per else ""
         return f"{text}, think time {units.number_text(self.think_time_s)} s{per}" if self.think_time_s else text
 

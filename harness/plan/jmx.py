@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple
@@ -20,10 +20,15 @@ from harness.base.secrecy import is_secret_name, secret_values, secrets_in, secr
 LOAD_GROUP = "Users"
 SIDE_GROUPS = ("SetupThreadGroup", "PostThreadGroup")
 
+# The signs of a function's parameters, one by one; an escaped comma is one of them.
+_SIGNS = re.compile(r"\\,|[(),]|[^(),\\]+|\\")
 _READS = re.compile(r"\$\{__(P|property)\(")
 _COMMENT = re.compile("<!--(.*?)-->", re.DOTALL)
 _EXPRESSIONS = re.compile("Extractor|Assertion|PostProcessor")
+VARIABLE_TABLES = ("TestPlan", "Arguments")
 CODE = re.compile("JSR223|BeanShell|BSF")
+SAMPLER = re.compile(r"Sampler(Proxy)?$")
+VARIABLE = re.compile(r"\$\{([\w.-]+)\}")
 
 
 @dataclass(frozen=True)
@@ -68,10 +73,14 @@ class Node:
 
     def value(self, name: str) -> str:
         """Return the text of the element's property `name`, nested ones included; empty when it is missing."""
-        for prop in self.element.iter():
-            if prop.get("name") == name and not len(prop):
-                return prop.text or ""
-        return ""
+        found = (prop for prop in self.element.iter() if prop.get("name") == name and not len(prop))
+        return next((prop.text or "" for prop in found), "")
+
+    def and_above(self) -> Iterator[Node]:
+        """Yield the element and its ancestors, up to the Test Plan."""
+        yield self
+        if self.parent:
+            yield from self.parent.and_above()
 
     def walk(self) -> Iterator[Node]:
         """Yield the enabled descendants in file order."""
@@ -101,38 +110,30 @@ class FunctionParameters(NamedTuple):
     end: int
 
 
-class _ParsedJmx(NamedTuple):
-    """The XML of a plan, and the line at which each element begins."""
-
-    tree: ElementTree.ElementTree[ElementTree.Element]
-    lines: Mapping[ElementTree.Element, int]
-
-
 class _NumberedLines(ElementTree.TreeBuilder):
-    """Builds the tree, and notes the line of each start tag in file order."""
+    """Builds the tree, and notes the line at which each element begins."""
 
-    def __init__(self) -> None:
+    def __init__(self, lines: dict[ElementTree.Element, int]) -> None:
         super().__init__()
-        self.lines: list[int] = []
-        self.parser: DefusedXMLParser | None = None
+        self._lines = lines
+        self.parser = DefusedXMLParser(target=self, forbid_dtd=True)
 
     def start(self, tag: str, attrs: dict[str, str]) -> ElementTree.Element:
         """Add an element."""
-        if self.parser is not None:
-            self.lines.append(self.parser.parser.CurrentLineNumber)
-        return super().start(tag, attrs)
+        element = super().start(tag, attrs)
+        self._lines[element] = self.parser.parser.CurrentLineNumber
+        return element
 
 
-def parse(jmx: Path) -> ElementTree.ElementTree[ElementTree.Element]:
-    """Return the plan's XML. UsageError when the file is not a JMeter test plan."""
-    return _parse_with_lines(jmx).tree
+def parse(
+    jmx: Path, lines: dict[ElementTree.Element, int] | None = None
+) -> ElementTree.ElementTree[ElementTree.Element]:
+    """Return the plan's XML. UsageError when the file is not a JMeter test plan.
 
-
-def _parse_with_lines(jmx: Path) -> _ParsedJmx:
-    """Return the plan's XML with its lines. UsageError when the file is not a JMeter test plan."""
+    `lines` gets the line at which each element begins.
+    """
     where, todo = f"{jmx.parent.name}/{jmx.name}", "save it from JMeter again, or name another file"
-    builder = _NumberedLines()
-    builder.parser = parser = DefusedXMLParser(target=builder, forbid_dtd=True)
+    parser = _NumberedLines({} if lines is None else lines).parser
     try:
         tree: ElementTree.ElementTree[ElementTree.Element] = parse_safely(jmx, parser)
     except FileNotFoundError:
@@ -146,13 +147,13 @@ def _parse_with_lines(jmx: Path) -> _ParsedJmx:
     root = tree.getroot()
     if root.tag != "jmeterTestPlan" or root.find("hashTree/TestPlan") is None:
         raise UsageError(f"{where}: XML, but not a JMeter test plan", todo)
-    return _ParsedJmx(tree, dict(zip(root.iter(), builder.lines, strict=True)))
+    return tree
 
 
 def plan_tree(jmx: Path) -> Node:
     """Return the Test Plan element with all its descendants."""
-    parsed = _parse_with_lines(jmx)
-    return tree_of(parsed.tree.getroot(), parsed.lines)
+    lines: dict[ElementTree.Element, int] = {}
+    return tree_of(parse(jmx, lines).getroot(), lines)
 
 
 def tree_of(root: ElementTree.Element, lines: Mapping[ElementTree.Element, int]) -> Node:
@@ -185,28 +186,41 @@ def enabled_nodes(tree: Node) -> list[Node]:
     return nodes
 
 
+def user_defined(root: ElementTree.Element) -> Iterator[tuple[str, str]]:
+    """Yield name and value of each User Defined Variable in an element."""
+    for argument in root.iter("elementProp"):
+        if argument.get("elementType") == "Argument":
+            name = argument.findtext("stringProp[@name='Argument.name']") or argument.get("name") or ""
+            yield name.strip(), argument.findtext("stringProp[@name='Argument.value']") or ""
+
+
+def load_groups(nodes: Iterable[Node]) -> list[Node]:
+    """Return the enabled thread groups that are neither setUp nor tearDown."""
+    return [node for node in nodes if node.is_thread_group and node.is_enabled and node.kind not in SIDE_GROUPS]
+
+
 def read_properties(jmx: Path) -> Mapping[str, str | None]:
     """Return every property that the plan reads by ${__P(name,default)} or ${__property(name,,default)}.
 
     The value is the default, None without one. A property with two different defaults has the first one here;
-    `all_reads` returns both.
+    `reads_of` returns both.
     """
     properties: dict[str, str | None] = {}
-    for read in all_reads(jmx):
+    for read in reads_of(parse(jmx).getroot()):
         properties.setdefault(read.name, read.default)
     return properties
 
 
-def all_reads(jmx: Path) -> Iterator[PropertyRead]:
-    """Yield each read of a property in the plan, in file order."""
-    yield from reads_of(parse(jmx).getroot())
-
-
 def reads_of(root: ElementTree.Element) -> Iterator[PropertyRead]:
-    """Yield each read of a property in a parsed plan, in file order."""
+    """Yield each read of a property in an element with all that it contains, in file order."""
+    for text in texts_of(root):
+        yield from reads_in(text)
+
+
+def texts_of(root: ElementTree.Element) -> Iterator[str]:
+    """Yield the texts and attributes of an element with all that it contains, in file order."""
     for element in root.iter():
-        for text in (element.text or "", *element.attrib.values()):
-            yield from reads_in(text)
+        yield from (element.text or "", *element.attrib.values())
 
 
 def reads_in(text: str) -> Iterator[PropertyRead]:
@@ -221,10 +235,8 @@ def reads_in(text: str) -> Iterator[PropertyRead]:
 
 def fixed_secrets(jmx: Path) -> tuple[str, ...]:
     """Return the passwords, tokens and keys that are written in the plan instead of a variable."""
-    found = list(secrets_of_comments(jmx))
-    for element in parse(jmx).getroot().iter():
-        found += secrets_of_element(element)
-    return tuple(dict.fromkeys(found))
+    found = (secret for element in parse(jmx).getroot().iter() for secret in secrets_of_element(element))
+    return tuple(dict.fromkeys((*secrets_of_comments(jmx), *found)))
 
 
 def secrets_of_comments(jmx: Path) -> tuple[str, ...]:
@@ -272,20 +284,14 @@ def function_parameters(text: str, start: int) -> FunctionParameters:
 
     `\,` is not a separator, and parentheses nest.
     """
-    parameters, current, depth, position = [], "", 0, start
-    while position < len(text):
-        character = text[position]
-        if character == "\\" and text[position + 1 : position + 2] == ",":
-            current += ","
-            position += 2
-            continue
-        if character == ")" and depth == 0:
-            break
-        depth += (character == "(") - (character == ")")
-        if character == "," and depth == 0:
-            parameters.append(current)
-            current = ""
+    parameters, depth = [""], 0
+    for match in _SIGNS.finditer(text, start):
+        sign = match[0]
+        if sign == ")" and depth == 0:
+            return FunctionParameters(parameters, match.start())
+        depth += (sign == "(") - (sign == ")")
+        if sign == "," and depth == 0:
+            parameters.append("")
         else:
-            current += character
-        position += 1
-    return FunctionParameters([*parameters, current], position)
+            parameters[-1] += "," if sign == "\\," else sign
+    return FunctionParameters(parameters, len(text))

@@ -10,18 +10,19 @@ from typing import NamedTuple
 
 from harness.plan.csv_data import KIND as CSV
 from harness.plan.csv_data import variable_names
-from harness.plan.jmx import Node, function_parameters
+from harness.plan.jmx import VARIABLE, VARIABLE_TABLES, Node, function_parameters, texts_of, user_defined
 
 _READS_A_PROPERTY = ("__P", "__property", "__isPropDefined")
 _ONLY_READ = ("__P", "__V", "__eval", "__evalVar", "__isVarDefined", "__isPropDefined", "__setProperty", "__log")
 _FUNCTION = re.compile(r"\$\{\s*(__\w+)\s*([(}])")
+# A part of a text: an escaped sign, the begin of a reference, or anything else.
+_PART = re.compile(r"\\([$,\\])|\$\{|[^\\$]+|.", re.DOTALL)
 _DEPTH_MOST = 50
 _ANY = "*"
 # The properties in which elements name the variables that they set during the run.
 _SETS = re.compile(
     r"(refname|referencenames?|variablenames?|returnval|inputvariable|resultvariable|variablename_?\w*|variable)$"
 )
-_SEPARATORS = re.compile(r"[,;]")
 
 
 class UnknownValueError(Exception):
@@ -38,13 +39,6 @@ class FunctionCall(NamedTuple):
 
     name: str
     parameters: list[str]
-
-
-class _Reference(NamedTuple):
-    """The value of a ${…}, and the index after it."""
-
-    value: str
-    end: int
 
 
 @dataclass(frozen=True)
@@ -64,17 +58,16 @@ class Values:
     def of(cls, nodes: Sequence[Node], properties: Mapping[str, str], folder: Path) -> Values:
         """Return the values of a plan in `folder` with the elements `nodes`, for a run with these properties."""
         variables: dict[str, tuple[str, ...]] = {}
-        for name, value in (variable for node in nodes for variable in _user_defined(node)):
+        tables = (node.element for node in nodes if node.kind in VARIABLE_TABLES)
+        for name, value in (variable for table in tables for variable in user_defined(table)):
             if value not in variables.setdefault(name, ()):
                 variables[name] += (value,)
         setters: dict[str, tuple[Node, ...]] = {}
-        property_setters: dict[str, Node] = {}
         for node in nodes:
             for name in {*_set_by_element(node), *_set_by_functions(node)}:
                 setters[name] = (*setters.get(name, ()), node)
-            for call in functions_in(node):
-                if call.name == "__setProperty":
-                    property_setters[call.parameters[0].strip()] = node
+        calls = ((call, node) for node in nodes for call in functions_in(node) if call.name == "__setProperty")
+        property_setters = {call.parameters[0].strip(): node for call, node in calls}
         values = cls(properties, variables, setters, property_setters, folder)
         for node in nodes:
             if node.kind == CSV and not node.value("variableNames"):
@@ -86,49 +79,50 @@ class Values:
         """Return the text with variables and functions replaced. UnknownValueError when only the run knows one."""
         return self._text(raw, 0)
 
-    def csv_file(self, node: Node) -> Path | None:
-        """Return the file of a CSV Data Set; None when only the run knows it."""
+    def known(self, raw: str) -> str | None:
+        """Return the text with variables and functions replaced; None when only the run knows one."""
         try:
-            return self.folder / self.text(node.value("filename"))
+            return self.text(raw)
         except UnknownValueError:
             return None
+
+    def csv_file(self, node: Node) -> Path | None:
+        """Return the file of a CSV Data Set; None when only the run knows it."""
+        name = self.known(node.value("filename"))
+        return None if name is None else self.folder / name
 
     def _text(self, raw: str, depth: int) -> str:
         if depth > _DEPTH_MOST:
             raise UnknownValueError("it refers to itself")
         done, position = "", 0
-        while position < len(raw):
-            if raw[position] == "\\" and raw[position + 1 : position + 2] in ("$", ",", "\\"):
-                done += raw[position + 1]
-                position += 2
-            elif raw.startswith("${", position):
-                try:
-                    found = self._reference(raw, position, depth)
-                except UnknownValueError as error:
-                    raise UnknownValueError(str(error), done + error.known_start, error.variable) from None
-                done += found.value
-                position = found.end
-            else:
-                done += raw[position]
-                position += 1
+        while match := _PART.match(raw, position):
+            position = match.end()
+            if match[0] != "${":
+                done += match[1] or match[0]
+                continue
+            try:
+                value, position = self._reference(raw, match.start(), depth)
+            except UnknownValueError as error:
+                raise UnknownValueError(str(error), done + error.known_start, error.variable) from None
+            done += value
         return done
 
-    def _reference(self, raw: str, start: int, depth: int) -> _Reference:
-        """Return the value of the ${…} at `start`."""
+    def _reference(self, raw: str, start: int, depth: int) -> tuple[str, int]:
+        """Return the value of the ${…} at `start`, and the index after it."""
         function = _FUNCTION.match(raw, start)
         if function and function[2] == "(":
             parameters = function_parameters(raw, function.end())
             close = raw.find("}", parameters.end)
             if close < 0:
                 raise UnknownValueError(f"{raw[start:]} is not closed")
-            return _Reference(self._call(function[1], parameters.texts, depth + 1), close + 1)
+            return self._call(function[1], parameters.texts, depth + 1), close + 1
         end = raw.find("}", start)
         name = raw[start + 2 : end] if end >= 0 else ""
         if not name or "$" in name:
             raise UnknownValueError(f"{raw[start:]} is not a variable")
         if name.startswith("__"):
             raise UnknownValueError(f"the function {name} is evaluated only at run time")
-        return _Reference(self._variable(name.strip(), depth + 1), end + 1)
+        return self._variable(name.strip(), depth + 1), end + 1
 
     def _call(self, name: str, parameters: list[str], depth: int) -> str:
         if name in ("__P", "__property"):
@@ -161,13 +155,10 @@ class Values:
 
     def properties_in(self, raw: str, depth: int = 0) -> set[str]:
         """Return the names of the properties that a text reads, directly or through variables."""
-        found: set[str] = set()
         if depth > _DEPTH_MOST:
-            return found
-        for call in _functions(raw):
-            if call.name in _READS_A_PROPERTY:
-                found.add(call.parameters[0].strip())
-        for name in re.findall(r"\$\{([\w.-]+)\}", raw):
+            return set()
+        found = {call.parameters[0].strip() for call in _functions(raw) if call.name in _READS_A_PROPERTY}
+        for name in VARIABLE.findall(raw):
             for value in self.variables.get(name, ()):
                 found |= self.properties_in(value, depth + 1)
         return found
@@ -175,25 +166,13 @@ class Values:
 
 def functions_in(node: Node) -> Iterator[FunctionCall]:
     """Yield each call of a function in the texts of an element."""
-    for element in node.element.iter():
-        for text in (element.text or "", *element.attrib.values()):
-            if "${" in text:
-                yield from _functions(text)
+    for text in texts_of(node.element):
+        yield from _functions(text)
 
 
 def _functions(text: str) -> Iterator[FunctionCall]:
     for match in _FUNCTION.finditer(text):
         yield FunctionCall(match[1], function_parameters(text, match.end()).texts if match[2] == "(" else [""])
-
-
-def _user_defined(node: Node) -> Iterator[tuple[str, str]]:
-    """Yield name and value of each User Defined Variable of an element."""
-    if node.kind not in ("TestPlan", "Arguments"):
-        return
-    for argument in node.element.iter("elementProp"):
-        if argument.get("elementType") == "Argument":
-            name = argument.findtext("stringProp[@name='Argument.name']") or argument.get("name") or ""
-            yield name.strip(), argument.findtext("stringProp[@name='Argument.value']") or ""
 
 
 def _set_by_element(node: Node) -> Iterator[str]:
@@ -205,7 +184,7 @@ def _set_by_element(node: Node) -> Iterator[str]:
         yield node.value("CounterConfig.name")
     for prop in node.element.iter():
         if prop.text and _SETS.search(prop.get("name", "").lower()):
-            yield from (name.strip().strip('"') for name in _SEPARATORS.split(prop.text) if name.strip())
+            yield from (name.strip().strip('"') for name in re.split("[,;]", prop.text) if name.strip())
 
 
 def _set_by_functions(node: Node) -> Iterator[str]:

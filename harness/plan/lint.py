@@ -3,65 +3,46 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
+from urllib.parse import quote
 
 from harness.plan.data_files import data_files_of
 from harness.plan.finding import Finding, Rule
 from harness.plan.jmx import (
     LOAD_GROUP,
+    SAMPLER,
     SIDE_GROUPS,
+    VARIABLE,
+    VARIABLE_TABLES,
     Node,
+    load_groups,
     plan_tree,
     reads_in,
     secrets_of_comments,
     secrets_of_element,
+    texts_of,
+    user_defined,
 )
-from harness.plan.modules import lost_modules
 from harness.plan.runnable import not_runnable
-from harness.plan.url_text import encoded
 
 # Properties that a run sets. A plan that does not read one of these would ignore TARGET, USERS, … silently.
-KNOBS = (
-    "scheme",
-    "host",
-    "port",
-    "base_path",
-    "users",
-    "ramp_s",
-    "duration_s",
-    "loops",
-    "think_time_ms",
-    "run_id",
-)
 LOAD_KNOBS = ("users", "ramp_s", "duration_s", "loops", "think_time_ms")
-LISTENERS = ("ResultCollector", "ResultSaver", "Summariser", "BackendListener", "MailerResultCollector")
-_VARIABLE = re.compile(r"\$\{([\w.-]+)\}")
-SAMPLER = re.compile(r"Sampler(Proxy)?$")
+KNOBS = ("scheme", "host", "port", "base_path", *LOAD_KNOBS, "run_id")
+_LISTENERS = ("ResultCollector", "ResultSaver", "Summariser", "BackendListener", "MailerResultCollector")
 
 
-class ExtractorDefault(NamedTuple):
-    """The property of an extractor that has its default, and the one that chooses an empty default ("" for none)."""
-
-    value_property: str
-    is_empty_property: str = ""
-
-    def is_missing(self, extractor: Node) -> bool:
-        """Return whether an extractor has neither a default nor chooses an empty one."""
-        is_empty = bool(self.is_empty_property) and extractor.value(self.is_empty_property) == "true"
-        return not extractor.value(self.value_property) and not is_empty
-
-
-# By the kind of the extractor.
-EXTRACTOR_DEFAULTS: Mapping[str, ExtractorDefault] = {
-    "RegexExtractor": ExtractorDefault("RegexExtractor.default", "RegexExtractor.default_empty_value"),
-    "BoundaryExtractor": ExtractorDefault("BoundaryExtractor.default", "BoundaryExtractor.default_empty_value"),
-    "HtmlExtractor": ExtractorDefault("HtmlExtractor.default", "HtmlExtractor.default_empty_value"),
-    "JSONPostProcessor": ExtractorDefault("JSONPostProcessor.defaultValues"),
-    "JMESPathExtractor": ExtractorDefault("JMESExtractor.defaultValue"),
-    "XPathExtractor": ExtractorDefault("XPathExtractor.default"),
-    "XPath2Extractor": ExtractorDefault("XPathExtractor2.default"),
+# The property of an extractor that has its default, by the kind of the extractor. Some have another, with the ending
+# _empty_value, that chooses an empty default.
+EXTRACTOR_DEFAULTS = {
+    "RegexExtractor": "RegexExtractor.default",
+    "BoundaryExtractor": "BoundaryExtractor.default",
+    "HtmlExtractor": "HtmlExtractor.default",
+    "JSONPostProcessor": "JSONPostProcessor.defaultValues",
+    "JMESPathExtractor": "JMESExtractor.defaultValue",
+    "XPathExtractor": "XPathExtractor.default",
+    "XPath2Extractor": "XPathExtractor2.default",
 }
 # The load's numbers in a thread group, and the properties of a run that they must read.
 LOAD_NUMBERS = {
@@ -74,6 +55,8 @@ LOAD_NUMBERS = {
     "Hold": "duration_s",
 }
 ASSERTION_SCOPE = "Assertion.scope"
+# The characters of a path that no URL can have. JMeter encodes blanks only, and then sends nothing.
+_NEVER = frozenset('"<>\\^`|')
 
 
 class GroupLabel(NamedTuple):
@@ -88,10 +71,6 @@ class GroupLabel(NamedTuple):
         group = sampler.thread_group
         return cls(group.name if group else "", sampler.name)
 
-    def numbered(self, number: int) -> GroupLabel:
-        """Return the label with a number: `Buy (2)`."""
-        return self._replace(label=f"{self.label} ({number})")
-
 
 def lint(jmx: Path, *, has_loads: bool = False, plugins: Sequence[str] = ()) -> tuple[Finding, ...]:
     """Return what makes the plan unfit for measuring, in the order of the checks; empty for a good plan.
@@ -103,8 +82,9 @@ def lint(jmx: Path, *, has_loads: bool = False, plugins: Sequence[str] = ()) -> 
     nodes = list(plan.walk())
     variables = user_variables(plan)
     findings: list[Finding] = []
-    for check in (_listeners, _codes, _extractors, _sub_results, _paths, _assertions):
-        findings += check(nodes)
+    for check in (_listener, _code, _extractor, _sub_results, _path, _assertion):
+        for node in nodes:
+            findings += check(node)
     findings += _hosts(nodes, variables)
     findings += _labels(nodes, variables)
     if not has_loads:
@@ -113,40 +93,38 @@ def lint(jmx: Path, *, has_loads: bool = False, plugins: Sequence[str] = ()) -> 
     findings += _reads(plan, [knob for knob in KNOBS if not (has_loads and knob in LOAD_KNOBS)])
     findings += _secrets(plan, jmx)
     findings += _missing_data(nodes, jmx)
-    findings += lost_modules(plan)
     findings += not_runnable(plan, plugins)
     return tuple(findings)
 
 
-def _listeners(nodes: list[Node]) -> Iterator[Finding]:
-    for node in nodes:
-        if node.kind in LISTENERS or ".vizualizers." in node.kind:
-            group = node.thread_group
-            if node.kind != "ResultSaver" or group is None or group.kind not in SIDE_GROUPS:
-                what = f"a listener ({node.kind}) costs time and memory during the run"
-                yield Finding.at(node, Rule.LISTENER, what, "disable it: the harness stores every sample")
+def _listener(node: Node) -> Iterator[Finding]:
+    if is_listener(node):
+        group = node.thread_group
+        if node.kind != "ResultSaver" or group is None or group.kind not in SIDE_GROUPS:
+            what = f"a listener ({node.kind}) costs time and memory during the run"
+            yield Finding.at(node, Rule.LISTENER, what, "disable it: the harness stores every sample")
 
 
-def _codes(nodes: list[Node]) -> Iterator[Finding]:
-    for node in nodes:
-        if SAMPLER.search(node.kind) and not asserts_code(node):
-            what = "no assertion on the response code, so wrong responses count as successes"
-            todo = "add a Response Assertion on the Response Code with the code that it must have, such as 200"
-            yield Finding.at(node, Rule.NO_CODE_ASSERTION, what, todo)
+def is_listener(node: Node) -> bool:
+    """Return whether an element is a listener that takes time and memory of the load generator."""
+    return node.kind in _LISTENERS or ".vizualizers." in node.kind
+
+
+def _code(node: Node) -> Iterator[Finding]:
+    if SAMPLER.search(node.kind) and not asserts_code(node):
+        what = "no assertion on the response code, so wrong responses count as successes"
+        todo = "add a Response Assertion on the Response Code with the code that it must have, such as 200"
+        yield Finding.at(node, Rule.NO_CODE_ASSERTION, what, todo)
 
 
 def asserts_code(sampler: Node) -> bool:
     """Return whether an assertion on the code is a child of the sampler, or a sibling of it or of an ancestor."""
-    scope = list(sampler.children)
-    above = sampler.parent
-    while above is not None:
-        scope += above.children
-        above = above.parent
     return any(
         node.kind == "ResponseAssertion"
         and node.is_enabled
         and node.value("Assertion.test_field") == "Assertion.response_code"
-        for node in scope
+        for level in sampler.and_above()
+        for node in level.children
     )
 
 
@@ -157,7 +135,7 @@ def _labels(nodes: list[Node], variables: dict[str, str]) -> Iterator[Finding]:
     """
     same: dict[GroupLabel, list[Node]] = {}
     for node in nodes:
-        if SAMPLER.search(node.kind) and all(name in variables for name in _VARIABLE.findall(node.name)):
+        if SAMPLER.search(node.kind) and all(name in variables for name in VARIABLE.findall(node.name)):
             same.setdefault(GroupLabel.of(node), []).append(node)
     for label, samplers in same.items():
         if len(samplers) > 1:
@@ -165,59 +143,86 @@ def _labels(nodes: list[Node], variables: dict[str, str]) -> Iterator[Finding]:
             yield Finding.at(samplers[1], Rule.SAME_LABEL, what, "give each sampler a name of its own")
 
 
-def _extractors(nodes: list[Node]) -> Iterator[Finding]:
-    for node in nodes:
-        default = EXTRACTOR_DEFAULTS.get(node.kind)
-        if default and default.is_missing(node):
-            what = "an extractor without a default keeps the value of an earlier response"
-            todo = "give it a default that no response contains, such as NOT_FOUND"
-            yield Finding.at(node, Rule.STALE_EXTRACTOR, what, todo, default.value_property)
+def _extractor(node: Node) -> Iterator[Finding]:
+    if lacks_default(node):
+        what = "an extractor without a default keeps the value of an earlier response"
+        todo = "give it a default that no response contains, such as NOT_FOUND"
+        yield Finding.at(node, Rule.STALE_EXTRACTOR, what, todo, EXTRACTOR_DEFAULTS[node.kind])
+
+
+def lacks_default(node: Node) -> bool:
+    """Return whether an element is an extractor that neither has a default nor chooses an empty one."""
+    name = EXTRACTOR_DEFAULTS.get(node.kind, "")
+    return bool(name) and not node.value(name) and node.value(f"{name}_empty_value") != "true"
 
 
 def _hosts(nodes: list[Node], variables: dict[str, str]) -> Iterator[Finding]:
+    # A domain without ${…}, or a path with a scheme and a host.
+    fixed = {"HTTPSampler.domain": r"(?!.*\$\{).", "HTTPSampler.path": r"https?://(?:[^/@]*@)?(\[[^]]*]|[^$/:?#]+)"}
     for node in nodes:
-        for attribute, text in _fixed_hosts(node, variables):
-            what = f"the host is fixed ({text}), so TARGET would be ignored"
-            todo = "write ${__P(host,127.0.0.1)} for the host, and likewise port and scheme"
-            yield Finding.at(node, Rule.FIXED_HOST, what, todo, attribute)
+        for attribute, pattern in fixed.items():
+            text = node.value(attribute)
+            if re.match(pattern, _resolved(text, variables), re.DOTALL):
+                what = f"the host is fixed ({text}), so TARGET would be ignored"
+                todo = "write ${__P(host,127.0.0.1)} for the host, and likewise port and scheme"
+                yield Finding.at(node, Rule.FIXED_HOST, what, todo, attribute)
 
 
-def _fixed_hosts(node: Node, variables: dict[str, str]) -> Iterator[tuple[str, str]]:
-    """Yield the JMX properties of an element whose host should be a property of the run, and their texts."""
-    domain, path = (node.value(f"HTTPSampler.{name}") for name in ("domain", "path"))
-    host = _resolved(domain, variables)
-    if host and "${" not in host:
-        yield "HTTPSampler.domain", domain
-    if re.match(r"https?://(?:[^/@]*@)?(\[[^]]*]|[^$/:?#]+)", _resolved(path, variables)):
-        yield "HTTPSampler.path", path
-
-
-def _sub_results(nodes: list[Node]) -> Iterator[Finding]:
-    """Yield the samplers for which JMeter writes an extra row per embedded file.
+def _sub_results(node: Node) -> Iterator[Finding]:
+    """Yield a finding for a sampler for which JMeter writes an extra row per embedded file.
 
     This cannot be switched off only for them: jmeter.save.saveservice.subresults=false also drops the requests of
     Transaction Controllers that generate a parent sample (tested with JMeter 5.6.3).
     """
-    for node in nodes:
-        if node.value("HTTPSampler.image_parser") == "true":
-            what, attribute = "retrieves embedded resources, and each becomes a row", "HTTPSampler.image_parser"
-            todo = "switch that off, and give the files that matter a sampler"
-            yield Finding.at(node, Rule.EMBEDDED_RESOURCES, what, todo, attribute)
+    attribute = "HTTPSampler.image_parser"
+    if node.value(attribute) == "true":
+        what = "retrieves embedded resources, and each becomes a row"
+        todo = "switch that off, and give the files that matter a sampler"
+        yield Finding.at(node, Rule.EMBEDDED_RESOURCES, what, todo, attribute)
 
 
-def _paths(nodes: list[Node]) -> Iterator[Finding]:
-    for node in nodes:
-        path = node.value("HTTPSampler.path")
-        if encoded(path) != path:
-            todo = f"write {encoded(path)}"
-            yield Finding.at(node, Rule.BAD_PATH, f"its path {path} has characters that no URL can have", todo)
+def _path(node: Node) -> Iterator[Finding]:
+    path = node.value("HTTPSampler.path")
+    if encoded(path) != path:
+        what, todo = f"its path {path} has characters that no URL can have", f"write {encoded(path)}"
+        yield Finding.at(node, Rule.BAD_PATH, what, todo)
 
 
-def _assertions(nodes: list[Node]) -> Iterator[Finding]:
-    for node in nodes:
-        if checks_no_variable(node):
-            what, todo = "checks a variable without a name", "name the variable, or apply it to the main sample"
-            yield Finding.at(node, Rule.NO_VARIABLE, what, todo, ASSERTION_SCOPE)
+def encoded(raw: str) -> str:
+    """Return the path of a request in which such characters outside of ${…} are percent-encoded."""
+    return "".join(
+        part.text if part.is_reference else "".join(quote(sign) if sign in _NEVER else sign for sign in part.text)
+        for part in text_parts(raw)
+    )
+
+
+class TextPart(NamedTuple):
+    """A part of a text: a reference ${…} to a variable or a function, or what is between references."""
+
+    text: str
+    is_reference: bool
+
+
+def text_parts(raw: str) -> Iterator[TextPart]:
+    """Yield the parts of a text in their order."""
+    position = 0
+    while (start := raw.find("${", position)) >= 0:
+        yield TextPart(raw[position:start], is_reference=False)
+        end, depth = start + 1, 0
+        while end < len(raw):
+            depth += (raw[end] == "{") - (raw[end] == "}")
+            end += 1
+            if depth == 0:
+                break
+        yield TextPart(raw[start:end], is_reference=True)
+        position = end
+    yield TextPart(raw[position:], is_reference=False)
+
+
+def _assertion(node: Node) -> Iterator[Finding]:
+    if checks_no_variable(node):
+        what, todo = "checks a variable without a name", "name the variable, or apply it to the main sample"
+        yield Finding.at(node, Rule.NO_VARIABLE, what, todo, ASSERTION_SCOPE)
 
 
 def checks_no_variable(node: Node) -> bool:
@@ -226,7 +231,7 @@ def checks_no_variable(node: Node) -> bool:
 
 
 def _load_groups(plan: Node, nodes: list[Node]) -> Iterator[Finding]:
-    groups = _groups_of_load(nodes)
+    groups = load_groups(nodes)
     if [group.name for group in groups] != [LOAD_GROUP]:
         names = ", ".join(group.name for group in groups) or "none"
         what = f"thread groups of the load: {names}; there must be one, and its name must be {LOAD_GROUP}"
@@ -235,7 +240,7 @@ def _load_groups(plan: Node, nodes: list[Node]) -> Iterator[Finding]:
 
 
 def _load_numbers(nodes: list[Node], variables: dict[str, str]) -> Iterator[Finding]:
-    for group in _groups_of_load(nodes):
+    for group in load_groups(nodes):
         for name, wanted in LOAD_NUMBERS.items():
             value = group.value(name)
             if value and not any(reads_in(_resolved(value, variables))):
@@ -243,23 +248,14 @@ def _load_numbers(nodes: list[Node], variables: dict[str, str]) -> Iterator[Find
                 yield Finding.at(group, Rule.FIXED_LOAD, f"{name} is {value}, not a property", todo, name)
 
 
-def _groups_of_load(nodes: list[Node]) -> list[Node]:
-    return [node for node in nodes if node.is_thread_group and node.kind not in SIDE_GROUPS]
-
-
 def user_variables(plan: Node) -> dict[str, str]:
     """Return the plan's User Defined Variables, unresolved."""
-    tables = [plan, *(node for node in plan.walk() if node.kind == "Arguments")]
-    return {
-        argument.get("name", ""): argument.findtext("stringProp[@name='Argument.value']") or ""
-        for table in tables
-        for argument in table.element.iter("elementProp")
-        if argument.get("elementType") == "Argument"
-    }
+    tables = [node.element for node in (plan, *plan.walk()) if node.kind in VARIABLE_TABLES]
+    return dict(variable for table in tables for variable in user_defined(table))
 
 
 def _resolved(text: str, variables: dict[str, str]) -> str:
-    return _VARIABLE.sub(lambda match: variables.get(match[1], match[0]), text)
+    return VARIABLE.sub(lambda match: variables.get(match[1], match[0]), text)
 
 
 def _missing_data(nodes: list[Node], jmx: Path) -> Iterator[Finding]:
@@ -284,25 +280,20 @@ def _secrets(plan: Node, jmx: Path) -> Iterator[Finding]:
 def _reads(plan: Node, knobs: Sequence[str]) -> Iterator[Finding]:
     reads: dict[str, dict[str | None, Node]] = {}
     for node in (plan, *plan.walk_all()):
-        for text in (
-            text for element in node.element.iter() for text in (element.text or "", *element.attrib.values())
-        ):
+        for text in texts_of(node.element):
             for read in reads_in(text):
                 reads.setdefault(read.name, {}).setdefault(read.default, node)
     for name, defaults in reads.items():
         if None in defaults:
-            what, todo = f"{name}: a property without a default; in plain JMeter it would be 1", f"${{__P({name},…)}}"
-            yield _finding_of_read(Rule.NO_DEFAULT, defaults[None], what, f"write {todo} with a default")
+            at, todo = defaults[None], f"write ${{__P({name},…)}} with a default"
+            what = f"{name}: a property without a default; in plain JMeter it would be 1"
+            yield Finding(Rule.NO_DEFAULT, "", what, todo, at.path, at.line)
         elif len(defaults) > 1:
             what = f"{name}: a property with different defaults: {', '.join(sorted(map(str, defaults)))}"
-            second = list(defaults.values())[1]
-            yield _finding_of_read(Rule.TWO_DEFAULTS, second, what, "write the same default everywhere")
+            at, todo = list(defaults.values())[1], "write the same default everywhere"
+            yield Finding(Rule.TWO_DEFAULTS, "", what, todo, at.path, at.line)
     missing = [name for name in knobs if name not in reads]
     if missing:
         what = f"the plan does not read {', '.join(missing)}, which a run sets"
         todo = f"write ${{__P({missing[0]},…)}} where it belongs; plans/README.md lists the properties"
-        yield _finding_of_read(Rule.UNREAD_PROPERTY, plan, what, todo)
-
-
-def _finding_of_read(rule: Rule, node: Node, what: str, todo: str) -> Finding:
-    return Finding(rule, "", what, todo, node.path, node.line)
+        yield Finding(Rule.UNREAD_PROPERTY, "", what, todo, plan.path, plan.line)

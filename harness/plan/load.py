@@ -180,18 +180,17 @@ def resolve_load(request: LoadRequest, default: PlanLoad) -> Load:
     if default.loads:
         return _several_loads(request, default.loads, duration_s)
     is_auto = duration_s is not None
-    if not is_auto:
-        duration_s = request.duration_s
+    duration_s = duration_s if is_auto else request.duration_s
     if request.rate_per_s is not None:
         return _open_load(request, default.duration_s if is_auto else duration_s or default.duration_s)
     users = request.users or default.users
     requests = request.requests or default.requests
     loops = request.loops or (default.loops if duration_s is None else None)
     ramp_s = request.ramp_s
-    if loops:
-        return _whole_seconds(users, default.ramp_s(users) if ramp_s is None else ramp_s, None, loops, requests)
     default_s = default.duration_s or 0.0  # 0 where the plan has loops: then a DURATION was given
-    if ramp_s is not None:
+    if loops:
+        ramp_s, duration_s = default.ramp_s(users) if ramp_s is None else ramp_s, None
+    elif ramp_s is not None:
         duration_s = duration_s or default_s
         _check_ramp(request, ramp_s, duration_s)
     elif duration_s is not None:
@@ -199,7 +198,9 @@ def resolve_load(request: LoadRequest, default: PlanLoad) -> Load:
     else:
         ramp_s = default.ramp_s(users)
         duration_s = max(default_s, 2 * ramp_s)
-    return replace(_whole_seconds(users, ramp_s, duration_s, None, requests), is_auto=is_auto)
+    # JMeter's Thread Group takes 2.5 for 0.
+    whole_s = None if duration_s is None else math.ceil(duration_s)
+    return ClosedLoad(users, math.floor(ramp_s + 0.5), whole_s, loops, requests, is_auto)
 
 
 def _several_loads(request: LoadRequest, loads: tuple[GroupLoad, ...], auto_most_s: float | None) -> SeveralLoads:
@@ -250,14 +251,6 @@ def _auto_most_s(request: LoadRequest, default: PlanLoad) -> float | None:
     return most_s
 
 
-def _whole_seconds(
-    users: int, ramp_s: float, duration_s: float | None, loops: int | None, requests: int | None
-) -> ClosedLoad:
-    """Return the closed load in whole seconds: JMeter's Thread Group takes 2.5 for 0."""
-    whole_s = None if duration_s is None else math.ceil(duration_s)
-    return ClosedLoad(users, math.floor(ramp_s + 0.5), whole_s, loops, requests)
-
-
 def _open_load(request: LoadRequest, duration_s: float | None) -> OpenLoad:
     assert request.rate_per_s is not None
     rate = f"RATE={units.number_text(request.rate_per_s)}"
@@ -275,50 +268,29 @@ def _open_load(request: LoadRequest, duration_s: float | None) -> OpenLoad:
 def _check_ramp(request: LoadRequest, ramp_s: float, duration_s: float) -> None:
     if ramp_s >= duration_s:
         limit = f"DURATION={_duration_text(request)}" if _duration_text(request) else "the plan's duration"
-        raise UsageError(
-            f"RAMP={units.number_text(ramp_s)} is not shorter than {limit} ({units.number_text(duration_s)} s)",
-            "the ramp is part of the duration: give a longer DURATION or a shorter RAMP",
-        )
+        what = f"RAMP={units.number_text(ramp_s)} is not shorter than {limit} ({units.number_text(duration_s)} s)"
+        raise UsageError(what, "the ramp is part of the duration: give a longer DURATION or a shorter RAMP")
 
 
 def load_record(load: Load, plan: PlanLoad) -> LoadRecord:
     """Return the load for run.json; the think time is that of the plan, or of each of several loads."""
-    return replace(_record(load, plan), is_paced=plan.is_paced or None)
-
-
-def _record(load: Load, plan: PlanLoad) -> LoadRecord:
-    if isinstance(load, SeveralLoads):
-        return _several_record(load)
-    think_time_s = plan.think_time_s
-    per = TRANSACTION if think_time_s and plan.think_time_per == TRANSACTION else None
+    per = TRANSACTION if plan.think_time_s and plan.think_time_per == TRANSACTION else None
+    record = LoadRecord(
+        model=CLOSED,
+        users=None,
+        rate_per_s=None,
+        ramp_s=load.ramp_s,
+        duration_s=load.duration_s,
+        loops=None,
+        think_time_s=plan.think_time_s,
+        think_time_per=per,
+        is_paced=plan.is_paced or None,
+    )
     if isinstance(load, OpenLoad):
-        rate_per_s, ramp_s, duration_s = load.rate_per_s, load.ramp_s, load.duration_s
-        return LoadRecord(OPEN, None, rate_per_s, ramp_s, duration_s, None, think_time_s, think_time_per=per)
-    return LoadRecord(
-        CLOSED,
-        load.users,
-        None,
-        load.ramp_s,
-        load.duration_s,
-        load.loops,
-        think_time_s,
-        load.requests,
-        load.is_auto or None,
-        per,
-    )
-
-
-def _several_record(load: SeveralLoads) -> LoadRecord:
-    model = CLOSED if not load.has_open else OPEN if load.users is None else MIXED
-    return LoadRecord(
-        model,
-        load.users,
-        load.rate_per_s,
-        load.ramp_s,
-        load.duration_s,
-        load.loops,
-        load.think_time_s,
-        load.requests,
-        load.is_auto or None,
-        loads=load.driven,
-    )
+        return replace(record, model=OPEN, rate_per_s=load.rate_per_s)
+    record = replace(record, users=load.users, loops=load.loops, requests=load.requests, is_auto=load.is_auto or None)
+    if isinstance(load, SeveralLoads):
+        model = CLOSED if not load.has_open else OPEN if load.users is None else MIXED
+        record = replace(record, model=model, rate_per_s=load.rate_per_s, loads=load.driven)
+        record = replace(record, think_time_s=load.think_time_s, think_time_per=None)
+    return record

@@ -22,27 +22,18 @@ def shares(weights: Sequence[int], total: int) -> tuple[int, ...]:
     By the method of the largest remainder (Hamilton); of equal remainders the first weight wins. A part below 1 gets 1,
     and the others divide the rest. `total` must not be less than the number of weights above 0.
     """
-    parts = [0] * len(weights)
-    open_indexes = [index for index, weight in enumerate(weights) if weight]
-    left = total
-    while open_indexes:
-        whole = sum(weights[index] for index in open_indexes)
-        too_small = [index for index in open_indexes if weights[index] * left < whole]
-        if not too_small:
-            break
-        for index in too_small:
-            parts[index] = 1
+    parts = dict.fromkeys(range(len(weights)), 0)
+    divided, left = {index: weight for index, weight in enumerate(weights) if weight}, total
+    while too_small := [index for index, weight in divided.items() if weight * left < sum(divided.values())]:
+        parts |= dict.fromkeys(too_small, 1)
         left -= len(too_small)
-        open_indexes = [index for index in open_indexes if index not in too_small]
-    if open_indexes:
-        whole = sum(weights[index] for index in open_indexes)
-        for index in open_indexes:
-            parts[index] = weights[index] * left // whole
-        missing = left - sum(parts[index] for index in open_indexes)
-        by_remainder = sorted(open_indexes, key=lambda index: -(weights[index] * left % whole))
-        for index in by_remainder[:missing]:
-            parts[index] += 1
-    return tuple(parts)
+        divided = {index: weight for index, weight in divided.items() if index not in too_small}
+    whole = sum(divided.values())
+    parts |= {index: weight * left // whole for index, weight in divided.items()}
+    missing = left - sum(parts[index] for index in divided)
+    for index in sorted(divided, key=lambda index: -(divided[index] * left % whole))[:missing]:
+        parts[index] += 1
+    return tuple(parts.values())
 
 
 def with_users(loads: Sequence[GroupLoad], users: int) -> tuple[GroupLoad, ...]:
@@ -85,7 +76,7 @@ def with_rate(loads: Sequence[GroupLoad], rate_per_s: float) -> tuple[GroupLoad,
 def with_duration(loads: Sequence[GroupLoad], duration_s: float) -> tuple[GroupLoad, ...]:
     """Return the loads made longer or shorter, ramps and stages included; the longest lasts `duration_s`."""
     factor = duration_s / SeveralLoads(tuple(loads)).longest_s
-    return _timed(loads, lambda at_s: at_s * factor)
+    return tuple(_timed(load, lambda at_s: at_s * factor) for load in loads)
 
 
 def with_ramp(loads: Sequence[GroupLoad], ramp_s: float) -> tuple[GroupLoad, ...]:
@@ -103,14 +94,11 @@ def with_ramp(loads: Sequence[GroupLoad], ramp_s: float) -> tuple[GroupLoad, ...
 
 def with_loops(loads: Sequence[GroupLoad], loops: int) -> tuple[GroupLoad, ...]:
     """Return the loads whose users each do so many loops; UsageError for one that only time ends."""
-    option = f"LOOPS={loops}"
     for load in SeveralLoads(tuple(loads)).driven:
-        if load.is_open:
-            what = f"{option}: users of the open load {load.group} arrive until its time is over"
-            raise UsageError(what, "give DURATION, or leave LOOPS out")
-        if load.is_staged:
-            what = f"{option}: the load {load.group} has stages, which end by time"
-            raise UsageError(what, "give DURATION, or leave LOOPS out")
+        if load.is_open or load.is_staged:
+            staged = f"the load {load.group} has stages, which end by time"
+            why = f"users of the open load {load.group} arrive until its time is over" if load.is_open else staged
+            raise UsageError(f"LOOPS={loops}: {why}", "give DURATION, or leave LOOPS out")
     return tuple(replace(load, loops=loops, stages=(replace(load.stages[0], for_s=0.0),)) for load in loads)
 
 
@@ -146,28 +134,23 @@ def in_whole_seconds(loads: Sequence[GroupLoad]) -> tuple[GroupLoad, ...]:
 
     A closed load lasts at least a second, however short a DURATION makes it.
     """
-    closed = [load for load in loads if not load.is_open]
-    rounded = [_at_least_a_second(load) for load in _timed(closed, lambda at_s: math.floor(at_s + 0.5))]
-    whole = dict(zip(closed, rounded, strict=True))
-    return tuple(whole.get(load, load) for load in loads)
+    return tuple(load if load.is_open else _in_whole_seconds(load) for load in loads)
 
 
-def _at_least_a_second(load: GroupLoad) -> GroupLoad:
-    if load.loops or load.duration_s:
-        return load
-    return replace(load, stages=(*load.stages[:-1], replace(load.stages[-1], for_s=1.0)))
+def _in_whole_seconds(load: GroupLoad) -> GroupLoad:
+    whole = _timed(load, lambda at_s: math.floor(at_s + 0.5))
+    if whole.loops or whole.duration_s:
+        return whole
+    return replace(whole, stages=(*whole.stages[:-1], replace(whole.stages[-1], for_s=1.0)))
 
 
-def _timed(loads: Sequence[GroupLoad], moved: Callable[[float], float]) -> tuple[GroupLoad, ...]:
-    """Return the loads with every begin and end of a stage moved; times count from the start of the load, s."""
-    found = []
-    for load in loads:
-        stages, at_s = [], 0.0
-        for stage in load.stages:
-            full_s = at_s + stage.over_s
-            end_s = full_s + stage.for_s
-            over_s, for_s = moved(full_s) - moved(at_s), moved(end_s) - moved(full_s)
-            stages.append(replace(stage, over_s=round(over_s, 3), for_s=round(for_s, 3)))
-            at_s = end_s
-        found.append(replace(load, stages=tuple(stages)))
-    return tuple(found)
+def _timed(load: GroupLoad, moved: Callable[[float], float]) -> GroupLoad:
+    """Return a load with every begin and end of a stage moved; times count from the start of the load, s."""
+    stages, at_s = [], 0.0
+    for stage in load.stages:
+        full_s = at_s + stage.over_s
+        end_s = full_s + stage.for_s
+        over_s, for_s = moved(full_s) - moved(at_s), moved(end_s) - moved(full_s)
+        stages.append(replace(stage, over_s=round(over_s, 3), for_s=round(for_s, 3)))
+        at_s = end_s
+    return replace(load, stages=tuple(stages))

@@ -17,14 +17,10 @@ from harness.plan.load_scaling import REQUESTS_LEAST_PER_S
 
 _NUMBER = (int, float)
 _KEYS: Mapping[str, type | tuple[type, ...]] = {
-    "group": str,
+    **dict.fromkeys(("group", "think_time_per"), str),
+    **dict.fromkeys(("rate_per_s", "ramp_s", "duration_s", "think_time_s"), _NUMBER),
     "users": int,
-    "rate_per_s": _NUMBER,
-    "ramp_s": _NUMBER,
-    "duration_s": _NUMBER,
     "stages": list,
-    "think_time_s": _NUMBER,
-    "think_time_per": str,
     "goal": (dict, str),
 }
 _TIME = (int, float, str)
@@ -60,11 +56,9 @@ def parse_load_goals(tables: Sequence[Any], where: str) -> Mapping[str, Goal]:
     """Return the goals of [[load]] tables by thread group: a table as [goal], or a text as GOAL."""
     goals = {}
     for table in tables:
-        named = f"{_named(table, where)} goal"
-        if isinstance(table.get("goal"), str):
-            goals[table["group"]] = parse_goal(table["goal"], named)
-        elif "goal" in table:
-            goals[table["group"]] = read_goal(table["goal"], named)
+        if "goal" in table:
+            read = parse_goal if isinstance(table["goal"], str) else read_goal
+            goals[table["group"]] = read(table["goal"], f"{_named(table, where)} goal")
     return goals
 
 
@@ -93,7 +87,8 @@ def _longest_s(tables: Sequence[Any], where: str) -> float:
 
 
 def _load(table: Mapping[str, Any], where: str, longest_s: float) -> GroupLoad:
-    if _is_shaped(table):
+    stages = table.get("stages", ())
+    if any(isinstance(stage, dict) and "requests_per_s" in stage for stage in stages):
         return _shaped_load(table, where)
     if sum(key in table for key in _SIZES) != 1:
         raise UsageError(f"{where}: needs one of {', '.join(_SIZES)}", "give users, or rate_per_s for an open load")
@@ -113,15 +108,9 @@ def _load(table: Mapping[str, Any], where: str, longest_s: float) -> GroupLoad:
     return GroupLoad(table["group"], (_stage(table, ramp_s, duration_s - ramp_s, where),), think_time_s, per)
 
 
-def _is_shaped(table: Mapping[str, Any]) -> bool:
-    """Return whether the stages of a load are requests per second, which its users send."""
-    stages = table.get("stages", ())
-    return any(isinstance(stage, dict) and "requests_per_s" in stage for stage in stages)
-
-
 def _shaped_load(table: Mapping[str, Any], where: str) -> GroupLoad:
-    allowed = {"group", "users", "stages", "goal"}
-    if wrong := sorted(table.keys() - allowed):
+    """Return a load whose stages are requests per second, which its users send."""
+    if wrong := sorted(table.keys() - {"group", "users", "stages", "goal"}):
         what = f"{where}: has stages of requests_per_s and {' and '.join(wrong)}"
         raise UsageError(what, f"leave it out, a timer sets the pauses: {_SHAPED_EXAMPLE}")
     if "users" not in table:
@@ -140,14 +129,11 @@ def think_time_per(table: Mapping[str, Any], where: str) -> str | None:
 
 
 def _stage(table: Mapping[str, Any], over_s: float, for_s: float, where: str) -> Stage:
-    if "users" in table:
-        within(table["users"], 0, USERS_MAX, where, "users")
-        return Stage(table["users"], None, over_s, for_s)
-    if "requests_per_s" in table:
-        within(table["requests_per_s"], REQUESTS_LEAST_PER_S, RATE_MAX_PER_S, where, "requests_per_s")
-        return Stage(None, None, over_s, for_s, float(table["requests_per_s"]))
-    within(table["rate_per_s"], 0, RATE_MAX_PER_S, where, "rate_per_s")
-    return Stage(None, float(table["rate_per_s"]), over_s, for_s)
+    key = next(key for key in _STAGE_SIZES if key in table)
+    least = REQUESTS_LEAST_PER_S if key == "requests_per_s" else 0
+    within(table[key], least, USERS_MAX if key == "users" else RATE_MAX_PER_S, where, key)
+    level: dict[str, Any] = {key: table[key] if key == "users" else float(table[key])}
+    return replace(Stage(None, None, over_s, for_s), **level)
 
 
 def _stages(tables: Sequence[Any], where: str) -> tuple[Stage, ...]:

@@ -31,12 +31,7 @@ _OF_THE_HARNESS = {
 
 def target_properties(target: Target) -> dict[str, str]:
     """Return the -J properties with the address of the system."""
-    return {
-        "scheme": target.scheme,
-        "host": target.host,
-        "port": str(target.port),
-        "base_path": target.base_path,
-    }
+    return {"scheme": target.scheme, "host": target.host, "port": str(target.port), "base_path": target.base_path}
 
 
 def load_properties(load: Load) -> dict[str, str]:

@@ -7,7 +7,7 @@ This checks the text of the plan. Values that only the run knows (responses, scr
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from urllib.parse import urlsplit
 
@@ -16,17 +16,26 @@ from harness.plan.csv_data import KIND as CSV
 from harness.plan.csv_data import column
 from harness.plan.elements import Effect, effect_of
 from harness.plan.finding import Finding, Rule
-from harness.plan.jmx import Node
+from harness.plan.jmx import VARIABLE, Node
 from harness.plan.jmx_values import UnknownValueError, Values, functions_in
-from harness.plan.script_text import is_simple
 from harness.plan.spec import Target
 
-SCRIPT_FUNCTIONS = ("__groovy", "__BeanShell", "__javaScript", "__jexl", "__jexl2", "__jexl3")
+_SCRIPT_FUNCTIONS = ("__groovy", "__BeanShell", "__javaScript", "__jexl", "__jexl2", "__jexl3")
 # AJP requests have the properties of HTTP requests, but also need other_protocols.
 _HTTP_SAMPLER = re.compile(r"(HTTPSampler(Proxy|2)?|AjpSampler)$")
 _ABSOLUTE = ("http://", "https://")
 _DEFAULT_PORTS = {"http": 80, "https": 443}
-_INCLUDE = "put its elements into this plan"
+_STRINGS = re.compile(r"\"(?:[^\"\\]|\\.)*\"|'(?:[^'\\]|\\.)*'")
+# How a plan reads its secrets, after the name was replaced by 0.
+_SECRET = re.compile(r"\bSystem\.getenv\(0\)")
+# Methods of texts and numbers, and `vars.get`.
+_CALLS = re.compile(
+    "empty|size|and|or|not|intValue|longValue|doubleValue|isEmpty|length|equals|equalsIgnoreCase|contains|startsWith|"
+    "endsWith|matches|trim|toLowerCase|toUpperCase|toString|indexOf"
+)
+# Literals, operators and objects.
+_NAMES = re.compile("true|false|null|empty|size|not|and|or|eq|ne|lt|le|gt|ge|div|mod|vars")
+_DEPTH_MOST = 5
 _DEFAULTS = {"host": "127.0.0.1", "port": "8080", "scheme": "http"}
 
 
@@ -41,20 +50,17 @@ class Reach:
     def findings(self, nodes: Sequence[Node]) -> Iterator[Finding]:
         """Yield a finding for each element that could send requests elsewhere without the plan's permission."""
         for node in nodes:
-            yield from self._kind(node)
-            yield from self._scripts(node)
-            yield from self._embedded_resources(node)
-            yield from self._dns(node)
-            if _has_http(node):
-                yield from self._address(node)
-                yield from self._path(node)
-            if _HTTP_SAMPLER.search(node.kind):
-                yield from self._inherits(node)
+            checks = [self._kind, self._scripts, self._embedded_resources, self._dns]
+            checks += [self._address, self._path] if has_http(node) else []
+            checks += [self._inherits] if _HTTP_SAMPLER.search(node.kind) else []
+            for check in checks:
+                yield from check(node)
 
     def _kind(self, node: Node) -> Iterator[Finding]:
         kind, effect = node.kind.rpartition(".")[2], effect_of(node)
         if effect is Effect.INCLUDE:
-            yield Finding.at(node, Rule.OTHER_PLAN, "loads another test plan, which is not checked", _INCLUDE)
+            todo = "put its elements into this plan"
+            yield Finding.at(node, Rule.OTHER_PLAN, "loads another test plan, which is not checked", todo)
         elif effect is Effect.SCRIPTS and not self.allow.scripts:
             what = f"runs code ({kind}), which can reach any host"
             yield Finding.at(node, Rule.SCRIPT, what, _opt_in("scripts = true"))
@@ -68,12 +74,10 @@ class Reach:
     def _scripts(self, node: Node) -> Iterator[Finding]:
         if self.allow.scripts:
             return
-        for call in functions_in(node):
-            if call.name in SCRIPT_FUNCTIONS and not is_simple(call.parameters[0], self.values.variables):
-                what = f"{call.name} runs code, which can reach any host"
-                yield Finding.at(node, Rule.SCRIPT, what, _opt_in("scripts = true"))
-        is_javascript = node.kind == "IfController" and node.value("IfController.useExpression") != "true"
-        if is_javascript and not is_simple(node.value("IfController.condition"), self.values.variables):
+        for name in functions_with_code(node, self.values):
+            what = f"{name} runs code, which can reach any host"
+            yield Finding.at(node, Rule.SCRIPT, what, _opt_in("scripts = true"))
+        if has_code_as_condition(node, self.values):
             todo = f"tick “Interpret Condition as Variable Expression”, or {_opt_in('scripts = true')}"
             what, attribute = "its condition is JavaScript, which can reach any host", "IfController.condition"
             yield Finding.at(node, Rule.SCRIPT, what, todo, attribute)
@@ -90,10 +94,8 @@ class Reach:
     def _dns(self, node: Node) -> Iterator[Finding]:
         if node.kind != "DNSCacheManager" or self.allow.hosts:
             return
-        servers = node.element.find("collectionProp[@name='DNSCacheManager.servers']")
-        if node.element.find(".//elementProp[@elementType='StaticHost']") is not None or (
-            servers is not None and len(servers)
-        ):
+        entries = (".//elementProp[@elementType='StaticHost']", "collectionProp[@name='DNSCacheManager.servers']/*")
+        if any(node.element.find(entry) is not None for entry in entries):
             todo = f"remove it, or {_opt_in('hosts = […]')}"
             yield Finding.at(node, Rule.DNS, "resolves host names differently from this machine", todo)
 
@@ -132,10 +134,11 @@ class Reach:
         try:
             paths = [self.values.text(raw)]
         except UnknownValueError as error:
-            start = error.known_start
-            if self.allow.hosts or (start.strip() and not _may_become_absolute(start)):
+            start = error.known_start.strip().lower()
+            may_be_url = any(start.startswith(scheme) or scheme.startswith(start) for scheme in _ABSOLUTE)
+            if self.allow.hosts or not may_be_url:
                 return
-            found = None if start.strip() else self._column(error.variable)
+            found = None if start else self._column(error.variable)
             if found is None:
                 what = f"its path {raw} may be a complete URL ({error})"
                 yield Finding.at(node, Rule.UNKNOWN_HOST, what, todo, "HTTPSampler.path")
@@ -152,11 +155,10 @@ class Reach:
         if _http(node, "path").lower().startswith(_ABSOLUTE):
             return
         domain, port, scheme = (inherited(node, name) for name in ("domain", "port", "protocol"))
-        try:
-            found, number = self.values.text(domain).strip(), self.values.text(port).strip()
-            by = self.values.text(scheme).strip().lower() or "http"
-        except UnknownValueError:
+        found, number, by = (self.values.known(text) for text in (domain, port, scheme))
+        if found is None or number is None or by is None:
             return  # reported at its definition, or allowed
+        found, by = found.strip(), by.strip().lower() or "http"
         if not found:
             what, todo = "has no host, and the HTTP Request Defaults have none", f"write {_property('host')} there"
             yield Finding.at(node, Rule.NO_HOST, what, todo, "HTTPSampler.domain")
@@ -165,16 +167,14 @@ class Reach:
         if not scheme and by != self.target.scheme:
             what, todo = f"uses {by}, not {self.target.scheme}", f"write {_property('scheme')}"
             yield Finding.at(node, Rule.FIXED_HOST, what, todo, "HTTPSampler.protocol")
-        elif not number and _DEFAULT_PORTS[self.target.scheme] != self.target.port:
+        elif not number.strip() and _DEFAULT_PORTS[self.target.scheme] != self.target.port:
             what = f"has no port: it uses {_DEFAULT_PORTS[self.target.scheme]}, not {self.target.port}"
             yield Finding.at(node, Rule.FIXED_HOST, what, f"write {_property('port')}", "HTTPSampler.port")
 
     def _is_on(self, raw: str) -> bool:
         """Return whether a flag is true, or may become true."""
-        try:
-            return self.values.text(raw).strip().lower() == "true"
-        except UnknownValueError:
-            return True
+        known = self.values.known(raw)
+        return known is None or known.strip().lower() == "true"
 
     def _is_target_host(self, host: str) -> bool:
         return host.strip("[]").lower().removesuffix(".") == self.target.host.lower()
@@ -194,51 +194,45 @@ class Reach:
 
     def _goes_elsewhere(self, node: Node) -> bool:
         """Return whether the element's host differs from the target's with the plan's permission."""
-        try:
-            host = self.values.text(_http(node, "domain")).strip()
-        except UnknownValueError:
-            return bool(self.allow.hosts)
-        return bool(host) and self._is_allowed(host)
+        host = self.values.known(_http(node, "domain"))
+        return bool(self.allow.hosts) if host is None else bool(host.strip()) and self._is_allowed(host.strip())
 
     def _column(self, variable: str) -> list[str] | None:
         """Return all values of a variable that only CSV Data Sets set; None when they are not known."""
-        found: list[str] = []
         setters = self.values.setters.get(variable, ())
-        for setter in setters:
-            rows = column(setter, self.values.csv_file(setter), variable) if setter.kind == CSV else None
-            if rows is None:
-                return None
-            found += rows
-        return found if setters else None
+        columns = [
+            column(setter, self.values.csv_file(setter), variable) if setter.kind == CSV else None for setter in setters
+        ]
+        return None if None in columns or not setters else [text for rows in columns for text in rows or ()]
 
 
-def needs_other_protocols(node: Node) -> bool:
-    """Return whether an element may send more than HTTP requests, by itself and not by a script."""
-    return effect_of(node) in (Effect.CONNECTS, Effect.UNKNOWN)
+def functions_with_code(node: Node, values: Values) -> Iterator[str]:
+    """Yield the function of each call in an element that may run arbitrary code."""
+    for call in functions_in(node):
+        if call.name in _SCRIPT_FUNCTIONS and not is_simple(call.parameters[0], values.variables):
+            yield call.name
+
+
+def has_code_as_condition(node: Node, values: Values) -> bool:
+    """Return whether an element is an If Controller whose condition may run arbitrary code."""
+    is_javascript = node.kind == "IfController" and node.value("IfController.useExpression") != "true"
+    return is_javascript and not is_simple(node.value("IfController.condition"), values.variables)
 
 
 def _http(node: Node, name: str) -> str:
     return node.value(f"HTTPSampler.{name}").strip()
 
 
-def _has_http(node: Node) -> bool:
+def has_http(node: Node) -> bool:
+    """Return True for an element with properties of HTTP requests, such as HTTP Request Defaults."""
     return any(prop.get("name", "").startswith("HTTPSampler.") for prop in node.element)
 
 
 def inherited(node: Node, name: str) -> str:
     """Return a sampler's own value, or that of the nearest HTTP Request Defaults."""
-    own = _http(node, name)
-    level: Node | None = node
-    while not own and level is not None:
-        defaults = [child for child in level.children if child.kind == "ConfigTestElement" and child.is_enabled]
-        own = next((value for child in defaults if (value := _http(child, name))), "")
-        level = level.parent
-    return own
-
-
-def _may_become_absolute(start: str) -> bool:
-    text = start.strip().lower()
-    return any(text.startswith(scheme) or scheme.startswith(text) for scheme in _ABSOLUTE)
+    children = (child for level in node.and_above() for child in level.children)
+    defaults = (child for child in children if child.kind == "ConfigTestElement" and child.is_enabled)
+    return next((value for one in (node, *defaults) if (value := _http(one, name))), "")
 
 
 def _property(what: str) -> str:
@@ -247,3 +241,34 @@ def _property(what: str) -> str:
 
 def _opt_in(line: str) -> str:
     return f"add {line} under [allow] in the plan's TOML"
+
+
+def is_simple(expression: str, variables: Mapping[str, tuple[str, ...]]) -> bool:
+    """Return whether a JEXL, Groovy or JavaScript expression can only compare, count and read the environment.
+
+    `variables` are the plan's User Defined Variables, which may contain code. Functions in it are checked separately.
+    """
+    for _ in range(_DEPTH_MOST):
+        expression = VARIABLE.sub(lambda match: " ".join(variables.get(match[1], ("0",))), expression)
+    text = _without_functions(expression)
+    strings = _STRINGS.findall(text)
+    text = _SECRET.sub("0", _STRINGS.sub("0", text))
+    if re.search(r"[`$\[\]{}\\;@#\"']", text) or any("$" in string for string in strings):
+        return False  # a Groovy text with $ in it is code
+    for match in re.finditer(r"([A-Za-z_]\w*)\s*(\(?)", text):
+        name, is_call = match[1], bool(match[2])
+        if is_call and name == "get" and text[: match.start()].endswith("vars."):
+            continue
+        if not (_CALLS if is_call else _NAMES).fullmatch(name):
+            return False
+    return True
+
+
+def _without_functions(text: str) -> str:
+    """Return the text with each function replaced by 0."""
+    while (start := text.rfind("${__")) >= 0:
+        end = text.find("}", start)
+        if end < 0:
+            return text
+        text = f"{text[:start]}0{text[end + 1 :]}"
+    return text

@@ -1,30 +1,34 @@
-"""Finds what keeps a plan from running as it is: classes that JMeter lacks, unfilled placeholders, nothing to run."""
+"""Finds what keeps a plan from running: lost modules, classes that JMeter lacks, placeholders, nothing to run."""
 
 from __future__ import annotations
 
 import json
 import re
 from collections.abc import Iterator, Sequence
+from xml.etree import ElementTree  # types only
 
 from harness.plan.elements import Effect, class_of, effect_of
 from harness.plan.finding import Finding, Rule
-from harness.plan.jmx import Node, enabled_nodes, reads_in
+from harness.plan.jmx import SAMPLER, VARIABLE_TABLES, Node, enabled_nodes, reads_in
 
 # What templates leave for a value: @@host@@, {{host}}, [=host], <host>, %HOST%.
 _PLACEHOLDER = re.compile(r"@@[\w.-]+@@|\{\{\s*[\w.-]+\s*\}\}|\[=\s*[\w.-]+\s*\]|<[A-Za-z][\w -]*>|%[A-Z_]{2,}%")
 _BRACKETS = re.compile(r"\[[A-Za-z][\w -]*\]")
 _FIELDS = tuple(f"HTTPSampler.{name}" for name in ("domain", "port", "protocol", "path"))
+# The path of a Module Controller begins with the root of JMeter's tree and the Test Plan.
+_ROOTS = 2
 _JAR = "PROPERTIES=user.classpath=/path/to.jar"
-_SAMPLER = re.compile(r"Sampler(Proxy)?$")
 
 
 def not_runnable(plan: Node, plugins: Sequence[str]) -> Iterator[Finding]:
     """Yield what must change before the plan can run; `plugins` are the Maven coordinates in its TOML."""
+    yield from _lost_modules(plan)
     yield from _absent_classes(plan, plugins)
     nodes = enabled_nodes(plan)
     for node in nodes:
         yield from _placeholders(node)
-    if not any(_may_sample(node) for node in nodes):
+    may_sample = (Effect.UNKNOWN, Effect.INCLUDE)
+    if not any(SAMPLER.search(node.kind) or effect_of(node) in may_sample for node in nodes):
         todo = "enable or add one, such as an HTTP Request"
         yield Finding(Rule.NO_SAMPLER, "", "the plan has no enabled sampler", todo, plan.path, plan.line)
 
@@ -62,7 +66,7 @@ def _unversioned(plugin: str) -> str:
 
 def _placeholders(node: Node) -> Iterator[Finding]:
     texts = {name: text for name in _FIELDS if (text := node.value(name).strip())}
-    if node.kind in ("TestPlan", "Arguments"):
+    if node.kind in VARIABLE_TABLES:
         values = (prop for prop in node.element.iter() if prop.get("name") == "Argument.value")
         texts |= {f"Argument.value {number}": (prop.text or "").strip() for number, prop in enumerate(values)}
     for name, text in texts.items():
@@ -75,5 +79,29 @@ def _placeholders(node: Node) -> Iterator[Finding]:
             yield Finding.at(node, Rule.PLACEHOLDER, what, todo, name if is_field else "")
 
 
-def _may_sample(node: Node) -> bool:
-    return bool(_SAMPLER.search(node.kind)) or effect_of(node) in (Effect.UNKNOWN, Effect.INCLUDE)
+def path_of(controller: ElementTree.Element) -> list[ElementTree.Element]:
+    """Return the properties with the names in a Module Controller's path; empty without a path."""
+    return controller.findall("collectionProp[@name='ModuleController.node_path']/*")
+
+
+def leads_below(plan: Node, path: Sequence[ElementTree.Element]) -> bool:
+    """Return whether a path leads to an element, as in JMeter no Module Controller, whatever it calls the Test Plan."""
+    nodes = [plan]
+    for name in path[_ROOTS:]:
+        below = (child for node in nodes for child in node.children if child.name == (name.text or ""))
+        nodes = [child for child in below if child.kind != "ModuleController"]
+    return len(path) > _ROOTS and bool(nodes)
+
+
+def _lost_modules(plan: Node) -> Iterator[Finding]:
+    """Yield a finding for each Module Controller whose path leads to no element, also for a disabled one.
+
+    JMeter 5.6.3 looks up all of them before a test.
+    """
+    for node in plan.walk_all():
+        path = path_of(node.element) if node.kind == "ModuleController" else []
+        if node.kind == "ModuleController" and not (leads_below(plan, path) and path[1].text == plan.name):
+            names = " > ".join(name.text or "" for name in path[1:])
+            what = f"runs the element {names or 'without a path'}, which does not exist"
+            todo = "open the plan in JMeter and select the element again, or delete the controller"
+            yield Finding.at(node, Rule.LOST_MODULE, what, todo, "ModuleController.node_path")

@@ -39,17 +39,16 @@ def shaping_rows(stages: Sequence[Stage]) -> tuple[ShapingRow, ...]:
     the end of the first one counts (jmeter-plugins-tst 2.5). So each row goes from the rate in the middle of a second
     to that of a later one.
     """
-    points: list[_RatePoint] = []
+    points: list[tuple[int, float]] = []  # the rate that the timer reads at a second after the start
     begin_s = 0
     for slope in _slopes(stages):
         for second in dict.fromkeys((0, slope.length_s - 1)):
             is_constant = slope.change_per_s == 0
             rate = round(slope.first_per_s) if is_constant else slope.middle_rate_per_s(second) - _ROUNDING
-            points.append(_RatePoint(begin_s + second, round(max(rate, _LEAST_PER_S), 3)))
+            points.append((begin_s + second, round(max(rate, _LEAST_PER_S), 3)))
         begin_s += slope.length_s
-    rows = [ShapingRow(one.rate_per_s, other.rate_per_s, other.at_s - one.at_s) for one, other in pairwise(points)]
-    last_per_s = points[-1].rate_per_s
-    return (*rows, ShapingRow(last_per_s, last_per_s, _TAIL_S))
+    points.append((points[-1][0] + _TAIL_S, points[-1][1]))
+    return tuple(ShapingRow(one, other, end_s - at_s) for (at_s, one), (end_s, other) in pairwise(points))
 
 
 class _Slope(NamedTuple):
@@ -62,13 +61,6 @@ class _Slope(NamedTuple):
     def middle_rate_per_s(self, second: int) -> float:
         """Return the rate in the middle of a second of the interval, from 0."""
         return self.first_per_s + self.change_per_s * (second + _MIDDLE_S)
-
-
-class _RatePoint(NamedTuple):
-    """The rate that the timer reads at a second after the start."""
-
-    at_s: int
-    rate_per_s: float
 
 
 def _slopes(stages: Sequence[Stage]) -> Iterator[_Slope]:

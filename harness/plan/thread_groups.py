@@ -11,8 +11,8 @@ from xml.etree import ElementTree  # builds and writes XML; jmx.parse reads file
 from harness.base import units
 from harness.base.errors import UsageError
 from harness.plan.group_load import GroupLoad, Stage
-from harness.plan.jmx import LOAD_GROUP, SIDE_GROUPS, parse, plan_tree
-from harness.plan.shaping import shaping_rows
+from harness.plan.jmx import LOAD_GROUP, SIDE_GROUPS, parse, plan_tree, user_defined
+from harness.plan.shaping import ShapingRow, shaping_rows
 
 LOOPS, LOOPS_ENDLESS = "LoopController.loops", "-1"
 # After the last arrival JMeter waits exactly this long, then aborts the requests still in progress.
@@ -28,8 +28,6 @@ _CONCURRENCY = "com.blazemeter.jmeter.threads.concurrency.ConcurrencyThreadGroup
 _SHAPING_TIMER = "kg.apc.jmeter.timers.VariableThroughputTimer"
 _PRESERVED = ("TestPlan.comments", "ThreadGroup.on_sample_error", "ThreadGroup.same_user_on_next_iteration")
 _THINK_TIME = re.compile(r"\$\{__P\(think_time_ms(?:,[^(){}]*)?\)\}")
-
-
 # Timers that pause users so that together they have a rate: only the run knows how long.
 _PACING = ("ConstantThroughputTimer", "PreciseThroughputTimer", "VariableThroughputTimer")
 
@@ -75,10 +73,8 @@ def with_open_model(jmx: Path, schedule: str) -> bytes:
     tree = parse(jmx)
     groups = [group for group in tree.getroot().iter("ThreadGroup") if group.get("testname") == LOAD_GROUP]
     if len(groups) != 1:
-        raise UsageError(
-            f"{jmx.parent.name}/{jmx.name}: {len(groups)} Thread Groups are named {LOAD_GROUP}",
-            f"RATE needs exactly one: name the thread group of the load {LOAD_GROUP}",
-        )
+        what = f"{jmx.parent.name}/{jmx.name}: {len(groups)} Thread Groups are named {LOAD_GROUP}"
+        raise UsageError(what, f"RATE needs exactly one: name the thread group of the load {LOAD_GROUP}")
     _drive_open(groups[0], schedule)
     return written(tree)
 
@@ -100,7 +96,8 @@ def tree_with_loads(jmx: Path, loads: Sequence[GroupLoad]) -> ElementTree.Elemen
     for prop in tree.getroot().iterfind("hashTree/TestPlan/boolProp[@name='TestPlan.serialize_threadgroups']"):
         prop.text = "false"  # the loads run side by side
     by_group = {load.group: load for load in loads}
-    variables = _think_time_variables(tree)
+    defined = user_defined(tree.getroot())
+    variables = tuple(name for name, value in defined if _THINK_TIME.fullmatch(value.strip()))
     for group in _groups(tree):
         load = by_group[group.element.get("testname", "")]
         if not load.level:
@@ -134,10 +131,8 @@ def schedule(stages: Sequence[Stage]) -> str:
                 continue
             if begin != current:
                 parts.append(_rate(begin))
-            if begin or stage.level:
-                parts.append(f"random_arrivals({units.number_text(round(length_s, 3))} sec)")
-            else:
-                parts.append(f"pause({units.number_text(round(length_s, 3))} sec)")
+            kind = "random_arrivals" if begin or stage.level else "pause"
+            parts.append(f"{kind}({units.number_text(round(length_s, 3))} sec)")
             parts.append(_rate(stage.level))  # ends the interval: else the rate would move towards the next one
             current, is_ramp = stage.level, begin != stage.level
         level = stage.level
@@ -217,21 +212,16 @@ def _drive_staged(group: ElementTree.Element, stages: Sequence[Stage]) -> None:
         add_row(table, row)
 
 
-def add_row(table: ElementTree.Element, row: Row) -> None:
-    """Add a row to the table of an Ultimate Thread Group."""
+def add_row(table: ElementTree.Element, row: Row | ShapingRow) -> None:
+    """Add a row to the table of an Ultimate Thread Group or a Throughput Shaping Timer."""
     line = ElementTree.SubElement(table, "collectionProp", name=f"row {len(table)}")
     for name, value in row._asdict().items():
-        add_string(line, name, str(value))
+        add_string(line, name, units.number_text(value))
 
 
 def _drive_shaped(group: ElementTree.Element, load: GroupLoad) -> None:
     _renew(group, _CONCURRENCY, f"{_CONCURRENCY}Gui")
-    ElementTree.SubElement(
-        group,
-        "elementProp",
-        name="ThreadGroup.main_controller",
-        elementType="com.blazemeter.jmeter.control.VirtualUserController",
-    )
+    _add_controller(group, "com.blazemeter.jmeter.control.VirtualUserController")
     values = {"TargetLevel": load.users, "RampUp": 0, "Steps": "", "Hold": round(load.duration_s)}
     for name, value in {**values, "LogFilename": "", "Iterations": "", "Unit": "S"}.items():
         add_string(group, name, str(value))
@@ -244,18 +234,13 @@ def _add_shaping_timer(children: ElementTree.Element, stages: Sequence[Stage]) -
     )
     table = ElementTree.SubElement(timer, "collectionProp", name="load_profile")
     for row in shaping_rows(stages):
-        line = ElementTree.SubElement(table, "collectionProp", name=f"row {len(table)}")
-        for name, value in row._asdict().items():
-            add_string(line, name, units.number_text(value))
-    children.insert(0, timer)
-    children.insert(1, ElementTree.Element("hashTree"))
+        add_row(table, row)
+    insert_first(children, timer)
 
 
 def _drive_open(group: ElementTree.Element, text: str) -> None:
     _renew(group, "OpenModelThreadGroup", "OpenModelThreadGroupGui")
-    ElementTree.SubElement(
-        group, "elementProp", name="ThreadGroup.main_controller", elementType="OpenModelThreadGroupController"
-    )
+    _add_controller(group, "OpenModelThreadGroupController")
     add_string(group, "OpenModelThreadGroup.schedule", text)
     add_string(group, "OpenModelThreadGroup.random_seed", "")
 
@@ -274,23 +259,14 @@ def _renew(group: ElementTree.Element, kind: str, gui: str) -> None:
 
 def add_loop(group: ElementTree.Element, loops: str) -> None:
     """Add the Loop Controller of a thread group; `loops` is a number, or LOOPS_ENDLESS."""
-    loop = ElementTree.SubElement(
-        group,
-        "elementProp",
-        name="ThreadGroup.main_controller",
-        elementType="LoopController",
-        guiclass="LoopControlPanel",
-        testclass="LoopController",
-    )
+    loop = _add_controller(group, "LoopController", guiclass="LoopControlPanel", testclass="LoopController")
     _bool(loop, "LoopController.continue_forever", False)
     add_string(loop, LOOPS, loops)
 
 
-def _think_time_variables(tree: ElementTree.ElementTree[ElementTree.Element]) -> tuple[str, ...]:
-    """Return the User Defined Variables whose value is the property think_time_ms."""
-    arguments = (one for one in tree.getroot().iter("elementProp") if one.get("elementType") == "Argument")
-    values = ((one.get("name", ""), one.findtext("stringProp[@name='Argument.value']") or "") for one in arguments)
-    return tuple(name for name, value in values if _THINK_TIME.fullmatch(value.strip()))
+def _add_controller(group: ElementTree.Element, kind: str, **attributes: str) -> ElementTree.Element:
+    attributes = {"name": "ThreadGroup.main_controller", "elementType": kind, **attributes}
+    return ElementTree.SubElement(group, "elementProp", attributes)
 
 
 def _set_think_time(children: ElementTree.Element, load: GroupLoad, variables: Sequence[str]) -> None:
@@ -300,23 +276,34 @@ def _set_think_time(children: ElementTree.Element, load: GroupLoad, variables: S
     """
     milliseconds, has_found = str(round(load.think_time_s * units.MS_PER_S)), False
     for element in children.iter():
-        text = element.text or ""
-        if "think_time_ms" in text or any(f"${{{name}}}" in text for name in variables):
-            element.text = _THINK_TIME.sub(milliseconds, text)
-            for name in variables:
-                element.text = element.text.replace(f"${{{name}}}", milliseconds)
-            has_found |= element.text != text
+        text = _THINK_TIME.sub(milliseconds, element.text or "")
+        for name in variables:
+            text = text.replace(f"${{{name}}}", milliseconds)
+        if text != (element.text or ""):
+            element.text, has_found = text, True
     if has_found or not load.think_time_s:
         return
     if load.think_time_per:
         what = f"the load {load.group} has a think time per {load.think_time_per}, which its thread group does not read"
         raise UsageError(what, "read ${__P(think_time_ms,0)} where its users pause, such as in a Flow Control Action")
-    timer = ElementTree.Element(
-        "ConstantTimer", guiclass="ConstantTimerGui", testclass="ConstantTimer", testname="Think time", enabled="true"
-    )
-    add_string(timer, "ConstantTimer.delay", milliseconds)
-    children.insert(0, timer)
-    children.insert(1, ElementTree.Element("hashTree"))
+    insert_first(children, think_timer(milliseconds))
+
+
+def think_timer(delay: str) -> ElementTree.Element:
+    """Return a Constant Timer with a delay in ms."""
+    timer = new_element("ConstantTimer", "ConstantTimerGui", "Think time")
+    add_string(timer, "ConstantTimer.delay", delay)
+    return timer
+
+
+def new_element(kind: str, gui: str, name: str) -> ElementTree.Element:
+    """Return a test element as JMeter writes it, without properties."""
+    return ElementTree.Element(kind, guiclass=gui, testclass=kind, testname=name, enabled="true")
+
+
+def insert_first(children: ElementTree.Element, element: ElementTree.Element) -> None:
+    """Insert a test element as the first one of a hashTree."""
+    children[:0] = [element, ElementTree.Element("hashTree")]
 
 
 def written(tree: ElementTree.ElementTree[ElementTree.Element]) -> bytes:

@@ -12,6 +12,7 @@ from defusedxml.ElementTree import fromstring
 from harness.base.errors import UsageError
 from harness.jtl.sample import TRACE_COLUMN
 from harness.plan.jmx import enabled_nodes, plan_tree
+from harness.plan.thread_groups import add_string, insert_first, new_element
 
 HEADER = "traceparent"
 _HTTP_SAMPLER = re.compile(r"HTTPSampler(Proxy|2)?$")
@@ -39,15 +40,12 @@ def with_traceparent(jmx: bytes) -> bytes:
     root: ElementTree.Element = fromstring(jmx, forbid_dtd=True)
     children = root.find("hashTree/hashTree")
     assert children is not None  # it has an HTTP request
-    manager = ElementTree.Element(
-        "HeaderManager", guiclass="HeaderPanel", testclass="HeaderManager", testname=HEADER, enabled="true"
-    )
+    manager = new_element("HeaderManager", "HeaderPanel", HEADER)
     headers = ElementTree.SubElement(manager, "collectionProp", name="HeaderManager.headers")
     header = ElementTree.SubElement(headers, "elementProp", name="", elementType="Header")
     for name, text in (("Header.name", HEADER), ("Header.value", _VALUE)):
-        ElementTree.SubElement(header, "stringProp", name=name).text = text
-    children.insert(0, manager)
-    children.insert(1, ElementTree.Element("hashTree"))
+        add_string(header, name, text)
+    insert_first(children, manager)
     written: bytes = ElementTree.tostring(root, encoding="UTF-8", xml_declaration=True)
     return written + b"\n"
 

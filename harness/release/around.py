@@ -5,10 +5,8 @@ The levels of a sweep follow each other without a pause, so there is no "after" 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import NamedTuple
 
 from harness.base import units
 from harness.cloudwatch.points import CloudMetric, CloudMetrics
@@ -32,13 +30,6 @@ _START_S = 120
 _GROWN_RATIO = 0.05
 
 
-class Intervals(NamedTuple):
-    """The intervals before a sweep and after it, in seconds since 1970."""
-
-    before: Interval
-    after: Interval
-
-
 @dataclass(frozen=True)
 class Around:
     """The metrics of the watched resources before a sweep and after it; None where they are not known."""
@@ -53,14 +44,17 @@ class Around:
         return tuple(dict.fromkeys(found))
 
 
-def intervals_of(sweep: Sweep) -> Intervals | None:
-    """Return the intervals before the warm-up of a sweep, and after its last run; None without finished runs."""
+def intervals_of(sweep: Sweep) -> dict[str, Interval]:
+    """Return the intervals `before` the warm-up of a sweep and `after` its last run; none without finished runs.
+
+    They are in seconds since 1970.
+    """
     ended = [_seconds(run.ended_at) for run in sweep.records if run.ended_at]
     if not ended or sweep.record is None:
-        return None
+        return {}
     first_s = min(_seconds(run.started_at) for run in sweep.records) - round(sweep.record.warm_up_s) - _START_S
     last_s = max(ended)
-    return Intervals(Interval(first_s - LENGTH_S, first_s), Interval(last_s, last_s + LENGTH_S))
+    return {"before": Interval(first_s - LENGTH_S, first_s), "after": Interval(last_s, last_s + LENGTH_S)}
 
 
 def _seconds(text: str) -> int:
@@ -76,7 +70,9 @@ def around_tables(base: Around, new: Around, names: Sides[str]) -> list[TitledTa
         for resource in dict.fromkeys(resource for _, side in sides for resource in side.resources):
             found = [_metric(one, resource, column.metric) for _, side in sides for one in (side.before, side.after)]
             if any(metric is not None and not metric.is_balance for metric in found):
-                rows.append([cell(resource_title(resource)), *_cells(found, column.text)])
+                means = [metric.mean if metric else None for metric in found]
+                texts = [NOT_KNOWN if mean is None else column.text(mean) for mean in means]
+                rows.append([cell(resource_title(resource)), *texts])
         if rows:
             heads = [f"{cell(name)} {when}" for name, _ in sides for when in ("before", "after")]
             tables.append(TitledTable(column.title, table(["resource", *heads], rows)))
@@ -87,23 +83,13 @@ def _metric(found: CloudMetrics | None, resource: Resource, name: str) -> CloudM
     return found.metric(resource, name) if found else None
 
 
-def _cells(found: Sequence[CloudMetric | None], show: Callable[[float | None], str]) -> list[str]:
-    means = [metric.mean if metric else None for metric in found]
-    return [NOT_KNOWN if mean is None else show(mean) for mean in means]
-
-
 def grown(around: Around) -> list[str]:
     """Return the resources that use more memory after a sweep than before it, with both shares."""
     lines = []
     for resource in around.resources:
-        before, after = (_metric(one, resource, MEMORY) for one in (around.before, around.after))
-        if (
-            before
-            and after
-            and before.mean
-            and after.mean is not None
-            and after.mean > before.mean * (1 + _GROWN_RATIO)
-        ):
-            shares = " → ".join(units.percent_text(one.mean, 1) for one in (before, after))
+        metrics = [_metric(one, resource, MEMORY) for one in (around.before, around.after)]
+        before, after = (metric.mean if metric else None for metric in metrics)
+        if before and after is not None and after > before * (1 + _GROWN_RATIO):
+            shares = " → ".join(units.percent_text(share, 1) for share in (before, after))
             lines.append(f"{resource_title(resource)} {shares} %")
     return lines

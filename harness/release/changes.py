@@ -2,31 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import NamedTuple
+from collections.abc import Iterable, Mapping, Sequence
 
 from harness.base import units
-from harness.compare.outcome import CANNOT_TELL, OK, Comparison, LabelComparison, MetricComparison
+from harness.compare.outcome import CANNOT_TELL, Comparison, LabelComparison, MetricComparison
 from harness.compare.render import is_better
 from harness.metrics.figures import TOTAL
-from harness.metrics.metric import AVERAGE, THROUGHPUT, Metric, metric_of
+from harness.metrics.metric import AVERAGE, P75, P95, THROUGHPUT, Metric
 from harness.release.sides import Sides
+from harness.report.stored_comparisons import BETTER
 from harness.report.tables import cell, table
 from harness.sweep.text import users_text
 
-P75, P95 = metric_of("p75"), metric_of("p95")
 # The metrics of all requests together, and of each label.
 OF_TOTAL = (AVERAGE, P75, P95, THROUGHPUT)
 OF_LABELS = (AVERAGE, P95)
-BETTER = f"{OK}, better"
 _UNKNOWN = "~"
-
-
-class _Row(NamedTuple):
-    """A row of a table: its first cells, and what was compared."""
-
-    heads: Sequence[str]
-    label: LabelComparison
+# A row of a table: its first cells, and what was compared.
+_Row = tuple[Sequence[str], LabelComparison]
 
 
 def verdict_text(metric: MetricComparison) -> str:
@@ -46,35 +39,27 @@ def change_text(metric: MetricComparison) -> str:
 
 def level_table(levels: Mapping[int, Comparison], names: Sides[str]) -> str:
     """Return the table of all requests together, a row per number of users; empty without any."""
-    rows = [_Row((str(users),), found.total) for users, found in levels.items() if found.total]
+    rows = [((str(users),), found.total) for users, found in levels.items() if found.total]
     return _table(("users",), rows, OF_TOTAL, names)
 
 
 def label_table(levels: Mapping[int, Comparison], names: Sides[str]) -> str:
     """Return the table of labels × users: a row per label and number of users, in the order of the labels."""
-    return _table(("label", "users"), [*_label_rows(levels)], OF_LABELS, names)
-
-
-def _label_rows(levels: Mapping[int, Comparison]) -> Iterator[_Row]:
-    for name in dict.fromkeys(label.label for found in levels.values() for label in found.labels):
-        for users, found in levels.items():
-            for label in found.labels:
-                if label.label == name:
-                    yield _Row((cell(name), str(users)), label)
+    rows = [((cell(label.label), str(users)), label) for users, found in levels.items() for label in found.labels]
+    order = {name: at for at, name in enumerate(dict.fromkeys(label.label for _, label in rows))}
+    return _table(("label", "users"), sorted(rows, key=lambda row: order[row[1].label]), OF_LABELS, names)
 
 
 def _table(heads: Sequence[str], rows: Sequence[_Row], metrics: Iterable[Metric], names: Sides[str]) -> str:
     """Return a table with four columns per metric: base, new, change in %, verdict; empty without rows."""
-    shown = [metric for metric in metrics if any(_is_known(row.label.of(metric)) for row in rows)]
+    shown = [metric for metric in metrics if any(_is_known(label.of(metric)) for _, label in rows)]
     if not shown:
         return ""
     base, new = cell(names.base), cell(names.new)
     columns = [
-        head
-        for metric in shown
-        for head in (f"{base} {metric.title}", f"{new} {metric.title}", "delta %", "verdict")
-    ]  # fmt: skip
-    body = [[*row.heads, *(text for metric in shown for text in _cells(row.label.of(metric)))] for row in rows]
+        head for metric in shown for head in (f"{base} {metric.title}", f"{new} {metric.title}", "delta %", "verdict")
+    ]
+    body = [[*first, *(text for metric in shown for text in _cells(label.of(metric)))] for first, label in rows]
     return table([*heads, *columns], body, text_columns=1)
 
 
@@ -93,9 +78,8 @@ def reasons(levels: Mapping[int, Comparison]) -> list[str]:
     """Return why changes in the tables are undecided, each reason once with its metrics and users."""
     found: dict[str, dict[str, dict[int, None]]] = {}
     for users, comparison in levels.items():
-        total = [comparison.total] if comparison.total else []
-        for label, metrics in [*((one, OF_TOTAL) for one in total), *((one, OF_LABELS) for one in comparison.labels)]:
-            for metric in filter(None, map(label.of, metrics)):
+        for label in filter(None, (comparison.total, *comparison.labels)):
+            for metric in filter(None, map(label.of, OF_TOTAL if label is comparison.total else OF_LABELS)):
                 if verdict_text(metric) == CANNOT_TELL:
                     why = metric.reason.rstrip(".") or "the interval contains both relevant and irrelevant changes"
                     found.setdefault(why, {}).setdefault(metric.metric.phrase, {})[users] = None
@@ -118,7 +102,7 @@ def labels_with(levels: Mapping[int, Comparison], verdict: str) -> dict[str, lis
     """Return the labels whose average or p95 has a verdict, TOTAL first, with the users at which it has."""
     found: dict[str, list[int]] = {}
     for users, comparison in levels.items():
-        for label in [*([comparison.total] if comparison.total else []), *comparison.labels]:
+        for label in filter(None, (comparison.total, *comparison.labels)):
             if any(verdict_text(metric) == verdict for metric in filter(None, map(label.of, OF_LABELS))):
                 found.setdefault(label.label, []).append(users)
     return dict(sorted(found.items(), key=lambda item: item[0] != TOTAL))

@@ -9,8 +9,8 @@ import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
-from functools import cache
 from pathlib import Path
+from typing import NamedTuple
 from urllib.parse import unquote
 
 from markdown_it import MarkdownIt
@@ -19,25 +19,25 @@ from markupsafe import Markup
 
 from harness.base.errors import HarnessError, UsageError
 from harness.base.log import Log
-from harness.cloudwatch.points import CloudMetrics, read_cloudwatch
+from harness.cloudwatch.points import read_cloudwatch
 from harness.cloudwatch.sources import source_of
 from harness.compare.outcome import CANNOT_TELL, INVALID, OK, REGRESSED
 from harness.metrics.interval import Interval
 from harness.metrics.window import Window
 from harness.release.around import PUBLISHED_S, Around, intervals_of
-from harness.release.changes import BETTER
 from harness.release.infrastructure import FILE_NAME, Infrastructure
 from harness.release.infrastructure import FORMAT_VERSION as INFRASTRUCTURE_VERSION
 from harness.release.release import Release
 from harness.release.render import Links, release_page
 from harness.release.sides import Sides
 from harness.report.charts.chart import Chart, write_charts
-from harness.report.files import summary_of_run
+from harness.report.files import stored_summary
 from harness.report.pages import write_page
+from harness.report.stored_comparisons import BETTER
 from harness.report.summary import RunSummary
 from harness.report.verdict import DOUBTFUL, INTERRUPTED, VALID
 from harness.run import kinds
-from harness.run.directory import RUN_NAME, RunDirectory, json_text, load_record, write_whole
+from harness.run.directory import RunDirectory, json_text, load_record, write_whole
 from harness.run.names import find_paths
 from harness.site.files import write_report_page
 from harness.sweep.charts import FILE_NAME as CHART_NAME
@@ -65,8 +65,10 @@ _STATUS = Markup(
     '<ac:parameter ac:name="title">{}</ac:parameter></ac:structured-macro>'
 )
 _IMAGE = Markup('<ac:image ac:alt="{}" ac:width="{}"><ri:attachment ri:filename="{}" /></ac:image>')
-_PANEL_OPEN = '<ac:structured-macro ac:name="warning"><ac:rich-text-body>\n'
-_PANEL_CLOSE = "</ac:rich-text-body></ac:structured-macro>\n"
+_PANELS = {
+    "blockquote_open": '<ac:structured-macro ac:name="warning"><ac:rich-text-body>\n',
+    "blockquote_close": "</ac:rich-text-body></ac:structured-macro>\n",
+}
 _CODE = (
     '<ac:structured-macro ac:name="code"><ac:plain-text-body><![CDATA[{}]]></ac:plain-text-body>'
     "</ac:structured-macro>\n"
@@ -85,20 +87,15 @@ class Written:
 def read_long_run(name: str, reports: Path) -> RunSummary:
     """Return the summary of the run with this name. UsageError unless it is one run."""
     paths = find_paths([name], reports)
-    if len(paths) != 1 or not (RUN_NAME.fullmatch(paths[0].name) or (paths[0] / "run.json").is_file()):
+    if len(paths) != 1 or not (kinds.RUN_NAME.fullmatch(paths[0].name) or (paths[0] / "run.json").is_file()):
         raise UsageError(f"--long {name}: is not one run", "give a run such as folio-checkin/run-03_1")
-    directory = RunDirectory(paths[0])
-    if directory.summary_json.is_file():
-        return load_record(RunSummary, directory.summary_json)
-    return summary_of_run(directory)
+    return stored_summary(RunDirectory(paths[0]))
 
 
 def infrastructure_of(found: FoundSweep) -> Infrastructure | None:
     """Return the stored infrastructure of a sweep; None when it was never read."""
     path = _infrastructure_path(found)
-    if not path.is_file():
-        return None
-    return load_record(Infrastructure, path)
+    return load_record(Infrastructure, path) if path.is_file() else None
 
 
 def read_infrastructure_once(found: FoundSweep, log: Log) -> Infrastructure | None:
@@ -121,11 +118,10 @@ def read_infrastructure_once(found: FoundSweep, log: Log) -> Infrastructure | No
         return None
     read_at = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
     infrastructure = Infrastructure(INFRASTRUCTURE_VERSION, read_at, resources_found)
-    if failures:
-        return infrastructure  # not stored: the next page reads it again
-    path = _infrastructure_path(found)
-    path.parent.mkdir(exist_ok=True)
-    write_whole(path, json_text(infrastructure))
+    if not failures:  # else the next page reads it again
+        path = _infrastructure_path(found)
+        path.parent.mkdir(exist_ok=True)
+        write_whole(path, json_text(infrastructure))
     return infrastructure
 
 
@@ -136,11 +132,15 @@ def _infrastructure_path(found: FoundSweep) -> Path:
 
 def around_of(found: FoundSweep) -> Around:
     """Return the stored metrics before and after a sweep, as far as there are any."""
-    return Around(**{one.when: _stored(one) for one in _around_files(found)})
+    stored = {}
+    for file in (one for one in _around_files(found) if one.path.is_file()):
+        with file.path.open(encoding="utf-8", errors="replace", newline="") as lines:
+            window = Window.whole(file.interval.length_s)
+            stored[file.when] = read_cloudwatch(lines, file.interval.from_s, window)
+    return Around(**stored)
 
 
-@dataclass(frozen=True)
-class _AroundFile:
+class _AroundFile(NamedTuple):
     """The file with the metrics of an interval `before` or `after` a sweep (`when`), which may not exist yet."""
 
     when: str
@@ -151,20 +151,8 @@ class _AroundFile:
 def _around_files(found: FoundSweep) -> tuple[_AroundFile, ...]:
     """Return both files of a sweep beside its charts; none without finished runs."""
     assert found.report is not None
-    intervals, folder = intervals_of(found.sweep), found.report.with_suffix("")
-    if intervals is None:
-        return ()
-    return (
-        _AroundFile("before", folder / "cloudwatch-before.csv", intervals.before),
-        _AroundFile("after", folder / "cloudwatch-after.csv", intervals.after),
-    )
-
-
-def _stored(file: _AroundFile) -> CloudMetrics | None:
-    if not file.path.is_file():
-        return None
-    with file.path.open(encoding="utf-8", errors="replace", newline="") as lines:
-        return read_cloudwatch(lines, file.interval.from_s, Window.whole(file.interval.length_s))
+    intervals, folder = intervals_of(found.sweep).items(), found.report.with_suffix("")
+    return tuple(_AroundFile(when, folder / f"cloudwatch-{when}.csv", interval) for when, interval in intervals)
 
 
 def read_around_once(found: FoundSweep, log: Log) -> Around:
@@ -210,9 +198,7 @@ def write_release(release: Release, command: str, template: str) -> Written:
     links = _links(release, path.parent)
     note = release.new.sweep.record.note if release.new.sweep.record else ""
     write_page(
-        path,
-        lambda notes: release_page(release, Page(charts, notes, path.stem, command), links, template),
-        note,
+        path, lambda notes: release_page(release, Page(charts, notes, path.stem, command), links, template), note
     )
     write_charts(path.with_suffix(""), charts, CHART_NAME)
     confluence = path.with_suffix(".confluence.xml")
@@ -221,22 +207,15 @@ def write_release(release: Release, command: str, template: str) -> Written:
 
 
 def _links(release: Release, folder: Path) -> Links:
-    """Return the links to existing reports, relative to `folder`."""
-    runs: dict[str, str] = {}
-    reports: list[Path] = []
-    for found in (release.base, release.new):
-        assert found.report is not None
-        runs |= _existing(found.run_reports, folder)
-        reports.append(found.report)
-    return Links(runs, Sides(*(_relative(path, folder) for path in reports)))
 
+    def relative(path: Path) -> str:
+        return Path(os.path.relpath(path, folder)).as_posix()
 
-def _existing(reports: Mapping[str, Path], folder: Path) -> dict[str, str]:
-    return {name: _relative(path, folder) for name, path in reports.items() if path.is_file()}
-
-
-def _relative(path: Path, folder: Path) -> str:
-    return Path(os.path.relpath(path, folder)).as_posix()
+    base, new = release.base, release.new
+    assert base.report is not None and new.report is not None
+    reports = (report for found in (base, new) for report in found.run_reports.items())
+    existing = {name: relative(path) for name, path in reports if path.is_file()}
+    return Links(existing, Sides(relative(base.report), relative(new.report)))
 
 
 def storage_format(markdown: str) -> str:
@@ -245,35 +224,25 @@ def storage_format(markdown: str) -> str:
     A table of contents comes first. Quotations become warning panels, code blocks code macros, verdicts in tables
     coloured lozenges. HTML in the text is escaped; relative links become text.
     """
-    reader = _reader()
+    reader = MarkdownIt("commonmark", {"html": False, "xhtmlOut": True}).enable(["table", "strikethrough"])
     tokens = reader.parse(_COMMENT.sub("", _NO_XML.sub("\ufffd", markdown)))
     title_end = next((at + 1 for at, token in enumerate(tokens) if token.type == "heading_close"), 0)
     return _TOC + str(reader.renderer.render(_placed(tokens[title_end:]), reader.options, {}))
-
-
-@cache
-def _reader() -> MarkdownIt:
-    return MarkdownIt("commonmark", {"html": False, "xhtmlOut": True}).enable(["table", "strikethrough"])
 
 
 def _placed(tokens: Sequence[Token]) -> list[Token]:
     """Return the blocks with Confluence's macros instead of the elements of HTML."""
     result: list[Token] = []
     for token in tokens:
-        if token.type == "blockquote_open":
-            result.append(_html(_PANEL_OPEN))
-        elif token.type == "blockquote_close":
-            result.append(_html(_PANEL_CLOSE))
+        if token.type in _PANELS:
+            token = _html(_PANELS[token.type])
         elif token.type in ("fence", "code_block"):
-            result.append(_html(_CODE.format(token.content.replace("]]>", "]]]]><![CDATA[>"))))
-        elif token.type == "inline" and token.children:
-            if result and result[-1].type == "td_open" and token.content in _COLOURS:
-                token.children = [_html(_STATUS.format(_COLOURS[token.content], token.content), "html_inline")]
-            else:
-                token.children = _inline(token.children)
-            result.append(token)
-        else:
-            result.append(token)
+            token = _html(_CODE.format(token.content.replace("]]>", "]]]]><![CDATA[>")))
+        elif token.children and result and result[-1].type == "td_open" and token.content in _COLOURS:
+            token.children = [_html(_STATUS.format(_COLOURS[token.content], token.content), "html_inline")]
+        elif token.children:
+            token.children = _inline(token.children)
+        result.append(token)
     return result
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import ClassVar, NamedTuple
+from typing import ClassVar
 
 from harness.cloudwatch.source import Resource, ResourceFacts
 from harness.cloudwatch.sources import resource_title
@@ -13,13 +13,6 @@ from harness.report.tables import cell, table
 
 FORMAT_VERSION = 1
 FILE_NAME = "infrastructure.json"
-
-
-class Fact(NamedTuple):
-    """What a value of an infrastructure is about: the title of a resource, and the name of its setting."""
-
-    resource: str
-    setting: str
 
 
 @dataclass(frozen=True)
@@ -33,20 +26,17 @@ class Infrastructure:
     version: ClassVar = FORMAT_VERSION
 
     @property
-    def facts(self) -> dict[Fact, str]:
-        """The values as text."""
-        return {
-            Fact(resource_title(Resource(one.kind, one.name)), name): value
-            for one in self.resources
-            for name, value in one.facts
-        }
+    def facts(self) -> dict[tuple[str, str], str]:
+        """The values as text, by the title of a resource and the name of its setting."""
+        titled = [(resource_title(Resource(one.kind, one.name)), one.facts) for one in self.resources]
+        return {(title, name): value for title, facts in titled for name, value in facts}
 
 
 def infrastructure_table(base: Infrastructure | None, new: Infrastructure | None, names: Sides[str]) -> str:
     """Return the table of both infrastructures, a row per resource and setting; empty when both are unknown."""
     sides = [one.facts if one else {} for one in (base, new)]
     rows = [
-        [cell(fact.resource), cell(fact.setting), *(cell(side.get(fact, "")) for side in sides)]
+        [*map(cell, fact), *(cell(side.get(fact, "")) for side in sides)]
         for fact in dict.fromkeys(fact for side in reversed(sides) for fact in side)
     ]
     return table(["resource", "setting", *map(cell, names)], rows, text_columns=4) if rows else ""
@@ -58,7 +48,7 @@ def changed_facts(base: Infrastructure | None, new: Infrastructure | None) -> li
         return []
     before, after = base.facts, new.facts
     return [
-        f"{fact.resource} {fact.setting}: {before.get(fact, 'none')} → {after.get(fact, 'none')}"
+        f"{' '.join(fact)}: {before.get(fact, 'none')} → {after.get(fact, 'none')}"
         for fact in dict.fromkeys((*before, *after))
         if before.get(fact) != after.get(fact)
     ]

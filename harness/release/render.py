@@ -2,29 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Mapping
+from typing import NamedTuple
 from urllib.parse import quote
 
 from harness.metrics.figures import LOAD
 from harness.metrics.growth import GROWS
-from harness.metrics.metric import AVERAGE, ERRORS, THROUGHPUT, metric_of
+from harness.release import resources
 from harness.release.around import around_tables
 from harness.release.changes import label_table, level_table, one_sided, reasons
 from harness.release.infrastructure import infrastructure_table, read_times
 from harness.release.release import Release, record_of
-from harness.release.resources import (
-    DATABASES,
-    cloud_tables,
-    cloud_title,
-    process_table,
-    service_kinds,
-    statement_table,
-)
 from harness.release.sides import Sides
 from harness.release.summary import headline, overview_lines, recommendations, settings_of, summary_lines
-from harness.release.tables import error_table, goal_table, run_table
+from harness.release.tables import COLUMNS, error_table, goal_table, run_table
 from harness.report.growth import growth_notes, growth_table, growth_text
 from harness.report.markdown import image
 from harness.report.notes import NOTES_BEGIN, NOTES_END
@@ -39,11 +30,9 @@ from harness.sweep.text import warnings_of
 
 # The layouts of a page, by name: that of a performance team with a page per release.
 TEMPLATES = {"ptf": "ptf.md.j2"}
-_METRICS = (THROUGHPUT, AVERAGE, metric_of("p95"), ERRORS)
 
 
-@dataclass(frozen=True)
-class Links:
+class Links(NamedTuple):
     """Links from the page: to reports of runs by the run's name, and to the reports of the sweeps."""
 
     runs: Mapping[str, str]
@@ -52,13 +41,16 @@ class Links:
 
 def release_page(release: Release, page: Page, links: Links, template: str = "ptf") -> str:
     """Return the page as Markdown. `page` has charts, the text of the notes block, and the command."""
+    runs, names, levels, long = release.runs, release.names, release.levels, release.long
     records = Sides(record_of(release.base), record_of(release.new))
+    settings = [[cell(one.name), cell(one.base), cell(one.new)] for one in settings_of(release)]
+    growth = [(cell(name), growth_section(sweep)) for name, sweep in zip(names, release.sweeps, strict=True)]
     return filled(
         "harness.release",
         TEMPLATES[template],
         command=one_line(page.command),
-        base=cell(release.names.base),
-        new=cell(release.names.new),
+        base=cell(names.base),
+        new=cell(names.new),
         plan=cell(records.new.plan),
         headline=cell(headline(release)),
         plan_notes=[cell(note) for note in _plan_notes(release)],
@@ -68,51 +60,33 @@ def release_page(release: Release, page: Page, links: Links, template: str = "pt
         notes_begin=NOTES_BEGIN,
         notes_end=NOTES_END,
         notes=page.notes,
-        run_table=run_table(list(zip(reversed(release.names), reversed(release.sweeps), strict=True)), links.runs),
+        run_table=run_table(list(zip(reversed(names), reversed(release.sweeps), strict=True)), links.runs),
+        level_table=level_table(levels, names),
+        label_table=label_table(levels, names),
+        is_repeated=any(len(level) > 1 for side in runs for level in side.values()),
+        one_sided=[cell(text) for text in one_sided(levels, names)],
+        reasons=[cell(text) for text in reasons(levels)],
         images=[image(chart, page.folder) for chart in page.charts],
-        commands=[(cell(name), one_line(record.command)) for name, record in zip(release.names, records, strict=True)],
+        goal_table=goal_table(runs, names),
+        error_table=error_table(runs, names),
+        service_tables=resources.cloud_tables(runs, names, resources.service_kinds(runs)),
+        cloud_title=resources.cloud_title(runs),
+        around_tables=around_tables(*release.arounds, names),
+        process_table=resources.process_table(runs, names),
+        database_tables=resources.cloud_tables(runs, names, resources.DATABASES),
+        statement_table=resources.statement_table(runs, names),
+        growth=[(name, found) for name, found in growth if found],
+        growth_note=growth_note(),
+        long=[(name, cell(value)) for name, value in long_lines(long)] if long else [],
+        long_table=growth_table(long.observed.growths) if long and long.observed.growths else "",
+        long_notes=growth_notes(long.observed.growths, long.window.length_s, is_soak=True) if long else [],
+        setting_table=table(["setting", *map(cell, names)], settings, text_columns=3) if settings else "",
+        infrastructure_table=infrastructure_table(*release.infrastructures, names),
+        read_times=[cell(text) for text in read_times(zip(names, release.infrastructures, strict=True))],
         sweep_links=[(cell(record.id), quote(link)) for record, link in zip(records, links.sweeps, strict=True)],
+        commands=[(cell(name), one_line(record.command)) for name, record in zip(names, records, strict=True)],
         warnings=[cell(text) for text in _warnings(release)],
-        **_times(release),
-        **_resources(release),
     )
-
-
-def _times(release: Release) -> dict[str, Any]:
-    """Return the values of the sections on response times, goals, errors and set-up."""
-    sides, names = release.compared.runs, release.names
-    settings = [[cell(one.name), cell(one.base), cell(one.new)] for one in settings_of(release)]
-    return {
-        "level_table": level_table(release.levels, names),
-        "label_table": label_table(release.levels, names),
-        "reasons": [cell(text) for text in reasons(release.levels)],
-        "one_sided": [cell(text) for text in one_sided(release.levels, names)],
-        "goal_table": goal_table(*sides, names),
-        "error_table": error_table(*sides, names),
-        "setting_table": table(["setting", *map(cell, names)], settings, text_columns=3) if settings else "",
-        "infrastructure_table": infrastructure_table(*release.infrastructures, names),
-        "read_times": [cell(text) for text in read_times(zip(names, release.infrastructures, strict=True))],
-        "is_repeated": any(len(runs) > 1 for side in sides for runs in side.values()),
-    }
-
-
-def _resources(release: Release) -> dict[str, Any]:
-    """Return the values of the sections on CPU, memory, databases, and memory over time."""
-    sides, names, long = release.compared.runs, release.names, release.long
-    growth = [(cell(name), growth_section(sweep)) for name, sweep in zip(names, release.sweeps, strict=True)]
-    return {
-        "process_table": process_table(*sides, names),
-        "cloud_title": cloud_title(*sides),
-        "service_tables": cloud_tables(*sides, names, service_kinds(*sides)),
-        "database_tables": cloud_tables(*sides, names, DATABASES),
-        "around_tables": around_tables(*release.arounds, names),
-        "statement_table": statement_table(*sides, names),
-        "growth": [(name, found) for name, found in growth if found],
-        "growth_note": growth_note(),
-        "long": [(name, cell(value)) for name, value in long_lines(long)] if long else [],
-        "long_table": growth_table(long.observed.growths) if long and long.observed.growths else "",
-        "long_notes": growth_notes(long.observed.growths, long.window.length_s, is_soak=True) if long else [],
-    }
 
 
 def _plan_notes(release: Release) -> list[str]:
@@ -122,17 +96,11 @@ def _plan_notes(release: Release) -> list[str]:
 
 def _warnings(release: Release) -> list[str]:
     """Return every warning of both sweeps and their runs once; those of the plan are at the top of the page."""
-    found: dict[str, None] = {}
-    for name, sweep, analysis in zip(release.names, release.sweeps, release.analyses, strict=True):
-        found |= dict.fromkeys(f"{name}: {text}" for text in _own(warnings_of(sweep, analysis), release))
-    for comparison in release.levels.values():
-        found |= dict.fromkeys(_own(comparison.warnings, release))
-    return list(found)
-
-
-def _own(texts: Sequence[str], release: Release) -> list[str]:
-    of_plan = set(_plan_notes(release))
-    return [text for text in texts if text not in of_plan]
+    of_plan = _plan_notes(release)
+    sides = zip(release.names, release.sweeps, release.analyses, strict=True)
+    found = [(f"{name}: ", text) for name, sweep, analysis in sides for text in warnings_of(sweep, analysis)]
+    found += [("", text) for comparison in release.levels.values() for text in comparison.warnings]
+    return list(dict.fromkeys(start + text for start, text in found if text not in of_plan))
 
 
 def long_lines(summary: RunSummary) -> list[tuple[str, str]]:
@@ -143,9 +111,8 @@ def long_lines(summary: RunSummary) -> list[tuple[str, str]]:
     if summary.run:
         lines.append(("load", load_text(summary.run.load)))
     lines.append(("verdict", state_line(summary.verdict)))
-    load = summary.group(LOAD)
-    if load:
-        values = [(metric, metric.of(load.total)) for metric in _METRICS]
+    if load := summary.group(LOAD):
+        values = [(metric, metric.of(load.total)) for metric in COLUMNS]
         texts = [f"{metric.phrase} {metric.text(value)} {metric.unit}" for metric, value in values if value is not None]
         lines.append(("in the measurement window", ", ".join(texts)))
     if summary.thirds:

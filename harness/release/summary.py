@@ -6,21 +6,23 @@ A change is called slower or faster only when the comparison decides so; otherwi
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import chain
 
 from harness.base import units
-from harness.compare.causes import Cause, causes
+from harness.compare.causes import causes
 from harness.compare.outcome import CANNOT_TELL, INVALID, REGRESSED, Comparison, LabelComparison
-from harness.compare.result import RunResult
 from harness.compare.setup_diff import Difference, setup_differences
 from harness.metrics.growth import GROWS
 from harness.metrics.metric import AVERAGE, metric_of
 from harness.release.around import grown
-from harness.release.changes import BETTER, OF_LABELS, change_text, labels_with, verdict_text
+from harness.release.changes import OF_LABELS, change_text, labels_with, verdict_text
 from harness.release.infrastructure import changed_facts
 from harness.release.release import Release, record_of
 from harness.release.resources import overcommitted
+from harness.release.sides import Runs
 from harness.release.tables import missed_goals, new_errors
 from harness.report.growth import growth_text
+from harness.report.stored_comparisons import BETTER
 from harness.report.verdict import DOUBTFUL
 from harness.sweep.growth import growth_per_run, memory_of_runs
 from harness.sweep.pairs import FigureComparison
@@ -31,7 +33,7 @@ _NAMED = 5
 
 def headline(release: Release) -> str:
     """Return the verdict over all levels with its reason, and the range of changes of the average."""
-    whole = release.compared.whole
+    whole = release.whole
     average = next((figure for figure in whole.figures if figure.figure == AVERAGE.key), None)
     change = f" {_range(release, average)}" if average else ""
     return f"{whole.verdict}: {whole.reason.rstrip('.')}.{change}"
@@ -40,9 +42,7 @@ def headline(release: Release) -> str:
 def _range(release: Release, figure: FigureComparison) -> str:
     """Return the changes at all levels without a verdict on them: the average of new is +5.75 to +14.57 % of base."""
     base, new = release.names
-    low, high, middle = (
-        units.signed_percent(one) for one in (figure.low_ratio, figure.high_ratio, figure.median_ratio)
-    )
+    low, high, middle = map(units.signed_percent, (figure.low_ratio, figure.high_ratio, figure.median_ratio))
     span = f"{low} %" if low == high else f"{low} to {high} %"
     levels = units.plural(figure.level_count, "level")
     what = metric_of(figure.figure).phrase.capitalize()
@@ -51,15 +51,14 @@ def _range(release: Release, figure: FigureComparison) -> str:
 
 def summary_lines(release: Release) -> list[str]:
     """Return the summary: changes over all levels, at each level, and per label, goals and errors."""
-    whole, names = release.compared.whole, release.names
+    whole, names = release.whole, release.names
     keys = [metric.key for metric in OF_LABELS]
     lines = [_range(release, figure) for figure in whole.figures if figure.figure in keys]
     lines += [_level_line(users, found) for users, found in release.levels.items()]
     lines += _changed_lines(release)
-    for name, sweep, analysis in zip(names, release.sweeps, release.analyses, strict=True):
-        lines.append(f"{name}: {answer_text(sweep, analysis)}")
-    for name, side in zip(names, release.compared.runs, strict=True):
-        lines.append(f"{name}: {_failures(side)}.")
+    sweeps = zip(names, release.sweeps, release.analyses, strict=True)
+    lines += [f"{name}: {answer_text(sweep, analysis)}" for name, sweep, analysis in sweeps]
+    lines += [f"{name}: {_failures(side)}." for name, side in zip(names, release.runs, strict=True)]
     for users, name in ((whole.only_base, names.base), (whole.only_new, names.new)):
         if users:
             lines.append(f"Only {name} has {users_text(users)}: not compared.")
@@ -69,9 +68,8 @@ def summary_lines(release: Release) -> list[str]:
 def _changed_lines(release: Release) -> Iterator[str]:
     """Yield the labels that changed; without a direction when the verdict over all levels is CANNOT TELL."""
     slower, faster = (labels_with(release.levels, verdict) for verdict in (REGRESSED, BETTER))
-    if release.compared.whole.verdict == CANNOT_TELL:
-        found = [_labels_text(labels) for labels in (slower, faster) if labels]
-        if found:
+    if release.whole.verdict == CANNOT_TELL:
+        if found := [_labels_text(labels) for labels in (slower, faster) if labels]:
             yield f"Beyond the threshold at single levels only: {'; '.join(found)}."
         return
     for change, labels in (("Slower", slower), ("Faster", faster)):
@@ -93,8 +91,8 @@ def _known(label: LabelComparison | None) -> list[str]:
     """Return the changes of average and p95, and of every other metric that makes the level REGRESSED."""
     if label is None:
         return []
-    others = [one for one in label.metrics if one.verdict == REGRESSED and one.metric not in OF_LABELS]
-    metrics = [*map(label.of, OF_LABELS), *others]
+    others = (one for one in label.metrics if one.verdict == REGRESSED and one.metric not in OF_LABELS)
+    metrics = (*map(label.of, OF_LABELS), *others)
     return [change_text(metric) for metric in metrics if metric and verdict_text(metric)]
 
 
@@ -104,8 +102,7 @@ def _labels_text(labels: Mapping[str, Sequence[int]]) -> str:
     return "; ".join(named) + (f"; and {units.plural(more, 'more label')}" if more > 0 else "")
 
 
-def _failures(side: Mapping[int, Sequence[RunResult]]) -> str:
-    """Return the share of failed samples over all runs of a release, as text."""
+def _failures(side: Runs) -> str:
     totals = [run.whole or run.total for runs in side.values() for run in runs]
     known = [(one.error_count, one.sample_count) for one in totals if one]
     errors = [count for count, _ in known if count is not None]
@@ -117,27 +114,20 @@ def _failures(side: Mapping[int, Sequence[RunResult]]) -> str:
 
 def recommendations(release: Release) -> list[str]:
     """Return what to do next, as far as the findings show it, the most serious first; empty when nothing follows."""
-    return [
-        *_of_regressions(release),
-        *_of_goals(release),
-        *_of_errors(release),
-        *_of_memory(release),
-        *_of_undecided(release),
-        *_of_setup(release),
-    ]
+    parts = (_of_regressions, _of_goals, _of_errors, _of_memory, _of_undecided, _of_setup)
+    return list(chain.from_iterable(part(release) for part in parts))
 
 
 def _of_regressions(release: Release) -> Iterator[str]:
     slower = labels_with(release.levels, REGRESSED)
-    if slower and release.compared.whole.verdict == CANNOT_TELL:
+    if slower and release.whole.verdict == CANNOT_TELL:
         single = sorted({level for levels in slower.values() for level in levels})
         yield f"Measure {users_text(single)} again with REPEAT=5: there, single runs differ by more than the threshold."
         return
     if not slower:
         return
-    found: list[Cause] = []
-    for users in release.levels:
-        found += causes(release.compared.base[users], release.compared.new[users])
+    base, new = release.runs
+    found = [cause for users in release.levels for cause in causes(base[users], new[users])]
     named = dict.fromkeys(f"{cause.kind} {cause.name} in {cause.process}" for cause in found)
     yield f"Find the cause of the slower response times: {_labels_text(slower)}." + (
         f" Per request, the profiles show more of: {'; '.join(list(named)[:_NAMED])}."
@@ -147,15 +137,14 @@ def _of_regressions(release: Release) -> Iterator[str]:
 
 
 def _of_goals(release: Release) -> Iterator[str]:
-    old, young = missed_goals(release.compared.base), missed_goals(release.compared.new)
+    old, young = map(missed_goals, release.runs)
     for goal, users in young.items():
-        fresh = [level for level in users if level in release.compared.base and level not in old.get(goal, [])]
-        if fresh:
+        if fresh := [level for level in users if level in release.runs.base and level not in old.get(goal, [])]:
             yield f"{goal} is met by {release.names.base} and missed by {release.names.new} at {users_text(fresh)}."
 
 
 def _of_errors(release: Release) -> Iterator[str]:
-    found = new_errors(release.compared.base, release.compared.new)
+    found = new_errors(release.runs)
     for text, users in found[:_NAMED]:
         yield f"Explain failures that only {release.names.new} has: {text} (at {users})."
     if len(found) > _NAMED:
@@ -163,24 +152,18 @@ def _of_errors(release: Release) -> Iterator[str]:
 
 
 def _of_memory(release: Release) -> Iterator[str]:
-    for one in overcommitted(release.compared.new):
-        share = units.percent_text(one.largest_ratio, 0)
-        yield (
-            f"{one.title} used up to {share} % of its reserved memory at {users_text(one.users)}: "
-            "reserve more, or find what uses it."
-        )
+    for one in overcommitted(release.runs.new):
+        used = f"up to {units.percent_text(one.largest_ratio, 0)} % of its reserved memory"
+        yield f"{one.title} used {used} at {users_text(one.users)}: reserve more, or find what uses it."
     if more := grown(release.arounds.new):
-        yield (
-            f"Memory did not return to its size before the sweep: {', '.join(more)}. A JVM does not release all of it; "
-            "a longer run shows whether it is a leak."
-        )
+        what = f"Memory did not return to its size before the sweep: {', '.join(more)}."
+        yield f"{what} A JVM does not release all of it; a longer run shows whether it is a leak."
     for growth in growth_per_run(memory_of_runs(release.new.sweep)):
         if growth.is_suspect:
-            low, high = (units.mb_text(size, 1) for size in (growth.low_bytes, growth.high_bytes))
-            yield (
-                f"{growth.process} is a leak suspect: its memory grows by {units.mb_text(growth.per_run_bytes, 1)} MB "
-                f"({low} to {high}) per run. Run it for longer."
-            )
+            sizes_bytes = (growth.per_run_bytes, growth.low_bytes, growth.high_bytes)
+            size, low, high = (units.mb_text(size_bytes, 1) for size_bytes in sizes_bytes)
+            what = f"its memory grows by {size} MB ({low} to {high}) per run"
+            yield f"{growth.process} is a leak suspect: {what}. Run it for longer."
     for found in release.long.observed.growths if release.long else ():
         if found.verdict == GROWS:
             yield f"In the long run the {growth_text(found)}. Find what grows."
@@ -191,14 +174,13 @@ def _of_undecided(release: Release) -> Iterator[str]:
     unsure = {users: found for users, found in release.levels.items() if found.verdict == CANNOT_TELL}
     doubtful: dict[str, list[int]] = {}
     for users in unsure:
-        runs = (*release.compared.base[users], *release.compared.new[users])
+        runs = (*release.runs.base[users], *release.runs.new[users])
         for why in dict.fromkeys("; ".join(run.verdict.reasons) for run in runs if run.verdict and run.is_doubtful):
             doubtful.setdefault(why, []).append(users)
     for why, users_of in doubtful.items():
         yield f"Measure {users_text(users_of)} again: runs are {DOUBTFUL} ({why})."
     known = {users for users_of in doubtful.values() for users in users_of}
-    noisy = [users for users in unsure if users not in known]
-    if noisy:
+    if noisy := [users for users in unsure if users not in known]:
         more = max(unsure[users].further_runs or 0 for users in noisy)
         how = f"{units.plural(more, 'more run')} a side would be needed" if more else "repeat both sweeps with REPEAT=5"
         at = users_text(noisy)
@@ -206,19 +188,17 @@ def _of_undecided(release: Release) -> Iterator[str]:
 
 
 def _of_setup(release: Release) -> Iterator[str]:
-    found = settings_of(release)
-    if found:
+    if found := settings_of(release):
         names = ", ".join(difference.name for difference in found[: 2 * _NAMED])
         yield f"The set-up differs ({names}): check that only the release explains the changes."
-    changed = changed_facts(*release.infrastructures)
-    if changed:
+    if changed := changed_facts(*release.infrastructures):
         more = f"; and {units.plural(len(changed) - _NAMED, 'more setting')}" if len(changed) > _NAMED else ""
         yield f"The infrastructure differs: {'; '.join(changed[:_NAMED])}{more}."
 
 
 def settings_of(release: Release) -> tuple[Difference, ...]:
     """Return the settings that differ between the runs of the common levels; users and load are equal there."""
-    base, new = ([run for users in release.levels for run in side[users]] for side in release.compared.runs)
+    base, new = ([run for users in release.levels for run in side[users]] for side in release.runs)
     return setup_differences(base, new)
 
 

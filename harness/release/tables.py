@@ -3,84 +3,60 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import NamedTuple
 from urllib.parse import quote
 
 from harness.base import units
 from harness.compare.result import RunResult
 from harness.metrics.metric import AVERAGE, ERRORS, THROUGHPUT, metric_of
-from harness.release.sides import Sides
+from harness.metrics.tally import ErrorKey
+from harness.release.sides import Runs, Sides
 from harness.report.goals import GoalResult
 from harness.report.tables import cell, table
-from harness.sweep.levels import LevelRun, Sweep
+from harness.sweep.levels import Sweep
 from harness.sweep.text import users_text
 
 _ERRORS_MOST = 20
-_COLUMNS = (THROUGHPUT, AVERAGE, metric_of("p95"), ERRORS)
-
-
-class _FailureKind(NamedTuple):
-    """What distinguishes failed samples; in tables they are sorted by it."""
-
-    label: str
-    code: str
-    cause: str
+COLUMNS = (THROUGHPUT, AVERAGE, metric_of("p95"), ERRORS)
 
 
 def run_table(sweeps: Sequence[tuple[str, Sweep]], links: Mapping[str, str]) -> str:
     """Return the table of all test runs: the new release first, each with its users, ramp-up and duration."""
-    rows = [
-        [str(number), *row]
-        for number, row in enumerate(
-            (row for name, sweep in sweeps for row in _run_rows(name, sweep, links)), start=1
-        )
-    ]  # fmt: skip
+    found = (row for name, sweep in sweeps for row in _run_rows(name, sweep, links))
+    rows = [[str(number), *row] for number, row in enumerate(found, start=1)]
     heads = ["test", "release", "run", "profile", "verdict", "users", "ramp-up s", "duration s", "samples"]
-    return table([*heads, *(metric.title for metric in _COLUMNS)], rows, text_columns=5)
+    return table([*heads, *(metric.title for metric in COLUMNS)], rows, text_columns=5)
 
 
 def _run_rows(name: str, sweep: Sweep, links: Mapping[str, str]) -> Iterator[list[str]]:
     for level in sweep.levels:
         for run in level.runs:
-            load = run.record.load if run.record else None
+            load, short, length = run.record.load if run.record else None, cell(run.name.rpartition("/")[2]), ""
+            if load:
+                length = f"{load.loops} loops" if load.duration_s is None else units.number_text(load.duration_s)
             count = run.figures.sample_count
             yield [
                 cell(name),
-                _run_cell(run, links),
+                f"[{short}]({quote(links[run.name])})" if run.name in links else short,
                 cell(run.record.profile if run.record else ""),
                 run.verdict.state if run.verdict else "",
                 str(level.users),
                 units.number_text(load.ramp_s) if load else "",
-                _length(run),
+                length,
                 "" if count is None else str(count),
-                *(metric.text(run.figures.of(metric.key)) for metric in _COLUMNS),
+                *(metric.text(run.figures.of(metric.key)) for metric in COLUMNS),
             ]
 
 
-def _run_cell(run: LevelRun, links: Mapping[str, str]) -> str:
-    short = cell(run.name.rpartition("/")[2])
-    return f"[{short}]({quote(links[run.name])})" if run.name in links else short
-
-
-def _length(run: LevelRun) -> str:
-    load = run.record.load if run.record else None
-    if load is None:
-        return ""
-    return units.number_text(load.duration_s) if load.duration_s is not None else f"{load.loops} loops"
-
-
-def goal_table(
-    base: Mapping[int, Sequence[RunResult]], new: Mapping[int, Sequence[RunResult]], names: Sides[str]
-) -> str:
+def goal_table(runs: Sides[Runs], names: Sides[str]) -> str:
     """Return the table of the goals (SLA) at each level: what both releases measured, and whether they met it.
 
     Of repeats, the number of runs that met the goal. Empty without goals.
     """
-    goals = dict.fromkeys(text for side in (new, base) for runs in side.values() for text in _goals_of(runs))
+    goals = dict.fromkeys(text for side in reversed(runs) for level in side.values() for text in _goals_of(level))
     rows = []
     for goal in goals:
-        for users in sorted(base.keys() | new.keys()):
-            sides = [_goals_of(side.get(users, ())).get(goal, []) for side in (base, new)]
+        for users in sorted(runs.base.keys() | runs.new.keys()):
+            sides = [_goals_of(side.get(users, ())).get(goal, []) for side in runs]
             if any(sides):
                 rows.append([cell(goal), str(users), *(text for found in sides for text in _goal_cells(found))])
     heads = ["goal", "users", *(text for name in names for text in (cell(name), "met"))]
@@ -106,7 +82,7 @@ def _goal_cells(found: Sequence[GoalResult]) -> list[str]:
     return [cell(", ".join(values)), f"{met_count} of {len(found)} runs"]
 
 
-def missed_goals(side: Mapping[int, Sequence[RunResult]]) -> dict[str, list[int]]:
+def missed_goals(side: Runs) -> dict[str, list[int]]:
     """Return each goal that at least one run missed, with the users of these runs."""
     missed: dict[str, list[int]] = {}
     for users, runs in sorted(side.items()):
@@ -116,44 +92,34 @@ def missed_goals(side: Mapping[int, Sequence[RunResult]]) -> dict[str, list[int]
     return missed
 
 
-def error_table(
-    base: Mapping[int, Sequence[RunResult]], new: Mapping[int, Sequence[RunResult]], names: Sides[str]
-) -> str:
+def error_table(runs: Sides[Runs], names: Sides[str]) -> str:
     """Return the table of the failed samples by label and cause, the most frequent first; empty without any."""
-    counts = [_errors_of(side) for side in (base, new)]
-    kinds = sorted(counts[0].keys() | counts[1].keys(), key=lambda kind: (-_sum(counts[1], kind), kind))
-    rows = [
-        [
-            *map(cell, kind),
-            *(str(_sum(found, kind)) for found in counts),
-            ", ".join(str(users) for users in sorted(counts[1].get(kind, counts[0].get(kind, {})))),
-        ]
-        for kind in kinds[:_ERRORS_MOST]
-    ]
-    heads = ["label", "code", "cause", *(cell(name) for name in names), "at users"]
+    old, young = map(_errors_of, runs)
+    rows = []
+    for kind in sorted(old.keys() | young.keys(), key=lambda kind: (-_sum(young, kind), kind))[:_ERRORS_MOST]:
+        users = ", ".join(map(str, sorted(young.get(kind, old.get(kind, {})))))
+        rows.append([*map(cell, kind), str(_sum(old, kind)), str(_sum(young, kind)), users])
+    heads = ["label", "code", "cause", *map(cell, names), "at users"]
     return table(heads, rows, text_columns=3) if rows else ""
 
 
-def new_errors(
-    base: Mapping[int, Sequence[RunResult]], new: Mapping[int, Sequence[RunResult]]
-) -> list[tuple[str, str]]:
+def new_errors(runs: Sides[Runs]) -> list[tuple[str, str]]:
     """Return the failures that only the new release has: text and users of each label, code and cause."""
-    old, young = _errors_of(base), _errors_of(new)
+    old, young = map(_errors_of, runs)
     return [
         (f"{kind.label}: {kind.code} {kind.cause}".strip(), users_text(sorted(young[kind])))
         for kind in sorted(young.keys() - old.keys(), key=lambda kind: (-_sum(young, kind), kind))
     ]
 
 
-def _errors_of(side: Mapping[int, Sequence[RunResult]]) -> dict[_FailureKind, dict[int, int]]:
-    """Return the number of failures by kind and users."""
-    found: dict[_FailureKind, dict[int, int]] = {}
+def _errors_of(side: Runs) -> dict[ErrorKey, dict[int, int]]:
+    found: dict[ErrorKey, dict[int, int]] = {}
     for users, runs in side.items():
         for error in (error for run in runs for error in run.errors):
-            counts = found.setdefault(_FailureKind(error.label, error.code, error.cause), {})
+            counts = found.setdefault(ErrorKey(error.label, error.code, error.cause), {})
             counts[users] = counts.get(users, 0) + error.count
     return found
 
 
-def _sum(counts: Mapping[_FailureKind, Mapping[int, int]], kind: _FailureKind) -> int:
+def _sum(counts: Mapping[ErrorKey, Mapping[int, int]], kind: ErrorKey) -> int:
     return sum(counts.get(kind, {}).values())

@@ -15,15 +15,14 @@ from harness.cloudwatch.sources import source_of, titles
 from harness.metrics.growth import Growth
 from harness.metrics.throttle import Throttle
 from harness.report.charts.cloudwatch import cloud_warnings
-from harness.report.files import summary_of_run, write_summary
+from harness.report.files import stored_summary, write_summary
+from harness.report.generator_evidence import throttle_values
 from harness.report.growth import growth_values, with_cloud
 from harness.report.observations import observed_cloudwatch
 from harness.report.summary import RunSummary
 from harness.report.tables import one_line
-from harness.report.throttle_evidence import throttle_values
 from harness.report.warnings import RunWarning, WarningCode
-from harness.run.directory import RunDirectory, load_record, write_whole
-from harness.run.record import RunRecord
+from harness.run.directory import RunDirectory, write_whole
 
 
 class NothingToFetchError(UsageError):
@@ -36,30 +35,30 @@ def add_cloudwatch(directory: RunDirectory, log: Log, spec: MetricsSpec | None =
     `spec` replaces the request of the run's profile. NothingToFetchError when neither requests anything, or there was
     no load; another HarnessError when nothing could be fetched: the run is then unchanged.
     """
-    summary = _summary(directory)
+    summary = stored_summary(directory)
     run = summary.run
     spec = spec or (run.cloudwatch if run else None)
     if run is None or spec is None or not spec.resources:
-        raise NothingToFetchError(
-            f"{summary.source}: its profile requests nothing from {titles()}", "give --env with a profile that does"
-        )
+        what = f"{summary.source}: its profile requests nothing from {titles()}"
+        raise NothingToFetchError(what, "give --env with a profile that does")
     if summary.origin_s is None or not summary.window.run_s:
         raise NothingToFetchError(f"{summary.source}: the run had no load", "see its report")
     is_new = _fetch(directory, spec, summary.origin_s, summary.origin_s + summary.window.run_s, log)
     if is_new and spec != run.cloudwatch:
-        run = _remember(directory, run, spec)
+        run = replace(run, cloudwatch=spec)
+        if directory.run_json.is_file():
+            directory.write_run(run)
     found = observed_cloudwatch(directory, summary.origin_s, summary.window)
     growths = with_cloud(summary.observed.growths, found, summary.window, run)
     warnings = tuple(_with_balances(warning, summary.throttle, found) for warning in summary.warnings)
-    summary = replace(
-        summary,
-        run=run,
-        observed=replace(summary.observed, cloudwatch=found, growths=growths),
-        warnings=_with_growth(warnings, growths),
-    )
+    observed = replace(summary.observed, cloudwatch=found, growths=growths)
+    summary = replace(summary, run=run, observed=observed, warnings=_with_growth(warnings, growths))
     write_summary(directory, summary)
-    for line in _found_lines(found, summary.source) if found else ():
-        log(line)
+    if found:
+        resources = f"{units.plural(len(found.resources), 'resource')} in {source_of(found.resources[0]).title}"
+        log(f"{summary.source}: {resources}, periods from {found.from_s} to {found.to_s} s are counted")
+        for line in cloud_warnings(found, summary.source):
+            log(line)
     return summary
 
 
@@ -98,20 +97,6 @@ def metrics_after(name: str, spec: MetricsSpec, directories: Iterable[RunDirecto
             return
 
 
-def _summary(directory: RunDirectory) -> RunSummary:
-    """Return the summary of the run's report; it is computed again if none of this version exists."""
-    if directory.summary_json.is_file():
-        return load_record(RunSummary, directory.summary_json)
-    return summary_of_run(directory)
-
-
-def _remember(directory: RunDirectory, run: RunRecord, spec: MetricsSpec) -> RunRecord:
-    record = replace(run, cloudwatch=spec)
-    if directory.run_json.is_file():
-        directory.write_run(record)
-    return record
-
-
 def _fetch(directory: RunDirectory, spec: MetricsSpec, from_s: int, to_s: int, log: Log) -> bool:
     """Write cloudwatch.csv and return True; return False when the file has values that the source no longer has."""
     source = source_of(spec.resources[0])
@@ -121,10 +106,8 @@ def _fetch(directory: RunDirectory, spec: MetricsSpec, from_s: int, to_s: int, l
         log(f"cloudwatch.csv, with periods of {existing_s} s, is not replaced: {source.title} now has less")
         return False
     if fetched.period_s != spec.period_s:
-        log(
-            f"{source.title} no longer has periods of {spec.period_s} s from that time; "
-            f"its periods are {fetched.period_s} s"
-        )
+        what = f"{source.title} no longer has periods of {spec.period_s} s from that time"
+        log(f"{what}; its periods are {fetched.period_s} s")
     directory.path.mkdir(exist_ok=True)  # a run that exists only as JSON has none
     write_whole(directory.cloudwatch, fetched.csv_text)
     return True
@@ -137,11 +120,3 @@ def _existing_period(directory: RunDirectory) -> int | None:
             return next((int(row["period_s"]) for row in csv.DictReader(lines) if row.get("value")), None)
     except (OSError, ValueError, KeyError, TypeError):
         return None
-
-
-def _found_lines(found: CloudMetrics, source: str) -> list[str]:
-    """Return one line about the fetched metrics, and their warnings."""
-    resources = units.plural(len(found.resources), "resource")
-    interval = f"periods from {found.from_s} to {found.to_s} s are counted"
-    title = source_of(found.resources[0]).title
-    return [f"{source}: {resources} in {title}, {interval}", *cloud_warnings(found, source)]

@@ -35,25 +35,9 @@ class Column:
         return self.text(self.figure(figures))
 
 
-def _count_text(value: Figure) -> str:
-    return "" if value is None else str(value)
-
-
-def _bytes_text(value: Figure) -> str:
-    return "" if value is None else f"{value:.1f}"
-
-
-def _classic_percent_text(value: Figure) -> str:
-    return "" if value is None else f"{units.percent_text(value, 5)}%"
-
-
-def _classic_kb_text(value: Figure) -> str:
-    return "" if value is None else f"{units.kb_text(value)} KB/s"
-
-
-def _classic_time(column: Column) -> Column:
-    """Return a column of times in the format of the 2015 reports: whole milliseconds, no unit in the title."""
-    return replace(column, title=column.title.removesuffix(" ms").replace(" ", ""), text=units.ms_text)
+def _known(text: Callable[[float], str]) -> Callable[[Figure], str]:
+    """Return the format of values that may be unknown: then the text is empty."""
+    return lambda value: "" if value is None else text(value)
 
 
 def metric_column(shown: Metric) -> Column:
@@ -62,18 +46,19 @@ def metric_column(shown: Metric) -> Column:
     return Column(shown.title, shown.key, shown.of, shown.text, is_time)
 
 
-COUNT = Column("count", "sample_count", lambda label: label.sample_count, _count_text)
+whole_text, tenths_text = _known(str), _known("{:.1f}".format)
+COUNT = Column("count", "sample_count", lambda label: label.sample_count, whole_text)
 AVERAGE = metric_column(metric.AVERAGE)
 STDDEV = Column("stddev ms", "stddev_ms", lambda label: label.stddev_ms, units.average_text)
 MIN = Column("min ms", "min_ms", lambda label: label.min_ms, units.ms_text)
 MAX = Column("max ms", "max_ms", lambda label: label.max_ms, units.ms_text)
 ERROR_RATIO = metric_column(metric.ERRORS)
-ERROR_COUNT = Column("errors", "error_count", lambda label: label.error_count, _count_text)
+ERROR_COUNT = Column("errors", "error_count", lambda label: label.error_count, whole_text)
 RATE = metric_column(metric.THROUGHPUT)
 SUCCESS_RATE = Column("successful req/s", "success_rate_per_s", lambda label: label.success_rate_per_s, units.rate_text)
 RECEIVED = Column("KB/s received", "received_bytes_per_s", lambda label: label.received_bytes_per_s, units.kb_text)
 SENT = Column("KB/s sent", "sent_bytes_per_s", lambda label: label.sent_bytes_per_s, units.kb_text)
-BYTES_MEAN = Column("average bytes", "received_bytes_mean", lambda label: label.received_bytes_mean, _bytes_text)
+BYTES_MEAN = Column("average bytes", "received_bytes_mean", lambda label: label.received_bytes_mean, tenths_text)
 LATENCY = Column("latency ms", "latency_ms", lambda label: label.latency_ms, units.average_text)
 CONNECT = Column("connect ms", "connect_ms", lambda label: label.connect_ms, units.average_text)
 # Every layout has these percentiles, in addition to the requested ones.
@@ -97,17 +82,15 @@ def columns_of(layout: str, requested: Sequence[str] | None = None) -> tuple[Col
     The median and the p90 are always included.
     """
     own = PERCENTILES if layout == WIDE else ()
-    percentiles = [
-        metric_column(metric.percentile(text))
-        for text in rising((*ALWAYS_SHOWN, *(own if requested is None else requested)))
-    ]
-    times = (AVERAGE, *percentiles, MIN, MAX)
+    percentiles = rising((*ALWAYS_SHOWN, *(own if requested is None else requested)))
+    times = (AVERAGE, *(metric_column(metric.percentile(text)) for text in percentiles), MIN, MAX)
     if layout == CLASSIC:
+        titles = [column.title.removesuffix(" ms").replace(" ", "") for column in times]
         return (
             replace(COUNT, title="#count"),
-            *(_classic_time(column) for column in times),
-            replace(ERROR_RATIO, title="errors", text=_classic_percent_text),
-            replace(RECEIVED, title="bandwidth", text=_classic_kb_text),
+            *(replace(one, title=title, text=units.ms_text) for one, title in zip(times, titles, strict=True)),
+            replace(ERROR_RATIO, title="errors", text=_known(lambda ratio: f"{units.percent_text(ratio, 5)}%")),
+            replace(RECEIVED, title="bandwidth", text=_known(lambda rate: f"{units.kb_text(rate)} KB/s")),
         )
     if layout == DEFAULT:
         return (COUNT, *times, ERROR_RATIO, ERROR_COUNT, RATE, RECEIVED, SENT)
@@ -156,9 +139,8 @@ def parse_sort(text: str, requested: Sequence[str] | None = None) -> SortOrder:
     if wanted == "label":
         return SortOrder(None, is_reversed)
     columns = columns_of(WIDE, (*PERCENTILES, *(requested or ())))
-    for column in columns:
-        if wanted in _names(column):
-            return SortOrder(column, not is_reversed)
+    if found := next((column for column in columns if wanted in _names(column)), None):
+        return SortOrder(found, not is_reversed)
     titles = ["label", *(column.title for column in columns)]
     near = did_you_mean(name.removeprefix("-"), [*titles, *(column.key for column in columns)])
     raise UsageError(f"--sort {text}: no such column", f"{near}there are: {', '.join(titles)}")
@@ -167,9 +149,7 @@ def parse_sort(text: str, requested: Sequence[str] | None = None) -> SortOrder:
 def _names(column: Column) -> set[str]:
     """Return all names of a column in plain form: its title, with and without ms, and its JSON key."""
     names = {column.title, column.title.removesuffix(" ms"), column.key, column.key.removesuffix("_ms")}
-    if column.key == metric.MEDIAN.key:
-        names |= {"50 %", "median_ms"}
-    return {_plain(name) for name in names}
+    return {_plain(name) for name in (*names, *(("50 %", "median_ms") if column.key == metric.MEDIAN.key else ()))}
 
 
 def _plain(name: str) -> str:

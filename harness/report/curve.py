@@ -6,9 +6,10 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import accumulate, pairwise
-from typing import ClassVar, TypeVar
+from typing import ClassVar
 
 from harness.base import units
+from harness.metrics.downsampling import chunks
 from harness.metrics.tally import SampleTally
 from harness.plan.group_load import GroupLoad
 from harness.plan.shaping import second_rates
@@ -21,7 +22,6 @@ _REQUESTS_LEAST = 100
 _CLOSE_RATIO = 0.05
 _JUST_BEFORE_S = 0.001
 _ROUNDING = 1e-6
-_T = TypeVar("_T")
 
 
 @dataclass(frozen=True)
@@ -83,7 +83,7 @@ def request_curve(load: GroupLoad, tally: SampleTally) -> RequestCurve | None:
     requested = _later(rates, elapsed_s)
     bucket_least_s = math.ceil(_REQUESTS_LEAST * len(requested) / sum(requested))
     bucket_s = max(bucket_least_s, math.ceil(len(requested) / _POINTS_MOST))
-    pairs = list(zip(_buckets(requested, bucket_s), _buckets(delivered, bucket_s), strict=True))
+    pairs = list(zip(chunks(requested, bucket_s), chunks(delivered, bucket_s), strict=True))
     differences = [abs(sum(wanted) - sum(real)) for wanted, real in pairs]
     return RequestCurve(
         start_s=start_s,
@@ -110,9 +110,7 @@ def user_curve(load: GroupLoad, tally: SampleTally) -> UserCurve | None:
     """
     if load.is_open or load.is_shaped or not load.is_staged:
         return None
-    if tally.span_ms() is None or tally.second_series.span_s is None:
-        return None
-    if not tally.second_series.users:
+    if tally.span_ms() is None or tally.second_series.span_s is None or not tally.second_series.users:
         return None
     pauses_s = dict.fromkeys((0.0, 0.0 if load.think_time_per else load.think_time_s))
     return min((_curve(load, tally, pause_s) for pause_s in pauses_s), key=lambda curve: curve.deviation_ratio)
@@ -137,9 +135,9 @@ def _curve(load: GroupLoad, tally: SampleTally, pause_s: float) -> UserCurve:
     return UserCurve(
         start_s=first_s,
         bucket_s=bucket_s,
-        requested=tuple(max(part) for part in _buckets(requested, bucket_s)),
+        requested=tuple(max(part) for part in chunks(requested, bucket_s)),
         delivered=tuple(
-            max((users for users in part if users is not None), default=None) for part in _buckets(delivered, bucket_s)
+            max((users for users in part if users is not None), default=None) for part in chunks(delivered, bucket_s)
         ),
         deviation_ratio=round(sum(differences) / sum(wanted for wanted, _ in pairs), 5),
     )
@@ -165,7 +163,3 @@ def _running(load: GroupLoad, at_s: float) -> int:
     level = load.level_at(at_s)
     is_rising = load.level_at(at_s + _JUST_BEFORE_S) > level
     return math.floor(level + _ROUNDING) if is_rising else math.ceil(level - _ROUNDING)
-
-
-def _buckets(values: Sequence[_T], size: int) -> list[Sequence[_T]]:
-    return [values[at : at + size] for at in range(0, len(values), size)]

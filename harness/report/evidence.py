@@ -63,8 +63,6 @@ _FIRST_SUB_SAMPLE = "-0"
 
 # The values for the names in braces of a warning's text; `subject` is the response code that the warning concerns.
 Values = Mapping[str, str]
-# No values are needed: the text is complete.
-FOUND: Values = {}
 
 
 @dataclass(frozen=True)
@@ -144,12 +142,13 @@ def false_time(evidence: Evidence) -> list[str]:
     if step and step.is_large:
         return [f"a clock was set by about {_signed(step.step_s)} during the run ({step.evidence}): rates are false"]
     unloaded = [gap for gap in evidence.gaps if not gap.is_waited and evidence.began_after(gap)]
-    if sum(gap.length_s for gap in unloaded) > GAP_INVALID_RATIO * evidence.window.run_s:
+    most_s = GAP_INVALID_RATIO * evidence.window.run_s
+    if sum(gap.length_s for gap in unloaded) > most_s:
         return [_late_generators(evidence, unloaded)]
     hole_s = sum(gap.length_s for gap in holes)
     if holes and evidence.dropped.count:
         return [f"samples of at least {_named_length(holes)} are missing from the JTL: {_gaps_text(holes)}"]
-    if holes and hole_s > GAP_INVALID_RATIO * evidence.window.run_s:
+    if holes and hole_s > most_s:
         what = f"no sample ended for {units.duration_text(hole_s)} of {units.duration_text(evidence.window.run_s)}"
         return [f"{what}, and too few samples waited meanwhile for a stall: rows are missing, or a clock was set"]
     return []
@@ -183,17 +182,13 @@ def clock_step(evidence: Evidence) -> Iterator[Values]:
     """Yield where a clock was set, as the record or the rows show it, and what to do."""
     step = evidence.clock_step
     if step and evidence.run:
-        yield {
-            "where": f"A clock was set by about {_signed(step.step_s)} during the run: {step.evidence}. Throughput, "
-            "seconds and Little's law are wrong by that",
-            "advice": "Have NTP slew the clock instead of setting it, and run again.",
-        }
+        what = f"A clock was set by about {_signed(step.step_s)} during the run: {step.evidence}"
+        advice = "Have NTP slew the clock instead of setting it, and run again."
+        yield {"where": f"{what}. Throughput, seconds and Little's law are wrong by that", "advice": advice}
     elif step:
-        yield {
-            "where": f"In the JTL {step.evidence}: a clock was set, or several files were put together. Throughput may "
-            "be wrong",
-            "advice": "Give the files one by one: ./aggregate.py table FILE FILE adds them up.",
-        }
+        what = f"In the JTL {step.evidence}: a clock was set, or several files were put together"
+        advice = "Give the files one by one: ./aggregate.py table FILE FILE adds them up."
+        yield {"where": f"{what}. Throughput may be wrong", "advice": advice}
 
 
 def hole(evidence: Evidence) -> Iterator[Values]:
@@ -287,8 +282,7 @@ def dropped_rows(evidence: Evidence) -> Iterator[Values]:
 def sub_samples(evidence: Evidence) -> Iterator[Values]:
     """Yield the labels whose parts have rows of their own."""
     labels = dict.fromkeys(code.label for code in evidence.codes)
-    doubled = [label for label in labels if f"{label}{_FIRST_SUB_SAMPLE}" in labels]
-    if doubled:
+    if doubled := [label for label in labels if f"{label}{_FIRST_SUB_SAMPLE}" in labels]:
         yield {"labels": ", ".join(doubled[:_LABELS_NAMED]) + (", …" if len(doubled) > _LABELS_NAMED else "")}
 
 
@@ -314,10 +308,9 @@ def too_few_samples(evidence: Evidence) -> Iterator[Values]:
 def few_samples(evidence: Evidence) -> Iterator[Values]:
     """Yield how many samples there are, and the percentiles that need more."""
     if evidence.load and evidence.load.sample_count < P99_LEAST_SAMPLES:
-        count, least = evidence.load.sample_count, f"p99 ({P99_LEAST_SAMPLES})"
-        if count < P95_LEAST_SAMPLES:
-            least = f"p95 ({P95_LEAST_SAMPLES}) or {least}"
-        yield {"samples": units.plural(count, "sample"), "least": least}
+        count = evidence.load.sample_count
+        p95 = f"p95 ({P95_LEAST_SAMPLES}) or " if count < P95_LEAST_SAMPLES else ""
+        yield {"samples": units.plural(count, "sample"), "least": f"{p95}p99 ({P99_LEAST_SAMPLES})"}
 
 
 def coarse_clock(evidence: Evidence) -> Iterator[Values]:
@@ -333,16 +326,13 @@ def unexpected_codes(evidence: Evidence) -> Iterator[Values]:
         if code.sample_count > code.error_count and code.code not in EXPECTED_SUCCESS_CODES:
             by_code.setdefault(code.code, []).append(code)
     for name, codes in by_code.items():
-        named = ", ".join(
-            f"{code.label}: {units.plural(code.sample_count - code.error_count, 'sample')}"
-            for code in codes[:_LABELS_NAMED]
-        )
+        counts = [(code.label, code.sample_count - code.error_count) for code in codes[:_LABELS_NAMED]]
+        named = ", ".join(f"{label}: {units.plural(count, 'sample')}" for label, count in counts)
         more = f" and {units.plural(len(codes) - _LABELS_NAMED, 'more label')}" if len(codes) > _LABELS_NAMED else ""
-        advice = (
-            "the work may not be complete when the answer comes. Let the plan wait for its end, or assert on it."
-            if name == ACCEPTED_CODE
-            else "nothing checked that it is the expected answer. Assert on the code in the plan."
-        )
+        advice = "nothing checked that it is the expected answer. Assert on the code in the plan."
+        if name == ACCEPTED_CODE:
+            advice = "the work may not be complete when the answer comes."
+            advice += " Let the plan wait for its end, or assert on it."
         what = f"Code {name}" if name else "No code"
         yield {"what": what, "labels": f"{named}{more}", "advice": advice, "subject": name}
 
@@ -360,9 +350,8 @@ def _is_off(law: LittlesLaw, load: LabelFigures) -> bool:
     at_the_ends = load.average_ms / units.MS_PER_S / law.over_s
     if law.over_s >= LITTLES_LAW_LEAST_S and abs(law.ratio - 1) > LITTLES_LAW_TOLERANCE + at_the_ends:
         return True
-    if law.over_s < LITTLES_LAW_FACTOR_LEAST_S:
-        return False
-    return law.ratio + at_the_ends < 1 / LITTLES_LAW_FACTOR or law.ratio - at_the_ends > LITTLES_LAW_FACTOR
+    is_far = law.ratio + at_the_ends < 1 / LITTLES_LAW_FACTOR or law.ratio - at_the_ends > LITTLES_LAW_FACTOR
+    return law.over_s >= LITTLES_LAW_FACTOR_LEAST_S and is_far
 
 
 def broken_law(evidence: Evidence) -> Iterator[Values]:
@@ -372,28 +361,23 @@ def broken_law(evidence: Evidence) -> Iterator[Values]:
     if run is None or evidence.is_open or evidence.clock_step or evidence.holes:
         return
     loads = {one.group: one for one in run.load.loads or ()}
-    checks = [("", evidence.law, evidence.load, evidence.pause_s)]
-    if loads:
-        checks = [
-            (f" of {one.name}", one.littles_law, one.group.total, pause_s(loads[one.name], one.group))
-            for one in evidence.loads
-            if one.group
-        ]
+    checks = [] if loads else [("", evidence.law, evidence.load, evidence.pause_s)]
+    for one in evidence.loads if loads else ():
+        if one.group:
+            think_s = pause_s(loads[one.name], one.group)
+            checks.append((f" of {one.name}", one.littles_law, one.group.total, think_s))
     for name, law, load, think_s in checks:
         if law and load and _is_off(law, load):
-            yield {
-                "of": name,
-                "active": f"{law.active_users:.1f}",
-                "busy": f"{law.busy_users:.1f}",
-                "round_ms": units.average_text(law.active_users * law.over_s / load.sample_count * units.MS_PER_S),
-                "accounted_ms": units.average_text(load.average_ms + think_s * units.MS_PER_S),
-            }
+            users = {"of": name, "active": f"{law.active_users:.1f}", "busy": f"{law.busy_users:.1f}"}
+            round_ms = units.average_text(law.active_users * law.over_s / load.sample_count * units.MS_PER_S)
+            accounted_ms = units.average_text(load.average_ms + think_s * units.MS_PER_S)
+            yield {**users, "round_ms": round_ms, "accounted_ms": accounted_ms}
 
 
 def closed_model(evidence: Evidence) -> Iterator[Values]:
     """Yield that users wait for their answers."""
     if evidence.run and not evidence.is_open:
-        yield FOUND
+        yield {}  # its text is complete
 
 
 def comparisons_only(_evidence: Evidence) -> Iterator[Values]:

@@ -57,10 +57,8 @@ class Section:
 def exchange_lines(one: Exchange) -> Iterator[Line]:
     """Yield the lines of one exchange: result, request with `>`, response with `<`, assertions, variables."""
     yield title_of(one), Style.GOOD if one.is_success else Style.BAD
-    for line in _request(one):
-        yield _safe(f"  > {line}").rstrip(), Style.PLAIN
-    for line in _response(one):
-        yield _safe(f"  < {line}").rstrip(), Style.DIM
+    yield from ((_safe(f"  > {line}").rstrip(), Style.PLAIN) for line in _request(one))
+    yield from ((_safe(f"  < {line}").rstrip(), Style.DIM) for line in _response(one))
     yield from _results(one)
 
 
@@ -73,7 +71,7 @@ def title_of(one: Exchange) -> str:
 def _request(one: Exchange) -> Iterator[str]:
     if one.method or one.url:
         yield f"{one.method} {one.url}".strip()
-    yield from _headers(one.request_headers)
+    yield from filter(str.strip, one.request_headers.splitlines())
     if one.cookies and "cookie:" not in one.request_headers.lower():
         yield f"Cookie: {one.cookies}"
     if one.request_body:
@@ -82,17 +80,11 @@ def _request(one: Exchange) -> Iterator[str]:
 
 
 def _response(one: Exchange) -> Iterator[str]:
-    yield from _headers(one.response_headers)
+    yield from filter(str.strip, one.response_headers.splitlines())
     if one.response_headers:
         yield ""
-    if one.response_body is None:
-        yield f"(binary, {one.response_bytes} bytes)"
-    else:
-        yield from _body(one.response_body, f"{one.response_bytes} bytes").splitlines()
-
-
-def _headers(text: str) -> list[str]:
-    return [line for line in text.splitlines() if line.strip()]
+    size = f"{one.response_bytes} bytes"
+    yield from (f"(binary, {size})" if one.response_body is None else _body(one.response_body, size)).splitlines()
 
 
 def _body(text: str, size: str) -> str:
@@ -141,12 +133,10 @@ def exchange_page(title: str, sections: Iterable[Section]) -> str:
 
 
 def _exchange_html(one: Exchange) -> str:
-    lines = list(exchange_lines(one))[1:]
-    kind = "passed" if one.is_success else "failed"
-    opened = "" if one.is_success else " open"
+    opening = '<details class="passed">' if one.is_success else '<details class="failed" open>'
     where = f'<span class="dim">{_html(one.thread)}</span>'
     head = f"<summary><b>{_html(title_of(one))}</b> {where}</summary>"
-    return f'<details class="{kind}"{opened}>{head}<pre>{_html_lines(lines)}</pre></details>'
+    return f"{opening}{head}<pre>{_html_lines(list(exchange_lines(one))[1:])}</pre></details>"
 
 
 def _html_lines(lines: Iterable[Line]) -> str:

@@ -25,14 +25,10 @@ def csv_head(columns: Sequence[Column]) -> str:
 def csv_rows(view: View, columns: Sequence[Column]) -> str:
     """Return a line per row, quoted according to RFC 4180; an unknown value is an empty cell."""
     return csv_lines(
-        [view.source, row.group, row.figures.label, _truth(row.is_total), _truth(row.figures.is_transaction)]
+        [view.source, row.group, row.figures.label, *map(_dumps, (row.is_total, row.figures.is_transaction))]
         + ["" if (figure := column.figure(row.figures)) is None else json.dumps(figure) for column in columns]
         for row in _rows(view)
     )
-
-
-def _truth(value: bool) -> str:
-    return "true" if value else "false"
 
 
 def csv_lines(rows: Iterable[Sequence[str]]) -> str:
@@ -47,18 +43,8 @@ def _quoted(text: str) -> str:
 
 def json_lines(view: View, percentiles: Sequence[str]) -> str:
     """Return one line with a JSON object per row."""
-    return "".join(
-        _dumps(
-            {
-                "source": view.source,
-                "group": row.group,
-                "is_total": row.is_total,
-                **_figures(row.figures, percentiles),
-            }
-        )
-        + "\n"
-        for row in _rows(view)
-    )
+    heads = (({"source": view.source, "group": row.group, "is_total": row.is_total}, row) for row in _rows(view))
+    return "".join(_dumps({**head, **_figures(row.figures, percentiles)}) + "\n" for head, row in heads)
 
 
 def json_object(view: View, percentiles: Sequence[str]) -> dict[str, Any]:

@@ -33,8 +33,7 @@ def failures_page(summary: RunSummary, exchanges: Sequence[Exchange]) -> str:
     others = dict.fromkeys(one.key for one in exchanges if one.key not in counts)
     sections = []
     for number, key in enumerate((*counts, *others)):
-        own = [one for one in exchanges if one.key == key]
-        if own:
+        if own := [one for one in exchanges if one.key == key]:
             count = plural(counts[key], "failure") if key in counts else "not in the table of errors"
             heading = f"{key.label}: {key.code} {key.cause} ({count}; the first {len(own)})"
             sections.append(Section(anchor(number), heading, (), own))

@@ -45,21 +45,18 @@ def summary_of_run(directory: RunDirectory, counted: CountedRun | None = None) -
     window = window_of(tally, STEADY_WINDOW, run)
     in_window = counted_tally(inputs, tally, window, counted.scope)
     observed = observed_of(Reading(directory, run, tally, window))
-    options = SummaryOptions(
-        window,
-        in_window,
-        file_names=[name for name, _ in counted.jtls],
-        loads=[LoadTally.of(load, tally, in_window) for load in run.load.loads or ()],
-        silences=silences_of(inputs, tally, run.once_labels),
-    )
+    loads = [LoadTally.of(load, tally, in_window) for load in run.load.loads or ()]
+    names, silences = [name for name, _ in counted.jtls], silences_of(inputs, tally, run.once_labels)
+    options = SummaryOptions(window, in_window, file_names=names, loads=loads, silences=silences)
     summary = summarise(tally, run.id, run, observed, options)
-    return replace(summary, stored_failures=stored_failures(stored_exchanges(directory)), compared=_compared(directory))
+    compared = load_record(ComparedRuns, directory.compared).compared if directory.compared.is_file() else ()
+    return replace(summary, stored_failures=stored_failures(stored_exchanges(directory)), compared=compared)
 
 
-def _compared(directory: RunDirectory) -> tuple[ComparedRun, ...]:
-    """Return what the run was compared with when it ended; empty without anything."""
-    path = directory.compared
-    return load_record(ComparedRuns, path).compared if path.is_file() else ()
+def stored_summary(directory: RunDirectory) -> RunSummary:
+    """Return the summary in the JSON of a run; it is computed if there is no JSON."""
+    path = directory.summary_json
+    return load_record(RunSummary, path) if path.is_file() else summary_of_run(directory)
 
 
 def stored_exchanges(directory: RunDirectory) -> tuple[Exchange, ...]:

@@ -25,11 +25,8 @@ class Footnotes:
 
     def mark(self, part: Part, subject: str = "") -> str:
         """Return the marks of a value: the numbers of its footnotes, each after a blank."""
-        return "".join(
-            f" [^{number}]"
-            for number, warning in self._numbered
-            if part in warning.concerns and warning.subject == subject
-        )
+        numbers = (number for number, one in self._numbered if part in one.concerns and one.subject == subject)
+        return "".join(f" [^{number}]" for number in numbers)
 
     @property
     def lines(self) -> list[str]:

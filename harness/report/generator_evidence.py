@@ -3,23 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from typing import TYPE_CHECKING, NamedTuple
 
 from harness.base import units
 from harness.metrics.gaps import Gap
 from harness.metrics.generators import GeneratorFigures
+from harness.metrics.throttle import Throttle
 from harness.report.evidence import COARSE_CLOCK_MS, Evidence, Values
 from harness.report.lost_cpu import OTHER_CPU_RATIO, STOLEN_CPU_RATIO
 from harness.run.record import GeneratorRecord
-from harness.run.telemetry import (
-    GENERATOR,
-    GENERATOR_PREFIX,
-    HARNESS,
-    HOST,
-    STOLEN,
-    ProcessStop,
-    process_at,
-)
+from harness.run.telemetry import GENERATOR, GENERATOR_PREFIX, HARNESS, HOST, STOLEN, ProcessStop, process_at
+
+if TYPE_CHECKING:  # it loads slowly, and most JTLs have none
+    from harness.cloudwatch.points import CloudMetrics
 
 GENERATOR_CPU_RATIO = 0.80
 HOST_CPU_RATIO = 0.90
@@ -40,19 +36,17 @@ ABSENT_RATIO = 0.02
 CLOCKS_APART_MS = 500
 # A stop of the load generator explains a gap of which it is more than this share.
 _STOPPED_RATIO = 0.5
+# A smaller share of failed samples after a fall of the throughput is not mentioned.
+_FAILED_NAMED_RATIO = 0.01
 
 
 def separate_clocks(evidence: Evidence) -> Iterator[Values]:
     """Yield for how long all generators of a merged run drove together, by their own clocks."""
     generators = evidence.generators
     if generators and evidence.run and evidence.run.is_merged:
-        first_s, last_s = min(one.first_s for one in generators), max(one.last_s for one in generators)
-        together_s = min(one.last_s for one in generators) - max(one.first_s for one in generators)
-        yield {
-            "count": str(len(generators)),
-            "together": f"{max(0.0, together_s):.0f}",
-            "whole": f"{last_s - first_s:.0f}",
-        }
+        firsts_s, lasts_s = zip(*((one.first_s, one.last_s) for one in generators), strict=True)
+        together, whole = f"{max(0.0, min(lasts_s) - max(firsts_s)):.0f}", f"{max(lasts_s) - min(firsts_s):.0f}"
+        yield {"count": str(len(generators)), "together": together, "whole": whole}
 
 
 def absent_generators(evidence: Evidence) -> Iterator[Values]:
@@ -73,49 +67,31 @@ def absent_generators(evidence: Evidence) -> Iterator[Values]:
 
 def slow_generators(evidence: Evidence) -> Iterator[Values]:
     """Yield the generators whose samples took much longer than those of the others."""
-    slow = [one.name for one in evidence.generators if _is_slow(one, evidence.generators)]
-    if slow:
+    if slow := [one.name for one in evidence.generators if _is_slow(one, evidence.generators)]:
         yield {"names": ", ".join(slow), "factor": f"{SLOW_GENERATOR_RATIO:g}"}
 
 
 def failing_generators(evidence: Evidence) -> Iterator[Values]:
     """Yield the generators with a much higher share of failed samples than the others."""
-    failing = [one.name for one in evidence.generators if _is_failing(one, evidence.generators)]
-    if failing:
+    if failing := [one.name for one in evidence.generators if _is_failing(one, evidence.generators)]:
         yield {"names": ", ".join(failing), "factor": f"{FAILING_GENERATOR_RATIO:g}"}
 
 
-@dataclass(frozen=True)
-class _Others:
-    """The samples of all generators but one."""
-
-    sample_count: int
-    average_ms: float
-    error_ratio: float
-
-
-def _others(generator: GeneratorFigures, generators: tuple[GeneratorFigures, ...]) -> _Others:
-    """Return the samples of all generators but one together."""
-    others = [one for one in generators if one is not generator]
-    sample_count = sum(one.sample_count for one in others)
-    elapsed_sum_ms = sum((one.average_ms or 0.0) * one.sample_count for one in others)
-    error_count = sum(one.error_count for one in others)
-    return _Others(sample_count, elapsed_sum_ms / max(1, sample_count), error_count / max(1, sample_count))
-
-
 def _is_slow(generator: GeneratorFigures, generators: tuple[GeneratorFigures, ...]) -> bool:
-    others = _others(generator, generators)
+    others = [one for one in generators if one is not generator]
+    others_count = sum(one.sample_count for one in others)
+    average_ms = sum((one.average_ms or 0.0) * one.sample_count for one in others) / max(1, others_count)
     return (
         generator.average_ms is not None
-        and min(generator.sample_count, others.sample_count) >= SLOW_GENERATOR_LEAST_SAMPLES
-        and generator.average_ms >= max(SLOW_GENERATOR_RATIO * others.average_ms, others.average_ms + COARSE_CLOCK_MS)
-        and (generator.p90_ms or 0)
-        >= SLOW_GENERATOR_P90_RATIO * max((one.p90_ms or 0) for one in generators if one is not generator)
+        and min(generator.sample_count, others_count) >= SLOW_GENERATOR_LEAST_SAMPLES
+        and generator.average_ms >= max(SLOW_GENERATOR_RATIO * average_ms, average_ms + COARSE_CLOCK_MS)
+        and (generator.p90_ms or 0) >= SLOW_GENERATOR_P90_RATIO * max(one.p90_ms or 0 for one in others)
     )
 
 
 def _is_failing(generator: GeneratorFigures, generators: tuple[GeneratorFigures, ...]) -> bool:
-    ratio = _others(generator, generators).error_ratio
+    others = [one for one in generators if one is not generator]
+    ratio = sum(one.error_count for one in others) / max(1, sum(one.sample_count for one in others))
     return (
         generator.error_ratio is not None
         and generator.error_count >= FAILING_GENERATOR_LEAST_ERRORS
@@ -124,21 +100,18 @@ def _is_failing(generator: GeneratorFigures, generators: tuple[GeneratorFigures,
 
 
 def _driven(evidence: Evidence) -> list[GeneratorRecord]:
-    """Return the generators that this machine's JMeter controlled."""
     return [one for one in evidence.run.generators if one.host is None] if evidence.run else []
 
 
 def unwatched_generators(evidence: Evidence) -> Iterator[Values]:
     """Yield the generators on other machines."""
-    unwatched = [one.name for one in _driven(evidence) if not one.is_local]
-    if unwatched:
+    if unwatched := [one.name for one in _driven(evidence) if not one.is_local]:
         yield {"names": ", ".join(unwatched)}
 
 
 def clocks_apart(evidence: Evidence) -> Iterator[Values]:
     """Yield the generators whose clocks differ from the controller's."""
-    apart = [one for one in _driven(evidence) if abs(one.clock_ahead_ms or 0) >= CLOCKS_APART_MS]
-    if apart:
+    if apart := [one for one in _driven(evidence) if abs(one.clock_ahead_ms or 0) >= CLOCKS_APART_MS]:
         yield {"clocks": ", ".join(f"{one.name} {units.ms_text(one.clock_ahead_ms)} ms" for one in apart)}
 
 
@@ -148,8 +121,7 @@ def other_runs(evidence: Evidence) -> Iterator[Values]:
         yield {"runs": "; ".join(evidence.run.other_runs)}
 
 
-@dataclass(frozen=True)
-class _Machine:
+class _Machine(NamedTuple):
     """A machine with telemetry: its cores as text and as a number, and the cores used by process."""
 
     cores: str
@@ -177,9 +149,14 @@ def _machines(evidence: Evidence) -> Iterator[_Machine]:
             yield _Machine(f"{units.plural(core_count, 'core')} of {generator.name}", core_count, used)
 
 
+def is_generator(process: str) -> bool:
+    """Return whether a process is a load generator."""
+    return process == GENERATOR or process.startswith(GENERATOR_PREFIX)
+
+
 def generator_stops(stops: Iterable[ProcessStop]) -> tuple[ProcessStop, ...]:
     """Return the times in which a load generator was stopped."""
-    return tuple(one for one in stops if one.process == GENERATOR or one.process.startswith(GENERATOR_PREFIX))
+    return tuple(one for one in stops if is_generator(one.process))
 
 
 def apart_from(gaps: Iterable[Gap], stops: Iterable[ProcessStop]) -> tuple[Gap, ...]:
@@ -204,9 +181,7 @@ def busy_generators(evidence: Evidence) -> Iterator[Values]:
     """Yield the machines on which the generator used nearly all cores."""
     for machine in _machines(evidence):
         # Remote generators on this machine count together with the controller that takes their samples.
-        driving = [
-            cores for name, cores in machine.used.items() if name == GENERATOR or name.startswith(GENERATOR_PREFIX)
-        ]
+        driving = [cores for name, cores in machine.used.items() if is_generator(name)]
         ratio = sum(driving) / machine.core_count
         if ratio > GENERATOR_CPU_RATIO:
             plural = "s" if len(driving) > 1 else ""
@@ -217,13 +192,11 @@ def busy_machines(evidence: Evidence) -> Iterator[Values]:
     """Yield the machines whose cores were nearly all busy."""
     for machine in _machines(evidence):
         if evidence.run and machine.host_ratio > HOST_CPU_RATIO:
-            shared, advice = (
-                (" that generator and system share", "Give the system a machine of its own (TARGET=…), or fewer users.")
-                if evidence.run.is_embedded
-                else ("", "Drive fewer users, or from a larger machine.")
-            )
-            cores, percent = f"{machine.cores}{shared}", units.percent_text(machine.host_ratio, 0)
-            yield {"cores": cores, "percent": percent, "advice": advice}
+            cores, advice = machine.cores, "Drive fewer users, or from a larger machine."
+            if evidence.run.is_embedded:
+                cores += " that generator and system share"
+                advice = "Give the system a machine of its own (TARGET=…), or fewer users."
+            yield {"cores": cores, "percent": units.percent_text(machine.host_ratio, 0), "advice": advice}
 
 
 def shared_machines(evidence: Evidence) -> Iterator[Values]:
@@ -245,10 +218,49 @@ def stolen_cpu(evidence: Evidence) -> Iterator[Values]:
 
 def used_up_quotas(evidence: Evidence) -> Iterator[Values]:
     """Yield the processes whose CPU quota was used up in many of its periods."""
-    shares = [
-        f"{usage.process} {units.percent_text(usage.throttled_ratio, 0)} %"
-        for usage in evidence.usages
-        if (usage.throttled_ratio or 0.0) > QUOTA_RATIO
-    ]
-    if shares:
+    if over := [usage for usage in evidence.usages if (usage.throttled_ratio or 0.0) > QUOTA_RATIO]:
+        shares = (f"{usage.process} {units.percent_text(usage.throttled_ratio, 0)} %" for usage in over)
         yield {"shares": ", ".join(shares)}
+
+
+def throttled(evidence: Evidence) -> Iterator[Values]:
+    """Yield from when on the throughput was a constant fraction, and what the response times did.
+
+    A window that ends before the fall has the figures of a machine at full speed: it gets no warning.
+    """
+    if evidence.throttle and evidence.throttle.began_s < evidence.window.to_s:
+        yield throttle_values(evidence.throttle, evidence.cloudwatch)
+
+
+def throttle_values(fall: Throttle, cloudwatch: CloudMetrics | None) -> Values:
+    """Return the values for the warning about a fall; `cloudwatch` may have balances that were used up."""
+    before_ms, after_ms = (units.average_text(average) for average in (fall.before_ms, fall.after_ms))
+    during = f" (the fall began at {units.clock_text(fall.began_s)})" if fall.began_s != fall.constant_s else ""
+    verb = "rose" if fall.after_ms > fall.before_ms else "did not rise:"
+    failed = f", and {units.percent_text(fall.after_error_ratio, 0)} % of the samples failed"
+    return {
+        "at": units.clock_text(fall.constant_s),
+        "percent": units.percent_text(fall.ratio, 0),
+        "before": f"{fall.before_per_s:.3g}",
+        "after": f"{fall.after_per_s:.3g}",
+        "users": "" if fall.user_count is None else f" with {units.plural(fall.user_count, 'steady user')}",
+        "during": during,
+        "times": f"response times {verb} from {before_ms} to {after_ms} ms",
+        "failed": failed if fall.after_error_ratio >= _FAILED_NAMED_RATIO else "",
+        "balances": _balances(cloudwatch),
+        "began_s": str(fall.began_s),
+        "constant_s": str(fall.constant_s),
+    }
+
+
+def _balances(found: CloudMetrics | None) -> str:
+    """Return a sentence with the balances that reached zero in the measurement window; empty without one."""
+    if found is None:
+        return ""
+    from harness.cloudwatch.queries import CPU_CREDITS
+    from harness.cloudwatch.sources import resource_title
+
+    metrics = [metric for metric in found.metrics if metric.is_used_up]
+    kinds = ["CPU credits" if metric.metric == CPU_CREDITS else "burst balance" for metric in metrics]
+    used_up = [f"the {kind} of {resource_title(metric.of)}" for kind, metric in zip(kinds, metrics, strict=True)]
+    return f" In the measurement window {' and '.join(used_up)} reached 0." if used_up else ""

@@ -115,12 +115,11 @@ def is_beyond(label: LabelFigures, goal: Goal) -> bool:
 def _of_total(rule: GoalRule, groups: RunGroups, is_default: bool) -> GoalResult:
     metric = metric_of(rule.metric)
     value = metric.of(groups.whole.total if metric == ERRORS else groups.total)
-    is_met = _is_met(rule, value)
+    is_met, reason = _is_met(rule, value), "" if value is not None else "unknown"
     text = f"{metric_text(metric)} {_value_text(metric, value)}, goal {_goal_text(rule, metric)}"
     text += " (the default)" if is_default else ""
-    reason = "" if value is not None else "unknown"
-    count = int(not is_met)
-    return GoalResult(None, rule.metric, rule.max, rule.min, value, None, 0, count, is_met, text, reason, is_default)
+    limits = (None, rule.metric, rule.max, rule.min)
+    return GoalResult(*limits, value, None, 0, int(not is_met), is_met, text, reason, is_default)
 
 
 def _of_labels(rule: GoalRule, groups: RunGroups) -> GoalResult:
@@ -131,26 +130,17 @@ def _of_labels(rule: GoalRule, groups: RunGroups) -> GoalResult:
     missed_count = sum(not _is_met(rule, value) for value, _ in values)
     worst_of: Callable[..., tuple[float, str]] = max if rule.max is not None else min
     value, name = worst_of(known, key=lambda one: one[0]) if known else (None, None)
-    reason = _unknown(rule, len(labels), len(known))
+    reason = "" if len(known) == len(labels) else f"{metric_text(metric)} unknown"
+    reason = reason if labels else "no sample has this label"
     where = "" if len(labels) < 2 else f" in {name} ({missed_count} of {len(labels)} labels missed)"
     measured = reason if value is None else f"{metric_text(metric)} {_value_text(metric, value)}{where}"
     goal = "" if value is not None else f"{metric_text(metric)} "
     text = f"{rule.label}: {measured}, goal {goal}{_goal_text(rule, metric)}"
-    is_met = bool(labels) and not missed_count
-    return GoalResult(
-        rule.label, rule.metric, rule.max, rule.min, value, name, len(labels), missed_count, is_met, text, reason
-    )
-
-
-def _unknown(rule: GoalRule, label_count: int, known_count: int) -> str:
-    """Return why a goal has no value, or not of each label; empty when it has."""
-    if not label_count:
-        return "no sample has this label"
-    return "" if known_count == label_count else f"{metric_text(metric_of(rule.metric))} unknown"
+    is_met, limits = bool(labels) and not missed_count, (rule.label, rule.metric, rule.max, rule.min)
+    return GoalResult(*limits, value, name, len(labels), missed_count, is_met, text, reason)
 
 
 def _of_each(goal: Goal, labels: Sequence[LabelFigures]) -> GoalResult:
-    """Return the result of the goal for each label's average."""
     limit_ms = goal.each_average_ms or 0.0
     beyond = [label for label in labels if is_beyond(label, goal)]
     worst = max(beyond or labels, key=lambda label: label.average_ms, default=None)
@@ -161,18 +151,9 @@ def _of_each(goal: Goal, labels: Sequence[LabelFigures]) -> GoalResult:
         failed = any(label.error_ratio > MOSTLY_ERRORS_RATIO for label in beyond)
         what = f"above {limit} or mostly failed" if failed else f"above {limit}"
         text = f"{len(beyond)} of {units.plural(len(labels), 'label')} {what}, {slowest}"
-    return GoalResult(
-        label=EVERY_LABEL,
-        metric=AVERAGE.key,
-        max=limit_ms,
-        min=None,
-        measured=worst.average_ms if worst else None,
-        measured_label=worst.label if worst else None,
-        label_count=len(labels),
-        missed_count=len(beyond),
-        is_met=not beyond,
-        text=text,
-    )
+    value, name = (worst.average_ms, worst.label) if worst else (None, None)
+    limits = (EVERY_LABEL, AVERAGE.key, limit_ms, None)
+    return GoalResult(*limits, value, name, len(labels), len(beyond), not beyond, text)
 
 
 def _is_met(rule: GoalRule, value: float | None) -> bool:

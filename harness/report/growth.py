@@ -3,25 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from harness.base import units
-from harness.metrics.growth import (
-    CANNOT_TELL,
-    DISK,
-    GROWS,
-    HEAP,
-    MEMORY_RATIO,
-    OPEN_FILES,
-    RSS,
-    SOCKETS,
-    SPAN_LEAST_S,
-    THREADS,
-    Growth,
-    ResourceSeries,
-    growths,
-)
+from harness.metrics import growth as resources
+from harness.metrics.growth import CANNOT_TELL, GROWS, MEMORY_RATIO, SPAN_LEAST_S, Growth, ResourceSeries, growths
 from harness.metrics.window import Window
 from harness.plan.group_load import SeveralLoads
 from harness.report.evidence import Evidence, Values
@@ -31,8 +17,6 @@ from harness.run.record import RunRecord
 if TYPE_CHECKING:
     from harness.cloudwatch.points import CloudMetrics
 
-_PERCENT = 100.0
-_H_PER_DAY = 24
 # Below these, a forecast is printed in minutes or hours.
 _MINUTES_BELOW_H, _HOURS_BELOW_H = 2.0, 48.0
 _NAMED_MOST = 4
@@ -40,8 +24,7 @@ _NAMED_MOST = 4
 _SHOWN_LEAST = 0.01
 
 
-@dataclass(frozen=True)
-class _Resource:
+class _Resource(NamedTuple):
     """How a resource is printed: its title, the unit of its values and what they are divided by for it."""
 
     title: str
@@ -50,13 +33,13 @@ class _Resource:
 
 
 _RESOURCES: Mapping[str, _Resource] = {
-    HEAP: _Resource("heap after GC", "MB", units.BYTES_PER_MB),
-    RSS: _Resource("memory", "MB", units.BYTES_PER_MB),
-    THREADS: _Resource("threads", "", 1.0),
-    OPEN_FILES: _Resource("open descriptors", "", 1.0),
-    SOCKETS: _Resource("open sockets", "", 1.0),
-    DISK: _Resource("disk used", "MB", units.BYTES_PER_MB),
-    MEMORY_RATIO: _Resource("memory", "%", 1 / _PERCENT),
+    resources.HEAP: _Resource("heap after GC", "MB", units.BYTES_PER_MB),
+    resources.RSS: _Resource("memory", "MB", units.BYTES_PER_MB),
+    resources.THREADS: _Resource("threads", "", 1.0),
+    resources.OPEN_FILES: _Resource("open descriptors", "", 1.0),
+    resources.SOCKETS: _Resource("open sockets", "", 1.0),
+    resources.DISK: _Resource("disk used", "MB", units.BYTES_PER_MB),
+    MEMORY_RATIO: _Resource("memory", "%", 0.01),
 }
 _HEADS = ("process", "resource", "first", "last", "per hour", "95 % interval", "verdict", "limit", "limit in")
 
@@ -77,21 +60,15 @@ def with_cloud(
     from harness.cloudwatch.queries import ECS, MEMORY
     from harness.cloudwatch.sources import resource_title
 
-    series = [
-        ResourceSeries(
-            resource_title(metric.of),
-            MEMORY_RATIO,
-            tuple(
-                (at_s - window.from_s, value)
-                for at_s, value in zip(metric.seconds, metric.averages, strict=True)
-                if value is not None and window.from_s <= at_s <= window.to_s
-            ),
-            # 100 % of a service is what it reserves; it may use more.
-            None if metric.kind == ECS else 1.0,
+    series = []
+    for metric in (one for one in cloudwatch.metrics if one.metric == MEMORY):
+        points = tuple(
+            (at_s - window.from_s, value)
+            for at_s, value in zip(metric.seconds, metric.averages, strict=True)
+            if value is not None and window.from_s <= at_s <= window.to_s
         )
-        for metric in cloudwatch.metrics
-        if metric.metric == MEMORY
-    ]
+        limit = None if metric.kind == ECS else 1.0  # 100 % of a service is what it reserves; it may use more
+        series.append(ResourceSeries(resource_title(metric.of), MEMORY_RATIO, points, limit))
     return own + growths(series, window.length_s)
 
 
@@ -129,13 +106,9 @@ def left_text(growth: Growth) -> str:
         return ""
     if growth.left_h == 0:
         return "reached"
-    factor, unit = (
-        (60, "min")
-        if growth.left_h < _MINUTES_BELOW_H
-        else (1, "h")
-        if growth.left_h < _HOURS_BELOW_H
-        else (1 / _H_PER_DAY, "days")
-    )
+    factor, unit = (1, "h") if growth.left_h < _HOURS_BELOW_H else (1 / 24, "days")
+    if growth.left_h < _MINUTES_BELOW_H:
+        factor, unit = 60, "min"
     left, low, high = (f"{hours * factor:.0f}" for hours in (growth.left_h, growth.left_low_h, growth.left_high_h))
     return f"{left} {unit} ({low}-{high})"
 
@@ -154,11 +127,8 @@ def growth_text(growth: Growth) -> str:
 def growth_values(found: Sequence[Growth]) -> Iterator[Values]:
     """Yield what grows, with forecasts; nothing when all is steady."""
     order = list(_RESOURCES)
-    claimed = sorted(
-        (growth for growth in found if growth.verdict == GROWS), key=lambda growth: order.index(growth.resource)
-    )
-    growing = [growth_text(growth) for growth in claimed]
-    if growing:
+    ordered = sorted(found, key=lambda growth: order.index(growth.resource))
+    if growing := [growth_text(growth) for growth in ordered if growth.verdict == GROWS]:
         rest = len(growing) - _NAMED_MOST
         yield {"what": "; ".join(growing[:_NAMED_MOST]) + (f"; and {rest} more" if rest > 0 else "")}
 
@@ -184,8 +154,6 @@ def growth_notes(found: Sequence[Growth], length_s: int, *, is_soak: bool) -> li
     if any(growth.verdict == GROWS and growth.limit is not None and growth.left_h is None for growth in found):
         lines.append("A limit without a forecast: the rate changed too much in the window. A longer run has one.")
     if any(growth.verdict == CANNOT_TELL for growth in found):
-        lines.append(
-            "Cannot tell: the heap rose, but no old garbage was collected in the window. A soak forces a full "
-            "collection."
-        )
+        why = "the heap rose, but no old garbage was collected in the window"
+        lines.append(f"Cannot tell: {why}. A soak forces a full collection.")
     return lines

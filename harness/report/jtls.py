@@ -13,8 +13,8 @@ from harness.base.errors import UsageError
 from harness.jtl.inputs import Input
 from harness.metrics.batches import batch_count_of
 from harness.metrics.counter_process import shared_counter
-from harness.metrics.figures import PERCENTILES
-from harness.metrics.files import count_samples, each_sample, read_tally
+from harness.metrics.figures import GROUPS, PERCENTILES
+from harness.metrics.files import each_sample, read_tally
 from harness.metrics.generators import short_names
 from harness.metrics.silences import Silences, may_be_pause
 from harness.metrics.tally import SampleTally, Scope
@@ -47,11 +47,9 @@ class Counting:
 
 def run_of(inputs: Sequence[Input]) -> RunRecord | None:
     """Return the record of the run that all inputs belong to; None without such a run, or if it is unreadable."""
-    folders = {given.path.parent for given in inputs if given.path is not None}
-    if len(folders) != 1 or any(given.path is None for given in inputs):
-        return None
-    folder = folders.pop()
-    if not (folder / "run.json").exists():
+    folders = {given.path.parent if given.path else None for given in inputs}
+    folder = folders.pop() if len(folders) == 1 else None
+    if folder is None or not (folder / "run.json").exists():
         return None
     from harness.run.directory import RunDirectory  # imported late: most JTLs belong to no run
 
@@ -75,33 +73,22 @@ def summary_of_jtls(inputs: Sequence[Input], counting: Counting | None = None) -
 def tally_of_jtls(inputs: Sequence[Input], counting: Counting) -> SampleTally:
     """Return the tally of whole JTLs; UsageError without a sample, with `strict` also for dropped records."""
     once_labels = counting.run.once_labels if counting.run else ()
-    tally = read_tally(
-        inputs, once_labels, counting.columns, counting.with_timeline, then_window=counting.window != WHOLE
-    )
+    scope = Scope(tuple(once_labels), with_timeline=counting.with_timeline, then_window=counting.window != WHOLE)
+    tally = read_tally(inputs, scope, counting.columns)
     name, dropped = _name_of(tally), tally.dropped
     if counting.strict and dropped.count:
-        raise UsageError(
-            f"{name}: {units.plural(dropped.count, 'record')} cannot be used ({dropped.first_text})",
-            "omit --strict to count the others",
-        )
+        what = f"{name}: {units.plural(dropped.count, 'record')} cannot be used ({dropped.first_text})"
+        raise UsageError(what, "omit --strict to count the others")
     if tally.first_ms is None:
         why = f" ({units.plural(dropped.count, 'record')} dropped: {dropped.first_text})" if dropped.count else ""
         raise UsageError(f"{name}: no samples{why}", "name a JTL with samples")
-    _refuse_seconds(tally, name)
-    return tally
-
-
-def _refuse_seconds(tally: SampleTally, name: str) -> None:
-    """Raise a UsageError when all time stamps are what those of our years are in seconds."""
-    span_ms = tally.whole_span_ms()
+    span_ms = tally.span_ms(GROUPS)
     if span_ms and _SECONDS.start <= span_ms.from_ms and span_ms.to_ms < _SECONDS.stop:
-        first_ms = span_ms.from_ms
-        day = datetime.fromtimestamp(first_ms / units.MS_PER_S, UTC).date()
-        raise UsageError(
-            f"{name}: the time stamps are of {day} (the first is {first_ms}): JMeter writes milliseconds, and these "
-            "are probably seconds",
-            "multiply the column timeStamp by 1000",
-        )
+        day = datetime.fromtimestamp(span_ms.from_ms / units.MS_PER_S, UTC).date()
+        stamps = f"the time stamps are of {day} (the first is {span_ms.from_ms})"
+        what = f"{name}: {stamps}: JMeter writes milliseconds, and these are probably seconds"
+        raise UsageError(what, "multiply the column timeStamp by 1000")
+    return tally
 
 
 def _name_of(tally: SampleTally) -> str:
@@ -111,20 +98,17 @@ def _name_of(tally: SampleTally) -> str:
 def _summary_of_jtls(inputs: Sequence[Input], counting: Counting) -> RunSummary:
     once_labels = counting.run.once_labels if counting.run else ()
     tally = tally_of_jtls(inputs, counting)
-    name = _name_of(tally)
-    window = window_of(tally, counting.window, counting.run)
-    scope = Scope(tuple(once_labels))
-    counted = counted_tally(inputs, tally, window, scope, counting.columns, counting.with_batches)
+    window, scope = window_of(tally, counting.window, counting.run), Scope(tuple(once_labels))
     options = SummaryOptions(
         window=window,
-        counted=counted,
+        counted=counted_tally(inputs, tally, window, scope, counting.columns, counting.with_batches),
         percentiles=counting.percentiles,
         with_transactions=counting.with_transactions,
         with_timeline=counting.with_timeline,
         file_names=short_names(list(tally.names.values())),
         silences=silences_of(inputs, tally, once_labels, counting.columns),
     )
-    return summarise(tally, name, options=options)
+    return summarise(tally, _name_of(tally), options=options)
 
 
 def counted_tally(
@@ -141,7 +125,7 @@ def counted_tally(
         return None
     batch_count = batch_count_of(window.length_s) if with_batches else 0
     scope = replace(scope, window_ms=span_ms, batch_count=batch_count, with_timeline=False)
-    return count_samples(inputs, scope, columns)
+    return read_tally(inputs, scope, columns)
 
 
 def silences_of(
@@ -155,10 +139,10 @@ def silences_of(
     if not any(map(may_be_pause, gaps_of(tally))) or any(given.path is None for given in inputs):
         return None
     silences = Silences(once_labels, with_transactions=not tally.requests.seconds)
-    for stored in tally.stored:
-        if stored.silences is None or stored.silences.with_transactions is not silences.with_transactions:
+    for first_file, stored in tally.stored.items():
+        if stored is None or stored.with_transactions is not silences.with_transactions:
             return None
-        silences.merge(stored.silences, len(inputs) + stored.first_file)
+        silences.merge(stored, len(inputs) + first_file)
     for file, sample in each_sample(inputs, columns):
         silences.add(sample, file)
     return silences

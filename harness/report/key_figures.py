@@ -8,7 +8,7 @@ from dataclasses import replace
 from harness.base import units
 from harness.metrics.figures import LOAD, Group
 from harness.metrics.metric import MEDIAN, P95, Metric
-from harness.report.columns import COUNT, ERROR_RATIO, MAX, RATE, Column, metric_column
+from harness.report.columns import COUNT, ERROR_RATIO, MAX, RATE, metric_column
 from harness.report.loads import rows_by_load
 from harness.report.parts import Part
 from harness.report.summary import RunSummary
@@ -19,11 +19,8 @@ from harness.report.warnings import RunWarning, Severity
 LABELS_MOST = 10
 
 
-def _titled(metric: Metric, title: str) -> Column:
-    return replace(metric_column(metric), title=title)
-
-
-KEY_COLUMNS = (COUNT, RATE, _titled(MEDIAN, "p50 ms"), _titled(P95, "p95 ms"), MAX, ERROR_RATIO)
+_P50, _P95 = (replace(metric_column(metric), title=title) for metric, title in ((MEDIAN, "p50 ms"), (P95, "p95 ms")))
+KEY_COLUMNS = (COUNT, RATE, _P50, _P95, MAX, ERROR_RATIO)
 # The parts of the report that a reader sees first.
 _KEY_PARTS = frozenset({Part.VERDICT, Part.WINDOW, Part.COUNT, Part.MEDIAN, Part.ERRORS})
 
@@ -38,7 +35,7 @@ def key_rows(summary: RunSummary) -> tuple[Shown, ...]:
     if load is None:
         return ()
     by_load = Shown(LOADS, rows_by_load(summary.loads, load).labels, None, counts_transactions=True)
-    return (*key_rows_of(load), *([_most_important(by_load)] if by_load.labels else []))
+    return (*key_rows_of(load), *map(_most_important, (by_load,) if by_load.labels else ()))
 
 
 def key_rows_of(load: Group) -> tuple[Shown, ...]:
@@ -47,12 +44,9 @@ def key_rows_of(load: Group) -> tuple[Shown, ...]:
 
 
 def _most_important(group: Rows) -> Shown:
-    ranked = sorted(
-        range(len(group.labels)),
-        key=lambda index: (-group.labels[index].error_count, -(P95.of(group.labels[index]) or 0)),
-    )
-    shown = sorted(ranked[:LABELS_MOST])
-    return Shown(group.name, tuple(group.labels[index] for index in shown), group.total, group.counts_transactions)
+    ranked = sorted(enumerate(group.labels), key=lambda one: (-one[1].error_count, -(P95.of(one[1]) or 0)))
+    labels = tuple(label for _, label in sorted(ranked[:LABELS_MOST], key=lambda one: one[0]))
+    return Shown(group.name, labels, group.total, group.counts_transactions)
 
 
 def left_out_text(summary: RunSummary) -> str:
@@ -64,28 +58,22 @@ def left_out_text(summary: RunSummary) -> str:
 
 def by_importance(warnings: Iterable[RunWarning]) -> list[RunWarning]:
     """Return the warnings without notes: first those that make a run DOUBTFUL, then those about the whole run."""
-    return sorted(
-        (warning for warning in warnings if warning.severity is not Severity.NOTE),
-        key=lambda warning: (warning.severity is not Severity.DOUBTFUL, Part.VERDICT not in warning.concerns),
-    )
+    shown = [warning for warning in warnings if warning.severity is not Severity.NOTE]
+    return sorted(shown, key=lambda one: (one.severity is not Severity.DOUBTFUL, Part.VERDICT not in one.concerns))
 
 
 def key_warnings(summary: RunSummary) -> list[RunWarning]:
     """Return the warnings that concern the verdict, the window or a key column, the most important first."""
     load = summary.group(LOAD)
     parts = _KEY_PARTS | {Part.TAIL} if load and is_tail(P95, load.total.sample_count) else _KEY_PARTS
-    return [
-        warning
-        for warning in by_importance(summary.warnings)
-        if warning.severity is Severity.DOUBTFUL or parts & set(warning.concerns)
-    ]
+    found = by_importance(summary.warnings)
+    return [one for one in found if one.severity is Severity.DOUBTFUL or parts & set(one.concerns)]
 
 
 def is_tail(metric: Metric, sample_count: int) -> bool:
     """Return whether a warning about slow samples concerns a percentile: p99 and up, with few samples p95 and up."""
-    if metric.percentile is None:
-        return False
-    return metric.ratio >= (0.95 if sample_count < metric.samples_least else 0.99)
+    least = 0.95 if sample_count < metric.samples_least else 0.99
+    return metric.percentile is not None and metric.ratio >= least
 
 
 def first_error(summary: RunSummary) -> str:
@@ -95,5 +83,5 @@ def first_error(summary: RunSummary) -> str:
     load = summary.group(LOAD)
     labels = {label.label for label in load.labels} if load else set()
     kind = max(summary.errors, key=lambda kind: (kind.count, kind.label in labels))
-    what = " ".join(part for part in (kind.code, kind.cause) if part)
+    what = " ".join(filter(None, (kind.code, kind.cause)))
     return f"Most frequent error: {kind.label}: {what} ({units.plural(kind.count, 'time')})."

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from harness.base import units
@@ -10,8 +10,11 @@ from harness.metrics.figures import LOAD, Group
 from harness.metrics.interval import IntervalMs
 from harness.metrics.littles_law import LittlesLaw, littles_law
 from harness.metrics.tally import SampleTally
+from harness.metrics.timeline import SecondSeries
 from harness.plan.group_load import GroupLoad
+from harness.plan.load import LoadRecord
 from harness.report.curve import RequestCurve, UserCurve, request_curve, user_curve
+from harness.run.record import RunRecord
 
 # A stage of the most users that is shorter may end before a sample of each user has.
 _PEAK_LEAST_S = 10.0
@@ -62,35 +65,37 @@ def load_figures(
     tallies: Sequence[LoadTally], span_ms: IntervalMs | None, percentiles: Sequence[str], with_transactions: bool
 ) -> tuple[LoadFigures, ...]:
     """Return the metrics of each load; the measurement window is `span_ms`, ms since 1970."""
-    found = []
-    for tally in tallies:
-        whole = _load_group(tally.whole, percentiles, with_transactions)
-        group = whole if tally.counted is None else _load_group(tally.counted, percentiles, with_transactions)
-        series = tally.whole.second_series
+
+    def figures(tally: LoadTally) -> LoadFigures:
+        whole = load_of(tally.whole.groups(percentiles, with_transactions))
+        group = load_of(tally.counted.groups(percentiles, with_transactions)) if tally.counted is not None else whole
         is_known = not (tally.load.is_open or tally.load.is_paced)
-        span_s = series.span_s
-        # Of several load generators the sum: each has its own users.
-        users = (
-            [most for most in series.active_users(span_s.first_s, span_s.last_s) if most is not None] if span_s else []
+        return LoadFigures(
+            name=tally.load.group,
+            group=group,
+            whole=None if tally.counted is None else whole,
+            users_most=peak_users(tally.whole.second_series),
+            error_ratio=whole.total.error_ratio if whole else None,
+            littles_law=_law(tally, span_ms, pause_s(tally.load, group)) if is_known else None,
+            curve=user_curve(tally.load, tally.whole),
+            request_curve=request_curve(tally.load, tally.whole),
         )
-        found.append(
-            LoadFigures(
-                name=tally.load.group,
-                group=group,
-                whole=None if tally.counted is None else whole,
-                users_most=max(users, default=None),
-                error_ratio=whole.total.error_ratio if whole else None,
-                littles_law=_law(tally, span_ms, pause_s(tally.load, group)) if is_known else None,
-                curve=user_curve(tally.load, tally.whole),
-                request_curve=request_curve(tally.load, tally.whole),
-            )
-        )
-    return tuple(found)
+
+    return tuple(map(figures, tallies))
 
 
-def _load_group(tally: SampleTally, percentiles: Sequence[str], with_transactions: bool) -> Group | None:
-    groups = tally.groups(percentiles, with_transactions)
+def load_of(groups: Iterable[Group]) -> Group | None:
+    """Return the load among groups; None without a sample of it."""
     return next((group for group in groups if group.name == LOAD), None)
+
+
+def peak_users(series: SecondSeries) -> int | None:
+    """Return the most users that were active in a second, of several load generators the sum.
+
+    None without users, or when the span is beyond any run.
+    """
+    active = series.active_users(*series.span_s) if series.span_s else []
+    return max((users for users in active if users is not None), default=None)
 
 
 def _law(tally: LoadTally, span_ms: IntervalMs | None, think_s: float) -> LittlesLaw | None:
@@ -106,20 +111,22 @@ def _law(tally: LoadTally, span_ms: IntervalMs | None, think_s: float) -> Little
     return littles_law(seconds, to_ms - from_ms, think_s)
 
 
-def pause_s(load: GroupLoad, group: Group | None) -> float:
-    """Return the mean pause of a load before a request, s; `group` are its labels."""
-    return pause_per_transaction_s(load.think_time_s, group) if load.think_time_per else load.think_time_s
+def pause_s(load: GroupLoad | LoadRecord, group: Group | None) -> float:
+    """Return the mean pause of a load before a request, s; `group` are its labels.
 
-
-def pause_per_transaction_s(think_time_s: float, group: Group | None) -> float:
-    """Return the mean pause before a request, s, of users who think once per transaction: its share of each request."""
+    Of users who think once per transaction it is the share of each request.
+    """
+    if not load.think_time_per:
+        return load.think_time_s
     transaction_count = sum(label.sample_count for label in group.labels if label.is_transaction) if group else 0
-    return think_time_s * transaction_count / group.total.sample_count if group else 0.0
+    return load.think_time_s * transaction_count / group.total.sample_count if group else 0.0
 
 
-def mean_pause_s(figures: Sequence[LoadFigures], loads: Sequence[GroupLoad]) -> float:
-    """Return the mean pause before a sample of the window, s: each has that of its load."""
-    by_group = {load.group: load for load in loads}
+def mean_pause_s(run: RunRecord | None, load: Group | None, figures: Sequence[LoadFigures]) -> float:
+    """Return the mean pause of a run before a sample of the window, s: of several loads each has that of its load."""
+    if run is None or not run.load.loads:
+        return pause_s(run.load, load) if run else 0.0
+    by_group = {one.group: one for one in run.load.loads}
     pauses = [(one.group.total.sample_count, pause_s(by_group[one.name], one.group)) for one in figures if one.group]
     sample_count = sum(count for count, _ in pauses)
     return sum(count * think_s for count, think_s in pauses) / sample_count if sample_count else 0.0

@@ -11,8 +11,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from harness.metrics.second_figures import SecondFigures
-from harness.metrics.window import STEADY, Window, WindowSpec, find_window
+from harness.metrics.timeline import SecondFigures
+from harness.metrics.window import STEADY, Drive, Window, WindowSpec, find_window
 from harness.run.telemetry import HOST, STOLEN, UsageSeries
 
 # A run alone on its machine leaves about 1 % of the cores that no process of it accounts for.
@@ -51,22 +51,17 @@ def find_lost_cpu(
     if not window.reason:
         return None
     by_process = {one.process: one for one in series}
-    for is_stolen, lost, ratio in (
-        (True, _stolen(by_process), STOLEN_CPU_RATIO),
-        (False, _unlisted(by_process), OTHER_CPU_RATIO),
-    ):
-        found = _interval(lost, window, ratio * core_count)
-        if found and _rest_is_steady(window, seconds, found):
-            during_ms = _average_ms(seconds[found.start : found.stop])
-            else_ms = _average_ms([seconds[second] for second in _rest(window, found)])
-            inside, outside = _mean(lost, found), _mean(lost, _rest(window, found))
-            if inside > 2 * outside and during_ms and else_ms and during_ms >= _SLOWER_RATIO * else_ms:
+    stolen = _by_second(by_process[STOLEN]) if STOLEN in by_process else {}
+    for is_stolen, lost, ratio in ((True, stolen, STOLEN_CPU_RATIO), (False, _unlisted(by_process), OTHER_CPU_RATIO)):
+        if found := _interval(lost, window, ratio * core_count):
+            rest = [second for second in range(window.from_s, window.to_s) if second not in found]
+            others = [seconds[second] for second in rest]
+            is_steady = find_window(WindowSpec(STEADY), others, Drive(users_are_driven=False)).is_steady is True
+            during_ms, else_ms = average_ms(seconds[found.start : found.stop]), average_ms(others)
+            inside, outside = _mean(lost, found), _mean(lost, rest)
+            if is_steady and inside > 2 * outside and during_ms and else_ms and during_ms >= _SLOWER_RATIO * else_ms:
                 return LostCpu(is_stolen, inside, found.start, found.stop, during_ms, else_ms)
     return None
-
-
-def _stolen(by_process: Mapping[str, UsageSeries]) -> dict[int, float]:
-    return _by_second(by_process[STOLEN]) if STOLEN in by_process else {}
 
 
 def _unlisted(by_process: Mapping[str, UsageSeries]) -> dict[int, float]:
@@ -89,11 +84,8 @@ def _by_second(series: UsageSeries) -> dict[int, float]:
     width_s = max(1, round(span_s / (len(series.seconds) - 1)))
     # A row has the CPU of the second before it; the time of a point is the mean of those of its rows.
     begins = [round(at_s - (width_s + 1) / 2) for at_s in series.seconds]
-    return {
-        second: cores
-        for begin, cores in zip(begins, series.cpu_cores, strict=True)
-        for second in range(begin, begin + width_s)
-    }
+    points = zip(begins, series.cpu_cores, strict=True)
+    return {second: cores for begin, cores in points for second in range(begin, begin + width_s)}
 
 
 def _interval(lost: Mapping[int, float], window: Window, above: float) -> range | None:
@@ -112,16 +104,7 @@ def _mean(lost: Mapping[int, float], seconds: Sequence[int]) -> float:
     return sum(lost.get(second, 0.0) for second in seconds) / len(seconds)
 
 
-def _rest(window: Window, interval: range) -> list[int]:
-    return [second for second in range(window.from_s, window.to_s) if second not in interval]
-
-
-def _rest_is_steady(window: Window, seconds: Sequence[SecondFigures], interval: range) -> bool:
-    rest = [seconds[second] for second in _rest(window, interval)]
-    return find_window(WindowSpec(STEADY), rest, users_are_driven=False).is_steady is True
-
-
-def _average_ms(seconds: Sequence[SecondFigures]) -> float | None:
+def average_ms(seconds: Sequence[SecondFigures]) -> float | None:
     """Return the average response time in some seconds; None without a sample."""
     sample_count = sum(second.sample_count for second in seconds)
     return sum(second.elapsed_sum_ms for second in seconds) / sample_count if sample_count else None

@@ -1,8 +1,9 @@
-"""Tables of where a run ran: its machines within the window, its load generators, JVM heaps and what lives in them."""
+"""Tables of where a run ran: machines, load generators, JVM heaps and what lives in them, metrics of processes."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import NamedTuple
 
 from harness.base import units
@@ -14,6 +15,7 @@ from harness.report.tables import cell, table
 from harness.run.telemetry import MachineFigure, process_title
 from harness.system.heap import HeapUse
 from harness.system.histograms import CLASSES_MOST, MIDDLE, LiveHeap
+from harness.system.own_metrics import OwnMetrics, OwnMetricUse
 from harness.system.recording import RecordedUse
 
 _TIMES = elapsed_metrics()
@@ -23,16 +25,8 @@ _COLUMNS = (
 )  # fmt: skip
 
 
-def _whole(value: float) -> str:
-    return f"{value:,.0f}"
-
-
-def _megabytes(value: float) -> str:
-    return units.mb_text(value, 1)
-
-
-def _cores(value: float) -> str:
-    return units.percent_text(value, 1)
+_megabytes = partial(units.mb_text, decimals=1)
+_whole = "{:,.0f}".format
 
 
 class _Column(NamedTuple):
@@ -45,8 +39,8 @@ class _Column(NamedTuple):
 
 # Every figure of MACHINE_COLUMNS.
 COLUMNS = (
-    _Column("iowait_cores", "iowait % of one core", _cores),
-    _Column("runnable_threads", "run queue", lambda value: f"{value:.1f}"),
+    _Column("iowait_cores", "iowait % of one core", partial(units.percent_text, decimals=1)),
+    _Column("runnable_threads", "run queue", "{:.1f}".format),
     _Column("switches_per_s", "context switches/s", _whole),
     _Column("received_bytes_per_s", "received MB/s", _megabytes),
     _Column("sent_bytes_per_s", "sent MB/s", _megabytes),
@@ -54,6 +48,8 @@ COLUMNS = (
     _Column("written_bytes_per_s", "disk written MB/s", _megabytes),
     _Column("cpu_mhz", "CPU MHz", _whole),
 )
+_UNITS = {"bytes": "MB", "s": "ms"}
+_OWN_COLUMNS = ("metric", "unit", "mean", "range", "per s", "in all")
 
 
 def machine_table(figures: Sequence[MachineFigure]) -> str:
@@ -62,17 +58,15 @@ def machine_table(figures: Sequence[MachineFigure]) -> str:
     columns = [column for column in COLUMNS if any(figure.figure == column.figure for figure in figures)]
     if not columns:
         return ""
-    rows = [
-        [cell(process_title(process)), *(_cell(found.get((process, one.figure)), one.text) for one in columns)]
-        for process in dict.fromkeys(figure.process for figure in figures)
-    ]
+    rows = []
+    for process in dict.fromkeys(figure.process for figure in figures):
+        cells = (_cell(found.get((process, one.figure)), one.text) for one in columns)
+        rows.append([cell(process_title(process)), *cells])
     return table(("machine, mean (range)", *(column.title for column in columns)), rows)
 
 
 def _cell(figure: MachineFigure | None, show: Callable[[float], str]) -> str:
-    if figure is None:
-        return ""
-    return f"{show(figure.mean)} ({show(figure.minimum)}-{show(figure.maximum)})"
+    return "" if figure is None else f"{show(figure.mean)} ({show(figure.minimum)}-{show(figure.maximum)})"
 
 
 def generator_table(generators: Sequence[GeneratorFigures]) -> str:
@@ -101,15 +95,11 @@ def live_heap_text(heap: LiveHeap, window: Window) -> str:
     parts = [f"### Live objects of {cell(heap.process)}", f"{sizes}."]
     if heap.classes:
         heads = ["class", *(f"{name} MB" for name in names), "growth MB", *(f"{name} objects" for name in names)]
-        rows = [
-            [
-                cell(one.class_name),
-                *(units.mb_text(size_bytes, 2) for size_bytes in one.size_bytes),
-                units.mb_text(one.size_bytes[-1] - one.size_bytes[-2], 2),
-                *map(str, one.instances),
-            ]
-            for one in heap.classes
-        ]
+        rows = []
+        for one in heap.classes:
+            growth_bytes = one.size_bytes[-1] - one.size_bytes[-2]
+            cells = [units.mb_text(size_bytes, 2) for size_bytes in (*one.size_bytes, growth_bytes)]
+            rows.append([cell(one.class_name), *cells, *map(str, one.instances)])
         since = f"from the {names[-2]} to the {names[-1]}"
         parts += [table(heads, rows), f"The {CLASSES_MOST} classes that grew most {since} at most; shallow sizes."]
     parts.append(_pauses_text(heap, window))
@@ -121,31 +111,25 @@ def _pauses_text(heap: LiveHeap, window: Window) -> str:
     within = [moment for moment in heap.moments if window.from_s <= moment.at_s < window.to_s]
     pauses = ", ".join(f"at {units.clock_text(moment.at_s)} for up to {moment.took_ms} ms" for moment in within)
     stops = f"within the window {pauses}" if within else "outside of the window"
-    where = (
-        "before, in the middle of and after"
-        if any(one.moment == MIDDLE for one in heap.moments)
-        else "before and after"
-    )
-    taken = f"Histograms were taken {where} the load."
+    middle = ", in the middle of" if any(one.moment == MIDDLE for one in heap.moments) else ""
+    taken = f"Histograms were taken before{middle} and after the load."
     return f"{taken} Each forced a full garbage collection, which stopped the JVM: {stops}."
 
 
 def heap_table(uses: Sequence[HeapUse]) -> str:
     """Return the table of heap sizes, a row per JVM."""
     columns = ("process", "used MB", "range", "committed MB", "range", "reserved MB", "range", "points")
-    return table(columns, [_heap_row(use) for use in uses])
-
-
-def _heap_row(use: HeapUse) -> list[str]:
-    sizes = (
-        (use.used_bytes_mean, use.used_bytes_min, use.used_bytes_max),
-        (use.committed_bytes_mean, use.committed_bytes_min, use.committed_bytes_max),
-        (use.reserved_bytes_mean, use.reserved_bytes_min, use.reserved_bytes_max),
-    )
-    cells = []
-    for mean, low, high in sizes:
-        cells += [units.mb_text(mean), "" if low is None else f"{units.mb_text(low)}-{units.mb_text(high)}"]
-    return [cell(use.process), *cells, str(use.point_count)]
+    rows = []
+    for use in uses:
+        cells = []
+        for mean, low, high in (
+            (use.used_bytes_mean, use.used_bytes_min, use.used_bytes_max),
+            (use.committed_bytes_mean, use.committed_bytes_min, use.committed_bytes_max),
+            (use.reserved_bytes_mean, use.reserved_bytes_min, use.reserved_bytes_max),
+        ):
+            cells += [units.mb_text(mean), "" if low is None else f"{units.mb_text(low)}-{units.mb_text(high)}"]
+        rows.append([cell(use.process), *cells, str(use.point_count)])
+    return table(columns, rows)
 
 
 def recorded_table(uses: Sequence[RecordedUse]) -> str:
@@ -154,19 +138,44 @@ def recorded_table(uses: Sequence[RecordedUse]) -> str:
         "process", "before GC MB", "after GC MB", "most after GC MB", "collections", "pauses ms", "longest ms",
         "% of time", "JVM CPU %", "most", "machine CPU %",
     )  # fmt: skip
-    return table(columns, [_recorded_row(use) for use in uses]) if uses else ""
+    rows = []
+    for use in uses:
+        sizes = (use.used_before_bytes_mean, use.used_after_bytes_mean, use.used_after_bytes_max)
+        pauses = [str(use.collection_count), *map(units.average_text, (use.pause_ms, use.longest_ms))]
+        paused = units.percent_text(use.pause_ms / MS_PER_S / use.length_s if use.length_s else None)
+        ratios = (use.jvm_cpu_ratio_mean, use.jvm_cpu_ratio_max, use.machine_cpu_ratio_mean)
+        shares = (units.percent_text(ratio, 1) for ratio in ratios)
+        rows.append([cell(use.process), *map(units.mb_text, sizes), *pauses, paused, *shares])
+    return table(columns, rows) if uses else ""
 
 
-def _recorded_row(use: RecordedUse) -> list[str]:
-    sizes = (use.used_before_bytes_mean, use.used_after_bytes_mean, use.used_after_bytes_max)
-    ratios = (use.jvm_cpu_ratio_mean, use.jvm_cpu_ratio_max, use.machine_cpu_ratio_mean)
-    paused = use.pause_ms / MS_PER_S / use.length_s if use.length_s else None
-    return [
-        cell(use.process),
-        *(units.mb_text(size) for size in sizes),
-        str(use.collection_count),
-        units.average_text(use.pause_ms),
-        units.average_text(use.longest_ms),
-        units.percent_text(paused),
-        *(units.percent_text(ratio, 1) for ratio in ratios),
-    ]
+def own_metrics_text(found: OwnMetrics) -> str:
+    """Return the Markdown of one process: levels with mean and range, totals with their growth."""
+    title = f"### {cell(found.process)}"
+    if not found.answer_count:
+        return f"{title}\n\nNot known: no answer in the measurement window."
+    rows = table(_OWN_COLUMNS, [_own_row(use) for use in found.metrics], text_columns=2)
+    text = f"Read {found.answer_count} times in the measurement window. *per s* and *in all*: growth of a total."
+    return f"{title}\n\n{text}\n\n{rows}"
+
+
+def _own_row(use: OwnMetricUse) -> list[str]:
+    if use.growth is not None:
+        return [cell(use.name), _unit(use), "", "", _text(use.mean, use.unit), _text(use.growth, use.unit)]
+    low, high = _text(use.minimum, use.unit), _text(use.maximum, use.unit)
+    return [cell(use.name), _unit(use), _text(use.mean, use.unit), f"{low}-{high}", "", ""]
+
+
+def _unit(use: OwnMetricUse) -> str:
+    return _UNITS.get(use.unit, use.unit)
+
+
+def _text(value: float | None, unit: str) -> str:
+    """Return a value in its shown unit: MB, ms with two decimals below 10, numbers with up to two decimals."""
+    if value is None:
+        return ""
+    if unit == "bytes":
+        return units.mb_text(value, 1)
+    if unit == "s":
+        return units.average_text(value * units.MS_PER_S)
+    return units.average_text(value) if unit == "ms" else units.number_text(round(value, 2))

@@ -9,24 +9,24 @@ from urllib.parse import quote
 
 from harness.base import units
 from harness.cloudwatch.sources import source_of
-from harness.metrics.figures import LOAD, Group, LabelFigures, driven_labels
+from harness.metrics.figures import LOAD, Group, driven_labels
 from harness.metrics.metric import MEDIAN, Table, percentiles, times_of
 from harness.metrics.window import describe
 from harness.plan.goal import Goal
 from harness.plan.load import CLOSED
+from harness.report import machine
 from harness.report.charts.chart import Chart
 from harness.report.charts.cloudwatch import cloud_notes, cloud_table
 from harness.report.charts.run_charts import RunCharts
-from harness.report.columns import COUNT, DEFAULT, ERROR_RATIO, Column, columns_of
+from harness.report.columns import COUNT, DEFAULT, ERROR_RATIO, Column, columns_of, whole_text
 from harness.report.failures import anchor
 from harness.report.footnotes import Footnotes
+from harness.report.generator_evidence import is_generator
 from harness.report.goals import GoalResult, is_beyond
 from harness.report.growth import growth_notes, growth_table
 from harness.report.key_figures import KEY_COLUMNS, first_error, is_tail, key_rows, key_warnings, left_out_text
 from harness.report.loads import rows_by_load
-from harness.report.machine import generator_table, heap_table, live_heap_text, machine_table, recorded_table
 from harness.report.notes import NOTES_BEGIN, NOTES_END
-from harness.report.own_metrics import own_metrics_text
 from harness.report.parts import Part
 from harness.report.profiles import database_text, profile_text, request_count
 from harness.report.reference_section import parts as compared_parts
@@ -38,30 +38,28 @@ from harness.report.summary import Observed, RunSummary
 from harness.report.tables import cell, group_table, parts_of, table, title_of
 from harness.report.template import filled
 from harness.report.verdict import Verdict, state_line
-from harness.run.telemetry import GENERATOR, GENERATOR_PREFIX, HOST, STOLEN, Usage, process_title
+from harness.run.telemetry import HOST, STOLEN, Usage, process_title
 
 # Only the main load usually has enough samples for these.
 LOAD_PERCENTILES = percentiles(Table.REPORT)
 GOAL_HEADS = ("goal", "measured", "result")
-_COLUMN_PARTS = {
-    COUNT.key: Part.COUNT,
-    MEDIAN.key: Part.MEDIAN,
-    ERROR_RATIO.key: Part.ERRORS,
-}
+_COLUMN_PARTS = {COUNT.key: Part.COUNT, MEDIAN.key: Part.MEDIAN, ERROR_RATIO.key: Part.ERRORS}
 
 
-def _load_columns(group: Group) -> tuple[Column, ...]:
-    return columns_of(DEFAULT, [text for text in LOAD_PERCENTILES if text in group.total.percentiles_ms])
-
-
-def _goal_column(goal: Goal, labels: Sequence[LabelFigures]) -> Column:
-    """Return a column with whether each label's average is within the goal; empty for TOTAL."""
-    return Column(
-        f"average ≤ {units.ms_text(goal.each_average_ms)} ms",
-        "each_average_ms",
-        lambda label: float(is_beyond(label, goal)) if label in labels else None,
-        lambda value: "" if value is None else "**missed**" if value else "met",
-    )
+def _columns(load: Group, goal: Goal | None = None) -> list[Column]:
+    """Return the columns of a load; with a goal for each label whether its average is within it, empty for TOTAL."""
+    columns = [*columns_of(DEFAULT, [text for text in LOAD_PERCENTILES if text in load.total.percentiles_ms])]
+    if goal and goal.each_average_ms is not None:
+        title = f"average ≤ {units.ms_text(goal.each_average_ms)} ms"
+        columns.append(
+            Column(
+                title,
+                "each_average_ms",
+                lambda label: float(is_beyond(label, goal)) if label in load.labels else None,
+                lambda value: "" if value is None else "**missed**" if value else "met",
+            )
+        )
+    return columns
 
 
 def goal_rows(goals: Sequence[GoalResult]) -> list[list[str]]:
@@ -80,43 +78,32 @@ def goal_table(verdict: Verdict) -> str:
     return table(GOAL_HEADS, rows, text_columns=len(GOAL_HEADS)) if rows else ""
 
 
-def _load_table(load: Group, goal: Goal | None, notes: Footnotes) -> str:
+def _load_table(summary: RunSummary, load: Group, notes: Footnotes) -> str:
+    """Return the table of the load's labels, or of several loads, with TOTAL."""
+    goal = summary.run.goal if summary.run and not summary.loads else None
+    load = rows_by_load(summary.loads, load) if summary.loads else load
     slow = [metric for metric in times_of(Table.REPORT) if is_tail(metric, load.total.sample_count)]
     parts = _COLUMN_PARTS | {metric.key: Part.TAIL for metric in slow}
     columns = [
         replace(column, title=column.title + notes.mark(parts[column.key])) if column.key in parts else column
-        for column in _load_columns(load)
+        for column in _columns(load, goal)
     ]
-    return group_table(parts_of(load)[0], columns + _goal_columns(goal, load))
-
-
-def _goal_columns(goal: Goal | None, load: Group) -> list[Column]:
-    return [_goal_column(goal, load.labels)] if goal and goal.each_average_ms is not None else []
+    return group_table(parts_of(load)[0], columns)
 
 
 def _transaction_table(load: Group, goal: Goal | None) -> str:
     """Return the table of the load's transactions; empty without any, and when the load has nothing else."""
-    columns = [*_load_columns(load), *_goal_columns(goal, load)]
-    return "".join(group_table(part, columns) for part in parts_of(load)[1:])
+    return "".join(group_table(part, _columns(load, goal)) for part in parts_of(load)[1:])
 
 
 def _other_tables(summary: RunSummary) -> list[tuple[str, str]]:
     """Return title and table of the load of the whole run, if it has one, and of the groups beside the load."""
     found = []
     if summary.whole:
-        columns = _load_columns(summary.whole)
+        columns = _columns(summary.whole)
         found += [(f"{title_of(part)}, the whole run", group_table(part, columns)) for part in parts_of(summary.whole)]
-    for group in summary.groups:
-        if group.name != LOAD:
-            found += [(title_of(part), group_table(part)) for part in parts_of(group)]
-    return found
-
-
-def _main_table(summary: RunSummary, load: Group, notes: Footnotes) -> str:
-    """Return the table of the load's labels, or of several loads, with TOTAL."""
-    if summary.loads:
-        return _load_table(rows_by_load(summary.loads, load), None, notes)
-    return _load_table(load, summary.run.goal if summary.run else None, notes)
+    others = (part for group in summary.groups if group.name != LOAD for part in parts_of(group))
+    return found + [(title_of(part), group_table(part)) for part in others]
 
 
 def _tables_of_loads(summary: RunSummary, goal: Goal | None) -> list[tuple[str, str]]:
@@ -127,7 +114,7 @@ def _tables_of_loads(summary: RunSummary, goal: Goal | None) -> list[tuple[str, 
         if one.group is None:
             found.append((f"Load of {name}", "No sample of this load ended in the measurement window."))
             continue
-        columns = [*_load_columns(one.group), *_goal_columns(goal, one.group)]
+        columns = _columns(one.group, goal)
         tables = [(f"{title_of(part)} of {name}", group_table(part, columns)) for part in parts_of(one.group)]
         if one.curve_text:
             tables[0] = (tables[0][0], f"{tables[0][1]}\n\n{one.curve_text}")
@@ -139,11 +126,6 @@ def _setup_lines(summary: RunSummary, notes: Footnotes) -> list[tuple[str, str]]
     marks = {"load": notes.mark(Part.LOAD), "system": notes.mark(Part.SYSTEM)}
     lines = setup_lines(summary.run) if summary.run else []
     return [(name, value + marks.get(name, "")) for name, value in lines]
-
-
-def _change_line(summary: RunSummary) -> str:
-    load = summary.group(LOAD)
-    return change_text(summary.whole.total, load.total) if summary.whole and load else ""
 
 
 def _code_table(summary: RunSummary, notes: Footnotes) -> str:
@@ -207,42 +189,31 @@ def _failed_transactions(summary: RunSummary) -> str:
 def _usage_part(process: str) -> Part | None:
     if process.partition(" ")[0] in (HOST, STOLEN):
         return Part.HOST
-    return Part.GENERATOR if process == GENERATOR or process.startswith(GENERATOR_PREFIX) else None
+    return Part.GENERATOR if is_generator(process) else None
 
 
 def _usage_row(usage: Usage, notes: Footnotes) -> list[str]:
-    percent, megabytes = units.percent_text, units.mb_text
     part = _usage_part(usage.process)
-    return [
-        cell(process_title(usage.process)) + (notes.mark(part) if part else ""),
-        percent(usage.cpu_cores_mean, 1),
-        f"{percent(usage.cpu_cores_min, 1)}-{percent(usage.cpu_cores_max, 1)}",
-        megabytes(usage.rss_bytes_mean),
-        f"{megabytes(usage.rss_bytes_min)}-{megabytes(usage.rss_bytes_max)}",
-        "" if usage.thread_count_max is None else str(usage.thread_count_max),
-    ]
+    name = cell(process_title(usage.process)) + (notes.mark(part) if part else "")
+    cpus = [units.percent_text(one, 1) for one in (usage.cpu_cores_mean, usage.cpu_cores_min, usage.cpu_cores_max)]
+    sizes = [units.mb_text(one) for one in (usage.rss_bytes_mean, usage.rss_bytes_min, usage.rss_bytes_max)]
+    ranges = [text for mean, low, high in (cpus, sizes) for text in (mean, f"{low}-{high}")]
+    return [name, *ranges, whole_text(usage.thread_count_max)]
 
 
 def _usage_tables(observed: Observed, notes: Footnotes) -> str:
-    """Return the tables of processes and of machines, as far as there are any."""
-    tables = (_usage_table(observed.usages, notes) if observed.usages else "", machine_table(observed.machine_figures))
-    return "\n\n".join(filter(None, tables))
-
-
-def _usage_table(usages: Sequence[Usage], notes: Footnotes) -> str:
     columns = ("process", "CPU % of one core", "range", "memory MB", "range", "peak of live threads")
-    return table(columns, [_usage_row(usage, notes) for usage in usages])
+    rows = [_usage_row(usage, notes) for usage in observed.usages]
+    return "\n\n".join(
+        filter(None, (table(columns, rows) if rows else "", machine.machine_table(observed.machine_figures)))
+    )
 
 
 def _exception_table(summary: RunSummary) -> str:
-    rows = [
-        [
-            *(cell(text) for text in (kind.log, kind.class_name, kind.cause, kind.example)),
-            str(kind.count),
-            str(kind.first_line),
-        ]
-        for kind in summary.observed.exceptions
-    ]
+    rows = []
+    for kind in summary.observed.exceptions:
+        texts = map(cell, (kind.log, kind.class_name, kind.cause, kind.example))
+        rows.append([*texts, str(kind.count), str(kind.first_line)])
     columns = ("log", "exception", "innermost cause", "message of the first", "count", "first line")
     return table(columns, rows, text_columns=4) if rows else ""
 
@@ -286,16 +257,15 @@ def report(summary: RunSummary, charts: RunCharts, notes: str, folder: str) -> s
         first_error=cell(first_error(summary)),
         key_warnings=[cell(warning.text) for warning in key_warnings(summary)],
         setup=_setup_lines(summary, footnotes),
-        change_line=_change_line(summary),
+        change_line=change_text(whole.total, load.total) if whole and load else "",
         thirds_line=summary.thirds.text if summary.thirds else "",
         corrected_line=summary.corrected.text if summary.corrected else "",
-        load_table=_main_table(summary, load, footnotes) if load else "",
+        load_table=_load_table(summary, load, footnotes) if load else "",
         tables_of_loads=_tables_of_loads(summary, run.goal if run else None),
-        has_whole=whole is not None,
         transaction_table=_transaction_table(load, run.goal if run else None) if load and not summary.loads else "",
         counts_transactions=load is not None and all(label.is_transaction for label in load.labels),
         law_line=_law_line(summary, footnotes),
-        generator_table=generator_table(summary.generators) if summary.generators else "",
+        generator_table=machine.generator_table(summary.generators) if summary.generators else "",
         generators_mark=footnotes.mark(Part.GENERATORS),
         other_tables=_other_tables(summary),
         compared=compared_parts(summary.compared, summary.source),
@@ -306,16 +276,25 @@ def report(summary: RunSummary, charts: RunCharts, notes: str, folder: str) -> s
         **{section: [image(chart, folder) for chart in found] for section, found in charts.items()},
         is_cut=window.length_s < window.run_s,
         usage_table=_usage_tables(observed, footnotes),
-        **_profile_values(summary, folder),
-        **_resource_values(summary),
+        heap_table=machine.heap_table(observed.heap_uses) if observed.heap_uses else "",
+        recorded_table=machine.recorded_table(observed.recorded),
+        heap_unknown=_unknown(run.heap_unknown if run else ()),
+        growth_table=growth_table(observed.growths) if observed.growths else "",
+        growth_notes=growth_notes(observed.growths, window.length_s, is_soak=run is not None and run.is_soak),
+        live_heaps=[machine.live_heap_text(heap, window) for heap in observed.live_heaps],
+        histogram_unknown=_unknown(run.histogram_unknown if run else ()),
+        profiles=[profile_text(profile, folder) for profile in observed.profiles],
+        profile_unknown=_unknown(run.profile_unknown if run else ()),
+        databases=[database_text(used, request_count(summary)) for used in observed.databases],
+        own_metrics=[machine.own_metrics_text(found) for found in observed.own_metrics],
+        slowest_table=slowest_table(observed.slowest) if observed.slowest else "",
+        slowest_note=slowest_note(observed.slowest),
         cloud_table=cloud_table(observed.cloudwatch) if observed.cloudwatch else "",
         cloud_notes=cloud_notes(observed.cloudwatch, summary.source) if observed.cloudwatch else [],
-        is_cloud_missing=run is not None and run.cloudwatch is not None,
         cloud_title=_cloud_title(summary),
         exception_table=_exception_table(summary),
         read_logs=[cell(name) for name in (run.exception_logs if run else ()) if name not in observed.missing_logs],
         missing_logs=[cell(name) for name in observed.missing_logs],
-        dump_figures=run.dump_figures if run else (),
         footnotes=footnotes.lines,
         notes_begin=NOTES_BEGIN,
         notes_end=NOTES_END,
@@ -323,31 +302,8 @@ def report(summary: RunSummary, charts: RunCharts, notes: str, folder: str) -> s
     )
 
 
-def _resource_values(summary: RunSummary) -> dict[str, object]:
-    """Return what the heaps and other resources did, and the classes in the heaps of a soak."""
-    observed, window, run = summary.observed, summary.window, summary.run
-    return {
-        "heap_table": heap_table(observed.heap_uses) if observed.heap_uses else "",
-        "recorded_table": recorded_table(observed.recorded),
-        "heap_unknown": [(cell(name), cell(why)) for name, why in run.heap_unknown] if run else [],
-        "growth_table": growth_table(observed.growths) if observed.growths else "",
-        "growth_notes": growth_notes(observed.growths, window.length_s, is_soak=run is not None and run.is_soak),
-        "live_heaps": [live_heap_text(heap, window) for heap in observed.live_heaps],
-        "histogram_unknown": [(cell(name), cell(why)) for name, why in run.histogram_unknown] if run else [],
-    }
-
-
-def _profile_values(summary: RunSummary, folder: str) -> dict[str, object]:
-    """Return what the run observed inside of the system: profiles, use of databases, own metrics, slowest requests."""
-    observed, run = summary.observed, summary.run
-    return {
-        "profiles": [profile_text(profile, folder) for profile in observed.profiles],
-        "databases": [database_text(used, request_count(summary)) for used in observed.databases],
-        "own_metrics": [own_metrics_text(found) for found in observed.own_metrics],
-        "slowest_table": slowest_table(observed.slowest) if observed.slowest else "",
-        "slowest_note": slowest_note(observed.slowest),
-        "profile_unknown": [(cell(name), cell(why)) for name, why in run.profile_unknown] if run else [],
-    }
+def _unknown(found: Sequence[tuple[str, str]]) -> list[tuple[str, str]]:
+    return [(cell(name), cell(why)) for name, why in found]
 
 
 def _cloud_title(summary: RunSummary) -> str:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, replace
 from datetime import datetime
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 
 from harness.base import units
 from harness.base.errors import UsageError
@@ -18,12 +18,10 @@ _NONE = "none"
 # Each generator has its own part of these.
 _ITS_PART = ("users", "rate_per_s", "requests")
 _RUN_ID = "run_id"
-_Item = TypeVar("_Item")
 _Number = TypeVar("_Number", int, float)
 
 
-@dataclass(frozen=True)
-class Part:
+class Part(NamedTuple):
     """The run and the name of one load generator."""
 
     name: str
@@ -40,12 +38,10 @@ def check_parts(parts: Sequence[Part]) -> None:
     for part in others:
         found = _alike(part.run)
         for name in dict.fromkeys((*expected, *found)):
-            values = expected.get(name, _NONE), found.get(name, _NONE)
-            if values[0] != values[1]:
-                raise UsageError(
-                    f"{first.name} and {part.name} are not parts of one load: {name} is {values[0]} and {values[1]}",
-                    "merge runs of the same plan, load, target and versions",
-                )
+            one, other = expected.get(name, _NONE), found.get(name, _NONE)
+            if one != other:
+                what = f"{first.name} and {part.name} are not parts of one load: {name} is {one} and {other}"
+                raise UsageError(what, "merge runs of the same plan, load, target and versions")
     last_start = max(parts, key=lambda part: part.run.started_at)
     first_end = min(parts, key=lambda part: part.run.ended_at or "")
     if (first_end.run.ended_at or "") <= last_start.run.started_at:
@@ -63,14 +59,11 @@ def _check_part(part: Part) -> None:
         what = f"{part.name}: a run with several loads cannot be merged yet"
         raise UsageError(what, "merge runs of a plan with one [load]")
     if part.run.generators:
-        raise UsageError(
-            f"{part.name}: this run already has several generators", "name the runs of all single generators"
-        )
+        what = f"{part.name}: this run already has several generators"
+        raise UsageError(what, "name the runs of all single generators")
     if part.run.is_embedded:
-        raise UsageError(
-            f"{part.name}: this run started and drove its own system, not that of the others",
-            "let all generators drive one system: TARGET=http://host:port",
-        )
+        what = f"{part.name}: this run started and drove its own system, not that of the others"
+        raise UsageError(what, "let all generators drive one system: TARGET=http://host:port")
 
 
 def _check_names(parts: Sequence[Part]) -> None:
@@ -95,12 +88,8 @@ def _alike(run: RunRecord) -> dict[str, str]:
     found |= {f"{name} of the goal": _text(value) for name, value in goal.items()}
     found |= {f"version of {name}": version for name, version in run.versions.items()}
     found["commit of the harness"] = run.git_commit or _NONE
-    return found | {f"property {name}": value for name, value in _settings(run).items()}
-
-
-def _settings(run: RunRecord) -> dict[str, str]:
     own = {*SET_BY_THE_RUN, _RUN_ID}
-    return {name: value for name, value in run.properties.items() if name not in own}
+    return found | {f"property {name}": value for name, value in run.properties.items() if name not in own}
 
 
 def _text(value: object) -> str:
@@ -113,19 +102,18 @@ def merged_record(parts: Sequence[Part], name: str, command: str, run_id: str) -
     first = runs[0]
     own = tuple(f"{run.id}," for run in runs)
     started_at, ended_at = min(run.started_at for run in runs), max(run.ended_at or "" for run in runs)
+    users, requests = _sum(run.load.users for run in runs), _sum(run.load.requests for run in runs)
+    rate_per_s = _sum(run.load.rate_per_s for run in runs)
+    exits = ((part.name, part.run.exit_codes or {}) for part in parts)
+    figures = [(f"{label}, {part.name}", value) for part in parts for label, value in part.run.dump_figures]
     return replace(
         first,
         name=name,
         command=command,
-        load=replace(
-            first.load,
-            users=_sum(run.load.users for run in runs),
-            rate_per_s=_sum(run.load.rate_per_s for run in runs),
-            requests=_sum(run.load.requests for run in runs),
-        ),
+        load=replace(first.load, users=users, rate_per_s=rate_per_s, requests=requests),
         plan_notes=_each_once(note for run in runs for note in run.plan_notes),
         note="\n".join(_each_once(run.note for run in runs if run.note)),
-        system_facts=_of_all([run.system_facts for run in runs]),
+        system_facts=tuple(one for one in first.system_facts if all(one in run.system_facts for run in runs)),
         properties={**_common([run.properties for run in runs]), _RUN_ID: run_id},
         source_hashes=_common([run.source_hashes for run in runs]),
         generator_heap_mb=min(run.generator_heap_mb for run in runs),
@@ -133,17 +121,11 @@ def merged_record(parts: Sequence[Part], name: str, command: str, run_id: str) -
         started_at=started_at,
         ended_at=ended_at,
         took_s=(datetime.fromisoformat(ended_at) - datetime.fromisoformat(started_at)).total_seconds(),
-        exit_codes={
-            process_at(process, part.name): code
-            for part in parts
-            for process, code in (part.run.exit_codes or {}).items()
-        },
+        exit_codes={process_at(process, name): code for name, codes in exits for process, code in codes.items()},
         interrupted=any(run.interrupted for run in runs),
         stopped_early="; ".join(f"{part.name}: {part.run.stopped_early}" for part in parts if part.run.stopped_early),
         stop_reasons=tuple(f"{part.name}: {reason}" for part in parts for reason in part.run.stop_reasons),
-        dump_figures=tuple(
-            (f"{label}, {part.name}", value) for part in parts for label, value in part.run.dump_figures
-        ),
+        dump_figures=tuple(figures),
         exception_logs=(),
         heap_unknown=(),
         otlp=None,
@@ -174,10 +156,6 @@ def _sum(values: Iterable[_Number | None]) -> _Number | None:
 
 def _each_once(texts: Iterable[str]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(texts))
-
-
-def _of_all(lists: Sequence[tuple[_Item, ...]]) -> tuple[_Item, ...]:
-    return tuple(item for item in lists[0] if all(item in other for other in lists[1:]))
 
 
 def _common(tables: Sequence[Mapping[str, str]]) -> dict[str, str]:

@@ -21,13 +21,16 @@ from harness.report.files import STEADY_WINDOW, stored_exchanges, write_report, 
 from harness.report.jtls import Counting, summary_of_jtls
 from harness.report.merge import Part, check_parts, merged_record
 from harness.report.summary import RunSummary
-from harness.run.directory import RUN_NAME, RunDirectory, reserve
+from harness.run.directory import RunDirectory, reserve
 from harness.run.exchanges import exchanges_text, first_of_each_cause
+from harness.run.kinds import RUN_NAME, short_name
+from harness.run.names import full_path
 from harness.run.record import RunRecord
 from harness.run.telemetry import COLUMNS, process_at
 
 _COPY_BYTES = 1024 * 1024
 _PACKED = ("", ".zst", ".gz")
+_Named = tuple[str, Path]  # the name of a generator, and its run or JTL
 
 
 class MergedRun(NamedTuple):
@@ -52,23 +55,24 @@ def merge(given: Sequence[str], reports: Path, into: Path | None) -> MergedRun:
     return _merged_runs(named, given, reports, into) if are_runs == {True} else _merged_jtls(named, into)
 
 
-def _named(given: Sequence[str], reports: Path) -> list[tuple[str, Path]]:
+def _named(given: Sequence[str], reports: Path) -> list[_Named]:
     """Return name and path of each part; the default name is the part of the path that differs."""
-    pairs: list[tuple[str, Path]] = []
+    pairs: list[_Named] = []
     for text in given:
         name, equals, path = text.partition("=")
         has_name = bool(equals) and bool(name) and "/" not in name and not Path(text).exists()
-        found = Path(path if has_name else text)
-        if not found.exists() and not (reports / found).exists():
-            raise UsageError(f"{found}: not found", "name the folders of runs, or JTLs")
-        pairs.append((name if has_name else "", found if found.exists() else reports / found))
-    short = short_names([os.path.normpath(path) for _, path in pairs])
+        wanted = Path(path if has_name else text)
+        found = next((one for base in (Path(), reports) if (one := full_path(base / wanted)).exists()), None)
+        if found is None:
+            raise UsageError(f"{wanted}: not found", "name the folders of runs, or JTLs")
+        pairs.append((name if has_name else "", found))
+    paths = [Path(os.path.normpath(path)) for _, path in pairs]
+    bare = {path.with_name(short_name(path.name)): None for path in paths}
+    short = short_names([str(path) for path in (bare if len(bare) == len(paths) else paths)])
     return [(name or other, path) for (name, path), other in zip(pairs, short, strict=True)]
 
 
-def _merged_runs(
-    named: Sequence[tuple[str, Path]], given: Sequence[str], reports: Path, into: Path | None
-) -> MergedRun:
+def _merged_runs(named: Sequence[_Named], given: Sequence[str], reports: Path, into: Path | None) -> MergedRun:
     parts = [Part(name, _record(path)) for name, path in named]
     samples = [_samples(path) for _, path in named]
     check_parts(parts)
@@ -83,7 +87,7 @@ def _merged_runs(
         return MergedRun(directory, write_report(directory))
 
 
-def _merged_jtls(named: Sequence[tuple[str, Path]], into: Path | None) -> MergedRun:
+def _merged_jtls(named: Sequence[_Named], into: Path | None) -> MergedRun:
     if into is None:
         raise UsageError("JTL files have no plan", "name the new run: --into reports/<plan>/run-01_1")
     if len({name for name, _ in named}) < len(named):
@@ -98,20 +102,18 @@ def _merged_jtls(named: Sequence[tuple[str, Path]], into: Path | None) -> Merged
 
 
 def _record(path: Path) -> RunRecord:
-    directory = RunDirectory(path)
-    run = directory.read_run()
-    if run is None:
-        raise UsageError(f"{path}: not a run: there is no run.json", "name the folder of a run, or its JTL")
-    return run
+    if run := RunDirectory(path).read_run():
+        return run
+    raise UsageError(f"{path}: not a run: there is no run.json", "name the folder of a run, or its JTL")
 
 
 def _samples(path: Path) -> Path:
-    directory = RunDirectory(path)
+    samples = RunDirectory(path).samples
     for packed in _PACKED:
-        found = directory.samples.with_name(directory.samples.name + packed)
+        found = samples.with_name(samples.name + packed)
         if found.is_file():
             return found
-    raise UsageError(f"{path}: its {directory.samples.name} is missing", "merge where the samples are")
+    raise UsageError(f"{path}: its {samples.name} is missing", "merge where the samples are")
 
 
 @contextmanager
@@ -151,26 +153,20 @@ def _put_samples(samples: Sequence[Path], directory: RunDirectory) -> None:
                 shutil.copyfileobj(file.stream, copy, _COPY_BYTES)
 
 
-def _put_failures(named: Sequence[tuple[str, Path]], directory: RunDirectory) -> None:
+def _put_failures(named: Sequence[_Named], directory: RunDirectory) -> None:
     """Write the first failed requests of each cause of all generators together; their threads are named with them."""
-    found = [
-        replace(one, thread=f"{name} {one.thread}")
-        for name, path in named
-        for one in stored_exchanges(RunDirectory(path))
-    ]
-    if found:
+    stored = ((name, one) for name, path in named for one in stored_exchanges(RunDirectory(path)))
+    if found := [replace(one, thread=f"{name} {one.thread}") for name, one in stored]:
         directory.failures.write_text(exchanges_text(first_of_each_cause(found)), encoding="utf-8")
 
 
-def _put_telemetry(named: Sequence[tuple[str, Path]], directory: RunDirectory) -> None:
+def _put_telemetry(named: Sequence[_Named], directory: RunDirectory) -> None:
     """Write the telemetry of all generators' machines, each process named with its generator."""
     with directory.telemetry.open("w", encoding="utf-8", newline="") as out:
         writer = csv.writer(out, lineterminator="\n")
         writer.writerow(COLUMNS)
-        for name, path in named:
-            telemetry = RunDirectory(path).telemetry
-            if not telemetry.is_file():
-                continue
+        stored = ((name, RunDirectory(path).telemetry) for name, path in named)
+        for name, telemetry in ((name, path) for name, path in stored if path.is_file()):
             with telemetry.open(encoding="utf-8", errors="replace", newline="") as lines:
                 for row in csv.DictReader(lines):
                     process = process_at(row["process"] or "", name)

@@ -6,7 +6,6 @@ import hashlib
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 from typing import NamedTuple
 
 NOTES_BEGIN = "<!-- notes:begin: text here is preserved when the report is rendered again -->"
@@ -17,8 +16,7 @@ NOTES_END = "<!-- notes:end -->"
 _SEAL = re.compile(r"<!-- outside of the notes block: sha256 ([0-9a-f]{16}) -->")
 
 
-@dataclass(frozen=True)
-class Rendered:
+class Rendered(NamedTuple):
     """A report that replaces an older one.
 
     `moved_count` lines of the older one were outside of its notes block and are now in the block. `is_unclear` means
@@ -49,14 +47,14 @@ def rendered_again(older: str | None, render: Callable[[str], str], default: str
     notes = notes_of(older)
     fresh = render(default if notes is None else notes)
     outside, everything = _outside(older), _lines(older)
-    seal = _seal(older)
+    seal = next(reversed(_SEAL.findall(older)), "")
     if notes is not None and seal == _digest(outside):
         return Rendered(_sealed(fresh))
     generated = _outside(render(""))
     for lines, block in ([(outside, notes)] if notes is not None else []) + [(everything, "")]:
         found = _separated(lines, generated)
         if _digest(found.generated) == seal and (not found.written or notes_of(fresh) is not None):
-            text = "\n\n".join(part for part in (block, "\n".join(found.written).strip("\n")) if part)
+            text = "\n\n".join(filter(None, (block, "\n".join(found.written).strip("\n"))))
             moved_count = sum(1 for line in found.written if line.strip())
             return Rendered(_sealed(render(text) if found.written else fresh), moved_count)
     unclear = _separated(everything if notes is None else outside, generated).written
@@ -104,10 +102,6 @@ def _digest(lines: Iterable[str]) -> str:
     """Return a short hash of lines; blank ones, spaces at their ends and their order do not matter."""
     bare = sorted(line.rstrip() for line in lines if line.strip())
     return hashlib.sha256("\n".join(bare).encode()).hexdigest()[:16]
-
-
-def _seal(markdown: str) -> str:
-    return next(iter(reversed(_SEAL.findall(markdown))), "")
 
 
 def _sealed(markdown: str) -> str:

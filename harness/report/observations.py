@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import gzip
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from io import TextIOWrapper
+from pathlib import Path
 from typing import NamedTuple
 
 from harness.base import units
@@ -30,7 +32,7 @@ from harness.system.heap import heap_after_gc, heap_series, heap_uses, read_heap
 from harness.system.histograms import Histogram, forced_ms, live_heaps, read_histograms
 from harness.system.own_metrics_files import own_metrics
 from harness.system.profile import profiles
-from harness.system.profile_events import Events, read_events
+from harness.system.profile_events import read_events
 from harness.system.profile_files import flame_graphs
 from harness.system.recording import read_recordings, recorded_uses
 from harness.system.statements import StatementInterval
@@ -54,10 +56,7 @@ class Reading:
     @cached_property
     def histograms(self) -> tuple[Histogram, ...]:
         """The heap histograms of a soak; empty for any other run."""
-        if not self.directory.histograms.is_file():
-            return ()
-        with gzip.open(self.directory.histograms, "rt", encoding="utf-8", errors="replace") as lines:
-            return read_histograms(lines)
+        return read_histograms(_lines(self.directory.histograms))
 
     @property
     def load(self) -> _Load | None:
@@ -67,6 +66,13 @@ class Reading:
         if origin_s is None or span_ms is None or window_ms is None:
             return None
         return _Load(origin_s, IntervalMs(origin_s * units.MS_PER_S, span_ms.to_ms), window_ms)
+
+
+def _lines(path: Path) -> Iterator[str]:
+    """Yield the lines of a recorded file, which may be packed; none without the file."""
+    if path.is_file():
+        with gzip.open(path) if path.suffix == ".gz" else path.open("rb") as file:
+            yield from TextIOWrapper(file, encoding="utf-8", errors="replace")
 
 
 class _Load(NamedTuple):
@@ -119,25 +125,14 @@ def _live_heaps(reading: Reading, found: Observed, load: _Load) -> Observed:
 
 
 def _telemetry(reading: Reading, found: Observed, load: _Load) -> Observed:
-    if not reading.directory.telemetry.is_file():
-        return found
-    with reading.directory.telemetry.open(encoding="utf-8", errors="replace") as lines:
-        telemetry = read_telemetry(lines, load.run_ms, load.window_ms)
-    reading.resources.extend(telemetry.resources)
-    return replace(
-        found,
-        usages=telemetry.usages,
-        usage_series=telemetry.series,
-        machine_figures=telemetry.machines,
-        stops=telemetry.stops,
-    )
+    read = read_telemetry(_lines(reading.directory.telemetry), load.run_ms, load.window_ms)
+    reading.resources.extend(read.resources)
+    found = replace(found, usages=read.usages, usage_series=read.series, machine_figures=read.machines)
+    return replace(found, stops=read.stops)
 
 
 def _heap(reading: Reading, found: Observed, load: _Load) -> Observed:
-    if not reading.directory.heap.is_file():
-        return found
-    with reading.directory.heap.open(encoding="utf-8", errors="replace") as lines:
-        heaps = read_heaps(lines)
+    heaps = read_heaps(_lines(reading.directory.heap))
     reading.resources.extend(heap_after_gc(heaps, *load.window_ms, forced_ms(reading.histograms)))
     return replace(found, heap_uses=heap_uses(heaps, *load.window_ms), heap_series=heap_series(heaps, *load.run_ms))
 
@@ -149,31 +144,22 @@ def _growths(reading: Reading, found: Observed, load: _Load) -> Observed:
 
 
 def _recording(reading: Reading, found: Observed, load: _Load) -> Observed:
-    if not reading.directory.recording.is_file():
-        return found
-    with reading.directory.recording.open(encoding="utf-8", errors="replace") as lines:
-        return replace(found, recorded=recorded_uses(read_recordings(lines), *load.window_ms))
+    recordings = read_recordings(_lines(reading.directory.recording))
+    return replace(found, recorded=recorded_uses(recordings, *load.window_ms))
 
 
 def _profile(reading: Reading, found: Observed, load: _Load) -> Observed:
     """Return profiles of the window, and the slowest samples; of a run that was only traced, those alone."""
     directory, run = reading.directory, reading.run
-    events: Mapping[str, Events] | None = None
-    if directory.profile.is_file():
-        with gzip.open(directory.profile, "rt", encoding="utf-8", errors="replace") as lines:
-            events = read_events(lines)
-    elif not run.is_traced:
+    events = read_events(_lines(directory.profile)) if directory.profile.is_file() else None
+    if events is None and not run.is_traced:
         return found
     samples = (sample for _, path in jtls_of(directory, run) for sample in read_samples(path, Dropped()))
     slowest = slowest_samples(samples, run.once_labels, load.window_ms)
-    return replace(
-        found,
-        profiles=tuple(
-            replace(profile, flame_graphs=flame_graphs(directory.path, profile))
-            for profile in profiles(events or {}, *load.window_ms)
-        ),
-        slowest=explained(slowest, events, found.usage_series, load.origin_s),
-    )
+    profiled = profiles(events or {}, *load.window_ms)
+    with_graphs = tuple(replace(one, flame_graphs=flame_graphs(directory.path, one)) for one in profiled)
+    explanations = explained(slowest, events, found.usage_series, load.origin_s)
+    return replace(found, profiles=with_graphs, slowest=explanations)
 
 
 def _own_metrics(reading: Reading, found: Observed, load: _Load) -> Observed:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 
 from harness.base import units
 from harness.metrics.figures import ErrorKind
-from harness.metrics.second_figures import SecondFigures
+from harness.metrics.timeline import SecondFigures
 
 # A cause is named when it explains this share of the failures.
 _EXPLAINED_RATIO = 0.9

@@ -23,11 +23,9 @@ def write_page(path: Path, render: Callable[[str], str], default: str = "") -> N
     where = os.path.relpath(path)
     if page.is_unclear:
         copy = _copied(path)
-        print(
-            f"{where}: was changed outside of its notes block, or an older version wrote it; it is saved as "
-            f"{os.path.relpath(copy)}: copy what you need into the notes block",
-            file=sys.stderr,
-        )
+        why = "was changed outside of its notes block, or an older version wrote it"
+        saved = f"it is saved as {os.path.relpath(copy)}: copy what you need into the notes block"
+        print(f"{where}: {why}; {saved}", file=sys.stderr)
     elif page.moved_count:
         lines = plural(page.moved_count, "line")
         print(f"{where}: {lines} from outside of the notes block moved into it", file=sys.stderr)
@@ -41,13 +39,11 @@ def _older(path: Path) -> str | None:
         return None
     except UnicodeDecodeError as error:
         line = path.read_bytes()[: error.start].count(b"\n") + 1
-        raise UsageError(
-            f"{os.path.relpath(path)}:{line}: is not UTF-8 text, so its notes cannot be preserved", "save it as UTF-8"
-        ) from None
+        what = f"{os.path.relpath(path)}:{line}: is not UTF-8 text, so its notes cannot be preserved"
+        raise UsageError(what, "save it as UTF-8") from None
     except OSError as error:
-        raise UsageError(
-            f"{os.path.relpath(path)}: cannot be read ({error.strerror})", "move it away, or make it readable"
-        ) from None
+        what = f"{os.path.relpath(path)}: cannot be read ({error.strerror})"
+        raise UsageError(what, "move it away, or make it readable") from None
 
 
 def _copied(path: Path) -> Path:

@@ -33,14 +33,12 @@ def profile_text(profile: ProcessProfile, folder: str) -> str:
 
 
 def _methods(profile: ProcessProfile) -> str:
-    if profile.sample_count < SAMPLES_LEAST:
-        return (
-            f"Hottest methods: not known: only {units.plural(profile.sample_count, 'sample')} of running threads; "
-            f"shares need {SAMPLES_LEAST}."
-        )
+    count = profile.sample_count
+    if count < SAMPLES_LEAST:
+        known = f"only {units.plural(count, 'sample')} of running threads"
+        return f"Hottest methods: not known: {known}; shares need {SAMPLES_LEAST}."
     rows = [
-        [cell(use.method), *(_percent(count, profile.sample_count) for count in (use.self_count, use.total_count))]
-        for use in profile.methods
+        [cell(use.method), _percent(use.self_count, count), _percent(use.total_count, count)] for use in profile.methods
     ]
     return f"{_sampling(profile)}\n\n{table(('method', 'self %', 'with what it calls %'), rows)}"
 
@@ -49,10 +47,8 @@ def _sampling(profile: ProcessProfile) -> str:
     text = f"Hottest methods: share of {profile.sample_count} samples of"
     period = units.number_text(profile.sample_period_ms)
     if profile.recorder != JFR:
-        return (
-            f"{text} CPU time, one every {period} ms of each thread, the JVM's own too ({cell(profile.recorder)}). "
-            "Native code counts for the method that called it."
-        )
+        text = f"{text} CPU time, one every {period} ms of each thread, the JVM's own too ({cell(profile.recorder)})"
+        return f"{text}. Native code counts for the method that called it."
     text = f"{text} running Java threads, taken every {period} ms"
     return f"{text} by JFR, because {cell(profile.no_agent)}." if profile.no_agent else f"{text}."
 
@@ -60,11 +56,10 @@ def _sampling(profile: ProcessProfile) -> str:
 def _locks(profile: ProcessProfile) -> str:
     if not profile.locks:
         return "Locks: no thread waited 1 ms or longer for one."
-    rows = [
-        [cell(wait.lock), cell(wait.method), cell(wait.holder), str(wait.count),
-         *map(average_text, (wait.total_ms, wait.longest_ms))]
-        for wait in profile.locks
-    ]  # fmt: skip
+    rows = []
+    for wait in profile.locks:
+        times = map(average_text, (wait.total_ms, wait.longest_ms))
+        rows.append([*map(cell, (wait.lock, wait.method, wait.holder)), str(wait.count), *times])
     waiting = profile.wait_ms / MS_PER_S / profile.length_s
     text = f"Locks: on average {waiting:.2f} threads waited for one, counting waits of 1 ms and longer."
     columns = ("lock", "waited at", "held by", "waits", "all ms", "longest ms")
@@ -78,8 +73,7 @@ def database_text(used: DatabaseUse, request_count: int) -> str:
     """
     if not used.statements:
         return f"### {cell(used.process)}\n\nStatements: none{_of_interval(used) if used.interval else ''}."
-    queries = [use for use in used.statements if not use.is_control]
-    controls = [use for use in used.statements if use.is_control]
+    queries, controls = ([use for use in used.statements if use.is_control is one] for one in (False, True))
     text = _statements_text(used, request_count)
     statements = f"### {cell(used.process)}\n\n{text}\n\n{_statement_table(queries or controls, used)}"
     if queries and controls:
@@ -117,15 +111,12 @@ def _statements_text(used: DatabaseUse, request_count: int) -> str:
 
 
 def _of_interval(used: DatabaseUse) -> str:
-    """Return the interval of the statements, with its requests."""
     assert used.interval
     from_s, to_s = used.interval.from_s, used.interval.to_s
     length, first, last = (units.number_text(round(seconds, 1)) for seconds in (to_s - from_s, from_s, to_s))
     requests = units.plural(used.interval.request_count, "request")
-    return (
-        f" in {length} s of the window, from {first} s to {last} s after the start of the load, "
-        f"in which {requests} ended"
-    )
+    interval = f"from {first} s to {last} s after the start of the load"
+    return f" in {length} s of the window, {interval}, in which {requests} ended"
 
 
 def _not_of_interval(used: DatabaseUse) -> str:
@@ -150,20 +141,14 @@ def _per_request(value: float, used: DatabaseUse) -> str:
 
 def _without_index(used: DatabaseUse) -> str:
     """Return the sentence that names the statements that read whole tables, unless these are known to be small."""
-    found = [
-        use
-        for use in used.statements
-        if use.count_without_index
-        and 2 * use.count_without_index >= use.count
-        and (use.rows_examined is None or use.rows_examined >= _ROWS_LEAST * use.count)
-    ]
-    if not found:
-        return ""
     texts = []
-    for use in found:
+    for use in used.statements:
+        is_small = use.rows_examined is not None and use.rows_examined < _ROWS_LEAST * use.count
+        if is_small or not use.count_without_index or 2 * use.count_without_index < use.count:
+            continue
         rows = "" if use.rows_examined is None else f", {_each(use.rows_examined, use.count)} rows each"
         texts.append(f"{cell(_ends(use.statement))} ({use.count_without_index} of {use.count} executions{rows})")
-    return f"Read without an index: {'; '.join(texts)}."
+    return f"Read without an index: {'; '.join(texts)}." if texts else ""
 
 
 def _ends(statement: str) -> str:
@@ -177,11 +162,10 @@ def _database_waits(used: DatabaseUse) -> str:
     if not used.waits:
         return ""
     where = "in the same interval" if used.interval else "in the whole load"
-    rows = [
-        [cell(wait.name), str(wait.count), average_text(wait.total_ms), average_text(wait.total_ms / wait.count),
-         *filter(None, [_per_request(wait.total_ms, used)])]
-        for wait in used.waits
-    ]  # fmt: skip
+    rows = []
+    for wait in used.waits:
+        times = map(average_text, (wait.total_ms, wait.total_ms / wait.count))
+        rows.append([cell(wait.name), str(wait.count), *times, *filter(None, [_per_request(wait.total_ms, used)])])
     heads = ("wait", "count", "all ms", "mean ms", "ms per request")[: len(rows[0])]
     return f"What its threads waited for {where}, the longest in all first:\n\n{table(heads, rows)}"
 
@@ -193,11 +177,11 @@ def _each(total: int | None, count: int) -> str:
 def _allocations(profile: ProcessProfile) -> str:
     if not profile.allocated_bytes:
         return ""
-    rows = [
-        [cell(made.object_class), cell(made.method), mb_text(made.bytes_estimated / profile.length_s, 1),
-         _percent(made.bytes_estimated, profile.allocated_bytes)]
-        for made in profile.allocations
-    ]  # fmt: skip
+    rows = []
+    for made in profile.allocations:
+        per_s = mb_text(made.bytes_estimated / profile.length_s, 1)
+        share = _percent(made.bytes_estimated, profile.allocated_bytes)
+        rows.append([cell(made.object_class), cell(made.method), per_s, share])
     text = f"Allocations: about {mb_text(profile.allocated_bytes / profile.length_s, 1)} MB/s, estimated from samples."
     return f"{text}\n\n{table(('class', 'allocated at', 'MB/s', '%'), rows, text_columns=2)}"
 
@@ -206,11 +190,9 @@ def _collections(profile: ProcessProfile) -> str:
     found = profile.collections
     if not found.count:
         return "Garbage collections: none."
-    share = found.pause_ms / MS_PER_S / profile.length_s
-    return (
-        f"Garbage collections: {found.count}, pauses {average_text(found.pause_ms)} ms in all "
-        f"({units.percent_text(share, 2)} % of the window), the longest {average_text(found.longest_ms)} ms."
-    )
+    share = units.percent_text(found.pause_ms / MS_PER_S / profile.length_s, 2)
+    pauses = f"pauses {average_text(found.pause_ms)} ms in all ({share} % of the window)"
+    return f"Garbage collections: {found.count}, {pauses}, the longest {average_text(found.longest_ms)} ms."
 
 
 def _exceptions(profile: ProcessProfile) -> str:
@@ -227,23 +209,20 @@ def _safepoints(profile: ProcessProfile) -> str:
         return ""
     if not found.count:
         return "Safepoints: none."
-    share = found.total_ms / MS_PER_S / profile.length_s
-    return (
-        f"Safepoints: {found.count}, all threads stopped for {average_text(found.total_ms)} ms in all "
-        f"({units.percent_text(share, 2)} % of the window, pauses of garbage collections included), the longest "
-        f"{average_text(found.longest_ms)} ms ({cell(found.longest_operation)})."
-    )
+    share = units.percent_text(found.total_ms / MS_PER_S / profile.length_s, 2)
+    stopped = f"all threads stopped for {average_text(found.total_ms)} ms in all ({share} % of the window"
+    longest = f"the longest {average_text(found.longest_ms)} ms ({cell(found.longest_operation)})"
+    return f"Safepoints: {found.count}, {stopped}, pauses of garbage collections included), {longest}."
 
 
 def _pools(profile: ProcessProfile) -> str:
     if not profile.pools:
         return ""
-    rows = [
-        [cell(pool.name), f"{pool.thread_count:.1f}",
-         *(units.percent_text(ratio, 1) for ratio in (
-             pool.running_ratio, pool.lock_ratio, pool.waiting_ratio, pool.idle_ratio, pool.full_ratio))]
-        for pool in profile.pools
-    ]  # fmt: skip
+    rows = []
+    for pool in profile.pools:
+        ratios = (pool.running_ratio, pool.lock_ratio, pool.waiting_ratio, pool.idle_ratio, pool.full_ratio)
+        shares = (units.percent_text(ratio, 1) for ratio in ratios)
+        rows.append([cell(pool.name), f"{pool.thread_count:.1f}", *shares])
     columns = ("pool", "threads", "running %", "waiting for locks %", "waiting otherwise %", "idle %", "none idle %")
     text = (
         "Thread pools: mean number of threads, shares of their time, and share of the seconds in which no thread was "
@@ -277,10 +256,8 @@ def _flame_graphs(profile: ProcessProfile, folder: str) -> str:
 
 def _graph_links(profile: ProcessProfile, folder: str) -> str:
     """Return links to the flame graphs; their kind is the last word of their name."""
-    return ", ".join(
-        f"[{name.removesuffix('.html').rpartition('-')[2]}]({quote(folder)}/{quote(name)})"
-        for name in profile.flame_graphs
-    )
+    kinds = ((name.removesuffix(".html").rpartition("-")[2], name) for name in profile.flame_graphs)
+    return ", ".join(f"[{kind}]({quote(folder)}/{quote(name)})" for kind, name in kinds)
 
 
 def _percent(part: int, whole: int) -> str:

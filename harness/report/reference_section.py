@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import NamedTuple
 from urllib.parse import quote
 
 from harness.base import units
 from harness.metrics.metric import Metric, metric_of
+from harness.report.columns import whole_text
 from harness.report.stored_comparisons import REGRESSED, ComparedLabel, ComparedRun
 from harness.report.tables import cell, table
 
 
-@dataclass(frozen=True)
-class Part:
+class Part(NamedTuple):
     """The part of the section about one reference, as Markdown; empty texts are left out."""
 
     title: str
@@ -40,16 +39,17 @@ def parts(compared: Sequence[ComparedRun], name: str) -> list[Part]:
 
 
 def _part(one: ComparedRun, name: str) -> Part:
-    names = _short_names(one.name, name)
-    requests = [label for label in one.labels if not label.is_transaction]
-    transactions = [label for label in one.labels if label.is_transaction]
-    tables = ((requests, "label (samples)"), (transactions, "transaction (samples)"))
-    sided = ((names.base, one.only_base), (names.new, one.only_new))
-    link = f"[{cell(names.base)}]({quote(one.link)})" if one.link else cell(names.base)
+    names = base, new = _short_names(one.name, name)
+    labels = [[label for label in one.labels if label.is_transaction is of] for of in (False, True)]
+    tables = zip(labels, ("label (samples)", "transaction (samples)"), strict=True)
+    heads = ("setting", *map(cell, names))
+    settings = [[*map(cell, (setting.name, setting.base, setting.new))] for setting in one.settings]
+    sided = ((base, one.only_base), (new, one.only_new))
+    link = f"[{cell(base)}]({quote(one.link)})" if one.link else cell(base)
     return Part(
         title=f"{link}, {cell(one.role)}",
         headline=cell(one.headline),
-        setting_table=_setting_table(one, names),
+        setting_table=table(heads, settings, text_columns=3) if settings else "",
         total_table=_total_table(one, names) if one.total else "",
         label_tables=tuple(_label_table(one, labels, head) for labels, head in tables if labels),
         one_sided=tuple(f"Only {cell(run)} has {', '.join(map(cell, labels))}." for run, labels in sided if labels),
@@ -58,27 +58,13 @@ def _part(one: ComparedRun, name: str) -> Part:
     )
 
 
-class _Names(NamedTuple):
-    """The names of the reference (`base`) and of the run (`new`)."""
-
-    base: str
-    new: str
-
-
-def _short_names(base: str, new: str) -> _Names:
+def _short_names(base: str, new: str) -> tuple[str, str]:
     """Return the names of two runs, without their plan when it is the same."""
-    base_plan, _, base_run = base.rpartition("/")
-    new_plan, _, new_run = new.rpartition("/")
-    return _Names(base_run, new_run) if base_plan == new_plan else _Names(base, new)
+    (base_plan, _, base_run), (new_plan, _, new_run) = base.rpartition("/"), new.rpartition("/")
+    return (base_run, new_run) if base_plan == new_plan else (base, new)
 
 
-def _setting_table(one: ComparedRun, names: _Names) -> str:
-    rows = [[cell(text) for text in (setting.name, setting.base, setting.new)] for setting in one.settings]
-    return table(("setting", cell(names.base), cell(names.new)), rows, text_columns=3) if rows else ""
-
-
-def _total_table(one: ComparedRun, names: _Names) -> str:
-    """Return a row for each metric of TOTAL."""
+def _total_table(one: ComparedRun, names: Sequence[str]) -> str:
     assert one.total is not None
     rows = []
     for index, metric in enumerate(map(metric_of, one.metrics)):
@@ -86,19 +72,17 @@ def _total_table(one: ComparedRun, names: _Names) -> str:
         row = [metric.title, *map(metric.text, values), _change_text(metric, one.total.change_ratio[index])]
         threshold = f"{units.percent_text(one.threshold_ratios[index])} {metric.change_unit}"
         rows.append([*row, threshold, _emphasised(one.total.verdicts[index], one.total.verdicts[index])])
-    return table(("TOTAL", cell(names.base), cell(names.new), "change", "threshold", "verdict"), rows)
+    return table(("TOTAL", *map(cell, names), "change", "threshold", "verdict"), rows)
 
 
 def _label_table(one: ComparedRun, labels: Sequence[ComparedLabel], head: str) -> str:
     """Return a row per label; `head` is unlike that of other tables, so that it is not read as the metrics of a run."""
     metrics = [metric_of(text) for text in one.metrics]
-    rows = [
-        [
-            f"{cell(label.label)} ({_arrow(*map(_count_text, (label.base_sample_count, label.new_sample_count)))})",
-            *(_cell(metric, label, index) for index, metric in enumerate(metrics)),
-        ]
-        for label in labels
-    ]
+    rows = []
+    for label in labels:
+        counts = _arrow(whole_text(label.base_sample_count), whole_text(label.new_sample_count))
+        cells = (_cell(metric, label, index) for index, metric in enumerate(metrics))
+        rows.append([f"{cell(label.label)} ({counts})", *cells])
     return table((head, *(metric.title for metric in metrics)), rows)
 
 
@@ -118,10 +102,6 @@ def _emphasised(text: str, verdict: str) -> str:
 
 def _arrow(base: str, new: str) -> str:
     return f"{base} → {new}"
-
-
-def _count_text(value: int | None) -> str:
-    return "" if value is None else str(value)
 
 
 def _change_text(metric: Metric, ratio: float | None) -> str:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import shutil
 import textwrap
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
+from typing import NamedTuple
 
 from rich.cells import cell_len, set_cell_size
 from rich.console import Console
@@ -44,12 +45,8 @@ def show(view: View, columns: Sequence[Column], heading: str = "") -> None:
             console.print(Text(table.title, style="bold"))
         _draw(console, table)
         console.print()
-    signs = frozenset().union(*(table.signs for table in tables))
-    notes = [_legend(signs)]
-    left_out = list(dict.fromkeys(title for table in tables for title in table.left_out))
-    if left_out:
-        notes.append(f"columns that do not fit: {', '.join(left_out)}")
-    for note in filter(None, notes):
+    left_out = ", ".join(dict.fromkeys(title for table in tables for title in table.left_out))
+    for note in filter(None, (_legend(tables), f"columns that do not fit: {left_out}" if left_out else "")):
         console.print(Text(note, style="dim"))
     for text in (*view.remarks, *(warning.text for warning in view.summary.warnings)):
         console.print(Text(one_line(text)))
@@ -57,13 +54,12 @@ def show(view: View, columns: Sequence[Column], heading: str = "") -> None:
 
 def show_closing(console: Console, summary: RunSummary, report_path: str, compare_command: str = "") -> None:
     """Print the last lines of a run; see `closing`. The table is 80 columns wide when there is no terminal."""
-    width = shutil.get_terminal_size().columns
-    _show_closing(console, closing(summary, report_path, compare_command, width, cell_len))
+    _show_closing(console, closing(summary, report_path, compare_command, shutil.get_terminal_size().columns))
 
 
 def show_interim(console: Console, figures: InterimFigures) -> None:
     """Print the interim table of a run; see `interim`. It is 80 columns wide when there is no terminal."""
-    _show_closing(console, interim(figures, shutil.get_terminal_size().columns, cell_len))
+    _show_closing(console, interim(figures, shutil.get_terminal_size().columns))
 
 
 def _show_closing(console: Console, last: Closing) -> None:
@@ -72,8 +68,7 @@ def _show_closing(console: Console, last: Closing) -> None:
         if number:
             console.print(Text(table.title, style="bold"), soft_wrap=True)
         _draw(console, table, with_head=not number)
-    legend = _legend(frozenset().union(*(table.signs for table in last.tables)))
-    if legend:
+    if legend := _legend(last.tables):
         console.print(Text(legend, style="dim"), soft_wrap=True)
     _print_lines(console, last.below)
 
@@ -89,7 +84,8 @@ def _print_lines(console: Console, lines: Iterable[Line]) -> None:
             console.print(Text(" " * line.hang) + part if number else part, soft_wrap=True)
 
 
-def _legend(signs: Iterable[str]) -> str:
+def _legend(tables: Iterable[ScreenTable]) -> str:
+    signs = {sign for table in tables for sign in table.signs}
     return "   ".join(legend for sign, legend in LEGEND.items() if sign in signs)
 
 
@@ -133,18 +129,14 @@ def _row(console: Console, widths: Sequence[int], row: ScreenRow, style: str) ->
     yield from map(Text, rest)
 
 
-def interim(figures: InterimFigures, width: int, text_width: Callable[[str], int] = len) -> Closing:
-    """Return the interim table for a window `width` characters wide; `text_width` measures a label.
+def interim(figures: InterimFigures, width: int) -> Closing:
+    """Return the interim table for a window `width` characters wide.
 
     Counts and rates of a load of which only a part of the rows was read are scaled up.
     """
     load = next(group for group in figures.groups if group.name == LOAD)
     rows = key_rows_of(_scaled(load, 1 / figures.read_ratio))
-    return Closing(
-        above=(BLANK, *_texts(figures), BLANK),
-        tables=key_tables(rows, width, text_width),
-        below=(BLANK,),
-    )
+    return Closing(above=(BLANK, *_texts(figures), BLANK), tables=key_tables(rows, width), below=(BLANK,))
 
 
 def _texts(figures: InterimFigures) -> Iterator[Line]:
@@ -156,24 +148,18 @@ def _texts(figures: InterimFigures) -> Iterator[Line]:
 
 
 def _scaled(load: Group, factor: float) -> Group:
-    """Return a load whose counts are multiplied by `factor`, and whose rates are those of the time of TOTAL."""
     total = load.total
     passed_s = total.sample_count / total.rate_per_s if total.rate_per_s else None
-    labels = tuple(_scaled_label(label, factor, passed_s) for label in load.labels)
-    return replace(load, labels=labels, total=_scaled_label(total, factor, passed_s))
+
+    def scaled(label: LabelFigures) -> LabelFigures:
+        rate_per_s = None if passed_s is None else label.sample_count * factor / passed_s
+        sample_count, error_count = (round(count * factor) for count in (label.sample_count, label.error_count))
+        return replace(label, sample_count=sample_count, error_count=error_count, rate_per_s=rate_per_s)
+
+    return replace(load, labels=tuple(map(scaled, load.labels)), total=scaled(total))
 
 
-def _scaled_label(label: LabelFigures, factor: float, passed_s: float | None) -> LabelFigures:
-    return replace(
-        label,
-        sample_count=round(label.sample_count * factor),
-        error_count=round(label.error_count * factor),
-        rate_per_s=None if passed_s is None else label.sample_count * factor / passed_s,
-    )
-
-
-@dataclass(frozen=True)
-class Line:
+class Line(NamedTuple):
     """A line: its parts with their styles. In a terminal it is wrapped, and further lines are indented by `hang`.
 
     Paths and commands are not wrapped, so that they can be copied.
@@ -184,8 +170,7 @@ class Line:
     is_wrapped: bool = True
 
 
-@dataclass(frozen=True)
-class Closing:
+class Closing(NamedTuple):
     """The last lines of a run: those above its table, the table, and those below.
 
     The rows of transactions and of several loads are further tables with the same columns and widths; without a load
@@ -200,35 +185,25 @@ class Closing:
 BLANK = Line((("", ""),))
 
 
-def closing(
-    summary: RunSummary, report_path: str, compare_command: str, width: int, text_width: Callable[[str], int] = len
-) -> Closing:
+def closing(summary: RunSummary, report_path: str, compare_command: str, width: int) -> Closing:
     """Return the last lines of a run for a window `width` characters wide.
 
-    `compare_command` compares the run with an earlier one, "" without such a run. `text_width` measures a label.
+    `compare_command` compares the run with an earlier one, "" without such a run.
     """
-    tables = key_tables(key_rows(summary), width, text_width)
-    next_steps = [("report:", report_path)]
-    if summary.verdict.state == INVALID:
-        next_steps.append(("logs:", f"{report_path.removesuffix('.md')}/"))
-    if compare_command:
-        next_steps.append(("compare:", compare_command))
-    last = [Line(((f"{name:<9}", "bold"), (text, "")), is_wrapped=False) for name, text in next_steps]
-    return Closing(
-        above=(BLANK, *_verdict(summary.source, summary.verdict), *([BLANK] if tables else [])),
-        tables=tables,
-        below=(*_remarks(summary), *_warnings(summary), BLANK, *_comparisons(summary), *last),
-    )
+    tables = key_tables(key_rows(summary), width)
+    logs = f"{report_path.removesuffix('.md')}/" if summary.verdict.state == INVALID else ""
+    next_steps = (("report:", report_path), ("logs:", logs), ("compare:", compare_command))
+    last = [Line(((f"{name:<9}", "bold"), (text, "")), is_wrapped=False) for name, text in next_steps if text]
+    above = (BLANK, *_verdict(summary.source, summary.verdict), *([BLANK] if tables else []))
+    return Closing(above, tables, (*_remarks(summary), *_warnings(summary), BLANK, *_comparisons(summary), *last))
 
 
 def _verdict(source: str, verdict: Verdict) -> Iterator[Line]:
     style = _STATE_STYLES.get(verdict.state, "bold")
     rest = one_line(state_line(verdict)).removeprefix(verdict.state)
     yield Line(((f"{source}: ", "bold"), (verdict.state, style), (rest, "")), 2)
-    goals = [
-        *(("missed", _MISSED, goal) for goal in verdict.goals_missed),
-        *(("met", _MET, goal) for goal in verdict.goals_met),
-    ]
+    goals = [("missed", _MISSED, goal) for goal in verdict.goals_missed]
+    goals += [("met", _MET, goal) for goal in verdict.goals_met]
     for word, word_style, goal in goals[:_GOALS_MOST]:
         yield Line(((f"  {word:<8}", word_style), (one_line(goal), "")), 10)
     if len(goals) > _GOALS_MOST:
@@ -253,8 +228,7 @@ def _generator_text(generator: GeneratorFigures) -> str:
 
 
 def _warnings(summary: RunSummary) -> Iterator[Line]:
-    warnings = by_importance(summary.warnings)
-    if warnings:
+    if warnings := by_importance(summary.warnings):
         yield BLANK
     for warning in warnings[:_WARNINGS_MOST]:
         yield Line((("warning: ", _WARNING), (one_line(warning.text), "")), 2)
@@ -274,38 +248,36 @@ def _comparisons(summary: RunSummary) -> Iterator[Line]:
             yield Line(((what, ""), (one.verdict, _COMPARED_STYLES.get(one.verdict, "bold")), (rest, "")), 2)
 
 
-def key_tables(parts: Sequence[Rows], width: int, text_width: Callable[[str], int]) -> tuple[ScreenTable, ...]:
+def key_tables(parts: Sequence[Rows], width: int) -> tuple[ScreenTable, ...]:
     """Return a table of each part, with the same columns and widths, and with labels that fit."""
     if not parts:
         return ()
-    narrowest = min((screen_table(part, KEY_COLUMNS, width, text_width).heads for part in parts), key=len)
+    narrowest = min((screen_table(part, KEY_COLUMNS, width, cell_len).heads for part in parts), key=len)
     columns = [column for column in KEY_COLUMNS if column.title in narrowest]
-    tables = [screen_table(part, columns, width, text_width) for part in parts]
+    tables = [screen_table(part, columns, width, cell_len) for part in parts]
     label_width, *widths = (max(each) for each in zip(*(table.widths for table in tables), strict=True))
     label_width = min(label_width, max(LABEL_LEAST, width - sum(widths) - GAP * len(widths)))
-    return tuple(
-        replace(
-            table,
-            widths=(label_width, *widths),
-            rows=tuple((shortened(label, label_width, text_width), cells) for label, cells in table.rows),
-        )
-        for table in tables
-    )
+
+    def fitted(table: ScreenTable) -> ScreenTable:
+        rows = tuple((shortened(label, label_width), cells) for label, cells in table.rows)
+        return replace(table, widths=(label_width, *widths), rows=rows)
+
+    return tuple(map(fitted, tables))
 
 
-def shortened(text: str, width: int, text_width: Callable[[str], int] = len) -> str:
+def shortened(text: str, width: int) -> str:
     """Return text that is at most `width` wide: an ellipsis replaces its middle, as both ends distinguish labels."""
-    if text_width(text) <= width:
+    if cell_len(text) <= width:
         return text
     room = width - 1
-    head = _part(text, room - room // 2, text_width)
-    tail = _part(text[::-1], room - text_width(head), text_width)[::-1]
+    head = _part(text, room - room // 2)
+    tail = _part(text[::-1], room - cell_len(head))[::-1]
     return f"{head}…{tail}"
 
 
-def _part(text: str, width: int, text_width: Callable[[str], int]) -> str:
+def _part(text: str, width: int) -> str:
     """Return as much of the start of text as fits into `width`."""
     part = text[:width]
-    while part and text_width(part) > width:
+    while part and cell_len(part) > width:
         part = part[:-1]
     return part

@@ -44,13 +44,9 @@ class Selection:
             raise UsageError(f"{source}: no sample of the load ended within --window", "give a window with samples")
         groups = self._matching(summary.groups, source)
         whole = self._matching((summary.whole,), source) if summary.whole else ()
-        return View(
-            source,
-            summary,
-            self._only(groups, source),
-            next(iter(self._only(whole, source)), None),
-            (*self._remarks(summary, groups), *_window_remarks(summary, groups, whole)),
-        )
+        shown, shown_whole = self._only(groups, source), self._only(whole, source)
+        remarks = (*self._remarks(summary, groups), *_window_remarks(summary, groups, whole))
+        return View(source, summary, shown, next(iter(shown_whole), None), remarks)
 
     def _matching(self, groups: Sequence[Group], source: str) -> tuple[Shown, ...]:
         """Return the groups with the labels that match the pattern, and the TOTAL of these labels."""
@@ -58,8 +54,7 @@ class Selection:
             return tuple(Shown(group.name, group.labels, group.total, group.counts_transactions) for group in groups)
         found = []
         for group in groups:
-            labels = tuple(label for label in group.labels if self.pattern.search(label.label))
-            if labels:
+            if labels := tuple(label for label in group.labels if self.pattern.search(label.label)):
                 # A TOTAL of transactions alone would be of other samples than that of the whole group.
                 has_total = group.counts_transactions or any(not label.is_transaction for label in labels)
                 total = Group.of(group.name, labels, group.counts_transactions).total if has_total else None
@@ -70,20 +65,16 @@ class Selection:
 
     def _only(self, groups: Sequence[Shown], source: str) -> tuple[Shown, ...]:
         if self.only is None:
-            return tuple(
-                replace(group, labels=self.order.sorted(group.labels)) if self.order else group for group in groups
-            )
+            order = self.order.sorted if self.order else tuple
+            return tuple(replace(group, labels=order(group.labels)) for group in groups)
         if self.only == TOTAL:
             # The load is the first group: its TOTAL is the result of the run.
             if groups and groups[0].total is None and self.pattern is not None:
                 what = f"--label {self.pattern.pattern} matches Transaction Controllers only"
                 raise UsageError(f"{source}: {what}, and TOTAL is of requests", "omit --only")
             return tuple(replace(group, labels=()) for group in groups[:1])
-        found = []
-        for group in groups:
-            rows = tuple(label for label in group.labels if label.label == self.only)
-            if rows:
-                found.append(replace(group, labels=rows, total=None))
+        rows = [tuple(label for label in group.labels if label.label == self.only) for group in groups]
+        found = [replace(group, labels=own, total=None) for group, own in zip(groups, rows, strict=True) if own]
         if groups and not found:
             near = did_you_mean(self.only, (TOTAL, *_names(groups)))
             raise UsageError(f"{source}: --only {self.only}: no such label", f"{near}{_there_are(groups)}, {TOTAL}")
@@ -91,16 +82,12 @@ class Selection:
 
     def _remarks(self, summary: RunSummary, groups: Sequence[Shown]) -> list[str]:
         """Return the verdict, unless it is VALID, and what TOTAL includes."""
-        found = []
-        if summary.verdict.state != VALID:
-            found.append(headline(summary.verdict))
+        found = [] if summary.verdict.state == VALID else [headline(summary.verdict)]
         if self.pattern is not None and self.only in (None, TOTAL) and any(group.total for group in groups):
             shown, there = (sum(len(group.labels) for group in some) for some in (groups, summary.groups))
             if shown < there:
-                found.append(
-                    f"TOTAL includes {shown} of {units.plural(there, 'label')}: those that match --label "
-                    f"{self.pattern.pattern}. Warnings apply to all."
-                )
+                which = f"{shown} of {units.plural(there, 'label')}: those that match --label {self.pattern.pattern}"
+                found.append(f"TOTAL includes {which}. Warnings apply to all.")
         transactions = {label.label for group in groups for label in group.labels if label.is_transaction}
         apart = [group for group in groups if any(not label.is_transaction for label in group.labels)]
         if transactions and self.only in (None, TOTAL):
@@ -112,10 +99,8 @@ class Selection:
             elif any(group.counts_transactions for group in apart):
                 found.append(f"TOTAL includes the rows of {number} and those of their samplers.")
             else:
-                found.append(
-                    f"TOTAL excludes the rows of {number}; it includes those of their samplers, if any. See "
-                    "--transactions."
-                )
+                what = f"TOTAL excludes the rows of {number}; it includes those of their samplers, if any."
+                found.append(f"{what} See --transactions.")
         return found
 
 
@@ -124,9 +109,8 @@ def parse_pattern(text: str) -> re.Pattern[str]:
     try:
         return re.compile(text)
     except re.error as error:
-        raise UsageError(
-            f"--label {text}: not a regular expression ({error})", r"write \( to match a bracket"
-        ) from None
+        what = f"--label {text}: not a regular expression ({error})"
+        raise UsageError(what, r"write \( to match a bracket") from None
 
 
 def change_text(before: LabelFigures, after: LabelFigures) -> str:

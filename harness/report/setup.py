@@ -13,47 +13,36 @@ _PROFILE_COST = "measured cost: 2 % of their CPU time, and 2 s of it at the star
 
 def setup_lines(run: RunRecord) -> list[tuple[str, str]]:
     """Return (name, value) pairs in the order of the report; values are plain text."""
-    lifetime = ", running across several runs" if run.kept_up else " for the run"
-    target = (
-        f"{run.system}, started here{lifetime}"
-        if run.is_embedded
-        else f"{run.target}, already running: its settings are not known here"
-    )
+    target = f"{run.target}, already running: its settings are not known here"
+    if run.is_embedded:
+        target = f"{run.system}, started here{', running across several runs' if run.kept_up else ' for the run'}"
+    profiled = f"the JVMs of the system, with flight recordings ({_PROFILE_COST})"
+    traced = "each HTTP request carries a traceparent header; its trace id is in the JTL"
+    soak = "heap histograms before, in the middle of and after the load"
     lines = [
         ("plan", f"{run.plan}: {run.plan_title}"),
         ("load", load_text(run.load)),
         *((f"load of {one.group}", one.text()) for one in run.load.loads or ()),
-        *([("plan may", "; ".join(run.allowances))] if run.allowances else []),
-        *([("SET", ", ".join(run.set_values))] if run.set_values else []),
-        *([("PROPERTIES", text)] if (text := _given_text(run)) else []),
-        *([("plugins", ", ".join(run.plugins))] if run.plugins else []),
+        ("plan may", "; ".join(run.allowances) or None),
+        ("SET", ", ".join(run.set_values) or None),
+        ("PROPERTIES", _given_text(run) or None),
+        ("plugins", ", ".join(run.plugins) or None),
         ("profile", f"{run.profile}: {run.profile_title}"),
         ("system", target),
         *run.system_facts,
-        *(
-            [("profiled", f"the JVMs of the system, with flight recordings ({_PROFILE_COST})")]
-            if run.is_profiled
-            else []
-        ),
-        *(
-            [("traced", "each HTTP request carries a traceparent header; its trace id is in the JTL")]
-            if run.is_traced
-            else []
-        ),
-        *([("soak", "heap histograms before, in the middle of and after the load")] if run.is_soak else []),
-        *([("samples", _packed_text(run.packed_samples))] if run.packed_samples else []),
+        ("profiled", profiled if run.is_profiled else None),
+        ("traced", traced if run.is_traced else None),
+        ("soak", soak if run.is_soak else None),
+        ("samples", _packed_text(run.packed_samples) if run.packed_samples else None),
         ("generator", _generator_text(run)),
         *_hosts(run),
         ("harness", _commit_text(run)),
         ("started", run.started_at),
+        ("auto", _auto_text(run.auto_end) if run.auto_end else None),
+        ("OTLP", _delivery_text(run.otlp) if run.otlp else None),
+        ("took", None if run.took_s is None else units.duration_text(run.took_s)),
     ]
-    if run.auto_end:
-        lines.append(("auto", _auto_text(run.auto_end)))
-    if run.otlp:
-        lines.append(("OTLP", _delivery_text(run.otlp)))
-    if run.took_s is not None:
-        lines.append(("took", units.duration_text(run.took_s)))
-    return lines
+    return [(name, value) for name, value in lines if value is not None]
 
 
 def _packed_text(packed: PackedSamples) -> str:
@@ -80,11 +69,8 @@ def _delivery_text(found: DeliveryRecord) -> str:
     """Return what a receiver of OpenTelemetry data did not get, or that it got everything."""
     if found.problem and not found.export_count:
         return f"nothing was sent: {found.problem}"
-    counts = [
-        (found.lost_export_count, found.export_count, "export"),
-        (found.lost_span_count, found.span_count, "span"),
-    ]
-    sent = [(lost, count, noun) for lost, count, noun in counts if count]
+    exports = (found.lost_export_count, found.export_count, "export")
+    sent = [one for one in (exports, (found.lost_span_count, found.span_count, "span")) if one[1]]
     if found.lost_export_count or found.lost_span_count:
         lost_text = ", ".join(f"{lost} of {units.plural(count, noun)}" for lost, count, noun in sent)
         text = f"{lost_text} were not delivered: {found.problem}"
@@ -109,7 +95,6 @@ def load_text(load: LoadRecord) -> str:
 
 
 def _length_text(load: LoadRecord) -> str:
-    """Return when a load ends."""
     text = length_text(load.duration_s, load.loops)
     if load.is_auto:
         most = units.number_text(load.duration_s or 0)
@@ -118,7 +103,6 @@ def _length_text(load: LoadRecord) -> str:
 
 
 def _several_text(load: LoadRecord) -> str:
-    """Return the sums of several loads as text; each has a line of its own."""
     count = len(load.loads or ())
     parts = [f"{units.plural(count, 'load')} side by side"] if count > 1 else []
     parts += [f"{load.model} model"] if load.model in (CLOSED, OPEN) else ["closed and open model"]
@@ -128,7 +112,6 @@ def _several_text(load: LoadRecord) -> str:
 
 
 def _generator_text(run: RunRecord) -> str:
-    """Return the source of the load: JMeter on this machine, or the load generators that it controlled."""
     java, heap = f"Java {run.versions['java']}", f"heap {run.generator_heap_mb} MB"
     jmeter = f"JMeter {run.versions['jmeter']}"
     if not run.generators:
@@ -142,9 +125,8 @@ def _generator_text(run: RunRecord) -> str:
 def _hosts(run: RunRecord) -> list[tuple[str, str]]:
     """Return the machine of the run, or the machines of load generators that ran independently."""
     if run.is_merged:
-        return [
-            (f"host of {one.name}", f"{_host_text(one.host)}, {one.host.kernel}") for one in run.generators if one.host
-        ]
+        hosts = [(one.name, one.host) for one in run.generators if one.host]
+        return [(f"host of {name}", f"{_host_text(host)}, {host.kernel}") for name, host in hosts]
     return [("host", _host_text(run.host)), ("kernel", run.host.kernel)]
 
 

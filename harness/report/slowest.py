@@ -14,8 +14,7 @@ from harness.metrics.figures import LOAD, group_of
 from harness.metrics.interval import IntervalMs
 from harness.report.tables import cell, table
 from harness.run.telemetry import HOST, UsageSeries
-from harness.system.meanwhile import longest_lock, unusual_wait, usual_waits, within
-from harness.system.profile import lock_wait_ms, pause_ms
+from harness.system.profile import lock_wait_ms, longest_lock, pause_ms, unusual_wait, usual_waits, within
 from harness.system.profile_events import Events
 
 SLOWEST_MOST = 20
@@ -71,25 +70,24 @@ def explained(
     if events is not None:
         usual = usual_waits(events)
         events = within(events, {second for sample in samples for second in _seconds(sample)})
-    found = []
-    for sample in samples:
+
+    def found(sample: Sample) -> SlowSample:
         seconds = _seconds(sample)
-        found.append(
-            SlowSample(
-                at_s=round(sample.start_ms / MS_PER_S - origin_s, 1),
-                elapsed_ms=sample.elapsed_ms,
-                label=sample.label,
-                thread_name=sample.thread_name,
-                code=sample.code,
-                pause_ms=None if events is None else pause_ms(events.values(), seconds),
-                wait_ms=None if events is None else lock_wait_ms(events.values(), seconds),
-                host_cores=_cores(host, seconds, origin_s) if host else None,
-                trace_id=sample.trace_id,
-                lock="" if events is None else longest_lock(events, seconds),
-                wait="" if events is None else unusual_wait(events, seconds, usual),
-            )
+        return SlowSample(
+            at_s=round(sample.start_ms / MS_PER_S - origin_s, 1),
+            elapsed_ms=sample.elapsed_ms,
+            label=sample.label,
+            thread_name=sample.thread_name,
+            code=sample.code,
+            pause_ms=None if events is None else pause_ms(events.values(), seconds),
+            wait_ms=None if events is None else lock_wait_ms(events.values(), seconds),
+            host_cores=_cores(host, seconds, origin_s) if host else None,
+            trace_id=sample.trace_id,
+            lock="" if events is None else longest_lock(events, seconds),
+            wait="" if events is None else unusual_wait(events, seconds, usual),
         )
-    return tuple(found)
+
+    return tuple(map(found, samples))
 
 
 def _seconds(sample: Sample) -> range:

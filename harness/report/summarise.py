@@ -9,24 +9,23 @@ from typing import NamedTuple
 from harness.base.units import MS_PER_S
 from harness.jtl.sample import TRANSACTION_MESSAGE
 from harness.metrics.coordinated_omission import CorrectedTimes, corrected_times
-from harness.metrics.figures import LOAD, PERCENTILES, ErrorKind, Group, driven_labels
+from harness.metrics.figures import GROUPS, LOAD, PERCENTILES, ErrorKind, Group, driven_labels
 from harness.metrics.gaps import Gap, find_gaps
 from harness.metrics.generators import generator_figures
 from harness.metrics.interval import IntervalMs
 from harness.metrics.littles_law import LittlesLaw, littles_law
-from harness.metrics.second_figures import SecondFigures
 from harness.metrics.silences import Silences, may_be_pause
 from harness.metrics.tally import SampleTally
-from harness.metrics.throttle import Throttle, find_throttle
-from harness.metrics.timeline import SecondSeries, Timeline
-from harness.metrics.window import STEADY, Window, WindowSpec, find_window, full_load_s, parse_window
-from harness.plan.group_load import TRANSACTION, SeveralLoads
+from harness.metrics.throttle import find_throttle
+from harness.metrics.timeline import SecondFigures, SecondSeries
+from harness.metrics.window import STEADY, Drive, Window, WindowSpec, find_window, full_load_s, parse_window
+from harness.plan.group_load import SeveralLoads
 from harness.plan.load import CLOSED, MIXED
 from harness.report.evidence import Evidence
 from harness.report.generator_evidence import apart_from, generator_stops
 from harness.report.goals import MOSTLY_ERRORS_RATIO, RunGroups
-from harness.report.loads import LoadFigures, LoadTally, load_figures, mean_pause_s, pause_per_transaction_s
-from harness.report.lost_cpu import LostCpu, find_lost_cpu
+from harness.report.loads import LoadFigures, LoadTally, load_figures, load_of, mean_pause_s, peak_users
+from harness.report.lost_cpu import average_ms, find_lost_cpu
 from harness.report.outage import find_outage
 from harness.report.summary import FORMAT_VERSION, Observed, RunSummary, Thirds
 from harness.report.verdict import judge
@@ -74,37 +73,31 @@ def window_of(tally: SampleTally, spec: WindowSpec, run: RunRecord | None) -> Wi
 
     No state of a run with stages is its steady one: all of it is measured.
     """
-    origin_s, span_s = origin_of(tally), tally.second_series.span_s
-    if origin_s is None or span_s is None:
+    seconds = _seconds_of(tally)
+    if not seconds:
         return find_window(spec, ())
-    seconds = tally.second_series.by_second(origin_s, span_s.last_s)
     if run and _is_staged(run) and spec.kind == STEADY:
         return find_window(parse_window("all"), seconds)
-    drive = _drive_of(run)
-    return find_window(spec, seconds, drive.user_count, drive.users_are_driven, drive.ramp_s, drive.duration_s)
+    return find_window(spec, seconds, _drive_of(run))
+
+
+def _seconds_of(tally: SampleTally) -> list[SecondFigures]:
+    """Return the seconds of the load from its first one on; empty without a load, or with a span beyond any run."""
+    origin_s, span_s = origin_of(tally), tally.second_series.span_s
+    return [] if origin_s is None or span_s is None else tally.second_series.by_second(origin_s, span_s.last_s)
 
 
 def _is_staged(run: RunRecord) -> bool:
     return SeveralLoads(run.load.loads or ()).is_staged
 
 
-class _Drive(NamedTuple):
-    """How the plan drives: its users, whether their number is constant, its ramp-up and duration; None if unknown."""
-
-    user_count: int | None = None
-    users_are_driven: bool = True
-    ramp_s: float = 0.0
-    duration_s: float | None = None
-
-
-def _drive_of(run: RunRecord | None) -> _Drive:
+def _drive_of(run: RunRecord | None) -> Drive:
     if run is None:
-        return _Drive()
-    load = run.load
-    duration_s = load.duration_s
+        return Drive()
+    load, duration_s = run.load, run.load.duration_s
     if duration_s is not None and load.loads:
         duration_s = min(one.duration_s for one in load.loads)
-    return _Drive(load.users, load.model == CLOSED, load.ramp_s, duration_s)
+    return Drive(load.users, load.model == CLOSED, load.ramp_s, duration_s)
 
 
 def window_span_ms(tally: SampleTally, window: Window) -> IntervalMs | None:
@@ -129,31 +122,25 @@ def summarise(
     observed, options = observed or Observed(), options or SummaryOptions()
     window = options.window or window_of(tally, parse_window("all"), run)
     groups = _groups(tally, window, options)
-    evidence = _evidence(tally, run, observed, window, groups)
-    evidence = replace(
-        evidence,
-        gaps=apart_from(gaps_of(tally, options.silences), observed.stops),
-        generators=generator_figures(
-            tally, options.counted, origin_of(tally) or 0, options.file_names, options.with_transactions
-        ),
-    )
     errors = _errors_since_origin(tally)
-    if groups.whole and groups.whole.total.error_ratio > MOSTLY_ERRORS_RATIO:
-        evidence = replace(evidence, outage=_outage(tally, errors))
+    evidence = _evidence(tally, run, observed, window, groups, errors, options)
     warnings = find_warnings(evidence)
+    shown = shown_series(tally.second_series) if options.with_timeline else None
+    others = tuple(group for group in groups.shown if group.name != LOAD)
+    judged = RunGroups(groups.load, groups.whole, others) if groups.whole else None
     return RunSummary(
         format_version=FORMAT_VERSION,
         source=source,
         origin_s=origin_of(tally),
         run=run,
-        verdict=judge(evidence, warnings, groups.judged, errors, _peak_users(tally.second_series)),
+        verdict=judge(evidence, warnings, judged, errors, peak_users(tally.second_series)),
         window=window,
         groups=groups.shown,
         whole=groups.whole if options.counted is not None else None,
         codes=tally.code_counts(),
         errors=errors[:ERROR_KINDS_MOST],
         error_kinds_left_out=max(0, len(errors) - ERROR_KINDS_MOST),
-        timeline=_timeline(tally.second_series) if options.with_timeline else None,
+        timeline=shown.timeline() if shown else None,
         littles_law=evidence.law,
         observed=observed,
         warnings=warnings,
@@ -168,8 +155,7 @@ def summarise(
     )
 
 
-@dataclass(frozen=True)
-class _Groups:
+class _Groups(NamedTuple):
     """The groups of a summary: the load of the window and of the whole run, all groups of the report, several loads."""
 
     load: Group | None
@@ -177,40 +163,39 @@ class _Groups:
     shown: tuple[Group, ...]
     loads: tuple[LoadFigures, ...]
 
-    @property
-    def judged(self) -> RunGroups | None:
-        """The groups that goals apply to; None without a sample of the load."""
-        if self.whole is None:
-            return None
-        return RunGroups(self.load, self.whole, tuple(group for group in self.shown if group.name != LOAD))
-
 
 def _groups(tally: SampleTally, window: Window, options: SummaryOptions) -> _Groups:
-    groups = tally.groups(options.percentiles, options.with_transactions)
-    whole, loads = _load_of(groups), _loads(tally, window, options)
+    span_ms, how = window_span_ms(tally, window), (options.percentiles, options.with_transactions)
+    for counted in (options.counted, *(one.counted for one in options.loads)):
+        if counted is not None:
+            _count_over(counted, span_ms, tally.span_ms())
+    groups, loads = tally.groups(*how), load_figures(options.loads, span_ms, *how)
+    whole = load_of(groups)
     if options.counted is None:
         return _Groups(whole, whole, groups, loads)
-    _count_over(options.counted, window_span_ms(tally, window), tally.span_ms())
-    load = _in_order(_load_of(options.counted.groups(options.percentiles, options.with_transactions)), whole)
+    load = _in_order(load_of(options.counted.groups(*how)), whole)
     others = (group for group in groups if group.name != LOAD)
     return _Groups(load, whole, (*([load] if load else []), *others), loads)
 
 
-def _loads(tally: SampleTally, window: Window, options: SummaryOptions) -> tuple[LoadFigures, ...]:
-    span_ms = window_span_ms(tally, window)
-    for one in options.loads:
-        if one.counted is not None:
-            _count_over(one.counted, span_ms, tally.span_ms())
-    return load_figures(options.loads, span_ms, options.percentiles, options.with_transactions)
-
-
 def _evidence(
-    tally: SampleTally, run: RunRecord | None, observed: Observed, window: Window, groups: _Groups
+    tally: SampleTally,
+    run: RunRecord | None,
+    observed: Observed,
+    window: Window,
+    groups: _Groups,
+    errors: Sequence[ErrorKind],
+    options: SummaryOptions,
 ) -> Evidence:
-    """Return the evidence for warnings, without that of load generators."""
+    origin_s, seconds, whole = origin_of(tally), _seconds_of(tally), groups.whole.total if groups.whole else None
     driven = driven_labels((*groups.shown, *([groups.whole] if groups.whole else [])))
     longest_ms = max((group.total.max_ms for group in groups.shown), default=0)
-    pause_s = _pause_s(run, groups.load, groups.loads)
+    pause_s = mean_pause_s(run, groups.load, groups.loads)
+    drive, throttle, lost_cpu = _drive_of(run), None, None
+    if seconds and not (run and _is_staged(run)):
+        throttle = find_throttle(seconds, full_load_s(seconds, drive), drive.users_are_driven)
+    if seconds and run and not run.is_merged:  # else several machines drove
+        lost_cpu = find_lost_cpu(window, seconds, observed.usage_series, run.host.cpu_count)
     return Evidence(
         run=run,
         load=groups.load.total if groups.load else None,
@@ -223,61 +208,33 @@ def _evidence(
         dropped=tally.dropped,
         window=window,
         is_span_known=tally.span_ms() is None or tally.second_series.span_s is not None,
-        longest_ms=groups.whole.total.max_ms if groups.whole else None,
-        throttle=_throttle(tally, run),
-        lost_cpu=_lost_cpu(tally, run, observed, window),
+        generators=generator_figures(
+            tally, options.counted, origin_s or 0, options.file_names, options.with_transactions
+        ),
+        longest_ms=whole.max_ms if whole else None,
+        gaps=apart_from(gaps_of(tally, options.silences), observed.stops),
+        throttle=throttle,
+        lost_cpu=lost_cpu,
         growths=observed.growths,
         stops=generator_stops(observed.stops),
         cloudwatch=observed.cloudwatch,
-        clock_step=find_clock_step(run, tally.whole_span_ms(), tally.back_ms, longest_ms),
+        clock_step=find_clock_step(run, tally.span_ms(GROUPS), tally.back_ms, longest_ms),
+        outage=find_outage(seconds, errors) if whole and whole.error_ratio > MOSTLY_ERRORS_RATIO else "",
     )
 
 
 def gaps_of(tally: SampleTally, silences: Silences | None = None) -> tuple[Gap, ...]:
     """Return the gaps of a run, without those that the users' `silences` explain as pauses of the plan."""
-    origin_s, span_s = origin_of(tally), tally.second_series.span_s
-    if origin_s is None or span_s is None:
-        return ()
-    series = tally.second_series
-    gaps = find_gaps(series.by_second(origin_s, span_s.last_s))
-    if silences is None:
+    origin_s, seconds = origin_of(tally), _seconds_of(tally)
+    gaps = find_gaps(seconds) if seconds else ()
+    if silences is None or origin_s is None:
         return gaps
-    return tuple(
-        gap
-        for gap in gaps
-        if not may_be_pause(gap)
-        or not silences.explain(
-            (origin_s + gap.from_s) * MS_PER_S, (origin_s + gap.to_s) * MS_PER_S, is_waited=gap.is_waited
-        )
-    )
 
+    def is_pause(gap: Gap) -> bool:
+        from_ms, to_ms = (origin_s + gap.from_s) * MS_PER_S, (origin_s + gap.to_s) * MS_PER_S
+        return may_be_pause(gap) and silences.explain(from_ms, to_ms, is_waited=gap.is_waited)
 
-def _outage(tally: SampleTally, errors: Sequence[ErrorKind]) -> str:
-    origin_s, span_s = origin_of(tally), tally.second_series.span_s
-    return (
-        ""
-        if origin_s is None or span_s is None
-        else find_outage(tally.second_series.by_second(origin_s, span_s.last_s), errors)
-    )
-
-
-def _throttle(tally: SampleTally, run: RunRecord | None) -> Throttle | None:
-    """Return the fall of the throughput to a constant fraction; None without one, and of a run with stages."""
-    origin_s, span_s = origin_of(tally), tally.second_series.span_s
-    if origin_s is None or span_s is None or (run and _is_staged(run)):
-        return None
-    seconds, drive = tally.second_series.by_second(origin_s, span_s.last_s), _drive_of(run)
-    full = full_load_s(seconds, drive.user_count, drive.users_are_driven, drive.ramp_s, drive.duration_s)
-    return find_throttle(seconds, full, drive.users_are_driven)
-
-
-def _lost_cpu(tally: SampleTally, run: RunRecord | None, observed: Observed, window: Window) -> LostCpu | None:
-    """Return the CPU that others used while the run was slower; None where several machines drove."""
-    origin_s, span_s = origin_of(tally), tally.second_series.span_s
-    if run is None or run.is_merged or origin_s is None or span_s is None:
-        return None
-    seconds = tally.second_series.by_second(origin_s, span_s.last_s)
-    return find_lost_cpu(window, seconds, observed.usage_series, run.host.cpu_count)
+    return tuple(gap for gap in gaps if not is_pause(gap))
 
 
 def _thirds(tally: SampleTally, window: Window) -> Thirds | None:
@@ -286,13 +243,8 @@ def _thirds(tally: SampleTally, window: Window) -> Thirds | None:
         return None
     begins = (origin_s + window.from_s, origin_s + window.to_s - length_s)
     first, last = (tally.second_series.by_second(begin_s, begin_s + length_s - 1) for begin_s in begins)
-    return Thirds(
-        length_s=length_s,
-        first_ms=_average_ms(first),
-        last_ms=_average_ms(last),
-        first_per_s=sum(second.sample_count for second in first) / length_s,
-        last_per_s=sum(second.sample_count for second in last) / length_s,
-    )
+    rates = (sum(second.sample_count for second in third) / length_s for third in (first, last))
+    return Thirds(length_s, average_ms(first), average_ms(last), *rates)
 
 
 def _corrected(evidence: Evidence) -> CorrectedTimes | None:
@@ -301,10 +253,6 @@ def _corrected(evidence: Evidence) -> CorrectedTimes | None:
     if total is None or evidence.is_open or (load and (load.model == MIXED or load.is_paced)):
         return None
     return corrected_times(total.counts.histogram, evidence.long_stalls, evidence.pause_s, tuple(total.percentiles_ms))
-
-
-def _load_of(groups: Sequence[Group]) -> Group | None:
-    return next((group for group in groups if group.name == LOAD), None)
 
 
 def _in_order(load: Group | None, whole: Group | None) -> Group | None:
@@ -333,10 +281,8 @@ def _errors_since_origin(tally: SampleTally) -> tuple[ErrorKind, ...]:
 
     A Transaction Controller that fails because of its samples has no cause of its own: only its samples are listed.
     """
-    origin_s, first_ms = origin_of(tally), tally.first_ms
-    kinds = tally.error_kinds()
-    own = tuple(kind for kind in kinds if not kind.cause.startswith(TRANSACTION_MESSAGE))
-    kinds = own or kinds
+    origin_s, first_ms, kinds = origin_of(tally), tally.first_ms, tally.error_kinds()
+    kinds = tuple(kind for kind in kinds if not kind.cause.startswith(TRANSACTION_MESSAGE)) or kinds
     if origin_s is None or first_ms is None:
         return kinds
     shift_s = first_ms / MS_PER_S - origin_s
@@ -344,20 +290,6 @@ def _errors_since_origin(tally: SampleTally) -> tuple[ErrorKind, ...]:
         replace(kind, first_s=round(kind.first_s + shift_s, 3), last_s=round(kind.last_s + shift_s, 3))
         for kind in kinds
     )
-
-
-def _peak_users(second_series: SecondSeries) -> int | None:
-    """Return the most users that were active in a second; None without users, or when the span is beyond any run."""
-    span_s = second_series.span_s
-    if span_s is None:
-        return None
-    active = second_series.active_users(span_s.first_s, span_s.last_s)
-    return max((users for users in active if users is not None), default=None)
-
-
-def _timeline(second_series: SecondSeries) -> Timeline | None:
-    shown = shown_series(second_series)
-    return shown.timeline() if shown else None
 
 
 def shown_series(second_series: SecondSeries) -> SecondSeries | None:
@@ -377,20 +309,6 @@ def shown_series(second_series: SecondSeries) -> SecondSeries | None:
     wide = SecondSeries(bucket_s=bucket_s)
     wide.merge(second_series)
     return wide
-
-
-def _average_ms(seconds: Sequence[SecondFigures]) -> float | None:
-    sample_count = sum(second.sample_count for second in seconds)
-    return sum(second.elapsed_sum_ms for second in seconds) / sample_count if sample_count else None
-
-
-def _pause_s(run: RunRecord | None, load: Group | None, loads: Sequence[LoadFigures]) -> float:
-    """Return the mean pause before a request, s: with a pause per transaction its share of each request."""
-    if run and run.load.loads:
-        return mean_pause_s(loads, run.load.loads)
-    if run is None or run.load.think_time_per != TRANSACTION:
-        return run.load.think_time_s if run else 0.0
-    return pause_per_transaction_s(run.load.think_time_s, load)
 
 
 def _law(tally: SampleTally, window: Window, pause_s: float) -> LittlesLaw | None:

@@ -51,19 +51,9 @@ def late_types() -> dict[str, type]:
     from harness.system.statements import DatabaseUse
 
     found = (
-        CloudMetrics,
-        Growth,
-        ComparedRun,
-        SlowSample,
-        ExceptionCount,
-        HeapSeries,
-        HeapUse,
-        LiveHeap,
-        ProcessProfile,
-        RecordedUse,
-        DatabaseUse,
-        OwnMetrics,
-    )
+        CloudMetrics, Growth, ComparedRun, SlowSample, ExceptionCount, HeapSeries, HeapUse, LiveHeap, ProcessProfile,
+        RecordedUse, DatabaseUse, OwnMetrics,
+    )  # fmt: skip
     return {kind.__name__: kind for kind in found}
 
 

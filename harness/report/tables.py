@@ -6,17 +6,11 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain
-from typing import Protocol
 
-from harness.metrics.figures import LOAD, ONCE, SETUP, TEARDOWN, LabelFigures
+from harness.metrics.figures import LOAD, ONCE, SETUP, TEARDOWN, Group, LabelFigures
 from harness.report.columns import DEFAULT, Column, columns_of
 
-GROUP_TITLES = {
-    LOAD: "Load",
-    ONCE: "Once per user",
-    SETUP: "setUp",
-    TEARDOWN: "tearDown",
-}
+GROUP_TITLES = {LOAD: "Load", ONCE: "Once per user", SETUP: "setUp", TEARDOWN: "tearDown"}
 _TRANSACTIONS = "transactions"
 # The tables of transactions, by the name of their group and _TRANSACTIONS.
 TRANSACTION_TITLES = {
@@ -27,40 +21,16 @@ TRANSACTION_TITLES = {
 }
 # The name of a table whose rows are the loads of a run with several.
 LOADS = "loads"
-_TITLES = {
-    **GROUP_TITLES,
-    **{f"{name} {_TRANSACTIONS}": title for name, title in TRANSACTION_TITLES.items()},
-    LOADS: "Loads",
-}
+_OF_TRANSACTIONS = {f"{name} {_TRANSACTIONS}": title for name, title in TRANSACTION_TITLES.items()}
+_TITLES = {**GROUP_TITLES, **_OF_TRANSACTIONS, LOADS: "Loads"}
 # Characters that Markdown or GitHub reads as mark-up; & only at the start of an entity, _ only at the edge of a word.
 _SPECIAL = re.compile(r"([\\`*~$\[\]<>|]|&(?=#?\w+;)|(?<![^\W_])_|_(?![^\W_]))")
 # Characters that move the cursor or change the direction of writing: a label must not alter the text around it.
 _CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
 # The minimum widths of the tables of 2015; their label column was as wide as "Stripe (Default) Payment Method".
 _CLASSIC_WIDTHS = {
-    "": 31,
-    "#count": 6,
-    "average": 7,
-    "median": 6,
-    "90%": 3,
-    "min": 4,
-    "max": 5,
-    "errors": 8,
-    "bandwidth": 9,
-}
-
-
-class Rows(Protocol):
-    """Rows of statistics: labels, and TOTAL unless it is omitted; a Group is one."""
-
-    @property
-    def name(self) -> str: ...
-    @property
-    def labels(self) -> tuple[LabelFigures, ...]: ...
-    @property
-    def total(self) -> LabelFigures | None: ...
-    @property
-    def counts_transactions(self) -> bool: ...
+    "": 31, "#count": 6, "average": 7, "median": 6, "90%": 3, "min": 4, "max": 5, "errors": 8, "bandwidth": 9,
+}  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -71,6 +41,10 @@ class Shown:
     labels: tuple[LabelFigures, ...]
     total: LabelFigures | None
     counts_transactions: bool
+
+
+# Rows of statistics: labels, and TOTAL unless it is omitted.
+Rows = Group | Shown
 
 
 def title_of(group: Rows) -> str:
@@ -112,8 +86,7 @@ def table(columns: Sequence[str], rows: Iterable[Sequence[str]], text_columns: i
     """Return a Markdown table without padding: text columns first, aligned left; all others aligned right."""
     rule = [*["---"] * text_columns, *["---:"] * (len(columns) - text_columns)]
     # Row by row: the cells of 100,000 labels together would take 100 MB.
-    lines = chain((columns, rule), rows)
-    return "\n".join("| " + " | ".join(line) + " |" for line in lines)
+    return "\n".join("| " + " | ".join(line) + " |" for line in chain((columns, rule), rows))
 
 
 def group_table(group: Rows, columns: Sequence[Column] = columns_of(DEFAULT)) -> str:
@@ -125,14 +98,10 @@ def classic_table(group: Rows, columns: Sequence[Column]) -> str:
     """Return the statistics of a group in the format of the 2015 reports: no title above the labels, all padded."""
     titles = ["", *(column.title for column in columns)]
     rows = list(_cells(group, columns))
-    widths = [
-        max(_CLASSIC_WIDTHS.get(title, 0), len(title), *(len(row[index]) for row in rows))
-        for index, title in enumerate(titles)
-    ]
+    titled = zip(titles, *rows, strict=True)
+    widths = [max(_CLASSIC_WIDTHS.get(title, 0), *map(len, (title, *cells))) for title, *cells in titled]
     lines = [titles, ["-" * width for width in widths], *rows]
-    return "\n".join(
-        "| " + " | ".join(text.rjust(width) for text, width in zip(line, widths, strict=True)) + " |" for line in lines
-    )
+    return "\n".join(f"| {' | '.join(map(str.rjust, line, widths))} |" for line in lines)
 
 
 def _cells(group: Rows, columns: Sequence[Column]) -> Iterator[list[str]]:
@@ -141,8 +110,5 @@ def _cells(group: Rows, columns: Sequence[Column]) -> Iterator[list[str]]:
 
 def titled_tables(groups: Sequence[Rows], tables: Iterable[str]) -> str:
     """Return a table per group, separated by blank lines; several tables have the group's title above them."""
-    parts = [
-        (f"**{title_of(group)}**\n\n" if len(groups) > 1 else "") + text
-        for group, text in zip(groups, tables, strict=True)
-    ]
-    return "\n\n".join(parts) + "\n"
+    titles = [f"**{title_of(group)}**\n\n" if len(groups) > 1 else "" for group in groups]
+    return "\n\n".join(title + text for title, text in zip(titles, tables, strict=True)) + "\n"

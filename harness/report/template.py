@@ -5,13 +5,19 @@ from __future__ import annotations
 from functools import cache
 from typing import TYPE_CHECKING
 
+from harness.report.notes import NOTES_BEGIN, NOTES_END
+
 if TYPE_CHECKING:
     import jinja2
 
 
 def filled(package: str, name: str, **values: object) -> str:
-    """Return the text of a package's templates/<name> with the values filled in; every value must be given."""
-    return _templates(package).get_template(name).render(**values)
+    """Return the text of a package's templates/<name> with the values filled in.
+
+    Every value must be given, except notes_begin and notes_end, the marks of the notes block.
+    """
+    marks = {"notes_begin": NOTES_BEGIN, "notes_end": NOTES_END}
+    return _templates(package).get_template(name).render({**marks, **values})
 
 
 @cache

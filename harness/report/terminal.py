@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from harness.metrics.figures import LabelFigures
 from harness.report.columns import ERROR_COUNT, ERROR_RATIO, LEAST_USE, Column
@@ -17,8 +18,7 @@ LABEL_LEAST = 16
 GAP = 2
 
 
-@dataclass(frozen=True)
-class ScreenCell:
+class ScreenCell(NamedTuple):
     """A formatted value and the sign of what is bad about it, "" for nothing."""
 
     text: str
@@ -62,29 +62,23 @@ def screen_table(
     """
     rows = rows_of(group)
     labels = [one_line(row.label) for row in rows]
-    slowest = {column.key: _slowest(group.labels, column) for column in columns}
-    label_count = len(group.labels)  # the row after the labels is TOTAL, which is never marked as slowest
-    cells = {
-        column.key: [
-            _cell(column, row, slowest[column.key] if index < label_count and row.sample_count > 1 else None)
-            for index, row in enumerate(rows)
-        ]
-        for column in columns
-    }
+    cells = {}
+    for column in columns:
+        slowest = _slowest(group.labels, column)  # TOTAL is never marked as slowest
+        cells[column.key] = [_cell(column, row, None if row is group.total else slowest) for row in rows]
+    widths = {column.key: _width(column, cells[column.key]) for column in columns}
     wanted = max(map(text_width, ["label", *labels]))
     least = min(wanted, LABEL_LEAST)
     shown = list(columns)
-    figure_widths = [_width(column, cells[column.key]) for column in shown]
     for key in LEAST_USE:
-        if least + sum(figure_widths) + GAP * len(shown) <= width:
+        if least + sum(GAP + widths[column.key] for column in shown) <= width:
             break
         shown = [column for column in shown if column.key != key]
-        figure_widths = [_width(column, cells[column.key]) for column in shown]
-    room = width - sum(figure_widths) - GAP * len(shown)
+    room = width - sum(GAP + widths[column.key] for column in shown)
     return ScreenTable(
         title=title_of(group),
         heads=("label", *(column.title for column in shown)),
-        widths=(max(least, min(wanted, room)), *figure_widths),
+        widths=(max(least, min(wanted, room)), *(widths[column.key] for column in shown)),
         rows=tuple((label, tuple(cells[column.key][index] for column in shown)) for index, label in enumerate(labels)),
         has_total=group.total is not None,
         left_out=tuple(column.title for column in columns if column not in shown),
@@ -105,7 +99,8 @@ def _cell(column: Column, row: LabelFigures, slowest: float | None) -> ScreenCel
     text = column.cell(row)
     if column.key in (ERROR_RATIO.key, ERROR_COUNT.key) and row.error_count:
         return ScreenCell(text, FAILED)
-    return ScreenCell(text, SLOWEST if slowest is not None and column.figure(row) == slowest else "")
+    is_slowest = slowest is not None and row.sample_count > 1 and column.figure(row) == slowest
+    return ScreenCell(text, SLOWEST if is_slowest else "")
 
 
 def _width(column: Column, cells: Sequence[ScreenCell]) -> int:

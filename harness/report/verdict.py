@@ -53,7 +53,7 @@ class Verdict:
 
 def headline(verdict: Verdict) -> str:
     """Return the verdict in one line: the state, the reasons, and the goals."""
-    parts = [": ".join([verdict.state, "; ".join(verdict.reasons)]) if verdict.reasons else verdict.state]
+    parts = [": ".join(filter(None, (verdict.state, "; ".join(verdict.reasons))))]
     if verdict.goals_missed:
         parts.append("Goal missed: " + "; ".join(verdict.goals_missed))
     if verdict.goals_met:
@@ -95,8 +95,7 @@ def judge(
     doubtful = dict.fromkeys(warning.brief for warning in warnings if warning.severity is Severity.DOUBTFUL)
     why = (*([f"stopped early: {early}"] if early else []), *doubtful)
     goals = (*judge_goals(run.goal if run else Goal(), groups), *_goals_of_loads(evidence))
-    met = tuple(result.text for result in goals if result.is_met)
-    missed = tuple(result.text for result in goals if not result.is_met)
+    met, missed = (tuple(one.text for one in goals if one.is_met is is_met) for is_met in (True, False))
     return Verdict(DOUBTFUL if why else VALID, why, met, (*([RUN_TO_THE_END] if early else []), *missed), goals)
 
 
@@ -105,8 +104,7 @@ def _goals_of_loads(evidence: Evidence) -> tuple[GoalResult, ...]:
     goals = evidence.run.load_goals if evidence.run else {}
     found: list[GoalResult] = []
     for one in evidence.loads:
-        whole = one.whole or one.group
-        if one.name in goals and whole:
+        if one.name in goals and (whole := one.whole or one.group):
             found += judge_load_goals(goals[one.name], one.name, RunGroups(one.group, whole))
     return tuple(found)
 
@@ -134,8 +132,5 @@ def _reasons(load: LabelFigures | None, run: RunRecord | None, errors: Sequence[
         part = "all" if load.error_count == load.sample_count else f"{units.percent_text(load.error_ratio)} % of"
         failed = f"{part} {load.sample_count} samples failed"
         reasons.append(f"{outage}; {failed}" if outage else f"{failed}: response times of errors are not meaningful")
-    if run:
-        reasons += run.stop_reasons
-        if run.state != FINISHED:
-            reasons.append("the harness did not see the end of this run")
-    return reasons
+    reasons += run.stop_reasons if run else ()
+    return reasons + (["the harness did not see the end of this run"] if run and run.state != FINISHED else [])

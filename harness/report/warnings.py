@@ -1,7 +1,7 @@
 """Every warning about a result: its code, severity, text, and the parts of a report that it concerns.
 
-To add a warning, write the function that yields the values for its text in `evidence`, `generator_evidence`,
-`throttle_evidence` or `growth`. Name it as the `found_in` of a new member of WarningCode, and add a row to the table in
+To add a warning, write the function that yields the values for its text in `evidence`, `generator_evidence` or
+`growth`. Name it as the `found_in` of a new member of WarningCode, and add a row to the table in
 docs/format.md.
 """
 
@@ -10,11 +10,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from enum import Enum, StrEnum
+from functools import partial
 
+from harness.base.option_names import spelled
 from harness.report import evidence as of
 from harness.report import generator_evidence as of_generators
 from harness.report import growth as of_growth
-from harness.report import throttle_evidence as of_throttling
 from harness.report.evidence import Evidence, Values
 from harness.report.parts import Part
 
@@ -42,6 +43,9 @@ class _Definition:
     found_in: Callable[[Evidence], Iterable[Values]]
 
 
+_doubtful = partial(_Definition, severity=Severity.DOUBTFUL)
+
+
 class WarningCode(StrEnum):
     """A warning. Its value is its code in JSON files; members are in the order in which a run's warnings are listed.
 
@@ -57,24 +61,21 @@ class WarningCode(StrEnum):
     found_in: Callable[[Evidence], Iterable[Values]]
 
     def __new__(cls, definition: _Definition) -> WarningCode:
-        """Return the member of a definition."""
         member = str.__new__(cls, definition.code)
         member._value_ = definition.code
         member.severity, member.concerns = definition.severity, definition.concerns
         member.brief, member.text, member.found_in = definition.brief, definition.text, definition.found_in
         return member
 
-    CLOCK_STEP = _Definition(
+    CLOCK_STEP = _doubtful(
         code="clock-step",
-        severity=Severity.DOUBTFUL,
         concerns=(Part.VERDICT, Part.WINDOW),
         brief="a clock was set during the run",
         text="{where}. {advice}",
         found_in=of.clock_step,
     )
-    GAP = _Definition(
+    GAP = _doubtful(
         code="gap",
-        severity=Severity.DOUBTFUL,
         concerns=(Part.VERDICT, Part.WINDOW),
         brief="samples are missing for a while, or a clock was set",
         text="No sample ended for at least {length} ({gaps}), and too few samples waited meanwhile for a stall: rows "
@@ -82,18 +83,16 @@ class WarningCode(StrEnum):
         "table --window FROM..TO, or split the file.",
         found_in=of.hole,
     )
-    APPENDED = _Definition(
+    APPENDED = _doubtful(
         code="appended",
-        severity=Severity.DOUBTFUL,
         concerns=(Part.VERDICT, Part.COUNT),
         brief="the JTL contains several runs",
         text="The JTL contains another header line (line {lines}): several runs were appended to one file. Split the "
         "file there, or count one run with ./aggregate.py table --window FROM..TO.",
         found_in=of.appended,
     )
-    STALL = _Definition(
+    STALL = _doubtful(
         code="stall",
-        severity=Severity.DOUBTFUL,
         concerns=(Part.VERDICT, Part.TAIL),
         brief="no sample ended for a while although users were active",
         text="No sample ended for {length}{users} ({gaps}): the system stalled. A closed load sends nothing "
@@ -108,18 +107,16 @@ class WarningCode(StrEnum):
         "collections at that time.",
         found_in=of.pause,
     )
-    GENERATOR_STOPPED = _Definition(
+    GENERATOR_STOPPED = _doubtful(
         code="generator-stopped",
-        severity=Severity.DOUBTFUL,
         concerns=(Part.VERDICT, Part.TAIL),
         brief="the load generator was stopped for a while",
         text="The load generator ({process}) was stopped for {length} ({when}), by a signal such as SIGSTOP or a "
         "debugger: it sent nothing, and the samples of that time seem longer by that. Run again.",
         found_in=of_generators.stopped_generators,
     )
-    LONG_SPAN = _Definition(
+    LONG_SPAN = _doubtful(
         code="long-span",
-        severity=Severity.DOUBTFUL,
         concerns=(Part.VERDICT,),
         brief="the samples are of more than one time",
         text="The first and the last sample are more than {days} days apart: a clock was set, or the file contains "
@@ -127,38 +124,34 @@ class WarningCode(StrEnum):
         "the wrong time.",
         found_in=of.long_span,
     )
-    TOO_SHORT = _Definition(
+    TOO_SHORT = _doubtful(
         code="too-short",
-        severity=Severity.DOUBTFUL,
         concerns=(Part.VERDICT, Part.WINDOW),
         brief="too short to judge",
         text="Too short to judge: {length} between ramp-up and tail were measured, at least {least} are needed. "
         "{remedy}",
         found_in=of.too_short,
     )
-    NOT_STEADY = _Definition(
+    NOT_STEADY = _doubtful(
         code="not-steady",
-        severity=Severity.DOUBTFUL,
         concerns=(Part.VERDICT, Part.WINDOW),
         brief="not steady",
         text="Not steady: {why}.{lost} Averages and percentiles mix several states: run longer, or count one interval "
         "with ./aggregate.py table --window FROM..TO.",
         found_in=of.unsteady,
     )
-    THROTTLED = _Definition(
+    THROTTLED = _doubtful(
         code="throttled",
-        severity=Severity.DOUBTFUL,
         concerns=(Part.VERDICT, Part.WINDOW),
         brief="the throughput fell to a constant fraction: CPU credits?",
         text="From {at} on the machine delivered {percent} % of its earlier rate: CPU credits? {before} req/s fell to "
         "{after} req/s{during}{users}, and {times}{failed}.{balances} A used-up CPU or disk budget and a CPU quota "
         "look like this. Look at steal, cgroup throttling and credit balances at that time; count both parts alone "
         "with ./aggregate.py table --window ..{began_s} and {constant_s}..",
-        found_in=of_throttling.throttled,
+        found_in=of_generators.throttled,
     )
-    FAST_WARM_UP = _Definition(
+    FAST_WARM_UP = _doubtful(
         code="fast-warm-up",
-        severity=Severity.DOUBTFUL,
         concerns=(Part.VERDICT, Part.WINDOW),
         brief="the system slowed down after its warm-up",
         text="The system became slower within the {seconds} s that are excluded as warm-up: {why}. Look at its CPU, "
@@ -187,18 +180,16 @@ class WarningCode(StrEnum):
         "times; ./aggregate.py table --layout wide shows successful req/s.",
         found_in=of.failed_samples,
     )
-    MANY_ERRORS = _Definition(
+    MANY_ERRORS = _doubtful(
         code="many-errors",
-        severity=Severity.DOUBTFUL,
         concerns=(Part.VERDICT, Part.ERRORS),
         brief="many errors, and no goal for them",
         text="{percent} % of the samples failed, and no goal says how many may. Read the errors first; set ERRORS=1% "
         "or error_ratio in the plan's [goal].",
         found_in=of.many_errors,
     )
-    TOO_FEW_SAMPLES = _Definition(
+    TOO_FEW_SAMPLES = _doubtful(
         code="too-few-samples",
-        severity=Severity.DOUBTFUL,
         concerns=(Part.VERDICT, Part.COUNT),
         brief="too few samples",
         text="Only {samples} in the measurement window: averages and percentiles of fewer than {least} depend on "
@@ -225,9 +216,8 @@ class WarningCode(StrEnum):
         found_in=of.unexpected_codes,
     )
     PLAN = _Definition(code="plan", concerns=(Part.SYSTEM,), text="{note}", found_in=of.plan_notes)
-    LITTLES_LAW = _Definition(
+    LITTLES_LAW = _doubtful(
         code="littles-law",
-        severity=Severity.DOUBTFUL,
         concerns=(Part.VERDICT, Part.LAW),
         brief="the load generator, not the system, may have been measured (Little's law)",
         text="Little's law is off in the measurement window: {active} users{of} were active on average, the samples "
@@ -244,27 +234,24 @@ class WarningCode(StrEnum):
         "clocks; charts over time and the measurement window depend on it.",
         found_in=of_generators.separate_clocks,
     )
-    ABSENT_GENERATOR = _Definition(
+    ABSENT_GENERATOR = _doubtful(
         code="absent-generator",
-        severity=Severity.DOUBTFUL,
         concerns=(Part.VERDICT, Part.GENERATORS),
         brief="a load generator was absent for part of the load",
         text="Generators {when}, while the load lasted from {first} s to {last} s: without them it was not the "
         "requested load. Look into their logs, and run again.",
         found_in=of_generators.absent_generators,
     )
-    SLOW_GENERATOR = _Definition(
+    SLOW_GENERATOR = _doubtful(
         code="slow-generator",
-        severity=Severity.DOUBTFUL,
         concerns=(Part.VERDICT, Part.GENERATORS),
         brief="one load generator was much slower than the others",
         text="The samples of {names} took at least {factor} times as long as those of the other generators: that "
         "generator or its network, not the system, may have been measured. Look at its CPU, or drive without it.",
         found_in=of_generators.slow_generators,
     )
-    FAILING_GENERATOR = _Definition(
+    FAILING_GENERATOR = _doubtful(
         code="failing-generator",
-        severity=Severity.DOUBTFUL,
         concerns=(Part.VERDICT, Part.GENERATORS),
         brief="one load generator had many more errors than the others",
         text="{names} failed at least {factor} times as often as the other generators: it may not reach the system, or "
@@ -279,27 +266,24 @@ class WarningCode(StrEnum):
         "not known. Watch them there, or drive from more of them and see whether the times stay.",
         found_in=of_generators.unwatched_generators,
     )
-    CLOCKS_APART = _Definition(
+    CLOCKS_APART = _doubtful(
         code="clocks-apart",
-        severity=Severity.DOUBTFUL,
         concerns=(Part.GENERATORS,),
         brief="the clocks of the load generators differ",
         text="Before the run clocks of generators were ahead of the controller's (negative: behind it): {clocks}. "
         "Users, rates and the measurement window are computed from these clocks: have NTP set them.",
         found_in=of_generators.clocks_apart,
     )
-    OTHER_RUN = _Definition(
+    OTHER_RUN = _doubtful(
         code="other-run",
-        severity=Severity.DOUBTFUL,
         concerns=(Part.VERDICT, Part.HOST),
         brief="another run was going on",
         text="Another run's load was on at the same time on this machine: {runs}. They share its cores and memory, so "
         "neither measured its system alone. Run one after the other.",
         found_in=of_generators.other_runs,
     )
-    GENERATOR_CPU = _Definition(
+    GENERATOR_CPU = _doubtful(
         code="generator-cpu",
-        severity=Severity.DOUBTFUL,
         concerns=(Part.VERDICT, Part.GENERATOR),
         brief="the load generator used nearly all of the CPU",
         text="The generator{plural} used {percent} % of the {cores} in the measurement window: it may be the "
@@ -316,18 +300,16 @@ class WarningCode(StrEnum):
         "{advice}",
         found_in=of_generators.busy_machines,
     )
-    OTHER_CPU = _Definition(
+    OTHER_CPU = _doubtful(
         code="other-cpu",
-        severity=Severity.DOUBTFUL,
         concerns=(Part.VERDICT, Part.HOST),
         brief="other processes used the CPU",
         text="Processes that are not listed used {percent} % of the {cores} in the measurement window: the run did not "
         "have the machine to itself. Run again when it is idle.",
         found_in=of_generators.shared_machines,
     )
-    STOLEN_CPU = _Definition(
+    STOLEN_CPU = _doubtful(
         code="stolen-cpu",
-        severity=Severity.DOUBTFUL,
         concerns=(Part.VERDICT, Part.HOST),
         brief="the hypervisor gave the CPU to other virtual machines",
         text="The hypervisor took {percent} % of the time of the {cores} for other virtual machines (steal): response "
@@ -410,9 +392,13 @@ _OF_ANSWERS = frozenset(
 
 
 def find_warnings(evidence: Evidence) -> tuple[RunWarning, ...]:
-    """Return all warnings of a run, in the order of WarningCode; of failures only those that are no consequence."""
+    """Return all warnings of a run, in the order of WarningCode; of failures only those that are no consequence.
+
+    They name options as the command of the run does: --duration=60s in a project, DURATION=60s in a clone.
+    """
+    caller = "lth" if evidence.run and evidence.run.command.startswith("lth ") else ""
     return tuple(
-        RunWarning(str(code), code.text.format(**values), values.get("subject", ""))
+        RunWarning(str(code), spelled(code.text.format(**values), caller), values.get("subject", ""))
         for code in WarningCode
         if not (evidence.is_failed and code in _OF_ANSWERS)
         for values in code.found_in(evidence)

@@ -24,10 +24,9 @@ from harness.metrics.batch_means import average
 from harness.metrics.batches import BATCH_COUNT, Batches
 from harness.metrics.distributions import student_t_quantile
 from harness.metrics.figures import LOAD, ONCE, group_of
-from harness.metrics.second_figures import SecondFigures
 from harness.metrics.shift import CONFIDENCE
-from harness.metrics.timeline import SecondSeries, Source
-from harness.metrics.window import STEADY, Window, WindowSpec, find_window
+from harness.metrics.timeline import SecondFigures, SecondSeries, Source
+from harness.metrics.window import STEADY, Drive, Window, WindowSpec, find_window
 from harness.plan.group_load import SeveralLoads
 from harness.plan.load import ClosedLoad
 from harness.run.record import AutoEndRecord
@@ -104,7 +103,7 @@ class AutoEnd:
 
 def check(load: ClosedLoad | SeveralLoads, seconds: Sequence[SecondFigures]) -> AutoEndRecord:
     """Return the result of a check of all seconds so far."""
-    window = find_window(WindowSpec(STEADY), seconds, load.users, True, load.ramp_s, load.duration_s)
+    window = find_window(WindowSpec(STEADY), seconds, Drive(load.users, True, load.ramp_s, load.duration_s))
     if not window.is_steady:
         return AutoEndRecord(False, len(seconds), None, None, None)
     mean = mean_of(seconds, window)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import datetime
-from typing import NamedTuple
 
 from harness.base.units import MS_PER_S, duration_text
 from harness.metrics.interval import IntervalMs
@@ -29,13 +28,6 @@ class ClockStep:
     evidence: str
 
 
-class _Evidence(NamedTuple):
-    """What shows that a clock was set by about `step_s`, as text."""
-
-    step_s: float
-    text: str
-
-
 def find_clock_step(
     run: RunRecord | None, span_ms: IntervalMs | None, back_ms: int, longest_ms: int
 ) -> ClockStep | None:
@@ -45,26 +37,24 @@ def find_clock_step(
     distance by which a row ends before an earlier row. `longest_ms` is the longest response time: a sub-sample may be
     written after its parent.
     """
-    found: list[_Evidence] = []
+    found: list[tuple[float, str]] = []
     span_s = span_ms.length_ms / MS_PER_S if span_ms else 0.0
     if back_ms > max(_BACK_TOLERANCE_S * MS_PER_S, longest_ms):
         back_s = back_ms / MS_PER_S
-        found.append(_Evidence(-back_s, f"time stamps go back by {duration_text(back_s)}"))
+        found.append((-back_s, f"time stamps go back by {duration_text(back_s)}"))
     if run and run.took_s is not None and not run.generators:
         if span_s > run.took_s + _SPAN_TOLERANCE_S:
             text = f"samples span {duration_text(span_s)}, and JMeter ran for {duration_text(run.took_s)}"
-            found.append(_Evidence(span_s - run.took_s, text))
+            found.append((span_s - run.took_s, text))
         if run.ended_at:
             passed = datetime.fromisoformat(run.ended_at) - datetime.fromisoformat(run.started_at)
             step_s = passed.total_seconds() - run.took_s
             if abs(step_s) >= _WALL_TOLERANCE_S:
-                text = (
-                    f"by the wall clock the run took {duration_text(passed.total_seconds())}, by the monotonic clock "
-                    f"{duration_text(run.took_s)}"
-                )
-                found.append(_Evidence(step_s, text))
+                by_wall, by_monotonic = duration_text(passed.total_seconds()), duration_text(run.took_s)
+                text = f"by the wall clock the run took {by_wall}, by the monotonic clock {by_monotonic}"
+                found.append((step_s, text))
     if not found:
         return None
-    largest = max(found, key=lambda one: abs(one.step_s))
+    step_s, evidence = max(found, key=lambda one: abs(one[0]))
     length_s = run.took_s if run and run.took_s else span_s
-    return ClockStep(largest.step_s, abs(largest.step_s) >= INVALID_RATIO * length_s, largest.text)
+    return ClockStep(step_s, abs(step_s) >= INVALID_RATIO * length_s, evidence)

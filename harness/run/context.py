@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import os
 import shutil
+import socket
+import ssl
 import tempfile
+import threading
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -26,6 +29,7 @@ from harness.base.ports import check_port
 from harness.base.secrecy import masked
 from harness.base.secrets import mask_secrets
 from harness.plan.jvm_options import check_jvm_options
+from harness.plan.spec import Target
 from harness.run.connections import agent_option
 from harness.run.directory import check_space
 from harness.run.interim import ShowInterim
@@ -35,11 +39,13 @@ from harness.run.other_runs import OtherRun
 from harness.run.progress import Watch
 from harness.run.remote.drive import Generators
 from harness.run.request import Request
-from harness.run.target import check_target
 from harness.system.supervisor import Supervisor
 
 # Java or JMeter's start script reads options of the JVM from them.
 _JAVA_VARIABLES = ("JDK_JAVA_OPTIONS", "JAVA_TOOL_OPTIONS", "_JAVA_OPTIONS", "JMETER_OPTS", "GC_ALGO")
+
+# The time within which an address must answer.
+DEADLINE_S = 8.0
 
 
 @dataclass(frozen=True)
@@ -74,9 +80,8 @@ def ready_jmeter(request: Request, reports: Path) -> JMeterHome:
     home = toolchain.ensure_jmeter()
     where = f"plans/{plan.name}.toml [jmeter] plugins"
     if plan.plugins and request.remotes:
-        raise UsageError(
-            f"{where}: REMOTES cannot be used with them", "install them on the generators, and remove them"
-        )
+        what = f"{where}: REMOTES cannot be used with them"
+        raise UsageError(what, "install them on the generators, and remove them")
     plugins = toolchain.ensure_plugins(plan.plugins, where)
     check_classes(plan.jmx_path, home, plugins, plan.given.get("user.classpath", ""))
     check_space(reports, request.profile.min_free_mb)
@@ -89,6 +94,34 @@ def ready_jmeter(request: Request, reports: Path) -> JMeterHome:
     if not request.remotes:  # load generators start without them
         want_class_data(home, agent, java)
     return JMeterHome(home, java, agent, plugins)
+
+
+def check_target(target: Target) -> None:
+    """Raise a UsageError with the address unless it soon accepts a connection, with https also TLS; nothing is sent."""
+    problem = ["no answer"]
+
+    def ask() -> None:
+        try:
+            _connect(target)
+            problem[0] = ""
+        except OSError as error:
+            problem[0] = str(error) or type(error).__name__
+
+    # In a separate thread: name resolution and connections to several addresses have no common time-out.
+    thread = threading.Thread(target=ask, daemon=True)
+    thread.start()
+    thread.join(DEADLINE_S)
+    if problem[0]:
+        what = f"TARGET={target.url}: nothing answers at {target.origin} ({problem[0]})"
+        raise UsageError(what, "start it, or leave TARGET out to have the system started here")
+
+
+def _connect(target: Target) -> None:
+    with socket.create_connection((target.host, target.port), timeout=DEADLINE_S) as connection:
+        if target.scheme == "https":
+            context = ssl.create_default_context()
+            context.check_hostname, context.verify_mode = False, ssl.CERT_NONE  # like JMeter: any certificate
+            context.wrap_socket(connection, server_hostname=target.host).close()
 
 
 def check_java_variables() -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from harness.base.errors import UsageError
 from harness.jtl.inputs import Input
-from harness.metrics.files import count_samples
+from harness.metrics.files import read_tally
 from harness.metrics.tally import SampleTally, Scope
 from harness.run.directory import RunDirectory
 from harness.run.record import RunRecord
@@ -36,7 +36,7 @@ def count_run(directory: RunDirectory) -> CountedRun | None:
     jtls = jtls_of(directory, run)
     groups = tuple(load.thread_names for load in run.load.loads or ())
     scope = Scope(run.once_labels, thread_groups=groups, then_window=True)
-    return CountedRun(run, jtls, scope, count_samples(_inputs(run, jtls), scope))
+    return CountedRun(run, jtls, scope, read_tally(_inputs(run, jtls), scope))
 
 
 def jtls_of(directory: RunDirectory, run: RunRecord) -> tuple[tuple[str, Path], ...]:

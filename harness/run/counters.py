@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -25,25 +26,11 @@ _INNER_INTERFACES = ("lo", "veth", "docker", "br-", "virbr", "cni", "flannel", "
 _INNER_DISKS = ("loop", "ram", "zram", "dm-", "md", "sr")
 
 
-class _Transferred(NamedTuple):
-    """The bytes that disks have read and written, or interfaces received and sent; None where unknown."""
-
-    in_bytes: float | None
-    out_bytes: float | None
-
-
 class _Periods(NamedTuple):
     """The periods of a CPU quota: those in which it was used up, and all. The largest is the most throttled one."""
 
     throttled_count: int
     all_count: int
-
-
-class _Descriptors(NamedTuple):
-    """The open descriptors of a process, and how many of them are sockets."""
-
-    open_count: int
-    socket_count: int
 
 
 class MachineCounters:
@@ -55,26 +42,21 @@ class MachineCounters:
 
     def cells(self, passed_s: float) -> tuple[str, ...]:
         """Return the values of MACHINE_COLUMNS; one that the system does not have is empty."""
-        try:
+        with suppress(ValueError, IndexError):  # another format than that of this kernel
             return self._cells(passed_s)
-        except (ValueError, IndexError):  # another format than that of this kernel
-            return ("",) * len(MACHINE_COLUMNS)
+        return ("",) * len(MACHINE_COLUMNS)
 
     def _cells(self, passed_s: float) -> tuple[str, ...]:
         stat = dict(_lines(self._proc / "stat"))
-        found = {
+        found = dict.fromkeys(MACHINE_COLUMNS, "") | {
             "iowait_cores": self._rate("iowait", _iowait_s(stat.get("cpu", [])), passed_s, 3),
             "runnable_threads": stat.get("procs_running", [""])[0],
             "switches_per_s": self._rate("switches", _number(stat.get("ctxt", [])), passed_s),
+            "cpu_mhz": self._mhz(),
         }
-        network = _network_bytes(dict(_lines(self._proc / "net" / "dev")))
-        found["received_bytes_per_s"] = self._rate("received", network.in_bytes, passed_s)
-        found["sent_bytes_per_s"] = self._rate("sent", network.out_bytes, passed_s)
-        disks = self._disk_bytes()
-        found["read_bytes_per_s"] = self._rate("read", disks.in_bytes, passed_s)
-        found["written_bytes_per_s"] = self._rate("written", disks.out_bytes, passed_s)
-        found["cpu_mhz"] = self._mhz()
-        return tuple(found[column] for column in MACHINE_COLUMNS)
+        transferred = _network_bytes(dict(_lines(self._proc / "net" / "dev"))) | self._disk_bytes()
+        found |= {f"{name}_bytes_per_s": self._rate(name, value, passed_s) for name, value in transferred.items()}
+        return tuple(found.values())
 
     def _rate(self, name: str, value: float | None, passed_s: float, decimals: int = 0) -> str:
         last = self._last.get(name)
@@ -83,17 +65,15 @@ class MachineCounters:
         self._last[name] = value
         return "" if last is None else f"{max(0.0, (value - last) / passed_s):.{decimals}f}"
 
-    def _disk_bytes(self) -> _Transferred:
-        """Return the bytes that all disks have read and written since the machine's start."""
-        read, written = None, None
+    def _disk_bytes(self) -> dict[str, float]:
+        """Return the bytes that all disks have read and written since the machine's start; nothing without a disk."""
+        found = Counter[str]()
         for _, fields in _lines(self._proc / "diskstats"):
             # minor, name, reads, merged, sectors read, ms, writes, merged, sectors written
             name = fields[1] if len(fields) > 8 else ""
-            if name.startswith(_INNER_DISKS) or not (self._sys / "block" / name).is_dir() or not name:
-                continue
-            read = (read or 0) + int(fields[4]) * _SECTOR_BYTES
-            written = (written or 0) + int(fields[8]) * _SECTOR_BYTES
-        return _Transferred(read, written)
+            if name and not name.startswith(_INNER_DISKS) and (self._sys / "block" / name).is_dir():
+                found.update(read=int(fields[4]) * _SECTOR_BYTES, written=int(fields[8]) * _SECTOR_BYTES)
+        return dict(found)
 
     def _mhz(self) -> str:
         found = []
@@ -118,7 +98,8 @@ class QuotaCounters:
         They are those of the cgroup that was throttled most.
         """
         if pid not in self._files:
-            self._files[pid] = tuple(dict.fromkeys(self._stat_files(pid)))
+            files = (folder / "cpu.stat" for folder, _ in _groups_of(pid, self._proc, self._groups, "cpu"))
+            self._files[pid] = tuple(dict.fromkeys(file for file in files if file.is_file()))
         found = _Periods(0, 0)
         for file in self._files[pid]:
             counts = _periods(file)
@@ -132,20 +113,21 @@ class QuotaCounters:
             return ("",) * len(QUOTA_COLUMNS)
         return (str(found.all_count), str(found.throttled_count))
 
-    def _stat_files(self, pid: int) -> Iterator[Path]:
-        """Yield the cpu.stat of the process's cgroup and of all above it; a container sees only some of them."""
-        with suppress(OSError, ValueError):
-            for line in (self._proc / str(pid) / "cgroup").read_text(errors="replace").splitlines():
-                _, controllers, path = line.split(":", 2)
-                if controllers and "cpu" not in controllers.split(","):
-                    continue
-                mounts = [controllers, "cpu"] if controllers else ["", "unified"]
-                group = Path(path.lstrip("/"))
-                for mount in mounts:
-                    for folder in (group, *group.parents):
-                        file = self._groups / mount / folder / "cpu.stat"
-                        if file.is_file():
-                            yield file
+
+def _groups_of(pid: int, proc: Path, groups: Path, controller: str) -> Iterator[tuple[Path, bool]]:
+    """Yield the folder of a process's cgroup and of each one above it, and whether its version is 1.
+
+    A container sees only some of them.
+    """
+    with suppress(OSError, ValueError):
+        for line in (proc / str(pid) / "cgroup").read_text(errors="replace").splitlines():
+            _, controllers, path = line.split(":", 2)
+            if controllers and controller not in controllers.split(","):
+                continue
+            group = Path(path.lstrip("/"))
+            for mount in [controllers, controller] if controllers else ["", "unified"]:
+                for folder in (group, *group.parents):
+                    yield groups / mount / folder, bool(controllers)
 
 
 def _periods(file: Path) -> _Periods | None:
@@ -174,16 +156,13 @@ def _iowait_s(fields: list[str]) -> float | None:
     return int(fields[4]) / os.sysconf("SC_CLK_TCK") if len(fields) > 4 else None
 
 
-def _network_bytes(interfaces: Mapping[str, list[str]]) -> _Transferred:
-    """Return the bytes that outer interfaces have received and sent."""
-    outer = [
-        fields
-        for name, fields in interfaces.items()
-        if len(fields) == 16 and not name.startswith(_INNER_INTERFACES)  # 8 counters of each direction
-    ]
-    if not outer:
-        return _Transferred(None, None)
-    return _Transferred(sum(int(fields[0]) for fields in outer), sum(int(fields[8]) for fields in outer))
+def _network_bytes(interfaces: Mapping[str, list[str]]) -> dict[str, float]:
+    """Return the bytes that outer interfaces have received and sent; nothing without one."""
+    found = Counter[str]()
+    for name, fields in interfaces.items():
+        if len(fields) == 16 and not name.startswith(_INNER_INTERFACES):  # 8 counters of each direction
+            found.update(received=int(fields[0]), sent=int(fields[8]))
+    return dict(found)
 
 
 class ResourceCounters:
@@ -208,20 +187,18 @@ class ResourceCounters:
         limits = (self._open_files_limit(pids[0]), self._memory_limit(pids[0]))
         shown = ["" if limit is None else str(limit) for limit in limits]
         # The limit is that of each process; a leak of one worker reaches it alone.
-        open_files, sockets = max(one.open_count for one in found), sum(one.socket_count for one in found)
+        open_files, sockets = max(map(len, found)), sum(map(sum, found))
         return (str(open_files), shown[0], str(sockets), shown[1], "", "")
 
-    def _descriptors(self, pid: int) -> _Descriptors | None:
-        """Return the open descriptors of a process; None where it has ended."""
-        count = sockets = 0
-        try:
+    def _descriptors(self, pid: int) -> list[bool]:
+        """Return whether each open descriptor of a process is a socket; nothing where it has ended."""
+        found = []
+        with suppress(OSError):
             for entry in (self._proc / str(pid) / "fd").iterdir():
-                count += 1
+                found.append(False)
                 with suppress(OSError):  # closed meanwhile
-                    sockets += str(entry.readlink()).startswith("socket:")
-        except OSError:
-            return None
-        return _Descriptors(count, sockets)
+                    found[-1] = str(entry.readlink()).startswith("socket:")
+        return found
 
     def _open_files_limit(self, pid: int) -> int | None:
         with suppress(OSError, ValueError):
@@ -233,15 +210,9 @@ class ResourceCounters:
     def _memory_limit(self, pid: int) -> int | None:
         """Return the least memory limit (bytes) of the process's cgroup, of version 1 or 2, and of those above it."""
         found = []
-        with suppress(OSError, ValueError):
-            for line in (self._proc / str(pid) / "cgroup").read_text(errors="replace").splitlines():
-                _, controllers, path = line.split(":", 2)
-                if controllers and "memory" not in controllers.split(","):
-                    continue
-                mounts, name = (["memory"], "memory.limit_in_bytes") if controllers else (["", "unified"], "memory.max")
-                group = Path(path.lstrip("/"))
-                for folder in (self._groups / mount / one for mount in mounts for one in (group, *group.parents)):
-                    with suppress(OSError, ValueError):  # "max" is no limit
-                        found.append(int((folder / name).read_text(encoding="ascii")))
+        for folder, is_first_version in _groups_of(pid, self._proc, self._groups, "memory"):
+            with suppress(OSError, ValueError):  # "max" is no limit
+                name = "memory.limit_in_bytes" if is_first_version else "memory.max"
+                found.append(int((folder / name).read_text(encoding="ascii")))
         limit = min(found, default=_UNLIMITED_BYTES)
         return limit if limit < _UNLIMITED_BYTES else None

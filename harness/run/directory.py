@@ -5,7 +5,9 @@ from __future__ import annotations
 import contextlib
 import errno
 import json
+import os
 import re
+import secrets
 import shutil
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -20,11 +22,13 @@ from harness.base.units import BYTES_PER_MB
 from harness.base.writable import FULL, TODO, writing_into
 from harness.jtl.sample import SAMPLES_NAME, samples_number
 from harness.run import kinds
+from harness.run.kinds import RUN_NAME
 from harness.run.record import RunRecord
 
 R = TypeVar("R", bound=Record)
 
-RUN_NAME = re.compile(r"run-(\d+)_(\d+)")
+# The id of new names, for reproducible ones; empty for names without an id.
+ID_VARIABLE = "HARNESS_RUN_ID"
 _ATTEMPTS = 1000
 _REFUSALS = (errno.EACCES, errno.EPERM, errno.EROFS)
 
@@ -281,18 +285,31 @@ def reserve(reports_dir: Path, plan: str, series: str | None) -> RunDirectory:
 
 
 def reserve_folder(parent: Path, next_name: Callable[[], str], todo: str) -> Path:
-    """Create a folder with the next free name and return it; UsageError when it cannot be created.
+    """Create a folder with the next free name and an id and return it; UsageError when it cannot be created.
 
-    The creation reserves the name: another harness that gets the same name at once fails to create it and tries again.
+    The creation of the folder without the id reserves the name: another harness that gets the same name at once fails
+    to create it and tries again, and so does one that creates it only after it was renamed.
     """
+    end = _id_of_name()
     with writing_into(parent):
         parent.mkdir(parents=True, exist_ok=True)
     for _ in range(_ATTEMPTS):
         path = parent / next_name()
         with contextlib.suppress(FileExistsError), writing_into(parent):
             path.mkdir()
-            return path
+            if any(kinds.short_name(Path(name).stem) == path.name for name in _names_in(parent) if name != path.name):
+                path.rmdir()
+                continue
+            return path.rename(f"{path}-{end}") if end else path
     raise UsageError(f"{parent.name}: no free name found", todo)
+
+
+def _id_of_name() -> str:
+    """Return a random id, or that of the environment; UsageError when it is none."""
+    given = os.environ.get(ID_VARIABLE)
+    if given and not kinds.ID.fullmatch(given):
+        raise UsageError(f"{ID_VARIABLE}={given}: not an id", "set four hexadecimal digits, such as 4f2a, or unset it")
+    return secrets.token_hex(2) if given is None else given
 
 
 def next_series(folder: Path, kind: kinds.Kind | None = None) -> str:

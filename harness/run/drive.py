@@ -109,9 +109,8 @@ def drive(
             progress.log(f"stopping: {reason}")
             return Outcome(_stopped(jmeter, view, _BRIEF_S, end.overrun_s), False, (f"{reason} and was stopped",))
     code = jmeter.poll() or 0
-    if interrupts.count:  # Ctrl-C came in the last second
-        return Outcome(code, True, ())
-    return Outcome(code, False, _reasons(code))
+    is_interrupted = interrupts.count > 0  # Ctrl-C came in the last second
+    return Outcome(code, is_interrupted, () if is_interrupted else _reasons(code))
 
 
 class _Look(NamedTuple):

@@ -11,7 +11,6 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
 
 from harness.base.units import MS_PER_S
 from harness.jtl.sample import Sample
@@ -40,13 +39,6 @@ class _Second:
         return float(value_ms or 0.0)
 
 
-class _Count(NamedTuple):
-    """The samples of the interval that ended at `at_s`."""
-
-    at_s: float
-    sample_count: float
-
-
 class EarlyStop:
     """Collects the samples of a load; call `reason` about once a second."""
 
@@ -60,7 +52,8 @@ class EarlyStop:
         self._last_s: float | None = None
         self._since_s: dict[StopRule, float] = {}
         self._full_since_s: float | None = None
-        self._counts: deque[_Count] = deque()
+        # When each interval ended (s), and how many samples it had.
+        self._counts: deque[tuple[float, float]] = deque()
 
     def reason(self, now_s: float, samples: Sequence[Sample], row_count: int, users: int) -> str:
         """Return the condition that is met and the measured value, or an empty text.
@@ -112,8 +105,8 @@ class EarlyStop:
             return
         if self._full_since_s is None:
             self._full_since_s = from_s
-        self._counts.append(_Count(now_s, count))
-        while self._counts[0].at_s <= now_s - self._longest_s:
+        self._counts.append((now_s, count))
+        while self._counts[0][0] <= now_s - self._longest_s:
             self._counts.popleft()
 
     def _is_full(self, from_s: float, to_s: float, users: int) -> bool:
@@ -131,7 +124,7 @@ class EarlyStop:
         if self._full_since_s is None or now_s - self._full_since_s < rule.for_s:
             return ""
         since_s = now_s - rule.for_s
-        rate_per_s = sum(one.sample_count for one in self._counts if one.at_s > since_s) / rule.for_s
+        rate_per_s = sum(count for at_s, count in self._counts if at_s > since_s) / rule.for_s
         if rate_per_s >= rule.limit:
             return ""
         return f"{rule.text}; {metric_text(THROUGHPUT)} {THROUGHPUT.text(rate_per_s)} {THROUGHPUT.unit} on average"

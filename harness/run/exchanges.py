@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
@@ -12,7 +14,7 @@ from harness.base.records import build, to_plain
 from harness.base.secrecy import is_secret_name, secret_values, secrets_in, secrets_in_code, secrets_of_header
 from harness.base.spellings import Spellings
 from harness.base.units import plural
-from harness.metrics.causes import cause_of
+from harness.metrics.figures import cause_of
 from harness.metrics.tally import ErrorKey
 
 # The agent's file in the run directory, until secrets are masked: Exchanges.java.
@@ -116,15 +118,11 @@ class Exchange:
 
 def parse_exchanges(text: str) -> tuple[Exchange, ...]:
     """Return the exchanges in the agent's file; a line that is not complete is left out, as after a kill."""
-    return tuple(_parsed(text))
-
-
-def _parsed(text: str) -> Iterator[Exchange]:
+    found = []
     for line in text.splitlines():
-        try:
-            yield build(Exchange, json.loads(line))
-        except ValueError:
-            continue
+        with suppress(ValueError):
+            found.append(build(Exchange, json.loads(line)))
+    return tuple(found)
 
 
 def exchanges_text(exchanges: Iterable[Exchange]) -> str:
@@ -134,12 +132,11 @@ def exchanges_text(exchanges: Iterable[Exchange]) -> str:
 
 def first_of_each_cause(exchanges: Iterable[Exchange]) -> tuple[Exchange, ...]:
     """Return the earliest MOST_PER_CAUSE exchanges of the first CAUSES_MOST causes, of all load generators together."""
-    counts: dict[ErrorKey, int] = {}
+    counts = Counter[ErrorKey]()
     found: list[Exchange] = []
     for one in sorted(exchanges, key=lambda one: one.start_ms):
-        count = counts.get(one.key, 0)
-        if count < MOST_PER_CAUSE and (count or len(counts) < CAUSES_MOST):
-            counts[one.key] = count + 1
+        if counts[one.key] < MOST_PER_CAUSE and (one.key in counts or len(counts) < CAUSES_MOST):
+            counts[one.key] += 1
             found.append(one)
     return tuple(found)
 
@@ -176,12 +173,10 @@ def masked_exchanges(exchanges: Sequence[Exchange], hidden: Iterable[str]) -> tu
 def _masked(one: Exchange, mask: Mask) -> Exchange:
     texts = ("label", "code", "message", "failure", "url", "request_headers", "cookies", "request_body")
     changes: dict[str, Any] = {name: mask(getattr(one, name)) for name in (*texts, "response_headers")}
-    variables = None
-    if one.variables is not None:
-        variables = {
-            name: Change(None if change.before is None else mask(change.before), mask(change.after))
-            for name, change in one.variables.items()
-        }
+    variables = one.variables and {
+        name: Change(None if change.before is None else mask(change.before), mask(change.after))
+        for name, change in one.variables.items()
+    }
     return replace(
         one,
         **changes,

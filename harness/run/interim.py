@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from harness.jtl.sample import Sample
 from harness.metrics.figures import LOAD, Group
-from harness.metrics.tally import SampleTally
+from harness.metrics.tally import SampleTally, Scope
 
 # The table is printed when a load has lasted so long, unless it ends soon after that.
 AFTER_S = 20.0
@@ -34,7 +34,7 @@ class Interim:
 
     def __init__(self, show: ShowInterim, once_labels: Iterable[str] = ()) -> None:
         self._show = show
-        self._tally: SampleTally | None = SampleTally(once_labels, with_timeline=False)
+        self._tally: SampleTally | None = Scope(tuple(once_labels), with_timeline=False).tally()
         self._read_count = 0
         self._row_count = 0
 

@@ -7,7 +7,6 @@ import re
 import zipfile
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import NamedTuple
 
 from harness.base.errors import UsageError
 from harness.plan.jmx import Node, plan_tree
@@ -15,22 +14,13 @@ from harness.plan.runnable import plugin_todo
 
 # The attributes in which an element names a class of the user.
 _ATTRIBUTES = {
-    "JavaSampler": "classname",
-    "BackendListener": "classname",
-    "JUnitSampler": "junitsampler.classname",
+    "JavaSampler": "classname", "BackendListener": "classname", "JUnitSampler": "junitsampler.classname",
     "JDBCDataSource": "driver",
-}
+}  # fmt: skip
 _CLASS = re.compile(r"[A-Za-z_$][\w$]*(?:\.[A-Za-z_$][\w$]*)+")
 _OF_JAVA = ("java.", "javax.", "jdk.", "sun.")
 # Several names of a class are separated by commas.
 _LINE = re.compile(r"\s*([\w.$,]+)\s*=\s*([\w.$]+)\s*")
-
-
-class NeededClass(NamedTuple):
-    """A Java class that an element of a JMX needs."""
-
-    node: Node
-    name: str
 
 
 def check_classes(jmx: Path, home: Path, plugins: Path | None = None, class_path: str = "") -> None:
@@ -42,8 +32,8 @@ def check_classes(jmx: Path, home: Path, plugins: Path | None = None, class_path
         return
     aliases = {**_names(home / "bin" / "upgrade.properties"), **_names(home / "bin" / "saveservice.properties")}
     needed = dict[str, Node]()
-    for one in needed_classes(plan_tree(jmx), aliases):
-        needed.setdefault(one.name, one.node)
+    for node, name in needed_classes(plan_tree(jmx), aliases):
+        needed.setdefault(name, node)
     jars = [*(home / "lib" / "ext").glob("*.jar"), *(plugins.glob("*.jar") if plugins else ())]
     absent = set(needed) - _found(needed, [*map(Path, filter(None, class_path.split(os.pathsep))), *jars])
     absent -= _found(absent, (home / "lib").glob("*.jar"))
@@ -51,18 +41,18 @@ def check_classes(jmx: Path, home: Path, plugins: Path | None = None, class_path
         _refuse(f"{jmx.parent.name}/{jmx.name}", {name: node for name, node in needed.items() if name in absent})
 
 
-def needed_classes(tree: Node, aliases: Mapping[str, str]) -> Iterator[NeededClass]:
-    """Yield the classes that each element needs; JMeter reads disabled elements, too, but does not run them.
+def needed_classes(tree: Node, aliases: Mapping[str, str]) -> Iterator[tuple[Node, str]]:
+    """Yield each element with the classes that it needs; JMeter reads disabled elements, too, but does not run them.
 
     `aliases` are JMeter's short names of classes. A name without a class of its own is yielded as it is.
     """
     for node in tree.walk_all():
         name = node.kind.replace("_-", "$").replace("__", "_")
         name = aliases.get(name, name)
-        yield NeededClass(node, aliases.get(name, name))
+        yield node, aliases.get(name, name)
         value = node.value(_ATTRIBUTES[node.kind]) if node.kind in _ATTRIBUTES and node.is_enabled else ""
         if _CLASS.fullmatch(value) and not value.startswith(_OF_JAVA):
-            yield NeededClass(node, value)
+            yield node, value
 
 
 def _names(file: Path) -> dict[str, str]:

@@ -1,9 +1,31 @@
-"""The kinds of reports about several runs: how they are called, where they are, and which runs are theirs."""
+"""The names of runs and of the kinds of reports about several runs, where these are, and which runs are theirs."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass
+
+# A random id at the end of a name, so that two clones never use the same; names of earlier versions have none.
+ID = re.compile(r"[0-9a-f]{4}")
+_MAYBE_ID = rf"(?:-{ID.pattern})?"
+RUN_NAME = re.compile(rf"run-(\d+)_(\d+){_MAYBE_ID}")
+# The second nightly run of a date is <date>-2: so a number has fewer digits than an id.
+_NIGHTLY = r"(\d{4})-(\d\d)-(\d\d)(?:-(\d{1,3}))?"
+NIGHTLY_NAME = re.compile(_NIGHTLY + _MAYBE_ID)
+_WITH_ID = re.compile(rf"(run-\d+_\d+|[a-z]+-\d+|{_NIGHTLY})-{ID.pattern}")
+
+
+def short_name(name: str) -> str:
+    """Return a name without its id: run-07_3 for run-07_3-4f2a. Other names are returned unchanged."""
+    match = _WITH_ID.fullmatch(name)
+    return match[1] if match else name
+
+
+def full_names(name: str, names: Iterable[str]) -> list[str]:
+    """Return which of the names a name means: itself if it is there, else all that it is the short name of, sorted."""
+    there = set(names)
+    return [name] if name in there else sorted(one for one in there if short_name(one) == name)
 
 
 @dataclass(frozen=True)
@@ -23,16 +45,20 @@ class Kind:
 
     @property
     def numbered(self) -> re.Pattern[str]:
-        """The pattern of its names with a number, such as sweep-07; the number is its group."""
-        return re.compile(rf"{self.prefix}-(\d+)")
+        """The pattern of its names with a number, such as sweep-07 or sweep-07-4f2a; the number is its group."""
+        return re.compile(rf"{self.prefix}-(\d+){_MAYBE_ID}")
 
     def named(self, rest: str) -> str:
         """Return the name of one of its reports: sweep-07 for 07."""
         return f"{self.prefix}-{rest}"
 
     def rest_of(self, name: str) -> str:
-        """Return the name of one of its reports without the prefix: 07 for sweep-07."""
+        """Return the name of one of its reports without the prefix: 07-4f2a for sweep-07-4f2a."""
         return name.removeprefix(f"{self.prefix}-")
+
+    def series_of(self, name: str) -> str:
+        """Return the series of the runs of one of its reports: 07 for sweep-07-4f2a."""
+        return self.rest_of(short_name(name))
 
 
 SWEEP = Kind("sweep", "Sweeps", "sweep", has_series=True)

@@ -7,7 +7,6 @@ import subprocess
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import partial
 
 import psutil
 
@@ -18,18 +17,10 @@ from harness.run.drive import GRACEFUL_S
 
 IN_TIME, TOO_LONG, INTERRUPTED = "in time", "too long", "interrupted"
 _POLL_S = 0.2
-
-
-@dataclass(frozen=True)
-class Patience:
-    """How long a child may take after each signal: JMeter finishes its samples and tearDown; the report is written.
-
-    The guardian of a killed harness ends the remaining processes within some seconds.
-    """
-
-    after_int_s: float = GRACEFUL_S + OVERRUN_S + 55.0
-    after_term_s: float = 20.0
-    after_kill_s: float = 20.0
+Poll = Callable[[], None] | None
+# How long a child may take after each signal: JMeter finishes its samples and tearDown; the report is written. The
+# guardian of a killed harness ends the remaining processes within some seconds.
+_AFTER_INT_S, _AFTER_TERM_S, _AFTER_KILL_S = GRACEFUL_S + OVERRUN_S + 55.0, 20.0, 20.0
 
 
 @dataclass(frozen=True)
@@ -41,63 +32,48 @@ class Ended:
     how: str
 
 
-def run_limited(
-    launch: Launch,
-    limit_s: float,
-    interrupts: Interrupts,
-    patience: Patience | None = None,
-    poll: Callable[[], None] | None = None,
-) -> Ended:
+def run_limited(launch: Launch, limit_s: float, interrupts: Interrupts, poll: Poll = None) -> Ended:
     """Run a child; stop it after `limit_s` or on an interrupt. `interrupts` must be held.
 
     `poll` is called several times per second while the child runs.
     """
-    patience = patience or Patience()
-    started_s = time.monotonic()
-    before = interrupts.count
+    started_s, before = time.monotonic(), interrupts.count
     process = start(launch)
     how = IN_TIME
     try:
-        if not _ends_within(process, limit_s, partial(_is_beyond, interrupts, before), poll):
+        if not _ends_within(process, limit_s, interrupts, before, poll):
             how = INTERRUPTED if interrupts.count > before else TOO_LONG
-            _stop(process, interrupts, patience, poll)
+            _stop(process, interrupts, poll)
     finally:
-        _kill(process, patience.after_kill_s)
+        _kill(process)
     return Ended(process.returncode, time.monotonic() - started_s, how)
 
 
-def _stop(
-    process: subprocess.Popen[bytes], interrupts: Interrupts, patience: Patience, poll: Callable[[], None] | None
-) -> None:
+def _stop(process: subprocess.Popen[bytes], interrupts: Interrupts, poll: Poll) -> None:
     """Send SIGINT, then SIGTERM; a further interrupt skips the waiting time."""
-    for number, patience_s in ((signal.SIGINT, patience.after_int_s), (signal.SIGTERM, patience.after_term_s)):
+    for number, patience_s in ((signal.SIGINT, _AFTER_INT_S), (signal.SIGTERM, _AFTER_TERM_S)):
         before = interrupts.count
         process.send_signal(number)
-        is_over = partial(_is_beyond, interrupts, before)
-        if _ends_within(process, patience_s, is_over, poll):
+        if _ends_within(process, patience_s, interrupts, before, poll):
             return
 
 
-def _kill(process: subprocess.Popen[bytes], patience_s: float) -> None:
+def _kill(process: subprocess.Popen[bytes]) -> None:
     """Kill a running child, and wait until everything that it started has ended."""
     if process.poll() is not None:
         return
     started = psutil.Process(process.pid).children(recursive=True)
     process.kill()
     process.wait()
-    _, left = psutil.wait_procs(started, timeout=patience_s)
+    _, left = psutil.wait_procs(started, timeout=_AFTER_KILL_S)
     for one in left:
         one.kill()
 
 
-def _is_beyond(interrupts: Interrupts, count: int) -> bool:
-    return interrupts.count > count
-
-
 def _ends_within(
-    process: subprocess.Popen[bytes], seconds: float, is_over: Callable[[], bool], poll: Callable[[], None] | None
+    process: subprocess.Popen[bytes], seconds: float, interrupts: Interrupts, before: int, poll: Poll
 ) -> bool:
-    """Return whether the child ended within the time and before `is_over`."""
+    """Return whether the child ended within the time and before an interrupt after the first `before` ones."""
     until_s = time.monotonic() + seconds
     while True:
         try:
@@ -106,5 +82,5 @@ def _ends_within(
         except subprocess.TimeoutExpired:
             if poll:
                 poll()
-            if is_over() or time.monotonic() > until_s:
+            if interrupts.count > before or time.monotonic() > until_s:
                 return False

@@ -1,4 +1,4 @@
-"""Runs a prepared run and finishes its record; the caller starts and stops the system."""
+"""Runs a load and finishes its record: of a prepared run, or with the start and the end of its system."""
 
 from __future__ import annotations
 
@@ -19,39 +19,28 @@ from harness.base.secrets import mask_secrets
 from harness.plan.load import OpenLoad
 from harness.plan.plan import Dump
 from harness.plan.spec import RunSpec
+from harness.run import exchanges, jmeter
 from harness.run.connections import connection_reasons, take_list
-from harness.run.context import RunContext, warn_of
+from harness.run.context import RunContext, start, system_of, warn_of
 from harness.run.directory import RunDirectory
 from harness.run.drive import EndOfLoad, Outcome, drive
 from harness.run.early_stop import EarlyStop
-from harness.run.exchanges import (
-    RAW_NAME,
-    exchanges_text,
-    first_of_each_cause,
-    generator_exchanges,
-    masked_exchanges,
-    parse_exchanges,
-)
 from harness.run.interim import interim_of
-from harness.run.jmeter import (
-    JMeter,
-    StopLimits,
-    ending_text,
-    has_dead_thread,
-    plan_messages,
-    reason_from_logs,
-    signal_of,
-)
+from harness.run.jmeter import JMeter, StopLimits
 from harness.run.jmeter_command import LOG_NAME
 from harness.run.other_runs import OtherRuns, registered
-from harness.run.prepare import PreparedRun, now
+from harness.run.prepare import PreparedRun, now, prepare
 from harness.run.progress import JtlTail, Progress
 from harness.run.record import FINISHED, RunRecord
 from harness.run.recorders import Recording, recording, stored
 from harness.run.remote.drive import Generators
 from harness.run.remote.load import generator_log
+from harness.run.request import Request
 from harness.run.telemetry import GENERATOR
 from harness.run.telemetry_writer import TelemetryWriter
+from harness.system.jfr import write_heap
+from harness.system.own_metrics import sources_elsewhere
+from harness.system.own_metrics_files import answering
 from harness.system.supervisor import Supervisor
 
 if TYPE_CHECKING:
@@ -59,7 +48,35 @@ if TYPE_CHECKING:
 REMOVED = "the run's folder was removed while it ran"
 # A file system without so many free bytes takes no more rows.
 _FULL_BYTES = 64 * 1024
-_RAW_OF_GENERATORS = generator_exchanges(0).replace("0", "*")
+_RAW_OF_GENERATORS = exchanges.generator_exchanges(0).replace("0", "*")
+
+
+def measure_with_system(spec: RunSpec, request: Request, directory: RunDirectory, context: RunContext) -> RunRecord:
+    """Start the system unless there is a target, run JMeter, write run.json and return it; stop what was started.
+
+    StartError when the system does not start.
+    """
+    with ExitStack() as stack:
+        # From the start: the system writes its logs into the directory, and the plan there is masked only at the end.
+        stack.enter_context(context.guardian.masking(directory.path, spec.hidden))
+        system = None
+        if spec.target is None:
+            system = stack.enter_context(system_of(request, directory.system_logs, context))
+            start(system, directory.system_logs, request, context)
+        prepared = prepare(spec, directory, system, context)
+        if spec.target and request.manifest:
+            found = answering(sources_elsewhere(request.manifest, spec.target.url))
+            prepared = replace(prepared, metrics_elsewhere=found)
+        with context.interrupts.deferred():
+            record = measure(prepared, context)
+            if system:
+                recordings = system.recordings
+                system.stop()  # a JVM writes its recording when it ends
+                mask_secrets(directory.system_logs, spec.hidden)
+                heap_unknown = write_heap(directory.heap, recordings, context.guardian.environment)
+                record = replace(record, heap_unknown=heap_unknown)
+                directory.write_run(record)
+        return record
 
 
 def measure(run: PreparedRun, context: RunContext) -> RunRecord:
@@ -134,9 +151,8 @@ def _drive(
             if context.watch:
                 context.watch(tail.new_rows().samples, 0.0, None)  # what JMeter wrote at its end
     if telemetry.problem:
-        context.log(
-            f"{directory.telemetry.name} is incomplete ({telemetry.problem}); CPU and memory values are missing"
-        )
+        what = f"{directory.telemetry.name} is incomplete ({telemetry.problem})"
+        context.log(f"{what}; CPU and memory values are missing")
     if generators:
         reasons = generators.end(directory)
         if not outcome.interrupted and not outcome.reasons:
@@ -157,7 +173,7 @@ def _failures(system: Supervisor | None, generators: Generators | None, guardian
     """Return a line for each process that died since the last call; restart a guardian that died."""
     guardian.keep_up()
     ended = system.check() if system else ()
-    died = tuple(f"{process.name} died during the run: it {ending_text(process.exit_code)}" for process in ended)
+    died = tuple(f"{process.name} died during the run: it {jmeter.ending_text(process.exit_code)}" for process in ended)
     return died + (generators.failures() if generators else ())
 
 
@@ -171,16 +187,16 @@ def _reasons_from_log(directory: RunDirectory, outcome: Outcome) -> tuple[str, .
         return ()
     path = directory.path
     logs = [LOG_NAME, *sorted(log.name for log in path.glob(generator_log("*")))]
-    messages = dict.fromkeys(text for log in logs for text in plan_messages(path, log))
+    messages = dict.fromkeys(text for log in logs for text in jmeter.plan_messages(path, log))
     if messages:
         return tuple(f"the plan says: {text}" for text in messages)
     has_failed = outcome.exit_code != 0 and not outcome.stopped_early
     has_samples = directory.samples.is_file() and directory.samples.stat().st_size > 0
     relevant = [
-        log for log in logs if not has_samples or has_dead_thread(path, log) or (log == LOG_NAME and has_failed)
+        log for log in logs if not has_samples or jmeter.has_dead_thread(path, log) or (log == LOG_NAME and has_failed)
     ]
-    with_console = signal_of(outcome.exit_code) is None
-    reasons = ((log, reason_from_logs(path, log, with_console=with_console)) for log in relevant)
+    with_console = jmeter.signal_of(outcome.exit_code) is None
+    reasons = ((log, jmeter.reason_from_logs(path, log, with_console=with_console)) for log in relevant)
     return tuple(f"{log}: {reason}" for log, reason in reasons if reason)
 
 
@@ -203,9 +219,7 @@ class FolderWatch:
     """Watches the folder of a run; call `failures` about once a second. `log` prints a line."""
 
     def __init__(self, folder: Path, log: Log) -> None:
-        self._folder = folder
-        self._log = log
-        self._was_full = False
+        self._folder, self._log, self._was_full = folder, log, False
 
     def failures(self, problem: str = "") -> tuple[str, ...]:
         """Return why the run cannot continue, and print once that samples are being lost.
@@ -219,15 +233,14 @@ class FolderWatch:
         if (problem or free_bytes < _FULL_BYTES) and not self._was_full:
             self._was_full = True
             why = problem or "its disk is full"
-            self._log(
-                f"warning: {self._folder.name} cannot be written ({why}): samples are being lost; free disk space"
-            )
+            what = f"{self._folder.name} cannot be written ({why})"
+            self._log(f"warning: {what}: samples are being lost; free disk space")
         return ()
 
 
 def remove_if_killed(folder: Path, guardian: Guardian) -> None:
     """Have the unmasked file removed when the harness dies before `store_failures`."""
-    guardian.remove_at_end(folder / RAW_NAME)
+    guardian.remove_at_end(folder / exchanges.RAW_NAME)
 
 
 def store_failures(directory: RunDirectory, hidden: Iterable[str]) -> None:
@@ -235,11 +248,12 @@ def store_failures(directory: RunDirectory, hidden: Iterable[str]) -> None:
 
     A run without failures has neither.
     """
-    raw = [directory.path / RAW_NAME, *sorted(directory.path.glob(_RAW_OF_GENERATORS))]
+    raw = [directory.path / exchanges.RAW_NAME, *sorted(directory.path.glob(_RAW_OF_GENERATORS))]
     files = [path for path in raw if path.is_file()]
-    found = [one for path in files for one in parse_exchanges(path.read_text(encoding="utf-8", errors="replace"))]
+    texts = (path.read_text(encoding="utf-8", errors="replace") for path in files)
+    found = [one for text in texts for one in exchanges.parse_exchanges(text)]
     if found:
-        text = exchanges_text(masked_exchanges(first_of_each_cause(found), hidden))
+        text = exchanges.exchanges_text(exchanges.masked_exchanges(exchanges.first_of_each_cause(found), hidden))
         directory.failures.write_text(text, encoding="utf-8")
     for path in files:
         path.unlink()

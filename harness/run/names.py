@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import re
 from collections.abc import Iterable, Sequence
 from pathlib import Path
@@ -10,7 +11,7 @@ from typing import NamedTuple
 from harness.base.config import did_you_mean
 from harness.base.errors import UsageError
 from harness.base.s3_address import SCHEME
-from harness.run.directory import RUN_NAME
+from harness.run.kinds import RUN_NAME, full_names
 
 _SUFFIXES = (".json", ".md")
 _GLOB_CHARACTERS = frozenset("*?[")
@@ -30,7 +31,8 @@ def find_paths(names: Iterable[str], reports_dir: Path) -> list[Path]:
 
     A name is a path of a run's folder, of its .json or .md, or of a JTL or Markdown file, also with the choice of a
     table (`split_choice`); or a run in `reports_dir`, such as killbill-stripe/run-07_1, or run-07_1 when only one plan
-    has it; or a pattern of either. Raise UsageError when a name matches nothing, or runs of several plans.
+    has it; or a pattern of either. The id at the end of a name may be left out (`full_path`). Raise UsageError when a
+    name matches nothing, or runs of several plans.
     """
     return [path for name in names for path in _found(name, reports_dir)]
 
@@ -65,6 +67,34 @@ def is_there(path: Path) -> bool:
     return is_beside or split_choice(path).file.exists()
 
 
+def full_path(path: Path) -> Path:
+    """Return the path of a run or a report whose name lacks its id: run-07_1-4f2a for run-07_1, also with a suffix.
+
+    Other paths are returned unchanged. UsageError when several runs or reports in the folder have the name.
+    """
+    if is_there(path):
+        return path
+    file, choice = split_choice(path)
+    suffix = file.suffix if file.suffix in _SUFFIXES else ""
+    with contextlib.suppress(OSError):  # no such folder
+        found = full_names(
+            file.name.removesuffix(suffix),
+            (one.stem if one.suffix in _SUFFIXES else one.name for one in file.parent.iterdir()),
+        )
+        if len(found) > 1:
+            raise ambiguous(file.name, [file.with_name(one) for one in found])
+        return file.with_name(found[0] + suffix + choice) if found else path
+    return path
+
+
+def ambiguous(name: str, paths: Sequence[Path]) -> UsageError:
+    """Return the error for a name that several runs or reports have."""
+    plans = {path.parent.name for path in paths}
+    several = f"{len(plans)} plans have it" if len(plans) > 1 else f"{len(paths)} of {plans.pop()} have this short name"
+    ids = (f"{path.parent.name}/{path.name}" for path in paths)
+    return UsageError(f"{name}: {several}", f"choose one: {', '.join(ids)}")
+
+
 def is_run(path: Path) -> bool:
     """Return whether a path is the folder of a run, by its name or its content."""
     return bool(RUN_NAME.fullmatch(path.name)) or (path / "run.json").is_file()
@@ -79,7 +109,7 @@ def refuse_stored(name: str) -> None:
 
 def _found(name: str, reports_dir: Path) -> list[Path]:
     refuse_stored(name)
-    path = Path(name)
+    path = full_path(Path(name))
     if is_there(path):
         return [_run_or_file(path)]
     # make and reports print paths relative to the reports folder or to its parent.
@@ -88,10 +118,11 @@ def _found(name: str, reports_dir: Path) -> list[Path]:
         matches = _matches(Path(), name) or next((found for base in bases if (found := _matches(base, name))), [])
         return matches or _of_one_plan(_matches(reports_dir, f"*/{name}"), name, reports_dir)
     for base in bases:
-        if is_there(base / name):
-            return [_run_or_file(base / name)]
+        if is_there(path := full_path(base / name)):
+            return [_run_or_file(path)]
     plans = sorted(path for path in reports_dir.glob("*") if path.is_dir())
-    return _of_one_plan([_run_or_file(plan / name) for plan in plans if is_there(plan / name)], name, reports_dir)
+    paths = (full_path(plan / name) for plan in plans)
+    return _of_one_plan([_run_or_file(path) for path in paths if is_there(path)], name, reports_dir)
 
 
 def _run_or_file(path: Path) -> Path:

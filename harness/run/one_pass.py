@@ -7,7 +7,6 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import NamedTuple
 from xml.etree import ElementTree
 
 from harness.base.errors import EXIT_INTERRUPTED, InvalidRunError
@@ -146,13 +145,6 @@ def _reasons(folder: Path, allowed: Sequence[str]) -> tuple[str, ...]:
     return found + tuple(f"the plan says: {text}" for text in plan_messages(folder, LOG_NAME))
 
 
-class _Pause(NamedTuple):
-    """The name of a Flow Control Action, and how long it pauses in the plan."""
-
-    name: str
-    length_ms: int
-
-
 @dataclass(frozen=True)
 class OnePass:
     """A plan of one pass; `changes` are sentences about its differences from the plan, except users and iterations."""
@@ -169,7 +161,7 @@ def one_pass(jmx: Path, left_out: Collection[str] = ()) -> OnePass:
     """
     tree = parse(jmx)
     timers: list[str] = []
-    pauses: list[_Pause] = []
+    pauses: list[tuple[str, int]] = []  # the name, and how long it is in the plan (ms)
     for element in list(tree.getroot().iter()):
         if element.tag.endswith("ThreadGroup") and element.tag not in SIDE_GROUPS:
             _make_single(element)
@@ -182,7 +174,7 @@ def one_pass(jmx: Path, left_out: Collection[str] = ()) -> OnePass:
         elif element.tag == "LoopController":
             _end_loop(element)
         elif element.tag == "TestAction" and (pause_ms := _shorten_pause(element)):
-            pauses.append(_Pause(element.get("testname", ""), pause_ms))
+            pauses.append((element.get("testname", ""), pause_ms))
     written: bytes = ElementTree.tostring(tree.getroot(), encoding="UTF-8", xml_declaration=True)
     return OnePass(written + b"\n", (*_pause_text(pauses), *_timer_text(timers)))
 
@@ -219,13 +211,13 @@ def _shorten_pause(action: ElementTree.Element) -> int:
     return 0
 
 
-def _pause_text(pauses: Sequence[_Pause]) -> Iterator[str]:
+def _pause_text(pauses: Sequence[tuple[str, int]]) -> Iterator[str]:
     if pauses:
-        longest = number_text(max(pause.length_ms for pause in pauses) / MS_PER_S)
+        longest = number_text(max(length_ms for _, length_ms in pauses) / MS_PER_S)
         most = number_text(_PAUSE_MOST_MS / MS_PER_S)
         yield (
             f"pauses of Flow Control Actions last {most} s here, and up to {longest} s in a run: "
-            f"{_named(pause.name for pause in pauses)}; what they wait for may not be done"
+            f"{_named(name for name, _ in pauses)}; what they wait for may not be done"
         )
 
 

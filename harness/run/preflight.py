@@ -45,15 +45,11 @@ def run_files() -> frozenset[str]:
     run = RunDirectory(Path())
     own = (run.run_json, run.samples, packed_path(run.samples), index_path(run.samples), run.effective_plan)
     tables = (run.telemetry, run.heap, run.histograms, run.recording, run.profile, run.cloudwatch, run.compared)
-    others = (run.system_logs, run.failures, run.failures_page)
-    numbered = (generator_connections, generator_exchanges, generator_log)
-    return frozenset(
-        (
-            *(path.name for path in (*own, *tables, *others)),
-            *(FOREIGN_NAME, RAW_NAME, LOG_NAME, CONSOLE_NAME, KEY_STORE, KEY_PROPERTIES),
-            *(name(number) for name in numbered for number in range(1, REMOTES_MAX + 1)),
-        )
-    )
+    paths = (*own, *tables, run.system_logs, run.failures, run.failures_page)
+    names = (FOREIGN_NAME, RAW_NAME, LOG_NAME, CONSOLE_NAME, KEY_STORE, KEY_PROPERTIES)
+    makers = (generator_connections, generator_exchanges, generator_log)
+    numbered = (name(number) for name in makers for number in range(1, REMOTES_MAX + 1))
+    return frozenset((*(path.name for path in paths), *names, *numbered))
 
 
 def _properties(request: Request) -> Mapping[str, str]:

@@ -104,12 +104,10 @@ def _command(spec: RunSpec, target: Target, properties: Mapping[str, str], conte
     allowed = allowed_connections(target, spec.plan.allow.hosts, [remote.host for remote in remotes])
     settings = SHIPPED / "jmeter" / "jmeter.properties"
     columns = trace_columns(properties) if spec.is_traced else {}
+    given, more = {**properties, **columns}, context.jmeter.options
     if generators:
-        more = generators.controller_options(properties, spec.plan.jmx_path)
-        arguments = jmeter_arguments(context.jmeter.path, settings, columns, port, more)
-    else:
-        given = {**properties, **columns}
-        arguments = jmeter_arguments(context.jmeter.path, settings, given, port, context.jmeter.options)
+        given, more = columns, tuple(generators.controller_options(properties, spec.plan.jmx_path))
+    arguments = jmeter_arguments(context.jmeter.path, settings, given, port, more)
     connections = Path(tempfile.mkdtemp(prefix=LIST_FOLDER)) / FOREIGN_NAME
     context.guardian.remove_at_end(connections.parent)
     own = f"{agent_option(context.jmeter.agent, connections, allowed)} {STORE_FAILURES}"
@@ -134,11 +132,7 @@ def _command(spec: RunSpec, target: Target, properties: Mapping[str, str], conte
 
 
 def _record(
-    spec: RunSpec,
-    directory: RunDirectory,
-    system: Supervisor | None,
-    command: JMeterCommand,
-    context: RunContext,
+    spec: RunSpec, directory: RunDirectory, system: Supervisor | None, command: JMeterCommand, context: RunContext
 ) -> RunRecord:
     """Return the record of a run that starts; secrets are masked."""
     plan, profile, generators = spec.plan, spec.profile, context.generators
@@ -240,8 +234,6 @@ def usable_cores() -> int:
 
 def _cpu_model() -> str:
     cpuinfo = Path("/proc/cpuinfo")
-    if cpuinfo.is_file():
-        for line in cpuinfo.read_text(errors="replace").splitlines():
-            if line.startswith("model name"):
-                return line.split(":", 1)[1].strip()
-    return platform.processor() or platform.machine()
+    lines = cpuinfo.read_text(errors="replace").splitlines() if cpuinfo.is_file() else []
+    models = (line.split(":", 1)[1].strip() for line in lines if line.startswith("model name"))
+    return next(models, platform.processor() or platform.machine())

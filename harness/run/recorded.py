@@ -13,7 +13,8 @@ from harness.base.config import did_you_mean
 from harness.base.errors import UsageError
 from harness.base.writable import alone_in
 from harness.run.directory import RunDirectory, json_text, write_whole
-from harness.run.kinds import Kind
+from harness.run.kinds import Kind, full_names
+from harness.run.names import ambiguous, full_path
 
 _NAMES_SHOWN = 5
 
@@ -54,11 +55,8 @@ class PlanFolder(RecordedFolder):
     def locked(self) -> AbstractContextManager[None]:
         """Lock the folder. UsageError when another process measures its runs."""
         self.folder.mkdir(exist_ok=True)  # git does not store empty folders
-        return alone_in(
-            self.folder,
-            f"{self.name} is running in another process",
-            "wait for its end, or start another one with NEW=1",
-        )
+        todo = "wait for its end, or start another one with NEW=1"
+        return alone_in(self.folder, f"{self.name} is running in another process", todo)
 
     def discard(self) -> None:
         """Remove the folder when it has no runs, and the plan's folder if it is then empty."""
@@ -70,31 +68,32 @@ class PlanFolder(RecordedFolder):
 def recorded_in(parent: Path, name: re.Pattern[str]) -> list[Path]:
     """Return the folders of this name that have a record, sorted by the numbers that are the groups of `name`."""
     found = [(match, path) for path in parent.glob("*.json") if (match := name.fullmatch(path.stem))]
-    found.sort(key=lambda pair: [int(number or 1) for number in pair[0].groups()])
+    found.sort(key=lambda pair: ([int(number or 1) for number in pair[0].groups()], pair[1].stem))
     return [path.with_suffix("") for _, path in found]
 
 
 def find_recorded(reports: Path, name: str, kind: Kind) -> Path:
     """Return the folder with a record by its name, such as lb-nginx/ab-01 or ab-01, or by a path of one of its files.
 
-    UsageError when there is none, or when several plans have one of that name.
+    The id at the end of a name may be left out. UsageError when there is none, or when several have that name.
     """
     path = Path(name)
     folder = path.with_suffix("") if path.suffix in (".json", ".md") else path
-    for one in (folder, reports / folder):
+    for one in map(full_path, (folder, reports / folder)):
         if kind.numbered.fullmatch(one.name) and one.with_name(f"{one.name}.json").is_file():
             return one
     there = [found for plan in sorted(reports.glob("*/")) for found in recorded_in(plan, kind.numbered)]
     ids = [f"{found.parent.name}/{found.name}" for found in there]
-    same = [found for found in there if found.name == name]
+    names = full_names(name, (found.name for found in there))
+    same = [found for found in there if found.name in names]
     if len(same) > 1:
-        choice = ", ".join(one for one in ids if one.endswith(f"/{name}"))
-        raise UsageError(f"{name}: {len(same)} plans have it", f"choose one: {choice}")
+        raise ambiguous(name, same)
     if not same:
         near = did_you_mean(str(folder), [*ids, *(found.name for found in there)])
-        raise UsageError(f"{name}: no such {kind.key}", f"{near}there are: {_listed(ids)}")
+        raise UsageError(f"{name}: no such {kind.key}", f"{near}there are: {listed(ids)}")
     return same[0]
 
 
-def _listed(ids: Sequence[str]) -> str:
+def listed(ids: Sequence[str]) -> str:
+    """Return the last names of a list as text; none without any."""
     return ", ".join(["…"] * (len(ids) > _NAMES_SHOWN) + list(ids[-_NAMES_SHOWN:])) or "none"

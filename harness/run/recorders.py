@@ -17,7 +17,7 @@ from harness.plan.load import OpenLoad
 from harness.run.context import RunContext
 from harness.run.packing import SamplesPacker, why_not
 from harness.run.prepare import PreparedRun
-from harness.system import postgresql
+from harness.system import statements
 from harness.system.agent import agent_library
 from harness.system.database_files import DatabaseReader
 from harness.system.histogram_files import HistogramTaker
@@ -77,7 +77,7 @@ def _histograms(of: Recording) -> Recorder | None:
 
     def stored() -> Mapping[str, Any]:
         taker.write(run.directory.histograms)
-        return {"histogram_unknown": taker.unknown}
+        return {"histogram_unknown": tuple(taker.unknown.items())}
 
     return Recorder(taker, stored)
 
@@ -87,7 +87,7 @@ def _profile(of: Recording) -> Recorder | None:
     run = of.run
     system = run.system if run.spec.is_profiled else None
     named = run.spec.profile.database
-    databases = {postgresql.NAME: postgresql.statement_commands(named.url, named.password)} if named else {}
+    databases = {statements.POSTGRESQL: statements.statement_commands(named.url, named.password)} if named else {}
     if system is None and not databases:
         return None
     if system:

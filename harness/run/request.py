@@ -13,6 +13,8 @@ from harness.base.secrecy import secret_values
 from harness.base.secrets import environment_secrets, find_secrets
 from harness.plan import spec as specs
 from harness.plan.allowed_targets import check_allowed, check_hosts
+from harness.plan.goal import Goal
+from harness.plan.goal_input import parse_goal
 from harness.plan.load import Load
 from harness.plan.plan import Plan, is_jmx_path, load_plan
 from harness.plan.properties import with_properties
@@ -89,11 +91,13 @@ def resolve_request(names: Names, home: Path, build: Path) -> Request:
     profile = replace(profile, allowed_targets=(*profile.allowed_targets, *project.targets.values()))
     plans, plan_name = folder_with(home, "plans", names.plan), names.plan
     if is_jmx_path(plan_name, plans):
-        from harness.plan.adopt.first_look import first_look  # imported late: few runs are of a JMX
+        from harness.plan.adopt.files import first_look  # imported late: few runs are of a JMX
 
         temporary = first_look(Path(plan_name), build)
         plans, plan_name = temporary.folder, temporary.name
     plan = load_plan(plans, plan_name, profile.plan_changes.get(plan_name))
+    if project.goal and plan.goal == Goal():
+        plan = replace(plan, goal=parse_goal(project.goal, "goal in loadtest.toml"))
     if names.properties:
         plan = with_properties(plan, names.properties)
     is_traced = names.is_traced or profile.is_traced

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from pathlib import Path
-from types import TracebackType
 from typing import ClassVar
 
 from harness.base.errors import EXIT_BUG, EXIT_INTERRUPTED, HarnessError
@@ -48,7 +47,7 @@ class ResultFile:
     def __enter__(self) -> ResultFile:
         return self
 
-    def __exit__(self, _: object, error: BaseException | None, traceback: TracebackType | None) -> None:
+    def __exit__(self, _: object, error: BaseException | None, *__: object) -> None:
         if isinstance(error, HarnessError):
             self._write(replace(self._end, reasons=(str(error),), exit_code=error.exit_code))
         elif isinstance(error, KeyboardInterrupt):

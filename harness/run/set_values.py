@@ -5,7 +5,6 @@ from __future__ import annotations
 import shlex
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
-from typing import NamedTuple
 
 from harness.base.config import did_you_mean
 from harness.base.errors import UsageError
@@ -52,21 +51,25 @@ def sorted_values(
             raise UsageError(f"{assignment} is not name=value", f"give {_EXAMPLE}")
         if is_secret_name(name):
             raise UsageError(f"{name} is a secret, and the report has the command", "set it in a profile")
-        found = _setting_name(name, systems)
-        _check_single(assignment, found.setting, system)
-        if system and found.system in ("", system.name) and (found.system or found.setting in system.settings):
+        front, dot, rest = name.partition(".")
+        owner, setting = (front, rest) if dot and front in systems else ("", name)
+        _check_single(assignment, setting, system)
+        if system and owner in ("", system.name) and (owner or setting in system.settings):
             if is_target:
                 raise UsageError(f"{name} is a setting of {system.name}, and TARGET starts no system", "leave it out")
             settings.append(assignment)
             shown.append(f"{system.name}.{assignment.removeprefix(f'{system.name}.')}")
-        elif found.system:
+        elif owner:
             starts = f"starts {system.name}" if system and not is_target else "starts no system"
-            raise UsageError(f"{name}: this run {starts}", f"leave {found.system}'s settings out")
+            raise UsageError(f"{name}: this run {starts}", f"leave {owner}'s settings out")
         else:
             _check_property(name, own, plan, system)
             properties.append(assignment)
             shown.append(assignment)
-    _check_once(shown)
+    names = [one.partition("=")[0] for one in shown]
+    for number, name in enumerate(names):
+        if name in names[:number]:
+            raise UsageError(f"{name} occurs twice", "give each value once")
     return SetValues(tuple(settings), tuple(properties), tuple(shown))
 
 
@@ -80,18 +83,6 @@ def _check_single(assignment: str, setting: str, system: Manifest | None) -> Non
         raise UsageError(what, f'give one; for all of them: make sweep SET="{assignment}"')
 
 
-class _SettingName(NamedTuple):
-    """The name of a setting; `system` is the system in front of it, empty without one."""
-
-    system: str
-    setting: str
-
-
-def _setting_name(name: str, systems: Collection[str]) -> _SettingName:
-    front, dot, rest = name.partition(".")
-    return _SettingName(front, rest) if dot and front in systems else _SettingName("", name)
-
-
 def _check_property(name: str, own: Collection[str], plan: Plan, system: Manifest | None) -> None:
     """Raise a UsageError for a name that is no property of the plan, and cannot be one of JMeter."""
     if name in own or name in SET_BY_THE_RUN:  # with_properties names the variable that sets the latter
@@ -101,19 +92,8 @@ def _check_property(name: str, own: Collection[str], plan: Plan, system: Manifes
     near = did_you_mean(name, [*settings, *own, *with_system])
     if "." in name and not near:
         return
-    raise UsageError(
-        f"{name} is neither a setting of {system.name if system else 'a system'} nor a property of "
-        f"{plan.jmx_path.name}",
-        f"{near}there are: {', '.join([*settings, *own]) or 'none'}",
-    )
-
-
-def _check_once(assignments: Iterable[str]) -> None:
-    seen: set[str] = set()
-    for name in (assignment.partition("=")[0] for assignment in assignments):
-        if name in seen:
-            raise UsageError(f"{name} occurs twice", "give each value once")
-        seen.add(name)
+    what = f"{name} is neither a setting of {system.name if system else 'a system'} nor a property of"
+    raise UsageError(f"{what} {plan.jmx_path.name}", f"{near}there are: {', '.join([*settings, *own]) or 'none'}")
 
 
 def with_settings(

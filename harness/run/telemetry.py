@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import csv
 import math
+from collections import defaultdict
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
@@ -18,15 +20,9 @@ from harness.run.resources import RESOURCE_COLUMNS, Resources, resource_series
 _USE_COLUMNS = ("time_ms", "process", "cpu_cores", "rss_bytes", "thread_count")
 # Only rows of a host have them: rates of the whole machine, and threads that run or wait for a core.
 MACHINE_COLUMNS = (
-    "iowait_cores",
-    "runnable_threads",
-    "switches_per_s",
-    "received_bytes_per_s",
-    "sent_bytes_per_s",
-    "read_bytes_per_s",
-    "written_bytes_per_s",
-    "cpu_mhz",
-)
+    "iowait_cores", "runnable_threads", "switches_per_s", "received_bytes_per_s", "sent_bytes_per_s",
+    "read_bytes_per_s", "written_bytes_per_s", "cpu_mhz",
+)  # fmt: skip
 # Only rows of processes with a CPU quota have them: periods of the quota, and those in which it was used up.
 QUOTA_COLUMNS = ("quota_periods", "throttled_periods")
 # 1 in rows of a process that a signal such as SIGSTOP or a debugger has stopped, else empty.
@@ -176,7 +172,7 @@ def _is_of_system(process: str) -> bool:
 
 def _rows(lines: Iterable[str]) -> Iterator[_Row]:
     for row in csv.DictReader(lines):
-        try:
+        with suppress(TypeError, ValueError, KeyError):  # a killed harness leaves an incomplete last row
             yield _Row(
                 int(row["time_ms"]),
                 row["process"],
@@ -188,8 +184,6 @@ def _rows(lines: Iterable[str]) -> Iterator[_Row]:
                 row.get(_STOPPED_COLUMN) == "1",
                 *(int(row.get(column) or 0) for column in QUOTA_COLUMNS),
             )
-        except (TypeError, ValueError, KeyError):
-            continue  # a killed harness leaves an incomplete last row
 
 
 class _Stops:
@@ -217,68 +211,65 @@ class _Stops:
 
 
 class _Figure:
-    """Adds up the values of one figure of a machine."""
+    """Adds up the values of one figure."""
 
     def __init__(self) -> None:
-        self._count, self._sum, self._min, self._max = 0, 0.0, math.inf, -math.inf
+        self.count = 0
+        self.sum: float = 0  # exact for whole numbers
+        self.minimum, self.maximum = math.inf, -math.inf
 
     def add(self, value: float) -> None:
-        self._count += 1
-        self._sum += value
-        self._min, self._max = min(self._min, value), max(self._max, value)
+        self.count += 1
+        self.sum += value
+        self.minimum, self.maximum = min(self.minimum, value), max(self.maximum, value)
 
-    def figure(self, process: str, name: str) -> MachineFigure:
-        return MachineFigure(process, name, round(self._sum / self._count, 4), self._min, self._max)
+    @property
+    def mean(self) -> float:
+        return self.sum / self.count
 
 
 class _Use:
     """Adds up the rows of one process."""
 
     def __init__(self) -> None:
-        self._count = 0
-        self._cores_sum, self._cores_min, self._cores_max = 0.0, math.inf, 0.0
-        self._bytes_sum, self._bytes_min, self._bytes_max = 0, 0, 0
+        self._cores, self._bytes = _Figure(), _Figure()
         self._threads_max: int | None = None
         self._periods, self._throttled = 0, 0
-        self._figures: dict[str, _Figure] = {}
+        self._figures: defaultdict[str, _Figure] = defaultdict(_Figure)
 
     @property
     def is_any(self) -> bool:
         """Whether it used any CPU time."""
-        return self._cores_max > 0
+        return self._cores.maximum > 0
 
     def add(self, row: _Row) -> None:
-        self._bytes_min = min(self._bytes_min, row.rss_bytes) if self._count else row.rss_bytes
-        self._bytes_max = max(self._bytes_max, row.rss_bytes)
-        self._bytes_sum += row.rss_bytes
-        self._cores_min = min(self._cores_min, row.cpu_cores)
-        self._cores_max = max(self._cores_max, row.cpu_cores)
-        self._cores_sum += row.cpu_cores
-        self._count += 1
+        self._cores.add(row.cpu_cores)
+        self._bytes.add(row.rss_bytes)
         if row.thread_count is not None:
             self._threads_max = max(self._threads_max or 0, row.thread_count)
         self._periods += row.quota_periods
         self._throttled += row.throttled_periods
         for column, value in zip(MACHINE_COLUMNS, row.machine, strict=True):
             if value is not None:
-                self._figures.setdefault(column, _Figure()).add(value)
+                self._figures[column].add(value)
 
     def usage(self, process: str) -> Usage:
         return Usage(
             process=process,
-            second_count=self._count,
-            cpu_cores_mean=round(self._cores_sum / self._count, 4),
-            cpu_cores_min=self._cores_min,
-            cpu_cores_max=self._cores_max,
-            rss_bytes_mean=round(self._bytes_sum / self._count),
-            rss_bytes_min=self._bytes_min,
-            rss_bytes_max=self._bytes_max,
+            second_count=self._cores.count,
+            cpu_cores_mean=round(self._cores.mean, 4),
+            cpu_cores_min=self._cores.minimum,
+            cpu_cores_max=self._cores.maximum,
+            rss_bytes_mean=round(self._bytes.mean),
+            rss_bytes_min=int(self._bytes.minimum),
+            rss_bytes_max=int(self._bytes.maximum),
             thread_count_max=self._threads_max,
             throttled_ratio=round(self._throttled / self._periods, 4) if self._periods else None,
         )
 
     def figures(self, process: str) -> Iterator[MachineFigure]:
-        return (figure.figure(process, column) for column, figure in self._figures.items())
+        for name, found in self._figures.items():
+            yield MachineFigure(process, name, round(found.mean, 4), found.minimum, found.maximum)
 
 
 @dataclass

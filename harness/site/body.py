@@ -21,7 +21,7 @@ from harness.report.key_figures import by_importance, is_tail
 from harness.report.parts import Part
 from harness.report.profiles import ANCHOR
 from harness.report.verdict import DOUBTFUL, INTERRUPTED, INVALID
-from harness.site.template import filled
+from harness.site.html import filled
 
 # The percentiles with a tile.
 _PERCENTILES = ("50", "95", "99")
@@ -72,6 +72,9 @@ def run_body(report: Markup, result: RunResult | None) -> Markup:
     head, heading, rest = str(report).partition("<h2>")
     before, figure, rest = rest.partition(_FIRST_CHART)
     inside, end, after = rest.partition("</figure>\n")
+    rest = heading + before + after
+    for title, anchor in _ANCHORS.items():
+        rest = rest.replace(f"<h2>{title}</h2>", f'<h2 id="{anchor}">{title}</h2>')
     warnings = [warning.text for warning in by_importance(result.warnings)]
     return filled(
         "run_body.html.j2",
@@ -81,15 +84,8 @@ def run_body(report: Markup, result: RunResult | None) -> Markup:
         more=units.plural(len(warnings) - _WARNINGS_MOST, "more warning") if len(warnings) > _WARNINGS_MOST else "",
         tiles=tiles(result),
         chart=Markup(figure + inside + end),
-        rest=Markup(_with_anchors(heading + before + after)),
+        rest=Markup(rest),
     )
-
-
-def _with_anchors(html: str) -> str:
-    """Return HTML whose sections that others link have anchors."""
-    for title, anchor in _ANCHORS.items():
-        html = html.replace(f"<h2>{title}</h2>", f'<h2 id="{anchor}">{title}</h2>')
-    return html
 
 
 def report_body(report: Markup, verdict: str) -> Markup:
@@ -114,15 +110,11 @@ def tiles(result: RunResult) -> tuple[Tile, ...]:
     for metric in metrics:
         value = metric.of(total)
         if value is not None:
-            parts = _parts_of(metric, total.sample_count or 0)
-            found.append(_tile(_title(metric), metric.text(value), metric.unit, parts, result))
+            title, parts = "errors" if metric == ERRORS else metric.phrase, _parts_of(metric, total.sample_count or 0)
+            found.append(_tile(title, metric.text(value), metric.unit, parts, result))
     if total.max_ms is not None:
         found.append(_tile("max", units.ms_text(total.max_ms), "ms", [], result))
     return tuple(found)
-
-
-def _title(metric: Metric) -> str:
-    return "errors" if metric == ERRORS else metric.phrase
 
 
 def _parts_of(metric: Metric, sample_count: int) -> list[Part]:

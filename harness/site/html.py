@@ -1,4 +1,4 @@
-"""Converts a report's Markdown to safe HTML: HTML in it is escaped, and only addresses of the site are loaded."""
+"""Makes safe HTML of templates and of the Markdown of reports, in which only addresses of the site are loaded."""
 
 from __future__ import annotations
 
@@ -6,10 +6,13 @@ import re
 from collections.abc import Callable, Sequence
 from functools import cache
 
+import jinja2
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
 from markupsafe import Markup
 from mdit_py_plugins.footnote import footnote_plugin
+
+from harness.base.templates import templates
 
 # The target of a link on the site, and the replacement of an image; None if the site has no such file.
 LinkOf = Callable[[str], "str | None"]
@@ -17,6 +20,16 @@ ImageOf = Callable[[str, str], "Markup | None"]
 # Comments, which GitHub hides, too: how a report was made, the marks of its notes block.
 _COMMENT = re.compile(r"^<!--.*-->\n?", re.MULTILINE)
 _SCHEME = re.compile(r"[a-zA-Z][\w+.-]*:")
+
+
+def filled(name: str, package: str = "harness.site", **values: object) -> Markup:
+    """Return the HTML of a package's templates/<name> with the values filled in; every value must be given."""
+    return Markup(_templates(package).get_template(name).render(**values))
+
+
+@cache
+def _templates(package: str) -> jinja2.Environment:
+    return templates(package, is_html=True)
 
 
 def prose(markdown: str, link_of: LinkOf, image_of: ImageOf) -> Markup:
@@ -53,7 +66,9 @@ def _placed(tokens: Sequence[Token], link_of: LinkOf, image_of: ImageOf) -> list
             token.attrs["class"] = "figure"  # the content security policy forbids inline styles
             result.append(token)
         elif token.type == "inline" and token.children:
-            figure = _figure(token.children, image_of)
+            first = token.children[0]
+            is_image = first.type == "image" and len(token.children) == 1
+            figure = image_of(str(first.attrGet("src")), first.content) if is_image else None
             if figure is not None and result[-1].type == "paragraph_open":
                 # An image alone in a paragraph becomes a block, which a paragraph must not contain.
                 result[-1] = _html(str(figure))
@@ -67,18 +82,14 @@ def _placed(tokens: Sequence[Token], link_of: LinkOf, image_of: ImageOf) -> list
     return result
 
 
-def _figure(children: Sequence[Token], image_of: ImageOf) -> Markup | None:
-    if len(children) != 1 or children[0].type != "image":
-        return None
-    return image_of(str(children[0].attrGet("src")), children[0].content)
-
-
 def _inline(children: Sequence[Token], link_of: LinkOf, image_of: ImageOf) -> list[Token]:
     result: list[Token] = []
     stays: list[bool] = []  # for each open link, whether it stays a link
     for token in children:
         if token.type == "link_open":
-            target = _target(str(token.attrGet("href")), link_of)
+            href = str(token.attrGet("href"))
+            # The parser itself removes javascript: and similar addresses.
+            target = href if href.startswith("#") or _SCHEME.match(href) else link_of(href)
             stays.append(target is not None)
             if target is not None:
                 token.attrSet("href", target)
@@ -88,22 +99,12 @@ def _inline(children: Sequence[Token], link_of: LinkOf, image_of: ImageOf) -> li
                 result.append(token)
         elif token.type == "image":
             figure = image_of(str(token.attrGet("src")), token.content)
-            result.append(_html(str(figure), "html_inline") if figure is not None else _text(token.content))
+            kind, content = ("text", token.content) if figure is None else ("html_inline", str(figure))
+            result.append(Token(kind, "", 0, content=content))
         else:
             result.append(token)
     return result
 
 
-def _target(href: str, link_of: LinkOf) -> str | None:
-    # The parser itself removes javascript: and similar addresses.
-    if href.startswith("#") or _SCHEME.match(href):
-        return href
-    return link_of(href)
-
-
-def _html(html: str, kind: str = "html_block") -> Token:
-    return Token(kind, "", 0, content=html)
-
-
-def _text(content: str) -> Token:
-    return Token("text", "", 0, content=content)
+def _html(html: str) -> Token:
+    return Token("html_block", "", 0, content=html)

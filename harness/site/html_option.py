@@ -54,7 +54,9 @@ def append_report(
     path = summary_file or (Path(name) if name else None)
     if path is None:
         return
-    link = artefact_line(page.name, environment) if page else ""
+    run = github_run(environment) if page else ""
+    where = f"[The report as one HTML file, with its charts]({run}#artifacts)"
+    link = f"\n{where}: `{page.name}` in the artefacts of this run.\n" if page and run else ""
     try:
         room_bytes = LIMIT_BYTES - (path.stat().st_size if path.exists() else 0) - len(link.encode())
         with path.open("a", encoding="utf-8") as stream:
@@ -70,15 +72,3 @@ def step_summary(report: str, report_name: str, room_bytes: int = LIMIT_BYTES) -
     `report_name` names where the rest is.
     """
     return cut(without_files(report), room_bytes, report_name, size=lambda text: len(text.encode()))
-
-
-def artefact_line(page_name: str, environment: Mapping[str, str]) -> str:
-    """Return the line that links the artefacts of the workflow run, which have the report as one HTML file.
-
-    Empty outside of GitHub Actions, whose `environment` names server, repository and run.
-    """
-    run = github_run(environment)
-    if not run:
-        return ""
-    address = f"{run}#artifacts"
-    return f"\n[The report as one HTML file, with its charts]({address}): `{page_name}` in the artefacts of this run.\n"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import posixpath
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -21,8 +21,7 @@ from harness.report.setup import load_text, setup_lines
 from harness.report.verdict import DOUBTFUL, headline
 from harness.run import kinds
 from harness.site.body import chart_script, label_data, report_body, run_body, state_of
-from harness.site.html import prose
-from harness.site.template import filled
+from harness.site.html import filled, prose
 from harness.site.trend import METRIC, trends
 
 INDEX, COMPARE = "index.html", "compare.html"
@@ -49,19 +48,7 @@ class Neighbours(NamedTuple):
     baseline: str
 
 
-class _OwnCharts(NamedTuple):
-    """The charts of a report with data: the name of their folder, and their keys."""
-
-    folder: str
-    keys: set[str]
-
-    def has(self, folder: str, key: str) -> bool:
-        return folder == self.folder and key in self.keys
-
-
 class _Prose(NamedTuple):
-    """The HTML of a report, and the images and flame graphs in it."""
-
     html: Markup
     files: tuple[str, ...]
 
@@ -90,47 +77,45 @@ class Site:
         documents = (f"{document.folder}/{document.name}" for document in self.catalogue.documents)
         return frozenset((*(entry.id for entry in self.catalogue.entries), *documents))
 
+    @cached_property
+    def newest_first(self) -> list[Entry]:
+        """All runs, the newest first."""
+        return sorted(self.catalogue.entries, key=lambda entry: entry.order_key, reverse=True)
+
     def index(self, notes: str) -> Page:
         """Return the list of all runs; `notes` is the text of the notes block in SUMMARY.md."""
-        entries = sorted(self.catalogue.entries, key=lambda entry: entry.order_key, reverse=True)
-        rows = [self._row(entry) for entry in entries]
-        documents = self.catalogue.documents
+        rows = [self._row(entry) for entry in self.newest_first]
         html = filled(
             "index.html.j2",
             root="",
             title="Load test runs",
-            count=count_line(entries),
-            trends=trends(entries),
+            count=count_line(self.catalogue.entries),
+            trends=trends(self.catalogue.entries),
             metric=METRIC.phrase,
             notes=self._prose(notes, "").html if notes.strip() else "",
             rows=rows,
             figure_titles=[figure.title for figure in FIGURES],
-            plans=_distinct(row["plan"] for row in rows),
-            states=_distinct(row["state"] for row in rows),
+            plans=sorted({row["plan"] for row in rows}),
+            states=sorted({row["state"] for row in rows}),
             users=sorted({str(row["users"]) for row in rows if row["users"]}, key=_user_order),
-            documents=[
-                (
-                    kind.title,
-                    [
-                        {
-                            "name": f"{document.folder}/{document.name}",
-                            "href": quote(page_path(f"{document.folder}/{document.name}")),
-                            "headline": self._prose(document.result.headline, document.folder, shown_in="").html,
-                        }
-                        for document in documents
-                        if document.kind == kind.key
-                    ],
-                )
-                for kind in kinds.KINDS
-                if any(document.kind == kind.key for document in documents)
-            ],
+            documents=[(kind.title, listed) for kind in kinds.KINDS if (listed := self._listed(kind.key))],
         )
         return Page(INDEX, html)
 
+    def _listed(self, kind: str) -> list[dict[str, str]]:
+        return [
+            {
+                "name": f"{document.folder}/{document.name}",
+                "href": quote(page_path(f"{document.folder}/{document.name}")),
+                "headline": self._prose(document.result.headline, document.folder, shown_in="").html,
+            }
+            for document in self.catalogue.documents
+            if document.kind == kind
+        ]
+
     def run(self, entry: Entry, markdown: str, charts: Sequence[ChartData], neighbours: Neighbours) -> Page:
         """Return the page of a run: its report, in which charts with data can be zoomed."""
-        keys = {chart.key for chart in charts}
-        prose = self._prose(markdown, entry.plan, _OwnCharts(entry.name, keys))
+        prose = self._prose(markdown, entry.plan, {f"{entry.name}/{chart.key}.svg" for chart in charts})
         html = filled(
             "run.html.j2",
             root="../",
@@ -157,16 +142,13 @@ class Site:
 
     def compare(self) -> Page:
         """Return the page of two runs side by side, which its script fills."""
-        entries = sorted(self.catalogue.entries, key=lambda entry: entry.order_key, reverse=True)
         choices = [
             (entry.id, f"{entry.id}: {', '.join(filter(None, [*facts(entry)[:2], state_of(entry.result)]))}")
-            for entry in entries
+            for entry in self.newest_first
             if entry.result and entry.run
         ]
-        return Page(
-            COMPARE,
-            filled("compare.html.j2", root="", title="Two runs side by side", choices=choices, columns=_columns()),
-        )
+        title = "Two runs side by side"
+        return Page(COMPARE, filled("compare.html.j2", root="", title=title, choices=choices, columns=_columns()))
 
     def _row(self, entry: Entry) -> dict[str, Any]:
         """Return the cells and sort keys of a run in the index."""
@@ -190,9 +172,9 @@ class Site:
         }
 
     def _prose(
-        self, markdown: str, folder: str, own_charts: _OwnCharts | None = None, *, shown_in: str | None = None
+        self, markdown: str, folder: str, own_charts: Collection[str] = (), *, shown_in: str | None = None
     ) -> _Prose:
-        """Return the Markdown of a report in `folder` as HTML; `own_charts` can be zoomed.
+        """Return the Markdown of a report in `folder` as HTML; the images `own_charts` can be zoomed.
 
         `shown_in` is the folder of the page that shows it, if that is another one.
         """
@@ -213,11 +195,9 @@ class Site:
 
         def image_of(source: str, text: str) -> Markup | None:
             path = unquote(source)
-            key, extension = posixpath.splitext(posixpath.basename(path))
-            if own_charts and extension == ".svg" and own_charts.has(posixpath.dirname(path), key):
-                return Markup('<figure class="chart" data-chart="{}"><figcaption>{}</figcaption></figure>\n').format(
-                    key, text
-                )
+            if path in own_charts:
+                figure = Markup('<figure class="chart" data-chart="{}"><figcaption>{}</figcaption></figure>\n')
+                return figure.format(posixpath.basename(path).removesuffix(".svg"), text)
             target = posixpath.normpath(posixpath.join(folder, path))
             if target not in self.images:
                 return None
@@ -235,11 +215,8 @@ def _doubtful_reason(entry: Entry) -> str:
 
 
 def _neighbour(identity: str) -> dict[str, str] | None:
-    """Return name and link of a neighbouring run, whose page is in the same folder."""
-    if not identity:
-        return None
     name = posixpath.basename(identity)
-    return {"id": identity, "name": name, "href": quote(page_path(name))}
+    return {"id": identity, "name": name, "href": quote(page_path(name))} if identity else None
 
 
 def _columns() -> str:
@@ -265,10 +242,6 @@ def _metric_column(metric: Metric) -> dict[str, Any]:
 
 def _column(title: str, path: Sequence[str], decimals: int | None) -> dict[str, Any]:
     return {"title": title, "path": path, "decimals": decimals, "factor": 1, "id": "", "is_brief": False}
-
-
-def _distinct(values: Iterable[Any]) -> list[str]:
-    return sorted({str(value) for value in values})
 
 
 def _user_order(text: str) -> tuple[bool, float, str]:

@@ -11,8 +11,7 @@ from urllib.parse import unquote
 
 from markupsafe import Markup
 
-from harness.site.html import prose
-from harness.site.template import filled
+from harness.site.html import filled, prose
 
 # Servers of mail accept attachments of several MB; a page of this size opens at once everywhere.
 LIMIT_BYTES = 1_000_000

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from statistics import median
-from typing import NamedTuple
 
 from markupsafe import Markup
 
@@ -91,11 +90,11 @@ def chart(points: Sequence[Point]) -> Markup:
     step = (_WIDTH - 2 * _EDGE) / max(1, len(points) - 1)
     low, high = _HEIGHT - _EDGE, _EDGE
     drawn = [
-        _Drawn(round(_EDGE + index * step, 1), round(low - (low - high) * (point.value or 0.0) / most, 1), point)
+        (round(_EDGE + index * step, 1), round(low - (low - high) * (point.value or 0.0) / most, 1), point)
         for index, point in enumerate(points)
     ]
-    line = " ".join(f"{one.x},{one.y}" for one in drawn if one.point.is_valid and one.point.value is not None)
-    marks = Markup("").join(map(_mark, drawn))
+    line = " ".join(f"{x},{y}" for x, y, point in drawn if point.is_valid and point.value is not None)
+    marks = Markup("").join(_mark(*one) for one in drawn)
     about = f"{METRIC.phrase}: {', '.join(_text(point.value) for point in points)}"
     return Markup(
         '<svg class="trend" viewBox="0 0 {} {}" width="{}" height="{}" role="img" aria-label="{}">'
@@ -103,16 +102,7 @@ def chart(points: Sequence[Point]) -> Markup:
     ).format(_WIDTH, _HEIGHT, _WIDTH, _HEIGHT, about, low, _WIDTH, low, line, marks)
 
 
-class _Drawn(NamedTuple):
-    """A point and its coordinates in px."""
-
-    x: float
-    y: float
-    point: Point
-
-
-def _mark(drawn: _Drawn) -> Markup:
-    x, y, point = drawn.x, drawn.y, drawn.point
+def _mark(x: float, y: float, point: Point) -> Markup:
     title = Markup("<title>{}: {}, {}</title>").format(point.run, _text(point.value), point.state)
     if point.value is None:
         path = f"M{x - 3:.1f} {y - 3:.1f}l6 6m0 -6l-6 6"

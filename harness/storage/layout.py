@@ -5,13 +5,16 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from pathlib import Path
+from typing import Any
 
 from harness.base.config import did_you_mean
 from harness.base.errors import UsageError
 from harness.base.records import build, to_plain
 from harness.base.strict_json import parse_object
 from harness.jtl.sample import samples_number
+from harness.run.kinds import RUN_NAME, short_name
+from harness.run.names import ambiguous
 from harness.run.record import FINISHED, RunRecord
 
 MANIFEST_NAME = "manifest.json"
@@ -33,27 +36,18 @@ _CLOUDWATCH = "cloudwatch.csv"
 _COMPARED = "compared.json"
 # The failed requests as HTML: the report links it.
 _FAILURES_PAGE = "failures.html"
-_FLAME_GRAPH = re.compile(r"profile-[^/]+\.html")
+# A chart of the report, or a flame graph, which it links.
+_IMAGE = re.compile(r"[^/]*\.svg|profile-[^/]+\.html")
 PACKED = ".zst"
 LOG_FOLDER = "system/"
 FORMAT_VERSION = 1
 
 _NAME = r"[A-Za-z0-9][\w.-]*"
-_RUN_ID = r"(?P<name>run-\d+_\d+)-[0-9a-f]+"
+_RUN_ID = rf"{RUN_NAME.pattern}-[0-9a-f]+"
 _FOLDER = re.compile(
     rf"runs/plan=(?P<plan>{_NAME})/env=(?P<profile>{_NAME})/date=(?P<date>\d{{4}}-\d\d-\d\d)/run=(?P<run_id>{_RUN_ID})"
 )
 _FILE = re.compile(rf"(?:{LOG_FOLDER})?{_NAME}")
-
-
-class RunOrder(NamedTuple):
-    """The sort key of pushed runs: date, then plan, series and number; `run_id` separates those of two machines."""
-
-    date: str
-    plan: str
-    series: int
-    number: int
-    run_id: str
 
 
 @dataclass(frozen=True)
@@ -81,10 +75,11 @@ class RunKey:
         return f"{self.plan}/{self.name}"
 
     @property
-    def order(self) -> RunOrder:
-        """Return the sort key."""
-        series, number = self.name.removeprefix("run-").split("_")
-        return RunOrder(self.date, self.plan, int(series), int(number), self.run_id)
+    def order(self) -> tuple[str, str, int, int, str]:
+        """Return the sort key: date, then plan, series and number; `run_id` separates those of two machines."""
+        match = RUN_NAME.fullmatch(self.name)
+        assert match, self.name
+        return self.date, self.plan, int(match[1]), int(match[2]), self.run_id
 
     @classmethod
     def of(cls, run: RunRecord) -> RunKey:
@@ -141,13 +136,8 @@ def stored_names(there: Iterable[str], exception_logs: Iterable[str]) -> tuple[s
     use.
     """
     others = {RUN_FILE, _CLOUDWATCH, _COMPARED, _FAILURES_PAGE, *(LOG_FOLDER + name for name in exception_logs)}
-    wanted = (name for name in there if is_evidence(name) or name in others or _is_image(name))
+    wanted = (name for name in there if is_evidence(name) or name in others or _IMAGE.fullmatch(name))
     return tuple(sorted(name for name in wanted if _FILE.fullmatch(name)))
-
-
-def _is_image(name: str) -> bool:
-    """Return whether a file is a chart of the report, or a flame graph, which it links."""
-    return (name.endswith(".svg") and "/" not in name) or _FLAME_GRAPH.fullmatch(name) is not None
 
 
 @dataclass(frozen=True)
@@ -187,7 +177,7 @@ class Manifest:
             objects = {name: build(StoredObject, each) for name, each in data.get("objects", {}).items()}
             is_ours = data["format_version"] == FORMAT_VERSION and data["run_id"] == key.run_id
             is_ours = is_ours and all(_FILE.fullmatch(file.name) and file.size_bytes >= 0 for file in files)
-            is_ours = is_ours and {RUN_FILE, SUMMARY_FILE, REPORT_FILE} <= {file.name for file in files}
+            is_ours = is_ours and set(FIGURES) <= {file.name for file in files}
         except (ValueError, KeyError, TypeError, AttributeError):
             is_ours = False
         if not is_ours:
@@ -263,14 +253,12 @@ class Wanted:
     last: int | None = None
 
     def of(self, runs: Sequence[StoredRun]) -> tuple[StoredRun, ...]:
-        """Return the selected runs, oldest first. UsageError for a name that no run has."""
+        """Return the selected runs, oldest first. UsageError for a name that no run has, or several of a plan."""
         found = [run for run in runs if self._fits(run.key)]
-        for name in self.names:
-            if not any(name in _names(run.key) for run in found):
-                ids = [run.key.id for run in found]
-                raise UsageError(f"{name}: no such run is stored", f"{did_you_mean(name, ids)}list the runs with ls")
         if self.names:
-            found = [run for run in found if set(_names(run.key)) & set(self.names)]
+            keys = [run.key for run in found]
+            named = {key for name in self.names for key in _named(name, keys)}
+            found = [run for run in found if run.key in named]
         return tuple(found[-self.last :] if self.last else found)
 
     def _fits(self, key: RunKey) -> bool:
@@ -278,6 +266,16 @@ class Wanted:
         return is_right and (self.since is None or key.date >= self.since)
 
 
-def _names(key: RunKey) -> tuple[str, ...]:
-    """Return the names that select a run; the run_id distinguishes runs of two machines with the same name."""
-    return key.name, key.id, key.run_id, f"{key.plan}/{key.run_id}"
+def _named(name: str, keys: Sequence[RunKey]) -> list[RunKey]:
+    """Return the runs that a name selects, see `Wanted.of`; the run_id distinguishes those of two machines with it."""
+    found = [key for key in keys if name in (key.name, key.id, key.run_id, f"{key.plan}/{key.run_id}")]
+    if not found:
+        short = {key: short_name(key.name) for key in keys}
+        found = [key for key in keys if name in (short[key], f"{key.plan}/{short[key]}")]
+        ids = sorted({key.id for key in found})
+        if len(ids) > len({key.plan for key in found}):
+            raise ambiguous(name, [Path(one) for one in ids])
+    if not found:
+        near = did_you_mean(name, [key.id for key in keys])
+        raise UsageError(f"{name}: no such run is stored", f"{near}list the runs with ls")
+    return found

@@ -6,7 +6,7 @@ import contextlib
 import hashlib
 import shutil
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from pathlib import Path
 
 from harness.base.aws import aws_errors
@@ -47,16 +47,6 @@ class DifferentError(UsageError):
 
 
 @dataclass(frozen=True)
-class Pushed:
-    """The result of a push: `uploaded` files, none when all were already stored; `url` is the run's address."""
-
-    run: str
-    url: str
-    uploaded: tuple[str, ...]
-    sent_bytes: int
-
-
-@dataclass(frozen=True)
 class Pulled:
     """The result of a pull by plan/run. `refused` (another local run has that name) and `damaged` (stored data differs
     from what was pushed) contain reasons.
@@ -87,13 +77,12 @@ def broken_files(storage: Storage, run: StoredRun) -> tuple[str, ...]:
 
 
 def _objects_of(storage: Storage, key: RunKey) -> dict[str, StoredObject]:
-    """Return the objects of a run, by path below its folder."""
     folder = f"{key.folder}/"
     return {path.removeprefix(folder): found for path, found in objects(storage, folder).items()}
 
 
-def push(directory: RunDirectory, storage: Storage, log: Log, replace: bool = False) -> Pushed:
-    """Push a run that has its report; resume an interrupted push; do nothing when it is already stored.
+def push(directory: RunDirectory, storage: Storage, log: Log, replace: bool = False) -> tuple[str, ...]:
+    """Push a run that has its report, or resume an interrupted push; return the uploaded files, none if all are stored.
 
     Objects that are missing or were changed since their push are sent again. With `replace`, a regenerated report
     replaces the stored one; measurements are never replaced. UsageError for a run that cannot be pushed, missing
@@ -103,7 +92,7 @@ def push(directory: RunDirectory, storage: Storage, log: Log, replace: bool = Fa
     return again_later(lambda: _push(directory, local, storage, log, replace), log)
 
 
-def _push(directory: RunDirectory, local: Manifest, storage: Storage, log: Log, replace: bool) -> Pushed:
+def _push(directory: RunDirectory, local: Manifest, storage: Storage, log: Log, replace: bool) -> tuple[str, ...]:
     url = storage.url(local.key.folder)
     with aws_errors(url):
         stored = _read_manifest(storage, local.key)
@@ -114,14 +103,14 @@ def _push(directory: RunDirectory, local: Manifest, storage: Storage, log: Log, 
         if not missing:
             if not broken:
                 log(f"{local.key.id}: already stored: {url}")
-            return Pushed(local.key.id, url, (), 0)
+            return ()
         sent_bytes = _send(directory, storage, local.key, missing, broken)
         manifest = (stored or local).with_files(missing, _objects_of(storage, local.key))
         text = json_text(manifest).encode()
         storage.client.put_object(**storage.target(f"{local.key.folder}/{MANIFEST_NAME}"), Body=text)
     lack = "" if directory.all_samples else "; its samples are not on this machine"
     log(f"{local.key.id}: pushed to {url} ({plural(len(missing), 'file')}, {mb_text(sent_bytes, 1)} MB{lack})")
-    return Pushed(local.key.id, url, tuple(file.name for file in missing), sent_bytes)
+    return tuple(file.name for file in missing)
 
 
 def pull(
@@ -142,34 +131,25 @@ def pull_runs(storage: Storage, reports: Path, log: Log, wanted: Iterable[Stored
     `figures_only` leaves samples, telemetry and charts in S3. Local files of the same run are not replaced. A run is
     refused when another local run has its name. Refused and damaged runs do not stop the others.
     """
-    runs: list[str] = []
-    there: list[str] = []
-    incomplete: list[str] = []
-    refused: list[str] = []
-    damaged: list[str] = []
+    found: dict[str, list[str]] = {field.name: [] for field in fields(Pulled)}
     for run in wanted:
         directory = RunDirectory(reports / run.key.plan / run.key.name)
         if not run.is_whole:
-            incomplete.append(run.key.id)
+            found["incomplete"].append(run.key.id)
         elif other := _other_run(directory, run.key, storage):
-            refused.append(other)
-        elif _has_all(directory, figures_only):
-            there.append(run.key.id)
+            found["refused"].append(other)
+        elif figures_only and all(_path(directory, name).is_file() for name in FIGURES):  # without a request to S3
+            found["there"].append(run.key.id)
         else:
             try:
                 is_new = _fetch(directory, storage, run.key, figures_only)
             except (DamagedError, ManifestError) as error:
-                damaged.append(str(error))
+                found["damaged"].append(str(error))
                 continue
             if is_new:
                 log(f"{run.key.id}: pulled")
-            (runs if is_new else there).append(run.key.id)
-    return Pulled(tuple(runs), tuple(there), tuple(incomplete), tuple(refused), tuple(damaged))
-
-
-def _has_all(directory: RunDirectory, figures_only: bool) -> bool:
-    """Return whether nothing can be missing locally, without a request to S3."""
-    return figures_only and all(_path(directory, name).is_file() for name in FIGURES)
+            found["runs" if is_new else "there"].append(run.key.id)
+    return Pulled(**{name: tuple(texts) for name, texts in found.items()})
 
 
 def stored_file(path: Path, name: str) -> StoredFile:
@@ -240,7 +220,6 @@ def _send(
 
 
 def _after(progress: ReadingProgress, before_bytes: int) -> Callable[[int], None]:
-    """Return a callback for the progress of a file after `before_bytes` of earlier files."""
     return lambda so_far_bytes: progress.update(before_bytes + so_far_bytes)
 
 

@@ -51,7 +51,18 @@ def open_storage(url: str, endpoint_url: str | None = None) -> Storage:
 
 def check_writable(storage: Storage, log: Log) -> None:
     """Raise a one-line error unless runs can be pushed; nothing is left behind."""
-    again_later(lambda: _check_writable(storage), log)
+
+    def check() -> None:
+        with aws_errors(storage.location.url):
+            target = storage.target(_PROBE)
+            storage.client.list_objects_v2(Bucket=target["Bucket"], Prefix=target["Key"], MaxKeys=1)
+            storage.client.list_multipart_uploads(Bucket=target["Bucket"], Prefix=target["Key"], MaxUploads=1)
+            # Starting and aborting an upload checks the permissions of a push and leaves no object; deleting one would
+            # need more.
+            begun = storage.client.create_multipart_upload(**target)
+            storage.client.abort_multipart_upload(**target, UploadId=begun["UploadId"])
+
+    again_later(check, log)
 
 
 def again_later(act: Callable[[], _T], log: Log) -> _T:
@@ -62,17 +73,6 @@ def again_later(act: Callable[[], _T], log: Log) -> _T:
         log(f"{error.what}; trying again in {_LATER_S:.0f} s")
         time.sleep(_LATER_S)
         return act()
-
-
-def _check_writable(storage: Storage) -> None:
-    with aws_errors(storage.location.url):
-        target = storage.target(_PROBE)
-        storage.client.list_objects_v2(Bucket=target["Bucket"], Prefix=target["Key"], MaxKeys=1)
-        storage.client.list_multipart_uploads(Bucket=target["Bucket"], Prefix=target["Key"], MaxUploads=1)
-        # Starting and aborting an upload checks the permissions of a push and leaves no object; deleting one would need
-        # more.
-        begun = storage.client.create_multipart_upload(**target)
-        storage.client.abort_multipart_upload(**target, UploadId=begun["UploadId"])
 
 
 def objects(storage: Storage, below: str) -> dict[str, StoredObject]:

@@ -87,7 +87,10 @@ def _parts(chunks: Iterator[bytes], part_bytes: int, on_chunk: Callable[[], None
 
 def _send_parts(client: Any, target: Target, metadata: Mapping[str, str], parts: Iterator[bytes]) -> int:
     """Upload an object in parts and return the bytes sent; parts that are already uploaded are not sent again."""
-    started = _unfinished(client, target) or _begun(client, target, metadata)
+    started = _unfinished(client, target)
+    if started is None:
+        answer = client.create_multipart_upload(**target, ChecksumAlgorithm="SHA256", Metadata=metadata)
+        started = _Upload(answer["UploadId"], {})
     size_bytes = sent_bytes = 0
     sending: deque[Future[dict[str, Any]]] = deque()
     done: list[dict[str, Any]] = []
@@ -135,15 +138,8 @@ def _is_whole(client: Any, target: Target, file: StoredFile) -> bool:
 
 
 class _Upload(NamedTuple):
-    """An upload in parts: its id, and the parts by number that S3 has."""
-
     id: str
     parts: Mapping[int, Any]
-
-
-def _begun(client: Any, target: Target, metadata: Mapping[str, str]) -> _Upload:
-    answer = client.create_multipart_upload(**target, ChecksumAlgorithm="SHA256", Metadata=metadata)
-    return _Upload(answer["UploadId"], {})
 
 
 def _unfinished(client: Any, target: Target) -> _Upload | None:

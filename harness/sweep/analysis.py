@@ -8,25 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
 
 from harness.base import units
 from harness.metrics.metric import AVERAGE, Metric
 from harness.plan.goal import Goal, GoalRule, goal_options
+from harness.sweep import throughput_curve as curve
 from harness.sweep.goal_intervals import average_interval, percentile_interval
 from harness.sweep.levels import FIGURES, Figures, Level, LevelRun
-from harness.sweep.throughput_curve import (
-    Cliff,
-    Knee,
-    Plateau,
-    Point,
-    Saturation,
-    cliff_of,
-    knee_of,
-    noise_of,
-    plateau_of,
-    saturation_of,
-)
 from harness.sweep.usl import Fit, fit
 
 
@@ -63,20 +51,6 @@ class Outcome:
     reasons: tuple[str, ...] = ()
 
 
-class _LevelOutcome(NamedTuple):
-    """The outcome of the level with these users."""
-
-    users: int
-    outcome: Outcome
-
-
-class _JudgedInterval(NamedTuple):
-    """Whether the interval of a time is within the goal (None: in part), and the interval as text."""
-
-    is_within: bool | None
-    text: str
-
-
 @dataclass(frozen=True)
 class SweepAnalysis:
     """All findings; None for those that are unknown. `usl` is None with fewer than six levels.
@@ -86,33 +60,33 @@ class SweepAnalysis:
 
     goal: Goal | None
     answer: Answer
-    best_users: int | None
-    best_rate_per_s: float | None
-    plateau: Plateau | None
-    cliff: Cliff | None
-    saturation: Saturation | None
-    knee: Knee | None
-    usl: Fit | None
+    best_users: int | None = None
+    best_rate_per_s: float | None = None
+    plateau: curve.Plateau | None = None
+    cliff: curve.Cliff | None = None
+    saturation: curve.Saturation | None = None
+    knee: curve.Knee | None = None
+    usl: Fit | None = None
 
 
 def analyse(levels: Sequence[Level], goal: Goal | None) -> SweepAnalysis:
     """Return the findings on levels, which are sorted by users."""
     if any(level.setting for level in levels):
-        return SweepAnalysis(goal, Answer(None), None, None, None, None, None, None, None)
+        return SweepAnalysis(goal, Answer(None))
     points = [
-        Point(level.users, rate, level)
+        curve.Point(level.users, rate, level)
         for level in levels
         if not level.invalid and (rate := level.figures.success_rate_per_s) is not None
     ]
     if not points:
-        return SweepAnalysis(goal, answer(levels, goal), None, None, None, None, None, None, None)
+        return SweepAnalysis(goal, answer(levels, goal))
     best = max(range(len(points)), key=lambda index: points[index].rate_per_s)
-    noise = noise_of([point.level for point in points])
+    noise = curve.noise_of([point.level for point in points])
     runs = [(point.users, rate) for point in points for rate in point.level.success_rates_per_s()]
     law = fit(runs, noise.cv)
-    plateau, cliff = plateau_of(points, best), cliff_of(points, best, noise, law)
+    plateau, cliff = curve.plateau_of(points, best), curve.cliff_of(points, best, noise, law)
     before_cliff = [point for point in points if cliff is None or not cliff.is_certain or point.users <= cliff.users]
-    saturation = saturation_of(before_cliff, plateau, law is not None and law.falls, noise)
+    saturation = curve.saturation_of(before_cliff, plateau, law is not None and law.falls, noise)
     return SweepAnalysis(
         goal=goal,
         answer=answer(levels, goal),
@@ -121,7 +95,7 @@ def analyse(levels: Sequence[Level], goal: Goal | None) -> SweepAnalysis:
         plateau=plateau,
         cliff=cliff,
         saturation=saturation,
-        knee=knee_of(points, saturation, noise),
+        knee=curve.knee_of(points, saturation, noise),
         usl=law,
     )
 
@@ -129,25 +103,25 @@ def analyse(levels: Sequence[Level], goal: Goal | None) -> SweepAnalysis:
 def answer(levels: Sequence[Level], goal: Goal | None) -> Answer:
     """Return the highest level within the goal."""
     if goal is None or goal == Goal():
-        return Answer(None, reasons=(f"no goal was given: {_options_text()}, or a [goal] in the plan",))
+        *others, last = goal_options()
+        options = f"{', '.join(others)} or {last}"  # --p90, --average or --errors
+        return Answer(None, reasons=(f"no goal was given: {options}, or a [goal] in the plan",))
     if not levels:
         return Answer(None, reasons=("no level was measured",))
-    outcomes = [_LevelOutcome(level.users, outcome(level, goal)) for level in levels]
-    missed = next((index for index, one in enumerate(outcomes) if one.outcome.is_within is False), len(outcomes))
-    below = outcomes[:missed]
-    within = max((index for index, one in enumerate(below) if one.outcome.is_within), default=-1)
-    above = below[within + 1 :]
-    following = next(iter(above or outcomes[missed:]), None)
+    users, outcomes = [level.users for level in levels], [outcome(level, goal) for level in levels]
+    missed = next((index for index, one in enumerate(outcomes) if one.is_within is False), len(outcomes))
+    within = max((index for index, one in enumerate(outcomes[:missed]) if one.is_within), default=-1)
+    following, is_last = within + 1, within + 1 == len(outcomes)
     return Answer(
-        users=outcomes[within].users if within >= 0 else None,
-        is_least=following is None,
-        next_users=following.users if following else None,
-        is_missed=following is not None and not above,
-        reasons=following.outcome.reasons if following else (),
-        again=tuple(one.users for one in outcomes[missed + 1 :] if one.outcome.is_within),
-        perhaps_users=above[-1].users if above else None,
-        missed_users=outcomes[missed].users if missed < len(outcomes) else None,
-        unsure=tuple(one.users for one in below[: max(within, 0)] if one.outcome.is_within is None),
+        users=users[within] if within >= 0 else None,
+        is_least=is_last,
+        next_users=None if is_last else users[following],
+        is_missed=not is_last and following == missed,
+        reasons=() if is_last else outcomes[following].reasons,
+        again=tuple(users[index] for index in range(missed + 1, len(users)) if outcomes[index].is_within),
+        perhaps_users=users[missed - 1] if following < missed else None,
+        missed_users=users[missed] if missed < len(outcomes) else None,
+        unsure=tuple(users[index] for index in range(within) if outcomes[index].is_within is None),
     )
 
 
@@ -159,7 +133,8 @@ def outcome(level: Level, goal: Goal) -> Outcome:
     found = _of_runs(level, goal)
     if found.is_within is None or level.invalid:
         return found
-    if found.is_within is False and _is_most(level, [_is_stopped(run) for run in level.counted]):
+    stopped = [bool(run.record and run.record.stopped_early) for run in level.counted]
+    if found.is_within is False and _is_most(level, stopped):
         return found  # such runs are DOUBTFUL, because they are shorter than requested
     if level.doubtful:
         reasons = dict.fromkeys(reason for run in level.doubtful for reason in run.doubtful_reasons)
@@ -174,10 +149,6 @@ def outcome(level: Level, goal: Goal) -> Outcome:
 def _is_most(level: Level, are: Sequence[bool]) -> bool:
     """Return whether so many counted runs miss the goal that the level cannot be within it."""
     return 2 * sum(are) >= len(level.counted) > 0
-
-
-def _is_stopped(run: LevelRun) -> bool:
-    return run.record is not None and bool(run.record.stopped_early)
 
 
 def _rules_of(goal: Goal) -> tuple[GoalRule, ...]:
@@ -195,8 +166,8 @@ def _missed_rules(run: LevelRun, goal: Goal) -> tuple[str, ...]:
 def _of_run(run: LevelRun, goal: Goal) -> Outcome:
     """Return the outcome of one run; a rule that its verdict does not judge is unknown."""
     found = _of_figures(run.figures, goal)
-    missed = (*([f"stopped early: {run.record.stopped_early}"] if run.record and _is_stopped(run) else []),)
-    missed += _missed_rules(run, goal)
+    stopped = run.record.stopped_early if run.record else ""
+    missed = ((f"stopped early: {stopped}",) if stopped else ()) + _missed_rules(run, goal)
     if missed or found.is_within is False:
         return Outcome(False, (*(found.reasons if found.is_within is False else ()), *missed))
     judged = [one.rule for one in run.verdict.goals] if run.verdict else []
@@ -213,9 +184,10 @@ def _of_runs(level: Level, goal: Goal) -> Outcome:
     if 2 * sum(run.is_within is True for run in found) > run_count:
         return Outcome(True)
     if level.invalid:
-        return Outcome(False, (_invalid_text(len(level.invalid), run_count),))
-    if any(run.is_within is None for run in found):
-        return next(run for run in found if run.is_within is None)
+        are = f"{len(level.invalid)} of {run_count} runs {'is' if len(level.invalid) == 1 else 'are'}"
+        return Outcome(False, ("the run is INVALID" if run_count == 1 else f"{are} INVALID",))
+    if unknown := next((run for run in found if run.is_within is None), None):
+        return unknown
     if run_count == 1:
         return found[0]
     of_medians = _of_figures(level.figures, goal)
@@ -229,21 +201,23 @@ def _as_sure(found: Outcome, level: Level, goal: Goal) -> Outcome:
     """Return the outcome, or an undecided one when the interval of a time contains the goal or contradicts it."""
     judged = list(_intervals(level, goal))
     if found.is_within is False:
-        errors = level.figures.error_ratio
-        slowest = level.figures.slowest_label_ms
+        errors, slowest = level.figures.error_ratio, level.figures.slowest_label_ms
         if goal.error_ratio is not None and errors is not None and errors > goal.error_ratio:
             return found
         if goal.each_average_ms is not None and slowest is not None and slowest > goal.each_average_ms:
             return found
-        if not judged or any(one.is_within is False for one in judged):
+        if not judged or any(is_within is False for is_within, _ in judged):
             return found
-        return Outcome(None, tuple(one.text for one in judged if one.is_within is None) or found.reasons)
-    unsure = tuple(one.text for one in judged if not one.is_within)
+        return Outcome(None, tuple(text for is_within, text in judged if is_within is None) or found.reasons)
+    unsure = tuple(text for is_within, text in judged if not is_within)
     return Outcome(None, unsure) if unsure else found
 
 
-def _intervals(level: Level, goal: Goal) -> Iterator[_JudgedInterval]:
-    """Yield the judged interval of each time in the goal; none when a run has no histogram."""
+def _intervals(level: Level, goal: Goal) -> Iterator[tuple[bool | None, str]]:
+    """Yield whether the interval of each time is within the goal (None: in part), and the interval as text.
+
+    None when a run has no histogram.
+    """
     runs = [run.total for run in level.counted if run.total is not None]
     if len(runs) < len(level.counted):
         return
@@ -255,23 +229,8 @@ def _intervals(level: Level, goal: Goal) -> Iterator[_JudgedInterval]:
         if found is None or value is None:
             continue
         high = "no upper end" if found.high_ms is None else f"{units.ms_text(found.high_ms)} ms"
-        yield _JudgedInterval(
-            found.is_within(limit),
-            f"the {metric.phrase} is {units.ms_text(value)} ms, 95 % interval {units.ms_text(found.low_ms)} ms to "
-            f"{high}, of {units.plural(found.sample_count, 'sample')}",
-        )
-
-
-def _options_text() -> str:
-    """Return the options of goals: --p90, --average or --errors."""
-    *others, last = goal_options()
-    return f"{', '.join(others)} or {last}"
-
-
-def _invalid_text(invalid_count: int, run_count: int) -> str:
-    if run_count == 1:
-        return "the run is INVALID"
-    return f"{invalid_count} of {run_count} runs {'is' if invalid_count == 1 else 'are'} INVALID"
+        interval = f"{units.ms_text(found.low_ms)} ms to {high}, of {units.plural(found.sample_count, 'sample')}"
+        yield found.is_within(limit), f"the {metric.phrase} is {units.ms_text(value)} ms, 95 % interval {interval}"
 
 
 def _of_figures(figures: Figures, goal: Goal) -> Outcome:

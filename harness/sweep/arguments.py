@@ -12,26 +12,26 @@ from harness.experiment.arguments import new_fields
 from harness.plan.goal_input import goal_names
 from harness.plan.load import LoadArguments, parse_load
 from harness.plan.stop import parse_stop
-from harness.run.arguments import (
-    make_command,
-)
+from harness.run.arguments import make_command
 from harness.run.request import Request
 from harness.sweep.record import SweepRecord
 
+_LENGTH = ("ramp", "duration", "loops", "requests")
 # The settings of every kind of sweep.
-SETTINGS = ("fresh", "ramp", "duration", "loops", "requests", "stop", "set", "profile", "warmup", "target", "remotes")
+SETTINGS = ("fresh", *_LENGTH, "stop", "set", "profile", "warmup", "target", "remotes")
 _WARM_UP = "30s"
 _WARM_UP_MAX_S = 3600.0
 
 
 def new_record(options: argparse.Namespace, request: Request, kind: str, command: str) -> SweepRecord:
     """Return the record of a new sweep with the settings of the options; it has no name yet."""
-    length = parse_load(
-        LoadArguments(ramp=options.ramp, duration=options.duration, loops=options.loops, requests=options.requests)
-    )
+    length = parse_load(LoadArguments(**{name: getattr(options, name) for name in _LENGTH}))
     if length.is_auto:
         what = "DURATION=auto is for make run only: the levels would have different lengths"
         raise UsageError(what, "give the levels a duration, such as LEVEL_DURATION=100")
+    warm_up_s = units.parse_duration_s(options.warmup or _WARM_UP, "WARMUP")
+    if warm_up_s and not 1 <= warm_up_s <= _WARM_UP_MAX_S:
+        raise UsageError(f"WARMUP={options.warmup}: must be 0, or from 1 s to 1 h")
     return SweepRecord(
         kind=kind,
         plan=request.plan.name,
@@ -40,7 +40,7 @@ def new_record(options: argparse.Namespace, request: Request, kind: str, command
         users=(),
         repeat=1,
         fresh=options.fresh,
-        warm_up_s=_warm_up_s(options.warmup or _WARM_UP),
+        warm_up_s=warm_up_s,
         ramp_s=length.ramp_s,
         duration_s=length.duration_s,
         loops=length.loops,
@@ -63,13 +63,6 @@ def _given(options: argparse.Namespace) -> dict[str, str]:
         parse_stop(options.stop)
     found = {name: text for name in (*goal_names(), "stop", "set") if (text := getattr(options, name))}
     return {**found, "profile": "1"} if options.profile else found
-
-
-def _warm_up_s(text: str) -> float:
-    seconds = units.parse_duration_s(text, "WARMUP")
-    if seconds and not 1 <= seconds <= _WARM_UP_MAX_S:
-        raise UsageError(f"WARMUP={text}: must be 0, or from 1 s to 1 h")
-    return seconds
 
 
 def sweep_command(verb: str, options: argparse.Namespace, names: Sequence[str]) -> str:

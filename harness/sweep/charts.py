@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import NamedTuple
 
 from harness.base import units
 from harness.metrics.metric import Table, times_of
@@ -51,24 +50,18 @@ class Line:
     ranges: tuple[svg.Range, ...] = ()
 
 
-class KneePoint(NamedTuple):
-    """The position of the knee in the chart of the throughput."""
-
-    users: float
-    rate_per_s: float
-
-
 @dataclass(frozen=True)
 class Marks:
     """The marks of a chart, as far as they are known.
 
-    `invalid` and `doubtful` are x of levels, `curve` is a curve with its name, `goals` are texts with limits, `within`
-    is the greatest number of users within the goal, `range_text` is the name of the ranges of the lines.
+    `knee` is its position: users, throughput. `invalid` and `doubtful` are x of levels, `curve` is a curve with its
+    name, `goals` are texts with limits, `within` is the greatest number of users within the goal, `range_text` is the
+    name of the ranges of the lines.
     """
 
     plateau: Plateau | None = None
     cliff: Cliff | None = None
-    knee: KneePoint | None = None
+    knee: tuple[float, float] | None = None
     invalid: tuple[float, ...] = ()
     doubtful: tuple[float, ...] = ()
     curve: tuple[tuple[float, float], ...] = ()
@@ -83,7 +76,11 @@ def sweep_charts(sweep: Sweep, analysis: SweepAnalysis) -> tuple[Chart, ...]:
     levels, over = sweep.levels, LevelAxis.of(sweep.levels)
     quality = Marks(
         invalid=tuple(over.x(level) for level in levels if level.invalid),
-        doubtful=tuple(over.x(level) for level in levels if _is_doubtful(level)),
+        doubtful=tuple(
+            over.x(level)
+            for level in levels
+            if any(run.verdict is not None and run.verdict.state == DOUBTFUL for run in level.counted)
+        ),
     )
     marks = replace(quality, plateau=analysis.plateau)
     limits = _limits(analysis.goal)
@@ -103,19 +100,15 @@ def _throughput_chart(levels: Sequence[Level], analysis: SweepAnalysis, marks: M
     if cliff and cliff.is_certain and not cliff.is_gradual:
         marks = replace(marks, cliff=cliff)
     if fit and fit.follows:
-        curve = tuple((users, fit.rate_per_s(users)) for users in _curve_users(levels))
+        counted = [level.users for level in levels if level.figures.rate_per_s is not None] or [0]
+        first, last = counted[0], counted[-1]
+        drawn_at = (first + (last - first) * index / _CURVE_POINTS for index in range(_CURVE_POINTS + 1))
+        curve = tuple((users, fit.rate_per_s(users)) for users in drawn_at)
         marks = replace(marks, curve=curve, curve_name="USL fit")
     if knee and saturation:
-        marks = replace(marks, knee=KneePoint(knee.users.value, saturation.rate_per_s))
+        marks = replace(marks, knee=(knee.users.value, saturation.rate_per_s))
     lines = [_line(levels, RATE, "throughput")]
     return named_chart("throughput.svg", "Throughput", unit, lines, marks, LevelAxis.of(levels))
-
-
-def _curve_users(levels: Sequence[Level]) -> list[float]:
-    """Return the users at which a fitted curve is drawn."""
-    counted = [level.users for level in levels if level.figures.rate_per_s is not None]
-    first, last = (counted[0], counted[-1]) if counted else (0, 0)
-    return [first + (last - first) * index / _CURVE_POINTS for index in range(_CURVE_POINTS + 1)]
 
 
 def _time_chart(levels: Sequence[Level], limits: Mapping[str, float], marks: Marks) -> Chart | None:
@@ -144,12 +137,7 @@ def named_chart(name: str, title: str, unit: str, lines: Sequence[Line], marks: 
 
 
 def _limits(goal: Goal | None) -> dict[str, float]:
-    """Return the limits of a goal by figure."""
     return {part.figure: part.limit for part in goal_parts(goal)} if goal else {}
-
-
-def _is_doubtful(level: Level) -> bool:
-    return any(run.verdict is not None and run.verdict.state == DOUBTFUL for run in level.counted)
 
 
 def overlay_charts(sweeps: Sequence[Sweep], analyses: Sequence[SweepAnalysis]) -> tuple[Chart, ...]:
@@ -175,16 +163,9 @@ def _line(levels: Sequence[Level], figure: str, name: str, factor: float = 1.0, 
     points = tuple(
         (over.x(level), value * factor) for level in levels if (value := level.figures.of(figure)) is not None
     )
-    ranges = tuple(
-        svg.Range(over.x(level), found.least * factor, found.greatest * factor)
-        for level in levels
-        if (found := _range(level, figure))
-    )
-    return Line(name, points, ranges)
-
-
-def _range(level: Level, figure: str) -> Range | None:
-    return Range.of(level.success_rates_per_s()) if figure == RATE else level.range_of(figure)
+    ranges = (Range.of(one.success_rates_per_s()) if figure == RATE else one.range_of(figure) for one in levels)
+    found = [(over.x(level), ends) for level, ends in zip(levels, ranges, strict=True) if ends]
+    return Line(name, points, tuple(svg.Range(x, ends.least * factor, ends.greatest * factor) for x, ends in found))
 
 
 def chart(title: str, unit: str, lines: Sequence[Line], marks: Marks, over: LevelAxis) -> str:
@@ -192,26 +173,27 @@ def chart(title: str, unit: str, lines: Sequence[Line], marks: Marks, over: Leve
     positions = [x for line in lines for x, _ in line.points] + list(marks.invalid)
     values = [value for line in lines for _, value in line.points] + [one.most for line in lines for one in line.ranges]
     greatest = max(values, default=0.0)
-    goals = [(text, limit) for text, limit in marks.goals if limit <= _GOAL_ROOM * greatest]
-    beyond = [(text, limit) for text, limit in marks.goals if limit > _GOAL_ROOM * greatest]
+    goals = [goal for goal in marks.goals if goal[1] <= _GOAL_ROOM * greatest]
+    beyond = [goal for goal in marks.goals if goal not in goals]
     x = over.axis(positions)
     y = value_axis([*values, *(limit for _, limit in goals), *(value for _, value in marks.curve)])
     keys = [_key(line.name, index) for index, line in enumerate(lines)] if len(lines) > 1 or marks.curve else []
     keys += _mark_keys(marks, goals, beyond, any(line.ranges for line in lines))
     legend = svg.legend(keys, svg.HEAD_PX)
     plot = Plot(x, y, legend.end + 12, max(legend.end + 12 + svg.LEAST_PLOT_PX, svg.HEIGHT - svg.FOOT_PX))
+    within_px = [plot.x_px(marks.within)] if marks.within is not None and marks.goals else []
     body = [
         legend.rows,
         *_band(plot, marks.plateau),
         plot.axes(over.title),
         *([plot.line(marks.curve, svg.CONTEXT, svg.DASHES[1])] if marks.curve else []),
         *(_level_line(plot, limit, _GOAL_DASHES[index % 2]) for index, (_, limit) in enumerate(goals)),
-        *([_upright(plot, marks.within)] if marks.within is not None and marks.goals else []),
+        *(svg.straight(at, plot.top, at, plot.bottom, "mark") for at in within_px),
         *(part for index, line in enumerate(lines) for part in _drawn(plot, line, index, is_joined=not over.texts)),
         *_cliff(plot, marks.cliff, lines),
-        *(_at(plot, users, 0.0, _CROSS, f"line c{svg.WARNING}") for users in marks.invalid),
+        *(_marker(plot.x_px(users), plot.y_px(0.0), _CROSS, f"line c{svg.WARNING}") for users in marks.invalid),
         *(_marker(plot.x_px(users), plot.bottom, _DOUBTFUL, f"bar c{svg.WARNING}") for users in marks.doubtful),
-        *_knee(plot, marks.knee),
+        *([_ring(plot.x_px(knee[0]), plot.y_px(knee[1]), 8)] if (knee := marks.knee) else []),
     ]
     about = f"{unit} over {over.title}. " + " ".join(_line_text(line, over) for line in lines)
     about += "".join(f" {key.name}." for key in _mark_keys(marks, goals, beyond, False))
@@ -233,43 +215,31 @@ def _mark_keys(
         text = f"cliff after {units.plural(marks.cliff.users, 'user')}: −{fall} %"
         keys.append(svg.line_key(text, svg.WARNING, svg.DASHES[2]))
     if marks.knee is not None:
-        keys.append(Key(f"knee: N* = {marks.knee.users:.3g} users", _ring_swatch))
+        text = f"knee: N* = {marks.knee[0]:.3g} users"
+        keys.append(Key(text, lambda x, y: _ring(x + svg.SWATCH_PX / 2, y, 7)))
     keys += [_goal_key(text, _GOAL_DASHES[index % 2]) for index, (text, _) in enumerate(goals)]
     keys += [_goal_key(f"{text}, above the chart", _GOAL_DASHES[1]) for text, _ in beyond]
     if marks.within is not None and marks.goals:
         keys.append(_goal_key(f"within the goal up to {units.plural(marks.within, 'user')}", ""))
     if marks.invalid:
-        keys.append(Key("INVALID", _cross_swatch))
+        keys.append(_marker_key("INVALID", _CROSS, f"line c{svg.WARNING}"))
     if marks.doubtful:
-        keys.append(Key("DOUBTFUL", _doubtful_swatch))
+        keys.append(_marker_key("DOUBTFUL", _DOUBTFUL, f"bar c{svg.WARNING}"))
     return keys
 
 
-class _Style(NamedTuple):
-    """How a line looks: the index of its colour, its dashes and the path of its markers."""
-
-    colour: int
-    dash: str
-    marker: str
-
-
-def _style(index: int) -> _Style:
-    """Return the style of a line by its index; styles repeat after 36 lines."""
+def _style(index: int) -> tuple[int, str, str]:
+    """Return the index of a line's colour, its dashes and the path of its markers; they repeat after 36 lines."""
     count = len(svg.COLOURS)
     colours = (0, 1, 2, 3, 5, 4)
     shifted = (index + index // count) % count
-    return _Style(colours[index % count], svg.DASHES[shifted], _MARKERS[shifted])
+    return colours[index % count], svg.DASHES[shifted], _MARKERS[shifted]
 
 
 def _key(name: str, index: int) -> Key:
-    style = _style(index)
-    line = svg.line_key(name, style.colour, style.dash)
-
-    def swatch(x: float, y: float) -> str:
-        middle = x + svg.SWATCH_PX / 2
-        return line.swatch(x, y) + _marker(middle, y, style.marker, f"bar c{style.colour}")
-
-    return Key(name, swatch)
+    colour, dash, marker = _style(index)
+    line, dot = svg.line_key(name, colour, dash), _marker_key(name, marker, f"bar c{colour}")
+    return Key(name, lambda x, y: line.swatch(x, y) + dot.swatch(x, y))
 
 
 def _goal_key(name: str, dash: str) -> Key:
@@ -284,37 +254,24 @@ def _range_swatch(x: float, y: float) -> str:
     return f'<path class="line c0" d="M{middle} {svg.number(y - 7)}m-3 0h6m-3 0v14m-3 0h6"/>'
 
 
-def _ring_swatch(x: float, y: float) -> str:
-    return f'<circle cx="{svg.number(x + svg.SWATCH_PX / 2)}" cy="{svg.number(y)}" r="7" class="mark"/>'
+def _ring(x_px: float, y_px: float, radius: int) -> str:
+    return f'<circle cx="{svg.number(x_px)}" cy="{svg.number(y_px)}" r="{radius}" class="mark"/>'
 
 
-def _cross_swatch(x: float, y: float) -> str:
-    return _marker(x + svg.SWATCH_PX / 2, y, _CROSS, f"line c{svg.WARNING}")
-
-
-def _doubtful_swatch(x: float, y: float) -> str:
-    return _marker(x + svg.SWATCH_PX / 2, y, _DOUBTFUL, f"bar c{svg.WARNING}")
+def _marker_key(name: str, outline: str, css_class: str) -> Key:
+    return Key(name, lambda x, y: _marker(x + svg.SWATCH_PX / 2, y, outline, css_class))
 
 
 def _marker(x_px: float, y_px: float, outline: str, css_class: str) -> str:
     return f'<path class="{css_class}" d="M{svg.number(x_px)} {svg.number(y_px)}{outline}"/>'
 
 
-def _at(plot: Plot, x: float, value: float, outline: str, css_class: str) -> str:
-    return _marker(plot.x_px(x), plot.y_px(value), outline, css_class)
-
-
 def _drawn(plot: Plot, line: Line, index: int, *, is_joined: bool) -> list[str]:
-    style = _style(index)
-    parts = []
-    if len(line.points) > 1 and is_joined:
-        parts.append(plot.line(line.points, style.colour, style.dash))
-    for one in line.ranges:
-        x, top, bottom = plot.x_px(one.x), plot.y_px(one.most), plot.y_px(one.least)
-        cap = f"m-{_CAP_PX} 0h{2 * _CAP_PX}m-{_CAP_PX} 0"
-        path = f"M{svg.number(x)} {svg.number(top)}{cap}V{svg.number(bottom)}{cap}"
-        parts.append(f'<path class="line c{style.colour}" d="{path}"/>')
-    return parts + [_at(plot, x, value, style.marker, f"bar c{style.colour}") for x, value in line.points]
+    colour, dash, marker = _style(index)
+    parts = [plot.line(line.points, colour, dash)] if len(line.points) > 1 and is_joined else []
+    parts += [plot.whisker(ends, colour, _CAP_PX) for ends in line.ranges]
+    points = ((plot.x_px(x), plot.y_px(value)) for x, value in line.points)
+    return parts + [_marker(x_px, y_px, marker, f"bar c{colour}") for x_px, y_px in points]
 
 
 def _band(plot: Plot, plateau: Plateau | None) -> list[str]:
@@ -332,31 +289,17 @@ def _level_line(plot: Plot, value: float, dash: str) -> str:
     return f'<path class="mark" d="M{svg.LEFT} {y}H{svg.RIGHT}"{svg.dashed(dash)}/>'
 
 
-def _upright(plot: Plot, users: int) -> str:
-    x = plot.x_px(users)
-    return svg.straight(x, plot.top, x, plot.bottom, "mark")
-
-
 def _cliff(plot: Plot, cliff: Cliff | None, lines: Sequence[Line]) -> list[str]:
-    """Return the marker of the cliff, drawn over the line."""
     values = dict(lines[0].points)
     ends = [cliff.users, cliff.next_users] if cliff else []
     if not ends or not all(users in values for users in ends):
         return []
     fall = [(plot.x_px(users), plot.y_px(values[users])) for users in ends]
-    (x1, y1), (x2, y2) = fall
-    d = f"M{svg.number(x1)} {svg.number(y1)}L{svg.number(x2)} {svg.number(y2)}"
+    d = "M" + "L".join(f"{svg.number(x)} {svg.number(y)}" for x, y in fall)
     return [
         f'<path class="line c{svg.WARNING}" style="stroke-width:4.5" d="{d}"{svg.dashed(svg.DASHES[2])}/>',
         *(_marker(x, y, _MARKERS[0], "bar c0") for x, y in fall),
     ]
-
-
-def _knee(plot: Plot, knee: KneePoint | None) -> list[str]:
-    if knee is None:
-        return []
-    x, y = svg.number(plot.x_px(knee.users)), svg.number(plot.y_px(knee.rate_per_s))
-    return [f'<circle cx="{x}" cy="{y}" r="8" class="mark"/>']
 
 
 def _line_text(line: Line, over: LevelAxis) -> str:

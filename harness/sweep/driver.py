@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import argparse
-import shutil
 import tempfile
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -15,20 +14,12 @@ from typing import Protocol
 from rich.console import Console
 
 from harness.base import git, toolchain, units
-from harness.base.errors import (
-    EXIT_INTERRUPTED,
-    EXIT_INVALID,
-    EXIT_OK,
-    InvalidRunError,
-    StartError,
-    UsageError,
-)
+from harness.base.errors import EXIT_INTERRUPTED, EXIT_INVALID, EXIT_OK, InvalidRunError, StartError, UsageError
 from harness.base.guardian import Guardian
 from harness.base.interrupts import Interrupts
-from harness.base.log import Log
 from harness.base.open_files import allow_open_files
 from harness.base.paths import shown, tool_command
-from harness.base.project import current_project
+from harness.base.project import DEFAULT_PROFILE, current_project
 from harness.compare.result import RunResult
 from harness.compare.sources import read_result
 from harness.experiment.execute import InProcess, Step
@@ -39,8 +30,9 @@ from harness.plan.stop import parse_stop
 from harness.report.cloudwatch import metrics_after
 from harness.report.files import write_report
 from harness.report.watchers import Follow
-from harness.run.arguments import DEFAULT_PROFILE, names_of, refuse_empty
+from harness.run.arguments import names_of, refuse_empty
 from harness.run.context import RunContext, ready_jmeter, warn_of, with_generators
+from harness.run.directory import RunDirectory
 from harness.run.other_runs import OtherRuns
 from harness.run.preflight import check_request, log_warnings
 from harness.run.record import FINISHED as RUN_FINISHED
@@ -106,8 +98,7 @@ class SweepKind:
     """The differences between a sweep and a capacity search.
 
     RESUME excludes the options in `settings`. With `splits_set` several values of a setting in SET are levels;
-    `record_of` gets the request of each level by its value, see `requests_of`. `after_report` receives the folder of
-    reports and a message callback.
+    `record_of` gets the request of each level by its value, see `requests_of`.
     """
 
     settings: Sequence[str]
@@ -115,7 +106,6 @@ class SweepKind:
     record_of: Callable[[Mapping[str, Request]], SweepRecord]
     schedule_of: Callable[[SweepRecord, Request], Schedule]
     most_users_of: Callable[[SweepRecord], MostUsers]
-    after_report: Callable[[Path, Log], object]
 
 
 def run_sweep(options: argparse.Namespace, kind: SweepKind, follow: Follow) -> int:
@@ -125,8 +115,7 @@ def run_sweep(options: argparse.Namespace, kind: SweepKind, follow: Follow) -> i
     """
     refuse_empty(options)
     with Interrupts() as interrupts, ExitStack() as stack:
-        requested = _requested(options, kind)
-        record, requests = requested.record, requested.requests
+        named, record, requests = _requested(options, kind)
         request = next(iter(requests.values()))
         most_users = kind.most_users_of(record)
         for one in requests.values():
@@ -139,7 +128,7 @@ def run_sweep(options: argparse.Namespace, kind: SweepKind, follow: Follow) -> i
         if request.is_profiled:
             toolchain.ensure_profiler()
         sweeps = Experiments(SweepRecord, options.reports)
-        files = requested.resumed or (None if options.new else sweeps.unfinished(record))
+        files = named or (None if options.new else sweeps.unfinished(record))
         watchers = stack.enter_context(follow(interrupts))
         guardian = stack.enter_context(Guardian())
         context = RunContext(jmeter, interrupts, Console(), guardian, watch=watchers.watch)
@@ -154,9 +143,10 @@ def run_sweep(options: argparse.Namespace, kind: SweepKind, follow: Follow) -> i
             stack.callback(files.discard)
             stack.enter_context(files.locked())
             record = replace(record, name=files.name)
-        folder = stack.enter_context(_temporary_folder(context.guardian))
+        folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="sweep-", ignore_cleanup_errors=True))
+        guardian.remove_at_end(Path(folder))
         sweep, failure = _Sweep(files, schedule), None
-        levels = Levels(requests, files, context, folder, most_users.warm_up)
+        levels = Levels(requests, files, context, Path(folder), most_users.warm_up)
         execute = InProcess(context, watchers, partial(levels.measured, record))
         results = {run.name: read_result(files.run(run.name).path) for run in record.measured}
         guess_s = _FIRST_GUESS_S + (starting_s(record) if record.fresh else 0.0)
@@ -166,7 +156,7 @@ def run_sweep(options: argparse.Namespace, kind: SweepKind, follow: Follow) -> i
                 runner.run()
         except (StartError, InvalidRunError) as error:
             failure = error
-        code = _closed(sweep, runner.outcome, requests, options, context, kind.after_report)
+        code = _closed(sweep, runner.outcome, requests, options, context)
         if failure:
             raise failure
         if code is None:
@@ -180,15 +170,36 @@ def _closed(
     requests: Mapping[str, Request],
     options: argparse.Namespace,
     context: RunContext,
-    after_report: Callable[[Path, Log], object],
 ) -> int | None:
-    """Add what is known after the last run, log the result and return the exit code; None when no run was started."""
-    is_changed = _fetch_metrics(sweep.files, outcome.record, requests, context)
-    is_changed |= bool(options.jfr) and _attach(sweep.files, outcome.record, options, context)
+    """Add what is known after the last run, log the result and return the exit code; None when no run was started.
+
+    With --sure, a DOUBTFUL run is treated as a run without a usable result.
+    """
+    record, spec = outcome.record, next(iter(requests.values())).profile.cloudwatch
+    directories = [sweep.files.run(run.name) for run in record.measured]
+    if directories and spec:
+        metrics_after(record.id, spec, directories, context.log)  # Ctrl-C skips this
+    if directories and options.jfr:
+        _attach(directories, record, options.jfr, context)
     with context.interrupts.deferred():
-        if is_changed:
+        if directories and (spec or options.jfr):
             sweep.write_page(outcome)
-        return sweep.close(outcome, context.log, sure=options.sure, after_report=after_report)
+        if not sweep.files.record.is_file():
+            return None
+        log, is_broken = context.log, sweep.schedule.is_broken
+        if outcome.results:
+            log("\n" + sweep.schedule.closing(outcome))
+            if record.kind == SWEEP:
+                log(f"\n{record.id}: {sweep.answer}")
+        if record.state != FINISHED:
+            why = record.stop_reason or "not finished"
+            log(f"\n{record.id}: {why}; resume it with: make {record.kind} PLAN={record.plan} {record.resumption}")
+        if outcome.results:
+            log(f"\nreport: {shown(sweep.files.report)}")
+        if record.state != FINISHED and not record.stop_reason:
+            return EXIT_INTERRUPTED
+        has_broken = any(is_broken(one) or (options.sure and one.is_doubtful) for one in outcome.results)
+        return EXIT_INVALID if has_broken else EXIT_OK
 
 
 def starting_s(record: SweepRecord) -> float:
@@ -218,10 +229,8 @@ class _Sweep(Design[SweepRecord, Progress]):
         if outcome.results:
             # Imported here, because NumPy loads slowly and no run needs it.
             from harness.sweep.sources import write_sweep_report
-            from harness.sweep.text import answer_text
 
-            written = write_sweep_report(self.files.record)
-            self.answer = answer_text(written.sweep, written.analysis)
+            self.answer = write_sweep_report(self.files.record)
 
     def next_step(self, outcome: Progress) -> Step | None:
         """Return the next level."""
@@ -248,49 +257,9 @@ class _Sweep(Design[SweepRecord, Progress]):
         why = verdict.reasons[0] if verdict and verdict.reasons else "of an unknown reason"
         return f"stopped after {_INVALID_IN_A_ROW} INVALID runs in a row, the last one because {why}"
 
-    def close(
-        self, outcome: Progress, log: Log, *, sure: bool, after_report: Callable[[Path, Log], object]
-    ) -> int | None:
-        """Log the result and return the exit code; None when no run was started.
 
-        With `sure`, a DOUBTFUL run is treated as a run without a usable result.
-        """
-        record = outcome.record
-        if not self.files.record.is_file():
-            return None
-        if outcome.results:
-            after_report(self.files.record.parent.parent, log)
-            log("\n" + self.schedule.closing(outcome))
-            if record.kind == SWEEP:
-                log(f"\n{record.id}: {self.answer}")
-        if record.state != FINISHED:
-            why = record.stop_reason or "not finished"
-            log(f"\n{record.id}: {why}; resume it with: make {record.kind} PLAN={record.plan} RESUME={record.series}")
-        if outcome.results:
-            log(f"\nreport: {shown(self.files.report)}")
-        if record.state != FINISHED and not record.stop_reason:
-            return EXIT_INTERRUPTED
-        is_broken = self.schedule.is_broken
-        has_broken = any(is_broken(result) or (sure and result.is_doubtful) for result in outcome.results)
-        return EXIT_INVALID if has_broken else EXIT_OK
-
-
-def _fetch_metrics(
-    files: ExperimentFiles, record: SweepRecord, requests: Mapping[str, Request], context: RunContext
-) -> bool:
-    """Fetch the cloud metrics of the runs if the profile names any, and return whether; Ctrl-C skips this."""
-    spec = next(iter(requests.values())).profile.cloudwatch
-    if not spec or not record.measured:
-        return False
-    metrics_after(record.id, spec, [files.run(run.name) for run in record.measured], context.log)
-    return True
-
-
-def _attach(files: ExperimentFiles, record: SweepRecord, options: argparse.Namespace, context: RunContext) -> bool:
-    """Add to each run its part of the flight recording of a JVM elsewhere, write its report again; return whether."""
-    recording, directories = options.jfr, [files.run(run.name) for run in record.measured]
-    if not directories:
-        return False
+def _attach(directories: Sequence[RunDirectory], record: SweepRecord, recording: Path, context: RunContext) -> None:
+    """Add to each run its part of the flight recording of a JVM elsewhere, and write its report again."""
     with context.interrupts.deferred():
         whys = attach_to(directories, recording, process_of(recording), context.guardian.environment)
         for directory in directories:
@@ -299,22 +268,14 @@ def _attach(files: ExperimentFiles, record: SweepRecord, options: argparse.Names
         runs = f"{record.plan}/run-{record.series}_*"
         command = tool_command("heap", shown(recording), "--run", runs)
         context.log(f"JFR={shown(recording)}: {why}; attach it later: {command}")
-    return True
 
 
-@dataclass(frozen=True)
-class _RequestedSweep:
-    """The sweep of a command: the files of the one that RESUME names (None for a new sweep), the record, and the
-    request of each level by its value of the swept setting, see `requests_of`.
+def _requested(
+    options: argparse.Namespace, kind: SweepKind
+) -> tuple[ExperimentFiles | None, SweepRecord, Mapping[str, Request]]:
+    """Return the files of the sweep that RESUME names (None for a new sweep), the record, and the request of each level
+    by its value of the swept setting, see `requests_of`. UsageError for invalid options, or without such a sweep.
     """
-
-    resumed: ExperimentFiles | None
-    record: SweepRecord
-    requests: Mapping[str, Request]
-
-
-def _requested(options: argparse.Namespace, kind: SweepKind) -> _RequestedSweep:
-    """Return the requested sweep. UsageError for invalid options, or when RESUME names no sweep."""
     resumed = _sweep_to_resume(options, kind.settings)
     if resumed:
         record = Experiments(SweepRecord, options.reports).read(resumed)
@@ -324,8 +285,7 @@ def _requested(options: argparse.Namespace, kind: SweepKind) -> _RequestedSweep:
     else:
         requests = requests_of(names_of(options), options.home, options.build, is_split=kind.splits_set)
         record = kind.record_of(requests)
-    with_conditions = {setting: _with_conditions(request, record) for setting, request in requests.items()}
-    return _RequestedSweep(resumed, record, with_conditions)
+    return resumed, record, {setting: _with_conditions(request, record) for setting, request in requests.items()}
 
 
 def _with_conditions(request: Request, record: SweepRecord) -> Request:
@@ -344,9 +304,8 @@ def _sweep_to_resume(options: argparse.Namespace, settings: Sequence[str]) -> Ex
     if options.env != DEFAULT_PROFILE:
         given.append("env")
     if given:
-        raise UsageError(
-            f"RESUME={options.resume} uses the settings of that sweep", f"leave out {', '.join(given).upper()}"
-        )
+        what = f"RESUME={options.resume} uses the settings of that sweep"
+        raise UsageError(what, f"leave out {', '.join(given).upper()}")
     plan, slash, _ = options.resume.partition("/")
     return find_sweep(options.reports, plan if slash else options.plan, options.resume)
 
@@ -369,8 +328,8 @@ def _resumed(sweeps: Experiments[SweepRecord], files: ExperimentFiles, context: 
             run = replace(run, state=ENDED if is_whole else run.state)
         runs.append(run)
     is_whole = stored.measured == measured(runs) and stored.state == FINISHED
-    record = replace(stored, runs=tuple(runs), stop_reason="", state=FINISHED if is_whole else RUNNING)
-    record = replace(record, resumed_at=len(record.measured))
+    state = FINISHED if is_whole else RUNNING
+    record = replace(stored, runs=tuple(runs), stop_reason="", state=state, resumed_at=len(measured(runs)))
     if is_whole:
         context.log(f"{record.id}: already finished; its report is written again")
         return record
@@ -379,14 +338,3 @@ def _resumed(sweeps: Experiments[SweepRecord], files: ExperimentFiles, context: 
     if commit != record.git_commit:
         context.log(f"{record.id}: started at commit {(record.git_commit or '?')[:10]}, now at {(commit or '?')[:10]}")
     return record
-
-
-@contextmanager
-def _temporary_folder(guardian: Guardian) -> Iterator[Path]:
-    """Yield a folder that is removed at the end, also when the harness is killed."""
-    folder = Path(tempfile.mkdtemp(prefix="sweep-"))
-    guardian.remove_at_end(folder)
-    try:
-        yield folder
-    finally:
-        shutil.rmtree(folder, ignore_errors=True)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import re
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -12,19 +11,25 @@ from harness.base.errors import UsageError
 from harness.experiment.files import ExperimentFiles
 from harness.run import kinds
 from harness.run.directory import RunDirectory, load_record
+from harness.run.names import ambiguous
 from harness.run.recorded import recorded_in
 from harness.sweep.record import SweepRecord
 
 
 def find_sweep(reports_dir: Path, plan: str, text: str) -> ExperimentFiles:
-    """Return the sweep named `sweep-07`, 07, 7 or `<plan>/sweep-07`. UsageError when it does not exist."""
-    folder = reports_dir / plan
-    sweeps = _sweeps(folder)
-    wanted = re.fullmatch(rf"(?:{re.escape(plan)}/)?(?:sweep-)?(\d+)", text.strip())
-    for files in sweeps:
-        if wanted and int(kinds.SWEEP.rest_of(files.name)) == int(wanted[1]):
-            return files
+    """Return the sweep named `sweep-07`, 07, 7 or `<plan>/sweep-07`, also with its id, such as 07-4f2a.
+
+    UsageError when it does not exist, or when several have that name.
+    """
+    sweeps = _sweeps(reports_dir / plan)
     names = [files.name for files in sweeps]
+    series = kinds.SWEEP.rest_of(text.strip().removeprefix(f"{plan}/")).zfill(2)
+    wanted = kinds.full_names(kinds.SWEEP.named(series), names)
+    found = [files for files in sweeps if files.name in wanted]
+    if len(found) > 1:
+        raise ambiguous(f"RESUME={text}", [files.folder for files in found])
+    if found:
+        return found[0]
     todo = (
         f"{did_you_mean(text, names)}there are: {', '.join(names)}" if names else "there is none yet: leave RESUME out"
     )

@@ -92,7 +92,7 @@ def _binomial_quantile(probability: float, count: int, ratio: float) -> int:
 def _average(run: LabelResult) -> Estimate | None:
     if run.histogram is None or not run.histogram.count:
         return None
-    found = estimate(run, AVERAGE)
+    found = estimate(run.batches, run.histogram, AVERAGE)
     if not isinstance(found, str):
         return found
     count, mean_ms = run.histogram.count, run.histogram.sum_ms / run.histogram.count

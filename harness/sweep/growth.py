@@ -72,8 +72,7 @@ def growth_per_run(runs: Sequence[RunMemory]) -> tuple[Growth, ...]:
     At least two more runs than levels are needed.
     """
     processes = dict.fromkeys(process for run in runs for process in run.rss_bytes)
-    found = (_growth(process, runs) for process in processes)
-    return tuple(growth for growth in found if growth is not None)
+    return tuple(filter(None, (_growth(process, runs) for process in processes)))
 
 
 def _growth(process: str, runs: Sequence[RunMemory]) -> Growth | None:

@@ -89,7 +89,8 @@ class Levels:
             self._stop()
         self._request = self._requests[run.setting]
         if self._request.target is None and self._system is None:
-            self._start()
+            self._system = system_of(self._request, self._logs, self._context)
+            start(self._system, self._logs, self._request, self._context)
         if not self._is_warm:
             self._warm_up(sweep)
         if not sweep.fresh:  # the system starts once, before the first level
@@ -102,22 +103,20 @@ class Levels:
                 directory.discard()
 
     def _measure(self, sweep: SweepRecord, run: SweepRun, directory: RunDirectory, began: Began) -> RunRecord:
-        load = level_load(self._request, sweep, run.users)
-        spec = self._request.run_spec(load, note=_note(sweep), command=_run_command(sweep, run))
+        load, system, link = level_load(self._request, sweep, run.users), self._system, level_note(sweep.name)
+        note = f"{sweep.note}\n\n{link}" if sweep.note else link
+        spec = self._request.run_spec(load, note=note, command=_run_command(sweep, run))
         with self._context.guardian.masking(directory.path, spec.hidden):
-            return self._drive(sweep, spec, directory, began)
-
-    def _drive(self, sweep: SweepRecord, spec: RunSpec, directory: RunDirectory, began: Began) -> RunRecord:
-        system = self._system
-        run = prepare(spec, directory, system, self._context, (("warm-up", _warm_up_text(sweep)),))
-        run = replace(run, record=replace(run.record, kept_up=system is not None and not sweep.fresh))
-        with self._context.interrupts.deferred():
-            began(directory, spec)
-            ends = log_ends(self._logs) if run.record.kept_up else {}
-            record = measure(run, self._context)
-            if system:
-                record = replace(record, heap_unknown=self._observe(system, directory, ends))
-                directory.write_run(record)
+            prepared = prepare(spec, directory, system, self._context, (("warm-up", _warm_up_text(sweep)),))
+            kept_up = system is not None and not sweep.fresh
+            prepared = replace(prepared, record=replace(prepared.record, kept_up=kept_up))
+            with self._context.interrupts.deferred():
+                began(directory, spec)
+                ends = log_ends(self._logs) if kept_up else {}
+                record = measure(prepared, self._context)
+                if system:
+                    record = replace(record, heap_unknown=self._observe(system, directory, ends))
+                    directory.write_run(record)
         return record
 
     def _observe(
@@ -133,10 +132,6 @@ class Levels:
         trouble = dump_recordings(system.processes, copies, environment)
         whole = {process: path for process, path in copies.items() if process not in dict(trouble)}
         return trouble + write_heap(directory.heap, whole, environment)
-
-    def _start(self) -> None:
-        self._system = system_of(self._request, self._logs, self._context)
-        start(self._system, self._logs, self._request, self._context)
 
     def _stop(self) -> None:
         if self._system:
@@ -164,11 +159,6 @@ class Levels:
             self._context.log(f"warm-up: {reason}")
         if self._system and not self._system.is_up:
             raise StartError(f"{self._system.manifest.title}: died during the warm-up", "see the lines above")
-
-
-def _note(sweep: SweepRecord) -> str:
-    link = level_note(sweep.name)
-    return f"{sweep.note}\n\n{link}" if sweep.note else link
 
 
 def _warm_up_text(sweep: SweepRecord) -> str:

@@ -55,30 +55,20 @@ def compare_levels(base: FoundSweep, new: FoundSweep, thresholds: Thresholds, *,
     common = [level.key for level in base.sweep.levels if level.key in young_keys]
     if not common:
         levels = " against ".join(levels_text(one.sweep.levels) for one in (base, new))
-        raise UsageError(
-            f"{base.sweep.name} and {new.sweep.name} have no level in common ({levels})",
-            "compare sweeps over some of the same values"
-            if base.sweep.is_of_setting
-            else "compare sweeps over some of the same USERS",
-        )
+        what = f"{base.sweep.name} and {new.sweep.name} have no level in common ({levels})"
+        same = "values" if base.sweep.is_of_setting else "USERS"
+        raise UsageError(what, f"compare sweeps over some of the same {same}")
     old, young = _results(base), _results(new)
     levels_compared = {key: compare(old[key], young[key], thresholds, anyway) for key in common}
-    comparison = replace(
-        comparison,
-        verdicts=tuple(_verdict(key, old[key], young[key], found, anyway) for key, found in levels_compared.items()),
-        warnings=tuple(warnings_of([run for side in (old, young) for runs in side.values() for run in runs])),
-    )
+    verdicts = []
+    for key, found in levels_compared.items():
+        is_repeated = min(len(old[key]), len(young[key])) > 1
+        is_doubtful = not anyway and any(run.is_doubtful for run in (*old[key], *young[key]))
+        reason = "; ".join(found.reasons)
+        verdicts.append(LevelVerdict(key.users, found.verdict, reason, is_repeated, is_doubtful, key.setting))
+    warnings = warnings_of([run for side in (old, young) for runs in side.values() for run in runs])
+    comparison = replace(comparison, verdicts=tuple(verdicts), warnings=tuple(warnings))
     return ComparedLevels(with_verdict(comparison, thresholds), levels_compared, old, young)
-
-
-def _verdict(
-    level: LevelKey, base: Sequence[RunResult], new: Sequence[RunResult], comparison: Comparison, anyway: bool
-) -> LevelVerdict:
-    """Return the verdict on the runs of a level that both sweeps have."""
-    is_repeated = min(len(base), len(new)) > 1
-    is_doubtful = not anyway and any(run.is_doubtful for run in (*base, *new))
-    reason = "; ".join(comparison.reasons)
-    return LevelVerdict(level.users, comparison.verdict, reason, is_repeated, is_doubtful, level.setting)
 
 
 def _results(found: FoundSweep) -> dict[LevelKey, list[RunResult]]:
@@ -86,13 +76,12 @@ def _results(found: FoundSweep) -> dict[LevelKey, list[RunResult]]:
     results: dict[LevelKey, list[RunResult]] = {}
     for level in found.sweep.levels:
         runs = [read_result(found.run_reports[run.name].with_suffix("")) for run in level.runs]
-        results[level.key] = [_of_label(run, found.sweep.label) for run in runs] if found.sweep.label else runs
+        if label := found.sweep.label:  # instead of TOTAL; errors are limited as in the run
+            runs = [
+                replace(run, total=label_of(run.labels, label), whole=run.whole or run.total, labels=()) for run in runs
+            ]
+        results[level.key] = runs
     return results
-
-
-def _of_label(run: RunResult, label: str) -> RunResult:
-    """Return the result with a label instead of TOTAL, and without other labels; errors are limited as in the run."""
-    return replace(run, total=label_of(run.labels, label), whole=run.whole or run.total, labels=())
 
 
 class _Interval(NamedTuple):
@@ -101,12 +90,9 @@ class _Interval(NamedTuple):
     low_ratio: float
     high_ratio: float
 
-
-class _Decision(NamedTuple):
-    """The verdict over all levels, and its reason."""
-
-    verdict: str
-    reason: str
+    def as_regression(self, name: str) -> _Interval:
+        """Return the ends as ratios that are positive for a regression."""
+        return _Interval(-self.high_ratio, -self.low_ratio) if _JUDGED[name].more_is_better else self
 
 
 def with_verdict(comparison: SweepComparison, thresholds: Thresholds) -> SweepComparison:
@@ -114,33 +100,33 @@ def with_verdict(comparison: SweepComparison, thresholds: Thresholds) -> SweepCo
 
     A level with a DOUBTFUL run is excluded: the other levels may show a regression, but not that nothing has changed.
     """
-    decision = _decide(comparison, thresholds)
-    return replace(comparison, verdict=decision.verdict, reason=decision.reason)
+    verdict, reason = _decide(comparison, thresholds)
+    return replace(comparison, verdict=verdict, reason=reason)
 
 
-def _decide(comparison: SweepComparison, thresholds: Thresholds) -> _Decision:
+def _decide(comparison: SweepComparison, thresholds: Thresholds) -> tuple[str, str]:
     levels = comparison.verdicts
     doubtful = [level.key for level in levels if level.is_doubtful]
     invalid = [level.key for level in levels if level.verdict == INVALID]
     if invalid:
-        return _Decision(INVALID, f"at {_listed(invalid)}")
+        return INVALID, f"at {_listed(invalid)}"
     regressed = [level for level in levels if level.verdict == REGRESSED]
     repeated = [level.key for level in regressed if level.is_repeated]
     if repeated or 2 * len(regressed) > len(levels):
-        return _Decision(REGRESSED, f"at {_listed(repeated or [level.key for level in regressed])}")
+        return REGRESSED, f"at {_listed(repeated or [level.key for level in regressed])}"
     intervals = {figure.figure: _interval(figure, thresholds.alpha, doubtful) for figure in comparison.figures}
     known = {name: found for name, found in intervals.items() if found and name in _JUDGED}
-    worse = [name for name, found in known.items() if _least_regression(name, found) > thresholds.of(_JUDGED[name])]
-    if worse:
-        return _Decision(REGRESSED, "; ".join(_text(name, known[name]) for name in worse))
+    limits = {name: thresholds.of(_JUDGED[name]) for name in known}
+    worse = {name: found.as_regression(name) for name, found in known.items()}
+    if certain := [name for name, found in worse.items() if found.low_ratio > limits[name]]:
+        return REGRESSED, "; ".join(_text(name, known[name]) for name in certain)
     if doubtful:
-        return _Decision(CANNOT_TELL, f"a run at {_listed(doubtful)} is DOUBTFUL")
-    fine = [name for name, found in known.items() if _largest_regression(name, found) < thresholds.of(_JUDGED[name])]
-    if known and not regressed and len(fine) == len(known):
-        return _Decision(OK, "; ".join(_text(name, found) for name, found in known.items()))
+        return CANNOT_TELL, f"a run at {_listed(doubtful)} is DOUBTFUL"
+    if known and not regressed and all(found.high_ratio < limits[name] for name, found in worse.items()):
+        return OK, "; ".join(_text(name, found) for name, found in known.items())
     if levels and all(level.verdict == OK for level in levels):
-        return _Decision(OK, "at every level")
-    return _Decision(CANNOT_TELL, _undecided(regressed, known))
+        return OK, "at every level"
+    return CANNOT_TELL, _undecided(regressed, known)
 
 
 def _interval(figure: FigureComparison, alpha: float, left_out: Container[LevelKey]) -> _Interval | None:
@@ -154,16 +140,6 @@ def _interval(figure: FigureComparison, alpha: float, left_out: Container[LevelK
         return None
     half = student_t_quantile(len(logs) - 1, 1 - alpha / 2) * stdev(logs) / math.sqrt(len(logs))
     return _Interval(math.expm1(fmean(logs) - half), math.expm1(fmean(logs) + half))
-
-
-def _least_regression(name: str, found: _Interval) -> float:
-    """Return the end of the interval closest to no regression, as a ratio that is positive for a regression."""
-    return -found.high_ratio if _JUDGED[name].more_is_better else found.low_ratio
-
-
-def _largest_regression(name: str, found: _Interval) -> float:
-    """Return the end of the interval with the largest regression, as a ratio that is positive for a regression."""
-    return -found.low_ratio if _JUDGED[name].more_is_better else found.high_ratio
 
 
 def _text(name: str, found: _Interval) -> str:
@@ -181,11 +157,8 @@ def _listed(levels: Sequence[LevelKey]) -> str:
 
 def _undecided(regressed: Sequence[LevelVerdict], known: dict[str, _Interval]) -> str:
     if regressed:
-        levels = _listed([level.key for level in regressed])
-        return (
-            f"only at {levels} a change exceeds its threshold: one run per level is not enough, measure again with "
-            "REPEAT=5"
-        )
+        what = f"only at {_listed([level.key for level in regressed])} a change exceeds its threshold"
+        return f"{what}: one run per level is not enough, measure again with REPEAT=5"
     if not known:
         return f"too few common levels: needs at least {units.plural(_PAIRS_LEAST, 'level')}, or REPEAT=5"
     return "; ".join(_text(name, found) for name, found in known.items())

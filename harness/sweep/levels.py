@@ -196,8 +196,7 @@ class Level:
 
     def success_rates_per_s(self) -> list[float]:
         """Return the throughput (per s) of each counted run."""
-        rates = (run.figures.success_rate_per_s for run in self.counted)
-        return [rate for rate in rates if rate is not None]
+        return [rate for run in self.counted if (rate := run.figures.success_rate_per_s) is not None]
 
 
 @dataclass(frozen=True)
@@ -255,18 +254,15 @@ def level_run(result: RunResult) -> LevelRun:
     figures = Figures()
     if total is not None and whole is not None:
         averages = (label.average_ms for label in result.labels if label.average_ms is not None)
-        figures = replace(
-            figures_of(total, whole),
-            slowest_label_ms=max(averages, default=None),
-            cycle_ms=_cycle_ms(result.run, total.rate_per_s),
-        )
+        users = result.run.load.users if result.run and result.run.load.model == CLOSED else None
+        cycle_ms = users * MS_PER_S / total.rate_per_s if users and total.rate_per_s else None
+        figures = replace(figures_of(total, whole), slowest_label_ms=max(averages, default=None), cycle_ms=cycle_ms)
+    generator_cores = next((usage.cpu_cores_mean for usage in result.usages if usage.process == GENERATOR), None)
+    cores = [usage.cpu_cores_mean for usage in result.usages if usage.process not in NOT_SYSTEM]
+    system_cores = sum(cores) if cores else None
     return LevelRun(
         name=result.name,
-        figures=replace(
-            figures,
-            generator_cpu_cores=_generator_cores(result.usages),
-            system_cpu_cores=_system_cores(result.usages),
-        ),
+        figures=replace(figures, generator_cpu_cores=generator_cores, system_cpu_cores=system_cores),
         verdict=result.verdict,
         record=result.run,
         warning_codes=tuple(warning.code for warning in result.warnings),
@@ -296,22 +292,6 @@ def figures_of(total: LabelResult, errors: LabelResult) -> Figures:
     )
 
 
-def _cycle_ms(run: RunRecord | None, rate_per_s: float | None) -> float | None:
-    users = run.load.users if run and run.load.model == CLOSED else None
-    return users * MS_PER_S / rate_per_s if users and rate_per_s else None
-
-
-def _generator_cores(usages: Iterable[Usage]) -> float | None:
-    """Return the mean CPU (cores) of the load generator; None when unknown."""
-    return next((usage.cpu_cores_mean for usage in usages if usage.process == GENERATOR), None)
-
-
-def _system_cores(usages: Iterable[Usage]) -> float | None:
-    """Return the mean CPU (cores) of all processes of the system together; None when unknown."""
-    cores = [usage.cpu_cores_mean for usage in usages if usage.process not in NOT_SYSTEM]
-    return sum(cores) if cores else None
-
-
 def level_head(levels: Sequence[Level]) -> str:
     """Return the title of a column with the values of levels: users, or the name of the setting."""
     return (levels[0].setting.partition("=")[0] if levels else "") or "users"
@@ -325,7 +305,8 @@ def levels_of(runs: Iterable[tuple[int, LevelRun]]) -> tuple[Level, ...]:
     by_level: dict[LevelKey, list[LevelRun]] = {}
     for users, run in runs:
         by_level.setdefault(LevelKey(users, run.setting), []).append(run)
-    levels = [_level(key.users, found) for key, found in by_level.items()]
+    levels = [Level(key.users, Figures(), tuple(found)) for key, found in by_level.items()]
+    levels = [replace(level, figures=middle([run.figures for run in level.counted])) for level in levels]
     numbers = numbers_of([level.value for level in levels if level.setting])
     by_setting = dict(zip((level.setting for level in levels if level.setting), numbers or [], strict=False))
     return tuple(sorted(levels, key=lambda level: (level.users, by_setting.get(level.setting, 0.0))))
@@ -338,11 +319,6 @@ def numbers_of(values: Sequence[str]) -> list[float] | None:
     except ValueError:
         return None
     return numbers if all(0 <= number < float("inf") for number in numbers) else None
-
-
-def _level(users: int, runs: Sequence[LevelRun]) -> Level:
-    level = Level(users, Figures(), tuple(runs))
-    return Level(users, middle([run.figures for run in level.counted]), level.runs)
 
 
 def middle(runs: Sequence[Figures]) -> Figures:
@@ -361,6 +337,5 @@ def middle(runs: Sequence[Figures]) -> Figures:
 
 
 def _known(runs: Iterable[Figures]) -> dict[str, list[float]]:
-    """Return the known values by key."""
     listed = list(runs)
     return {name: [value for run in listed if (value := run.of(name)) is not None] for name in FIGURES}

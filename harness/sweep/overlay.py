@@ -8,7 +8,6 @@ from urllib.parse import quote
 from harness.base import units
 from harness.metrics.metric import Table, columns_of_runs
 from harness.report.markdown import image
-from harness.report.notes import NOTES_BEGIN, NOTES_END
 from harness.report.tables import cell, one_line, table
 from harness.report.template import filled
 from harness.sweep.analysis import SweepAnalysis
@@ -29,11 +28,10 @@ def several_sweeps_report(
     links: Sequence[str],
 ) -> str:
     """Return the report of several sweeps; `links` lead to their own reports and are empty without one."""
-    named = [
-        f"[{cell(one.name)}]({quote(link)})" if link else cell(one.name)
-        for one, link in zip(sweeps, links, strict=True)
-    ]
+    pairs = [(cell(one.name), link) for one, link in zip(sweeps, links, strict=True)]
+    named = [f"[{name}]({quote(link)})" if link else name for name, link in pairs]
     analysed = list(zip(named, sweeps, analyses, strict=True))
+    known = [figure for figure in _OVERLAID if any(knows(sweep.levels, figure) for sweep in sweeps)]
     return filled(
         "harness.sweep",
         "sweeps.md.j2",
@@ -42,20 +40,14 @@ def several_sweeps_report(
         headline=cell(_headline(sweeps, analyses, comparisons)),
         answers=[(name, cell(answer_text(sweep, analysis))) for name, sweep, analysis in analysed],
         setup_table=_setup_table(sweeps, analyses),
-        tables=[
-            (HEADS[figure], _overlay_table(sweeps, figure))
-            for figure in _OVERLAID
-            if any(knows(sweep.levels, figure) for sweep in sweeps)
-        ],
+        tables=[(HEADS[figure], _overlay_table(sweeps, figure)) for figure in known],
         comparisons=[
             {
                 "title": cell(f"{found.new} against {found.base}"),
                 "sentences": [cell(sentence(found, figure)) for figure in found.figures],
                 "table": comparison_table(found),
                 "reasons": [
-                    cell(f"{level.key.text}, {level.verdict}: {level.reason}")
-                    for level in found.verdicts
-                    if level.reason
+                    cell(f"{one.key.text}, {one.verdict}: {one.reason}") for one in found.verdicts if one.reason
                 ],
                 "only": [cell(text) for text in one_sided(found)],
             }
@@ -66,8 +58,6 @@ def several_sweeps_report(
             (name, [(what, cell(text)) for what, text in findings(sweep, analysis).items()])
             for name, sweep, analysis in analysed
         ],
-        notes_begin=NOTES_BEGIN,
-        notes_end=NOTES_END,
         notes=page.notes,
         warnings=_warnings(sweeps, analyses) + [cell(text) for found in comparisons for text in found.warnings],
     )
@@ -79,13 +69,8 @@ def one_sided(found: SweepComparison) -> list[str]:
         (found.base, found.only_base, found.only_base_settings),
         (found.new, found.only_new, found.only_new_settings),
     )
-    named = [(name, _levels_text(users, settings)) for name, users, settings in sides]
+    named = [(name, ", ".join(settings) or (users_text(users) if users else "")) for name, users, settings in sides]
     return [f"Only {name} has {levels}: not compared." for name, levels in named if levels]
-
-
-def _levels_text(users: Sequence[int], settings: Sequence[str]) -> str:
-    """Return levels as text: 1 and 5 users, or delay_ms=10, delay_ms=20; empty without one."""
-    return ", ".join(settings) or (users_text(users) if users else "")
 
 
 def _warnings(sweeps: Sequence[Sweep], analyses: Sequence[SweepAnalysis]) -> list[str]:
@@ -121,12 +106,9 @@ def _headline(
 def _setup_table(sweeps: Sequence[Sweep], analyses: Sequence[SweepAnalysis]) -> str:
     """Return the table of set-up differences, one column per sweep."""
     lines = [dict(set_up(sweep, analysis)) for sweep, analysis in zip(sweeps, analyses, strict=True)]
-    names = list(dict.fromkeys(name for line in lines for name in line))
-    rows = [
-        [cell(name), *(cell(line.get(name, "")) for line in lines)]
-        for name in names
-        if len({line.get(name, "") for line in lines}) > 1
-    ]
+    names = dict.fromkeys(name for line in lines for name in line)
+    values = {name: [line.get(name, "") for line in lines] for name in names}
+    rows = [[cell(name), *map(cell, texts)] for name, texts in values.items() if len(set(texts)) > 1]
     heads = ["", *(cell(sweep.name) for sweep in sweeps)]
     return table(heads, rows, text_columns=len(heads)) if rows else ""
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from statistics import median
 from typing import ClassVar
 
+from harness.base.units import plural
 from harness.compare.outcome import CANNOT_TELL, INVALID
 from harness.metrics.metric import Table, metric_of, metrics_of
 from harness.sweep.levels import Level, LevelKey, Sweep
@@ -123,13 +124,8 @@ def compare_sweeps(base: Sweep, new: Sweep) -> SweepComparison:
 
 def _figure(name: str, deltas: Sequence[Delta]) -> FigureComparison:
     known = [delta.delta_ratio for delta in deltas if delta.delta_ratio is not None]
-    return FigureComparison(
-        name,
-        tuple(deltas),
-        median(known) if known else None,
-        min(known, default=None),
-        max(known, default=None),
-    )
+    middle = median(known) if known else None
+    return FigureComparison(name, tuple(deltas), middle, min(known, default=None), max(known, default=None))
 
 
 def _delta(name: str, base: Level, new: Level) -> Delta:
@@ -152,27 +148,21 @@ def sentence(comparison: SweepComparison, figure: FigureComparison) -> str:
     low, high, middle = figure.low_ratio, figure.high_ratio, figure.median_ratio
     assert low is not None and high is not None and middle is not None
     metric = metric_of(figure.figure)
-    levels = f"{figure.level_count} level{'' if figure.level_count == 1 else 's'}"
+    levels = plural(figure.level_count, "level")
     if comparison.verdict in _UNKNOWN or (comparison.is_doubtful and not comparison.verdict):
-        return (
-            f"The measured {metric.phrase} of {comparison.new} differs from that of {comparison.base} by "
-            f"{low * 100:+.2f} to {high * 100:+.2f} % (over {levels}; median {middle * 100:+.2f} %); it is unknown "
-            "whether that is a real difference."
-        )
+        sides = f"The measured {metric.phrase} of {comparison.new} differs from that of {comparison.base}"
+        span = f"{low * 100:+.2f} to {high * 100:+.2f} % (over {levels}; median {middle * 100:+.2f} %)"
+        return f"{sides} by {span}; it is unknown whether that is a real difference."
     over = f"({metric.phrase}, over {levels}; median {middle * 100:+.2f} %)"
     more, less = ("higher", "lower") if metric.more_is_better else ("slower", "faster")
-    if max(abs(low), abs(high)) <= SAME_RATIO:
-        return (
-            f"{comparison.new} is within {_up(max(abs(low), abs(high)))} % of {comparison.base} at every level {over}."
-        )
+    nearest, farthest = sorted((abs(low), abs(high)))
+    if farthest <= SAME_RATIO:
+        return f"{comparison.new} is within {_up(farthest)} % of {comparison.base} at every level {over}."
     if low < 0 < high:
-        return (
-            f"{comparison.new} is between {_up(-low)} % {less} and {_up(high)} % {more} than {comparison.base}, "
-            f"depending on the level {over}."
-        )
+        span = f"between {_up(-low)} % {less} and {_up(high)} % {more}"
+        return f"{comparison.new} is {span} than {comparison.base}, depending on the level {over}."
     direction = more if low >= 0 else less
-    ends = sorted((abs(low), abs(high)))
-    first, last = math.floor(ends[0] * 100 + 1e-9), _up(ends[1])
+    first, last = math.floor(nearest * 100 + 1e-9), _up(farthest)
     size = f"about {first} to {last} %" if first != last else f"about {last} %"
     return f"{comparison.new} is {size} {direction} than {comparison.base} {over}."
 

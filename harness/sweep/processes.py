@@ -124,12 +124,8 @@ def growth_section(sweep: Sweep) -> GrowthSection | None:
         why = "more users need more memory without a leak, so the levels must be repeated (REPEAT=3)"
         return GrowthSection(f"Memory growth from run to run is unknown: {why}.", "")
     suspects = [growth.process for growth in found if growth.is_suspect]
-    verdict = (
-        f"Leak suspect: {', '.join(suspects)}. A JVM's memory also grows until its heap has its maximum size; "
-        "growth after that is a leak."
-        if suspects
-        else "No leak suspect."
-    )
+    note = "A JVM's memory also grows until its heap has its maximum size; growth after that is a leak."
+    verdict = f"Leak suspect: {', '.join(suspects)}. {note}" if suspects else "No leak suspect."
     heads = ("process", "runs", "memory MB", "first run MB", "last run MB", "MB per run", "95 % interval", "suspect")
     return GrowthSection(verdict, table(heads, [_growth_row(growth) for growth in found]))
 
@@ -211,9 +207,8 @@ def _methods(profile: ProcessProfile) -> str:
     """Return the hottest methods with the share of samples in which each ran itself."""
     if profile.sample_count < SAMPLES_LEAST:
         return "too few samples"
-    found = profile.methods[:_METHODS_SHOWN]
-    shares = (units.percent_text(use.self_count / profile.sample_count, 1) for use in found)
-    return ", ".join(f"{cell(use.method)} {share}" for use, share in zip(found, shares, strict=True))
+    found = ((use.method, use.self_count / profile.sample_count) for use in profile.methods[:_METHODS_SHOWN])
+    return ", ".join(f"{cell(method)} {units.percent_text(share, 1)}" for method, share in found)
 
 
 @dataclass(frozen=True)
@@ -235,13 +230,12 @@ def cloud_level_tables(levels: Sequence[Level]) -> list[LevelTable]:
     tables = []
     for column in COLUMNS:
         rows = []
-        for resource in resources:
-            if column.metric in metric_names(resource):
-                row = [cell(resource_title(resource))]
-                for runs in found:
-                    metrics = [metric for one in runs if (metric := one.metric(resource, column.metric))]
-                    row += metric_cells(metrics, resource, column)
-                rows.append(row)
+        for resource in (one for one in resources if column.metric in metric_names(one)):
+            row = [cell(resource_title(resource))]
+            for runs in found:
+                metrics = [metric for one in runs if (metric := one.metric(resource, column.metric))]
+                row += metric_cells(metrics, resource, column)
+            rows.append(row)
         if any(one.metric(resource, column.metric) for resource in resources for runs in found for one in runs):
             heads = [head for level in shown for head in (cell(level.text), "range")]
             tables.append(LevelTable(column.title, table(["resource", *heads], rows)))

@@ -13,7 +13,6 @@ from harness.plan.load import LOOPS_MAX, REQUESTS_MAX, USERS_MAX
 from harness.run import kinds
 
 _REPEAT_MAX = 10_000
-_MAXIMA = {"users": USERS_MAX, "loops": LOOPS_MAX, "requests": REQUESTS_MAX}
 SWEEP, CAPACITY = "sweep", "capacity"
 
 
@@ -95,13 +94,10 @@ class SweepRecord(PlanExperiment):
     def __post_init__(self) -> None:
         """Raise ValueError for a run's name that leads to another folder, and for numbers out of range."""
         super().__post_init__()
-        counts = {
-            "users": (*self.users, self.first_users, self.most_users),
-            "loops": (self.loops,),
-            "requests": (self.requests,),
-        }
-        for name, values in counts.items():
-            if any(value is not None and not 1 <= value <= _MAXIMA[name] for value in values):
+        users = (*self.users, self.first_users, self.most_users)
+        loops, requests = ("loops", LOOPS_MAX, (self.loops,)), ("requests", REQUESTS_MAX, (self.requests,))
+        for name, most, values in (("users", USERS_MAX, users), loops, requests):
+            if any(value is not None and not 1 <= value <= most for value in values):
                 raise ValueError(f"{name} = {values}")
         if not 1 <= self.repeat <= _REPEAT_MAX:
             raise ValueError(f"repeat = {self.repeat}")
@@ -119,7 +115,7 @@ class SweepRecord(PlanExperiment):
     @property
     def resumption(self) -> str:
         """What resumes it although the code is another one."""
-        return f"RESUME={self.series}"
+        return f"RESUME={self.report_kind.rest_of(self.name)}"
 
     @property
     def stop(self) -> str | None:

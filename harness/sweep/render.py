@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import NamedTuple
 from urllib.parse import quote
 
@@ -12,39 +13,23 @@ from harness.metrics.metric import ERRORS, THROUGHPUT, Table, columns_of_runs
 from harness.plan.goal import Goal
 from harness.report.charts.chart import Chart
 from harness.report.markdown import image
-from harness.report.notes import NOTES_BEGIN, NOTES_END
 from harness.report.setup import setup_lines
 from harness.report.tables import cell, one_line, table
 from harness.report.template import filled
 from harness.report.verdict import VALID
 from harness.report.warnings import WarningCode
+from harness.sweep import processes
 from harness.sweep.analysis import SweepAnalysis, outcome
 from harness.sweep.labels import transactions_of
 from harness.sweep.levels import Figures, Level, LevelRun, Sweep, level_head, levels_of
-from harness.sweep.processes import (
-    cloud_level_tables,
-    cloud_title,
-    growth_note,
-    growth_section,
-    heap_table,
-    process_table,
-    profile_table,
-    recorded_table,
-    statement_table,
-)
-from harness.sweep.record import CAPACITY
+from harness.sweep.record import CAPACITY, SweepRecord
 from harness.sweep.terminal import goal_text
 from harness.sweep.text import answer_text, counted_text, differing, findings, levels_text, users_text, warnings_of
 
 _Print = Callable[[float | None], str]
 
 
-def _count(value: float | None) -> str:
-    return "" if value is None else f"{value:.0f}"
-
-
-def _cores(value: float | None) -> str:
-    return units.percent_text(value, 0)
+_cores = partial(units.percent_text, decimals=0)
 
 
 class _Column(NamedTuple):
@@ -57,7 +42,7 @@ class _Column(NamedTuple):
 
 # A column without known values is omitted.
 COLUMNS = (
-    _Column("samples", "sample_count", _count),
+    _Column("samples", "sample_count", lambda value: "" if value is None else f"{value:.0f}"),
     _Column(THROUGHPUT.title, THROUGHPUT.key, THROUGHPUT.text),
     _Column("successful req/s", "success_rate_per_s", units.rate_text),
     *(_Column(metric.title, metric.key, metric.text) for metric in columns_of_runs(Table.SWEEP)[1:-1]),
@@ -86,14 +71,10 @@ class Page:
     command: str
 
 
-def sweep_report(
-    sweep: Sweep,
-    analysis: SweepAnalysis,
-    page: Page,
-    links: Mapping[str, str],
-) -> str:
+def sweep_report(sweep: Sweep, analysis: SweepAnalysis, page: Page, links: Mapping[str, str]) -> str:
     """Return the report of one sweep; `links` lead to the reports of its runs."""
     record = sweep.record
+    profiles = (processes.profile_table(sweep.levels), processes.statement_table(sweep.levels))
     return filled(
         "harness.sweep",
         "sweep.md.j2",
@@ -111,27 +92,25 @@ def sweep_report(
         range_table=_range_table(sweep.levels),
         transaction_table=transaction_table(sweep.levels),
         steps_table=_steps_table(sweep, analysis, links),
-        images=[image(one, page.folder) for one in page.charts if not _is_of_processes(one)],
-        process_table=process_table(sweep.levels),
+        images=[
+            image(one, page.folder)
+            for one in page.charts
+            if one.name not in _PROCESS_CHARTS and not one.name.startswith(_JVM_CHARTS)
+        ],
+        process_table=processes.process_table(sweep.levels),
         process_images=[image(one, page.folder) for one in page.charts if one.name in _PROCESS_CHARTS],
-        heap_table=heap_table(sweep.levels),
-        recorded_table=recorded_table(sweep.levels),
+        heap_table=processes.heap_table(sweep.levels),
+        recorded_table=processes.recorded_table(sweep.levels),
         heap_images=[image(one, page.folder) for one in page.charts if one.name.startswith(_JVM_CHARTS)],
-        profile_tables=[*filter(None, [profile_table(sweep.levels), statement_table(sweep.levels)])],
-        cloud_tables=cloud_level_tables(sweep.levels),
-        cloud_title=cloud_title(sweep.levels),
-        growth=growth_section(sweep),
-        growth_note=growth_note(),
+        profile_tables=[*filter(None, profiles)],
+        cloud_tables=processes.cloud_level_tables(sweep.levels),
+        cloud_title=processes.cloud_title(sweep.levels),
+        growth=processes.growth_section(sweep),
+        growth_note=processes.growth_note(),
         findings=[(name, cell(text)) for name, text in findings(sweep, analysis).items()],
-        notes_begin=NOTES_BEGIN,
-        notes_end=NOTES_END,
         notes=page.notes,
         warnings=[cell(text) for text in warnings_of(sweep, analysis)],
     )
-
-
-def _is_of_processes(chart: Chart) -> bool:
-    return chart.name in _PROCESS_CHARTS or chart.name.startswith(_JVM_CHARTS)
 
 
 def set_up(sweep: Sweep, analysis: SweepAnalysis) -> list[tuple[str, str]]:
@@ -139,59 +118,56 @@ def set_up(sweep: Sweep, analysis: SweepAnalysis) -> list[tuple[str, str]]:
     records, record = sweep.records, sweep.record
     lines: list[tuple[str, str]] = []
     if records:
-        differs = differing(sweep)
         own = _own_lines(sweep)
         lines += [*own[:1], ("load", _load(sweep)), *own[1:]]
         lines.append(("started", min(run.started_at for run in records)))
         if all(run.took_s is not None for run in records):
             lines.append(("took", f"{units.duration_text(sum(run.took_s or 0 for run in records))} in all runs"))
-        if differs:
+        if differs := differing(sweep):
             lines.append(("differs between the runs", ", ".join(differs)))
     else:
         lines.append(("levels", levels_text(sweep.levels)))
     if record is not None:
-        lines.append(("order", _order(sweep)))
-    lines.append(("goal", goal_text(analysis.goal) if analysis.goal and goal_text(analysis.goal) else "none"))
+        lines.append(("order", _order(record)))
+    lines.append(("goal", (goal_text(analysis.goal) if analysis.goal else "") or "none"))
     return lines
 
 
 def _own_lines(sweep: Sweep) -> list[tuple[str, str]]:
     """Return the set-up of the first run, without load and times; in a sweep over a setting with the values of all."""
-    sets = [
-        [(name, value) for name, value in setup_lines(record) if name not in ("load", "started", "took")]
-        for record in (sweep.records if sweep.is_of_setting else sweep.records[:1])
-    ]
-    if len(sets) == 1:
-        return sets[0]
+    records = sweep.records if sweep.is_of_setting else sweep.records[:1]
+    lines = [line for record in records for line in setup_lines(record) if line[0] not in ("load", "started", "took")]
+    if len(records) == 1:
+        return lines
     found: dict[str, dict[str, None]] = {}
-    for name, value in (line for lines in sets for line in lines):
+    for name, value in lines:
         found.setdefault(name, {})[value] = None
     return [(name, "; ".join(values)) for name, values in found.items()]
 
 
 def _load(sweep: Sweep) -> str:
     loads = [record.load for record in sweep.records]
-    parts = [f"closed model, {users_text(dict.fromkeys(level.users for level in sweep.levels))}"]
-    parts.append(_span([load.ramp_s for load in loads], "ramp {} s"))
-    durations = [load.duration_s for load in loads if load.duration_s is not None]
-    loops = [float(load.loops) for load in loads if load.loops is not None]
-    parts.append(_span(durations, "{} s in all") if durations else "")
-    parts.append(_span(loops, "{} loops each") if loops else "")
-    requests = [float(load.requests) for load in loads if load.requests is not None]
-    parts.append(_span(requests, "or about {} samples, whichever is first") if requests else "")
     think = [load.think_time_s for load in loads]
-    parts.append(_span(think, "think time {} s") if any(think) else "")
+    parts = [
+        f"closed model, {users_text(dict.fromkeys(level.users for level in sweep.levels))}",
+        _span([load.ramp_s for load in loads], "ramp {} s"),
+        _span([load.duration_s for load in loads], "{} s in all"),
+        _span([load.loops for load in loads], "{} loops each"),
+        _span([load.requests for load in loads], "or about {} samples, whichever is first"),
+        _span(think if any(think) else [], "think time {} s"),
+    ]
     return ", ".join(part for part in parts if part)
 
 
-def _span(values: Sequence[float], template: str) -> str:
+def _span(values_or_none: Sequence[float | None], template: str) -> str:
+    values = [value for value in values_or_none if value is not None]
+    if not values:
+        return ""
     low, high = units.number_text(min(values)), units.number_text(max(values))
     return template.format(low if low == high else f"{low} to {high}")
 
 
-def _order(sweep: Sweep) -> str:
-    record = sweep.record
-    assert record is not None
+def _order(record: SweepRecord) -> str:
     if record.kind == CAPACITY:
         return "a search; its steps are below"
     if record.repeat > 1:
@@ -238,13 +214,10 @@ def _cells(figures: Figures, columns: Sequence[_Column]) -> list[str]:
 def transaction_table(levels: Sequence[Level]) -> str:
     """Return the table of the transactions, each at every level; an empty text without any."""
     found = list(transactions_of(levels))
-    columns = [
-        column
-        for column in COLUMNS
-        if column.figure not in _OF_TOTAL and any(one.figures.of(column.figure) is not None for one in found)
-    ]
-    if not any(one.figures.error_count for one in found):
-        columns = [column for column in columns if column.figure != "success_rate_per_s"]
+    has_errors = any(one.figures.error_count for one in found)
+    hidden = _OF_TOTAL if has_errors else (*_OF_TOTAL, "success_rate_per_s")
+    shown = [column for column in COLUMNS if column.figure not in hidden]
+    columns = [column for column in shown if any(one.figures.of(column.figure) is not None for one in found)]
     rows = [[cell(one.name), cell(one.level.value), *_cells(one.figures, columns)] for one in found]
     return table(["transaction", level_head(levels), *(column.title for column in columns)], rows) if rows else ""
 
@@ -266,10 +239,7 @@ def _range_table(levels: Sequence[Level]) -> str:
         return ""
     rows = []
     for level in levels:
-        cells = []
-        for figure in columns:
-            ends = level.range_of(figure)
-            cells.append("–".join(PRINTS[figure](end) for end in ends) if ends else "")
+        cells = ("–".join(map(PRINTS[figure], level.range_of(figure) or ())) for figure in columns)
         rows.append([cell(level.value), str(len(level.counted)), *cells])
     return table([level_head(levels), "runs", *(HEADS[figure] for figure in columns)], rows)
 
@@ -284,9 +254,7 @@ def _steps_table(sweep: Sweep, analysis: SweepAnalysis, links: Mapping[str, str]
     for number, step in enumerate(record.measured, start=1):
         run = runs.get(step.name)
         figures = run.figures if run else Figures()
-        within = ""
-        if run and analysis.goal:
-            within = _within(levels_of([(step.users, run)])[0], analysis.goal)
+        within = _within(levels_of([(step.users, run)])[0], analysis.goal) if run and analysis.goal else ""
         shown = [PRINTS[figure](figures.of(figure)) for figure in _RANGED]
         rows.append([str(number), str(step.users), *shown, within, _run_cell(run, links) if run else cell(step.name)])
     return table(["step", "users", *(HEADS[figure] for figure in _RANGED), "within the goal", "run"], rows)

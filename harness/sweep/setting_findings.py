@@ -29,17 +29,6 @@ class ChangeInterval(NamedTuple):
     high_ratio: float
 
 
-class _LevelValues(NamedTuple):
-    """A level, and the values of its counted runs or their logarithms."""
-
-    level: Level
-    values: Sequence[float]
-
-    @property
-    def mean(self) -> float:
-        return fmean(self.values)
-
-
 @dataclass(frozen=True)
 class Contrast:
     """The levels with the least and the greatest value of a metric, in repeats by their geometric means.
@@ -64,30 +53,25 @@ class Contrast:
 def contrasts(levels: Sequence[Level]) -> tuple[Contrast, ...]:
     """Return the contrasts of throughput (successful samples) and response times, of levels without an INVALID run."""
     usable = [level for level in levels if not level.invalid]
-    found = (_contrast(metric, usable) for metric in (THROUGHPUT, *times_of(Table.BRIEF)))
-    return tuple(contrast for contrast in found if contrast is not None)
+    return tuple(filter(None, (_contrast(metric, usable) for metric in (THROUGHPUT, *times_of(Table.BRIEF)))))
 
 
 def _contrast(metric: Metric, levels: Sequence[Level]) -> Contrast | None:
-    known = [_LevelValues(level, values) for level in levels if (values := _values(metric, level))]
+    key = "success_rate_per_s" if metric == THROUGHPUT else metric.key
+    runs = [(level, [value for run in level.counted if (value := run.figures.of(key)) is not None]) for level in levels]
+    known = [(level, values) for level, values in runs if values]
     if len(known) < 2:
         return None
-    if any(value <= 0 for one in known for value in one.values):
-        by_mean = sorted(known, key=lambda one: one.mean)
-        return Contrast(metric, by_mean[0].level, by_mean[-1].level, None, None)
-    logs = [_LevelValues(one.level, [math.log(value) for value in one.values]) for one in known]
-    logs.sort(key=lambda one: one.mean)
-    least, most = logs[0], logs[-1]
-    change = most.mean - least.mean
-    half = _half_width([one.values for one in logs], len(least.values), len(most.values))
+    if any(value <= 0 for _, values in known for value in values):
+        known.sort(key=lambda one: fmean(one[1]))
+        return Contrast(metric, known[0][0], known[-1][0], None, None)
+    logs = [(level, [math.log(value) for value in values]) for level, values in known]
+    logs.sort(key=lambda one: fmean(one[1]))
+    (least, low), (most, high) = logs[0], logs[-1]
+    change = fmean(high) - fmean(low)
+    half = _half_width([values for _, values in logs], len(low), len(high))
     interval = None if half is None else ChangeInterval(math.expm1(change - half), math.expm1(change + half))
-    return Contrast(metric, least.level, most.level, math.expm1(change), interval)
-
-
-def _values(metric: Metric, level: Level) -> list[float]:
-    """Return the metric of each counted run."""
-    key = "success_rate_per_s" if metric == THROUGHPUT else metric.key
-    return [value for run in level.counted if (value := run.figures.of(key)) is not None]
+    return Contrast(metric, least, most, math.expm1(change), interval)
 
 
 def _half_width(logs: Sequence[Sequence[float]], low_count: int, high_count: int) -> float | None:

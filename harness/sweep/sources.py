@@ -19,7 +19,7 @@ from harness.report.pages import write_page
 from harness.report.results import store_result
 from harness.run import kinds
 from harness.run.directory import load_record
-from harness.run.names import find_paths
+from harness.run.names import find_paths, full_path
 from harness.sweep.analysis import SweepAnalysis, analyse
 from harness.sweep.charts import FILE_NAME, overlay_charts, sweep_charts
 from harness.sweep.levels import LevelKey, LevelRun, Sweep, level_run, levels_of
@@ -43,22 +43,6 @@ class FoundSweep:
     sweep: Sweep
     report: Path | None
     run_reports: Mapping[str, Path]
-
-
-@dataclass(frozen=True)
-class AnalysedSweep:
-    """A sweep and its findings."""
-
-    sweep: Sweep
-    analysis: SweepAnalysis
-
-
-@dataclass(frozen=True)
-class _Named:
-    """The name of a sweep, and the title that TITLE=NAME gives it, empty without one."""
-
-    name: str
-    title: str = ""
 
 
 def are_sweeps(names: Sequence[str]) -> bool:
@@ -85,28 +69,21 @@ def find_sweeps(names: Sequence[str], reports_dir: Path) -> list[FoundSweep]:
     TITLE=NAME gives the sweep a title.
     """
     found: list[FoundSweep] = []
-    for name in names:
-        named = _named(name, reports_dir)
-        sweeps = _found(named.name, reports_dir)
-        if named.title:
-            several = len(sweeps) > 1
-            sweeps = [_renamed(one, f"{named.title} {one.sweep.name}" if several else named.title) for one in sweeps]
-        found += sweeps
+    for text in names:
+        title, _, name = text.partition("=")
+        title = title.strip()
+        if not title or not name or any((base / text).exists() for base in (Path(), reports_dir)):
+            found += _found(text, reports_dir)
+            continue
+        sweeps = _found(name, reports_dir)
+        for one in sweeps:
+            own = f"{title} {one.sweep.name}" if len(sweeps) > 1 else title
+            found.append(replace(one, sweep=replace(one.sweep, name=own)))
     different = next((one.sweep for one in found if one.sweep.setting != found[0].sweep.setting), None)
     if different:
         overs = [f"{one.name} is a sweep over {one.setting or 'users'}" for one in (found[0].sweep, different)]
         raise UsageError(", ".join(overs), "give sweeps over the same, or one alone")
     return found
-
-
-def _named(text: str, reports_dir: Path) -> _Named:
-    title, _, name = text.partition("=")
-    is_path = any((base / text).exists() for base in (Path(), reports_dir))
-    return _Named(name, title.strip()) if title.strip() and name and not is_path else _Named(text)
-
-
-def _renamed(found: FoundSweep, title: str) -> FoundSweep:
-    return replace(found, sweep=replace(found.sweep, name=title))
 
 
 def _found(name: str, reports_dir: Path) -> list[FoundSweep]:
@@ -122,7 +99,10 @@ def _found(name: str, reports_dir: Path) -> list[FoundSweep]:
     if path.suffix == ".csv" and path.is_file() and _has_users(text := _text(path)):
         return [FoundSweep(_short(sweep), None, {}) for sweep in parse_csv(text, path.name)]
     if kinds.SWEEP.numbered.fullmatch(Path(name).stem):
-        raise _unknown(name, reports_dir)
+        there = sorted(reports_dir.glob(f"*/{kinds.SWEEP.named('*')}.json"))
+        known = [f"{path.parent.name}/{path.stem}" for path in there]
+        todo = f"there are {', '.join(known[-10:])}" if known else "make sweep creates one"
+        raise UsageError(f"{name}: there is no such sweep", f"{did_you_mean(name, known)}{todo}")
     return [_set_of_runs(name, reports_dir)]
 
 
@@ -151,20 +131,15 @@ def _recorded(name: str, reports_dir: Path) -> Path | None:
     if not kinds.SWEEP.numbered.fullmatch(path.name):
         return None
     for base in (Path(), reports_dir, reports_dir.parent):
-        there = (base / path).with_name(f"{path.name}.json")
+        there = full_path(base / path).with_suffix(".json")
         if there.is_file():
             return there
-    plans = sorted(reports_dir.glob(f"*/{path.name}.json")) if path.name == str(path) else []
+    found = (full_path(plan / path).with_suffix(".json") for plan in sorted(reports_dir.glob("*/")))
+    plans = [one for one in found if one.is_file()] if path.name == str(path) else []
     if len(plans) > 1:
-        names = ", ".join(f"{plan.parent.name}/{path.name}" for plan in plans)
+        names = ", ".join(f"{plan.parent.name}/{plan.stem}" for plan in plans)
         raise UsageError(f"{name}: several plans have a sweep of this name", f"give one of {names}")
     return plans[0] if plans else None
-
-
-def _unknown(name: str, reports_dir: Path) -> UsageError:
-    known = [f"{path.parent.name}/{path.stem}" for path in sorted(reports_dir.glob(f"*/{kinds.SWEEP.named('*')}.json"))]
-    there = f"there are {', '.join(known[-10:])}" if known else "make sweep creates one"
-    return UsageError(f"{name}: there is no such sweep", f"{did_you_mean(name, known)}{there}")
 
 
 def read_sweep(path: Path) -> FoundSweep:
@@ -200,17 +175,15 @@ def _set_of_runs(name: str, reports_dir: Path) -> FoundSweep:
         result = read_result(path)
         users = result.run.load.users if result.run else None
         if users is None:
-            raise UsageError(
-                f"{result.name}: its number of users is unknown",
-                "give runs with a fixed number of users, a sweep, a CSV of levels, or a table with a column of users",
-            )
+            todo = "give runs with a fixed number of users, a sweep, a CSV of levels, or a table with a column of users"
+            raise UsageError(f"{result.name}: its number of users is unknown", todo)
         runs.append((users, level_run(result)))
         reports[result.name] = path.with_name(f"{path.name}.md")
     return FoundSweep(Sweep(name, levels_of(runs)), None, reports)
 
 
-def write_sweep_report(path: Path, command: str | None = None, goal: Goal | None = None) -> AnalysedSweep:
-    """Write sweep-NN.md and its charts next to the sweep-NN.json at `path`; return the sweep with its findings.
+def write_sweep_report(path: Path, command: str | None = None, goal: Goal | None = None) -> str:
+    """Write sweep-NN.md and its charts next to the sweep-NN.json at `path`; return its answer in one line.
 
     `goal` replaces the sweep's own goal; `command` is then the command that writes the same report. The notes block of
     an existing report is preserved.
@@ -218,7 +191,7 @@ def write_sweep_report(path: Path, command: str | None = None, goal: Goal | None
     found = read_sweep(path.with_suffix(".json"))
     assert found.report is not None and found.sweep.record is not None
     analysis = analyse(found.sweep.levels, goal or found.sweep.goal)
-    charts = _charts([found], [analysis])
+    charts, answer = _charts([found], [analysis]), answer_text(found.sweep, analysis)
     links = _links(found, found.report.parent)
     command = command or f"./aggregate.py sweep {found.sweep.name}"
     name = found.report.stem
@@ -229,8 +202,8 @@ def write_sweep_report(path: Path, command: str | None = None, goal: Goal | None
     )
     write_charts(found.report.with_suffix(""), charts, FILE_NAME)
     if found.sweep.record.state == FINISHED:  # else it belongs to the process that runs or resumes the sweep
-        store_result(found.report, "", answer_text(found.sweep, analysis))
-    return AnalysedSweep(found.sweep, analysis)
+        store_result(found.report, "", answer)
+    return answer
 
 
 def write_sweeps(
@@ -257,8 +230,10 @@ def printed_sweeps(
     command: str,
 ) -> str:
     """Return the report of one or several sweeps without charts; links are relative to the current folder."""
-    notes = _notes(sweeps[0].report, "") if len(sweeps) == 1 and sweeps[0].report else ""
-    return _report(sweeps, analyses, comparisons, Page((), notes, "printed", command), Path())
+    report = sweeps[0].report if len(sweeps) == 1 else None
+    has_notes = report is not None and report.is_file()
+    notes = notes_of(report.read_text(encoding="utf-8", errors="replace")) if report and has_notes else None
+    return _report(sweeps, analyses, comparisons, Page((), notes or "", "printed", command), Path())
 
 
 def _charts(sweeps: Sequence[FoundSweep], analyses: Sequence[SweepAnalysis]) -> tuple[Chart, ...]:
@@ -281,11 +256,6 @@ def _report(
     reports = [_link(found.report, folder) if found.report else "" for found in sweeps]
     bare = [found.sweep for found in sweeps]
     return several_sweeps_report(bare, analyses, comparisons, page, reports)
-
-
-def _notes(report: Path, default: str) -> str:
-    notes = notes_of(report.read_text(encoding="utf-8", errors="replace")) if report.is_file() else None
-    return default if notes is None else notes
 
 
 def _links(found: FoundSweep, folder: Path) -> dict[str, str]:

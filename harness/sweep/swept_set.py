@@ -22,10 +22,8 @@ def requests_of(names: Names, home: Path, build: Path, *, is_split: bool) -> dic
     swept = _swept(names, resolve_request(replace(names, set_values=None), home, build).manifest, is_split)
     if not swept:
         return {"": resolve_request(names, home, build)}
-    return {
-        assignment: resolve_request(replace(names, set_values=set_of_level(names.set_values, assignment)), home, build)
-        for assignment in _assignments(swept)
-    }
+    sets = {assignment: set_of_level(names.set_values, assignment) for assignment in _assignments(swept)}
+    return {level: resolve_request(replace(names, set_values=text), home, build) for level, text in sets.items()}
 
 
 def set_of_level(text: str | None, assignment: str) -> str:

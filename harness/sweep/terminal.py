@@ -20,12 +20,9 @@ def steps_table(probes: Sequence[Probe], results: Sequence[RunResult], unsure: C
     """Return the Markdown table of a search's runs in order; `unsure` are undecided levels."""
     rows = []
     for probe, result in zip(probes, results, strict=True):
-        total = result.total
-        figures = (
-            [str(total.sample_count), *(metric.text(metric.of(total)) for metric in _METRICS)]
-            if total
-            else [""] * (1 + len(_METRICS))
-        )
+        figures = [""] * (1 + len(_METRICS))
+        if total := result.total:
+            figures = [str(total.sample_count), *(metric.text(metric.of(total)) for metric in _METRICS)]
         within = "cannot tell" if probe.users in unsure else "yes" if probe.within else "no"
         rows.append([result.name.rpartition("/")[2], str(probe.users), *figures, within])
     return table(_STEP_COLUMNS, rows)
@@ -33,11 +30,8 @@ def steps_table(probes: Sequence[Probe], results: Sequence[RunResult], unsure: C
 
 def goal_text(goal: Goal) -> str:
     """Return a goal as text, such as: average up to 500 ms, errors up to 1.00 %."""
-    parts = [
-        f"{metric.phrase} up to {units.ms_text(limit)} ms"
-        for metric, limit in goal.of_metrics.items()
-        if metric.is_time
-    ]
+    times = ((metric.phrase, limit) for metric, limit in goal.of_metrics.items() if metric.is_time)
+    parts = [f"{phrase} up to {units.ms_text(limit)} ms" for phrase, limit in times]
     if goal.each_average_ms is not None:
         parts.append(f"each label's average up to {units.ms_text(goal.each_average_ms)} ms")
     if goal.error_ratio is not None:

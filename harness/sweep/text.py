@@ -18,7 +18,7 @@ from harness.sweep.usl import LEAST_LEVELS, Estimate
 
 _LEVELS_NAMED = 12
 # Warnings that the load generator may have sent fewer requests than its users would.
-_OF_THE_GENERATOR = (WarningCode.LITTLES_LAW, WarningCode.GENERATOR_CPU, WarningCode.SLOW_GENERATOR)
+_OF_THE_GENERATOR = {WarningCode.LITTLES_LAW, WarningCode.GENERATOR_CPU, WarningCode.SLOW_GENERATOR}
 
 
 def users_text(levels: Iterable[int]) -> str:
@@ -48,13 +48,12 @@ def answer_text(sweep: Sweep, analysis: SweepAnalysis) -> str:
     else:
         text = _answer(analysis) + _doubtful_best(sweep, analysis)
     starved = [
-        level
-        for level in sweep.levels
-        if any(code in run.warning_codes for run in level.counted for code in _OF_THE_GENERATOR)
+        one for one in sweep.levels if any(_OF_THE_GENERATOR.intersection(run.warning_codes) for run in one.counted)
     ]
     if starved:
         text += f" But at {levels_text(starved)} the generator, not the system, may have been measured."
-    return f"{text} The sweep is not finished." if is_unfinished(sweep) else text
+    is_unfinished = sweep.record is not None and sweep.record.state == RUNNING
+    return f"{text} The sweep is not finished." if is_unfinished else text
 
 
 def counted_text(levels: Sequence[Level], label: str = "") -> str:
@@ -64,15 +63,9 @@ def counted_text(levels: Sequence[Level], label: str = "") -> str:
     """
     text = "Times and rates cover the measurement window of each run (without ramp-up, warm-up and tail)"
     not_steady = {WarningCode.TOO_SHORT, WarningCode.NOT_STEADY}
-    unsteady = [level for level in levels if any(not_steady & set(run.warning_codes) for run in level.counted)]
-    if unsteady:
+    if unsteady := [level for level in levels if any(not_steady & set(run.warning_codes) for run in level.counted)]:
         text += f"; at {levels_text(unsteady)} it is not steady"
     return f"{text}. All values are of {label} alone, errors too." if label else f"{text}. Errors cover the whole run."
-
-
-def is_unfinished(sweep: Sweep) -> bool:
-    """Return whether the sweep has remaining levels."""
-    return sweep.record is not None and sweep.record.state == RUNNING
 
 
 def _answer(analysis: SweepAnalysis) -> str:
@@ -112,13 +105,8 @@ def _best(analysis: SweepAnalysis) -> str:
 
 def _doubtful_best(sweep: Sweep, analysis: SweepAnalysis) -> str:
     """Return why the best throughput is DOUBTFUL if the answer names it, else an empty text."""
-    reasons = {
-        reason
-        for level in sweep.levels
-        if level.users == analysis.best_users
-        for run in level.doubtful
-        for reason in run.doubtful_reasons
-    }
+    best = [run for level in sweep.levels if level.users == analysis.best_users for run in level.doubtful]
+    reasons = {reason for run in best for reason in run.doubtful_reasons}
     if not reasons or analysis.answer.users is not None:
         return ""
     return f" {DOUBTFUL} at {units.plural(analysis.best_users or 0, 'user')}: {'; '.join(sorted(reasons))}."
@@ -169,29 +157,26 @@ def _saturation(sweep: Sweep, analysis: SweepAnalysis) -> str:
 
 
 def _cliff(sweep: Sweep, analysis: SweepAnalysis) -> str:
-    cliff, least = analysis.cliff, units.percent_text(CLIFF_RATIO, 0)
-    if cliff is not None and not cliff.is_certain:
-        again = (
-            " in one run: repeat (REPEAT=3)" if cliff.is_single else ", which is less than the difference between runs"
-        )
-        fall = f"throughput was {units.percent_text(cliff.fall_ratio, 1)} % lower at {cliff.next_users} users"
-        return f"none certain: {fall} than at {cliff.users}{again}"
-    if cliff is not None and cliff.is_gradual:
-        which = " (REPEAT=3 can show which)" if cliff.is_single else ""
-        return (
-            f"no certain step: throughput falls from {cliff.users} to {cliff.next_users} users by "
-            f"{units.percent_text(cliff.fall_ratio, 1)} %, at once or gradually{which}; then {_beyond(analysis, cliff)}"
-        )
+    cliff = analysis.cliff
     if cliff is not None:
-        return (
-            f"after {units.plural(cliff.users, 'user')}: at {cliff.next_users} throughput is "
-            f"{units.percent_text(cliff.fall_ratio, 1)} % lower; beyond it: {_beyond(analysis, cliff)}"
-        )
+        fall, beyond = f"{units.percent_text(cliff.fall_ratio, 1)} %", _beyond(analysis, cliff)
+        if not cliff.is_certain:
+            again = ", which is less than the difference between runs"
+            again = " in one run: repeat (REPEAT=3)" if cliff.is_single else again
+            lower = f"throughput was {fall} lower at {cliff.next_users} users than at {cliff.users}"
+            return f"none certain: {lower}{again}"
+        if cliff.is_gradual:
+            which = " (REPEAT=3 can show which)" if cliff.is_single else ""
+            falls = f"throughput falls from {cliff.users} to {cliff.next_users} users by {fall}"
+            return f"no certain step: {falls}, at once or gradually{which}; then {beyond}"
+        after = units.plural(cliff.users, "user")
+        return f"after {after}: at {cliff.next_users} throughput is {fall} lower; beyond it: {beyond}"
     if len(_rates(sweep.levels)) < 2:
         return "unknown: needs at least two levels"
     if _is_last(sweep, analysis):
         return "none: the last level is the best"
     last, best = _rates(sweep.levels)[-1], analysis.best_rate_per_s
+    least = units.percent_text(CLIFF_RATIO, 0)
     text = f"none: from the best level on, no level is more than {least} % below the one before"
     if best and last < best * (1 - CLIFF_RATIO):
         text += f"; in small steps throughput falls to {units.percent_text(1 - last / best, 1)} % below the best"
@@ -211,19 +196,17 @@ def _rates(levels: Sequence[Level]) -> list[float]:
 
 def _knee(analysis: SweepAnalysis) -> str:
     knee, saturation = analysis.knee, analysis.saturation
-    if knee is None or saturation is None:
-        if saturation is None:
-            return "unknown: no saturation was found"
+    if saturation is None:
+        return "unknown: no saturation was found"
+    if knee is None:
         return "unknown: needs a level of 1 user, whose requests do not wait for each other"
     found = knee.users
     ends = f"{found.low or 0:.3g} to {found.high or 0:.3g}"
     if knee.assumed_cv is not None:
         ends += f", if single runs differ by {units.percent_text(knee.assumed_cv, 0)} %"
-    return (
-        f"N* = {found.value:.3g} users ({ends}): "
-        f"{units.rate_text(saturation.rate_per_s)} req/s × {units.ms_text(knee.round_ms)} ms, the time of an iteration "
-        "at 1 user; with more users, most of the time is waiting time"
-    )
+    product = f"{units.rate_text(saturation.rate_per_s)} req/s × {units.ms_text(knee.round_ms)} ms"
+    why = "the time of an iteration at 1 user; with more users, most of the time is waiting time"
+    return f"N* = {found.value:.3g} users ({ends}): {product}, {why}"
 
 
 def _usl(analysis: SweepAnalysis, users: Sequence[int]) -> str:
@@ -231,56 +214,40 @@ def _usl(analysis: SweepAnalysis, users: Sequence[int]) -> str:
     if fit is None:
         return f"not fitted: needs at least {LEAST_LEVELS} levels"
     square = "" if fit.r_squared is None else f"R² {fit.r_squared:.2f}, "
-    parts = (
-        f"γ = {_estimate(fit.gamma_per_s)} req/s, α = {_estimate(fit.alpha)}, β = {_estimate(fit.beta)} (95 % "
-        f"intervals); {square}largest distance from the curve: {units.percent_text(fit.worst_ratio, 1)} % of the best, "
-        f"at {units.plural(fit.worst_users, 'user')}"
-    )
+    parts = f"γ = {_estimate(fit.gamma_per_s)} req/s, α = {_estimate(fit.alpha)}, β = {_estimate(fit.beta)}"
+    worst = f"{units.percent_text(fit.worst_ratio, 1)} % of the best, at {units.plural(fit.worst_users, 'user')}"
+    parts = f"{parts} (95 % intervals); {square}largest distance from the curve: {worst}"
     if not fit.follows:
         return f"{parts}: the law does not fit (it cannot follow a cliff or a sharp bend): no peak"
     if fit.peak_users is not None:
         peak = fit.peak_users
-        return (
-            f"{parts}; peak at {peak.value:.0f} users ({_end(peak.low, 'f')} to {_end(peak.high, 'f')}), "
-            f"{units.rate_text(fit.rate_per_s(peak.value))} req/s"
-        )
+        at = f"{peak.value:.0f} users ({_end(peak.low, '.0f')} to {_end(peak.high, '.0f')})"
+        return f"{parts}; peak at {at}, {units.rate_text(fit.rate_per_s(peak.value))} req/s"
     limit = fit.limit_per_s
     tail = f"; it levels off towards {units.rate_text(limit)} req/s" if limit is not None else ""
     if fit.falls:
         return f"{parts}; throughput falls, but the levels do not determine where its peak is{tail}"
-    no_fall = f"throughput does not fall by more than noise, {users[0]} to {users[-1]} users"
-    return f"{parts}; no peak: {no_fall}{tail}"
+    return f"{parts}; no peak: throughput does not fall by more than noise, {users[0]} to {users[-1]} users{tail}"
 
 
 def _estimate(found: Estimate) -> str:
-    return f"{_figure(found.value)} ({_end(found.low)} to {_end(found.high)})"
+    return f"{_end(found.value)} ({_end(found.low)} to {_end(found.high)})"
 
 
-def _end(value: float | None, form: str = "") -> str:
-    if value is None:
-        return "?"
-    return f"{value:.0f}" if form == "f" else _figure(value)
-
-
-def _figure(value: float) -> str:
-    return f"{value:.4g}"
+def _end(value: float | None, form: str = ".4g") -> str:
+    return "?" if value is None else f"{value:{form}}"
 
 
 def warnings_of(sweep: Sweep, analysis: SweepAnalysis) -> list[str]:
     """Return every warning about a sweep as a sentence, the most serious first."""
     return [
-        *_of_plan(sweep),
+        *dict.fromkeys(note for record in sweep.records for note in record.plan_notes),
         *_of_record(sweep),
         *_of_levels(sweep.levels),
-        *_of_set_up(sweep),
+        *(f"The runs differ in {name}: {', '.join(values)}." for name, values in differing(sweep).items()),
         *_of_method(sweep, analysis),
         *sweep.remarks,
     ]
-
-
-def _of_plan(sweep: Sweep) -> Iterator[str]:
-    """Yield the plan's notes on its results, such as that a stand-in replaces a system."""
-    yield from dict.fromkeys(note for record in sweep.records for note in record.plan_notes)
 
 
 def _of_record(sweep: Sweep) -> Iterator[str]:
@@ -306,12 +273,12 @@ def _of_levels(levels: Sequence[Level]) -> Iterator[str]:
             yield f"INVALID at {level.text}: {why} ({run.name}). It is not counted."
     doubtful: dict[str, list[Level]] = {}
     for level in levels:
-        for run in level.counted:
-            if run.verdict is not None and run.verdict.state == DOUBTFUL:
-                doubtful.setdefault("; ".join(run.verdict.reasons), []).append(level)
+        for verdict in (run.verdict for run in level.counted):
+            if verdict and verdict.state == DOUBTFUL:
+                doubtful.setdefault("; ".join(verdict.reasons), []).append(level)
     for why, found in doubtful.items():
         yield f"{DOUBTFUL} at {levels_text(found)}: {why}."
-    stopped = [level for level in levels if any(_is_stopped(run.verdict) for run in level.runs)]
+    stopped = [level for level in levels if any(run.verdict and run.verdict.state == INTERRUPTED for run in level.runs)]
     if stopped:
         yield f"Interrupted runs at {levels_text(stopped)} are not counted."
     for code in WarningCode:
@@ -324,15 +291,6 @@ def _is_separate_warning(code: WarningCode, run: LevelRun) -> bool:
     """Return whether a run has this warning, and its verdict does not include it."""
     is_named = run.verdict is not None and code.brief in run.verdict.reasons
     return bool(code.brief) and code in run.warning_codes and not is_named
-
-
-def _is_stopped(verdict: object) -> bool:
-    return getattr(verdict, "state", None) == INTERRUPTED
-
-
-def _of_set_up(sweep: Sweep) -> Iterator[str]:
-    for name, values in differing(sweep).items():
-        yield f"The runs differ in {name}: {', '.join(values)}."
 
 
 def differing(sweep: Sweep) -> dict[str, list[str]]:
@@ -363,9 +321,7 @@ def _of_method(sweep: Sweep, analysis: SweepAnalysis) -> Iterator[str]:
     if any(level.figures.error_ratio for level in sweep.levels):
         yield "Throughput in the findings and the chart counts successful samples only; times include failed ones."
     if analysis.answer.again:
-        yield (
-            f"{users_text(analysis.answer.again).capitalize()} would be within the goal although "
-            f"{analysis.answer.next_users} are not: repeat these levels."
-        )
+        again = users_text(analysis.answer.again).capitalize()
+        yield f"{again} would be within the goal although {analysis.answer.next_users} are not: repeat these levels."
     if sweep.records:
         yield WarningCode.CLOSED_MODEL.text

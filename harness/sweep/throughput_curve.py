@@ -12,7 +12,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import combinations, pairwise
 from statistics import fmean, median
-from typing import NamedTuple
 
 from harness.base.units import MS_PER_S
 from harness.metrics.batch_means import estimate
@@ -121,22 +120,17 @@ def noise_of(levels: Sequence[Level]) -> Noise:
     if freedom >= REPEATS_FREEDOM_LEAST:
         squares = sum((log - fmean(logs)) ** 2 for logs in rates for log in logs)
         return Noise(math.sqrt(squares / freedom), freedom)
-    return Noise(max(SINGLE_RUN_CV, _within_runs(levels)), _KNOWN)
-
-
-def _within_runs(levels: Sequence[Level]) -> float:
-    """Return the relative standard error of a run's throughput, estimated from batches; 0 without batches."""
-    found = [estimate(run.total, THROUGHPUT) for level in levels for run in level.counted if run.total is not None]
+    # The relative standard error of a run's throughput, estimated from batches.
+    totals = [run.total for level in levels for run in level.counted if run.total is not None]
+    found = [estimate(total.batches, total.histogram, THROUGHPUT) for total in totals]
     errors = [one.error / one.value for one in found if not isinstance(one, str) and one.value > 0]
-    return median(errors) if errors else 0.0
+    return Noise(max(SINGLE_RUN_CV, median(errors) if errors else 0.0), _KNOWN)
 
 
 def plateau_of(points: Sequence[Point], best: int) -> Plateau | None:
     """Return the plateau; None when it would have only one level."""
     least = points[best].rate_per_s * (1 - PLATEAU_RATIO)
-    first = last = best
-    while first > 0 and points[first - 1].rate_per_s >= least:
-        first -= 1
+    first, last = _plateau_start(points, best), best
     while last < len(points) - 1 and points[last + 1].rate_per_s >= least:
         last += 1
     if first == last:
@@ -161,11 +155,11 @@ def cliff_of(points: Sequence[Point], best: int, noise: Noise, law: Fit | None =
     first, last, is_gradual = falls[0] - 1, falls[0], False
     if certain:
         start = _plateau_start(points, best)
-        gradual = _gradual_fall(points[start:])
+        gradual_first, gradual_last, squares = _gradual_fall(points[start:])
         is_smooth = law is not None and law.falls and law.follows
-        steps = [] if is_smooth else [one for one in certain if _is_step(points[start:], one - start, gradual, noise)]
+        steps = [] if is_smooth else [one for one in certain if _is_step(points[start:], one - start, squares, noise)]
         is_gradual = not steps
-        first, last = (steps[0] - 1, steps[0]) if steps else (start + gradual.first, start + gradual.last)
+        first, last = (steps[0] - 1, steps[0]) if steps else (start + gradual_first, start + gradual_last)
     before, after = points[first], points[last]
     beyond = [point.rate_per_s for point in points[last:]]
     return Cliff(
@@ -210,36 +204,27 @@ def _single_cv(flat: Sequence[Point], beyond: Sequence[Point], noise: Noise) -> 
     return max(noise.cv, math.sqrt(sum(step**2 for step in steps) / len(steps) / 2))
 
 
-class _Gradual(NamedTuple):
-    """The best fit of a fall over several levels: its first and last level, and its squared residuals."""
-
-    first: int
-    last: int
-    squares: float
-
-
-def _gradual_fall(points: Sequence[Point]) -> _Gradual:
-    """Return the best fit of throughput that is flat, falls linearly over users or their logarithm, and is flat again.
-
-    Of two levels its squares are infinite.
+def _gradual_fall(points: Sequence[Point]) -> tuple[int, int, float]:
+    """Return the best fit of throughput that is flat, falls linearly over users or their logarithm, and is flat again:
+    its first and last level, and its squared residuals, which are infinite of two levels.
     """
     steps_least = min(_GRADUAL_STEPS_LEAST, max(2, len(points) - 1))
     top = max(point.rate_per_s for point in points)
     fits = [
-        _Gradual(first, last, _squares(points, [min(max(at, users[first]), users[last]) for at in users], top))
+        (first, last, _squares(points, [min(max(at, users[first]), users[last]) for at in users], top))
         for users in ([float(point.users) for point in points], [math.log(point.users) for point in points])
         for first, last in combinations(range(len(points)), 2)
         if last >= first + steps_least
     ]
-    return min(fits, key=lambda fit: fit.squares, default=_Gradual(0, len(points) - 1, math.inf))
+    return min(fits, key=lambda fit: fit[2], default=(0, len(points) - 1, math.inf))
 
 
-def _is_step(points: Sequence[Point], index: int, gradual: _Gradual, noise: Noise) -> bool:
-    """Return whether a step, after which throughput may fall further, describes the levels better than `gradual`."""
+def _is_step(points: Sequence[Point], index: int, gradual_squares: float, noise: Noise) -> bool:
+    """Return whether a step, after which throughput may fall further, has clearly smaller squares than these."""
     flat, beyond, top = points[:index], points[index:], max(point.rate_per_s for point in points)
     further = (_squares(beyond, [scale(point.users) for point in beyond], top) for scale in (float, math.log))
     squares = _squares(flat, [0.0] * len(flat), top) + min(further)
-    return gradual.squares - squares > (_STEP_ERRORS * _single_cv(flat, beyond, noise)) ** 2
+    return gradual_squares - squares > (_STEP_ERRORS * _single_cv(flat, beyond, noise)) ** 2
 
 
 def _squares(points: Sequence[Point], shape: Sequence[float], top_per_s: float) -> float:

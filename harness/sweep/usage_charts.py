@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Sequence
 from statistics import median
 
 from harness.base.units import BYTES_PER_MB
@@ -11,9 +11,9 @@ from harness.report.charts.svg import Range
 from harness.run.telemetry import HOST, STOLEN, process_title
 from harness.sweep.charts import Line, Marks, named_chart
 from harness.sweep.level_axis import LevelAxis
-from harness.sweep.levels import Level, LevelRun
+from harness.sweep.levels import Level
 
-_ValueOf = Callable[[LevelRun], float | None]
+_HEAP_SIZES = {"used": "used", "after GC": "after_gc", "committed": "committed", "reserved": "reserved"}
 
 
 def usage_charts(levels: Sequence[Level]) -> tuple[Chart, ...]:
@@ -21,82 +21,55 @@ def usage_charts(levels: Sequence[Level]) -> tuple[Chart, ...]:
 
     A point is the median of the runs' means in the measurement window. The memory of the whole host is left out.
     """
-    processes = _names(usage.process for level in levels for run in level.counted for usage in run.usages)
-    cpu = [_line(levels, process, _cpu_percent(process)) for process in processes if process != STOLEN]
-    memory = [_line(levels, process, _memory_mb(process)) for process in processes if process not in (HOST, STOLEN)]
+    processes = [process for process in _processes(levels, "usages") if process != STOLEN]
+    cpu = [_line(levels, one, "usages", one, "cpu_cores_mean", 100) for one in processes]
+    memory = [_line(levels, one, "usages", one, "rss_bytes_mean", 1 / BYTES_PER_MB) for one in processes if one != HOST]
     over = LevelAxis.of(levels)
-    charts = (
-        named_chart("cpu.svg", "CPU", "% of one core", cpu, Marks(), over),
-        named_chart("memory.svg", "Memory", "MB resident", memory, Marks(), over),
-    )
-    return tuple(chart for chart in charts if chart)
+    cpu_chart = named_chart("cpu.svg", "CPU", "% of one core", cpu, Marks(), over)
+    memory_chart = named_chart("memory.svg", "Memory", "MB resident", memory, Marks(), over)
+    return tuple(filter(None, (cpu_chart, memory_chart)))
 
 
 def heap_charts(levels: Sequence[Level]) -> tuple[Chart, ...]:
     """Return a chart of the heap of each JVM: used, after collections, committed and reserved, as in `usage_charts`."""
-    processes = _names(use.process for level in levels for run in level.counted for use in run.heap_uses)
+    processes = _processes(levels, "heap_uses")
     charts = []
     for number, process in enumerate(processes, start=1):
-        sizes = {"used": "used", "after GC": "after_gc", "committed": "committed", "reserved": "reserved"}
-        lines = [_line(levels, title, _heap_mb(process, size)) for title, size in sizes.items()]
+        lines = [
+            _line(levels, title, "heap_uses", process, f"{size}_bytes_mean", 1 / BYTES_PER_MB)
+            for title, size in _HEAP_SIZES.items()
+        ]
         lines = [line for line in lines if line.points]
         name = f"heap-{number}.svg" if len(processes) > 1 else "heap.svg"
         charts.append(named_chart(name, f"JVM heap of {process}", "MB", lines, Marks(), LevelAxis.of(levels)))
-    return tuple(chart for chart in charts if chart)
+    return tuple(filter(None, charts))
 
 
 def recorded_charts(levels: Sequence[Level]) -> tuple[Chart, ...]:
     """Return the chart of the CPU of recorded JVMs elsewhere, as in `usage_charts`; nothing without a recording."""
-    processes = _names(use.process for level in levels for run in level.counted for use in run.recorded)
-    lines = [_line(levels, process, _recorded_percent(process)) for process in processes]
+    processes = _processes(levels, "recorded")
+    lines = [_line(levels, one, "recorded", one, "jvm_cpu_ratio_mean", 100) for one in processes]
     chart = named_chart("jvm-cpu.svg", "CPU of recorded JVMs", "% of all CPUs", lines, Marks(), LevelAxis.of(levels))
     return (chart,) if chart else ()
 
 
-def _recorded_percent(process: str) -> _ValueOf:
-    def found(run: LevelRun) -> float | None:
-        ratios = (use.jvm_cpu_ratio_mean for use in run.recorded if use.process == process)
-        ratio = next(ratios, None)
-        return None if ratio is None else 100 * ratio
-
-    return found
+def _processes(levels: Sequence[Level], uses: str) -> list[str]:
+    return list(dict.fromkeys(use.process for level in levels for run in level.counted for use in getattr(run, uses)))
 
 
-def _names(processes: Iterator[str]) -> list[str]:
-    return list(dict.fromkeys(processes))
+def _line(levels: Sequence[Level], title: str, uses: str, process: str, mean: str, factor: float) -> Line:
+    """Return a line of the medians over the counted runs of each level, with the range of repeats.
 
-
-def _cpu_percent(process: str) -> _ValueOf:
-    return lambda run: next((100 * usage.cpu_cores_mean for usage in run.usages if usage.process == process), None)
-
-
-def _memory_mb(process: str) -> _ValueOf:
-    def found(run: LevelRun) -> float | None:
-        sizes = (usage.rss_bytes_mean for usage in run.usages if usage.process == process)
-        return next((size / BYTES_PER_MB for size in sizes), None)
-
-    return found
-
-
-def _heap_mb(process: str, size: str) -> _ValueOf:
-    def found(run: LevelRun) -> float | None:
-        means: Iterator[int | None] = (
-            getattr(use, f"{size}_bytes_mean") for use in run.heap_uses if use.process == process
-        )
-        mean = next(means, None)
-        return None if mean is None else mean / BYTES_PER_MB
-
-    return found
-
-
-def _line(levels: Sequence[Level], name: str, value_of: _ValueOf) -> Line:
-    """Return a line of the medians over the counted runs of each level, with the range of repeats."""
+    `uses` is the field of a run with what its processes used, `mean` the field of that with the drawn value.
+    """
     over = LevelAxis.of(levels)
     points, ranges = [], []
     for level in levels:
-        values = [value for run in level.counted if (value := value_of(run)) is not None]
+        found = [next((use for use in getattr(run, uses) if use.process == process), None) for run in level.counted]
+        means = [getattr(use, mean) for use in found if use]
+        values = [value * factor for value in means if value is not None]
         if values:
             points.append((over.x(level), median(values)))
         if len(values) > 1:
             ranges.append(Range(over.x(level), min(values), max(values)))
-    return Line(process_title(name), tuple(points), tuple(ranges))
+    return Line(process_title(title), tuple(points), tuple(ranges))

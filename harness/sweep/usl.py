@@ -121,10 +121,9 @@ def fit(points: Sequence[tuple[int, float]], noise_ratio: float = SINGLE_RUN_CV)
     covariance = _covariance(found.jacobian / (best, 1, 1), found.missed, scatter)
     t = student_t_quantile(len(points) - _PARAMETERS, (1 + CONFIDENCE) / 2)
     falls = _fall_p_value(points, best, squares, noise_ratio) < FALL_P_VALUE
-    limits = (math.inf, 1.0, math.inf)
     estimates = [
         _estimate(value, covariance, index, t, limit)
-        for index, (value, limit) in enumerate(zip((gamma, alpha, beta), limits, strict=True))
+        for index, (value, limit) in enumerate(zip((gamma, alpha, beta), _HIGH, strict=True))
     ]
     return Fit(
         gamma_per_s=estimates[0],

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import platform
-from collections.abc import Mapping
 from pathlib import Path
 
 from harness.base import toolchain
-from harness.system.jcmd import Answer, ask, jcmd_path
+from harness.system.jcmd import Answer, Environment, Paths, Pids, Problems, ask, problems_of
 
 # CPU time of a thread between two samples, and time between two samples of what every thread does.
 CPU_INTERVAL_MS, WALL_INTERVAL_MS = 10, 100
@@ -26,40 +25,34 @@ def agent_library() -> Path | None:
     return found[0] if found else None
 
 
-def start_agents(
-    pids: Mapping[str, int], agent: Path, recordings: Mapping[str, Path], environment: Mapping[str, str]
-) -> tuple[tuple[str, str], ...]:
+def start_agents(pids: Pids, agent: Path, recordings: Paths, environment: Environment) -> Problems:
     """Have each process load async-profiler and record to the given path; return (process, why it does not)."""
-    jcmd = jcmd_path()
-    if jcmd is None:
-        return tuple((process, "this Java has no jcmd") for process in pids)
-    problems = {}
-    for process, pid in pids.items():
+
+    def why(jcmd: Path, process: str) -> str:
         path = recordings[process]
         log = path.with_name(f".{path.name}.log")
         command = ("JVMTI.agent_load", f'"{agent}"', f'"{_options(path, log)}"')
-        problems[process] = _why_not_loaded(ask(jcmd, pid, command, path, environment), log)
+        problem = _why_not_loaded(ask(jcmd, pids[process], command, path, environment), log)
         log.unlink(missing_ok=True)
-        if problems[process]:
+        if problem:
             path.unlink(missing_ok=True)
-    return tuple((process, why) for process, why in problems.items() if why)
+        return problem
+
+    return problems_of(pids, "this Java has no jcmd", why)
 
 
-def stop_agents(
-    pids: Mapping[str, int], agent: Path, recordings: Mapping[str, Path], environment: Mapping[str, str]
-) -> tuple[tuple[str, str], ...]:
+def stop_agents(pids: Pids, agent: Path, recordings: Paths, environment: Environment) -> Problems:
     """End the recordings of async-profiler; return (process, why its recording is not complete)."""
-    jcmd = jcmd_path()
-    assert jcmd is not None  # it started them
-    problems = {}
-    for process, path in recordings.items():
+
+    def why(jcmd: Path, process: str) -> str:
+        path = recordings[process]
         log = path.with_name(f".{path.name}.log")
         command = ("JVMTI.agent_load", f'"{agent}"', f'"stop,log={log}"')
         answer = ask(jcmd, pids[process], command, path, environment)
         log.unlink(missing_ok=True)
-        is_complete = bool(answer.why) or _LOADED in answer.text
-        problems[process] = answer.why if is_complete else f"async-profiler did not complete {path.name}"
-    return tuple((process, why) for process, why in problems.items() if why)
+        return answer.why or ("" if _LOADED in answer.text else f"async-profiler did not complete {path.name}")
+
+    return problems_of(recordings, "this Java has no jcmd", why)
 
 
 def _options(path: Path, log: Path) -> str:

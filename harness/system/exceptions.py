@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 KINDS_MOST = 20
@@ -91,28 +91,12 @@ def _order(kind: ExceptionCount) -> tuple[int, str, int]:
     return -kind.count, kind.log, kind.first_line
 
 
-class _Kind(NamedTuple):
-    """Exceptions with the same class and innermost cause ("" for none)."""
-
-    class_name: str
-    cause: str
-
-
-@dataclass
-class _Found:
-    """The exceptions of one kind in a log: line and message of the first, and how many there are."""
-
-    first_line: int
-    example: str
-    count: int = 0
-
-
 class _Counter:
     """Reads a log line by line; stores only the current trace."""
 
     def __init__(self, log: str) -> None:
         self._log = log
-        self._kinds: dict[_Kind, _Found] = {}
+        self._kinds: dict[tuple[str, str], ExceptionCount] = {}
         self._trace: _Trace | None = None
         self._before = ""
         self._number = 0
@@ -132,11 +116,7 @@ class _Counter:
 
     def counts(self) -> tuple[ExceptionCount, ...]:
         self._finish()
-        kinds = (
-            ExceptionCount(self._log, kind.class_name, kind.cause, found.count, found.first_line, found.example)
-            for kind, found in self._kinds.items()
-        )
-        return tuple(sorted(kinds, key=_order))
+        return tuple(sorted(self._kinds.values(), key=_order))
 
     def _frame(self) -> None:
         if self._trace is None:
@@ -180,8 +160,8 @@ class _Counter:
         trace, self._trace = self._trace, None
         if trace is None or not trace.is_exception:
             return
-        kind = _Kind(trace.class_name, trace.cause)
-        if kind not in self._kinds:
-            message = " ".join(trace.message.split())[:_EXAMPLE_CHARACTERS]
-            self._kinds[kind] = _Found(trace.line_number, "" if message == "null" else message)
-        self._kinds[kind].count += 1
+        kind = (trace.class_name, trace.cause)
+        message = " ".join(trace.message.split())[:_EXAMPLE_CHARACTERS]
+        first = ExceptionCount(self._log, *kind, 0, trace.line_number, "" if message == "null" else message)
+        known = self._kinds.get(kind, first)
+        self._kinds[kind] = replace(known, count=known.count + 1)

@@ -1,4 +1,4 @@
-"""The heap of a JVM before and after each garbage collection, read from `jfr print` or heap.csv.
+"""The heap of a JVM before and after each garbage collection, read from heap.csv.
 
 A JVM reports its heap only at collections. Between two of them, `used` grows about evenly, so straight lines between
 the points describe it well, and the mean is the mean of these lines over time.
@@ -7,13 +7,11 @@ the points describe it well, and the mean is the mean of these lines over time.
 from __future__ import annotations
 
 import csv
-import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
-from datetime import datetime
 from itertools import pairwise
 from statistics import fmean
-from typing import NamedTuple
 
 from harness.base.units import MS_PER_S
 from harness.metrics.downsampling import SERIES_POINTS_MOST
@@ -25,9 +23,6 @@ EVENT = "jdk.GCHeapSummary"
 COLUMNS = ("time_ms", "process", "used_bytes", "committed_bytes", "reserved_bytes", "when")
 # The values of `when`; files of versions without that column do not know it.
 BEFORE, AFTER = "before", "after"
-
-_FIELD = re.compile(r'\s*"(type|startTime|when|heapUsed|committedSize|reservedSize)": "?([^",]+)')
-_NEEDED = frozenset({"startTime", "heapUsed", "committedSize", "reservedSize"})
 
 
 @dataclass(frozen=True)
@@ -79,53 +74,14 @@ class HeapSeries:
     reserved_bytes: tuple[int, ...]
 
 
-def printed_points(lines: Iterable[str]) -> Iterator[HeapPoint]:
-    """Yield the points in the output of `jfr print --json --events jdk.GCHeapSummary`, in its order.
-
-    The output is read line by line: a recording of hours needs little memory, and truncated output gives its complete
-    events.
-    """
-    event: dict[str, str] = {}
-    for line in lines:
-        field = _FIELD.match(line)
-        if field is None:
-            continue
-        name, value = field.groups()
-        if name == "type":
-            event = {}
-            continue
-        event[name] = value
-        if event.keys() >= _NEEDED:
-            point = _point(event)
-            event = {}
-            if point:
-                yield point
-
-
-def _point(event: Mapping[str, str]) -> HeapPoint | None:
-    try:
-        return HeapPoint(
-            round(datetime.fromisoformat(event["startTime"]).timestamp() * MS_PER_S),
-            int(event["heapUsed"]),
-            int(event["committedSize"]),
-            int(event["reservedSize"]),
-            event.get("when", "").lower().startswith(AFTER),
-        )
-    except ValueError:
-        return None
-
-
 def read_heaps(lines: Iterable[str]) -> Heaps:
     """Return the points per process from the lines of a heap.csv, by time; incomplete rows are skipped."""
     found: dict[str, list[HeapPoint]] = {}
     for row in csv.DictReader(lines):
-        try:
-            sizes = int(row["used_bytes"]), int(row["committed_bytes"]), int(row["reserved_bytes"])
-            found.setdefault(row["process"], []).append(
-                HeapPoint(int(row["time_ms"]), *sizes, row.get("when") == AFTER)
-            )
-        except (TypeError, ValueError, KeyError):
-            continue  # a full disk leaves an incomplete last row
+        with suppress(TypeError, ValueError, KeyError):  # a full disk leaves an incomplete last row
+            time_ms, used, committed, reserved = (int(row[name]) for name in (COLUMNS[0], *COLUMNS[2:5]))
+            point = HeapPoint(time_ms, used, committed, reserved, row.get("when") == AFTER)
+            found.setdefault(row["process"], []).append(point)
     return {process: tuple(sorted(points, key=lambda point: point.time_ms)) for process, points in found.items()}
 
 
@@ -139,20 +95,18 @@ def heap_series(heaps: Heaps, first_ms: int, last_ms: int) -> tuple[HeapSeries, 
 
     A process without points in the interval has no series.
     """
-    series = []
-    for process, points in heaps.items():
-        shown = _thinned(_within(points, first_ms, last_ms), first_ms, last_ms)
-        if shown:
-            series.append(
-                HeapSeries(
-                    process,
-                    tuple((point.time_ms - first_ms) / MS_PER_S for point in shown),
-                    tuple(point.used_bytes for point in shown),
-                    tuple(point.committed_bytes for point in shown),
-                    tuple(point.reserved_bytes for point in shown),
-                )
-            )
-    return tuple(series)
+    shown = {name: _thinned(_within(points, first_ms, last_ms), first_ms, last_ms) for name, points in heaps.items()}
+    return tuple(
+        HeapSeries(
+            process,
+            tuple((point.time_ms - first_ms) / MS_PER_S for point in points),
+            tuple(point.used_bytes for point in points),
+            tuple(point.committed_bytes for point in points),
+            tuple(point.reserved_bytes for point in points),
+        )
+        for process, points in shown.items()
+        if points
+    )
 
 
 def heap_after_gc(
@@ -169,12 +123,11 @@ def heap_after_gc(
         bins = Bins(first_ms, last_ms)
         for point in after:
             bins.add(point.time_ms, point.used_bytes)
-        is_forced = any(first_ms <= at_ms <= last_ms for at_ms in (forced_ms or {}).get(process, ()))
         if after:
             least = bins.minimums()
+            is_forced = any(first_ms <= at_ms <= last_ms for at_ms in (forced_ms or {}).get(process, ()))
             is_conclusive = is_forced or has_lost_garbage([used for _, used in least])
-            limit = after[-1].reserved_bytes
-            series.append(ResourceSeries(process, HEAP, least, limit, is_conclusive))
+            series.append(ResourceSeries(process, HEAP, least, after[-1].reserved_bytes, is_conclusive))
     return tuple(series)
 
 
@@ -203,43 +156,23 @@ def _thinned(points: list[HeapPoint], first_ms: int, last_ms: int) -> list[HeapP
 
 
 def _use(process: str, points: Sequence[HeapPoint]) -> HeapUse:
-    used = _summed_up(points, lambda point: point.used_bytes)
-    committed = _summed_up(points, lambda point: point.committed_bytes)
-    reserved = _summed_up(points, lambda point: point.reserved_bytes)
+    used, committed, reserved = (
+        _summed_up(points, [getattr(point, name) for point in points])
+        for name in ("used_bytes", "committed_bytes", "reserved_bytes")
+    )
     after = [point.used_bytes for point in points if point.is_after_gc]
-    return HeapUse(
-        process=process,
-        point_count=len(points),
-        used_bytes_mean=used.mean_bytes,
-        used_bytes_min=used.min_bytes,
-        used_bytes_max=used.max_bytes,
-        committed_bytes_mean=committed.mean_bytes,
-        committed_bytes_min=committed.min_bytes,
-        committed_bytes_max=committed.max_bytes,
-        reserved_bytes_mean=reserved.mean_bytes,
-        reserved_bytes_min=reserved.min_bytes,
-        reserved_bytes_max=reserved.max_bytes,
-        after_gc_bytes_mean=round(fmean(after)) if after else None,
-    )
+    return HeapUse(process, len(points), *used, *committed, *reserved, round(fmean(after)) if after else None)
 
 
-class _Sizes(NamedTuple):
-    """The mean of a size over time, and the smallest and the largest; None without a point."""
-
-    mean_bytes: int | None
-    min_bytes: int | None
-    max_bytes: int | None
+# The mean over time, the smallest and the largest; None without a point.
+_Sizes = tuple[int | None, int | None, int | None]
 
 
-def _summed_up(points: Sequence[HeapPoint], size_of: Callable[[HeapPoint], int]) -> _Sizes:
-    if not points:
-        return _Sizes(None, None, None)
-    sizes = [size_of(point) for point in points]
+def _summed_up(points: Sequence[HeapPoint], sizes: Sequence[int]) -> _Sizes:
+    if not sizes:
+        return (None, None, None)
     passed_ms = points[-1].time_ms - points[0].time_ms
-    if passed_ms == 0:
-        return _Sizes(round(sum(sizes) / len(sizes)), min(sizes), max(sizes))
-    area = sum(
-        (later.time_ms - earlier.time_ms) * (size_of(earlier) + size_of(later)) / 2
-        for earlier, later in pairwise(points)
-    )
-    return _Sizes(round(area / passed_ms), min(sizes), max(sizes))
+    steps_ms = (later.time_ms - earlier.time_ms for earlier, later in pairwise(points))
+    means = ((earlier + later) / 2 for earlier, later in pairwise(sizes))
+    area = sum(step_ms * mean for step_ms, mean in zip(steps_ms, means, strict=True))
+    return (round(area / passed_ms if passed_ms else fmean(sizes)), min(sizes), max(sizes))

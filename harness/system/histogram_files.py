@@ -19,8 +19,8 @@ class HistogramTaker:
     """Takes histograms of the JVMs among some processes, from entering to leaving it.
 
     A histogram makes the JVM collect all garbage, which stops it: those at the start and the end are taken before and
-    after the load. The one in the middle is taken `middle_s` seconds after entering; None for none. `unknown` has
-    (process, why it has no histogram). Problems never end a run. `environment` is for child processes.
+    after the load. The one in the middle is taken `middle_s` seconds after entering; None for none. `unknown` says, by
+    process, why a histogram is missing. Problems never end a run. `environment` is for child processes.
     """
 
     def __init__(
@@ -29,13 +29,8 @@ class HistogramTaker:
         self._pids = {process: pid for process, pid in pids.items() if is_jvm(pid)}
         self._folder, self._environment = folder, environment
         self._taken: list[Histogram] = []
-        self._unknown: dict[str, str] = {} if self._pids else {"system": "the system has no JVM here"}
+        self.unknown: dict[str, str] = {} if self._pids else {"system": "the system has no JVM here"}
         self._timer = threading.Timer(middle_s, self._take, (MIDDLE,)) if middle_s is not None else None
-
-    @property
-    def unknown(self) -> tuple[tuple[str, str], ...]:
-        """Return (process, why a histogram of it is missing)."""
-        return tuple(self._unknown.items())
 
     def __enter__(self) -> HistogramTaker:
         self._take(START)
@@ -54,7 +49,7 @@ class HistogramTaker:
         jcmd = jcmd_path()
         for process, pid in self._pids.items():
             if jcmd is None:
-                self._unknown[process] = "this Java has no jcmd, which asks for a histogram"
+                self.unknown[process] = "this Java has no jcmd, which asks for a histogram"
                 continue
             time_ms, started_s = time.time_ns() // 1_000_000, time.monotonic()
             answer = ask(jcmd, pid, _COMMAND, self._folder / f"histogram-{process}", self._environment)
@@ -64,7 +59,7 @@ class HistogramTaker:
                 self._taken.append(Histogram(moment, process, time_ms, took_ms, classes))
             else:
                 why = answer.why or f"jcmd ended with code {answer.code}"
-                self._unknown[process] = f"at the {moment} of the load: {why}"
+                self.unknown[process] = f"at the {moment} of the load: {why}"
 
     def write(self, path: Path) -> None:
         """Write histograms.tsv.gz; without a histogram there is no file."""

@@ -22,15 +22,8 @@ _LINE = re.compile(r"\s*\d+:\s+(\d+)\s+(\d+)\s+(\S+)")
 # The address in the name of a hidden class differs from JVM to JVM.
 _ADDRESS = re.compile(r"[/+]0x[0-9a-f]+$")
 _PRIMITIVES = {
-    "B": "byte",
-    "C": "char",
-    "D": "double",
-    "F": "float",
-    "I": "int",
-    "J": "long",
-    "S": "short",
-    "Z": "boolean",
-}
+    "B": "byte", "C": "char", "D": "double", "F": "float", "I": "int", "J": "long", "S": "short", "Z": "boolean",
+}  # fmt: skip
 
 
 class ClassSize(NamedTuple):
@@ -142,21 +135,14 @@ def live_heaps(histograms: Iterable[Histogram], origin_s: int) -> tuple[LiveHeap
     for one in histograms:
         by_process.setdefault(one.process, []).append(one)
     return tuple(
-        LiveHeap(
-            process,
-            tuple(
-                HeapMoment(
-                    one.moment,
-                    round(one.time_ms / MS_PER_S - origin_s, 1),
-                    one.took_ms,
-                    sum(size.size_bytes for size in one.classes.values()),
-                )
-                for one in found
-            ),
-            _grown(found),
-        )
+        LiveHeap(process, tuple(_moment(one, origin_s) for one in found), _grown(found))
         for process, found in by_process.items()
     )
+
+
+def _moment(of: Histogram, origin_s: int) -> HeapMoment:
+    live_bytes = sum(size.size_bytes for size in of.classes.values())
+    return HeapMoment(of.moment, round(of.time_ms / MS_PER_S - origin_s, 1), of.took_ms, live_bytes)
 
 
 def _grown(histograms: Sequence[Histogram]) -> tuple[ClassGrowth, ...]:

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import contextlib
 import subprocess
-from collections.abc import Container, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -23,6 +22,11 @@ SETTINGS = Path(__file__).with_name("profile.jfc")
 METHOD_SETTINGS = Path(__file__).with_name("methods.jfc")
 _NAME = "profile"
 _STARTED = "Started recording"
+# Pairs (process, what is wrong with it), and what there is of each process.
+Problems = tuple[tuple[str, str], ...]
+Pids = Mapping[str, int]
+Paths = Mapping[str, Path]
+Environment = Mapping[str, str]
 
 
 @dataclass(frozen=True)
@@ -34,54 +38,51 @@ class Answer:
     why: str = ""
 
 
-def dump_recordings(
-    pids: Mapping[str, int], recordings: Mapping[str, Path], environment: Mapping[str, str]
-) -> tuple[tuple[str, str], ...]:
+def dump_recordings(pids: Pids, recordings: Paths, environment: Environment) -> Problems:
     """Make each process write its recording to the given path; return (process, why its heap is not known).
 
     Problems are returned, never raised, as when recordings are read. `environment` is for `jcmd`.
     """
-    jcmd = jcmd_path()
-    if jcmd is None:
-        why = "not known: this Java has no jcmd, which writes the recording of a running JVM"
-        return tuple((process, why) for process in recordings)
-    problems = {
-        process: _why_unwritten(path, ask(jcmd, pids[process], ("JFR.dump", f'filename="{path}"'), path, environment))
-        for process, path in recordings.items()
-    }
-    return tuple((process, f"not known: {why}") for process, why in problems.items() if why)
+
+    def why(jcmd: Path, process: str) -> str:
+        path = recordings[process]
+        return _why_unwritten(path, ask(jcmd, pids[process], ("JFR.dump", f'filename="{path}"'), path, environment))
+
+    no_jcmd = "this Java has no jcmd, which writes the recording of a running JVM"
+    return tuple((process, f"not known: {text}") for process, text in problems_of(recordings, no_jcmd, why))
 
 
-def start_profiles(
-    pids: Mapping[str, int], with_methods: Container[str], folder: Path, environment: Mapping[str, str]
-) -> tuple[tuple[str, str], ...]:
+def start_profiles(pids: Pids, with_methods: Container[str], folder: Path, environment: Environment) -> Problems:
     """Start a flight recording in each process; return (process, why it has none). `folder` is for jcmd's output.
 
     Those of `with_methods` sample methods, too.
     """
-    jcmd = jcmd_path()
-    if jcmd is None:
-        return tuple((process, "this Java has no jcmd, which starts a profile") for process in pids)
-    problems = {}
-    for process, pid in pids.items():
+
+    def why(jcmd: Path, process: str) -> str:
         settings = [SETTINGS, METHOD_SETTINGS] if process in with_methods else [SETTINGS]
         command = ("JFR.start", f"name={_NAME}", *(f'settings="{path}"' for path in settings))
-        answer = ask(jcmd, pid, command, folder / process, environment)
-        problems[process] = answer.why or ("" if _STARTED in answer.text else "the JVM refused to start a recording")
-    return tuple((process, why) for process, why in problems.items() if why)
+        answer = ask(jcmd, pids[process], command, folder / process, environment)
+        return answer.why or ("" if _STARTED in answer.text else "the JVM refused to start a recording")
+
+    return problems_of(pids, "this Java has no jcmd, which starts a profile", why)
 
 
-def stop_profiles(
-    pids: Mapping[str, int], recordings: Mapping[str, Path], environment: Mapping[str, str]
-) -> tuple[tuple[str, str], ...]:
+def stop_profiles(pids: Pids, recordings: Paths, environment: Environment) -> Problems:
     """End the profile of each process and write it to the given path; return (process, why it is not known)."""
-    jcmd = jcmd_path()
-    assert jcmd is not None  # it started them
-    problems = {}
-    for process, path in recordings.items():
+
+    def why(jcmd: Path, process: str) -> str:
+        path = recordings[process]
         command = ("JFR.stop", f"name={_NAME}", f'filename="{path}"')
-        problems[process] = _why_unwritten(path, ask(jcmd, pids[process], command, path, environment))
-    return tuple((process, why) for process, why in problems.items() if why)
+        return _why_unwritten(path, ask(jcmd, pids[process], command, path, environment))
+
+    return problems_of(recordings, "this Java has no jcmd, which ends a profile", why)
+
+
+def problems_of(processes: Iterable[str], no_jcmd: str, why: Callable[[Path, str], str]) -> Problems:
+    """Return what `why` finds wrong, with the path of jcmd and the process; `no_jcmd` is for a Java without it."""
+    jcmd = jcmd_path()
+    found = [(process, why(jcmd, process) if jcmd else no_jcmd) for process in processes]
+    return tuple((process, text) for process, text in found if text)
 
 
 def is_jvm(pid: int) -> bool:
@@ -99,24 +100,29 @@ def jcmd_path() -> Path | None:
     return jcmd if jcmd and jcmd.is_file() else None
 
 
-def ask(jcmd: Path, pid: int, command: Sequence[str], path: Path, environment: Mapping[str, str]) -> Answer:
+def ask(jcmd: Path, pid: int, command: Sequence[str], path: Path, environment: Environment) -> Answer:
     """Send a command to a JVM and return its answer; `path` is the file that it is about."""
     printed = path.with_name(f".{path.name}.jcmd")
     try:
         launch = child.Launch("jcmd", (str(jcmd), *SHORT_JVM, str(pid), *command), path.parent, environment, printed)
-        process = child.start(launch)
-        code: int | None = None
-        try:
-            with contextlib.suppress(subprocess.TimeoutExpired):
-                code = process.wait(_DEADLINE_S)
-        finally:
-            child.stop(process, deadline_s=1.0)
+        code = exit_code_within(launch, _DEADLINE_S)
         text = printed.read_text(encoding="utf-8", errors="replace")
     except (OSError, UsageError) as error:
         return Answer(why=f"jcmd cannot be run ({error})")
     finally:
         printed.unlink(missing_ok=True)
     return Answer(code, text, f"jcmd did not end within {_DEADLINE_S:g} s" if code is None else "")
+
+
+def exit_code_within(launch: child.Launch, deadline_s: float | None) -> int | None:
+    """Run a program and return its exit code; None when it did not end in time and was stopped."""
+    process = child.start(launch)
+    try:
+        return process.wait(deadline_s)
+    except subprocess.TimeoutExpired:
+        return None
+    finally:
+        child.stop(process, deadline_s=1.0)
 
 
 def _why_unwritten(path: Path, answer: Answer) -> str:

@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-import contextlib
 import csv
 import re
-import subprocess
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Generic, NamedTuple, TypeVar
+from typing import NamedTuple, TypeVar
 
 from harness.base import process as child
 from harness.base.errors import UsageError
 from harness.base.java import java_context
-from harness.system.heap import AFTER, BEFORE, COLUMNS, EVENT, HeapPoint, printed_points, read_heaps
+from harness.system.heap import AFTER, BEFORE, COLUMNS, EVENT, HeapPoint, read_heaps
+from harness.system.jcmd import Problems, exit_code_within
 from harness.system.recording import EVENTS, RecordedEvent, csv_rows, printed_events, read_recordings
 
 # A recording of a minute takes half a second; one of a day with heap events only, some seconds.
@@ -26,21 +24,18 @@ _COMPLAINT_BYTES = 64_000
 _T = TypeVar("_T")
 
 
-def write_heap(
-    path: Path, recordings: Mapping[str, Path], environment: Mapping[str, str], deadline_s: float = _DEADLINE_S
-) -> tuple[tuple[str, str], ...]:
+def write_heap(path: Path, recordings: Mapping[str, Path], environment: Mapping[str, str]) -> Problems:
     """Write heap.csv from the recordings by process; return (process, what is not known of its heap, and why).
 
     A missing heap must not invalidate a run: problems are returned, never raised. `environment` is for `jfr`.
     """
     trouble: dict[str, str] = {}
-    points: dict[str, list[HeapPoint]] = {}
+    points: dict[str, Sequence[HeapPoint]] = {}
     for process, recording in recordings.items():
-        reading = _Reading((EVENT,), printed_points, environment, deadline_s, path.with_name(f".{path.name}.printed"))
-        read = _read(recording, reading)
-        points[process] = read.items
+        read = _read(recording, (EVENT,), environment, _DEADLINE_S, path.with_name(f".{path.name}.printed"))
+        points[process] = [event.point for event in read.events if event.point]
         if read.problem:
-            trouble[process] = f"{'known in part' if read.items else 'not known'}: {read.problem}"
+            trouble[process] = f"{'known in part' if read.events else 'not known'}: {read.problem}"
     try:
         if any(points.values()):
             _write(path, points)
@@ -51,24 +46,21 @@ def write_heap(
 
 
 class ReadRecording(NamedTuple):
-    """The events of a recording in order of time; `problem` is what is wrong with it, "" for nothing."""
+    """The events of a recording; `problem` is what is wrong with it, "" for nothing."""
 
     events: tuple[RecordedEvent, ...]
     problem: str = ""
 
 
 def read_recording(recording: Path, environment: Mapping[str, str], folder: Path) -> ReadRecording:
-    """Return the events of a recording; `folder` gets a temporary file."""
-    printed = folder / f".{recording.name}.printed"
-    reading = _Reading(EVENTS, printed_events, environment, _FOREIGN_DEADLINE_S, printed)
-    read = _read(recording, reading)
-    return ReadRecording(tuple(sorted(read.items, key=lambda event: event.time_ms)), read.problem)
+    """Return the events of a recording in order of time; `folder` gets a temporary file."""
+    read = _read(recording, EVENTS, environment, _FOREIGN_DEADLINE_S, folder / f".{recording.name}.printed")
+    return ReadRecording(tuple(sorted(read.events, key=lambda event: event.time_ms)), read.problem)
 
 
 def add_recording(heap: Path, recorded: Path, process: str, events: Sequence[RecordedEvent]) -> None:
     """Add the events of a JVM to heap.csv and recording.csv, in place of those that they have of a JVM of this name."""
-    points = {name: list(found) for name, found in _read_csv(heap, read_heaps).items()}
-    points[process] = [event.point for event in events if event.point]
+    points = {**_read_csv(heap, read_heaps), process: tuple(event.point for event in events if event.point)}
     if any(points.values()):
         _write(heap, points)
     recordings = {**_read_csv(recorded, read_recordings), process: tuple(events)}
@@ -84,26 +76,7 @@ def _read_csv(path: Path, read: Callable[[Iterable[str]], Mapping[str, _T]]) -> 
         return read(lines)
 
 
-@dataclass(frozen=True)
-class _Reading(Generic[_T]):
-    """How a recording is read: the events, what makes items of the printed lines, and where `jfr` prints them."""
-
-    events: tuple[str, ...]
-    parse: Callable[[Iterable[str]], Iterator[_T]]
-    environment: Mapping[str, str]
-    deadline_s: float
-    printed: Path
-
-
-@dataclass(frozen=True)
-class _Items(Generic[_T]):
-    """The items of a recording; `problem` is what is wrong with it, "" for nothing."""
-
-    items: list[_T]
-    problem: str = ""
-
-
-def _write(path: Path, points: Mapping[str, list[HeapPoint]]) -> None:
+def _write(path: Path, points: Mapping[str, Sequence[HeapPoint]]) -> None:
     with path.open("w", encoding="utf-8", newline="\n") as out:
         out.write(",".join(COLUMNS) + "\n")
         for process, found in points.items():
@@ -113,47 +86,36 @@ def _write(path: Path, points: Mapping[str, list[HeapPoint]]) -> None:
                 out.write(f"{point.time_ms},{process},{sizes},{when}\n")
 
 
-def _read(recording: Path, reading: _Reading[_T]) -> _Items[_T]:
-    """Return the items of a recording as far as they can be read."""
+def _read(
+    recording: Path, kinds: Sequence[str], environment: Mapping[str, str], deadline_s: float, printed: Path
+) -> ReadRecording:
+    """Return the events of these kinds in a recording as far as they can be read; `printed` is a temporary file."""
     try:
         if recording.stat().st_size == 0:
-            return _Items([], f"{recording.name} is empty: its JVM was probably killed before writing it")
+            return ReadRecording((), f"{recording.name} is empty: its JVM was probably killed before writing it")
     except OSError:
-        return _Items([], f"the recording {recording.name} is missing")
+        return ReadRecording((), f"the recording {recording.name} is missing")
     java_bin = java_context().get("java_bin")
     jfr = Path(java_bin) / "jfr" if java_bin else None
     if jfr is None or not jfr.is_file():
-        return _Items([], f"this Java has no jfr, which reads {recording.name}")
+        return ReadRecording((), f"this Java has no jfr, which reads {recording.name}")
     try:
-        return _printed(jfr, recording, reading)
+        command = (str(jfr), "-J-XX:+UseSerialGC", "print", "--json", "--events", ",".join(kinds), str(recording))
+        code = exit_code_within(child.Launch("jfr", command, printed.parent, environment, printed), deadline_s)
+        with printed.open(encoding="utf-8", errors="replace") as lines:
+            found = tuple(printed_events(lines))
+        if code:
+            return ReadRecording(found, _complaint(printed, recording) or f"jfr print ended with code {code}")
     except OSError as error:
-        return _Items([], f"the output of jfr cannot be written ({error.strerror})")
+        return ReadRecording((), f"the output of jfr cannot be written ({error.strerror})")
     except UsageError as error:
-        return _Items([], error.what)
+        return ReadRecording((), error.what)
     finally:
-        reading.printed.unlink(missing_ok=True)
-
-
-def _printed(jfr: Path, recording: Path, reading: _Reading[_T]) -> _Items[_T]:
-    printed, events = reading.printed, ",".join(reading.events)
-    command = (str(jfr), "-J-XX:+UseSerialGC", "print", "--json", "--events", events, str(recording))
-    process = child.start(child.Launch("jfr", command, printed.parent, reading.environment, printed))
-    try:
-        code: int | None = None
-        with contextlib.suppress(subprocess.TimeoutExpired):
-            code = process.wait(reading.deadline_s)
-    finally:
-        child.stop(process, deadline_s=1.0)
-    with printed.open(encoding="utf-8", errors="replace") as lines:
-        found = list(reading.parse(lines))
+        printed.unlink(missing_ok=True)
     if code is None:
-        return _Items(found, f"jfr print did not read {recording.name} within {reading.deadline_s:g} s")
-    if code:
-        return _Items(found, _complaint(printed, recording) or f"jfr print ended with code {code}")
-    if not found:
-        problem = f"{recording.name} contains no {events}: no garbage was collected, or the event is not recorded"
-        return _Items([], problem)
-    return _Items(found)
+        return ReadRecording(found, f"jfr print did not read {recording.name} within {deadline_s:g} s")
+    why = f"{recording.name} contains no {','.join(kinds)}: no garbage was collected, or the event is not recorded"
+    return ReadRecording(found, "" if found else why)
 
 
 def _complaint(printed: Path, recording: Path) -> str:

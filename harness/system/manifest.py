@@ -10,54 +10,38 @@ from typing import Any, NamedTuple
 from harness.base.config import check_keys
 from harness.base.errors import UsageError
 from harness.base.project import folder_with, names_in
-from harness.system.system import (  # fmt: skip
-    Command,
-    Fact,
-    Limits,
-    Manifest,
-    MetricsSource,
-    OwnMetric,
-    Placement,
-    Prepare,
-    ProcessSpec,
-    Ready,
-    Settings,
-    StatementCommands,
-    there_is,
-)
+from harness.system import system
+from harness.system.system import Limits, Manifest, ProcessSpec, Settings, there_is
 
 FORMAT_VERSION = 1
 MANIFEST_NAME = "system.toml"
 
-_READY_DEADLINE_S = 30.0
-_STOP_DEADLINE_S = 10.0
-
 Table = Mapping[str, Any]
 _NUMBER = (int, float)
-_TOP_KEYS: dict[str, type | tuple[type, ...]] = {
+Keys = Mapping[str, type | tuple[type, ...]]
+_TOP_KEYS: Keys = {
     "format_version": int, "title": str, "target": str, "ports": dict, "settings": dict, "choices": dict,
     "limits": dict, "prepare": list, "template": list, "copy": list, "process": list, "facts": dict,
 }  # fmt: skip
-_PREPARE_KEYS = {"name": str, "command": list, "inputs": list, "creates": list, "when": str}
-_PLACEMENT_KEYS = {"from": str, "to": str, "when": str}
-_PROCESS_KEYS: dict[str, type | tuple[type, ...]] = {
+# The keys of the tables; a `list` is one of texts, and a `_TABLES` one of tables.
+_TABLES = (list,)
+_PREPARE_KEYS: Keys = {"name": str, "command": list, "inputs": list, "creates": list, "when": str}
+_PLACEMENT_KEYS: Keys = {"from": str, "to": str, "when": str}
+_PROCESS_KEYS: Keys = {
     "name": str, "command": list, "cwd": str, "env": dict, "when": str, "after": list, "cpus": (int, str),
-    "before": list, "ready": dict, "logs": list, "recording": str, "exceptions": list, "statements": dict,
+    "before": _TABLES, "ready": dict, "logs": list, "recording": str, "exceptions": list, "statements": dict,
     "metrics": dict, "stop_deadline_s": _NUMBER,
 }  # fmt: skip
-_BEFORE_KEYS = {"name": str, "command": list, "unless": list, "when": str}
-_READY_KEYS: dict[str, type | tuple[type, ...]] = {
-    "url": str,
-    "tcp": str,
-    "status": int,
-    "contains": str,
-    "deadline_s": _NUMBER,
-}
-_STATEMENTS_KEYS: dict[str, type | tuple[type, ...]] = {
+_BEFORE_KEYS: Keys = {"name": str, "command": list, "unless": list, "when": str}
+_READY_KEYS: Keys = {"url": str, "tcp": str, "status": int, "contains": str, "deadline_s": _NUMBER}
+_STATEMENTS_KEYS: Keys = {
     "name": str, "when": str, "reset": list, "read": list, "snapshot": (list, bool), "waits": list,
 }  # fmt: skip
+_METRIC_KEYS: Keys = {"name": str, "path": list, "unit": str, "total": bool}
 _METRIC_UNITS = ("", "s", "ms", "bytes")
-_FACT_KEYS = {"value": str, "command": list, "when": str}
+_FACT_KEYS: Keys = {"value": str, "command": list, "when": str}
+# The fields that have another name than their key.
+_FIELDS = {"command": "argv", "from": "source", "to": "target", "total": "is_total"}
 
 
 def system_names(home: Path) -> tuple[str, ...]:
@@ -105,10 +89,8 @@ def load_configured(
     manifest, of_profile = load_manifest(folder_with(home, "systems", name) / name), settings_by_system.get(name, {})
     for key, value in of_plan.items():
         if of_profile.get(key, value) != value:
-            raise UsageError(
-                f"{where} [system.{name}]: {key} = {of_profile[key]!r}, but the plan sets {value!r}",
-                "remove it from the profile, or choose another plan",
-            )
+            what = f"{where} [system.{name}]: {key} = {of_profile[key]!r}, but the plan sets {value!r}"
+            raise UsageError(what, "remove it from the profile, or choose another plan")
     return ConfiguredSystem(manifest, manifest.resolve_settings({**of_profile, **of_plan}))
 
 
@@ -126,9 +108,8 @@ def _manifest(document: Table, folder: Path, where: str) -> Manifest:
     for process in processes:
         for name in process.after:
             if name not in names[: names.index(process.name)]:
-                raise UsageError(
-                    f"{where}: {process.name} is after {name!r}", f"name an earlier process of {', '.join(names)}"
-                )
+                what = f"{where}: {process.name} is after {name!r}"
+                raise UsageError(what, f"name an earlier process of {', '.join(names)}")
     return Manifest(
         name=folder.name,
         title=_required(document, "title", where),
@@ -140,132 +121,111 @@ def _manifest(document: Table, folder: Path, where: str) -> Manifest:
         limits=_limits(document, settings, where),
         prepare=tuple(_prepare(table, where) for table in _tables(document, "prepare", where)),
         placements=tuple(
-            _placement(table, where, is_template=kind == "template")
-            for kind in ("template", "copy")
-            for table in _tables(document, kind, where)
+            _placement(table, where, kind) for kind in ("template", "copy") for table in _tables(document, kind, where)
         ),
         processes=processes,
         facts=tuple(_fact(name, value, where) for name, value in document.get("facts", {}).items()),
     )
 
 
-def _prepare(table: Table, where: str) -> Prepare:
-    name = _required(table, "name", f"{where} [[prepare]]")
-    check_keys(table, _PREPARE_KEYS, f"{where} prepare {name}")
-    return Prepare(
-        name=name,
-        argv=_texts(table, "command", f"{where} prepare {name}", required=True),
-        inputs=_texts(table, "inputs", f"{where} prepare {name}"),
-        creates=_texts(table, "creates", f"{where} prepare {name}"),
-        when=table.get("when", ""),
-    )
+def _values(table: Table, keys: Keys, where: str, *required: str) -> dict[str, Any]:
+    """Return the values of a table by field, lists of texts as tuples. UsageError when one is wrong or missing."""
+    check_keys(table, keys, where)
+    values = {_FIELDS.get(key, key): value for key, value in table.items()}
+    for key in keys:
+        if keys[key] is list and (key in table or key in required):
+            values[_FIELDS.get(key, key)] = _texts(table, key, where, required=key in required)
+        elif key in required:
+            _required(table, key, where)
+    return values
 
 
-def _placement(table: Table, where: str, *, is_template: bool) -> Placement:
-    kind = f"{where} [[{'template' if is_template else 'copy'}]]"
-    check_keys(table, _PLACEMENT_KEYS, kind)
-    return Placement(_required(table, "from", kind), _required(table, "to", kind), table.get("when", ""), is_template)
+def _named(table: Table, keys: Keys, where: str, what: str) -> dict[str, Any]:
+    """Return the values of a table with a name and a command."""
+    name = _required(table, "name", f"{where} {what}" if what == "before" else f"{where} [[{what}]]")
+    return _values(table, keys, f"{where} {what} {name}", "command")
+
+
+def _prepare(table: Table, where: str) -> system.Prepare:
+    return system.Prepare(**_named(table, _PREPARE_KEYS, where, "prepare"))
+
+
+def _placement(table: Table, where: str, kind: str) -> system.Placement:
+    values = _values(table, _PLACEMENT_KEYS, f"{where} [[{kind}]]", "from", "to")
+    return system.Placement(**values, is_template=kind == "template")
 
 
 def _process(table: Table, where: str) -> ProcessSpec:
-    name = _required(table, "name", f"{where} [[process]]")
-    here = f"{where} process {name}"
-    check_keys(table, _PROCESS_KEYS, here)
+    values = _named(table, _PROCESS_KEYS, where, "process")
+    here = f"{where} process {values['name']}"
     env = table.get("env", {})
     check_keys(env, dict.fromkeys(env, str), f"{here} env")
-    return ProcessSpec(
-        name=name,
-        argv=_texts(table, "command", here, required=True),
-        cwd=table.get("cwd", "{{ work }}"),
-        env=tuple(env.items()),
-        when=table.get("when", ""),
-        after=_texts(table, "after", here),
-        cpus=str(table.get("cpus", 0)),
-        before=tuple(_before(item, here) for item in _tables(table, "before", here)),
-        ready=_ready(table["ready"], f"{here} ready") if "ready" in table else None,
-        logs=_texts(table, "logs", here),
-        recording=_log_name(table.get("recording", ""), f"{here}: recording"),
-        exceptions=tuple(_log_name(name, f"{here}: exceptions") for name in _texts(table, "exceptions", here)),
-        statements=_statements(table["statements"], f"{here} statements") if "statements" in table else None,
-        metrics=_metrics(table["metrics"], f"{here} metrics") if "metrics" in table else None,
-        stop_deadline_s=float(table.get("stop_deadline_s", _STOP_DEADLINE_S)),
+    values["env"] = tuple(env.items())
+    values["cpus"] = str(table.get("cpus", 0))
+    values["before"] = tuple(
+        system.Command(**_named(item, _BEFORE_KEYS, here, "before")) for item in _tables(table, "before", here)
     )
+    _check_log_name(table.get("recording", ""), f"{here}: recording")
+    for name in table.get("exceptions", ()):
+        _check_log_name(name, f"{here}: exceptions")
+    for key, read in (("ready", _ready), ("statements", _statements), ("metrics", _metrics)):
+        if key in table:
+            values[key] = read(table[key], f"{here} {key}")
+    return ProcessSpec(**values)
 
 
-def _statements(table: Table, where: str) -> StatementCommands:
-    check_keys(table, _STATEMENTS_KEYS, where)
-    reset, read = _texts(table, "reset", where), _texts(table, "read", where, required=True)
+def _statements(table: Table, where: str) -> system.StatementCommands:
+    values = _values(table, _STATEMENTS_KEYS, where, "read")
+    _check_log_name(table.get("name", ""), f"{where}: name")
     # Without `reset` the table is read twice anyway; after one, nobody knows whether to read it changes something.
-    snapshot = table.get("snapshot", not reset)
-    return StatementCommands(
-        reset,
-        read,
-        name=_log_name(table.get("name", ""), f"{where}: name"),
-        when=table.get("when", ""),
-        waits=_texts(table, "waits", where),
-        snapshot=(read if snapshot else ()) if isinstance(snapshot, bool) else _texts(table, "snapshot", where),
-    )
+    snapshot = table.get("snapshot", not table.get("reset"))
+    if isinstance(snapshot, bool):
+        values["snapshot"] = values["read"] if snapshot else ()
+    else:
+        values["snapshot"] = _texts(table, "snapshot", where)
+    return system.StatementCommands(**{"reset": (), **values})
 
 
-def _metrics(table: Table, where: str) -> MetricsSource:
+def _metrics(table: Table, where: str) -> system.MetricsSource:
     check_keys(table, {"url": str, "values": list}, where)
     found = tuple(_metric(item, where) for item in _tables(table, "values", where))
     if not found:
         raise UsageError(f"{where}: has no values", "name the metrics for the report")
-    return MetricsSource(_required(table, "url", where), found)
+    return system.MetricsSource(_required(table, "url", where), found)
 
 
-def _metric(table: Table, where: str) -> OwnMetric:
-    name = _required(table, "name", f"{where} values")
-    here = f"{where} {name}"
-    check_keys(table, {"name": str, "path": list, "unit": str, "total": bool}, here)
-    unit = table.get("unit", "")
-    if unit not in _METRIC_UNITS:
+def _metric(table: Table, where: str) -> system.OwnMetric:
+    here = f"{where} {_required(table, 'name', f'{where} values')}"
+    metric = system.OwnMetric(**_values(table, _METRIC_KEYS, here, "path"))
+    if metric.unit not in _METRIC_UNITS:
         units = ", ".join(filter(None, _METRIC_UNITS))
-        raise UsageError(f"{here}: unit = {unit!r}", f"give one of {units}, or none for a number")
-    return OwnMetric(name, _texts(table, "path", here, required=True), unit, table.get("total", False))
+        raise UsageError(f"{here}: unit = {metric.unit!r}", f"give one of {units}, or none for a number")
+    return metric
 
 
-def _before(table: Table, where: str) -> Command:
-    name = _required(table, "name", f"{where} before")
-    here = f"{where} before {name}"
-    check_keys(table, _BEFORE_KEYS, here)
-    return Command(
-        name, _texts(table, "command", here, required=True), table.get("when", ""), _texts(table, "unless", here)
-    )
-
-
-def _log_name(name: str, where: str) -> str:
+def _check_log_name(name: str, where: str) -> None:
     if "/" in name:
-        raise UsageError(
-            f"{where}: {name!r} is a path", "give the name of a file in {{ logs }}, the only folder that is stored"
-        )
-    return name
+        todo = "give the name of a file in {{ logs }}, the only folder that is stored"
+        raise UsageError(f"{where}: {name!r} is a path", todo)
 
 
-def _ready(table: Table, where: str) -> Ready:
-    check_keys(table, _READY_KEYS, where)
-    ready = Ready(
-        url=table.get("url", ""),
-        tcp=table.get("tcp", ""),
-        status=table.get("status", 200),
-        contains=table.get("contains", ""),
-        deadline_s=float(table.get("deadline_s", _READY_DEADLINE_S)),
-    )
+def _ready(table: Table, where: str) -> system.Ready:
+    ready = system.Ready(**_values(table, _READY_KEYS, where))
     if bool(ready.url) == bool(ready.tcp):
         raise UsageError(f"{where}: give either url or tcp", 'such as url = "http://127.0.0.1:{{ ports.http }}/"')
     return ready
 
 
-def _fact(name: str, value: object, where: str) -> Fact:
+def _fact(name: str, value: object, where: str) -> system.Fact:
     if isinstance(value, str):
-        return Fact(name, value, "")
+        return system.Fact(name, value)
     check_keys({name: value}, {name: dict}, f"{where} [facts]")
     assert isinstance(value, dict)
-    check_keys(value, _FACT_KEYS, f"{where} fact {name}")
-    argv = _texts(value, "command", f"{where} fact {name}")
-    text = "" if argv else _required(value, "value", f"{where} fact {name}")
-    return Fact(name, text, value.get("when", ""), argv)
+    here = f"{where} fact {name}"
+    fact = system.Fact(name, **_values(value, _FACT_KEYS, here))
+    if not fact.argv:
+        _required(value, "value", here)
+    return fact
 
 
 def _choices(document: Table, settings: Table, where: str) -> dict[str, tuple[Any, ...]]:

@@ -18,6 +18,8 @@ from harness.base.units import MS_PER_S
 from harness.system.system import Manifest, MetricsSource, OwnMetric
 
 _ANY = "*"
+# When it came (epoch ms), and the value of each metric.
+_Answer = tuple[int, Sequence[float | None]]
 
 
 def sources_elsewhere(manifest: Manifest, target: str) -> dict[str, MetricsSource]:
@@ -57,12 +59,6 @@ class OwnMetrics:
     process: str
     answer_count: int
     metrics: tuple[OwnMetricUse, ...]
-
-
-@dataclass(frozen=True)
-class _Answer:
-    time_ms: int
-    values: Sequence[float | None]
 
 
 def values_of(document: object, metrics: Iterable[OwnMetric]) -> list[float | None]:
@@ -106,13 +102,13 @@ def read_own_metrics(process: str, lines: Iterable[str], first_ms: int, last_ms:
             if "metrics" in read:
                 metrics = [OwnMetric(one["name"], (), one["unit"], one["is_total"]) for one in read["metrics"]]
             elif first_ms <= read["time_ms"] <= last_ms:
-                answers.append(_Answer(read["time_ms"], read["values"]))
+                answers.append((read["time_ms"], read["values"]))
     return OwnMetrics(process, len(answers), tuple(_uses(metrics, answers)))
 
 
 def _uses(metrics: Sequence[OwnMetric], answers: Sequence[_Answer]) -> Iterator[OwnMetricUse]:
     for index, metric in enumerate(metrics):
-        found = [(one.time_ms, value) for one in answers if (value := one.values[index]) is not None]
+        found = [(time_ms, value) for time_ms, values in answers if (value := values[index]) is not None]
         use = (_total if metric.is_total else _level)(metric, found)
         if use:
             yield use

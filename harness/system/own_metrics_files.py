@@ -8,8 +8,7 @@ import time
 from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
-from types import TracebackType
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from harness.system.own_metrics import OwnMetrics, answer_line, head_line, read_own_metrics, values_of
 from harness.system.system import MetricsSource
@@ -61,9 +60,7 @@ class OwnMetricsWriter:
             thread.start()
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self._stop.set()
         for thread in self._threads:
             thread.join()
@@ -77,10 +74,11 @@ class OwnMetricsWriter:
                 while True:
                     began_s = time.monotonic()
                     answer = _ask(source)
-                    if answer.values is not None:
+                    if isinstance(answer, str):
+                        why = why or answer
+                    else:
                         has_answered = True
-                        lines.write(answer_line(time.time_ns() // 1_000_000, answer.values))
-                    why = why or answer.problem
+                        lines.write(answer_line(time.time_ns() // 1_000_000, answer))
                     took_s = time.monotonic() - began_s
                     period_s = min(max(_PERIOD_S, took_s / _SHARE_MOST), _PERIOD_MOST_S)
                     if self._stop.wait(max(0.0, period_s - took_s)):
@@ -97,29 +95,22 @@ def answering(sources: Mapping[str, MetricsSource]) -> dict[str, MetricsSource]:
     return {
         process: source
         for process, source in sources.items()
-        if any(value is not None for value in _ask(source).values or ())
+        if not isinstance(answer := _ask(source), str) and any(value is not None for value in answer)
     }
 
 
-class _Answer(NamedTuple):
-    """The values of the metrics of a source; None without an answer, and `problem` is the reason."""
-
-    values: list[float | None] | None
-    problem: str = ""
-
-
-def _ask(source: MetricsSource) -> _Answer:
-    """Return the values of the metrics at this moment."""
+def _ask(source: MetricsSource) -> list[float | None] | str:
+    """Return the values of the metrics at this moment, or why there is no answer."""
     from http.client import HTTPException
 
     try:
         with _directly().open(source.url, timeout=_TIMEOUT_S) as answer:
             document = json.loads(answer.read(_BYTES_MOST))
     except (OSError, HTTPException) as error:
-        return _Answer(None, f"{source.url}: {getattr(error, 'reason', None) or error or type(error).__name__}")
+        return f"{source.url}: {getattr(error, 'reason', None) or error or type(error).__name__}"
     except (ValueError, RecursionError):
-        return _Answer(None, f"{source.url} does not answer with JSON")
-    return _Answer(values_of(document, source.metrics))
+        return f"{source.url} does not answer with JSON"
+    return values_of(document, source.metrics)
 
 
 def own_metrics(folder: Path, first_ms: int, last_ms: int) -> tuple[OwnMetrics, ...]:

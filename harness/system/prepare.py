@@ -41,13 +41,8 @@ def prepare(manifest: Manifest, context: Context, environment: Mapping[str, str]
         # A generator, because an input of one step may be created by an earlier one.
         for step in _steps(manifest, context, artifacts):
             if not step.is_done:
-                _run(
-                    step,
-                    manifest,
-                    environment,
-                    artifacts.parent / f"{manifest.name}-{step.name}.log".replace(" ", "-"),
-                    log,
-                )
+                log_path = artifacts.parent / f"{manifest.name}-{step.name}.log".replace(" ", "-")
+                _run(step, manifest, environment, log_path, log)
 
 
 def _steps(manifest: Manifest, context: Context, artifacts: Path) -> Iterator[_Step]:

@@ -6,20 +6,22 @@ counts from 1 ms on; a method is counted once per sample, however often it is on
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from typing import NamedTuple
+from collections import Counter, defaultdict
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 
 from harness.base.units import MS_PER_S
 from harness.system.profile_events import JFR, PERIOD_UNKNOWN_MS, EventRow, Events
-from harness.system.threads import ThreadPool, Wait, thread_pools, thread_waits
+from harness.system.threads import WAITING, ThreadPool, Wait, thread_pools, thread_waits
 
 ROWS_MOST = 10
 # Below this share of a process's samples, or of the time that its threads waited, a row is noise.
 LEAST_SHARE = 0.005
 # Too few samples for shares: about one second of one core.
 SAMPLES_LEAST = 100
-_NS_PER_MS = 1_000_000
+_NS_PER_MS, _NS_PER_S = 1_000_000, 1_000_000_000
+# Fewer threads on average do not explain a slow sample.
+_THREADS_LEAST = 0.1
 # A lock or an allocation is shown at the first frame outside of Java's own packages, else outside of those of locks.
 _OF_JAVA = ("java.", "javax.", "jdk.", "sun.", "com.sun.")
 _OF_LOCKS = ("jdk.internal.misc.", "java.util.concurrent.locks.")
@@ -185,16 +187,8 @@ def _safepoints(rows: Sequence[EventRow]) -> Safepoints:
     )
 
 
-class _OfMethod(NamedTuple):
-    """A class of locks, objects or exceptions, and the method that waited, allocated or threw."""
-
-    class_name: str
-    method: str
-
-    @classmethod
-    def of(cls, row: EventRow) -> _OfMethod:
-        """Return the class and the method of events."""
-        return cls(row.detail, own_frame(row.stack))
+# A class of locks, objects or exceptions, and the method that waited, allocated or threw.
+_OfMethod = tuple[str, str]
 
 
 def _thrown(rows: Sequence[EventRow]) -> Iterator[Thrown]:
@@ -202,69 +196,115 @@ def _thrown(rows: Sequence[EventRow]) -> Iterator[Thrown]:
 
     So an exception comes before those that wrap it: they are created further out.
     """
-    counts: dict[_OfMethod, int] = {}
-    depths: dict[_OfMethod, int] = {}
+    counts, depths = Counter[_OfMethod](), Counter[_OfMethod]()
     for row in rows:
-        key = _OfMethod.of(row)
-        counts[key] = counts.get(key, 0) + row.count
-        depths[key] = max(depths.get(key, 0), len(row.stack))
+        key = (row.detail, own_frame(row.stack))
+        counts[key] += row.count
+        depths[key] = max(depths[key], len(row.stack))
     for key in sorted(counts, key=lambda key: (-counts[key], -depths[key], key))[:ROWS_MOST]:
-        yield Thrown(key.class_name, key.method, counts[key])
+        yield Thrown(*key, counts[key])
 
 
 def _methods(rows: Sequence[EventRow]) -> tuple[MethodUse, ...]:
     """Return the methods that ran most: by the samples in which they were the innermost, then by all their samples."""
-    own: dict[str, int] = {}
-    whole: dict[str, int] = {}
+    own, whole = Counter[str](), Counter[str]()
     for row in rows:
-        if row.stack:
-            own[row.stack[0]] = own.get(row.stack[0], 0) + row.count
-        for method in set(row.stack):
-            whole[method] = whole.get(method, 0) + row.count
+        own.update(dict.fromkeys(row.stack[:1], row.count))
+        whole.update(dict.fromkeys(row.stack, row.count))
     least = sum(row.count for row in rows) * LEAST_SHARE
     ordered = sorted(own, key=lambda method: (-own[method], -whole[method], method))
     named = [method for method in ordered[:ROWS_MOST] if own[method] >= least]
     return tuple(MethodUse(method, own[method], whole[method]) for method in named)
 
 
-def _locks(rows: Sequence[EventRow], wait_ns: int) -> Iterator[LockWait]:
-    found: dict[_OfMethod, list[EventRow]] = {}
+def _largest(rows: Iterable[EventRow], whole: int) -> Iterator[tuple[_OfMethod, int, list[EventRow]]]:
+    """Yield the events of each class and method with their total, the largest first; `whole` is that of all rows."""
+    found: defaultdict[_OfMethod, list[EventRow]] = defaultdict(list)
     for row in rows:
-        found.setdefault(_OfMethod.of(row), []).append(row)
+        found[row.detail, own_frame(row.stack)].append(row)
     totals = {key: sum(row.total for row in same) for key, same in found.items()}
     for key in sorted(found, key=lambda key: (-totals[key], key))[:ROWS_MOST]:
-        if totals[key] < wait_ns * LEAST_SHARE:
-            return
-        same = found[key]
-        holders: dict[str, int] = {}
+        if totals[key] >= whole * LEAST_SHARE:
+            yield key, totals[key], found[key]
+
+
+def _locks(rows: Sequence[EventRow], wait_ns: int) -> Iterator[LockWait]:
+    for key, total_ns, same in _largest(rows, wait_ns):
+        holders = Counter[str]()
         for row in same:
             if row.other:
-                holders[row.other] = holders.get(row.other, 0) + row.count
+                holders[row.other] += row.count
         yield LockWait(
-            lock=key.class_name,
-            method=key.method,
+            *key,
             count=sum(row.count for row in same),
-            total_ms=round(totals[key] / _NS_PER_MS, 1),
+            total_ms=round(total_ns / _NS_PER_MS, 1),
             longest_ms=round(max(row.longest for row in same) / _NS_PER_MS, 1),
             holder=max(sorted(holders), key=lambda name: holders[name], default=""),
         )
 
 
 def _allocations(rows: Sequence[EventRow], allocated_bytes: int) -> Iterator[Allocation]:
-    found: dict[_OfMethod, list[EventRow]] = {}
-    for row in rows:
-        found.setdefault(_OfMethod.of(row), []).append(row)
-    totals = {key: sum(row.total for row in same) for key, same in found.items()}
-    for key in sorted(found, key=lambda key: (-totals[key], key))[:ROWS_MOST]:
-        if totals[key] < allocated_bytes * LEAST_SHARE:
-            return
-        same = found[key]
-        yield Allocation(
-            key.class_name, key.method, totals[key], sum(row.count for row in same), max(row.longest for row in same)
-        )
+    for key, total_bytes, same in _largest(rows, allocated_bytes):
+        yield Allocation(*key, total_bytes, sum(row.count for row in same), max(row.longest for row in same))
 
 
 def own_frame(stack: Sequence[str]) -> str:
     """Return the innermost method that is not Java's own; without one, the innermost outside of parking and locks."""
     own = (method for method in stack if not method.startswith(_OF_JAVA))
     return next(own, next((method for method in stack if not method.startswith(_OF_LOCKS)), ""))
+
+
+def within(events: Mapping[str, Events], seconds: Collection[int]) -> Mapping[str, Events]:
+    """Return the events of these seconds (since 1970) only."""
+    return {
+        process: replace(
+            found, rows={kind: [row for row in rows if row.second in seconds] for kind, rows in found.rows.items()}
+        )
+        for process, found in events.items()
+    }
+
+
+def longest_lock(events: Mapping[str, Events], seconds: range) -> str:
+    """Return the lock for which threads waited longest in total, and the method that waited; "" without a wait."""
+    totals = Counter[str]()
+    for process, row in _rows(events, "lock", seconds):
+        totals[_named(events, process, f"{row.detail} at {own_frame(row.stack)}")] += row.total
+    return min(totals, key=lambda name: (-totals[name], name), default="")
+
+
+def usual_waits(events: Mapping[str, Events]) -> Mapping[str, float]:
+    """Return how many threads with work waited in each method on average, from the first second to the last."""
+    seconds = [row.second for found in events.values() for row in found.rows.get("thread", ())]
+    if not seconds:
+        return {}
+    return _thread_counts(events, range(min(seconds), max(seconds) + 1))
+
+
+def unusual_wait(events: Mapping[str, Events], seconds: range, usual: Mapping[str, float]) -> str:
+    """Return the method in which most threads with work waited beyond the usual number; "" when hardly any did.
+
+    Threads that always wait in the same method explain no slow sample.
+    """
+    more = {name: count - usual.get(name, 0.0) for name, count in _thread_counts(events, seconds).items()}
+    name, excess = min(more.items(), key=lambda item: (-item[1], item[0]), default=("", 0.0))
+    if excess < _THREADS_LEAST:
+        return ""
+    before = usual.get(name, 0.0)
+    return f"{name}: {excess + before:.1f} threads, usually {before:.1f}"
+
+
+def _thread_counts(events: Mapping[str, Events], seconds: range) -> dict[str, float]:
+    counts = Counter[str]()
+    for process, row in _rows(events, "thread", seconds):
+        if row.other == WAITING and len(row.stack) > 1:
+            counts[_named(events, process, f"{row.stack[1]} in {row.stack[0]}")] += row.total
+    return {name: total_ns / _NS_PER_S / len(seconds) for name, total_ns in counts.items()}
+
+
+def _rows(events: Mapping[str, Events], kind: str, seconds: range) -> Iterator[tuple[str, EventRow]]:
+    """Yield the rows of a kind in these seconds, each with its process."""
+    return ((name, row) for name, found in events.items() for row in found.rows.get(kind, ()) if row.second in seconds)
+
+
+def _named(events: Mapping[str, Events], process: str, text: str) -> str:
+    return f"{process}: {text}" if len(events) > 1 else text

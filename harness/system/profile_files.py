@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gzip
-import subprocess
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -15,7 +14,7 @@ from harness.base.errors import UsageError
 from harness.base.java import java_path
 from harness.system.agent import WALL_INTERVAL_MS, start_agents, stop_agents
 from harness.system.database_files import DatabaseReader
-from harness.system.jcmd import is_jvm, start_profiles, stop_profiles
+from harness.system.jcmd import exit_code_within, is_jvm, start_profiles, stop_profiles
 from harness.system.profile import ProcessProfile
 
 # A recording of ten minutes takes some seconds to read.
@@ -63,7 +62,7 @@ class Profiler:
         if not self.pids and not self.databases:
             self.unknown.append(("system", NO_JVM))
         if self.agent:
-            samples = {process: self.samples(process) for process in self.pids}
+            samples = {process: self.folder / samples_name(process) for process in self.pids}
             self.no_agent = dict(start_agents(self.pids, self.agent, samples, self.environment))
         else:
             self.no_agent = dict.fromkeys(self.pids, NO_AGENT)
@@ -74,44 +73,37 @@ class Profiler:
 
     def __exit__(self, *_: object) -> None:
         if self.agent:
-            sampled = {process: self.samples(process) for process in self.pids if process not in self.no_agent}
-            self.no_agent |= stop_agents(self.pids, self.agent, sampled, self.environment)
+            samples = {name: self.folder / samples_name(name) for name in self.pids if name not in self.no_agent}
+            self.no_agent |= stop_agents(self.pids, self.agent, samples, self.environment)
         started = self.pids.keys() - dict(self.unknown).keys()
-        recordings = {process: self.recording(process) for process in self.pids if process in started}
+        recordings = {process: self.folder / recording_name(process) for process in self.pids if process in started}
         self.unknown += stop_profiles(self.pids, recordings, self.environment)
         if self.databases:
             self.databases.__exit__()
             self.unknown += self.databases.unknown
 
-    def recording(self, process: str) -> Path:
-        """Return the flight recording of a process."""
-        return self.folder / recording_name(process)
-
-    def samples(self, process: str) -> Path:
-        """Return the recording of async-profiler of a process."""
-        return self.folder / samples_name(process)
-
     def write(self, path: Path) -> None:
         """Write profile.tsv.gz from the recordings; what cannot be read is added to `unknown`."""
         missing = dict(self.unknown)
-        recordings = [process for process in self.pids if process not in missing]
+        recordings = [self._recorded(process) for process in self.pids if process not in missing]
         if not recordings:
             return
         printed = path.with_name(f".{path.name}.printed")
         try:
-            self.unknown += _read([self._recorded(process) for process in recordings], self.environment, printed)
+            self.unknown += _read(recordings, self.environment, printed)
             with printed.open("rb") as lines, gzip.GzipFile(path, "wb", mtime=0) as packed:
                 for block in iter(lambda: lines.read(1 << 20), b""):
                     packed.write(block)
         except (OSError, UsageError) as error:
             why = error.what if isinstance(error, UsageError) else str(error.strerror)
-            self.unknown += [(process, f"its recording cannot be read ({why})") for process in recordings]
+            self.unknown += [(process, f"its recording cannot be read ({why})") for process, *_ in recordings]
         finally:
             printed.unlink(missing_ok=True)
 
     def _recorded(self, process: str) -> _Recorded:
         why = self.no_agent.get(process, "")
-        return _Recorded(process, str(self.recording(process)), "" if why else str(self.samples(process)), why)
+        samples = "" if why else str(self.folder / samples_name(process))
+        return _Recorded(process, str(self.folder / recording_name(process)), samples, why)
 
 
 def recording_name(process: str) -> str:
@@ -144,41 +136,18 @@ def write_flame_graphs(folder: Path, profile: ProcessProfile, recording: Path, f
 
 def _graph_names(profile: ProcessProfile) -> dict[str, str]:
     """Return the name of the flame graph of each kind that the profile has events of."""
-    found = {
-        "cpu": profile.sample_count,
-        "wall": profile.pools,
-        "lock": profile.locks,
-        "alloc": profile.allocations,
-    }
+    found = {"cpu": profile.sample_count, "wall": profile.pools, "lock": profile.locks, "alloc": profile.allocations}
     return {kind: FLAME_GRAPHS.replace("*", f"{profile.process}-{kind}") for kind in _FLAME_GRAPHS if found[kind]}
 
 
 def _convert(jar: Path, kind: str, recording: Path, path: Path, first_ms: int, last_ms: int) -> None:
     """Write one flame graph; there is none when the converter fails."""
-    options = [
-        *_FLAME_GRAPHS[kind],
-        "--dot",
-        "--norm",
-        "--title",
-        f"{path.stem} of {path.parent.name}",
-        "--from",
-        str(first_ms),
-        "--to",
-        str(last_ms),
-        "-o",
-        "html",
-    ]
+    title, window = f"{path.stem} of {path.parent.name}", ("--from", str(first_ms), "--to", str(last_ms))
+    options = (*_FLAME_GRAPHS[kind], "--dot", "--norm", "--title", title, *window, "-o", "html")
     command = (java_path(), "-jar", str(jar), "converter", *options, str(recording), str(path))
     printed = path.with_name(f".{path.name}.printed")
     try:
-        converter = child.start(child.Launch("flame graph", command, path.parent, {}, printed))
-        try:
-            code: int | None = converter.wait(_DEADLINE_S)
-        except subprocess.TimeoutExpired:
-            code = None
-        finally:
-            child.stop(converter, deadline_s=1.0)
-        if code:
+        if exit_code_within(child.Launch("flame graph", command, path.parent, {}, printed), _DEADLINE_S):
             path.unlink(missing_ok=True)
     except (OSError, UsageError):
         path.unlink(missing_ok=True)  # the tables are there without it
@@ -192,13 +161,10 @@ def _read(recorded: Sequence[_Recorded], environment: Mapping[str, str], printed
     processes = [one.process for one in recorded]
     options = ("-XX:+UseSerialGC", "-Xmx512m", "-cp", str(classes), "ReadProfile", str(WALL_INTERVAL_MS * 1_000_000))
     command = (java_path(), *options, *(argument for one in recorded for argument in one))
-    reader = child.start(child.Launch("profile reader", command, printed.parent, environment, printed))
-    try:
-        code = reader.wait(_DEADLINE_S)
-    except subprocess.TimeoutExpired:
+    launch = child.Launch("profile reader", command, printed.parent, environment, printed)
+    code = exit_code_within(launch, _DEADLINE_S)
+    if code is None:
         return [(process, f"its recording was not read within {_DEADLINE_S:g} s") for process in processes]
-    finally:
-        child.stop(reader, deadline_s=1.0)
     if code:
         return [(process, f"its recording cannot be read (Java ended with code {code})") for process in processes]
     with printed.open(encoding="utf-8", errors="replace") as lines:

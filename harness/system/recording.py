@@ -22,7 +22,7 @@ COLUMNS = ("time_ms", "process", "event", "used_bytes", "pause_ms", "longest_ms"
 COLLECTION, CPU = "gc", "cpu"
 _FIELD = re.compile(r'\s*"(\w+)": "?([^",]+)')
 _NEEDED = {
-    "jdk.GCHeapSummary": ("startTime", "when", "committedSize", "reservedSize", "heapUsed"),
+    "jdk.GCHeapSummary": ("startTime", "committedSize", "reservedSize", "heapUsed"),
     "jdk.GarbageCollection": ("startTime", "sumOfPauses", "longestPause"),
     "jdk.CPULoad": ("startTime", "jvmUser", "jvmSystem", "machineTotal"),
 }
@@ -74,7 +74,11 @@ class RecordedUse:
 
 
 def printed_events(lines: Iterable[str]) -> Iterator[RecordedEvent]:
-    """Yield the events in the output of `jfr print --json --events …`, in its order; unreadable ones are skipped."""
+    """Yield the events in the output of `jfr print --json --events …`, in its order; unreadable ones are skipped.
+
+    The output is read line by line: a recording of hours needs little memory, and truncated output gives its complete
+    events.
+    """
     kind, event = "", dict[str, str]()
     for line in lines:
         field = _FIELD.match(line)
@@ -100,7 +104,7 @@ def _event(kind: str, event: Mapping[str, str]) -> RecordedEvent:
         pause_ms, longest_ms = (_duration_ms(event[name]) for name in ("sumOfPauses", "longestPause"))
         return RecordedEvent(time_ms, COLLECTION, pause_ms=pause_ms, longest_ms=longest_ms)
     used, committed, reserved = (int(event[name]) for name in ("heapUsed", "committedSize", "reservedSize"))
-    when = BEFORE if event["when"].startswith("Before") else AFTER
+    when = AFTER if event.get("when", "").lower().startswith(AFTER) else BEFORE
     return RecordedEvent(
         time_ms, when, used_bytes=used, point=HeapPoint(time_ms, used, committed, reserved, when == AFTER)
     )
@@ -120,27 +124,25 @@ def csv_rows(recordings: Recordings) -> Iterator[list[object]]:
     yield list(COLUMNS)
     for process, events in recordings.items():
         for event in events:
-            pauses = [None if value is None else round(value, 3) for value in (event.pause_ms, event.longest_ms)]
-            ratios = [
-                None if value is None else round(value, 4) for value in (event.jvm_cpu_ratio, event.machine_cpu_ratio)
-            ]
-            values = [event.used_bytes, *pauses, *ratios]
-            yield [event.time_ms, process, event.kind, *("" if value is None else value for value in values)]
+            pauses = (_cell(value, 3) for value in (event.pause_ms, event.longest_ms))
+            ratios = (_cell(value, 4) for value in (event.jvm_cpu_ratio, event.machine_cpu_ratio))
+            yield [event.time_ms, process, event.kind, _cell(event.used_bytes, 0), *pauses, *ratios]
+
+
+def _cell(value: float | None, digits: int) -> float | str:
+    return "" if value is None else round(value, digits)
 
 
 def read_recordings(lines: Iterable[str]) -> Recordings:
     """Return the events per process from the lines of a recording.csv; incomplete rows are skipped."""
     found: dict[str, list[RecordedEvent]] = {}
     for row in csv.DictReader(lines):
-        try:
+        with contextlib.suppress(TypeError, ValueError, KeyError):  # a full disk leaves an incomplete last row
             used, *others = (_number(row[name]) for name in COLUMNS[3:])
-            pause_ms, longest_ms, jvm_ratio, machine_ratio = others
-            used_bytes = None if used is None else int(used)
+            used_bytes, (pause_ms, longest_ms, jvm_ratio, machine_ratio) = None if used is None else int(used), others
             times = (int(row["time_ms"]), row["event"])
             event = RecordedEvent(*times, used_bytes, pause_ms, longest_ms, jvm_ratio, machine_ratio)
             found.setdefault(row["process"], []).append(event)
-        except (TypeError, ValueError, KeyError):
-            continue  # a full disk leaves an incomplete last row
     return {process: tuple(events) for process, events in found.items()}
 
 

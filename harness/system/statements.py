@@ -10,6 +10,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from harness.base import units
+from harness.system.system import StatementCommands
 
 STATEMENTS_MOST = WAITS_MOST = 10
 # Of a longer statement the beginning and the end are shown.
@@ -19,6 +20,20 @@ _CONTROLS = frozenset(("BEGIN", "COMMIT", "RELEASE", "ROLLBACK", "SAVEPOINT", "S
 # Columns: the text, the only one that is no sum, and the one that a difference adds to it.
 STATEMENT, LONGEST, _BOUND = "statement", "longest_ms", "longest_is_bound"
 _NEEDED = (STATEMENT, "count", "total_ms")
+# The name of a PostgreSQL in the report and of its files.
+POSTGRESQL = "postgresql"
+_CONNECT_TIMEOUT_S = 10
+# The columns of times have other names since PostgreSQL 13. Statements that set a password are left out.
+_QUERY = r"""
+SELECT regexp_replace(query, '\s+', ' ', 'g') AS statement, sum(calls) AS count,
+  sum(coalesce(used ->> 'total_exec_time', used ->> 'total_time')::float8) AS total_ms,
+  max(coalesce(used ->> 'max_exec_time', used ->> 'max_time')::float8) AS longest_ms,
+  sum(shared_blks_hit + shared_blks_read) AS page_count
+FROM (SELECT s.*, to_jsonb(s) AS used FROM pg_stat_statements s) s
+WHERE dbid = (SELECT oid FROM pg_database WHERE datname = current_database())
+  AND query NOT LIKE '%pg_stat_statements%' AND query !~* '^\s*(create|alter)\s+(user|role)'
+GROUP BY 1
+"""
 # A row of a table: text by column.
 Row = Mapping[str, str]
 
@@ -91,11 +106,6 @@ class DatabaseUse:
     def request_count(self, whole: int) -> int:
         """Return the number of requests that caused the statements; `whole` is that of the whole load."""
         return self.interval.request_count if self.interval else whole
-
-
-def read_waits(lines: Iterable[str]) -> tuple[DatabaseWait, ...]:
-    """Return the waits of a database from the output of its command; ValueError when it is not such a table."""
-    return waits_of(rows_of(lines))
 
 
 def waits_of(rows: Iterable[Row]) -> tuple[DatabaseWait, ...]:
@@ -175,19 +185,18 @@ def _use(row: Row) -> StatementUse:
         # The end of a query names its table and its conditions.
         half = _CHARACTERS_MOST // 2
         statement = f"{statement[:half]} … {statement[-half:]}"
-    longest, locked = (number_of(row.get(name, "")) for name in (LONGEST, "lock_ms"))
-    rows, without, pages = (
-        number_of(row.get(name, "")) for name in ("rows_examined", "count_without_index", "page_count")
-    )
+    names = (LONGEST, "lock_ms", "rows_examined", "count_without_index", "page_count")
+    longest, locked, *numbers = (number_of(row.get(name, "")) for name in names)
+    rows, without, pages = (None if number is None else round(number) for number in numbers)
     return StatementUse(
         statement=statement,
         count=int(row["count"]),
         total_ms=round(float(row["total_ms"]), 3),
         longest_ms=longest,
-        rows_examined=None if rows is None else round(rows),
-        count_without_index=None if without is None else round(without),
+        rows_examined=rows,
+        count_without_index=without,
         lock_ms=locked,
-        page_count=None if pages is None else round(pages),
+        page_count=pages,
         longest_is_bound=row.get(_BOUND) == "1",
     )
 
@@ -195,3 +204,23 @@ def _use(row: Row) -> StatementUse:
 def number_of(text: str) -> float | None:
     """Return the number in a cell of a table, rounded to three digits; None for one that is empty or NULL."""
     return None if text in ("", "NULL", "\\N") else round(float(text), 3)
+
+
+def statement_commands(url: str, password: str = "") -> StatementCommands:
+    """Return the command that prints the statements of a PostgreSQL, as its extension pg_stat_statements sums them up.
+
+    A server may be shared, so nothing in it is reset: a run takes the difference of two such tables. psql finds a
+    password that is not given in PGPASSWORD or ~/.pgpass.
+    """
+    read = (
+        *("psql", "--no-psqlrc", "--no-password", "--quiet", "--no-align", "--field-separator=\t"),
+        *("--pset=footer=off", "--set=ON_ERROR_STOP=1", "--set=VERBOSITY=terse"),
+        *(f"--command={' '.join(_QUERY.split())}", url),
+    )
+    environment = {
+        "PGCONNECT_TIMEOUT": str(_CONNECT_TIMEOUT_S),
+        "PGOPTIONS": "-c statement_timeout=20s -c client_min_messages=error",
+        "PGAPPNAME": "load-test",
+        **({"PGPASSWORD": password} if password else {}),
+    }
+    return StatementCommands((), read, environment, snapshot=read)

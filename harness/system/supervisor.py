@@ -5,16 +5,19 @@ It contains no code for a particular system. If the harness dies, harness/base/g
 
 from __future__ import annotations
 
+import http.client
 import os
 import shutil
+import socket
 import subprocess
 import sys
 import tempfile
 import time
+import urllib.error
+import urllib.request
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from types import MappingProxyType, TracebackType
 from typing import NamedTuple
 
 from harness.base import process as child
@@ -23,29 +26,19 @@ from harness.base.guardian import Guardian
 from harness.base.java import java_context
 from harness.base.log import Log
 from harness.base.ports import check_port, exposed_listeners, free_port
-from harness.system import prepare, probe
-from harness.system.system import (  # fmt: skip
-    Command,
-    Manifest,
-    MetricsSource,
-    Placement,
-    ProcessSpec,
-    Ready,
-    Settings,
-    StatementCommands,
-    applies,
-    render,
-    render_argv,
-    render_facts,
-)
+from harness.system import prepare, system
+from harness.system.system import Command, Manifest, MetricsSource, Placement, ProcessSpec, Settings, StatementCommands
 
 _POLL_S = 0.05
+# A server that accepts a connection but does not answer yet is tried again after this time.
+_TIMEOUT_S = 2.0
+_NO_PROXY = urllib.request.build_opener(urllib.request.ProxyHandler({}))
 
 
 @dataclass(frozen=True)
 class _Running:
     spec: ProcessSpec
-    ready: Ready | None
+    ready: system.Ready | None
     process: subprocess.Popen[bytes]
     logs: tuple[Path, ...]
     started_s: float
@@ -83,7 +76,8 @@ class Supervisor:
         self._running: list[_Running] = []
         self._ready: set[str] = set()
         self._ended: set[str] = set()
-        self._facts: tuple[tuple[str, str], ...] = ()
+        # The lines of the report's set-up; empty until the system is started.
+        self.facts: tuple[tuple[str, str], ...] = ()
         self._context: dict[str, object] = {
             "system_dir": str(manifest.folder),
             "artifacts": str(self._artifacts),
@@ -107,7 +101,7 @@ class Supervisor:
     @property
     def processes(self) -> Mapping[str, int]:
         """Return the process id of every started process by its name in the manifest."""
-        return MappingProxyType({running.spec.name: running.process.pid for running in self._running})
+        return {running.spec.name: running.process.pid for running in self._running}
 
     @property
     def is_up(self) -> bool:
@@ -118,47 +112,35 @@ class Supervisor:
     def recordings(self) -> Mapping[str, Path]:
         """Return the JFR recording of every started process that has one, by name; it is complete after `stop`."""
         names = {r.spec.name: self._render(r.spec.recording, f"{r.spec.name}.recording") for r in self._running}
-        return MappingProxyType({process: self._log_dir / name for process, name in names.items() if name})
+        return {process: self._log_dir / name for process, name in names.items() if name}
 
     @property
     def statement_commands(self) -> Mapping[str, StatementCommands]:
         """Return the commands that reset and print the statements of each started database, by its name."""
-        given = {running.spec.name: running.spec.statements for running in self._running}
-        return MappingProxyType(
-            {
-                found.name or process: StatementCommands(
-                    render_argv(found.reset, self._context, f"{process}.statements"),
-                    render_argv(found.read, self._context, f"{process}.statements"),
-                    waits=render_argv(found.waits, self._context, f"{process}.statements"),
-                    snapshot=render_argv(found.snapshot, self._context, f"{process}.statements"),
-                )
-                for process, found in given.items()
-                if found and self._applies(found.when, f"{process}.statements")
-            }
-        )
+        found = {}
+        for spec in (running.spec for running in self._running):
+            commands, where = spec.statements, f"{spec.name}.statements"
+            if commands and self._applies(commands.when, where):
+                given = (commands.reset, commands.read, commands.waits, commands.snapshot)
+                reset, read, waits, snapshot = (system.render_argv(argv, self._context, where) for argv in given)
+                found[commands.name or spec.name] = StatementCommands(reset, read, waits=waits, snapshot=snapshot)
+        return found
 
     @property
     def metrics_sources(self) -> Mapping[str, MetricsSource]:
         """Return where each started process publishes its metrics, by process."""
         given = {running.spec.name: running.spec.metrics for running in self._running}
-        return MappingProxyType(
-            {
-                process: replace(found, url=self._render(found.url, f"{process}.metrics"))
-                for process, found in given.items()
-                if found
-            }
-        )
+        return {
+            process: replace(found, url=self._render(found.url, f"{process}.metrics"))
+            for process, found in given.items()
+            if found
+        }
 
     @property
     def exception_logs(self) -> tuple[str, ...]:
         """Return the names of the log files in which exceptions are counted."""
         names = (self._render(name, f"{r.spec.name}.exceptions") for r in self._running for name in r.spec.exceptions)
         return tuple(dict.fromkeys(names))
-
-    @property
-    def facts(self) -> tuple[tuple[str, str], ...]:
-        """Return the lines of the report's set-up; empty until the system is started."""
-        return self._facts
 
     def prepare(self, log: Log = print) -> None:
         """Run the once-per-machine steps; takes milliseconds when they are already done."""
@@ -201,7 +183,7 @@ class Supervisor:
     def __enter__(self) -> Supervisor:
         return self
 
-    def __exit__(self, *_: type[BaseException] | BaseException | TracebackType | None) -> None:
+    def __exit__(self, *_: object) -> None:
         self.stop()
 
     def _guard(self) -> Guardian:
@@ -219,15 +201,14 @@ class Supervisor:
         for placement in self.manifest.placements:
             if self._applies(placement.when, f"{placement.source}"):
                 self._put(placement, self._work)
-        self._facts = render_facts(self.manifest, self._context, self._first_line)
+        self.facts = system.render_facts(self.manifest, self._context, self._first_line)
 
     def _first_line(self, fact: str, argv: tuple[str, ...]) -> str:
         """Return the first line that a command prints. UsageError when its program is missing."""
         log = self._log_dir / f"fact-{fact.replace(' ', '-')}.log"
         assert self._work is not None
-        child.run_or_fail(
-            child.Launch(f"{self.manifest.name}: {fact}", argv, self._work, self._guard().environment, log)
-        )
+        name = f"{self.manifest.name}: {fact}"
+        child.run_or_fail(child.Launch(name, argv, self._work, self._guard().environment, log))
         return log.read_text(encoding="utf-8", errors="replace").strip().partition("\n")[0]
 
     def _choose_ports(self) -> dict[str, int]:
@@ -255,9 +236,8 @@ class Supervisor:
             else:
                 shutil.copy(source, target)
         except OSError as error:
-            raise StartError(
-                f"{source} cannot be copied to {target} ({error.strerror})", "correct the manifest"
-            ) from None
+            what = f"{source} cannot be copied to {target} ({error.strerror})"
+            raise StartError(what, "correct the manifest") from None
 
     def _start_all(self) -> None:
         waiting = [spec for spec in self.manifest.processes if self._applies(spec.when, spec.name)]
@@ -274,12 +254,11 @@ class Supervisor:
             self._run_before(spec, command)
         launch = self._to_launch(spec.name, spec, spec.argv, cpus=self._render(spec.cpus, f"{spec.name}.cpus"))
         logs = (launch.log, *(Path(self._render(path, f"{spec.name}.logs")) for path in spec.logs))
-        ready = spec.ready and replace(
-            spec.ready,
-            url=self._render(spec.ready.url, f"{spec.name}.ready"),
-            tcp=self._render(spec.ready.tcp, f"{spec.name}.ready"),
-            contains=self._render(spec.ready.contains, f"{spec.name}.ready"),
-        )
+        ready = spec.ready
+        if ready:
+            given = (ready.url, ready.tcp, ready.contains)
+            url, tcp, contains = (self._render(text, f"{spec.name}.ready") for text in given)
+            ready = replace(ready, url=url, tcp=tcp, contains=contains)
         process = child.start(launch)
         self._guard().watch(process.pid)
         self._running.append(_Running(spec, ready, process, logs, time.monotonic()))
@@ -295,12 +274,9 @@ class Supervisor:
         where = f"{spec.name}.{name}"
         return child.Launch(
             name=f"{self.manifest.name}: {name}",
-            argv=render_argv(argv, self._context, where),
+            argv=system.render_argv(argv, self._context, where),
             cwd=Path(self._render(spec.cwd, where)),
-            environment={
-                **{key: self._render(value, where) for key, value in spec.env},
-                **self._guard().environment,
-            },
+            environment={**{key: self._render(value, where) for key, value in spec.env}, **self._guard().environment},
             log=self._log_dir / f"{name}.log",
             cpu_count=int(cpus),
         )
@@ -312,42 +288,64 @@ class Supervisor:
             self._fail_if_ended(running)
             if running.spec.name in self._ready:
                 continue
-            why = probe.trouble(running.ready) if running.ready else None
+            why = _trouble(running.ready) if running.ready else None
             if why is None:
                 self._refuse_exposed(running)
                 self._ready.add(running.spec.name)
                 became = True
             elif running.ready and time.monotonic() - running.started_s > running.ready.deadline_s:
-                raise StartError(
-                    f"{self._title(running)} is not ready after {running.ready.deadline_s:g} s ({why})",
-                    f"see {self._log_dir}",
-                    child.tail_of(*running.logs),
-                )
+                what = f"{self._title(running)} is not ready after {running.ready.deadline_s:g} s ({why})"
+                raise StartError(what, f"see {self._log_dir}", child.tail_of(*running.logs))
         return became
 
     def _fail_if_ended(self, running: _Running) -> None:
         code = running.process.poll()
         if code is not None:
             after_s = time.monotonic() - running.started_s
-            raise StartError(
-                f"{self._title(running)} ended with code {code} after {after_s:.1f} s, before the system was ready",
-                f"see {self._log_dir}",
-                child.tail_of(*running.logs),
-            )
+            what = f"{self._title(running)} ended with code {code} after {after_s:.1f} s, before the system was ready"
+            raise StartError(what, f"see {self._log_dir}", child.tail_of(*running.logs))
 
     def _refuse_exposed(self, running: _Running) -> None:
         exposed = exposed_listeners(running.process.pid)
         if exposed:
-            raise StartError(
-                f"{self._title(running)} listens on {', '.join(exposed)}, which other machines can reach",
-                "bind it to 127.0.0.1 in its manifest",
-            )
+            what = f"{self._title(running)} listens on {', '.join(exposed)}, which other machines can reach"
+            raise StartError(what, "bind it to 127.0.0.1 in its manifest")
 
     def _title(self, running: _Running) -> str:
         return f"{self.manifest.name}: {running.spec.name}"
 
     def _render(self, text: str, where: str) -> str:
-        return render(text, self._context, f"system {self.manifest.name}, {where}")
+        return system.render(text, self._context, f"system {self.manifest.name}, {where}")
 
     def _applies(self, when: str, where: str) -> bool:
-        return applies(when, self._context, f"system {self.manifest.name}, {where}")
+        return system.applies(when, self._context, f"system {self.manifest.name}, {where}")
+
+
+def _trouble(ready: system.Ready) -> str | None:
+    """Return why the server (its `ready`, rendered) is not ready, or None when it is ready."""
+    return _url_trouble(ready) if ready.url else _tcp_trouble(ready.tcp)
+
+
+def _tcp_trouble(address: str) -> str | None:
+    host, _, port = address.rpartition(":")
+    try:
+        socket.create_connection((host, int(port)), timeout=_TIMEOUT_S).close()
+    except OSError as error:
+        return f"{address}: {error.strerror or error}"
+    return None
+
+
+def _url_trouble(ready: system.Ready) -> str | None:
+    try:
+        with _NO_PROXY.open(ready.url, timeout=_TIMEOUT_S) as answer:
+            status, body = answer.status, answer.read().decode(errors="replace")
+    except urllib.error.HTTPError as error:
+        with error:
+            status, body = error.code, error.read().decode(errors="replace")
+    except (OSError, http.client.HTTPException) as error:
+        return f"{ready.url}: {getattr(error, 'reason', None) or error or type(error).__name__}"
+    if status != ready.status:
+        return f"{ready.url} answers {status}, not {ready.status}"
+    if ready.contains not in body:
+        return f"{ready.url} answers {status} without {ready.contains!r} in: {body[:300]!r}"
+    return None

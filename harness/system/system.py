@@ -29,8 +29,8 @@ class Command:
 
     name: str
     argv: tuple[str, ...]
-    when: str
-    unless: tuple[str, ...]
+    when: str = ""
+    unless: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -39,9 +39,9 @@ class Prepare:
 
     name: str
     argv: tuple[str, ...]
-    inputs: tuple[str, ...]
-    creates: tuple[str, ...]
-    when: str
+    inputs: tuple[str, ...] = ()
+    creates: tuple[str, ...] = ()
+    when: str = ""
 
 
 @dataclass(frozen=True)
@@ -50,19 +50,19 @@ class Placement:
 
     source: str
     target: str
-    when: str
     is_template: bool
+    when: str = ""
 
 
 @dataclass(frozen=True)
 class Ready:
     """The condition for a ready process: an HTTP response with this status and text, or an accepted TCP connection."""
 
-    url: str
-    tcp: str
-    status: int
-    contains: str
-    deadline_s: float
+    url: str = ""
+    tcp: str = ""
+    status: int = 200
+    contains: str = ""
+    deadline_s: float = 30.0
 
 
 @dataclass(frozen=True)
@@ -111,19 +111,19 @@ class ProcessSpec:
 
     name: str
     argv: tuple[str, ...]
-    cwd: str
-    env: tuple[tuple[str, str], ...]
-    when: str
-    after: tuple[str, ...]
-    cpus: str
-    before: tuple[Command, ...]
-    ready: Ready | None
-    logs: tuple[str, ...]
-    recording: str
-    exceptions: tuple[str, ...]
-    statements: StatementCommands | None
-    metrics: MetricsSource | None
-    stop_deadline_s: float
+    cwd: str = "{{ work }}"
+    env: tuple[tuple[str, str], ...] = ()
+    when: str = ""
+    after: tuple[str, ...] = ()
+    cpus: str = "0"
+    before: tuple[Command, ...] = ()
+    ready: Ready | None = None
+    logs: tuple[str, ...] = ()
+    recording: str = ""
+    exceptions: tuple[str, ...] = ()
+    statements: StatementCommands | None = None
+    metrics: MetricsSource | None = None
+    stop_deadline_s: float = 10.0
 
 
 @dataclass(frozen=True)
@@ -131,8 +131,8 @@ class Fact:
     """A line of a report's set-up: its value is a text, or the first line that the command prints."""
 
     name: str
-    value: str
-    when: str
+    value: str = ""
+    when: str = ""
     argv: tuple[str, ...] = ()
 
 
@@ -223,17 +223,13 @@ def render_facts(
 
     `first_line` runs the command of the named fact and returns its first line.
     """
-    where = f"system {manifest.name}, facts"
-    return tuple(
-        (
-            fact.name,
-            first_line(fact.name, render_argv(fact.argv, context, f"{where}: {fact.name}"))
-            if fact.argv
-            else render(fact.value, context, f"{where}: {fact.name}"),
-        )
-        for fact in manifest.facts
-        if applies(fact.when, context, where)
-    )
+    where, found = f"system {manifest.name}, facts", []
+    for fact in manifest.facts:
+        if applies(fact.when, context, where):
+            here = f"{where}: {fact.name}"
+            argv = render_argv(fact.argv, context, here)
+            found.append((fact.name, first_line(fact.name, argv) if fact.argv else render(fact.value, context, here)))
+    return tuple(found)
 
 
 def there_is(key: str, names: Iterable[str]) -> str:

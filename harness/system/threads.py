@@ -6,9 +6,10 @@ run or not; lock waits are recorded one by one.
 
 from __future__ import annotations
 
+from collections import Counter, defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from harness.system.profile_events import EventRow
@@ -48,13 +49,6 @@ class Wait:
     thread_count: float
 
 
-class _Frames(NamedTuple):
-    """The two methods that identify a wait: the caller, and the innermost one."""
-
-    method: str
-    waited_in: str
-
-
 def thread_pools(
     samples: Sequence[EventRow], counts: Sequence[EventRow], blocked: Sequence[EventRow], second_count: int
 ) -> tuple[ThreadPool, ...]:
@@ -63,35 +57,32 @@ def thread_pools(
     `counts` are the numbers of threads per second, `blocked` the waits for locks.
     """
     sizes = _sizes(counts, second_count)
-    times: dict[str, dict[str, int]] = {}
-    idle_seconds: dict[str, set[int]] = {}
-    seconds: dict[str, set[int]] = {}
+    times: defaultdict[str, Counter[str]] = defaultdict(Counter)
+    idle_seconds: defaultdict[str, set[int]] = defaultdict(set)
+    seconds: defaultdict[str, set[int]] = defaultdict(set)
     for row in samples:
-        of_pool = times.setdefault(row.detail, {})
-        of_pool[row.other] = of_pool.get(row.other, 0) + row.total
-        seconds.setdefault(row.detail, set()).add(row.second)
+        times[row.detail][row.other] += row.total
+        seconds[row.detail].add(row.second)
         if row.other == IDLE:
-            idle_seconds.setdefault(row.detail, set()).add(row.second)
-    waits: dict[str, int] = {}
+            idle_seconds[row.detail].add(row.second)
+    waits = Counter[str]()
     for row in blocked:
-        waits[row.detail] = waits.get(row.detail, 0) + row.total
+        waits[row.detail] += row.total
     found = []
     for name, of_pool in times.items():
-        whole = sum(of_pool.values())
-        waiting = of_pool.get(WAITING, 0)
+        whole, waiting = of_pool.total(), of_pool[WAITING]
         # Waits are measured in full; samples of a busy machine represent less than all of the threads' time.
         real_ns = sizes.get(name, 0.0) * second_count * _NS_PER_S
-        for_locks = min(round(waits.get(name, 0) / real_ns * whole) if real_ns else 0, waiting)
-        idle_s = len(idle_seconds.get(name, ()))
+        for_locks = min(round(waits[name] / real_ns * whole) if real_ns else 0, waiting)
         found.append(
             ThreadPool(
                 name=name,
                 thread_count=round(sizes.get(name, 0.0), 1),
-                running_ratio=_ratio(of_pool.get(RUNNING, 0), whole),
+                running_ratio=_ratio(of_pool[RUNNING], whole),
                 lock_ratio=_ratio(for_locks, whole),
                 waiting_ratio=_ratio(waiting - for_locks, whole),
-                idle_ratio=_ratio(of_pool.get(IDLE, 0), whole),
-                full_ratio=_ratio(len(seconds[name]) - idle_s, len(seconds[name])),
+                idle_ratio=_ratio(of_pool[IDLE], whole),
+                full_ratio=_ratio(len(seconds[name] - idle_seconds[name]), len(seconds[name])),
             )
         )
     working = [pool for pool in found if pool.thread_count >= _THREADS_LEAST and pool.idle_ratio < 1 - _BUSY_LEAST]
@@ -102,24 +93,23 @@ def thread_pools(
 def thread_waits(samples: Sequence[EventRow], counts: Sequence[EventRow], second_count: int) -> tuple[Wait, ...]:
     """Return where threads with work waited, those with most threads first."""
     sizes = _sizes(counts, second_count)
-    times: dict[str, int] = {}
+    times = Counter[str]()
     for row in samples:
-        times[row.detail] = times.get(row.detail, 0) + row.total
-    found: dict[_Frames, float] = {}
+        times[row.detail] += row.total
+    found: defaultdict[tuple[str, str], float] = defaultdict(float)
     for row in samples:
         if row.other == WAITING and len(row.stack) > 1:
-            frames = _Frames(method=row.stack[1], waited_in=row.stack[0])
-            found[frames] = found.get(frames, 0.0) + row.total / times[row.detail] * sizes.get(row.detail, 0.0)
+            found[row.stack[1], row.stack[0]] += row.total / times[row.detail] * sizes.get(row.detail, 0.0)
     ordered = sorted(found, key=lambda frames: (-found[frames], frames))[:POOLS_MOST]
-    waits = (Wait(frames.method, frames.waited_in, round(found[frames], 2)) for frames in ordered)
+    waits = (Wait(*frames, round(found[frames], 2)) for frames in ordered)
     return tuple(wait for wait in waits if wait.thread_count >= _BUSY_LEAST)
 
 
 def _sizes(counts: Sequence[EventRow], second_count: int) -> dict[str, float]:
     """Return the mean number of threads of each pool."""
-    found: dict[str, int] = {}
+    found = Counter[str]()
     for row in counts:
-        found[row.detail] = found.get(row.detail, 0) + row.count
+        found[row.detail] += row.count
     return {name: count / second_count for name, count in found.items()}
 
 

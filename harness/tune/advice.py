@@ -35,9 +35,8 @@ def _of_uncounted(outcome: Outcome) -> Iterator[str]:
     """Yield what to do about runs that do not count, or are missing."""
     problems = [one.problem for one in outcome.runs if one.problem]
     if problems:
-        count = units.plural(len(problems), "run")
-        does = "does" if len(problems) == 1 else "do"
-        yield f"{count} {does} not count ({problems[-1].rstrip('.')}): remove the cause, then add RESUME=1."
+        count = f"{units.plural(len(problems), 'run')} {'does' if len(problems) == 1 else 'do'}"
+        yield f"{count} not count ({problems[-1].rstrip('.')}): remove the cause, then add RESUME=1."
     elif outcome.steps_left:
         left = units.plural(len(outcome.steps_left), "run")
         yield f"{left} of the design are missing: add RESUME=1, with a larger MAX."
@@ -46,8 +45,8 @@ def _of_uncounted(outcome: Outcome) -> Iterator[str]:
 def _of_best(outcome: Outcome, best: Best) -> Iterator[str]:
     record = outcome.record
     if (more := _more_errors(outcome, best)) is not None:
-        more_text = units.percent_text(more)
-        yield f"The best values have {more_text} points more errors than the baseline: look at these first."
+        points = f"{units.percent_text(more)} points"
+        yield f"The best values have {points} more errors than the baseline: look at these first."
     if not best.is_baseline:
         sides = (tuple(None if level is None else 0 for level in best.choice), best.choice)
         a, b = (set_text(record.factors, side) for side in sides)
@@ -100,12 +99,12 @@ def _edge(factor: Factor, level: int) -> str:
 def _more_errors(outcome: Outcome, best: Best) -> float | None:
     """Return by how much (0-1) the best choice has more errors than the baseline; None unless it matters."""
     record = outcome.record
-    cells = [
-        index
+    found = [
+        value
         for index, cell in enumerate(record.cells)
-        if all(wanted is None or level == wanted for level, wanted in zip(cell, best.choice, strict=True))
+        if all(wanted in (None, level) for level, wanted in zip(cell, best.choice, strict=True))
+        and (value := outcome.mean_of(ERRORS, index)) is not None
     ]
-    found = [value for index in cells if (value := outcome.mean_of(ERRORS, index)) is not None]
     base = outcome.mean_of(ERRORS, 0)
     if base is None or not found:
         return None

@@ -10,7 +10,8 @@ from itertools import product
 import numpy as np
 
 from harness.metrics.metric import Metric
-from harness.tune.effects import FOUND, Effect, as_ratio
+from harness.metrics.shift import as_ratio
+from harness.tune.effects import FOUND, Effect
 from harness.tune.factors import Factor
 from harness.tune.model import Fit, VarianceModel, Vector, row
 
@@ -54,9 +55,8 @@ def best_of(factors: Sequence[Factor], fit: Fit, effects: Sequence[Effect], metr
     active = {index for effect in effects if effect.verdict == FOUND for index in effect.factor_indexes}
     if not active:
         return None
-    choices: list[Choice] = list(
-        product(*(range(len(one.values)) if index in active else [None] for index, one in enumerate(factors)))
-    )
+    levels = (range(len(one.values)) if index in active else [None] for index, one in enumerate(factors))
+    choices: list[Choice] = list(product(*levels))
     sign = -1.0 if metric.more_is_better else 1.0
     terms = np.array([row(factors, choice) for choice in choices])
     best = int(np.argmin(sign * (terms @ fit.coefficients)))

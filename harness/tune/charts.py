@@ -48,13 +48,9 @@ def tune_charts(outcome: Outcome) -> tuple[Chart, ...]:
     record, fit = outcome.record, outcome.fit
     if fit is None:
         return ()
-    pairs = _pairs(outcome)
-    charts = [Chart("effects.svg", _effects_chart(record.factors, fit, record.metric))]
-    charts += [
-        Chart(f"pair-{number}.svg", _pair_chart(record.factors, pair, fit, record.metric))
-        for number, pair in enumerate(pairs, start=1)
-    ]
-    return tuple(charts)
+    drawn = (_pair_chart(record.factors, pair, fit, record.metric) for pair in _pairs(outcome))
+    charts = (Chart(f"pair-{number}.svg", text) for number, text in enumerate(drawn, start=1))
+    return (Chart("effects.svg", _effects_chart(record.factors, fit, record.metric)), *charts)
 
 
 def _pairs(outcome: Outcome) -> list[tuple[int, ...]]:
@@ -103,16 +99,16 @@ def _effects_chart(factors: Sequence[Factor], fit: Fit, metric: Metric) -> str:
     legend = svg.legend(keys, svg.HEAD_PX)
     plot = Plot(Axis(-0.5, end, ticks), y, legend.end + _NAME_PX + 12, svg.HEIGHT - svg.FOOT_PX)
     overall = _mean(factors, {}, fit).value
-    mean = plot.line([(-0.5, overall), (end, overall)], svg.CONTEXT, "9 3")
-    body = [legend.rows, plot.axes("value of the setting"), mean]
+    line = plot.line([(-0.5, overall), (end, overall)], svg.CONTEXT, "9 3")
+    body = [legend.rows, plot.axes("value of the setting"), line]
     for factor, points in zip(factors, lines, strict=True):
         body += _line(plot, points, svg.MAIN, "")
         middle, width = (points[0].x + points[-1].x) / 2, (len(points) + 0.6) * step_px
         body.append(svg.text(plot.x_px(middle), plot.top - 8, svg.shortened(factor.name, width), "muted middle"))
     about = " ".join(
-        f"{factor.assignment(level)}: {_mean_text(point.mean)}."
+        f"{factor.assignment(level)}: {svg.figure(mean.value)} ({svg.figure(mean.low)} to {svg.figure(mean.high)})."
         for factor, points in zip(factors, lines, strict=True)
-        for level, point in enumerate(points)
+        for level, (_, mean) in enumerate(points)
     )
     return svg.document(f"{metric.phrase} with each value", f"{metric.unit}, logarithmic", about, svg.HEIGHT, body)
 
@@ -123,10 +119,6 @@ def _lines(factors: Sequence[Factor], fit: Fit) -> Iterator[list[Point]]:
     for index, factor in enumerate(factors):
         yield [Point(first + level, _mean(factors, {index: level}, fit)) for level in range(len(factor.values))]
         first += len(factor.values) + 1.0
-
-
-def _mean_text(mean: Mean) -> str:
-    return f"{svg.figure(mean.value)} ({svg.figure(mean.low)} to {svg.figure(mean.high)})"
 
 
 def _pair_chart(factors: Sequence[Factor], pair: Sequence[int], fit: Fit, metric: Metric) -> str:
@@ -151,25 +143,20 @@ def _pair_chart(factors: Sequence[Factor], pair: Sequence[int], fit: Fit, metric
         body += _line(plot, points, *look)
     about = " ".join(_line_text(one, other.assignment(level), points) for level, points in enumerate(lines))
     title = f"{metric.phrase} with {one.name} and {other.name}"
-    return svg.document(
-        title, f"{metric.unit}, logarithmic, with 95 % intervals", about, plot.bottom + svg.FOOT_PX, body
-    )
+    unit = f"{metric.unit}, logarithmic, with 95 % intervals"
+    return svg.document(title, unit, about, plot.bottom + svg.FOOT_PX, body)
 
 
 def _line_text(one: Factor, name: str, points: Sequence[Point]) -> str:
     pairs = zip(one.values, points, strict=True)
-    values = ", ".join(f"{value} {svg.figure(point.mean.value)}" for value, point in pairs)
-    return f"{name}: {values}."
+    return f"{name}: {', '.join(f'{value} {svg.figure(point.mean.value)}' for value, point in pairs)}."
 
 
 def _line(plot: Plot, points: Sequence[Point], colour: int, dash: str) -> list[str]:
     """Return the means joined by a line, each with a dot and its interval."""
     parts = [plot.line([(point.x, point.mean.value) for point in points], colour, dash)]
     for point in points:
-        x_px, top, bottom = plot.x_px(point.x), plot.y_px(point.mean.high), plot.y_px(point.mean.low)
-        cap = f"m-{_CAP_PX} 0h{2 * _CAP_PX}m-{_CAP_PX} 0"
-        path = f"M{svg.number(x_px)} {svg.number(top)}{cap}V{svg.number(bottom)}{cap}"
-        centre = f'cx="{svg.number(x_px)}" cy="{svg.number(plot.y_px(point.mean.value))}"'
-        parts.append(f'<path class="line c{colour}" d="{path}"/>')
+        parts.append(plot.whisker(svg.Range(point.x, point.mean.low, point.mean.high), colour, _CAP_PX))
+        centre = f'cx="{svg.number(plot.x_px(point.x))}" cy="{svg.number(plot.y_px(point.mean.value))}"'
         parts.append(f'<circle {centre} r="{_DOT_PX}" class="bar c{colour}"/>')
     return parts

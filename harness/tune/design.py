@@ -103,12 +103,10 @@ def _round(cells: Sequence[Cell], chance: random.Random) -> list[tuple[int, ...]
     ends = [count * part // parts for part in range(parts + 1)]
     orders = [chance.sample(range(count), count) for _ in range(_ORDERS if parts > 1 else 1)]
     order = min(orders, key=lambda one: _imbalance(cells, [one[low:high] for low, high in pairwise(ends)]))
-    blocks = []
-    for low, high in pairwise(ends):
-        block = order[low:high]
+    blocks = [order[low:high] for low, high in pairwise(ends)]
+    for block in blocks:
         block.insert(chance.randint(0, len(block)), 0)
-        blocks.append(tuple(block))
-    return blocks
+    return [tuple(block) for block in blocks]
 
 
 def _imbalance(cells: Sequence[Cell], blocks: Sequence[Sequence[int]]) -> float:

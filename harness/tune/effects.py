@@ -6,19 +6,17 @@ which nothing has an effect, at most alpha report one. `scripts/bench tune` meas
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import combinations, product
 from typing import ClassVar, NamedTuple
 
 from harness.metrics.metric import Metric
+from harness.metrics.shift import as_ratio
 from harness.tune.factors import Factor
 from harness.tune.model import Fit, Vector, main_contrast, pair_contrast
 
 FOUND, NO_EFFECT, CANNOT_TELL = "FOUND", "NO EFFECT", "CANNOT TELL"
-# Beyond this difference of logarithms a change is not printed more exactly.
-_DIFFERENCE_MOST = 20.0
 # Differences below it are rounding.
 _ROUNDING = 1e-9
 
@@ -69,11 +67,6 @@ def effects_of(factors: Sequence[Factor], fit: Fit, threshold: float, alpha: flo
 def is_better(metric: Metric, delta_ratio: float) -> bool:
     """Return whether a change of the metric is one for the better."""
     return (delta_ratio > 0) == metric.more_is_better
-
-
-def as_ratio(difference: float) -> float:
-    """Return a difference of logarithms as a relative change."""
-    return math.expm1(min(max(difference, -_DIFFERENCE_MOST), _DIFFERENCE_MOST))
 
 
 class _Contrast(NamedTuple):

@@ -13,8 +13,9 @@ from harness.compare.result import RunResult
 from harness.experiment.counting import problem_of
 from harness.experiment.record import ENDED, FINISHED, WARM_UP
 from harness.metrics.metric import Metric
+from harness.metrics.shift import as_ratio
 from harness.tune.best import Best, best_of
-from harness.tune.effects import CANNOT_TELL, FOUND, NO_EFFECT, Effect, as_ratio, effects_of
+from harness.tune.effects import CANNOT_TELL, FOUND, NO_EFFECT, Effect, effects_of
 from harness.tune.factors import assignments
 from harness.tune.model import Fit, Observation, fit
 from harness.tune.record import Step, TuneRecord, TuneRun
@@ -139,10 +140,8 @@ def _counted(runs: Sequence[TuneRun], results: Mapping[str, RunResult], metric: 
 def _fitted(record: TuneRecord, runs: Sequence[Counted], metric: Metric) -> Fit | None:
     """Return the model of a metric, fitted to the runs that count; None while they do not determine it."""
     values = [(one.run, value_of(metric, one.result)) for one in runs if not one.problem and one.run.block != WARM_UP]
-    if not all(value for _, value in values):
-        return None
     observations = [Observation(record.cells[run.cell], run.block, math.log(value)) for run, value in values if value]
-    return fit(record.factors, observations)
+    return fit(record.factors, observations) if len(observations) == len(values) else None
 
 
 def value_of(metric: Metric, result: RunResult | None) -> float | None:
@@ -158,7 +157,6 @@ def _failed(runs: Sequence[Counted]) -> Sequence[Counted]:
 
 
 def _reason(record: TuneRecord, failed: Sequence[Counted]) -> str:
-    """Return why these runs end the experiment."""
     last = failed[-1]
     if last.run.block == WARM_UP:
         return f"the warm-up run failed: {last.problem}"

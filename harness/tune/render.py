@@ -2,32 +2,34 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from urllib.parse import quote
+from collections.abc import Sequence
 
 from harness.base import units
+from harness.compare.render import run_link
 from harness.compare.warnings import warnings_of
 from harness.experiment.record import WARM_UP
 from harness.metrics.metric import ERRORS, Metric, Table, metrics_of
 from harness.report.charts.chart import Chart
-from harness.report.notes import NOTES_BEGIN, NOTES_END
+from harness.report.markdown import image
 from harness.report.setup import load_text
 from harness.report.tables import cell, one_line, table
 from harness.report.template import filled
 from harness.tune.advice import next_steps
 from harness.tune.effects import FOUND, NO_EFFECT, Effect, is_better
 from harness.tune.factors import assignments, combination_count
-from harness.tune.outcome import Counted, Outcome
+from harness.tune.outcome import Outcome
 from harness.tune.record import TuneRecord
 from harness.tune.text import effect_name, headline, sure_text
 
 _RUN_HEADS = ("run", "values", "counts", "block")
+_PAIR_HEADS = ("values", "answer", "more %", "interval %")
 
 
 def tune_report(outcome: Outcome, charts: Sequence[Chart], notes: str) -> str:
     """Return the report as Markdown; `notes` is the text of its notes block."""
     record = outcome.record
-    images = [f"![{cell(chart.alternative)}]({quote(record.name)}/{quote(chart.name)})" for chart in charts]
+    images = [image(chart, record.name) for chart in charts]
+    pair_rows = [_effect_cells(outcome, effect) for effect in outcome.effects if effect.is_pair]
     return filled(
         "harness.tune",
         "tune.md.j2",
@@ -45,16 +47,14 @@ def tune_report(outcome: Outcome, charts: Sequence[Chart], notes: str) -> str:
         effect_images=images[:1],
         level=units.percent_text(1 - record.thresholds.alpha, 0),
         scatter=units.percent_text(outcome.scatter_ratio, 1),
-        pair_table=_pair_table(outcome),
+        pair_table=table(_PAIR_HEADS, pair_rows, 2) if pair_rows else "",
         pair_images=images[1:],
         cell_table=_cell_table(outcome) if outcome.counted else "",
         sure=_sure_text(outcome),
-        run_table=table(_run_heads(record), _run_rows(outcome), 3) if outcome.runs else "",
-        warm_up=", ".join(_link(one) for one in outcome.runs if one.run.block == WARM_UP),
+        run_table=_run_table(outcome) if outcome.runs else "",
+        warm_up=", ".join(run_link(one.result) for one in outcome.runs if one.run.block == WARM_UP),
         warnings=[cell(text) for text in warnings_of([one.result for one in outcome.runs if one.result])],
         notes=notes,
-        notes_begin=NOTES_BEGIN,
-        notes_end=NOTES_END,
     )
 
 
@@ -78,14 +78,9 @@ def _effect_table(outcome: Outcome) -> str:
     rows = []
     for index, effect in enumerate(outcome.effects):
         if not effect.is_pair:
-            more = [units.signed_percent(found[index].delta_ratio) if found else "" for found in changes]
+            more = (units.signed_percent(found[index].delta_ratio) if found else "" for found in changes)
             rows.append([*_effect_cells(outcome, effect), *more])
     return table(heads, rows, 2) if rows else ""
-
-
-def _pair_table(outcome: Outcome) -> str:
-    rows = [_effect_cells(outcome, effect) for effect in outcome.effects if effect.is_pair]
-    return table(("values", "answer", "more %", "interval %"), rows, 2) if rows else ""
 
 
 def _effect_cells(outcome: Outcome, effect: Effect) -> list[str]:
@@ -113,11 +108,7 @@ def _cell_table(outcome: Outcome) -> str:
     rows = []
     for index in (0, *(index for _, index in known)):
         count = sum(one.run.cell == index for one in outcome.counted)
-        values = [
-            "" if mean is None else metric.mean_text(mean)
-            for metric in columns
-            for mean in [outcome.mean_of(metric, index)]
-        ]
+        values = [metric.mean_text(outcome.mean_of(metric, index)) for metric in columns]
         rows.append([cell(" ".join(assignments(record.factors, record.cells[index]))), str(count), *values])
     return table(("values", "runs", *(metric.title for metric in columns)), rows)
 
@@ -135,31 +126,16 @@ def _sure_text(outcome: Outcome) -> str:
     return f"{text} It leaves out {', '.join(idle)}: no effect was found." if idle else text
 
 
-def _run_heads(record: TuneRecord) -> tuple[str, ...]:
-    return (*_RUN_HEADS, *(metric.title for metric in (record.metric, *_others(record), ERRORS)))
-
-
-def _run_rows(outcome: Outcome) -> Iterator[list[str]]:
+def _run_table(outcome: Outcome) -> str:
     record = outcome.record
     columns = (record.metric, *_others(record), ERRORS)
+    rows = []
     for one in outcome.runs:
         if one.run.block == WARM_UP:
             continue
         total = one.result.total if one.result else None
         values = [metric.text(metric.of(total)) if total else "" for metric in columns]
+        tried = cell(" ".join(assignments(record.factors, record.cells[one.run.cell])))
         counts = f"no: {cell(one.problem)}" if one.problem else "yes"
-        yield [
-            _link(one),
-            cell(" ".join(assignments(record.factors, record.cells[one.run.cell]))),
-            counts,
-            str(one.run.block),
-            *values,
-        ]
-
-
-def _link(one: Counted) -> str:
-    """Return a link to a run's report, which is in the same folder; its verdict unless it is VALID."""
-    if one.result is None or not one.run.run:
-        return ""
-    state = "" if one.result.is_valid or not one.result.verdict else f" {one.result.verdict.state}"
-    return f"[{cell(one.run.run)}]({quote(one.run.run)}.md){state}"
+        rows.append([run_link(one.result), tried, counts, str(one.run.block), *values])
+    return table((*_RUN_HEADS, *(metric.title for metric in columns)), rows, 3)

@@ -69,9 +69,9 @@ def effect_name(factors: Sequence[Factor], effect: Effect) -> str:
     return " × ".join(factors[index].assignment(level) for index, level in pairs)
 
 
-def change_text(effect: Effect) -> str:
+def change_text(found: Effect | Best) -> str:
     """Return a change with its interval, such as -65.20 % (-68.02 to -61.93)."""
-    change, low, high = map(units.signed_percent, (effect.delta_ratio, effect.low_ratio, effect.high_ratio))
+    change, low, high = map(units.signed_percent, (found.delta_ratio, found.low_ratio, found.high_ratio))
     return f"{change} % ({low} to {high})"
 
 
@@ -81,9 +81,8 @@ def best_text(outcome: Outcome, best: Best) -> str:
     text = f"best: {' '.join(assignments(record.factors, best.choice))}, {sure_text(best)} sure"
     if best.is_baseline:
         return f"{text}, the baseline's"
-    change, low, high = map(units.signed_percent, (best.delta_ratio, best.low_ratio, best.high_ratio))
     direction = "better" if is_better(record.metric, best.delta_ratio) else "worse"
-    return f"{text}, {direction} than the baseline's by {change} % ({low} to {high})"
+    return f"{text}, {direction} than the baseline's by {change_text(best)}"
 
 
 def sure_text(best: Best) -> str:

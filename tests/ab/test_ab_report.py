@@ -10,7 +10,7 @@ import pytest
 
 from harness.base.errors import UsageError
 from harness.experiment.files import locked
-from harness.history.summary_files import SUMMARY_NAME
+from harness.history.summary_files import SUMMARY_NAME, write_summary
 from harness.system.profile import Collections, MethodUse, ProcessProfile
 from tests.support.ab_tests import SIDES, again, page_of, record_of
 from tests.support.fake_runs import calls
@@ -101,8 +101,9 @@ def test_an_unknown_name_lists_the_tests(tmp_path):
 
 @pytest.mark.real
 def test_a_test_is_in_the_summary_of_all_reports_and_in_that_of_its_runs(ab, tmp_path):
-    (tmp_path / SUMMARY_NAME).touch()
     assert ab(*SIDES) == 1
+    for reports in (tmp_path, tmp_path / "ab"):
+        write_summary(reports)
     summary = (tmp_path / SUMMARY_NAME).read_text()
     assert "## tiny\n\nA/B tests:\n\n- [ab-01](ab/tiny/ab-01.md): REGRESSED after 6 pairs: B is worse" in summary
     assert "run-01_1" not in summary

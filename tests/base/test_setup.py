@@ -93,7 +93,7 @@ def test_a_system_is_prepared_while_the_large_packages_are_installed(clone, tmp_
     text = process.communicate(timeout=30)[1]
     assert process.returncode == 0, text
     assert "setup: the plan's system: done" in text
-    assert (tmp_path / "system-runs").read_text().endswith("sys.argv[1:]])) --plan=lb-direct\n")
+    assert (tmp_path / "system-runs").read_text().endswith("'lth')) --plan=lb-direct\n")
     new, few, rest = (tmp_path / "uv-calls").read_text().splitlines()
     assert new.startswith("venv ")
     assert all(" --require-hashes " in call for call in (few, rest))

@@ -14,7 +14,7 @@ from bench.readers import scale
 from bench.readers.scale_files import many_labels, many_seconds, moved, repeated
 from bench.readers.truth import LabelTruth
 from harness.base.errors import UsageError
-from harness.base.toolchain import BUILD
+from harness.base.project import BUILD
 from tests.support.paths import ROOT
 from tests.support.processes import wait_for
 

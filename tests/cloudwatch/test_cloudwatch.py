@@ -21,7 +21,7 @@ from harness.cloudwatch.source import Resource
 from harness.metrics.throttle import Throttle
 from harness.metrics.window import STEADY, Window
 from harness.report.charts.cloudwatch import cloud_notes, cloud_table, cloud_warnings
-from harness.report.throttle_evidence import throttle_values
+from harness.report.generator_evidence import throttle_values
 from harness.sweep.levels import Figures, LevelRun, levels_of
 from harness.sweep.processes import cloud_level_tables
 from tests.support.run_charts import drawn, source

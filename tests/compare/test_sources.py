@@ -11,6 +11,7 @@ import pytest
 from harness.base.errors import UsageError
 from harness.base.records import to_plain
 from harness.cli import main
+from harness.compare.sides import Found, short_names
 from harness.compare.sources import read_result
 from harness.report.summarise import summarise
 from harness.report.summary import FORMAT_VERSION
@@ -240,3 +241,13 @@ def test_report_takes_short_names_as_compare_does(tmp_path, monkeypatch, capsys)
     assert capsys.readouterr().out.startswith("reports/thruzero/run-01_1.md: ")
     with pytest.raises(UsageError, match="run-01_3: neither a file nor a run in reports/; did you mean run-01_1"):
         main(["report", "run-01_3", "--reports", "reports"])
+
+
+def test_the_report_of_many_runs_has_a_name_that_a_disk_accepts(tmp_path):
+    def name(count, last="4f2a"):
+        runs = [tmp_path / f"run-07_{number}-4f2a" for number in range(1, count)]
+        return short_names([Found(path, None) for path in (*runs, tmp_path / f"run-07_{count}-{last}")], tmp_path)
+
+    assert name(3) == "run-07_1-4f2a+2-4f2a+3-4f2a"
+    assert len(name(200)) < 40
+    assert name(200) != name(200, "9b1c")

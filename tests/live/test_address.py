@@ -3,7 +3,7 @@
 import pytest
 
 from harness.base.errors import UsageError
-from harness.live.metrics_endpoint import Address, parse_address
+from harness.live.page_address import Address, parse_address
 
 
 @pytest.mark.parametrize(

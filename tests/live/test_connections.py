@@ -27,7 +27,7 @@ if sys.argv[1] == "page":
     port = served.port
 else:
     from urllib.parse import urlsplit
-    from harness.live.metrics_endpoint import Address
+    from harness.live.page_address import Address
     from harness.live.metrics_collector import RunsCollector
     from harness.live.metrics_endpoint import MetricsServer
     port = urlsplit(MetricsServer(Address("127.0.0.1", 0), RunsCollector()).url).port

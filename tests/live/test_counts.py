@@ -46,14 +46,14 @@ def test_labels_errors_and_seconds_are_those_of_every_sample(ticks):
             failed[kind].update(ended.error_counts)
     samples = [one for tick in ticks for one in tick]
     expected = tally_of(samples, ("Log in",))
-    found = {group.name: group for group in counts.groups()}
+    found = {group.name: group for group in counts.tally.groups()}
     assert found.keys() == {group.name for group in expected.groups()}
     for group in expected.groups():
         for mine, theirs in zip(
             (*found[group.name].labels, found[group.name].total), (*group.labels, group.total), strict=True
         ):
             assert {name: getattr(mine, name) for name in FIGURES} == {name: getattr(theirs, name) for name in FIGURES}
-    assert [(kind.label, kind.cause, kind.count) for kind in counts.error_kinds()] == [
+    assert [(kind.label, kind.cause, kind.count) for kind in counts.tally.error_kinds()] == [
         (kind.label, kind.cause, kind.count) for kind in expected.error_kinds()
     ]
     for kind in ("requests", "transactions"):

@@ -7,7 +7,8 @@ from types import SimpleNamespace
 import pytest
 from prometheus_client.openmetrics.parser import text_string_to_metric_families
 
-from harness.live.metrics_endpoint import Address, MetricsEndpoint
+from harness.live.metrics_endpoint import MetricsEndpoint
+from harness.live.page_address import Address
 from harness.run.directory import RunDirectory
 from tests.support.factories import failed, record, sample
 

@@ -13,8 +13,8 @@ import pytest
 
 from harness.base import toolchain
 from harness.base.ports import free_port
-from harness.metrics.buckets import BOUNDS_MS
 from harness.metrics.figures import LOAD
+from harness.metrics.instruments import BOUNDS_MS
 from tests.support.commands import command
 from tests.support.local_server import serving
 from tests.support.paths import ROOT

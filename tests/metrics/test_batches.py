@@ -6,7 +6,7 @@ from harness.base.records import to_plain
 from harness.metrics.batches import BatchCounts, Batches, batch_count_of
 from harness.metrics.figures import LOAD, Group
 from harness.metrics.interval import IntervalMs
-from harness.metrics.tally import SampleTally
+from harness.metrics.tally import Scope
 from tests.support.factories import failed, sample
 
 
@@ -16,7 +16,7 @@ def test_a_window_has_20_batches_or_10_when_it_is_short(length_s, count):
 
 
 def test_a_sample_counts_in_the_batch_in_which_it_ends():
-    tally = SampleTally(window_ms=IntervalMs(10_000, 12_000), batch_count=2)
+    tally = Scope(window_ms=IntervalMs(10_000, 12_000), batch_count=2).tally()
     for start_ms, elapsed_ms in (
         (9_950, 50),
         (10_900, 99),
@@ -36,7 +36,7 @@ def test_a_sample_counts_in_the_batch_in_which_it_ends():
 
 def test_batches_of_parts_merge_into_batches_of_the_whole():
     samples = [sample(start_ms=ms, elapsed_ms=ms % 7) for ms in range(0, 2_000, 30)] + [failed(start_ms=1_500)]
-    whole, first, second = (SampleTally(window_ms=IntervalMs(0, 2_000), batch_count=4) for _ in range(3))
+    whole, first, second = (Scope(window_ms=IntervalMs(0, 2_000), batch_count=4).tally() for _ in range(3))
     for number, one in enumerate(samples):
         whole.add(one)
         (first, second)[number % 2].add(one)
@@ -76,7 +76,7 @@ def test_samples_slower_than_a_percentile_are_counted_in_each_batch():
 
 
 def test_total_has_the_batches_of_the_labels_that_it_counts_and_they_survive_the_json():
-    tally = SampleTally(window_ms=IntervalMs(0, 1_000), batch_count=1)
+    tally = Scope(window_ms=IntervalMs(0, 1_000), batch_count=1).tally()
     for number in range(10):
         tally.add(sample("A", start_ms=number, elapsed_ms=100))
         tally.add(sample("B", start_ms=number, elapsed_ms=200))

@@ -2,8 +2,8 @@
 
 from itertools import pairwise
 
-from harness.metrics.buckets import BOUNDS_MS, cumulative_counts
 from harness.metrics.histogram import Histogram
+from harness.metrics.instruments import BOUNDS_MS, cumulative_counts
 
 
 def test_a_bound_belongs_to_its_bucket_and_the_last_count_is_that_of_all_values():

@@ -8,8 +8,8 @@ import jsonschema
 import pytest
 
 from harness.base.errors import UsageError
-from harness.base.toolchain import ROOT
 from harness.metrics.metric import METRICS, Table, compared_metrics, goal_metrics, metric_of, parse_metric, percentiles
+from tests.support.paths import ROOT
 
 # What p99.9 looks like in each part of the program, once it is in the list. All samples took 100, 101 or 102 ms.
 SHOWN = {

@@ -8,9 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bench.statistics import simulated_windows as window_simulation
-from harness.metrics.second_figures import SecondFigures
 from harness.metrics.steadiness import t_value
-from harness.metrics.window import find_window, warm_up_batches
+from harness.metrics.timeline import SecondFigures
+from harness.metrics.window import Drive, find_window, warm_up_batches
 from tests.support.windows import STEADY, cuts, noise, run_of, with_users
 
 SEEDS = 200
@@ -73,14 +73,14 @@ def test_equal_batches_have_no_warm_up():
 def test_a_slow_start_of_thirty_seconds_is_cut_as_warm_up():
     # 400 ms more at first, 5 ms more after 30 s; full batches begin at second 1.
     series = [value + 400 * math.exp(-second / 7) for second, value in enumerate(noise(5, 300, variation=0.05))]
-    window = find_window(STEADY, run_of(series), target_users=10)
+    window = find_window(STEADY, run_of(series), Drive(10))
     assert window.is_steady
     assert 25 <= window.warm_up_cut_s <= 45
     assert (window.from_s, window.length_s) == (1 + window.warm_up_cut_s, 298 - window.warm_up_cut_s)
 
 
 def test_a_start_five_times_as_slow_is_cut_to_the_second():
-    window = find_window(STEADY, run_of([500] * 11 + [100] * 90), target_users=10)
+    window = find_window(STEADY, run_of([500] * 11 + [100] * 90), Drive(10))
     assert (window.from_s, window.to_s, cuts(window), window.is_steady) == (11, 100, (1, 10, 1), True)
 
 
@@ -147,12 +147,12 @@ def test_a_step_after_a_silence_in_the_middle_is_not_a_warm_up():
     series = [(100 if second < 91 else 130) + second % 3 * 4 for second in range(202)]
     seconds = run_of(series)
     seconds[91:106] = [SecondFigures(0, 0, None)] * 15
-    assert not find_window(STEADY, seconds, target_users=10).is_steady
+    assert not find_window(STEADY, seconds, Drive(10)).is_steady
 
 
 def test_a_step_in_the_middle_is_not_steady_and_the_reason_says_when():
     # 598 s are 299 bins of 2 s; the step is at the beginning of bin 150, which begins at 1 + 300 s.
-    window = find_window(STEADY, run_of([100] * 301 + [130] * 299), target_users=10)
+    window = find_window(STEADY, run_of([100] * 301 + [130] * 299), Drive(10))
     assert not window.is_steady
     assert window.reason == ("response times changed at 301 s, 100 ms on average from 1 s to 301 s and 130 ms after")
 
@@ -160,7 +160,7 @@ def test_a_step_in_the_middle_is_not_steady_and_the_reason_says_when():
 @pytest.mark.parametrize("share", [0.2, 0.5, 0.6, 0.77, 0.9])
 def test_a_breakdown_at_any_time_after_the_start_is_not_steady(share):
     series = [value * (3 if second > 600 * share else 1) for second, value in enumerate(noise(8, 600))]
-    window = find_window(STEADY, run_of(series), target_users=10)
+    window = find_window(STEADY, run_of(series), Drive(10))
     if share < 0.5:
         # What follows is steady, and MSER-5 cuts the rest; but the system slowed down in it.
         assert (window.is_steady, window.warm_up_cut_s) == (True, 120)
@@ -170,40 +170,40 @@ def test_a_breakdown_at_any_time_after_the_start_is_not_steady(share):
 
 
 def test_even_a_clear_change_below_five_percent_is_steady():
-    assert find_window(STEADY, run_of([100] * 200 + [104] * 200), target_users=10).is_steady
-    assert not find_window(STEADY, run_of([100] * 200 + [106] * 200), target_users=10).is_steady
+    assert find_window(STEADY, run_of([100] * 200 + [104] * 200), Drive(10)).is_steady
+    assert not find_window(STEADY, run_of([100] * 200 + [106] * 200), Drive(10)).is_steady
 
 
 def test_a_single_pause_is_part_of_the_steady_state():
     series = noise(9, 300)
     series[150:153] = [3000, 3000, 3000]
-    assert find_window(STEADY, run_of(series), target_users=10).is_steady
+    assert find_window(STEADY, run_of(series), Drive(10)).is_steady
 
 
 def test_a_run_with_few_samples_is_not_reported_as_steady():
     users = [10 if second % 20 == 1 else None for second in range(122)]
-    window = find_window(STEADY, with_users(users), target_users=10)
+    window = find_window(STEADY, with_users(users), Drive(10))
     # Seconds 2 to 120 are 23 batches; samples end in seconds 21, 41, 61, 81 and 101.
     assert window.reason == "only 5 of 23 batches of 5 s contain samples; it takes 10"
 
 
 def test_a_slow_down_in_the_middle_is_not_steady_and_the_reason_says_from_when_to_when():
     series = [value * (4 if 50 <= second < 80 else 1) for second, value in enumerate(noise(3, 120, 50))]
-    window = find_window(STEADY, run_of(series), target_users=10)
+    window = find_window(STEADY, run_of(series), Drive(10))
     assert not window.is_steady
     assert window.reason == "response times differed from 50 s to 80 s: 195 ms on average, 49 ms otherwise"
 
 
 def test_a_slow_down_in_what_is_cut_as_warm_up_is_named():
     series = [value * (4 if 10 <= second < 30 else 1) for second, value in enumerate(noise(3, 120, 50))]
-    window = find_window(STEADY, run_of(series), target_users=10)
+    window = find_window(STEADY, run_of(series), Drive(10))
     assert (window.is_steady, window.warm_up_cut_s) == (True, 35)
     assert window.slow_down == "response times differed from 10 s to 30 s: 187 ms on average, 49 ms otherwise"
 
 
 def test_a_slow_start_is_no_slow_down():
     series = [value * (1 + 4 * math.exp(-second / 8)) for second, value in enumerate(noise(3, 150, 50))]
-    window = find_window(STEADY, run_of(series), target_users=10)
+    window = find_window(STEADY, run_of(series), Drive(10))
     assert window.is_steady
     assert window.warm_up_cut_s >= 15
     assert window.slow_down == ""
@@ -212,7 +212,7 @@ def test_a_slow_start_is_no_slow_down():
 def test_queues_that_fill_after_the_ramp_are_no_slow_down():
     # The 40 users of the first second get their answers one by one: 20 s is the response time of a full queue.
     series = [min(1 + second, 20) * 1000 + value for second, value in enumerate(noise(5, 120, 200))]
-    window = find_window(STEADY, run_of(series), target_users=10)
+    window = find_window(STEADY, run_of(series), Drive(10))
     assert (window.is_steady, window.slow_down) == (True, "")
     assert 15 <= window.warm_up_cut_s <= 45
 
@@ -242,7 +242,7 @@ def test_a_system_that_dies_in_the_last_eleven_seconds_is_never_steady(length_s,
 
 
 def test_the_end_of_a_dying_system_is_named():
-    window = find_window(STEADY, run_of([*noise(3, 89, 500, 0.05), *([2000] * 11)]), target_users=10)
+    window = find_window(STEADY, run_of([*noise(3, 89, 500, 0.05), *([2000] * 11)]), Drive(10))
     assert window.reason.startswith("response times changed at 89 s, ")
     assert window.reason.endswith("2000 ms after")
 
@@ -265,7 +265,7 @@ def test_pauses_at_regular_intervals_are_part_of_the_steady_state():
 
 def test_a_breakdown_of_throughput_alone_is_not_steady():
     seconds = [SecondFigures(40, 4000, 10)] * 90 + [SecondFigures(10, 1000, 10)] * 11
-    window = find_window(STEADY, seconds, target_users=10)
+    window = find_window(STEADY, seconds, Drive(10))
     assert window.reason == "throughput changed at 90 s, 40.0/s on average from 1 s to 90 s and 10.0/s after"
 
 

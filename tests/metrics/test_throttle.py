@@ -8,9 +8,9 @@ import pytest
 from harness.base.records import build, to_plain
 from harness.jtl.inputs import resolve
 from harness.metrics.interval import Interval
-from harness.metrics.second_figures import SecondFigures
 from harness.metrics.throttle import find_throttle
-from harness.metrics.window import GIVEN, Window, full_load_s
+from harness.metrics.timeline import SecondFigures
+from harness.metrics.window import GIVEN, Drive, Window, full_load_s
 from harness.report.jtls import Counting, summary_of_jtls, tally_of_jtls
 from harness.report.summarise import origin_of
 from harness.report.summary import RunSummary
@@ -44,7 +44,7 @@ def by_chance(numbers, mean):
 
 
 def fall_of(seconds):
-    return find_throttle(seconds, full_load_s(seconds))
+    return find_throttle(seconds, full_load_s(seconds, Drive()))
 
 
 def step(at_s, before, after):

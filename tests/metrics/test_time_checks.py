@@ -14,10 +14,9 @@ from harness.metrics.coordinated_omission import corrected_times
 from harness.metrics.files import read_tally
 from harness.metrics.gaps import Gap, find_gaps
 from harness.metrics.histogram import Histogram
-from harness.metrics.row_order import Order
-from harness.metrics.second_figures import SecondFigures
-from harness.metrics.tally import SampleTally
+from harness.metrics.tally import Scope
 from harness.metrics.tally_file import from_bytes, to_bytes
+from harness.metrics.timeline import Order, SecondFigures
 from harness.metrics.window import parse_window
 from harness.plan.load import OPEN
 from harness.report.jtls import summary_of_jtls
@@ -433,12 +432,13 @@ def test_removed_rows_are_missing_also_when_a_slow_request_spans_the_gap(kept, u
 
 def test_a_stall_is_one_in_all_readers_and_in_tallies(tmp_path, monkeypatch):
     inputs = as_jtl(tmp_path / "a.jtl", lasting(*SLOWER, users=120))
-    plain = read_tally(inputs, with_timeline=False)
+    plain = read_tally(inputs, Scope(with_timeline=False))
     monkeypatch.setattr("harness.metrics.files._LARGE_BYTES", 1)
-    counted = read_tally(inputs, with_timeline=False)
+    counted = read_tally(inputs, Scope(with_timeline=False))
     stored = from_bytes(gzip.decompress(to_bytes(plain, None)), "a.tally", 0)
     origin_s = START_MS // 1000
-    assert plain.requests.waiting(origin_s + 298, origin_s + 321) == [119, 119, *[120] * 22]
+    waiting = [one.waiting_count for one in plain.requests.by_second(origin_s + 298, origin_s + 321)]
+    assert waiting == [119, 119, *[120] * 22]
     assert plain.requests.waits == counted.requests.waits == stored.requests.waits
     assert gaps_of(plain) == gaps_of(counted) == gaps_of(stored)
 
@@ -475,7 +475,7 @@ def test_two_parts_of_a_file_have_the_order_of_the_whole():
     first, second = tally_of(samples), tally_of(back)
     first.merge(second)
     assert (whole.back_ms, first.back_ms) == (39_980, 39_980)
-    other = SampleTally(file=1)
+    other = Scope(file=1).tally()
     other.add(sample(start_ms=1000))
     first.merge(other)
     assert first.back_ms == 39_980  # another file begins when it likes

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from harness.base.errors import UsageError
 from harness.jtl.csv import parse
 from harness.jtl.sample import Dropped
-from harness.metrics.second_figures import SecondFigures
-from harness.metrics.window import Window, WindowSpec, describe, find_window, parse_window
+from harness.metrics.timeline import SecondFigures
+from harness.metrics.window import Drive, Window, WindowSpec, describe, find_window, parse_window
 from tests.support.golden import golden_run
 from tests.support.windows import ALL, STEADY, cuts, noise, run_of, with_users
 
@@ -80,14 +80,14 @@ def test_a_given_interval_after_the_end_of_the_run_is_refused():
 
 def test_ramp_tail_and_partial_seconds_are_cut():
     # 10 users are first seen in second 3 and last in second 73; both are mixed.
-    window = find_window(STEADY, with_users([1, 4, 7] + [10] * 71 + [8, 5, 2]), target_users=10)
+    window = find_window(STEADY, with_users([1, 4, 7] + [10] * 71 + [8, 5, 2]), Drive(10))
     assert window == Window(
         "steady", from_s=4, to_s=73, length_s=69, run_s=77, ramp_cut_s=4, warm_up_cut_s=0, tail_cut_s=4, is_steady=True
     )
 
 
 def test_a_run_without_ramp_and_tail_loses_its_first_and_last_second():
-    assert cuts(find_window(STEADY, with_users([1] * 80), target_users=1)) == (1, 0, 1)
+    assert cuts(find_window(STEADY, with_users([1] * 80), Drive(1))) == (1, 0, 1)
 
 
 def test_an_unknown_target_is_the_most_sustained_users():
@@ -97,31 +97,31 @@ def test_an_unknown_target_is_the_most_sustained_users():
 
 def test_users_that_never_reach_their_target_are_accepted():
     seconds = with_users([2, 6] + [10] * 70 + [3])
-    assert cuts(find_window(STEADY, seconds, target_users=50)) == (3, 0, 2)
+    assert cuts(find_window(STEADY, seconds, Drive(50))) == (3, 0, 2)
 
 
 def test_a_temporarily_missing_user_is_not_a_tail():
     seconds = with_users([5] + [10] * 30 + [9] * 20 + [10] * 30 + [4])
-    assert cuts(find_window(STEADY, seconds, target_users=10)) == (2, 0, 2)
+    assert cuts(find_window(STEADY, seconds, Drive(10))) == (2, 0, 2)
 
 
 def test_with_loops_the_tail_begins_when_the_first_user_leaves():
     leaving = [users for users in range(19, 0, -1) for _ in range(3)]
-    window = find_window(STEADY, with_users([7, 14] + [20] * 60 + leaving), target_users=20)
+    window = find_window(STEADY, with_users([7, 14] + [20] * 60 + leaving), Drive(20))
     assert (window.from_s, window.to_s, window.is_steady) == (3, 61, True)
 
 
 def test_users_that_are_never_all_active_give_the_whole_run_and_a_reason():
     # The first has done its loops when the last one comes.
     climb = [users for users in range(1, 20) for _ in range(2)]
-    window = find_window(STEADY, with_users(climb + climb[::-1]), target_users=20)
+    window = find_window(STEADY, with_users(climb + climb[::-1]), Drive(20))
     assert (window.from_s, window.to_s, cuts(window), window.is_steady) == (0, 76, (0, 0, 0), False)
     assert window.reason == "2 s between ramp-up and tail are too short; it takes 50 s"
 
 
 def test_a_stall_before_the_end_is_counted_and_not_cut_as_tail():
     # The last 30 s bring no answer; then all that hung ends while the users leave.
-    window = find_window(STEADY, with_users([10] * 70 + [None] * 30 + [9, 3]), target_users=10)
+    window = find_window(STEADY, with_users([10] * 70 + [None] * 30 + [9, 3]), Drive(10))
     assert window.to_s == 99
 
 
@@ -134,38 +134,38 @@ def test_the_target_of_fluctuating_users_is_their_usual_number_not_their_peak():
 
 
 def test_without_a_users_column_the_first_and_last_second_are_cut():
-    window = find_window(STEADY, run_of(noise(1, 100), users=None), target_users=10)
+    window = find_window(STEADY, run_of(noise(1, 100), users=None), Drive(10))
     assert (window.ramp_cut_s, window.tail_cut_s, window.is_steady) == (1, 1, True)
 
 
 def test_the_plan_sets_the_end_of_ramp_and_arrivals_of_an_open_load():
     # allThreads wanders; the ramp takes 20 s, the arrivals end after 100 s, then 15 s of queue are worked off.
     seconds = [SecondFigures(8, 800, users % 7) for users in range(115)]
-    window = find_window(STEADY, seconds, users_are_driven=False, ramp_s=20.0, duration_s=100.0)
+    window = find_window(STEADY, seconds, Drive(users_are_driven=False, ramp_s=20.0, duration_s=100.0))
     assert (window.from_s, window.to_s, cuts(window), window.is_steady) == (20, 100, (20, 0, 15), True)
 
 
 def test_the_drain_of_an_open_load_is_tail():
     seconds = [SecondFigures(count, 100 * count, 3) for count in [20] * 80 + [9, 3, 0, 0, 1]]
-    assert cuts(find_window(STEADY, seconds, users_are_driven=False)) == (1, 0, 5)
+    assert cuts(find_window(STEADY, seconds, Drive(users_are_driven=False))) == (1, 0, 5)
 
 
 def test_a_run_too_short_for_a_decision_is_counted_without_ramp_and_tail():
-    window = find_window(STEADY, with_users([1, 5] + [10] * 40 + [3]), target_users=10)
+    window = find_window(STEADY, with_users([1, 5] + [10] * 40 + [3]), Drive(10))
     assert (window.from_s, window.to_s, cuts(window), window.is_steady) == (3, 41, (3, 0, 2), False)
     assert window.reason == "38 s between ramp-up and tail are too short; it takes 50 s"
 
 
 def test_half_of_the_seconds_may_be_empty():
     series = [None if second % 2 else 10 for second in range(200)]
-    assert find_window(STEADY, with_users(series), target_users=10).is_steady
+    assert find_window(STEADY, with_users(series), Drive(10)).is_steady
 
 
 @pytest.mark.parametrize("length_s", [0, 1, 2, 3, 6])
 def test_a_very_short_run_is_counted_completely_and_is_not_steady(length_s):
     for seconds in (with_users([10] * length_s), with_users([None] * length_s)):
         for are_driven in (True, False):
-            window = find_window(STEADY, seconds, 10, are_driven, ramp_s=20.0, duration_s=60.0)
+            window = find_window(STEADY, seconds, Drive(10, are_driven, ramp_s=20.0, duration_s=60.0))
             assert (window.from_s, window.to_s, window.length_s, window.run_s) == (0, length_s, length_s, length_s)
             assert (window.is_steady, cuts(window)) == (False, (0, 0, 0))
 
@@ -182,7 +182,7 @@ def test_a_very_short_run_is_counted_completely_and_is_not_steady(length_s):
     st.booleans(),
 )
 def test_the_parts_of_a_run_always_add_up(seconds, target_users, are_driven):
-    window = find_window(STEADY, seconds, target_users, are_driven)
+    window = find_window(STEADY, seconds, Drive(target_users, are_driven))
     assert window.length_s == window.to_s - window.from_s
     assert window.from_s == window.ramp_cut_s + window.warm_up_cut_s
     assert window.to_s + window.tail_cut_s == window.run_s == len(seconds)
@@ -197,13 +197,13 @@ def test_a_stall_before_the_users_leave_is_counted_with_the_samples_that_waited(
         + [SecondFigures(0, 0, None, 0, 10)] * 20
         + [SecondFigures(10, 200_000, 9)]
     )
-    window = find_window(STEADY, seconds, target_users=10)
+    window = find_window(STEADY, seconds, Drive(10))
     assert (window.to_s, window.tail_cut_s) == (33, 0)
 
 
 def test_an_open_load_that_drains_before_its_planned_end_has_no_tail():
     seconds = run_of([100] * 80, per_second=20) + run_of([100] * 20, per_second=2)
-    window = find_window(STEADY, seconds, users_are_driven=False, duration_s=100.0)
+    window = find_window(STEADY, seconds, Drive(users_are_driven=False, duration_s=100.0))
     assert (window.to_s, window.is_steady) == (99, False)
 
 
@@ -253,7 +253,7 @@ def test_the_report_states_the_measured_window(window, line):
 )
 @pytest.mark.real
 def test_real_runs_are_cut_where_their_series_change(run, users, ramp_s, is_steady, warm_up_s):
-    window = find_window(STEADY, seconds_of(golden_run(run) / "samples.jtl"), users)
+    window = find_window(STEADY, seconds_of(golden_run(run) / "samples.jtl"), Drive(users))
     assert abs(window.ramp_cut_s - ramp_s) <= 2
     assert window.is_steady is is_steady
     assert warm_up_s[0] <= window.warm_up_cut_s <= warm_up_s[1]

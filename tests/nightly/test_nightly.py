@@ -58,7 +58,7 @@ def test_an_invalid_record_is_refused():
 
 def test_an_unchanged_nightly_run_is_ok():
     result = result_of(nightly_record(ended()), *entries(*STEADY, 100.0))
-    assert (result.verdict, result.exit_code) == ("OK", 0)
+    assert (result.verdict, result.exit_code_if(sure=False)) == ("OK", 0)
     assert headline(result) == "OK: 1 run, no metric is worse than in earlier nightly runs."
 
 
@@ -73,16 +73,16 @@ def test_the_headline_mentions_changes_within_the_usual_differences():
 
 def test_a_first_nightly_run_is_ok_and_reports_that_nothing_was_judged():
     result = result_of(nightly_record(ended()), *entries(100.0))
-    assert (result.verdict, result.exit_code) == ("OK", 0)
+    assert (result.verdict, result.exit_code_if(sure=False)) == ("OK", 0)
     assert headline(result) == "OK: 1 run; 1 metric not judged yet: too few nightly runs."
     assert "- measured for the first time: tiny, 2 users\n" in page_of(result)
 
 
 def test_a_slower_nightly_run_warns_and_a_second_fails():
     result = result_of(nightly_record(ended()), *entries(*STEADY, 130.0))
-    assert (result.verdict, result.exit_code) == ("WARNED", 0)
+    assert (result.verdict, result.exit_code_if(sure=False)) == ("WARNED", 0)
     result = result_of(nightly_record(ended()), *entries(*STEADY, 130.0, 131.0))
-    assert (result.verdict, result.exit_code) == ("REGRESSED", 1)
+    assert (result.verdict, result.exit_code_if(sure=False)) == ("REGRESSED", 1)
     text = page_of(result)
     assert "**REGRESSED: 1 metric worse than earlier nightly runs.**" in text
     # 131 against 100, the median of the steady nightly runs.
@@ -110,7 +110,7 @@ def test_a_slower_nightly_run_warns_and_a_second_fails():
 )
 def test_a_failed_or_missing_run_is_reported_with_its_reason(run, verdict, state, exit_code):
     result = result_of(nightly_record(run), *entries(*STEADY), entry(verdict=verdict))
-    assert (result.verdict, result.exit_code) == (state, exit_code)
+    assert (result.verdict, result.exit_code_if(sure=False)) == (state, exit_code)
     why = run.problem or (*verdict.reasons, *verdict.goals_missed, "the nightly run was stopped before")[0]
     assert re.search(rf": {re.escape(why)}(; \[its output\]\(2026-11-21/01-tiny\.log\))?\n", page_of(result))
 
@@ -119,7 +119,7 @@ def test_a_regression_outranks_an_invalid_run_and_both_are_reported():
     broken = ended(2, load=1, run=None, problem="it hung")
     record = nightly_record(ended(), broken, loads=(load(), load(plan="shop", title="shop, 5 users")))
     result = result_of(record, *entries(*STEADY, 130.0, 131.0))
-    assert result.exit_code == 1
+    assert result.exit_code_if(sure=False) == 1
     assert headline(result) == "REGRESSED: 1 metric worse than earlier nightly runs; 1 of 2 runs FAILED."
 
 
@@ -127,7 +127,7 @@ def test_a_failed_upload_makes_the_nightly_run_incomplete():
     result = result_of(
         nightly_record(ended(), storage_problems=("tiny/run-261121_1 was not uploaded: 503",)), *entries(*STEADY)
     )
-    assert (result.verdict, result.exit_code) == ("INVALID", 3)
+    assert (result.verdict, result.exit_code_if(sure=False)) == ("INVALID", 3)
     assert "- STORAGE: tiny/run-261121\\_1 was not uploaded: 503\n" in page_of(result).replace("_1 was", "\\_1 was")
 
 
@@ -283,7 +283,7 @@ def test_a_missing_value_is_explained_once():
 
 def test_a_judged_label_that_no_run_has_is_not_ok():
     result = result_of(nightly_record(ended(), labels=("TOTAL", "Pya")), *entries(*STEADY))
-    assert (result.verdict, result.exit_code) == ("INVALID", 3)
+    assert (result.verdict, result.exit_code_if(sure=False)) == ("INVALID", 3)
     assert "- NO LABEL: Pya: the suite judges it, but no run has it\n" in page_of(result)
     gate = list(JUnitXml.fromstring(junit_xml(result).encode()))[1]
     assert [(case.name, type(case.result[0])) for case in gate if case.result] == [("Pya", Error)]
@@ -343,7 +343,7 @@ NOT_STEADY = Verdict(DOUBTFUL, ("not steady",), (), ())
 def test_a_doubtful_run_is_reported_with_its_reason_and_not_judged():
     # 300 ms against 100 would be a regression, were they the system's.
     result = result_of(nightly_record(ended()), *entries(*STEADY), entry(average_ms=300.0, verdict=NOT_STEADY))
-    assert (result.verdict, result.exit_code, result.exit_code_if(sure=True)) == ("DOUBTFUL", 0, 3)
+    assert (result.verdict, result.exit_code_if(sure=False), result.exit_code_if(sure=True)) == ("DOUBTFUL", 0, 3)
     assert headline(result) == "DOUBTFUL: 1 of 1 run DOUBTFUL; 1 load not judged: no run is VALID."
     text = page_of(result)
     assert "- DOUBTFUL: [run-261121\\_1](tiny/run-261121_1.md) of tiny, 2 users: not steady\n" in text.replace(
@@ -388,7 +388,7 @@ def test_doubtful_ranks_below_every_other_problem(before, other, state, sure_cod
 def test_a_doubtful_run_can_miss_a_goal():
     verdict = Verdict(DOUBTFUL, ("not steady",), (), ("p90 2 ms, goal 1 ms",))
     result = result_of(nightly_record(ended()), *entries(*STEADY), entry(verdict=verdict))
-    assert (result.verdict, result.exit_code) == ("GOAL MISSED", 1)
+    assert (result.verdict, result.exit_code_if(sure=False)) == ("GOAL MISSED", 1)
     assert "p90 2 ms, goal 1 ms; DOUBTFUL: not steady\n" in page_of(result)
 
 

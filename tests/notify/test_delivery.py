@@ -6,13 +6,11 @@ import time
 
 import pytest
 
-from harness.notify.channel import Channel
+from harness.notify.channels import Channel, Mail, Webhook
 from harness.notify.delivery import deliver
-from harness.notify.mail import Mail
 from harness.notify.message import Message
 from harness.notify.recipients import Recipients
 from harness.notify.settings import MailSettings
-from harness.notify.webhook import Webhook
 from tests.support.message_servers import PASSWORD, PATH, Chat, Mailbox, chat_server, mail_server
 
 # The login of the mail server is on the loopback interface.

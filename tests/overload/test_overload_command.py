@@ -16,7 +16,7 @@ from harness.experiment.execute import InProcess
 from harness.experiment.files import Experiments
 from harness.experiment.record import ENDED, FINISHED
 from harness.experiment.runner import Runner
-from harness.history.summary_files import write_summary
+from harness.history.summary_files import SUMMARY_NAME, write_summary
 from harness.overload.record import OverloadRecord
 from harness.overload.runner import OVERHEAD_S, OverloadRuns, OverloadTest, last_capacity
 from harness.plan.goal import Goal
@@ -121,7 +121,8 @@ def test_an_interrupted_test_is_resumed_by_the_same_command_and_invalid_runs_are
     assert [(run["run"], run["result"]) for run in record["runs"][1:]] == [("run-01_2", None), ("run-01_3", None)]
     assert all(run["problem"].startswith("a clock was set") for run in record["runs"][1:])  # 120 s of samples at once
     assert record["state"] == "finished"
-    assert "[overload-01](tiny/overload-01.md)" in (tmp_path / "reports" / "SUMMARY.md").read_text()
+    write_summary(tmp_path / "reports")
+    assert "[overload-01](tiny/overload-01.md)" in (tmp_path / "reports" / SUMMARY_NAME).read_text()
     assert nothing_is_left(tmp_path)
 
 

@@ -11,7 +11,7 @@ from defusedxml.ElementTree import fromstring
 from harness.base.errors import UsageError
 from harness.plan.data_files import data_files
 from harness.plan.finding import Rule
-from harness.plan.jmx import all_reads, read_properties, reads_in
+from harness.plan.jmx import parse, read_properties, reads_in, reads_of
 from harness.plan.lint import lint
 from harness.plan.plan import load_plan
 from harness.plan.thread_groups import with_open_model
@@ -111,7 +111,7 @@ def test_properties_are_found_in_texts_and_in_names(save: Save) -> None:
 def test_the_first_of_two_defaults_is_the_default(save: Save) -> None:
     jmx = save(plan(sampler("${__P(x,1)}", path="${__P(x,2)}")))
     assert read_properties(jmx)["x"] == "1"
-    assert [read for read in all_reads(jmx) if read.name == "x"] == [("x", "1"), ("x", "2")]
+    assert [read for read in reads_of(parse(jmx).getroot()) if read.name == "x"] == [("x", "1"), ("x", "2")]
 
 
 @pytest.mark.parametrize(

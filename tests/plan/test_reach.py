@@ -10,7 +10,7 @@ from harness.base.errors import UsageError
 from harness.cli import main
 from harness.plan.group_load import SeveralLoads
 from harness.plan.load import LoadArguments, parse_load, resolve_load
-from harness.plan.script_text import is_simple
+from harness.plan.reach import is_simple
 from harness.run.preflight import check_request
 from harness.run.request import Names, resolve_request
 from tests.support.off_host import (

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from harness.plan.url_text import encoded
+from harness.plan.lint import encoded
 
 
 @pytest.mark.parametrize(

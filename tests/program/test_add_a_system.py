@@ -12,7 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from harness.base.toolchain import BUILD, ensure_jmeter
+from harness.base.project import BUILD
+from harness.base.toolchain import ensure_jmeter
 from harness.plan.lint import lint
 from harness.run.request import Names, resolve_request
 from tests.support.bytecode import share_bytecode

@@ -1,51 +1,91 @@
 """The table of verbs: every entry can be called, and a verb imports only what it needs."""
 
-import argparse
 import importlib
-import shutil
+import re
 import subprocess
 import sys
-import tomllib
 
 import pytest
 
-from harness import cli
+from harness import __version__, cli, completion
 from harness.base.errors import UsageError
+from harness.options import OPTIONS
 from tests.support.paths import ROOT
 
-COMMANDS = {**cli.VERBS, **cli.SCRIPTS}
 
-
-@pytest.mark.parametrize("name", COMMANDS)
-def test_every_command_of_the_table_has_options_and_a_description(name):
-    module = importlib.import_module(COMMANDS[name].module)
-    parser = argparse.ArgumentParser()
-    parser.set_defaults(verb=name)
-    module.add_arguments(parser)
-    assert parser.description
+@pytest.mark.parametrize("name", [*cli.VERBS, *cli.DEVELOPMENT])
+def test_every_verb_of_the_table_has_options_and_a_description(name):
+    module = importlib.import_module(cli._module((cli.VERBS.get(name) or cli.DEVELOPMENT[name]).module).__name__)
+    assert cli.parser_of(name).description
     assert callable(module.run)
 
 
-def test_every_python_script_is_in_the_table():
-    python = {f"scripts/{path.name}" for path in (ROOT / "scripts").iterdir() if "harness.entry" in path.read_text()}
-    assert python == set(cli.SCRIPTS)
+def test_every_python_script_is_a_verb():
+    texts = {path.name: path.read_text() for path in (ROOT / "scripts").iterdir()}
+    python = {name for name, text in texts.items() if "harness.entry" in text} - {"lth"}
+    assert python <= {*cli.VERBS, *cli.ALIASES, *cli.DEVELOPMENT}
 
 
-def test_every_console_script_is_a_program_of_the_table():
-    scripts = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["scripts"]
-    programs = {f"scripts/{name.removeprefix('harness-')}" for name in scripts if name != "harness"}
-    assert "harness" in scripts
-    assert programs < set(cli.SCRIPTS)
+@pytest.mark.parametrize("verb", cli.VERBS)
+def test_no_two_options_of_a_verb_have_the_same_spelling_and_none_is_declared_elsewhere(verb):
+    known = {key.partition("/")[0] for key in OPTIONS} | {
+        other for option in OPTIONS.values() for other in option.other
+    }
+    flags = [flag for action in cli.parser_of(verb)._actions for flag in action.option_strings]
+    assert len(flags) == len(set(flags))
+    assert {flag[2:] for flag in flags if flag.startswith("--")} - {"help"} <= known
 
 
-def test_a_console_script_without_its_checkout_is_one_line_that_says_how_to_install_it(tmp_path):
-    shutil.copytree(ROOT / "harness" / "base", tmp_path / "harness" / "base")
-    for name in ("__init__.py", "entry.py", "program.py"):
-        shutil.copy(ROOT / "harness" / name, tmp_path / "harness")
-    code = "import sys; sys.argv = ['bin/harness-run']; from harness.entry import console_script; console_script()"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False, cwd=tmp_path)
-    what = f"scripts/run: {tmp_path} is no checkout of the harness; run pip install -e . in a checkout"
-    assert (done.returncode, done.stderr) == (2, f"{what}, or its scripts/\n")
+def test_every_option_is_used_by_a_verb():
+    used = set()
+    for verb in [*cli.VERBS, *cli.DEVELOPMENT]:
+        used |= {(action.help, action.metavar) for action in cli.parser_of(verb)._actions}
+    helps = {text for text, _ in used}
+    assert [key for key, option in OPTIONS.items() if option.help not in helps] == []
+
+
+def test_the_reference_card_is_up_to_date():
+    assert (ROOT / "docs" / "reference.md").read_text() == completion.markdown()
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh"])
+def test_the_completion_is_valid_shell(shell):
+    done = subprocess.run(["bash", "-n"], input=getattr(completion, shell)(), text=True, capture_output=True)
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_bash_completes_verbs_and_options():
+    script = completion.bash() + "COMP_WORDS=(lth run --us); COMP_CWORD=2; _lth; echo ${COMPREPLY[@]}; "
+    script += "COMP_WORDS=(lth ov); COMP_CWORD=1; _lth; echo ${COMPREPLY[@]}"
+    done = subprocess.run(["bash", "-c", script], text=True, capture_output=True, check=True)
+    assert done.stdout.splitlines() == ["--users", "overload"]
+
+
+@pytest.mark.parametrize(
+    ("program", "words", "name"),
+    [
+        ("lth", ["sweep"], "sweep"), ("aggregate.py", ["sweep"], "sweep_report"), ("lth", ["capacity"], "sweep"),
+        ("scripts/capacity", [], "sweep"), ("lth", ["s3", "push"], "storage"),
+        ("lth", ["publish", "comment"], "comment"),
+        ("aggregate.py", ["ab"], "experiment_report"), ("lth", ["pin"], "pin"), ("lth", ["baseline"], "pin"),
+    ],
+)  # fmt: skip
+def test_older_and_longer_names_are_the_same_verbs(program, words, name, capsys):
+    with pytest.raises(SystemExit) as ended:
+        cli.main([*words, "--help"], program)
+    assert ended.value.code == 0
+    usage = capsys.readouterr().out
+    assert importlib.import_module(f"harness.commands.{name}").__doc__
+    module = cli.VERBS[
+        cli.OF_AGGREGATE.get(words[0], words[0]) if program == cli.AGGREGATE else _target(program, words)
+    ]
+    assert module.module == name
+    assert usage.startswith("usage: ")
+
+
+def _target(program, words):
+    word = program.removeprefix("scripts/") if program.startswith("scripts/") else words[-1]
+    return cli.ALIASES.get(word, (word,))[0]
 
 
 def test_a_table_imports_no_package_that_it_does_not_need(tmp_path):
@@ -79,7 +119,7 @@ def test_a_report_can_count_samples_before_what_writes_it_is_loaded():
 )
 def test_a_text_that_is_not_utf_8_is_refused_before_anything_is_written(program, options, message):
     with pytest.raises(UsageError) as raised:
-        cli.check(options, program) if program != "aggregate.py" else cli.main(options)
+        cli.check(options, program) if program != "aggregate.py" else cli.main(options, program)
     assert str(raised.value) == f"{message}: not UTF-8 text; type it in a terminal that uses UTF-8"
 
 
@@ -90,8 +130,8 @@ def test_a_file_whose_name_is_not_utf_8_is_read(tmp_path, capsys):
     assert "| Buy | 1 |" in capsys.readouterr().out
 
 
-def test_the_version_is_that_of_the_project(capsys):
+def test_the_version_has_the_commit(capsys):
     with pytest.raises(SystemExit) as ended:
         cli.main(["--version"])
     assert ended.value.code == 0
-    assert capsys.readouterr().out == "load-test-harness 1.0.0\n"
+    assert re.fullmatch(rf"load-test-harness {__version__} \(commit [0-9a-f]{{10}}\)\n", capsys.readouterr().out)

@@ -15,7 +15,6 @@ import pytest
 import yaml
 
 from harness.base.first_setup import plans_with_a_system
-from harness.cli import SCRIPTS
 from harness.plan.plan import load_plan
 from tests.support.paths import ROOT
 
@@ -212,6 +211,6 @@ def test_the_controller_names_every_generator_and_the_commands_exist() -> None:
     for pod in pods():
         command = pod["containers"][0]["command"]
         assert command[:2] == ["/usr/bin/tini", "--"]
-        assert command[2] in SCRIPTS
+        assert (ROOT / command[2]).is_file()
         help_text = subprocess.run([ROOT / command[2], "--help"], capture_output=True, text=True, check=True).stdout
         assert [word for word in command[3:] if f" {word.partition('=')[0]} " not in help_text] == []

@@ -27,90 +27,10 @@ def make(*arguments: str, **environment: str) -> subprocess.CompletedProcess[str
     )
 
 
-def test_make_alone_lists_every_target_once_in_its_group():
-    groups = dict(re.findall(r"^(\w+)\n((?:  make .*\n)+)", make().stdout, re.MULTILINE))
-    assert list(groups) == ["Run", "Results", "Nightly", "Storage", "Development"]
-    targets = [re.match(r"  make (\S+) +\S", line)[1] for text in groups.values() for line in text.splitlines()]
-    phony = re.search(r"^\.PHONY: (.*)$", (ROOT / "Makefile").read_text(), re.MULTILINE)[1].split()
-    assert sorted(targets) == sorted(set(phony) - {"help", "explain"})
-    assert all(len(line) <= 120 for line in make().stdout.splitlines())
-
-
 @pytest.mark.parametrize("folder", ["plans", "env"])
 def test_make_alone_names_every_plan_and_profile(folder):
     names = {path.name.removesuffix(".toml") for path in (ROOT / folder).glob("*.toml")}
     assert names <= set(make().stdout.split())
-
-
-def test_make_accept_passes_only_a_given_plan_and_profile_and_no_defaults():
-    asked = ("-n", "accept", "SINCE=2026-11-20", "REASON=so", "REPORTS=kept")
-    line = make(*asked, "PLAN=thruzero", "ENV=folio").stdout
-    for words in ("--plan='thruzero'", "--env='folio'", "--reports='kept/nightly'"):
-        assert words in line
-    assert not re.search("--plan|--env", make(*asked).stdout)
-
-
-@pytest.mark.parametrize(
-    ("target", "variables"),
-    [("run", []), ("sweep", ["USERS=1,2"]), ("capacity", []), ("nightly", []), ("ab", ["A=a", "B=b"])],
-)
-def test_sure_is_passed_to_every_measuring_command(target, variables):
-    assert " --sure" in make("-n", target, *variables, "SURE=1").stdout
-    for not_sure in ("SURE=", "SURE=0"):
-        assert "--sure" not in make("-n", target, *variables, not_sure).stdout
-
-
-@pytest.mark.parametrize(
-    ("words", "flag"),
-    [
-        (("push", "REPLACE={}", "RUN=run-01_1"), "--replace"),
-        (("pull", "FIGURES_ONLY={}"), "--figures-only"),
-        (("compare", "ANYWAY={}", "BASE=a", "NEW=b"), "--anyway"),
-        (("ab", "RESUME={}", "A=a", "B=b"), "--resume"),
-        (("run", "PROFILE={}"), "--profile"),
-    ],
-)
-def test_a_switch_that_says_no_is_off(words, flag):
-    def line(value):
-        return make("-n", *(word.format(value) for word in words)).stdout
-
-    assert f" {flag} " in line("1")
-    assert [value for value in ("", "0", "no", "off", "false") if flag in line(value)] == []
-
-
-def test_make_passes_every_variable_with_its_quotes():
-    line = make("-n", "run", "USERS=5", "TARGET=http://127.0.0.1:8080", "NOTE=it's $5 now").stdout
-    assert "--users='5'" in line
-    assert "--target='http://127.0.0.1:8080'" in line
-    assert r"--note='it'\''s $5 now'" in line
-    assert "--rate" not in line
-
-
-def test_a_capacity_search_uses_the_given_generators():
-    done = make("capacity", "REMOTES=10.0.0.7:1099")
-    assert done.returncode == 2
-    assert done.stderr.splitlines()[0] == "a search for the capacity has no REMOTES: make sweep has"
-
-
-@pytest.mark.parametrize("target", ["sweep", "capacity"])
-def test_a_sweep_with_an_s3_address_is_refused_because_it_pushes_nothing(target):
-    done = make(target, "S3=s3://bucket/prefix")
-    assert done.returncode == 2
-    assert done.stderr.startswith("a sweep is not pushed by itself: when it is done, make push S3=")
-
-
-@pytest.mark.parametrize("script", ["run", "sweep", "capacity"])
-def test_every_variable_that_the_makefile_passes_on_is_an_option_of_the_script(script):
-    text = (ROOT / "Makefile").read_text()
-    recipe = re.search(rf"^{script}:.*\n(?:\t.*\n)+", text, re.MULTILINE)[0]
-    for macro in ("run_options", "sweep_options"):
-        if f"$({macro})" in recipe:
-            recipe += re.search(rf"^{macro} = (?:.*\\\n)+.*", text, re.MULTILINE)[0]
-    options = set(re.findall(r"call option,([a-z0-9]+)|,--([a-z]+)\)", recipe))
-    names = {one or other for one, other in options}
-    assert {"plan", "duration", "note"} < names
-    text = command(f"scripts/{script}", "--help").stdout
-    assert all(f"--{name} " in text or f"--{name}\n" in text for name in names)
 
 
 @pytest.mark.parametrize(

@@ -109,7 +109,7 @@ def test_a_hostile_file_of_another_run_does_not_end_a_later_run(run, target, tmp
     (folder / "sweep-01.json").write_text(text)
     done = run("--target", target, "--duration", "1", "--series", "7")
     assert (done.returncode, "Traceback" in done.stderr) == (0, False)
-    assert "run-07_1" in (tmp_path / "reports" / SUMMARY_NAME).read_text()
+    assert (folder / "run-07_1.md").is_file()
 
 
 def test_errors_name_the_file_and_not_its_content(reports, capsys):

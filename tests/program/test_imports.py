@@ -76,6 +76,7 @@ MAY_ACT = {
     "harness.base.java",
     "harness.base.paths",
     "harness.base.ports",
+    "harness.base.project",
     "harness.base.process",
     "harness.base.s3_stream",
     "harness.base.python_packages",
@@ -99,11 +100,10 @@ MAY_ACT = {
     "harness.live.view",
     "harness.metrics.counter_process",
     "harness.metrics.large_files",
-    "harness.nightly.begin",
+    "harness.plan.adopt.project_files",
     "harness.nightly.steps",
+    "harness.notify.channels",
     "harness.notify.delivery",
-    "harness.notify.mail",
-    "harness.notify.webhook",
     "harness.report.merge_files",
     "harness.report.pages",
     "harness.report.screen",
@@ -123,7 +123,6 @@ MAY_ACT = {
     "harness.run.progress",
     "harness.run.remote.drive",
     "harness.run.remote.keys",
-    "harness.run.target",
     "harness.run.telemetry_writer",
     "harness.storage.s3",
     "harness.storage.server",
@@ -133,11 +132,8 @@ MAY_ACT = {
     "harness.system.database_files",
     "harness.system.histogram_files",
     "harness.system.jcmd",
-    "harness.system.jfr",
     "harness.system.own_metrics_files",
     "harness.system.prepare",
-    "harness.system.probe",
-    "harness.system.profile_files",
     "harness.system.supervisor",
 }
 # Whatever is in a table of sources acts.
@@ -235,7 +231,7 @@ def test_every_package_is_in_the_order():
 
 
 def test_modules_without_a_package_are_imported_by_no_package():
-    top = {"harness.cli", "harness.entry", "harness.program"}
+    top = {"harness.cli", "harness.completion", "harness.entry", "harness.make_variables", "harness.program"}
     found = {name for name, source in sources().items() if package_of(name) and source.imports & top}
     assert found == set()
 

@@ -1,264 +1,175 @@
-"""The variables of make: unknown ones are refused, and every text reaches the scripts as it was written."""
+"""The variables of make are the options of lth: unknown ones are refused, and every text arrives as it was written."""
 
+import argparse
+import json
 import os
-import re
 import subprocess
-from pathlib import Path
+import sys
 
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
+from harness.base.errors import UsageError
+from harness.base.option_names import FLAGS, spelled
+from harness.base.option_names import VERBS as VERBS_OF_MESSAGES
+from harness.cli import ALIASES, VERBS
+from harness.cli import parser_of as parser_of_verb
+from harness.make_variables import arguments_of, given_variables
+from harness.options import OPTIONS
 from tests.support.paths import ROOT
 
 MAKEFILE = (ROOT / "Makefile").read_text(encoding="utf-8")
-TAKES = {
-    target: words.split()
-    for target, words in re.findall(
-        r"^(\S+)=(.*)$",
-        subprocess.run(
-            ["make", "-f", "-", "-C", str(ROOT), "--no-print-directory", "takes"],
-            input="include Makefile\ntakes:\n\t@$(foreach target,$(targets),echo $(target)=$(takes.$(target));)",
-            capture_output=True, text=True, check=True,
-        ).stdout,
-        re.MULTILINE,
-    )
-}  # fmt: skip
-PAIRS = [(target, name) for target, names in TAKES.items() for name in names]
-# A target with nearly every kind of variable; the others are left to `make test`.
-QUICK = "compare"
-# What a target cannot do without.
-NEEDED = {
-    "init": {"PLAN": "p"},
-    "report": {"RUN": "r"}, "export": {"RUN": "r"},
-    "merge": {"RUNS": "r"}, "compare": {"BASE": "b", "NEW": "n"}, "metrics": {"RUN": "r"},
-    "comment": {"PR": "1"}, "release": {"BASE": "b", "NEW": "n"},
-}  # fmt: skip
-WORDS = {"RUN", "RUNS", "BASE", "THRESHOLD", "TESTS", "BENCH"}
-# One name, where other targets take several.
-ONE_NAME = {
-    ("report", "RUN"), ("export", "RUN"), ("notify", "RUN"), ("pin", "RUN"), ("run", "BASE"),
-    ("release", "BASE"), ("soak", "BASE"),
-}  # fmt: skip
-# On or off, except where a target takes a text by this name.
-SWITCHES = {
-    "ALL", "ANYWAY", "SURE", "FRESH", "REPLACE", "VERIFY", "FIGURES_ONLY", "DRY_RUN", "FIX", "FORCE", "PROFILE",
-    "TRACE", "NEW", "RESUME", "HTML", "COMPARE",
-}  # fmt: skip
-TEXTS = {("check", "HTML"), ("sweep", "RESUME"), ("capacity", "RESUME"), ("compare", "NEW"), ("release", "NEW")}
-SAYS_NOTHING = {("sweep", "S3"), ("capacity", "S3"), ("capacity", "REMOTES")}
-FAKE = r"""#!/bin/sh
-printf '%s\n' "$#" >>"$RECORD"
-for word do printf '%s\000' "$word" >>"$RECORD"; done
-"""
+PRINTED = "from harness.make_variables import given_variables; print(json.dumps(given_variables()))"
+PROBE = '.DEFAULT:\n\t@{python} -c \'import json, sys; sys.path.insert(0, "{root}"); ' + PRINTED + "'\n"
 
 
-@pytest.fixture
-def argv(tmp_path):
-    """Return what make passes on to the scripts: a list of words for each call of one of them."""
-    fake = tmp_path / "python"
-    fake.write_text(FAKE)
-    fake.chmod(0o755)
-    record = tmp_path / "record"
+@pytest.fixture(autouse=True)
+def without_variables(monkeypatch):
+    for key, option in OPTIONS.items():
+        if option.help != argparse.SUPPRESS:
+            monkeypatch.delenv(key.partition("/")[0].upper().replace("-", "_"), raising=False)
 
-    def called(target: str, given: dict[str, str], from_environment: bool = False) -> list[list[str]]:
-        record.write_text("")
-        words = [f"{name}={value}" for name, value in given.items()]
-        done = subprocess.run(
-            ["make", "-C", str(ROOT), "--no-print-directory", f"python={fake}", f"pytest={fake}", target]
-            + ([] if from_environment else words),
-            env={**os.environ, "RECORD": str(record), **(given if from_environment else {})},
-            capture_output=True, text=True, check=False,
-        )  # fmt: skip
-        calls, text = [], record.read_text(encoding="utf-8")
-        while text:
-            count, _, text = text.partition("\n")
-            *call, text = text.split("\0", int(count))
-            calls.append(call)
-        assert calls or done.returncode == 2, done.stderr
-        return calls
+
+@pytest.fixture(scope="module")
+def received(tmp_path_factory):
+    """Return the variables that a program started by a real make reads."""
+    makefile = tmp_path_factory.mktemp("make") / "Makefile"
+    makefile.write_text(PROBE.format(python=sys.executable, root=ROOT))
+
+    def called(*words: str) -> dict[str, str]:
+        command = ["make", "-f", str(makefile), "--no-print-directory", "run", *words]
+        environment = {name: value for name, value in os.environ.items() if name not in ("MAKEFLAGS", "MAKEOVERRIDES")}
+        done = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
+        return json.loads(done.stdout)
 
     return called
 
 
-def is_switch(target: str, name: str) -> bool:
-    return name in SWITCHES and (target, name) not in TEXTS
+def parser_of(verb: str) -> argparse.ArgumentParser:
+    return parser_of_verb(ALIASES.get(verb, (verb,))[0])
 
 
-def hostile(folder: Path) -> list[str]:
-    touch = f"touch {folder}/touched"
-    return [
-        f"'; {touch}; '$(shell {touch})$({touch})`{touch}`$HOME${{HOME}}$$\"x\\'|&<>*?[a]{{b,c}}~#%!,)(=:\\",
-        "-dash and first line\nit's the 'second'\n\n$(x)\\\nlast",
-    ]
+def given_by_make(monkeypatch, **variables: str) -> None:
+    text = " ".join(f"{name}={value}".replace("\\", r"\\").replace(" ", r"\ ") for name, value in variables.items())
+    monkeypatch.setenv("MAKEFLAGS", f" -- {text.replace('$', '$$')}")
 
 
 @pytest.mark.parametrize(
-    ("target", "name"),
-    [
-        (target, name) if target == QUICK else pytest.param(target, name, marks=pytest.mark.real)
-        for target, name in PAIRS
-    ],
-)
-def test_every_value_of_every_variable_reaches_the_script_unchanged(target, name, argv, tmp_path):
-    given = NEEDED.get(target, {})
-    is_words = (target, name) not in ONE_NAME and (name in WORDS or (target, name) == ("compare", "NEW"))
-    pattern = argv(target, {**given, name: "BENIGN"})
-    assert is_switch(target, name) or (target, name) in SAYS_NOTHING or "BENIGN" in str(pattern)
-    for value in hostile(tmp_path):
-        words = value.split() if is_words else [value]
-        expected = []
-        for call in pattern:
-            expected.append([])
-            for word in call:
-                texts = words if "BENIGN" in word else [""]
-                dashed = word == "BENIGN" and name != "TESTS"
-                expected[-1] += [
-                    word.replace("BENIGN", f"./{text}" if dashed and text.startswith("-") else text) for text in texts
-                ]
-        assert argv(target, {**given, name: value}) == expected
-        assert argv(target, {**given, name: value}, from_environment=True) == expected
-    assert not (tmp_path / "touched").exists()
-
-
-def recipe_of(target: str) -> str:
-    text = re.search(rf"^{target}:.*\n((?:\t.*\n)+)", MAKEFILE, re.MULTILINE)[1]
-    for macro in ("run_options", "sweep_options", "followed_options", "stored", "chosen", "tests", "sure", "html"):
-        if f"$({macro})" in text:
-            text += re.search(rf"^{macro} = ((?:.*\\\n)*.*)", MAKEFILE, re.MULTILINE)[1]
-    return text
-
-
-@pytest.mark.parametrize("target", re.findall(r"^([a-z-]+):.*## ", MAKEFILE, re.MULTILINE))
-def test_a_target_takes_the_variables_of_its_recipe_and_no_others(target):
-    used = set(re.findall(r"\$\((?:call given,)?([A-Z][A-Z0-9_]*)\)", recipe_of(target))) - {"MAKEFILE_LIST"}
-    used |= set(re.findall(r"call (?:refused|given),([A-Z0-9]+)", recipe_of(target)))
-    assert used == set(TAKES.get(target, []))
-
-
-@pytest.mark.parametrize(
-    ("words", "line"),
-    [
-        (
-            ["run", "USER=10"],
-            "USER: no such variable; did you mean USERS? make help VERB lists them; nothing was started",
-        ),
-        (["run", "users=10"], "users: no such variable; did you mean USERS? "),
-        (["USRES=10"], "USRES: no such variable; did you mean USERS? "),
-        (["run", "LEVEL_DURATION=5"], "LEVEL_DURATION: make run does not take it; these do: capacity overload sweep; "),
-        (["compare", "BASE=a", "NEW=b", "USERS=3"], "USERS: make compare does not take it; these do: ab accept "),
-        (["lint", "TESTS=x"], "TESTS: make lint does not take it; these do: test test-fast; nothing was started"),
-    ],
+    "text",
+    ["p95<1", "a b  c", "it's", 'say "x"', "50%", "#1", "$HOME $(x) `y`", "back\\slash", "ends with \\", "a=b c=d",
+     "two\nlines", "ü ß €", "*.md", "$$", "a:b;c&d|e>f<g"],
 )  # fmt: skip
-def test_a_variable_that_the_target_does_not_take_is_refused_before_anything_starts(words, line):
-    done = subprocess.run(
-        ["make", "-C", str(ROOT), "--no-print-directory", *words], capture_output=True, text=True, check=False
+def test_a_value_arrives_as_it_was_written(received, text):
+    assert received(f"NOTE={text}", "USERS=5") == {"NOTE": text, "USERS": "5"}
+
+
+@given(text=st.text(st.characters(exclude_categories=("Cs", "Cc")), min_size=1, max_size=20).map(str.strip))
+@settings(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+def test_any_text_arrives_as_it_was_written(received, text):
+    assert received(f"NOTE={text}") == {"NOTE": text}
+
+
+def test_a_variable_of_the_environment_is_used_unless_the_command_line_has_it(monkeypatch):
+    """As make does: workflows pass texts of others in the environment, where no shell reads them."""
+    monkeypatch.setenv("USERS", "99")
+    monkeypatch.setenv("NOTE", "x y $HOME")
+    monkeypatch.setenv("USERZ", "1")
+    monkeypatch.setenv("HOME", "/of/the/user")  # --home is for processes of the tool itself
+    given_by_make(monkeypatch, USERS="5")
+    assert arguments_of("run", parser_of("run")) == ["--users=5", "--note=x y $HOME"]
+
+
+def test_flags_of_make_are_no_variables(monkeypatch):
+    monkeypatch.setenv("MAKEFLAGS", "k -j2 --jobserver-auth=3,4 -- USERS=1")
+    assert given_variables() == {"USERS": "1"}
+
+
+@pytest.mark.parametrize("verb", [*VERBS, *ALIASES])
+def test_a_misspelt_variable_is_refused_by_every_verb(monkeypatch, verb):
+    given_by_make(monkeypatch, USERZ="5")
+    with pytest.raises(UsageError, match=f"USERZ: make {verb} has no such variable"):
+        arguments_of(verb, parser_of(verb))
+
+
+def test_the_nearest_variable_is_suggested(monkeypatch):
+    given_by_make(monkeypatch, USER="10")
+    with pytest.raises(UsageError, match="did you mean USERS"):
+        arguments_of("run", parser_of("run"))
+
+
+@pytest.mark.parametrize(("value", "arguments"), [("1", ["--html"]), ("yes", ["--html"]), ("0", []), ("", [])])
+def test_a_switch_is_on_or_off(monkeypatch, value, arguments):
+    given_by_make(monkeypatch, HTML=value)
+    assert arguments_of("compare", parser_of("compare")) == arguments
+
+
+def test_a_switch_that_is_neither_on_nor_off_is_refused(monkeypatch):
+    given_by_make(monkeypatch, SURE="2x")
+    with pytest.raises(UsageError, match="SURE=2x: neither on nor off"):
+        arguments_of("compare", parser_of("compare"))
+
+
+def test_several_values_and_arguments_without_a_name(monkeypatch):
+    given_by_make(monkeypatch, BASE="run-01_1 run-01_2", NEW="run-02_1", THRESHOLD="p95=20% errors=1%")
+    assert arguments_of("compare", parser_of("compare")) == [
+        "--base", "run-01_1", "run-01_2", "--contender", "run-02_1", "--threshold=p95=20%", "--threshold=errors=1%",
+    ]  # fmt: skip
+    given_by_make(monkeypatch, RUN="shop/run-01_1", PLAN="shop")
+    assert arguments_of("report", parser_of("report")) == ["shop/run-01_1", "--plan=shop"]
+
+
+def test_the_older_names_of_a_level_still_work(monkeypatch):
+    given_by_make(monkeypatch, USERS="1,5", LEVEL_DURATION="80", LEVEL_REQUESTS="1000")
+    assert arguments_of("sweep", parser_of("sweep")) == ["--users=1,5", "--duration=80", "--requests=1000"]
+
+
+def test_the_flags_of_messages_are_those_of_the_table():
+    flags = {key.partition("/")[0] for key, option in OPTIONS.items() if not option.metavar}
+    assert flags == FLAGS
+    assert set(VERBS_OF_MESSAGES) >= {*VERBS, *ALIASES}
+
+
+def test_a_message_names_options_as_they_are_typed():
+    text = "USERS is missing; give USERS=5 and ANYWAY=1, or make run PLAN=shop; see --html and --base"
+    assert spelled(text, "make") == text.replace("--html", "HTML=1").replace("--base", "BASE")
+    assert spelled(text, "lth") == (
+        "--users is missing; give --users=5 and --anyway, or lth run --plan=shop; see --html and --base"
     )
-    assert done.returncode == 2
-    assert done.stdout == ""
-    assert line in done.stderr
-    assert len(done.stderr.splitlines()) == 1
-
-
-def make(*words: str, **environment: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        ["make", "-C", str(ROOT), "--no-print-directory", "-n", *words],
-        env={**os.environ, **environment}, capture_output=True, text=True, check=False,
-    )  # fmt: skip
-
-
-@pytest.mark.parametrize("name", sorted(SWITCHES))
-def test_a_value_that_is_neither_on_nor_off_is_refused_before_anything_starts(name):
-    target = next(target for target, taken in PAIRS if taken == name and is_switch(target, taken))
-    words = [target, *(f"{one}={value}" for one, value in NEEDED.get(target, {}).items())]
-    line = f"{name}=2x: neither on nor off; give {name}=1 or {name}=0; nothing was started"
-    for done in (make(*words, f"{name}=2x"), make(*words, **{name: "2x"})):
-        assert (done.returncode, done.stdout) == (2, "")
-        assert line in done.stderr
-        assert len(done.stderr.splitlines()) == 1
-
-
-def test_a_switch_is_on_for_four_words_only():
-    lines = {value: make("run", f"TRACE={value}").stdout for value in ("1", "yes", "on", "true", "0", "false", "")}
-    assert [value for value, line in lines.items() if " --trace " in line] == ["1", "yes", "on", "true"]
-
-
-def test_a_switch_of_two_words_is_refused_and_a_text_of_the_same_name_is_not():
-    assert "TRACE=1 1: neither on nor off" in make("run", "TRACE=1 1").stderr
-    assert "--resume='07'" in make("sweep", "RESUME=07").stdout
-    assert "RESUME=07: neither on nor off" in make("nightly", "RESUME=07").stderr
-
-
-def test_compare_is_on_unless_a_word_switches_it_off():
-    lines = [make("run", f"COMPARE={value}").stdout for value in ("0", "no", "1", "yes", "")]
-    assert ["--compare=0" in line for line in lines] == [True, True, False, False, False]
-
-
-def help_of(*words: str) -> str:
-    return subprocess.run(
-        ["make", "-C", str(ROOT), "--no-print-directory", "python=false", *words],
-        capture_output=True, text=True, check=True,
-    ).stdout  # fmt: skip
-
-
-@pytest.mark.parametrize(
-    "target", [target if target == QUICK else pytest.param(target, marks=pytest.mark.real) for target in TAKES]
-)
-def test_help_of_a_target_explains_each_of_its_variables_and_starts_nothing(target):
-    text = help_of("help", target)
-    assert (
-        text
-        == help_of(target, "HELP=1")
-        == help_of(target, "HELP=1", *sorted(f"{name}=$(x)" for name in TAKES[target]))
+    assert spelled("JMETER_HOME=/x: make it readable; SHA=1 and 1USERS=2", "lth") == (
+        "JMETER_HOME=/x: make it readable; --sha=1 and 1USERS=2"
     )
-    first, *lines = text.splitlines()
-    assert first.startswith(f"make {target}: ")
-    explained = [re.fullmatch(r"  ([A-Z0-9_]+)=.*\S  +\S.*", line)[1] for line in lines if line.startswith("  ")]
-    assert explained == TAKES[target]
+    assert spelled(text, "scripts/run") == text
 
 
-def test_help_of_an_unknown_target_is_an_error():
-    done = subprocess.run(["make", "-C", str(ROOT), "help", "rnu"], capture_output=True, text=True, check=False)
-    assert done.returncode == 2
-    assert "rnu: no such target; make lists them" in done.stderr
+def test_the_makefile_is_short_and_knows_no_option():
+    assert len(MAKEFILE.splitlines()) < 60
+    assert not [name for name in ("USERS", "PLAN", "TARGET", "DURATION") if name in MAKEFILE.replace("$(PLAN)", "")]
 
 
-def test_help_in_the_environment_changes_nothing(argv):
-    assert argv("run", {"HELP": "1"}, from_environment=True) == argv("run", {})
-    assert argv("run", {"HELP": "0"}) == argv("run", {})
+def test_make_runs_the_verb_with_the_variables_of_its_command_line():
+    command = ["make", "-C", str(ROOT), "--no-print-directory", "run", "PLAN=nope nope", "USERS=5"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr.splitlines()[0].split(";")[0]) == (2, "make run: PLAN=nope nope: unknown")
 
 
-@pytest.mark.parametrize("name", ["PYTHON", "CHROME", "JAVA_HOME", "JMETER_HOME", "AWS_REGION", "NO_COLOR"])
-def test_environment_variables_of_the_scripts_are_accepted_by_make(name, argv):
-    assert argv("run", {name: "value"}) == argv("run", {})
+def test_make_alone_and_help_list_the_verbs():
+    for words in ([], ["help"], ["help", "all"]):
+        done = subprocess.run(["make", "-C", str(ROOT), "--no-print-directory", *words], capture_output=True, text=True)
+        assert done.returncode == 0
+        assert "  run            run one load test" in done.stdout
+        assert max(map(len, done.stdout.splitlines())) <= 80
+        assert ("  tally " in done.stdout) == ("all" in words)
 
 
-def test_messages_to_make_users_name_variables(monkeypatch):
-    from harness.program import with_variables
-
-    text = "not comparable; compare others, or pass --anyway; --base and --new; --anyway-not; --figures-only"
-    assert with_variables(text) == text
-    monkeypatch.setenv("MAKE_VARIABLES", "BASE NEW ANYWAY FIGURES_ONLY")
-    assert with_variables(text) == (
-        "not comparable; compare others, or pass ANYWAY=1; BASE and NEW; --anyway-not; FIGURES_ONLY=1"
-    )
+def test_make_help_verb_explains_it():
+    command = ["make", "-C", str(ROOT), "--no-print-directory", "help", "run"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0
+    assert "--users" in done.stdout
 
 
-@pytest.mark.real
-def test_the_error_for_incomparable_runs_names_the_make_variable(tmp_path):
-    from tests.support.report_folder import add_run
-
-    add_run(tmp_path, "tiny/run-01_1", users=2)
-    add_run(tmp_path, "tiny/run-01_2", users=9)
-    done = subprocess.run(
-        ["make", "-C", str(ROOT), "--no-print-directory", "compare", "BASE=run-01_1", "NEW=run-01_2",
-         f"REPORTS={tmp_path}"],
-        capture_output=True, text=True, check=False,
-    )  # fmt: skip
-    assert "or pass ANYWAY=1\n" in done.stderr
-
-
-def test_a_make_that_is_called_by_a_script_gets_no_variables(tmp_path):
-    fake = tmp_path / "python"
-    fake.write_text(f'#!/bin/sh\nmake -C "{ROOT}" --no-print-directory -n ls >"{tmp_path}/inner" 2>&1\n')
-    fake.chmod(0o755)
-    subprocess.run(["make", "-C", str(ROOT), f"python={fake}", "run", "USERS=3"], capture_output=True, check=True)
-    assert (tmp_path / "inner").read_text().startswith("scripts/python aggregate.py ls")
+def test_make_dry_run_starts_nothing():
+    command = ["make", "-n", "-C", str(ROOT), "--no-print-directory", "run", "PLAN=lb-nginx"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.stdout.splitlines() == ["scripts/python harness/__main__.py make run"]

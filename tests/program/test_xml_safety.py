@@ -148,12 +148,11 @@ def test_nothing_else_parses_xml():
     assert found == {
         "harness.plan.jmx": {"xml", "defusedxml"},  # xml for types
         "harness.plan.data_files": {"xml"},  # types, as the next one
-        "harness.plan.modules": {"xml"},
+        "harness.plan.runnable": {"xml"},
         "harness.run.remote.load": {"xml"},
         "harness.plan.adopt.data": {"xml"},
         "harness.plan.adopt.draft": {"xml"},  # expat for where elements are in a file that harness.plan.jmx has read
-        "harness.plan.adopt.adopt": {"xml"},  # builds it, as the next two
-        "harness.plan.adopt.groups": {"xml"},
+        "harness.plan.adopt.adopt": {"xml"},  # builds it, as the next one
         "harness.plan.adopt.requests": {"xml"},
         "harness.run.one_pass": {"xml"},  # to build and write
         "harness.plan.thread_groups": {"xml"},  # builds and writes it

@@ -21,7 +21,7 @@ def test_the_intervals_end_before_the_warm_up_and_begin_after_the_last_run():
         record(started_at="2026-01-01T01:02:00Z", took_s=100.0),
     ]
     levels = levels_of((users, LevelRun("x", Figures(), record=run)) for users, run in enumerate(runs, start=1))
-    before, after = intervals_of(Sweep("x", levels, replace(SWEEP_RECORD, warm_up_s=30.0)))
+    before, after = intervals_of(Sweep("x", levels, replace(SWEEP_RECORD, warm_up_s=30.0))).values()
     one_am_s = 1_767_229_200  # 2026-01-01T01:00:00Z
     # 30 s of warm-up and two minutes for starting come before the first run.
     assert (before.from_s, before.to_s) == (one_am_s - 150 - 600, one_am_s - 150)
@@ -30,7 +30,7 @@ def test_the_intervals_end_before_the_warm_up_and_begin_after_the_last_run():
 
 def test_a_sweep_whose_runs_did_not_end_has_no_intervals():
     levels = levels_of([(1, LevelRun("x", Figures(), record=record(ended_at=None)))])
-    assert intervals_of(Sweep("x", levels, SWEEP_RECORD)) is None
+    assert intervals_of(Sweep("x", levels, SWEEP_RECORD)) == {}
 
 
 def metrics(*percents: float):

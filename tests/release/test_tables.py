@@ -92,7 +92,7 @@ def usage(process: str, cores: float, megabytes: int) -> Usage:
 def test_cpu_and_memory_are_medians_of_repeats_without_the_load_generator():
     base = {5: [run_result(str(at), usages=(usage("okapi", cores, 200),)) for at, cores in enumerate((0.4, 0.5, 0.9))]}
     new = {5: [run_result("n", usages=(usage("okapi", 0.6, 250), usage("jmeter", 0.3, 400)))]}
-    (row,) = rows_of(process_table(base, new, NAMES))[1:]
+    (row,) = rows_of(process_table(Sides(base, new), NAMES))[1:]
     assert row == ["okapi", "5", "50.0", "60.0", "+20.00", "200", "250", "+25.00"]
 
 
@@ -113,10 +113,10 @@ def cloud(cpu_percent: float, memory_percent: float):
 
 def test_services_and_databases_have_average_and_range_of_both_releases_per_level():
     base, new = {5: [run_result("a", cloudwatch=cloud(40, 60))]}, {5: [run_result("b", cloudwatch=cloud(60, 100))]}
-    cpu, memory = cloud_tables(base, new, NAMES, {ECS})
+    cpu, memory = cloud_tables(Sides(base, new), NAMES, {ECS})
     assert (cpu.title, memory.title) == ("CPU %", "memory %")
     assert rows_of(cpu.table)[1:] == [["ECS perf/okapi", "5", "40.0", "32.0-50.0", "60.0", "48.0-75.0"]]
-    (database,) = cloud_tables(base, new, NAMES, {RDS})[:1]
+    (database,) = cloud_tables(Sides(base, new), NAMES, {RDS})[:1]
     assert rows_of(database.table)[1:] == [["RDS folio-db", "5", "20.0", "16.0-25.0", "30.0", "24.0-37.5"]]
     assert overcommitted(base) == []
     assert overcommitted(new) == [Overcommitted("ECS perf/okapi", 1.25, (5,))]
@@ -126,7 +126,7 @@ def test_statements_and_their_time_are_per_request():
     total = label_result("TOTAL", sample_count=100)
     base = {5: [run_result("a", total=total, databases=(DatabaseUse("mariadb", 400, 200.0, ()),))]}
     new = {5: [run_result("b", total=total, databases=(DatabaseUse("mariadb", 500, 300.0, ()),))]}
-    (row,) = rows_of(statement_table(base, new, NAMES))[1:]
+    (row,) = rows_of(statement_table(Sides(base, new), NAMES))[1:]
     assert row == ["mariadb", "5", "4.00", "5.00", "+25.00", "2.00", "3.00", "+50.00"]
 
 
@@ -138,7 +138,7 @@ def judged(p90_ms: float) -> Verdict:
 def test_of_repeats_the_number_of_runs_that_meet_a_goal_is_given():
     base = {5: [run_result("a", verdict=judged(400))]}
     new = {5: [run_result(str(ms), verdict=judged(ms)) for ms in (450, 550)], 8: [run_result("c", verdict=judged(700))]}
-    rows = rows_of(goal_table(base, new, NAMES))
+    rows = rows_of(goal_table(Sides(base, new), NAMES))
     assert rows[1:] == [
         ["p90 ≤ 500 ms", "5", "400 ms", "met", "450 ms, 550 ms", "1 of 2 runs"],
         ["p90 ≤ 500 ms", "8", "", "", "700 ms", "missed"],
@@ -154,9 +154,9 @@ def error(cause: str, count: int) -> ErrorKind:
 def test_failures_add_up_over_levels_and_those_of_the_new_release_alone_are_found():
     base = {5: [run_result("a", errors=(error("no item", 3),))], 8: [run_result("b", errors=(error("no item", 4),))]}
     new = {5: [run_result("c", errors=(error("no item", 1), error("time-out", 2)))], 8: [run_result("d")]}
-    assert rows_of(error_table(base, new, NAMES))[1:] == [
+    assert rows_of(error_table(Sides(base, new), NAMES))[1:] == [
         ["Check-in", "422", "time-out", "0", "2", "5"],
         ["Check-in", "422", "no item", "7", "1", "5"],
     ]
-    assert new_errors(base, new) == [("Check-in: 422 time-out", "5 users")]
-    assert error_table({5: [run_result("a")]}, {5: [run_result("b")]}, NAMES) == ""
+    assert new_errors(Sides(base, new)) == [("Check-in: 422 time-out", "5 users")]
+    assert error_table(Sides({5: [run_result("a")]}, {5: [run_result("b")]}), NAMES) == ""

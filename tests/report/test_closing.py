@@ -102,8 +102,8 @@ def test_a_label_is_shortened_in_the_middle_and_wide_letters_count_twice():
     def width(text):
         return sum(2 if letter > "\u2e80" else 1 for letter in text)
 
-    assert shortened("支付支付支付ab", 9, width) == "支付…付ab"
-    assert width(shortened("支付支付支付", 8, width)) <= 8
+    assert shortened("支付支付支付ab", 9) == "支付…付ab"
+    assert width(shortened("支付支付支付", 8)) <= 8
 
 
 def test_the_two_most_important_warnings_are_printed_and_the_others_counted(printed):

@@ -4,8 +4,8 @@ from random import Random
 
 import pytest
 
-from harness.metrics.second_figures import SecondFigures
-from harness.metrics.window import WindowSpec, find_window
+from harness.metrics.timeline import SecondFigures
+from harness.metrics.window import Drive, WindowSpec, find_window
 from harness.report.lost_cpu import find_lost_cpu
 from harness.report.summarise import SummaryOptions, summarise, window_of
 from harness.report.summary import Observed
@@ -40,7 +40,7 @@ def stolen(cores, during=SLOW, otherwise=0.0, **changes):
 
 
 def lost(seconds, *found):
-    window = find_window(WindowSpec("steady"), seconds, 10)
+    window = find_window(WindowSpec("steady"), seconds, Drive(10))
     return find_lost_cpu(window, seconds, found, 2)
 
 
@@ -86,7 +86,7 @@ def test_other_processes_in_the_slow_seconds_are_found():
 )
 def test_cpu_that_does_not_explain_the_slow_seconds_is_not_reported(found):
     seconds = seconds_with()
-    assert find_window(WindowSpec("steady"), seconds, 10).is_steady is False
+    assert find_window(WindowSpec("steady"), seconds, Drive(10)).is_steady is False
     assert lost(seconds, *found) is None
 
 
@@ -102,7 +102,7 @@ def test_stolen_seconds_that_were_not_slower_are_not_reported():
 
 def test_a_steady_run_reports_nothing():
     seconds = seconds_with(factor=1.0)
-    assert find_window(WindowSpec("steady"), seconds, 10).is_steady
+    assert find_window(WindowSpec("steady"), seconds, Drive(10)).is_steady
     assert lost(seconds, stolen(0.4)) is None
 
 

@@ -3,7 +3,7 @@
 import pytest
 
 from harness.metrics.figures import ErrorKind
-from harness.metrics.second_figures import SecondFigures
+from harness.metrics.timeline import SecondFigures
 from harness.report.outage import find_outage
 from tests.support.factories import closed_load, failed, record, sample
 from tests.support.summaries import summary_of, warnings_of

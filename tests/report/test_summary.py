@@ -6,7 +6,7 @@ from harness.base.records import build, to_plain
 from harness.jtl.sample import Dropped
 from harness.metrics.figures import LOAD, ONCE, SETUP, TEARDOWN, LabelCounts, LabelFigures
 from harness.metrics.interval import IntervalMs
-from harness.metrics.tally import SampleTally
+from harness.metrics.tally import Scope
 from harness.metrics.window import Window
 from harness.report.summarise import SummaryOptions, summarise
 from harness.report.summary import RunSummary
@@ -93,7 +93,7 @@ def test_without_a_sent_bytes_column_the_rate_of_sent_bytes_is_missing_not_zero(
 
 def in_window(samples, from_s, to_s, run_s):
     """The summary of samples that begin at second 1000, the load counted from second `from_s` to `to_s`."""
-    counted = SampleTally(window_ms=IntervalMs(1000 * (1000 + from_s), 1000 * (1000 + to_s)))
+    counted = Scope(window_ms=IntervalMs(1000 * (1000 + from_s), 1000 * (1000 + to_s))).tally()
     for one in samples:
         counted.add(one)
     window = Window("given", from_s, to_s, to_s - from_s, run_s)

@@ -12,7 +12,7 @@ from harness.base.records import to_plain
 from harness.jtl.sample import TRANSACTION_MESSAGE
 from harness.metrics.figures import LOAD, SETUP
 from harness.metrics.interval import IntervalMs
-from harness.metrics.tally import SampleTally
+from harness.metrics.tally import Scope
 from harness.metrics.window import Window
 from harness.report.columns import CLASSIC, DEFAULT, LAYOUTS, WIDE, columns_of, parse_percentiles, parse_sort
 from harness.report.export import csv_head, csv_rows, json_lines, json_object
@@ -251,7 +251,7 @@ def test_an_unreliable_file_has_a_warning_below_its_table():
 
 def windowed(samples, **selection):
     """Return the view of samples cut to those that end within the first second."""
-    counted = SampleTally(window_ms=IntervalMs(0, 1000))
+    counted = Scope(window_ms=IntervalMs(0, 1000)).tally()
     for one in samples:
         counted.add(one)
     window = Window("given", 0, 1, 1, 2)

@@ -8,7 +8,7 @@ import pytest
 from harness.jtl.sample import Dropped
 from harness.metrics.interval import IntervalMs
 from harness.metrics.littles_law import littles_law
-from harness.metrics.tally import SampleTally
+from harness.metrics.tally import Scope
 from harness.metrics.window import Window
 from harness.report.parts import Part
 from harness.report.verdict import DOUBTFUL
@@ -103,7 +103,7 @@ def test_seconds_without_an_answer_keep_the_last_known_number_of_users():
 def test_users_that_were_all_active_outside_of_the_window_are_enough():
     # Five users in the first second alone, two in those that are counted.
     samples = [sample(elapsed_ms=500, start_ms=1_000_000, all_threads=5), *two_users()]
-    counted = SampleTally(window_ms=IntervalMs(1_010_000, 1_040_000))
+    counted = Scope(window_ms=IntervalMs(1_010_000, 1_040_000)).tally()
     for one in samples:
         counted.add(one)
     window = Window("given", 10, 40, 30, 51)

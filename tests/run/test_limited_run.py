@@ -11,7 +11,8 @@ import pytest
 
 from harness.base.interrupts import Interrupts
 from harness.base.process import Launch
-from harness.run.limited_run import INTERRUPTED, TOO_LONG, Patience, run_limited
+from harness.run import limited_run
+from harness.run.limited_run import INTERRUPTED, TOO_LONG, run_limited
 from tests.support.processes import wait_for
 
 DEAF = """
@@ -28,10 +29,12 @@ def launch(tmp_path: Path, code: str) -> Launch:
 
 
 @pytest.mark.real
-def test_a_child_that_ignores_signals_is_killed_with_its_children(tmp_path):
+def test_a_child_that_ignores_signals_is_killed_with_its_children(tmp_path, monkeypatch):
+    for name in ("_AFTER_INT_S", "_AFTER_TERM_S", "_AFTER_KILL_S"):
+        monkeypatch.setattr(limited_run, name, 0.2)
     # Nobody ends the sleeping process within the time that a guardian has: so it is killed, too.
     with Interrupts() as interrupts, interrupts.deferred():
-        ended = run_limited(launch(tmp_path, DEAF), 0.5, interrupts, Patience(0.2, 0.2, 0.2))
+        ended = run_limited(launch(tmp_path, DEAF), 0.5, interrupts)
     assert (ended.exit_code, ended.how) == (-signal.SIGKILL, TOO_LONG)
     sleeping = int((tmp_path / "log").read_text())
     wait_for(lambda: not psutil.pid_exists(sleeping) or psutil.Process(sleeping).status() == psutil.STATUS_ZOMBIE)

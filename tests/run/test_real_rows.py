@@ -10,6 +10,7 @@ from collections import Counter
 import pytest
 
 from harness.base import toolchain
+from harness.base.project import SHIPPED
 from harness.run.connections import ACTIVE_USERS_NAME, FOREIGN_NAME, agent_argument
 from harness.run.exchanges import STORE_FAILURES
 from tests.support.processes import QUICK_JAVA, wait_for
@@ -45,7 +46,7 @@ def start(tmp_path_factory):
             "-j",
             "log",
         ]
-        command += ["-q", toolchain.ROOT / "jmeter" / "jmeter.properties", "-Jduration_s=30", f"-Jusers={USERS}"]
+        command += ["-q", SHIPPED / "jmeter" / "jmeter.properties", "-Jduration_s=30", f"-Jusers={USERS}"]
         options = f"{QUICK_JAVA['JDK_JAVA_OPTIONS']} {agent} -Xlog:class+load:file=classes.log"
         process = subprocess.Popen(
             [*command, *(f"-J{one}" for one in properties)], cwd=folder, stdout=(folder / "out").open("w"),

@@ -10,6 +10,7 @@ import pytest
 
 from harness.base.errors import UsageError
 from harness.cli import main
+from harness.history.summary_files import SUMMARY_NAME, write_summary
 from harness.run.request import Names, Request, resolve_request
 from tests.support.commands import command
 from tests.support.paths import FAKE_JMETER
@@ -138,7 +139,8 @@ def test_a_run_records_what_was_set_and_its_comparison_names_the_difference(tmp_
     assert "make run PLAN=tiny DURATION=1 SET='size=4 amount=25'" in report
     assert "- PROPERTIES" not in report
     assert "| tiny: size | 3 | 4 |" in report  # what it was compared with: run-01_1
-    assert "| local, tiny.size=4, amount=25 |" in (tmp_path / "reports" / "SUMMARY.md").read_text()
+    write_summary(tmp_path / "reports")
+    assert "| local, tiny.size=4, amount=25 |" in (tmp_path / "reports" / SUMMARY_NAME).read_text()
 
 
 @pytest.mark.real

@@ -30,9 +30,10 @@ PART_COUNT = 3
 
 def test_a_downloaded_run_is_identical_and_renders_the_same_report(storage, tmp_path):
     run = a_run(tmp_path / "here")
-    pushed = push(run, storage, print_text)
-    assert pushed.url == f"s3://kept/{FOLDER}"
-    assert {"run.json", "summary.json", "report.md", "samples.jtl", "system/web.log"} < set(pushed.uploaded)
+    said = []
+    pushed = push(run, storage, said.append)
+    assert f"pushed to s3://kept/{FOLDER} (" in said[-1]
+    assert {"run.json", "summary.json", "report.md", "samples.jtl", "system/web.log"} < set(pushed)
     stored = boto3.client("s3").list_objects_v2(Bucket="kept")["Contents"]
     five = {
         f"{FOLDER}/{name}" for name in ("run.json", "summary.json", "report.md", "samples.jtl.zst", "manifest.json")
@@ -51,7 +52,7 @@ def test_existing_files_are_not_transferred_again(storage, proxy, tmp_path):
     run = a_run(tmp_path)
     push(run, storage, print_text)
     puts = proxy.puts()
-    assert push(run, storage, print_text).uploaded == ()
+    assert push(run, storage, print_text) == ()
     assert proxy.puts() == puts
     assert pull(storage, tmp_path, print_text).there == ("tiny/run-07_1",)
     assert pull(storage, tmp_path, print_text, figures_only=False).there == ("tiny/run-07_1",)
@@ -146,7 +147,7 @@ def test_a_regenerated_report_replaces_the_old_one_only_on_request(storage, tmp_
     run.report.write_text("with notes")
     with pytest.raises(DifferentError, match=r"differs in report.md; --replace"):
         push(run, storage, print_text)
-    assert push(run, storage, print_text, replace=True).uploaded == ("report.md",)
+    assert push(run, storage, print_text, replace=True) == ("report.md",)
     pull(storage, tmp_path / "there", print_text)
     assert contents(tmp_path / "there")["tiny/run-07_1.md"] == b"with notes"
 
@@ -258,7 +259,7 @@ def test_samples_that_were_packed_in_a_long_run_are_stored_as_they_are(storage, 
     text = run.samples.read_bytes()
     pack(run.samples, None, text.index(b"\n", len(text) // 2) + 1, Spellings(()))  # a full disk kept it from its end
     before = contents(tmp_path / "here")["tiny/run-07_1.json"]
-    uploaded = push(run, storage, print_text).uploaded
+    uploaded = push(run, storage, print_text)
     assert "samples.jtl.gz" in uploaded
     assert not {"samples.jtl", "samples.jtl.packed"} & set(uploaded)
     pull(storage, tmp_path / "there", print_text, figures_only=False)
@@ -280,13 +281,13 @@ def test_objects_that_are_missing_or_changed_in_the_bucket_are_sent_again(storag
     beside.delete_object(Bucket="kept", Key=log)
     said = []
     pushed = push(run, storage, said.append, replace)
-    assert set(pushed.uploaded) == {"samples.jtl", "report.md", "system/web.log"}
+    assert set(pushed) == {"samples.jtl", "report.md", "system/web.log"}
     broken = "changed samples.jtl.zst, missing system/web.log.zst, changed report.md; sent again"
     assert said[0] == f"tiny/run-07_1: not as pushed: {broken}: s3://kept/{FOLDER}"
     pull(storage, tmp_path / "there", print_text, figures_only=False)
     assert (tmp_path / "there" / "tiny" / "run-07_1" / "samples.jtl").read_bytes() == LARGE
     puts = proxy.puts()
-    assert push(run, storage, said.append, replace).uploaded == ()
+    assert push(run, storage, said.append, replace) == ()
     assert proxy.puts() == puts
     assert said[-1].startswith("tiny/run-07_1: already stored")
 
@@ -304,7 +305,7 @@ def test_ls_verify_compares_each_object_with_the_manifest(storage, beside, tmp_p
     assert shown.err == "aggregate.py: 1 run not as pushed; push again from the machine that has the files\n"
     (tmp_path / "here" / "tiny" / "run-07_1" / "samples.jtl").unlink()
     said = []
-    assert push(RunDirectory(tmp_path / "here" / "tiny" / "run-07_1"), storage, said.append).uploaded == ()
+    assert push(RunDirectory(tmp_path / "here" / "tiny" / "run-07_1"), storage, said.append) == ()
     assert "missing samples.jtl.zst; not on this machine: push from the one that has it" in said[0]
 
 

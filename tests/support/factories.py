@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from harness.jtl.sample import Dropped, Sample
-from harness.metrics.tally import SampleTally
+from harness.metrics.tally import SampleTally, Scope
 from harness.plan.goal import Goal
 from harness.plan.load import CLOSED, LoadRecord
 from harness.run.record import FINISHED, HostRecord, RunRecord
@@ -99,7 +99,7 @@ def two_users(count: int = 50, elapsed_ms: int = 1000) -> list[Sample]:
 
 def tally_of(samples: Iterable[Sample], once_labels: Sequence[str] = (), dropped: Dropped | None = None) -> SampleTally:
     """Return the tally of all samples."""
-    tally = SampleTally(once_labels)
+    tally = Scope(tuple(once_labels)).tally()
     tally.dropped = dropped or Dropped()
     for one in samples:
         tally.add(one)

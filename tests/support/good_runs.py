@@ -7,7 +7,7 @@ import math
 from random import Random
 
 from harness.jtl.sample import Sample
-from harness.metrics.tally import SampleTally
+from harness.metrics.tally import Scope
 from harness.metrics.window import parse_window
 from harness.report.summarise import SummaryOptions, summarise, window_of, window_span_ms
 from harness.report.summary import RunSummary
@@ -40,7 +40,7 @@ def good_run(random: Random, autocorrelation: float = AUTOCORRELATION) -> RunSum
     run = record(load=load, once_labels=(), took_s=took_s)
     tally = tally_of(samples)
     window = window_of(tally, parse_window("steady"), run)
-    counted = SampleTally(window_ms=window_span_ms(tally, window))
+    counted = Scope(window_ms=window_span_ms(tally, window)).tally()
     for one in samples:
         counted.add(one)
     return summarise(tally, "tiny/run-01_1", run, options=SummaryOptions(window, counted, with_timeline=False))

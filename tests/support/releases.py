@@ -10,7 +10,7 @@ from typing import Any
 
 from harness.jtl.sample import Sample
 from harness.metrics.batches import batch_count_of
-from harness.metrics.tally import SampleTally
+from harness.metrics.tally import Scope
 from harness.metrics.window import parse_window
 from harness.plan.goal import Goal
 from harness.report.summarise import SummaryOptions, summarise, window_of, window_span_ms
@@ -53,7 +53,7 @@ def _save_run(folder: Path, name: str, samples: Sequence[Sample], observed: Obse
     run = record(**{"name": name, "goal": goal, "once_labels": (), "took_s": 105.0, "plan_notes": (NOTE,), **changes})
     tally = tally_of(samples)
     window = window_of(tally, parse_window("steady"), run)
-    counted = SampleTally(window_ms=window_span_ms(tally, window), batch_count=batch_count_of(window.length_s))
+    counted = Scope(window_ms=window_span_ms(tally, window), batch_count=batch_count_of(window.length_s)).tally()
     for one in samples:
         counted.add(one)
     summary = summarise(tally, run.id, run, observed, SummaryOptions(window, counted, with_timeline=False))

@@ -1,9 +1,7 @@
-"""A home with the plan `shop` of a test's own JMX, and runs of it against a server of the test."""
+"""A home with the plan `shop` of a test's own JMX."""
 
 from pathlib import Path
 
-from harness.base import toolchain
-from tests.support.commands import command
 from tests.support.tiny import TINY_PLAN, TINY_PROFILE
 
 _SHOP = TINY_PLAN.replace("tiny.jmx", "shop.jmx").replace('system = "tiny"\n', "")
@@ -16,10 +14,3 @@ def make_home(folder: Path, jmx: str, more: str = "", profile: str = TINY_PROFIL
         path = folder / name
         path.parent.mkdir(exist_ok=True)
         path.write_text(content)
-
-
-def run_shop(folder: Path, port: int, *arguments: str) -> None:
-    """Run the plan with a real JMeter and one user; the reports are in reports/shop/ of the home."""
-    folders = ("--home", folder, "--reports", folder / "reports", "--target", f"http://127.0.0.1:{port}")
-    arguments = ("--plan", "shop", "--users", "1", *arguments)
-    command("scripts/run", *arguments, *folders, JMETER_HOME=str(toolchain.ensure_jmeter()))

@@ -3,7 +3,7 @@
 import math
 import random
 
-from harness.metrics.second_figures import SecondFigures
+from harness.metrics.timeline import SecondFigures
 from harness.metrics.window import WindowSpec
 
 ALL, STEADY = WindowSpec("all"), WindowSpec("steady")

@@ -33,7 +33,7 @@ def run_step(step: dict[str, Any], folder: Path, **environment: str) -> subproce
     """Run the command of a step as a runner does: bash -e, little in the environment, and what the step gives."""
     own = {
         name: os.environ[name]
-        for name in ("PATH", "HOME", "LANG", "JAVA_HOME", "TMPDIR", "HARNESS_RUNS")
+        for name in ("PATH", "HOME", "LANG", "JAVA_HOME", "TMPDIR", "HARNESS_RUNS", "HARNESS_RUN_ID")
         if name in os.environ
     }
     given = {name: environment.get(name, "") for name in step.get("env", {})}

@@ -13,6 +13,7 @@ import pytest
 from harness.base.records import build, to_plain
 from harness.metrics.downsampling import SERIES_POINTS_MOST
 from harness.run.record import RunRecord
+from harness.system import jfr
 from harness.system.heap import (
     HeapPoint,
     HeapSeries,
@@ -20,10 +21,10 @@ from harness.system.heap import (
     heap_after_gc,
     heap_series,
     heap_uses,
-    printed_points,
     read_heaps,
 )
 from harness.system.jfr import write_heap
+from harness.system.recording import printed_events
 from tests.support.factories import record
 from tests.support.garbage import garbage_command
 from tests.support.processes import wait_for
@@ -78,19 +79,19 @@ time_ms,process,used_bytes,committed_bytes,reserved_bytes
 
 
 def test_points_are_read_from_the_output_of_jfr() -> None:
-    assert list(printed_points(PRINTED.splitlines(True))) == [BEFORE, AFTER]
+    assert [event.point for event in printed_events(PRINTED.splitlines(True))] == [BEFORE, AFTER]
 
 
 @pytest.mark.parametrize("cut_at", [PRINTED.index('"heapUsed": 3'), PRINTED.index('"startTime": "1970-01-01T01')])
 def test_complete_events_of_a_truncated_output_count(cut_at: int) -> None:
     torn = PRINTED[:cut_at] + "\njfr print: unexpected internal error, Index 32000 out of bounds for length 32000\n"
-    assert list(printed_points(torn.splitlines(True))) == [BEFORE]
+    assert [event.point for event in printed_events(torn.splitlines(True))] == [BEFORE]
 
 
 def test_half_an_event_does_not_affect_the_next_one() -> None:
     lines = PRINTED.splitlines(True)
     without_used_before = [line for line in lines if "19947152" not in line]
-    assert list(printed_points(without_used_before)) == [AFTER]
+    assert [event.point for event in printed_events(without_used_before)] == [AFTER]
 
 
 def test_rows_are_sorted_by_time_per_process_and_torn_ones_are_skipped() -> None:
@@ -223,9 +224,10 @@ def test_a_broken_recording_is_reported_with_the_message_of_jfr(tmp_path: Path) 
 
 
 @pytest.mark.real
-def test_a_recording_that_takes_too_long_to_read_is_reported(tmp_path: Path) -> None:
+def test_a_recording_that_takes_too_long_to_read_is_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(jfr, "_DEADLINE_S", 0.0)
     (tmp_path / "shop.jfr").write_bytes(b"FLR")
-    found = write_heap(tmp_path / "heap.csv", {"shop": tmp_path / "shop.jfr"}, {}, deadline_s=0.0)
+    found = write_heap(tmp_path / "heap.csv", {"shop": tmp_path / "shop.jfr"}, {})
     assert found == (("shop", "not known: jfr print did not read shop.jfr within 0 s"),)
 
 

@@ -8,7 +8,7 @@ from http.server import BaseHTTPRequestHandler
 import pytest
 
 from harness.base.errors import UsageError
-from harness.report.own_metrics import own_metrics_text
+from harness.report.machine import own_metrics_text
 from harness.system.manifest import load_manifest
 from harness.system.own_metrics import (
     OwnMetrics,

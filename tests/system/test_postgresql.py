@@ -16,9 +16,15 @@ from harness.base.errors import UsageError
 from harness.base.ports import free_port
 from harness.plan.spec import DatabaseSpec, parse_database
 from harness.report.profiles import database_text
+from harness.system import database_files
 from harness.system.database_files import DatabaseReader, databases
-from harness.system.postgresql import NAME, statement_commands
-from harness.system.statements import StatementInterval, difference, read_statements
+from harness.system.statements import (
+    POSTGRESQL,
+    StatementInterval,
+    difference,
+    read_statements,
+    statement_commands,
+)
 from tests.support.commands import command
 from tests.support.local_server import serving
 from tests.support.off_host import jmx, request
@@ -114,11 +120,13 @@ def ask(url, *statements):
 
 
 @pytest.mark.real
-def test_the_statements_of_a_load_on_a_real_postgresql(server, tmp_path):
+def test_the_statements_of_a_load_on_a_real_postgresql(server, tmp_path, monkeypatch):
     by_id = "SELECT text\n FROM payment WHERE id = 4711"
     ask(server, *[by_id] * 3)  # before the load: not counted
     snapshots = tmp_path / "snapshots-postgresql.jsonl"
-    with DatabaseReader({NAME: statement_commands(server)}, tmp_path, {}, period_s=0.1, share_most=1.0) as reader:
+    monkeypatch.setattr(database_files, "SNAPSHOT_PERIOD_S", 0.1)
+    monkeypatch.setattr(database_files, "SHARE_MOST", 1.0)
+    with DatabaseReader({POSTGRESQL: statement_commands(server)}, tmp_path, {}) as reader:
         wait_for_snapshot(snapshots)
         ask(server, *[by_id] * 5, "SELECT 1")
         ask(server, "CREATE ROLE clerk PASSWORD 'topsecret'")
@@ -142,7 +150,7 @@ def test_the_statements_of_a_load_on_a_real_postgresql(server, tmp_path):
 @pytest.mark.real
 def test_a_database_that_cannot_be_read_is_named_with_the_reason(server, tmp_path):
     other = server.rpartition("/")[0] + "/nowhere"
-    with DatabaseReader({NAME: statement_commands(other)}, tmp_path, {}) as reader:
+    with DatabaseReader({POSTGRESQL: statement_commands(other)}, tmp_path, {}) as reader:
         pass
     ((name, why),) = reader.unknown
     assert name == "postgresql"

@@ -8,6 +8,7 @@ import pytest
 
 from harness.metrics.timeline import SecondSeries
 from harness.report.profiles import database_text
+from harness.system import database_files
 from harness.system.database_files import DatabaseReader, databases
 from harness.system.manifest import load_manifest
 from harness.system.snapshots import STATEMENTS, WAITS, SnapshotLines, ends_within, problem_line, read_snapshots
@@ -149,19 +150,20 @@ def test_a_killed_harness_leaves_the_statements_until_its_last_snapshot(tmp_path
 def test_requests_are_those_that_ended_in_the_interval_and_a_part_of_those_of_a_part_of_a_second():
     series = SecondSeries()
     for second, count in ((10, 8), (11, 20), (12, 4)):
-        series.add_second(second, count, 0, 0)
+        series.seconds.add(second, count, 0, 0)
     assert series.ended_between(10_000, 13_000) == 32
     assert series.ended_between(10_750, 12_500) == 2 + 20 + 2
     assert series.ended_between(11_250, 11_500) == 5
     assert series.ended_between(20_000, 30_000) == 0
 
 
-def test_snapshots_are_taken_during_the_load_by_their_own_command(tmp_path):
+def test_snapshots_are_taken_during_the_load_by_their_own_command(tmp_path, monkeypatch):
     table = "print('statement\\tcount\\ttotal_ms\\nA\\t1\\t2')"
     read, look = ((sys.executable, "-S", "-c", code) for code in (table, table.replace("A", "B")))
     commands = {"none": StatementCommands(read, read), "till": StatementCommands(read, read, snapshot=look)}
     path = tmp_path / "snapshots-till.jsonl"
-    with DatabaseReader(commands, tmp_path, {}, period_s=0.01) as reader:
+    monkeypatch.setattr(database_files, "SNAPSHOT_PERIOD_S", 0.01)
+    with DatabaseReader(commands, tmp_path, {}) as reader:
         wait_for(path.is_file, 10)
     assert reader.unknown == []
     first = next(read_snapshots(path.read_text().splitlines()))

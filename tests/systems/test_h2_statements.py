@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from harness.base.ports import free_port
+from harness.system import database_files
 from harness.system.database_files import DatabaseReader, databases
 from harness.system.manifest import load_manifest
 from harness.system.statements import DatabaseUse, StatementInterval
@@ -112,12 +113,16 @@ def commands(port: str) -> StatementCommands:
 
 
 @pytest.mark.real
-def test_the_statements_of_a_real_h2_are_those_since_the_reset_with_their_full_scans(web, tmp_path: Path) -> None:
+def test_the_statements_of_a_real_h2_are_those_since_the_reset_with_their_full_scans(
+    web, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     process, port = web
     folder = tmp_path / "system"
     folder.mkdir()
     snapshots = folder / "snapshots-h2.jsonl"
-    with DatabaseReader({"h2": commands(port)}, folder, {}, period_s=0.1, share_most=1.0) as reader:
+    monkeypatch.setattr(database_files, "SNAPSHOT_PERIOD_S", 0.1)
+    monkeypatch.setattr(database_files, "SHARE_MOST", 1.0)
+    with DatabaseReader({"h2": commands(port)}, folder, {}) as reader:
         wait_for_snapshot(snapshots)
         process.stdin.write("\n")
         process.stdin.flush()

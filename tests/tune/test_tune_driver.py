@@ -14,7 +14,7 @@ from harness.base.errors import UsageError
 from harness.cli import main
 from harness.commands import tune as command
 from harness.experiment.runner import Runner
-from harness.history.summary_files import SUMMARY_NAME
+from harness.history.summary_files import SUMMARY_NAME, write_summary
 from tests.support.fake_runs import behave, calls, use_fake_runs, with_delay
 from tests.support.processes import wait_for
 
@@ -57,7 +57,6 @@ def again(tmp_path: Path, name: str) -> int:
 
 @pytest.mark.real
 def test_a_setting_with_an_effect_is_found_and_one_without_is_not(tune, tmp_path, capsys):
-    (tmp_path / SUMMARY_NAME).touch()
     assert tune() == 0
     out = capsys.readouterr().out
     assert "design: all 4 combinations, 3 times, 15 runs in 3 blocks; about 3 min 12 s\n" in out
@@ -90,6 +89,8 @@ def test_a_setting_with_an_effect_is_found_and_one_without_is_not(tune, tmp_path
     check_page(page_of(tmp_path), record)
     assert str(tmp_path) not in page_of(tmp_path)
     check_rendered_again(tmp_path)
+    for reports in (tmp_path, tmp_path / "tune"):
+        write_summary(reports)
     summary = (tmp_path / SUMMARY_NAME).read_text()
     assert "Experiments:\n\n- [tune-01](tune/tiny/tune-01.md): FOUND after 15 runs" in summary
     assert "[tune-01](tiny/tune-01.md): FOUND" in (tmp_path / "tune" / SUMMARY_NAME).read_text()

@@ -33,8 +33,7 @@ from harness.jtl.sample import Sample
 from harness.live.run_counts import RunSnapshot
 from harness.live.telemetry_tail import Use
 from harness.metrics import instruments
-from harness.metrics.causes import cause_of
-from harness.metrics.figures import LabelCounts
+from harness.metrics.figures import LabelCounts, cause_of
 from harness.metrics.histogram import Histogram
 from harness.metrics.instruments import Instrument
 from harness.run.telemetry import STOLEN
@@ -88,7 +87,6 @@ class Messages:
             ((label, group, instruments.kind_of(is_transaction=is_transaction)), counts)
             for (group, label, is_transaction), counts in snapshot.labels.items()
         ]
-        causes = [(key, count) for key, count in snapshot.causes.items()]
         memory = [((use.process,), use.rss_bytes) for use in export.uses if use.process.partition(" ")[0] != STOLEN]
         metrics = [
             self._times(rows, export.time_ns),
@@ -96,12 +94,15 @@ class Messages:
             self._sum(instruments.ERRORS, [(row, counts.error_count) for row, counts in rows], export.time_ns),
             self._sum(instruments.RECEIVED, _known((row, one.received_bytes) for row, one in rows), export.time_ns),
             self._sum(instruments.SENT, _known((row, one.sent_bytes) for row, one in rows), export.time_ns),
-            self._sum(instruments.ERROR_CAUSES, causes, export.time_ns),
+            self._sum(instruments.ERROR_CAUSES, snapshot.causes.items(), export.time_ns),
             _gauge(instruments.USERS, [((), snapshot.active_users)], export.time_ns),
             self._sum(instruments.CPU, [((use.process,), use.cpu_s) for use in export.uses], export.time_ns),
             _gauge(instruments.MEMORY, memory, export.time_ns),
         ]
-        scoped = ScopeMetrics(scope=self._scope(), metrics=[one for one in metrics if _has_points(one)])
+        known = [
+            one for one in metrics if any(kind.data_points for kind in (one.exponential_histogram, one.sum, one.gauge))
+        ]
+        scoped = ScopeMetrics(scope=self._scope(), metrics=known)
         resource = ResourceMetrics(resource=self._resource(), scope_metrics=[scoped])
         return bytes(ExportMetricsServiceRequest(resource_metrics=[resource]).SerializeToString())
 
@@ -186,10 +187,6 @@ def _metric(instrument: Instrument) -> Metric:
         if name.endswith(suffix):
             name, unit = name.removesuffix(suffix), of_suffix
     return Metric(name=name.replace("_", ".", 1), description=instrument.help, unit=unit)
-
-
-def _has_points(metric: Metric) -> bool:
-    return any(one.data_points for one in (metric.exponential_histogram, metric.sum, metric.gauge))
 
 
 def _gauge(instrument: Instrument, rows: Iterable[Row], time_ns: int) -> Metric:

@@ -10,7 +10,6 @@ import urllib.error
 import urllib.request
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from http import HTTPStatus
 from urllib.parse import unquote
 
 from harness.base.errors import UsageError
@@ -51,7 +50,8 @@ class Receiver:
                 kind, content = answer.headers.get_content_type(), answer.read(_ANSWER_MOST_BYTES)
         except urllib.error.HTTPError as error:
             with error:
-                raise NotDeliveredError(_status_text(error.code)) from None
+                phrase = http.client.responses.get(error.code, "")
+                raise NotDeliveredError(f"HTTP {error.code} {phrase}".rstrip()) from None
         except (OSError, http.client.HTTPException) as error:
             raise NotDeliveredError(_reason(error)) from None
         if kind == "text/html":
@@ -85,13 +85,6 @@ class _NoRedirect(urllib.request.HTTPRedirectHandler):
 
 
 _OPENER = urllib.request.build_opener(_NoRedirect)
-
-
-def _status_text(code: int) -> str:
-    try:
-        return f"HTTP {code} {HTTPStatus(code).phrase}"
-    except ValueError:
-        return f"HTTP {code}"
 
 
 def _reason(error: Exception) -> str:

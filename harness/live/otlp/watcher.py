@@ -10,7 +10,6 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from queue import SimpleQueue
-from types import TracebackType
 
 from google.protobuf.message import DecodeError
 from opentelemetry.sdk.resources import OTELResourceDetector
@@ -20,7 +19,6 @@ from harness.base import git, units
 from harness.base.errors import HarnessError
 from harness.base.log import Log
 from harness.base.project import current_project
-from harness.base.units import number_text
 from harness.jtl.sample import Sample
 from harness.live.otlp.messages import NAME, Export, Messages, rejected_points, rejected_spans
 from harness.live.otlp.receiver import NotDeliveredError, Receiver
@@ -68,7 +66,7 @@ class OtlpRuns:
         messages = Messages(_resource(directory, spec), time.time_ns(), __version__, spec.hidden)
         self._sender = Sender(self._receiver, messages, self._log)
         what = "metrics, and spans of slow and failed requests" if spec.is_traced else "metrics"
-        line = f"OTLP: {what} go to {self._receiver.address.origin} every {number_text(PERIOD_S)} s"
+        line = f"OTLP: {what} go to {self._receiver.address.origin} every {units.number_text(PERIOD_S)} s"
         if line != self._announced:
             self._log(line)
         self._announced = line
@@ -101,9 +99,7 @@ class OtlpRuns:
     def __enter__(self) -> OtlpRuns:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         if self._sender:
             self._sender.stop()
 

@@ -3,35 +3,23 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import count
 from pathlib import Path
-from typing import NamedTuple
 from xml.etree import ElementTree
 
 from harness.base.secrecy import is_secret_name
 from harness.plan.adopt.data import DataFile, fix_data
-from harness.plan.adopt.draft import Draft
-from harness.plan.adopt.fix import Fix
+from harness.plan.adopt.draft import Draft, Fix
 from harness.plan.adopt.found import Found, find, known_plugins
 from harness.plan.adopt.groups import fix_groups, fix_modules
 from harness.plan.adopt.hosts import ADDRESS, DEFAULT_PORTS, TargetFix, host_of
-from harness.plan.adopt.requests import (
-    different_defaults,
-    fix_assertions,
-    fix_codes,
-    fix_embedded_resources,
-    fix_extractors,
-    fix_labels,
-    fix_listeners,
-    fix_paths,
-    fix_properties,
-)
+from harness.plan.adopt.requests import different_defaults, fix_codes, fix_elements, fix_labels, fix_properties
 from harness.plan.adopt.variables import Variables
 from harness.plan.finding import Finding, Rule
 from harness.plan.jmx import CODE, Node, enabled_nodes, reads_of, secrets_of_element
 from harness.plan.jmx_values import Values
-from harness.plan.modules import lost_modules
 from harness.plan.runnable import not_runnable
 
 _BY_THE_RUN = ("scheme", "host", "port", "base_path", "users", "ramp_s", "duration_s", "loops", "run_id")
@@ -66,45 +54,28 @@ def adopt(jmx: Path, plan_name: str, plans: Path, *, moves_secrets: bool = True)
     its passwords, tokens and keys stay in it.
     """
     draft = Draft.read(jmx)
-    mapping = _mapping(draft, jmx.parent)
-    found = find(mapping)
-    defaults, owners = _defaults(draft), _all_nodes(mapping.nodes[0])
-    data = fix_data(mapping, (jmx.parent, plans / "data" / plan_name), plan_name)
+    nodes = enabled_nodes(draft.plan)
+    mapping = Variables(draft, nodes, Values.of(nodes, {}, jmx.parent))
+    found, owners = find(mapping), [nodes[0], *nodes[0].walk_all()]
+    own = {read.name: read.default for read in reads_of(draft.root) if read.default is not None}
+    defaults = {"base_path": "", "run_id": "adhoc"} | {name: own[name] for name in _BY_THE_RUN if name in own}
+    data: dict[str, DataFile] = {}
+    secrets: dict[str, str] = {}
+    left = list(fix_data(mapping, data, (jmx.parent, plans / "data" / plan_name), plan_name))
     target = TargetFix(mapping, defaults)
-    left = [*data.left, *target.apply(), *fix_host_bound(mapping, target)]
+    left += target.apply()
+    left += fix_host_bound(mapping, target)
     fix_modules(mapping)
     left += fix_groups(mapping, defaults)
-    secrets = fix_secrets(mapping, owners, plan_name) if moves_secrets else FixedSecrets({}, [])
-    left += secrets.left
-    fix_embedded_resources(mapping)
-    fix_paths(mapping)
-    fix_assertions(mapping)
-    fix_listeners(mapping)
+    left += dict.fromkeys(fix_secrets(mapping, owners, plan_name, secrets)) if moves_secrets else ()
+    fix_elements(mapping)
     fix_codes(mapping)
-    fix_extractors(mapping)
     fix_labels(mapping)
     _add_run_id(mapping, defaults)
-    fix_properties(mapping, _all_nodes(draft.plan), defaults)  # with the added elements
+    fix_properties(mapping, [draft.plan, *draft.plan.walk_all()], defaults)  # with the added elements
     left += _left(mapping, defaults, known_plugins(found))
-    return Adoption(found, draft, tuple(data.files), tuple(left), target.others, secrets.values)
-
-
-def _mapping(draft: Draft, folder: Path) -> Variables:
-    nodes = enabled_nodes(draft.plan)
-    return Variables(draft, nodes, Values.of(nodes, {}, folder))
-
-
-def _defaults(draft: Draft) -> dict[str, str]:
-    """Return the defaults that the plan already has for the properties of a run."""
-    found: dict[str, str] = {"base_path": "", "run_id": "adhoc"}
-    for read in reads_of(draft.root):
-        if read.name in _BY_THE_RUN and read.default is not None:
-            found[read.name] = read.default
-    return found
-
-
-def _all_nodes(node: Node) -> list[Node]:
-    return [node, *(below for child in node.children for below in _all_nodes(child))]
+    values = {name: value for value, name in secrets.items()}
+    return Adoption(found, draft, tuple(data.values()), tuple(left), target.others, values)
 
 
 def _add_run_id(mapping: Variables, defaults: dict[str, str]) -> None:
@@ -126,54 +97,40 @@ def _add_run_id(mapping: Variables, defaults: dict[str, str]) -> None:
         mapping.draft.add(table, argument, Fix.LOAD)
 
 
-def _left(mapping: Variables, defaults: dict[str, str], plugins: Sequence[str]) -> list[Finding]:
-    """Return what no fix concerns: plans that are included, what cannot run, and unclear defaults."""
-    left = []
+def _left(mapping: Variables, defaults: dict[str, str], plugins: Sequence[str]) -> Iterator[Finding]:
+    """Yield what no fix concerns: plans that are included, what cannot run, and unclear defaults."""
     for node in mapping.nodes:
         if node.kind == "IncludeController":
             what = f"includes the plan {node.value('IncludeController.includepath')}"
-            left.append(Finding.at(node, Rule.OTHER_PLAN, what, "put the elements of that plan into this one"))
-    left += lost_modules(mapping.draft.plan)
-    left += not_runnable(mapping.draft.plan, plugins)
+            yield Finding.at(node, Rule.OTHER_PLAN, what, "put the elements of that plan into this one")
+    yield from not_runnable(mapping.draft.plan, plugins)
     for name, texts in different_defaults(mapping.draft.root, defaults).items():
         shown = "different defaults" if is_secret_name(name) else f"the defaults {', '.join(texts)}"
         what = f"reads the property {name} with {shown}"
-        left.append(Finding.at(mapping.nodes[0], Rule.TWO_DEFAULTS, what, "give it one default"))
-    return left
+        yield Finding.at(mapping.nodes[0], Rule.TWO_DEFAULTS, what, "give it one default")
 
 
-class FixedSecrets(NamedTuple):
-    """The values that were moved, by environment variable, and findings for the secrets that are still in the JMX."""
+def fix_secrets(mapping: Variables, owners: Sequence[Node], plan_name: str, names: dict[str, str]) -> Iterator[Finding]:
+    """Replace secrets in variables, parameters, headers and bodies by reads of environment variables.
 
-    values: dict[str, str]
-    left: list[Finding]
-
-
-def fix_secrets(mapping: Variables, owners: list[Node], plan_name: str) -> FixedSecrets:
-    """Replace secrets in variables, parameters, headers and bodies by reads of environment variables."""
-    names: dict[str, str] = {}
-    left = []
+    Add the names of these to `names`, by value; yield a finding for each secret that stays in the JMX.
+    """
     for node in owners:
         for element in node.element.iter():
             for value in secrets_of_element(element):
                 texts = [child for child in element if child.get("name") in _TEXTS and value in (child.text or "")]
                 if not texts and any(_ENVIRONMENT in (child.text or "") for child in element):
                     continue  # a part of it, or what contained it, has been replaced
-                if element.tag != "elementProp" or not texts or any(_has_function(text.text or "") for text in texts):
+                has_function = any("${__" in (text.text or "").replace(_ENVIRONMENT, "") for text in texts)
+                if element.tag != "elementProp" or not texts or has_function:
                     todo = "pass it as an environment variable: docs/safety.md, Secrets"
-                    left.append(Finding.at(node, Rule.SECRET, "contains a password, token or key", todo))
+                    yield Finding.at(node, Rule.SECRET, "contains a password, token or key", todo)
                     continue
                 name = names.get(value) or _name(plan_name, element.get("name", ""), names)
                 names[value] = name
                 for text in texts:
                     read = f'{_ENVIRONMENT}{name}"))}}'
                     mapping.draft.set_text(text, (text.text or "").replace(value, read), Fix.SECRETS)
-    return FixedSecrets({name: value for value, name in names.items()}, list(dict.fromkeys(left)))
-
-
-def _has_function(text: str) -> bool:
-    """Return whether a text has a function besides those that read the environment."""
-    return "${__" in text.replace(_ENVIRONMENT, "")
 
 
 def _name(plan_name: str, key: str, taken: dict[str, str]) -> str:
@@ -181,11 +138,8 @@ def _name(plan_name: str, key: str, taken: dict[str, str]) -> str:
     base = re.sub(r"\W+", "_", f"{plan_name}_{key or 'secret'}").upper().strip("_")
     if base[0].isdigit():
         base = f"PLAN_{base}"
-    name, number = base, 1
-    while name in taken.values():
-        number += 1
-        name = f"{base}_{number}"
-    return name
+    names = (base if number == 1 else f"{base}_{number}" for number in count(1))
+    return next(name for name in names if name not in taken.values())
 
 
 def fix_host_bound(mapping: Variables, target: TargetFix) -> Iterator[Finding]:
@@ -202,10 +156,11 @@ def fix_host_bound(mapping: Variables, target: TargetFix) -> Iterator[Finding]:
         what = f"holds what is sent to TARGET for each of the plan's addresses: {', '.join(addresses)}"
         yield Finding.at(managers[0], Rule.SEVERAL_ADDRESSES, what, _TODO_SEVERAL)
     hosts = [host for host in target.texts if re.search(r"[A-Za-z0-9]", host) and "${" not in host]
+    whole_names = {host: re.compile(rf"(?i)(?<![\w.-]){re.escape(host)}(?![\w-]|\.\w)") for host in hosts}
     for node in mapping.nodes:
-        for text in _texts(node):
-            if host := _named_host(text.value, hosts):
-                yield Finding.at(node, Rule.OLD_HOST, f"{text.what} names {host}, also when TARGET is another", _TODO)
+        for text, what in _texts(node):
+            if host := next((host for host, name in whole_names.items() if name.search(text)), ""):
+                yield Finding.at(node, Rule.OLD_HOST, f"{what} names {host}, also when TARGET is another", _TODO)
 
 
 def _authorization(mapping: Variables, target: TargetFix, node: Node, entry: ElementTree.Element) -> Iterator[Finding]:
@@ -230,7 +185,6 @@ def _authorization(mapping: Variables, target: TargetFix, node: Node, entry: Ele
 
 
 def _cookie(mapping: Variables, target: TargetFix, entry: ElementTree.Element) -> None:
-    """Rewrite domain and path of a cookie of the plan."""
     domain = _property(entry, _DOMAIN)
     raw = (domain.text or "").strip() if domain is not None else ""
     if domain is None or not raw or "host" in mapping.values.properties_in(raw):
@@ -252,31 +206,16 @@ def _property(entry: ElementTree.Element, name: str) -> ElementTree.Element | No
     return next((prop for prop in entry if prop.get("name") == name), None)
 
 
-class _Text(NamedTuple):
-    """A text that a request sends, and its description."""
-
-    value: str
-    what: str
-
-
-def _texts(node: Node) -> Iterator[_Text]:
-    """Yield the headers, parameters, bodies and scripts of an element."""
+def _texts(node: Node) -> Iterator[tuple[str, str]]:
+    """Yield the headers, parameters, bodies and scripts of an element, and what each is."""
     if CODE.match(node.kind):
-        yield _Text(node.value("script") or node.value("BeanShellSampler.query"), "its script")
+        yield node.value("script") or node.value("BeanShellSampler.query"), "its script"
         return
     for entry in node.element.iter("elementProp"):
         texts = {prop.get("name", "").rpartition(".")[2]: prop.text or "" for prop in entry}
+        name, value = texts.get("name"), texts.get("value", "")
         if entry.get("elementType") == "Header":
-            yield _Text(texts.get("value", ""), f"its header {texts.get('name')}: {_shortened(texts.get('value', ''))}")
+            shown = value if len(value) <= _SHOWN_MOST else f"{value[:_SHOWN_MOST]}…"
+            yield value, f"its header {name}: {shown}"
         elif entry.get("elementType") == "HTTPArgument":
-            name = texts.get("name")
-            yield _Text(texts.get("value", ""), f"its parameter {name}" if name else "its body")
-
-
-def _shortened(text: str) -> str:
-    return text if len(text) <= _SHOWN_MOST else f"{text[:_SHOWN_MOST]}…"
-
-
-def _named_host(text: str, hosts: Collection[str]) -> str:
-    """Return the first of the hosts that a text names, as a whole name; empty without one."""
-    return next((host for host in hosts if re.search(rf"(?i)(?<![\w.-]){re.escape(host)}(?![\w-]|\.\w)", text)), "")
+            yield value, f"its parameter {name}" if name else "its body"

@@ -5,24 +5,21 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
-from glob import escape as glob_escape
 from pathlib import Path, PurePosixPath
-from typing import NamedTuple
 from uuid import NAMESPACE_DNS, uuid5
 from xml.etree import ElementTree  # types only
 
-from harness.plan.adopt.fix import Fix
+from harness.plan.adopt.draft import Fix
 from harness.plan.adopt.variables import Variables
 from harness.plan.csv_data import KINDS, delimiter_of, variable_names
 from harness.plan.data_files import file_names_of, names_in_functions
 from harness.plan.finding import Finding, Rule
-from harness.plan.jmx import CODE, Node
+from harness.plan.jmx import CODE, VARIABLE, VARIABLE_TABLES, Node
 
 # A file that is read again from its start needs few rows; each row of one that is used up is one iteration.
 _ROWS, _ROWS_USED_UP = 100, 5000
 _PROPERTY = re.compile(r"(\$\{__P\([^,()$]+,)[^,()$]*(\)\})")
 _UNSAFE = re.compile(r"[^\w.-]+")
-_VARIABLE = re.compile(r"\$\{([\w.-]+)\}")
 _EVALUATED = re.compile(r"\$\{__eval\((\$\{[\w.-]+\})\)\}")
 # Each run gets a copy of its files.
 _UPLOADS_MOST_BYTES = 20_000_000
@@ -51,65 +48,48 @@ class DataFile:
     text: str = ""
 
 
-class FixedData(NamedTuple):
-    """The data files of a fixed plan, and findings for the file names that no fix can map."""
-
-    files: list[DataFile]
-    left: list[Finding]
-
-
-def fix_data(mapping: Variables, folders: Sequence[Path], plan_name: str) -> FixedData:
-    """Point each file name of the plan at a file in data/<plan>.
+def fix_data(
+    mapping: Variables, files: dict[str, DataFile], folders: Sequence[Path], plan_name: str
+) -> Iterator[Finding]:
+    """Point each file name of the plan at a file in data/<plan>, add it to `files`, and yield names of absent ones.
 
     The files may be in `folders`; the first one is the folder of the original JMX.
     """
-    files: dict[str, DataFile] = {}
-    left: list[Finding] = []
     for node in mapping.nodes:
         for prop in file_names_of(node):
             raw = prop.text or ""
-            file = _file_of(mapping, node, raw, folders, plan_name)
-            found = [] if file else _possible_uploads(mapping, raw, folders, plan_name)
-            found = found or ([] if file else _sample_upload(mapping, raw, folders, plan_name))
-            if found:
+            where = f"data/{plan_name}/uploads"
+            if file := _file_of(mapping, node, raw, folders, plan_name):
+                # A file name that is a property stays one.
+                name, match = _unique(file, files).name, _PROPERTY.fullmatch(raw)
+                mapping.draft.set_text(prop, f"{match[1]}{name}{match[2]}" if match else name, Fix.DATA)
+            elif found := _uploads(mapping, raw, folders, where) or _sample_upload(mapping, raw, folders, plan_name):
                 files |= {one.name: one for one in found}
-                folder = found[0].name.rpartition("/")[0]
-                mapping.draft.set_text(prop, f"{folder}/{_last(raw)}", Fix.DATA)
-                continue
-            if file is None:
-                where = f"data/{plan_name}/uploads"
+                mapping.draft.set_text(prop, f"{where}/{_last(raw)}", Fix.DATA)
+            else:
                 todo = f"store its files in plans/{where}, and write {where}/{_last(raw)}"
-                left.append(Finding.at(node, Rule.MISSING_FILE, f"reads the file {raw}", todo))
-                continue
-            file = _unique(file, files)
-            # A file name that is a property stays one.
-            match = _PROPERTY.fullmatch(raw)
-            mapping.draft.set_text(prop, f"{match[1]}{file.name}{match[2]}" if match else file.name, Fix.DATA)
-    for named in foreign_names(mapping):
-        file = _named_file(mapping, named.file_name, folders, plan_name)
-        if file:
-            file = _unique(file, files)
-            text = (named.prop.text or "").replace(named.file_name, file.name)
-            mapping.draft.set_text(named.prop, text, Fix.DATA)
-    left += _fix_functions(mapping, files, folders, plan_name)
-    return FixedData(list(files.values()), left)
+                yield Finding.at(node, Rule.MISSING_FILE, f"reads the file {raw}", todo)
+    for prop, raw in _foreign_names(mapping):
+        if file := _named_file(mapping, raw, folders, plan_name):
+            mapping.draft.set_text(prop, (prop.text or "").replace(raw, _unique(file, files).name), Fix.DATA)
+    yield from _fix_functions(mapping, files, folders, plan_name)
 
 
 def _fix_functions(
     mapping: Variables, files: dict[str, DataFile], folders: Sequence[Path], plan_name: str
 ) -> Iterator[Finding]:
     """Point the file names in functions at files in data/<plan>; yield those that are absent."""
+    where = f"data/{plan_name}/uploads"
     for node in mapping.nodes:
         for prop in node.element.iter():
-            for raw in dict.fromkeys(names_in_functions(prop.text or "")) if "${__" in (prop.text or "") else ():
-                if raw.startswith("data/"):
-                    continue
+            names = dict.fromkeys(names_in_functions(prop.text or ""))
+            for raw in (name for name in names if not name.startswith(_OWN)):
                 file = _named_file(mapping, raw, folders, plan_name)
                 if file and file.source:
                     name = _unique(file, files).name
-                elif found := _possible_uploads(mapping, raw, folders, plan_name):
+                elif found := _uploads(mapping, raw, folders, where):
                     files |= {one.name: one for one in found}
-                    name = f"{found[0].name.rpartition('/')[0]}/{_last(raw)}"
+                    name = f"{where}/{_last(raw)}"
                 else:
                     todo = f"store it as plans/data/{plan_name}/{_last(raw)}, and write that name"
                     yield Finding.at(node, Rule.MISSING_FILE, f"a function reads the file {raw}", todo)
@@ -128,12 +108,10 @@ def _unique(file: DataFile, files: dict[str, DataFile]) -> DataFile:
 
 def _file_of(mapping: Variables, node: Node, raw: str, folders: Sequence[Path], plan_name: str) -> DataFile | None:
     """Return the file of an element; None for an absent script, and for a name that only the run knows."""
-    text = (mapping.known(raw) or _without_variables(mapping, raw)).replace("\\", "/")
-    name = _UNSAFE.sub("-", PurePosixPath(text).name).strip("-.")
     is_csv = node.kind in KINDS
-    paths = (path for folder in folders for path in _possible_paths(folder, text))
+    name, paths = _named(mapping.known(raw) or _without_variables(mapping, raw), folders)
     # An empty CSV file ends its users at once: it is replaced like an absent one.
-    source = next((path for path in paths if path.is_file() and (path.stat().st_size or not is_csv)), None)
+    source = next((path for path in paths if path.stat().st_size or not is_csv), None)
     target = f"data/{plan_name}/{name or 'data.csv'}"
     if not is_csv:
         is_fixed = name and (mapping.known(raw) is not None or "${" not in _last(raw))
@@ -146,38 +124,43 @@ def _file_of(mapping: Variables, node: Node, raw: str, folders: Sequence[Path], 
 
 def _named_file(mapping: Variables, raw: str, folders: Sequence[Path], plan_name: str) -> DataFile | None:
     """Return the file that a variable or a script names; a sample with one column where it is absent."""
-    text = _without_variables(mapping, raw).replace("\\", "/")
-    name = _UNSAFE.sub("-", PurePosixPath(text).name).strip("-.")
+    name, paths = _named(_without_variables(mapping, raw), folders)
     if not name or "${" in _last(raw):
         return None
-    source = next((path for folder in folders for path in _possible_paths(folder, text) if path.is_file()), None)
+    source = next(iter(paths), None)
     rows = "".join(f"{_value(PurePosixPath(name).stem, number)}\n" for number in range(1, _ROWS + 1))
     return DataFile(f"data/{plan_name}/{name}", source, (), "" if source else rows)
 
 
-def _possible_uploads(mapping: Variables, raw: str, folders: Sequence[Path], plan_name: str) -> list[DataFile]:
+def _named(text: str, folders: Sequence[Path]) -> tuple[str, list[Path]]:
+    """Return a file's name without unsafe characters, and the files at its path, relative to the JMX, or beside it."""
+    path = text.replace("\\", "/")
+    last = PurePosixPath(path).name
+    tails = (path, path.lstrip("/"), last) if path else ()
+    paths = [folder / tail for folder in folders for tail in tails if (folder / tail).is_file()]
+    return _UNSAFE.sub("-", last).strip("-."), paths
+
+
+def _uploads(mapping: Variables, raw: str, folders: Sequence[Path], where: str) -> list[DataFile]:
     """Return the possible files of an upload whose name only the run knows: those in its folder whose names match.
 
     None without a folder below that of the JMX, or when they are too many to be copied into each run.
     """
-    where = _without_variables(mapping, raw.replace("\\", "/").rpartition("/")[0]).strip("/")
+    own = _without_variables(mapping, raw.replace("\\", "/").rpartition("/")[0]).strip("/")
     last = _EVALUATED.sub(r"\1", _last(raw))
-    if not where or ".." in where or "${__" in last:
+    if not own or ".." in own or "${__" in last:
         return []
-    pattern = ".+".join(map(re.escape, _VARIABLE.split(last)[::2]))
-    fits = re.compile(pattern).fullmatch
-    paths = next(
-        (sorted(folder.glob(f"{glob_escape(where)}/*")) for folder in folders if (folder / where).is_dir()), []
-    )
-    paths = [path for path in paths if path.is_file() and fits(path.name)]
+    fits = re.compile(".+".join(map(re.escape, VARIABLE.split(last)[::2]))).fullmatch
+    folder = next((folder / own for folder in folders if (folder / own).is_dir()), None)
+    paths = sorted(path for path in folder.iterdir() if path.is_file() and fits(path.name)) if folder else []
     if sum(path.stat().st_size for path in paths) > _UPLOADS_MOST_BYTES:
         return []
-    return [DataFile(f"data/{plan_name}/uploads/{path.name}", path, ()) for path in paths]
+    return [DataFile(f"{where}/{path.name}", path, ()) for path in paths]
 
 
 def _sample_upload(mapping: Variables, raw: str, folders: Sequence[Path], plan_name: str) -> list[DataFile]:
     """Return a sample for an upload whose name comes from an absent CSV file: that has one name in all rows."""
-    variable = _VARIABLE.fullmatch(_last(raw))
+    variable = VARIABLE.fullmatch(_last(raw))
     setters = mapping.values.setters.get(variable[1], ()) if variable else ()
     for setter in setters:
         file = _file_of(mapping, setter, setter.value("filename"), folders, plan_name) if setter.kind in KINDS else None
@@ -188,34 +171,17 @@ def _sample_upload(mapping: Variables, raw: str, folders: Sequence[Path], plan_n
 
 
 def _upload_variables(mapping: Variables) -> set[str]:
-    """Return the variables in the names of uploads."""
-    return {
-        name
-        for node in mapping.nodes
-        if node.kind not in KINDS
-        for prop in file_names_of(node)
-        for name in _VARIABLE.findall(_last(prop.text or ""))
-    }
+    uploads = (prop for node in mapping.nodes if node.kind not in KINDS for prop in file_names_of(node))
+    return {name for prop in uploads for name in VARIABLE.findall(_last(prop.text or ""))}
 
 
 def _last(raw: str) -> str:
-    """Return a file name without its folder."""
     return raw.replace("\\", "/").rpartition("/")[2]
-
-
-def _possible_paths(folder: Path, text: str) -> Iterator[Path]:
-    """Yield the paths that the file may have: at its path, relative to the JMX, or beside it."""
-    if not text:
-        return
-    path = Path(text)
-    yield path if path.is_absolute() else folder / path
-    yield folder / text.lstrip("/")
-    yield folder / path.name
 
 
 def _without_variables(mapping: Variables, raw: str) -> str:
     """Return a file name with the variables that are known, and without functions and other variables."""
-    text = re.sub(r"\$\{([\w.-]+)\}", lambda match: mapping.known(match[0]) or "", raw)
+    text = VARIABLE.sub(lambda match: mapping.known(match[0]) or "", raw)
     while (start := text.rfind("${")) >= 0:
         end = text.find("}", start)
         text = text[:start] + (text[end + 1 :] if end >= 0 else "")
@@ -224,18 +190,10 @@ def _without_variables(mapping: Variables, raw: str) -> str:
 
 def _unset_variables(mapping: Variables, node: Node) -> Sequence[str]:
     """Return the variables that elements beside and below the data set read and nothing sets, in file order."""
-    scope = node.parent.walk() if node.parent else iter(())
-    names = (
-        name
-        for other in scope
-        for text in other.element.itertext()
-        for name in re.findall(r"\$\{([A-Za-z]\w*)\}", text)
-    )
-    return list(
-        dict.fromkeys(
-            name for name in names if name not in mapping.values.variables and name not in mapping.values.setters
-        )
-    )
+    known = mapping.values.variables.keys() | mapping.values.setters.keys()
+    texts = (text for other in (node.parent.walk() if node.parent else ()) for text in other.element.itertext())
+    names = (name for text in texts for name in re.findall(r"\$\{([A-Za-z]\w*)\}", text))
+    return [name for name in dict.fromkeys(names) if name not in known]
 
 
 def _sample(node: Node, columns: Sequence[str], uploads: Collection[str]) -> str:
@@ -258,27 +216,20 @@ def _value(column: str, number: int) -> str:
     return f"{_UNSAFE.sub('-', column)}-{number}"
 
 
-class NamedFile(NamedTuple):
-    """A file name, and the property of the JMX whose text has it."""
-
-    prop: ElementTree.Element
-    file_name: str
-
-
-def foreign_names(mapping: Variables) -> Iterator[NamedFile]:
-    """Yield each file name in a text that is not below data/.
+def _foreign_names(mapping: Variables) -> Iterator[tuple[ElementTree.Element, str]]:
+    """Yield each file name in the text of a property that is not below data/, with the property.
 
     The names that are whole properties, such as those of CSV Data Sets, are not among them.
     """
     named = {id(prop) for node in mapping.nodes for prop in file_names_of(node)}
     for node in mapping.nodes:
-        if node.kind in ("TestPlan", "Arguments"):
+        if node.kind in VARIABLE_TABLES:
             for prop in node.element.iterfind(".//stringProp[@name='Argument.value']"):
                 text = (prop.text or "").strip()
                 if _FOREIGN.fullmatch(text):
-                    yield NamedFile(prop, text)
+                    yield prop, text
         elif CODE.match(node.kind):
             for prop in node.element.iter():
                 if id(prop) not in named:
                     names = dict.fromkeys(match[2] for match in _IN_SCRIPT.finditer(prop.text or ""))
-                    yield from (NamedFile(prop, name) for name in names if not name.startswith(_OWN))
+                    yield from ((prop, name) for name in names if not name.startswith(_OWN))

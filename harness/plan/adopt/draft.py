@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from enum import StrEnum
 from pathlib import Path
-from typing import NamedTuple
 from xml.etree import ElementTree  # builds XML; harness.plan.jmx reads files safely
 from xml.parsers import expat
 from xml.sax.saxutils import escape, quoteattr
@@ -14,7 +14,28 @@ from xml.sax.saxutils import escape, quoteattr
 from harness.plan.jmx import Node, parse, tree_of
 
 _ENCODING = re.compile(rb"""^<\?xml[^>]*encoding=["']([\w.-]+)["']""")
+_TAG = re.compile(rb"""<(?:[^>"']|"[^"]*"|'[^']*')*>""")
 _INDENT = "  "
+
+
+class Fix(StrEnum):
+    """A kind of fix that `make init` offers; its value is the title that people read."""
+
+    TARGET = "host, port and protocol are those of TARGET, also for credentials and cookies"
+    BASE_PATH = "paths begin with the path of TARGET"
+    GROUPS = "thread groups have the kinds and names by which the report separates setUp and load"
+    MODULES = "Module Controllers have the present name of the Test Plan in their paths"
+    LOAD = "users, ramp-up, duration, loops and think time are those of the run"
+    EMBEDDED = "embedded resources are not retrieved"
+    CODES = "response codes are asserted: a request without an assertion must return 2xx, or 3xx if JMeter may"
+    LISTENERS = "listeners are disabled: the harness writes the JTL"
+    EXTRACTORS = "extractors have a default, so no value of an earlier response is sent"
+    PROPERTIES = "properties have one default"
+    LABELS = "each sampler of a thread group has its own label"
+    PATHS = "characters that no URL can have are encoded"
+    ASSERTIONS = "assertions of a variable without a name check the response"
+    SECRETS = "passwords, tokens and keys are environment variables"
+    DATA = "the files that the plan reads are in plans/data"
 
 
 @dataclass(frozen=True)
@@ -25,11 +46,6 @@ class Span:
     inner: int
     end: int
     line: int
-
-    @property
-    def is_empty(self) -> bool:
-        """Return True for an element that is one tag: `<hashTree/>`."""
-        return self.inner == self.end
 
 
 @dataclass(frozen=True)
@@ -96,39 +112,24 @@ class Draft:
             node.element.set(name, text)
             self._renamed.setdefault(node.element, fix)
 
-    def set_kind(self, node: Node, kind: str, fix: str) -> None:
-        """Turn a test element into another kind that has the same properties."""
-        node.element.tag = kind
-        self.set_attribute(node, "testclass", kind, fix)
-        self.set_attribute(node, "guiclass", f"{kind}Gui", fix)
-
     def add(self, parent: ElementTree.Element, child: ElementTree.Element, fix: str, at: int = -1) -> None:
         """Add an element to `parent`, at an index or at its end."""
-        parent.insert(len(parent) if at < 0 else at, child)
-        self.parents[child] = parent
-        self._added[child] = fix
+        self._insert(parent, len(parent) if at < 0 else at, child, fix)
         self.changes.append(fix)
 
     def add_below(self, node: Node, element: ElementTree.Element, fix: str) -> None:
         """Add a test element as the first one below another in JMeter's tree."""
-        tree = self.hash_tree(node)
-        below = ElementTree.Element("hashTree")
-        self.parents[below] = tree
-        tree.insert(0, below)
-        self._added[below] = fix
-        self.add(tree, element, fix, at=0)
-
-    def hash_tree(self, node: Node) -> ElementTree.Element:
-        """Return the hashTree with the children of a test element; it is added when the file has none."""
         parent = self.parents[node.element]
         at = list(parent).index(node.element) + 1
-        if at < len(parent) and parent[at].tag == "hashTree":
-            return parent[at]
-        tree = ElementTree.Element("hashTree")
-        parent.insert(at, tree)
-        self.parents[tree] = parent
-        self._added[tree] = ""
-        return tree
+        if at == len(parent) or parent[at].tag != "hashTree":
+            self._insert(parent, at, ElementTree.Element("hashTree"), "")
+        self._insert(parent[at], 0, ElementTree.Element("hashTree"), fix)
+        self.add(parent[at], element, fix, at=0)
+
+    def _insert(self, parent: ElementTree.Element, at: int, child: ElementTree.Element, fix: str) -> None:
+        parent.insert(at, child)
+        self.parents[child] = parent
+        self._added[child] = fix
 
     def edits(self) -> list[Edit]:
         """Return the replacements that make the original text the changed one, in file order."""
@@ -151,9 +152,10 @@ class Draft:
         for element, fix in self._renamed.items():
             span = self.spans.get(element)
             if span and not (element in grown and self._is_bare(element)):
-                close = "/>" if span.is_empty else ">"
+                is_one_tag = span.inner == span.end
+                close = "/>" if is_one_tag else ">"
                 yield Edit(span.start, span.inner, self._encoded(_start_tag(element) + close), fix)
-                if not span.is_empty:
+                if not is_one_tag:
                     end = self.data.rindex(b"</", span.inner, span.end)
                     yield Edit(end, span.end, self._encoded(f"</{element.tag}>"), fix)
         for parent in grown:
@@ -167,8 +169,7 @@ class Draft:
     def _insertions(self, parent: ElementTree.Element) -> Iterator[Edit]:
         """Yield an edit per group of added children that follow each other."""
         span, indent = self.spans[parent], self._indent(parent)
-        anchor, pending = span.inner, ""
-        fix = ""
+        anchor, pending, fix = span.inner, "", ""
         for child in parent:
             if child in self.spans:
                 if pending:
@@ -177,12 +178,10 @@ class Draft:
             else:
                 pending += f"\n{indent}{_INDENT}{_xml(child, indent + _INDENT)}"
                 fix = fix or self._added.get(child, "")
-        if not pending:
-            return
-        if self._is_bare(parent):
+        if pending and self._is_bare(parent):
             new = f"{_start_tag(parent)}>{pending}\n{indent}</{parent.tag}>"
             yield Edit(span.start, span.end, self._encoded(new), fix)
-        else:
+        elif pending:
             yield Edit(anchor, anchor, self._encoded(pending), fix)
 
     def _indent(self, element: ElementTree.Element) -> str:
@@ -191,8 +190,7 @@ class Draft:
         return before.decode("ascii") if not before.strip() else ""
 
     def _encoded(self, text: str) -> bytes:
-        match = _ENCODING.match(self.data)
-        encoding = match[1].decode("ascii") if match else "utf-8"
+        encoding = match[1].decode("ascii") if (match := _ENCODING.match(self.data)) else "utf-8"
         if b"\r\n" in self.data[:4096]:
             text = text.replace("\n", "\r\n")
         return text.encode(encoding, "xmlcharrefreplace")
@@ -216,34 +214,24 @@ def _xml(element: ElementTree.Element, indent: str) -> str:
     return f"{_start_tag(element)}>{inner}\n{indent}</{element.tag}>"
 
 
-class _TagStart(NamedTuple):
-    """Where a start tag begins: the index of its first byte, and its line."""
-
-    start: int
-    line: int
-
-
 def _spans(data: bytes) -> list[Span]:
     """Return the spans of all elements in the order of their start tags."""
-    starts: list[_TagStart] = []
-    ends: dict[int, int] = {}
+    found: list[Span] = []
     stack: list[int] = []
     parser = expat.ParserCreate()
 
     def start(_tag: str, _attributes: object) -> None:
-        stack.append(len(starts))
-        starts.append(_TagStart(parser.CurrentByteIndex, parser.CurrentLineNumber))
+        stack.append(len(found))
+        inner = _tag_end(data, parser.CurrentByteIndex)
+        found.append(Span(parser.CurrentByteIndex, inner, inner, parser.CurrentLineNumber))
 
     def end(_tag: str) -> None:
-        ends[stack.pop()] = parser.CurrentByteIndex
+        index = stack.pop()
+        if not data.startswith(b"/>", found[index].inner - 2):
+            found[index] = replace(found[index], end=_tag_end(data, parser.CurrentByteIndex))
 
     parser.StartElementHandler, parser.EndElementHandler = start, end
     parser.Parse(data, True)
-    found = []
-    for index, tag in enumerate(starts):
-        inner = _tag_end(data, tag.start)
-        is_empty = data.startswith(b"/>", inner - 2)
-        found.append(Span(tag.start, inner, inner if is_empty else _tag_end(data, ends[index]), tag.line))
     return found
 
 
@@ -252,6 +240,3 @@ def _tag_end(data: bytes, start: int) -> int:
     match = _TAG.match(data, start)
     assert match is not None  # expat has parsed the tag
     return match.end()
-
-
-_TAG = re.compile(rb"""<(?:[^>"']|"[^"]*"|'[^']*')*>""")

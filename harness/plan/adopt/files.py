@@ -1,18 +1,26 @@
-"""Writes adopted plans: the JMX, its TOML and its data files."""
+"""Writes adopted plans: the JMX, its TOML and its data files; also a temporary one for a first run of a JMX."""
 
 from __future__ import annotations
 
 import json
 import re
+import shlex
 import shutil
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
+from typing import NamedTuple
 
+from harness.base import units
 from harness.base.errors import UsageError
+from harness.base.log import log
+from harness.base.paths import shown
 from harness.base.secrets import FILE_NAME
-from harness.plan.adopt.adopt import Adoption
+from harness.plan.adopt.adopt import Adoption, adopt
 from harness.plan.adopt.data import DataFile
 from harness.plan.adopt.toml_text import other_hosts_toml, plan_toml, secrets_lines
+
+_DURATION_S = 60
 
 
 def write_plan(plans: Path, name: str, jmx: bytes, toml: str) -> None:
@@ -66,3 +74,32 @@ def store_secrets(home: Path, secrets: Mapping[str, str]) -> None:
     separator = "" if text.endswith("\n") else "\n"
     path.touch(mode=0o600)
     path.write_text(text + separator + "".join(f"{name} = {json.dumps(secrets[name])}\n" for name in new), "utf-8")
+
+
+class TemporaryPlan(NamedTuple):
+    """A plan outside of plans/: its folder and its name."""
+
+    folder: Path
+    name: str
+
+
+def first_look(jmx: Path, build: Path) -> TemporaryPlan:
+    """Write a plan of the JMX with all fixes, for one user and a minute.
+
+    UsageError when the JMX has scripts, which only a plan can permit.
+    """
+    name = re.sub(r"[^\w.-]+", "-", jmx.stem).lstrip("-._") or "plan"
+    folder = build / "first-look" / name
+    adoption = adopt(jmx, name, folder, moves_secrets=False)
+    to_keep_it = f"make init PLAN={name} JMX={shlex.quote(shown(jmx))} FIX=1"
+    if adoption.found.scripts:
+        count = units.plural(len(adoption.found.scripts), "script")
+        raise UsageError(f"{jmx.name}: has {count}, which can reach any host", f"list and permit them: {to_keep_it}")
+    sizes = tuple(
+        replace(size, users=1, ramp_s=1, duration_s=_DURATION_S, loops=None, stages=(), rate_per_s=None)
+        for size in adoption.found.sizes
+    )
+    write_adopted(folder, name, replace(adoption, found=replace(adoption.found, sizes=sizes)), jmx.name)
+    changes = units.plural(len(adoption.draft.changes), "change")
+    log(f"{jmx.name}: a copy with {changes} is run; {to_keep_it} makes it a plan")
+    return TemporaryPlan(folder, name)

@@ -5,15 +5,16 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from xml.etree import ElementTree
+from itertools import count
 
-from harness.plan.adopt.fix import Fix
+from harness.plan.adopt.draft import Fix
 from harness.plan.adopt.schedules import feedback_users, rate_per_s, seconds, stages_of
 from harness.plan.adopt.variables import Variables
 from harness.plan.finding import Finding, Rule
 from harness.plan.group_load import Stage
-from harness.plan.jmx import LOAD_GROUP, SIDE_GROUPS, Node
-from harness.plan.modules import leads_below, path_of
+from harness.plan.jmx import LOAD_GROUP, Node, load_groups
+from harness.plan.runnable import leads_below, path_of
+from harness.plan.thread_groups import think_timer
 
 _USERS, _RAMP = "ThreadGroup.num_threads", "ThreadGroup.ramp_time"
 _DURATION, _SCHEDULER = "ThreadGroup.duration", "ThreadGroup.scheduler"
@@ -36,16 +37,9 @@ class GroupSize:
     ramp_s: int
     duration_s: int | None
     loops: int | None
-    path: str
-    line: int | None
     stages: tuple[Stage, ...] = ()
     rate_per_s: float | None = None
     is_fed_back: bool = False
-
-
-def load_groups(nodes: Sequence[Node]) -> list[Node]:
-    """Return the enabled thread groups that are neither setUp nor tearDown."""
-    return [node for node in nodes if node.is_thread_group and node.is_enabled and node.kind not in SIDE_GROUPS]
 
 
 def size_of(mapping: Variables, group: Node) -> GroupSize:
@@ -72,37 +66,31 @@ def size_of(mapping: Variables, group: Node) -> GroupSize:
         ramp_s=max(0, ramp_s or mapping.number(group.value(_RAMP), 1)),
         duration_s=duration_s,
         loops=max(1, loops) if duration_s is None else None,
-        path=group.path,
-        line=group.line,
         stages=stages,
         rate_per_s=rate_per_s(mapping, group),
         is_fed_back=fed_back is not None,
     )
 
 
-def is_serialized(plan: Node) -> bool:
-    """Return whether the plan runs its thread groups one after the other."""
-    return plan.value(_SERIAL) == "true"
-
-
 def preparing(mapping: Variables, groups: Sequence[Node]) -> list[Node]:
     """Return the groups that end after some loops, before an endless one begins: they prepare its data."""
     sizes = [size_of(mapping, group) for group in groups]
-    if not is_serialized(mapping.nodes[0]) or not any(size.duration_s for size in sizes):
-        return []
-    first = next(index for index, size in enumerate(sizes) if size.duration_s)
-    return [group for group in groups[:first] if group.kind == "ThreadGroup"]
+    endless = next((index for index, size in enumerate(sizes) if size.duration_s), 0)
+    is_serialized = mapping.nodes[0].value(_SERIAL) == "true"
+    return [group for group in groups[:endless] if is_serialized and group.kind == "ThreadGroup"]
 
 
 def fix_groups(mapping: Variables, defaults: dict[str, str]) -> Iterator[Finding]:
     """Change kinds, names and numbers of the thread groups; yield those that cannot be mapped."""
     draft = mapping.draft
     for group in preparing(mapping, load_groups(mapping.nodes)):
-        draft.set_kind(group, "SetupThreadGroup", Fix.GROUPS)
+        group.element.tag = "SetupThreadGroup"
+        draft.set_attribute(group, "testclass", "SetupThreadGroup", Fix.GROUPS)
+        draft.set_attribute(group, "guiclass", "SetupThreadGroupGui", Fix.GROUPS)
     for group in mapping.nodes:
         if group.kind == "SetupThreadGroup" and "setUp" not in group.name:
-            name, count = re.subn(r"(?i)\bset[ _-]?up\b", "setUp", group.name)
-            rename(mapping, group, name if count else f"setUp {group.name}")
+            name = re.sub(r"(?i)\bset[ _-]?up\b", "setUp", group.name)
+            rename(mapping, group, name if "setUp" in name else f"setUp {group.name}")
     groups = load_groups(mapping.nodes)
     sizes = [size_of(mapping, group) for group in groups]
     if not groups:
@@ -113,10 +101,9 @@ def fix_groups(mapping: Variables, defaults: dict[str, str]) -> Iterator[Finding
         # [[load]] tables in the plan's TOML have their numbers, and each run writes them into the groups.
         for group, name in zip(groups, load_names(mapping, groups), strict=True):
             rename(mapping, group, name)
-        if is_serialized(mapping.nodes[0]):
-            what = (
-                "runs its thread groups one after the other; a run with several loads starts them together, setUp first"
-            )
+        if mapping.nodes[0].value(_SERIAL) == "true":
+            what = "runs its thread groups one after the other"
+            what += "; a run with several loads starts them together, setUp first"
             todo = "put groups that need the ones before them into one group"
             yield Finding.at(mapping.nodes[0], Rule.LOAD_GROUPS, what, todo, _SERIAL)
         return
@@ -137,10 +124,9 @@ def load_names(mapping: Variables, groups: Sequence[Node]) -> list[str]:
     for group in groups:
         name = mapping.known(group.name) or re.sub(r"\$\{([^{}]*)\}", r"\1", group.name)
         name = re.sub("setUp|tearDown", lambda match: match[0].lower(), name)
-        base, number = name.strip() or "Users", 1
-        while (name := base if number == 1 else f"{base} ({number})") in names:
-            number += 1
-        names.append(name)
+        base = name.strip() or "Users"
+        numbered = (base if number == 1 else f"{base} ({number})" for number in count(1))
+        names.append(next(name for name in numbered if name not in names))
     return names
 
 
@@ -175,12 +161,9 @@ def _set_defaults(sizes: Sequence[GroupSize], defaults: dict[str, str]) -> None:
 
 
 def _map_numbers(mapping: Variables, group: Node, defaults: dict[str, str]) -> None:
-    """Make the numbers of a group those of the run."""
     read = {name: f"${{__P({name},{text})}}" for name, text in defaults.items()}
-    mapping.map(group, _USERS, read["users"], reads="users", fix=Fix.LOAD)
-    mapping.map(group, _RAMP, read["ramp_s"], reads="ramp_s", fix=Fix.LOAD)
-    mapping.map(group, _DURATION, read["duration_s"], reads="duration_s", fix=Fix.LOAD)
-    mapping.map(group, _LOOPS, read["loops"], reads="loops", fix=Fix.LOAD)
+    for name, reads in ((_USERS, "users"), (_RAMP, "ramp_s"), (_DURATION, "duration_s"), (_LOOPS, "loops")):
+        mapping.map(group, name, read[reads], reads=reads, fix=Fix.LOAD)
     # JMeter takes an expression in a boolProp for false.
     mapping.draft.set_value(group, _SCHEDULER, f"${{__jexl3({read['duration_s']} > 0)}}", Fix.LOAD, tag="stringProp")
     mapping.draft.set_value(group, _FOREVER, "false", Fix.LOAD, tag="boolProp")
@@ -188,13 +171,6 @@ def _map_numbers(mapping: Variables, group: Node, defaults: dict[str, str]) -> N
 
 def _add_think_time(mapping: Variables, group: Node) -> None:
     timers = (node for node in mapping.nodes if node.thread_group is group and node.kind.endswith("Timer"))
-    if any(
-        "think_time_ms" in mapping.values.properties_in(text) for node in timers for text in node.element.itertext()
-    ):
-        return
-    timer = ElementTree.Element(
-        "ConstantTimer", guiclass="ConstantTimerGui", testclass="ConstantTimer", testname="Think time", enabled="true"
-    )
-    delay = ElementTree.SubElement(timer, "stringProp", name="ConstantTimer.delay")
-    delay.text = "${__P(think_time_ms,0)}"
-    mapping.draft.add_below(group, timer, Fix.LOAD)
+    texts = (text for node in timers for text in node.element.itertext())
+    if not any("think_time_ms" in mapping.values.properties_in(text) for text in texts):
+        mapping.draft.add_below(group, think_timer("${__P(think_time_ms,0)}"), Fix.LOAD)

@@ -4,33 +4,33 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
-from harness.plan.adopt.fix import Fix
+from harness.plan.adopt.draft import Fix
 from harness.plan.adopt.variables import Variables
 from harness.plan.csv_data import KINDS as CSV_KINDS
 from harness.plan.finding import Finding, Rule
-from harness.plan.jmx import Node
-from harness.plan.reach import inherited
+from harness.plan.jmx import VARIABLE, Node
+from harness.plan.reach import has_http, inherited
 
 _HTTP = re.compile(r"HTTPSampler(Proxy|2)?$")
 ADDRESS = re.compile(r"(?i)(https?|\$\{[\w.-]+\})://([^/?#:$]+|\$\{[^}]*\})(?::([^/?#]*))?(?=[/?#]|$)")
 _HOST = re.compile(r"[A-Za-z0-9]([A-Za-z0-9.-]*[A-Za-z0-9])?")
 DEFAULT_PORTS = {"http": "80", "https": "443"}
+# The properties of a request, and those of the run that they must read.
+_READ_BY = (("port", "port"), ("protocol", "scheme"))
 # A thread of a plan can only get these from its own data, so the run's target may replace them.
 _DATA_KINDS = (*CSV_KINDS, "UserParameters")
 
 
-def is_http_sampler(node: Node) -> bool:
-    """Return True for an HTTP Request."""
-    return bool(_HTTP.fullmatch(node.kind))
-
-
 def host_of(mapping: Variables, raw: str) -> str:
     """Return the host that a text means, as people know it: its value, or the text when only the run knows that."""
-    known = mapping.known(raw)
-    return raw if known is None else known
+    return raw if (known := mapping.known(raw)) is None else known
+
+
+def _most_common(texts: Iterable[str]) -> str:
+    return next((text for text, _ in Counter(texts).most_common(1)), "")
 
 
 class Origin(NamedTuple):
@@ -44,15 +44,16 @@ class Origin(NamedTuple):
 class TargetFix:
     """The fixes of one JMX; `defaults` are the texts that the plan has in plain JMeter.
 
-    `texts` are the new texts of the hosts that have been mapped, by host; `origins` are the addresses before the fixes.
+    `texts` are the new texts of the hosts that have been mapped, by host; `origins` are the addresses before the fixes,
+    and `others` the properties of further hosts, by host.
     """
 
     def __init__(self, mapping: Variables, defaults: dict[str, str]) -> None:
         self._mapping = mapping
         self._defaults = defaults
         self._elements = [node for node in mapping.nodes if has_http(node)]
-        self._samplers = [node for node in self._elements if is_http_sampler(node)]
-        self._others: dict[str, str] = {}
+        self._samplers = [node for node in self._elements if _HTTP.fullmatch(node.kind)]
+        self.others: dict[str, str] = {}
         self.texts: dict[str, str] = {}
         self.origins: set[Origin] = set()
 
@@ -60,14 +61,12 @@ class TargetFix:
         """Change the requests; yield those whose host or path cannot be mapped."""
         for node in self._samplers:
             self._split_address(node)
-        main = self._main_host()
+        main = _most_common(raw for node in self._samplers if (raw := inherited(node, "domain")))
         known = self._mapping.known(main) or ""
         self._defaults.setdefault("host", known if _HOST.fullmatch(known) else "127.0.0.1")
-        schemes = Counter(self._mapping.known(inherited(node, "protocol")) or "http" for node in self._samplers)
-        scheme = schemes.most_common(1)[0][0].lower() if schemes else "http"
-        self._defaults.setdefault("scheme", scheme if scheme in DEFAULT_PORTS else "http")
-        ports = Counter(self._mapping.known(inherited(node, "port")) or "" for node in self._samplers)
-        port = ports.most_common(1)[0][0] if ports else ""
+        scheme = _most_common(self._mapping.known(inherited(node, "protocol")) or "http" for node in self._samplers)
+        self._defaults.setdefault("scheme", scheme.lower() if scheme.lower() in DEFAULT_PORTS else "http")
+        port = _most_common(self._mapping.known(inherited(node, "port")) or "" for node in self._samplers)
         origins = [self._origin(node) for node in self._samplers]
         self.origins = {origin for origin in origins if origin.host}
         homeless = [node for node, origin in zip(self._samplers, origins, strict=True) if not origin.host]
@@ -78,7 +77,8 @@ class TargetFix:
             yield from self._address(node, main)
         for node in self._samplers:
             if not inherited(node, "domain"):
-                self._read_all(node)
+                for name, reads in (("domain", "host"), *_READ_BY):
+                    self._read(node, name, reads)
             yield from self._path(node)
         for node in homeless:
             what = "has no host in the JMX, so JMeter alone sends nothing; a run sends it to TARGET"
@@ -95,11 +95,6 @@ class TargetFix:
         host = host_of(self._mapping, inherited(node, "domain"))
         return Origin(scheme, host, port or DEFAULT_PORTS.get(scheme, ""))
 
-    def _main_host(self) -> str:
-        """Return the text of the host with the most samplers."""
-        counts = Counter(raw for node in self._samplers if (raw := inherited(node, "domain")))
-        return counts.most_common(1)[0][0] if counts else ""
-
     def _split_address(self, node: Node) -> None:
         """Turn a path that is a whole address into protocol, host, port and path."""
         raw = node.value("HTTPSampler.path").strip()
@@ -109,16 +104,18 @@ class TargetFix:
         match = ADDRESS.match(text)
         if not match:
             return
-        draft = self._mapping.draft
-        draft.set_value(node, "HTTPSampler.path", text[match.end() :] or "/", Fix.TARGET)
-        draft.set_value(node, "HTTPSampler.protocol", match[1], Fix.TARGET)
-        draft.set_value(node, "HTTPSampler.domain", match[2], Fix.TARGET)
-        draft.set_value(node, "HTTPSampler.port", match[3] or "", Fix.TARGET)
+        parts = {"path": text[match.end() :] or "/", "protocol": match[1], "domain": match[2], "port": match[3] or ""}
+        for name, part in parts.items():
+            self._mapping.draft.set_value(node, f"HTTPSampler.{name}", part, Fix.TARGET)
 
     def _address(self, node: Node, main: str) -> Iterator[Finding]:
         raw = node.value("HTTPSampler.domain").strip()
-        if raw and (unmapped := self._unmapped(node, raw)):
-            yield unmapped
+        named = (setter for name in VARIABLE.findall(raw) for setter in self._mapping.values.setters.get(name, ()))
+        if setter := next((setter for setter in named if setter.kind not in _DATA_KINDS), None):
+            # A response or a script sets the host.
+            what = f"its host {raw} is known only during the run ({setter.name} sets it)"
+            todo = "name the hosts: hosts = […] under [allow] in the plan's TOML"
+            yield Finding.at(node, Rule.UNKNOWN_HOST, what, todo)
             return
         if raw:
             known = self._mapping.known(raw)
@@ -126,44 +123,20 @@ class TargetFix:
                 self._read(node, "domain", "host")
                 self.texts[host_of(self._mapping, raw)] = self.texts[raw] = self.read("host")
             else:
-                self._read_other(node, raw)
-        for name, reads in (("port", "port"), ("protocol", "scheme")):
+                # A further host gets a property of its own, which is TARGET's host unless the plan's TOML sets it.
+                host = host_of(self._mapping, raw)
+                name = self.others.setdefault(host, f"host_{len(self.others) + 2}")
+                text = self.texts[host] = self.texts[raw] = f"${{__P({name},{self.read('host')})}}"
+                self._mapping.map(node, "HTTPSampler.domain", text, reads=name, fix=Fix.TARGET)
+        for name, reads in _READ_BY:
             if raw or node.value(f"HTTPSampler.{name}").strip():
                 self._read(node, name, reads)
         if node.value("HTTPSampler.proxyHost").strip():
             what = f"uses the proxy {node.value('HTTPSampler.proxyHost')}"
             yield Finding.at(node, Rule.UNKNOWN_HOST, what, "remove it: the load goes to TARGET directly")
 
-    def _read_all(self, node: Node) -> None:
-        for name, reads in (("domain", "host"), ("port", "port"), ("protocol", "scheme")):
-            self._read(node, name, reads)
-
     def _read(self, node: Node, name: str, reads: str) -> None:
         self._mapping.map(node, f"HTTPSampler.{name}", self.read(reads), reads=reads, fix=Fix.TARGET)
-
-    def _read_other(self, node: Node, raw: str) -> None:
-        """Give a second host a property of its own, which is TARGET's host unless the plan's TOML sets it."""
-        host = host_of(self._mapping, raw)
-        name = self._others.setdefault(host, f"host_{len(self._others) + 2}")
-        text = self.texts[host] = self.texts[raw] = f"${{__P({name},{self.read('host')})}}"
-        self._mapping.map(node, "HTTPSampler.domain", text, reads=name, fix=Fix.TARGET)
-
-    @property
-    def others(self) -> dict[str, str]:
-        """Return the properties of further hosts: host to property."""
-        return self._others
-
-    def _unmapped(self, node: Node, raw: str) -> Finding | None:
-        """Return a finding for a host that a response or a script sets."""
-        values = self._mapping.values
-        for variable in re.findall(r"\$\{([\w.-]+)\}", raw):
-            setters = [setter for setter in values.setters.get(variable, ()) if setter.kind not in _DATA_KINDS]
-            if setters:
-                what = f"its host {raw} is known only during the run ({setters[0].name} sets it)"
-                return Finding.at(
-                    node, Rule.UNKNOWN_HOST, what, "name the hosts: hosts = […] under [allow] in the plan's TOML"
-                )
-        return None
 
     def _path(self, node: Node) -> Iterator[Finding]:
         """Put the base path of TARGET before a path."""
@@ -175,16 +148,10 @@ class TargetFix:
             known = self._mapping.known(raw.partition("}")[0] + "}")
             if known is None and not raw.startswith("${__P("):
                 what = f"its path {raw} begins with a value that is known only during the run"
-                yield Finding.at(
-                    node, Rule.UNKNOWN_HOST, what, "write ${__P(base_path,)}/ before it, if that value begins without /"
-                )
+                todo = "write ${__P(base_path,)}/ before it, if that value begins without /"
+                yield Finding.at(node, Rule.UNKNOWN_HOST, what, todo)
                 return
             separator = "" if known is None or known.startswith("/") else "/"
         else:
             separator = "" if raw.startswith(("/", "?")) else "/"
         self._mapping.draft.set_value(node, "HTTPSampler.path", f"${{__P(base_path,)}}{separator}{raw}", Fix.BASE_PATH)
-
-
-def has_http(node: Node) -> bool:
-    """Return True for an element with properties of HTTP requests, such as HTTP Request Defaults."""
-    return any(prop.get("name", "").startswith("HTTPSampler.") for prop in node.element)

@@ -4,56 +4,50 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from xml.etree import ElementTree
 
-from harness.plan.adopt.fix import Fix
+from harness.plan.adopt.draft import Fix
 from harness.plan.adopt.variables import Variables
-from harness.plan.jmx import Node, function_parameters, reads_in, reads_of
+from harness.plan.jmx import SAMPLER, Node, function_parameters, reads_of
 from harness.plan.lint import (
     ASSERTION_SCOPE,
     EXTRACTOR_DEFAULTS,
-    LISTENERS,
-    SAMPLER,
     GroupLabel,
     asserts_code,
     checks_no_variable,
+    encoded,
+    is_listener,
+    lacks_default,
 )
-from harness.plan.url_text import encoded
+from harness.plan.thread_groups import add_string, new_element
 
 # Without redirects JMeter's own rule applies, 200 to 399; a Cache Manager may get 304.
 _SUCCESS, _ANY_SUCCESS, _CACHED = r"2\d\d", r"[23]\d\d", r"(2\d\d|304)"
 _CODE_NAMES = {_SUCCESS: "Code 2xx", _ANY_SUCCESS: "Code 2xx or 3xx", _CACHED: "Code 2xx or 304"}
-_NOT_FOUND = "NOT_FOUND"
 _READ = re.compile(r"\$\{__(P|property)\(")
 
 
-def fix_embedded_resources(mapping: Variables) -> None:
-    """Switch off embedded resources: each of them adds a row, and may be on any host."""
+def fix_elements(mapping: Variables) -> None:
+    """Change what single elements do: embedded resources, paths, assertions, listeners and extractors."""
+    draft = mapping.draft
     for node in mapping.nodes:
+        # Each embedded resource adds a row, and may be on any host.
         if node.value("HTTPSampler.image_parser") not in ("", "false"):
-            mapping.draft.set_value(node, "HTTPSampler.image_parser", "false", Fix.EMBEDDED, tag="boolProp")
-
-
-def fix_paths(mapping: Variables) -> None:
-    """Encode what no URL can have: JMeter sends no request with a quotation mark in its path."""
-    for node in mapping.nodes:
+            draft.set_value(node, "HTTPSampler.image_parser", "false", Fix.EMBEDDED, tag="boolProp")
+        # JMeter sends no request with a quotation mark in its path.
         if path := node.value("HTTPSampler.path"):
-            mapping.draft.set_value(node, "HTTPSampler.path", encoded(path), Fix.PATHS)
-
-
-def fix_assertions(mapping: Variables) -> None:
-    """Make assertions of a variable without a name check the response: such a variable is never set."""
-    for node in mapping.nodes:
+            draft.set_value(node, "HTTPSampler.path", encoded(path), Fix.PATHS)
+        # A variable without a name is never set: the assertion checks the response instead.
         if checks_no_variable(node):
-            mapping.draft.set_value(node, ASSERTION_SCOPE, "parent", Fix.ASSERTIONS)
-
-
-def fix_listeners(mapping: Variables) -> None:
-    """Disable the listeners."""
-    for node in mapping.nodes:
-        if node.kind in LISTENERS or ".vizualizers." in node.kind:
-            mapping.draft.set_attribute(node, "enabled", "false", Fix.LISTENERS)
+            draft.set_value(node, ASSERTION_SCOPE, "parent", Fix.ASSERTIONS)
+        if is_listener(node):
+            draft.set_attribute(node, "enabled", "false", Fix.LISTENERS)
+        if lacks_default(node):
+            # Of a JSON extractor with several variables each has its own.
+            names = [name for name in node.value("JSONPostProcessor.referenceNames").split(";") if name.strip()]
+            text = ";".join(["NOT_FOUND"] * max(1, len(names)))
+            draft.set_value(node, EXTRACTOR_DEFAULTS[node.kind], text, Fix.EXTRACTORS)
 
 
 def fix_codes(mapping: Variables) -> None:
@@ -66,7 +60,8 @@ def fix_codes(mapping: Variables) -> None:
     for samplers in tops.values():
         top, bare = _top(samplers[0]), [node for node in samplers if not asserts_code(node)]
         codes = [success if _follows(node) else _ANY_SUCCESS for node in bare]
-        if len(bare) == len(samplers) > 1 and not _asserts_any_code(top) and len(set(codes)) == 1:
+        has_any = any(node.value("Assertion.test_field") == "Assertion.response_code" for node in top.walk())
+        if len(bare) == len(samplers) > 1 and not has_any and len(set(codes)) == 1:
             bare = [top]
         for node, code in zip(bare, codes, strict=False):
             mapping.draft.add_below(node, _code_assertion(code), Fix.CODES)
@@ -80,25 +75,13 @@ def _follows(sampler: Node) -> bool:
 
 def _top(node: Node) -> Node:
     """Return the thread group or test fragment of an element: the one below the Test Plan."""
-    while node.parent and node.parent.parent:
-        node = node.parent
-    return node
-
-
-def _asserts_any_code(top: Node) -> bool:
-    return any(node.value("Assertion.test_field") == "Assertion.response_code" for node in top.walk())
+    return next(one for one in node.and_above() if not (one.parent and one.parent.parent))
 
 
 def _code_assertion(code: str) -> ElementTree.Element:
-    element = ElementTree.Element(
-        "ResponseAssertion",
-        guiclass="AssertionGui",
-        testclass="ResponseAssertion",
-        testname=_CODE_NAMES[code],
-        enabled="true",
-    )
+    element = new_element("ResponseAssertion", "AssertionGui", _CODE_NAMES[code])
     texts = ElementTree.SubElement(element, "collectionProp", name="Asserion.test_strings")  # JMeter's spelling
-    ElementTree.SubElement(texts, "stringProp", name="code").text = code
+    add_string(texts, "code", code)
     for tag, name, text in (
         ("stringProp", "Assertion.custom_message", f"expected {code}"),
         ("stringProp", "Assertion.test_field", "Assertion.response_code"),
@@ -109,37 +92,22 @@ def _code_assertion(code: str) -> ElementTree.Element:
     return element
 
 
-def fix_extractors(mapping: Variables) -> None:
-    """Give each extractor without a default the default NOT_FOUND."""
-    for node in mapping.nodes:
-        default = EXTRACTOR_DEFAULTS.get(node.kind)
-        if default and default.is_missing(node):
-            # Of a JSON extractor with several variables each has its own.
-            count = len([one for one in node.value("JSONPostProcessor.referenceNames").split(";") if one.strip()])
-            text = ";".join([_NOT_FOUND] * max(1, count))
-            mapping.draft.set_value(node, default.value_property, text, Fix.EXTRACTORS)
-
-
 def fix_labels(mapping: Variables) -> None:
     """Number the samplers of a thread group that share a label; a label from data differs by itself."""
-    samplers = [node for node in mapping.nodes if SAMPLER.search(node.kind) and _is_fixed(mapping, node.name)]
+    fixed = mapping.values.variables.keys()
+    named = ((node, re.findall(r"\$\{(\w+)\}", node.name)) for node in mapping.nodes if SAMPLER.search(node.kind))
+    samplers = [node for node, variables in named if fixed >= set(variables)]
     used = Counter(GroupLabel.of(node) for node in samplers)
     seen: Counter[GroupLabel] = Counter()
     for node in samplers:
         label = GroupLabel.of(node)
-        if used[label] < 2:
-            continue
         seen[label] += 1
         number = seen[label]
         if number > 1:
-            while (unique := label.numbered(number)) in used:
+            while (unique := label._replace(label=f"{label.label} ({number})")) in used:
                 number += 1
             used[unique] = 1
             mapping.draft.set_attribute(node, "testname", unique.label, Fix.LABELS)
-
-
-def _is_fixed(mapping: Variables, name: str) -> bool:
-    return all(variable in mapping.values.variables for variable in re.findall(r"\$\{(\w+)\}", name))
 
 
 def fix_properties(mapping: Variables, owners: Sequence[Node], defaults: Mapping[str, str]) -> None:
@@ -149,14 +117,9 @@ def fix_properties(mapping: Variables, owners: Sequence[Node], defaults: Mapping
 
     A property with different defaults in enabled elements keeps them: which one is meant is not known.
     """
-    enabled: dict[str, set[str]] = {}
-    anywhere: dict[str, str] = {}
-    for node in owners:
-        for name, text in _reads(node):
-            anywhere.setdefault(name, text)
-            if node.is_enabled:
-                enabled.setdefault(name, set()).add(text)
-    certain = {name: texts.copy().pop() for name, texts in enabled.items() if len(texts) == 1} | dict(defaults)
+    anywhere = {name: texts[0] for name, texts in _defaults(node.element for node in owners).items()}
+    enabled = _defaults(node.element for node in owners if node.is_enabled)
+    certain = {name: texts[0] for name, texts in enabled.items() if len(set(texts)) == 1} | dict(defaults)
     for node in owners:
         for prop in node.element.iter():
             if prop.text and "${__" in prop.text:
@@ -165,20 +128,19 @@ def fix_properties(mapping: Variables, owners: Sequence[Node], defaults: Mapping
             mapping.draft.set_attribute(node, "testname", _with_defaults(node.name, certain, anywhere), Fix.PROPERTIES)
 
 
-def _reads(node: Node) -> Iterator[tuple[str, str]]:
-    """Yield the properties that an element reads with a default, and the default."""
-    for prop in node.element.iter():
-        for text in (prop.text or "", *prop.attrib.values()):
-            yield from ((read.name, read.default) for read in reads_in(text) if read.default is not None)
-
-
 def different_defaults(root: ElementTree.Element, run: dict[str, str]) -> dict[str, list[str]]:
     """Return the plan's own properties that are read with different defaults, each with its sorted defaults."""
-    found: dict[str, set[str]] = {}
-    for read in reads_of(root):
+    found = {name: sorted(set(texts)) for name, texts in _defaults([root]).items() if name not in run}
+    return {name: texts for name, texts in found.items() if len(texts) > 1}
+
+
+def _defaults(elements: Iterable[ElementTree.Element]) -> dict[str, list[str]]:
+    """Return the defaults with which elements read properties, in file order, by property."""
+    found: dict[str, list[str]] = {}
+    for read in (read for element in elements for read in reads_of(element)):
         if read.default is not None:
-            found.setdefault(read.name, set()).add(read.default)
-    return {name: sorted(texts) for name, texts in found.items() if len(texts) > 1 and name not in run}
+            found.setdefault(read.name, []).append(read.default)
+    return found
 
 
 def _with_defaults(text: str, certain: Mapping[str, str], others: Mapping[str, str]) -> str:
@@ -193,9 +155,6 @@ def _with_defaults(text: str, certain: Mapping[str, str], others: Mapping[str, s
         wanted = certain.get(name, parameters[at] if has_default else others.get(name, unset))
         if "${" not in parameters[0] and (not has_default or parameters[at] != wanted):
             head = ",".join([*parameters[:at], *[""] * (at - len(parameters))])
-            text = f"{text[: match.end()]}{head},{_escaped(wanted)}{text[call.end :]}"
+            escaped = wanted.replace(",", "\\,")
+            text = f"{text[: match.end()]}{head},{escaped}{text[call.end :]}"
     return text
-
-
-def _escaped(text: str) -> str:
-    return text.replace(",", "\\,")

@@ -9,10 +9,9 @@ from itertools import pairwise
 from harness.plan.adopt.variables import Variables
 from harness.plan.group_load import Stage
 from harness.plan.jmx import Node, function_parameters
-from harness.plan.thread_groups import Row
+from harness.plan.thread_groups import ROWS, Row
 
 ULTIMATE, CONCURRENCY, ARRIVALS = "UltimateThreadGroup", "ConcurrencyThreadGroup", "ArrivalsThreadGroup"
-_ROWS = "collectionProp[@name='ultimatethreadgroupdata']"
 _FEEDBACK = re.compile(r"\$\{__tstFeedback\(")
 # The parameters of __tstFeedback: the timer's name, the first users, the most users, the spare ones.
 _MOST_USERS = 2
@@ -61,21 +60,15 @@ def stages_of(mapping: Variables, group: Node) -> tuple[Stage, ...]:
     target = feedback_users(mapping, group) or max(1, mapping.number(group.value("TargetLevel"), 1))
     times = [round(ramp_s * number / steps) for number in range(steps + 1)]
     levels = [max(1, round(target * number / steps)) for number in range(1, steps + 1)]
-    stages = [
-        Stage(level, None, 0.0, float(end - begin)) for level, (begin, end) in zip(levels, pairwise(times), strict=True)
-    ]
-    last = stages[-1]
-    return (*stages[:-1], Stage(last.users, None, 0.0, last.for_s + seconds(mapping, group, "Hold")))
+    times[-1] += seconds(mapping, group, "Hold")
+    intervals = zip(levels, pairwise(times), strict=True)
+    return tuple(Stage(level, None, 0.0, float(end_s - begin_s)) for level, (begin_s, end_s) in intervals)
 
 
 def _rows(mapping: Variables, group: Node) -> list[Row]:
-    table = group.element.find(_ROWS)
-    found = []
-    for line in table if table is not None else ():
-        numbers = [max(0, mapping.number(cell.text or "", 0)) for cell in line]
-        if len(numbers) == len(Row._fields) and numbers[0]:
-            found.append(Row(*numbers))
-    return found
+    lines = group.element.iterfind(f"collectionProp[@name='{ROWS}']/*")
+    numbers = ([max(0, mapping.number(cell.text or "", 0)) for cell in line] for line in lines)
+    return [Row(*row) for row in numbers if len(row) == len(Row._fields) and row[0]]
 
 
 def ultimate_stages(rows: Sequence[Row]) -> tuple[Stage, ...]:

@@ -28,8 +28,7 @@ def plan_toml(found: Found, name: str, source: str, secrets: Sequence[str] = ())
         "",
         *_load(found.sizes),
     ]
-    allow = list(_allow(found))
-    tail = ["", "[allow]", *allow] if allow else []
+    tail = ["", "[allow]", *allow] if (allow := list(_allow(found))) else []
     if plugins := known_plugins(found):
         tail += ["", "[jmeter]", f"plugins = {json.dumps(plugins)}"]
     return "\n".join([*head, *tail]) + "\n"
@@ -56,20 +55,12 @@ def other_hosts_toml(hosts: Mapping[str, str]) -> str:
 
 def data_lines(data: Sequence[DataFile]) -> list[str]:
     """Return a line for each data file of a fixed plan."""
-    return [
-        f"plans/{file.name}: "
-        + (f"copied from {file.source}" if file.source else f"SAMPLE {_sample_text(file)}: replace them")
-        for file in data
-    ]
-
-
-def _sample_text(file: DataFile) -> str:
-    return f"values ({', '.join(file.columns)})" if file.columns else "contents"
-
-
-def _is_included(plugin: str) -> bool:
-    found = class_of(plugin)
-    return found is not None and not found.plugin
+    lines = []
+    for file in data:
+        sample = f"values ({', '.join(file.columns)})" if file.columns else "contents"
+        state = f"copied from {file.source}" if file.source else f"SAMPLE {sample}: replace them"
+        lines.append(f"plans/{file.name}: {state}")
+    return lines
 
 
 def size_text(size: GroupSize) -> str:
@@ -90,9 +81,10 @@ def _contents(found: Found) -> Iterator[str]:
     yield f"# hosts: {', '.join(map(_plain, found.hosts)) or 'none'}"
     for name, columns in found.csv_files:
         yield f"# CSV file {_plain(name)}: {_plain(columns) or 'columns in its first line'}"
-    for plugin in found.plugins:
-        state = "part of the harness's JMeter" if _is_included(plugin.name) else "not part of the harness's JMeter"
-        yield f"# plugin {plugin.name} ({units.plural(plugin.count, 'element')}): {state}"
+    for name, count in found.plugins:
+        is_included = (plugin := class_of(name)) is not None and not plugin.plugin
+        state = "part of the harness's JMeter" if is_included else "not part of the harness's JMeter"
+        yield f"# plugin {name} ({units.plural(count, 'element')}): {state}"
 
 
 def _load(sizes: Sequence[GroupSize]) -> Iterator[str]:
@@ -105,10 +97,7 @@ def _load(sizes: Sequence[GroupSize]) -> Iterator[str]:
     yield f"users = {users}"
     yield f"ramp_per_user_s = {units.number_text(round(ramp_s / users, 3))}"
     loops = sizes[0].loops if sizes else None
-    if loops:
-        yield f"loops = {min(LOOPS_MAX, loops)}"
-    else:
-        yield f"duration_s = {_duration_s(sizes)}"
+    yield f"loops = {min(LOOPS_MAX, loops)}" if loops else f"duration_s = {_duration_s(sizes)}"
 
 
 def _loads(sizes: Sequence[GroupSize]) -> Iterator[str]:
@@ -122,10 +111,9 @@ def _loads(sizes: Sequence[GroupSize]) -> Iterator[str]:
         if size.stages:
             yield f"stages = [{', '.join(map(_stage_text, size.stages))}]"
         else:
-            if size.rate_per_s is None:
-                yield f"users = {min(USERS_MAX, size.users)}"
-            else:
-                yield f"rate_per_s = {units.number_text(min(RATE_MAX_PER_S, round(size.rate_per_s, 6)))}"
+            rate_per_s = None if size.rate_per_s is None else min(RATE_MAX_PER_S, round(size.rate_per_s, 6))
+            users = f"users = {min(USERS_MAX, size.users)}"
+            yield users if rate_per_s is None else f"rate_per_s = {units.number_text(rate_per_s)}"
             yield f"ramp_s = {min(size.ramp_s, duration_s // 2)}"
             yield f"duration_s = {duration_s}"
         yield from _remarks(size)

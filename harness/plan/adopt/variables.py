@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from harness.plan.adopt.draft import Draft
-from harness.plan.adopt.fix import Fix
-from harness.plan.jmx import Node
-from harness.plan.jmx_values import UnknownValueError, Values
-
-_VARIABLE = re.compile(r"\$\{([\w.-]+)\}")
+from harness.plan.adopt.draft import Draft, Fix
+from harness.plan.jmx import VARIABLE, VARIABLE_TABLES, Node
+from harness.plan.jmx_values import Values
 
 
 @dataclass
@@ -28,10 +24,8 @@ class Variables:
 
     def known(self, raw: str) -> str | None:
         """Return the value of a text before the run; None when only the run knows it."""
-        try:
-            return self.values.text(raw).strip()
-        except UnknownValueError:
-            return None
+        known = self.values.known(raw)
+        return None if known is None else known.strip()
 
     def number(self, raw: str, fallback: int) -> int:
         """Return a whole number that is known before the run, else the fallback."""
@@ -49,10 +43,8 @@ class Variables:
         raw = node.value(name).strip()
         if reads in self.values.properties_in(raw):
             return
-        variable = _VARIABLE.fullmatch(raw)
-        if variable and self.mapped.get(variable[1]) == reads:
-            return
-        if variable and self._set_variable(variable[1], text, fix):
+        variable = VARIABLE.fullmatch(raw)
+        if variable and (self.mapped.get(variable[1]) == reads or self._set_variable(variable[1], text, fix)):
             self.mapped[variable[1]] = reads
         else:
             self.draft.set_value(node, name, text, fix, tag="stringProp")
@@ -62,7 +54,7 @@ class Variables:
         if name in self.mapped or name not in self.values.variables or name in self.values.setters:
             return False
         for node in self.nodes:
-            if node.kind in ("TestPlan", "Arguments"):
+            if node.kind in VARIABLE_TABLES:
                 for argument in node.element.iter("elementProp"):
                     named = argument.findtext("stringProp[@name='Argument.name']") or argument.get("name") or ""
                     value = argument.find("stringProp[@name='Argument.value']")

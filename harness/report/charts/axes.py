@@ -39,10 +39,7 @@ def nice_step(span: float, most: int) -> float:
     """Return the smallest step that divides `span` into at most `most` parts: 1, 2 or 5 times a power of ten."""
     rough = span / most
     power = 10.0 ** math.floor(math.log10(rough))
-    for factor in (1, 2, 5):
-        if factor * power >= rough * (1 - _ROUNDING):
-            return factor * power
-    return 10 * power
+    return next((factor for factor in (1, 2, 5) if factor * power >= rough * (1 - _ROUNDING)), 10) * power
 
 
 def number_tick(value: float, step: float, top: float) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from statistics import median
 from typing import NamedTuple
 
@@ -13,18 +14,14 @@ from harness.cloudwatch.source import Resource
 from harness.cloudwatch.sources import metric_names, resource_title, source_of
 from harness.report.charts.over_time import scaled, series
 from harness.report.charts.run_data import ChartSource, Plotted
+from harness.report.columns import tenths_text
 from harness.report.tables import cell, table
 
 NOT_KNOWN = "n/a"
 _Print = Callable[[float | None], str]
 
 
-def _percent(ratio: float | None) -> str:
-    return units.percent_text(ratio, 1)
-
-
-def _count(value: float | None) -> str:
-    return "" if value is None else f"{value:.1f}"
+_percent = partial(units.percent_text, decimals=1)
 
 
 class CloudColumn(NamedTuple):
@@ -39,28 +36,9 @@ COLUMNS = (
     CloudColumn(CPU, "CPU %", _percent),
     CloudColumn(MEMORY, "memory %", _percent),
     CloudColumn(FREE_MEMORY, "free memory MB", units.mb_text),
-    CloudColumn(CONNECTIONS, "connections", _count),
-    CloudColumn(CPU_CREDITS, "CPU credits", _count),
+    CloudColumn(CONNECTIONS, "connections", tenths_text),
+    CloudColumn(CPU_CREDITS, "CPU credits", tenths_text),
     CloudColumn(BURST, "burst balance %", _percent),
-)
-
-
-class CloudChart(NamedTuple):
-    """A chart: its metric, the name of its file, its title and unit, and the factor from a value to the unit."""
-
-    metric: str
-    name: str
-    title: str
-    unit: str
-    factor: float
-
-
-CLOUD_CHARTS = (
-    CloudChart(CPU, "cloudwatch-cpu", "CPU in {}", "%", 100.0),
-    CloudChart(MEMORY, "cloudwatch-memory", "Memory in {}", "%", 100.0),
-    CloudChart(FREE_MEMORY, "cloudwatch-free-memory", "Free memory in {}", "MB", 1 / units.BYTES_PER_MB),
-    CloudChart(CPU_CREDITS, "cloudwatch-cpu-credits", "CPU credits in {}", "credits", 1.0),
-    CloudChart(BURST, "cloudwatch-burst-balance", "Burst balance in {}", "%", 100.0),
 )
 
 
@@ -106,10 +84,8 @@ def cloud_notes(found: CloudMetrics, source: str) -> list[str]:
     if found.fit == WITHIN:
         lines = [f"The table covers the periods of {found.period_s} s within the measurement window: {interval}."]
     else:
-        lines = [
-            f"No period of {found.period_s} s is entirely within the measurement window. The table covers the periods "
-            f"that overlap it ({interval}); they also include time before or after it."
-        ]
+        what = f"No period of {found.period_s} s is entirely within the measurement window. The table covers the"
+        lines = [f"{what} periods that overlap it ({interval}); they also include time before or after it."]
     readings = "single readings (for a service, of all its tasks)" if ECS in kinds else "single readings"
     lines.append(f"Averages are means of the periods' averages; ranges are of {readings}.")
     if ECS in kinds:
@@ -120,21 +96,15 @@ def cloud_notes(found: CloudMetrics, source: str) -> list[str]:
 def cloud_warnings(found: CloudMetrics, source: str) -> list[str]:
     """Return what is missing from the requested metrics, one sentence per line; nothing when they are complete."""
     lines = []
-    absent = [text for resource in found.resources if (text := _absent(found, resource))]
-    if absent:
+    if absent := [text for resource in found.resources if (text := _absent(found, resource))]:
         lines.append(f"{NOT_KNOWN}: {_source(found)} had no values ({', '.join(absent)}).")
-    late = [
-        metric for metric in found.metrics if metric.point_count and metric.missing_last_count and not metric.is_balance
-    ]
-    if late:
+    if late := [one for one in found.metrics if one.point_count and one.missing_last_count and not one.is_balance]:
         most = max(metric.missing_last_count for metric in late)
-        lines.append(
-            f"Up to {units.plural(most, 'period')} at the end had no value ({_names(late)}): {_source(found)} is "
-            f"minutes late, or received no more values; `./aggregate.py metrics {source}` fetches again."
-        )
-    partial = [metric for metric in found.metrics if not metric.is_complete]
-    if partial:
-        lines.append(f"{_source(found)} did not report a complete answer for {_names(partial)}.")
+        what = f"Up to {units.plural(most, 'period')} at the end had no value ({_names(late)})"
+        why = f"{_source(found)} is minutes late, or received no more values"
+        lines.append(f"{what}: {why}; `./aggregate.py metrics {source}` fetches again.")
+    if incomplete := [metric for metric in found.metrics if not metric.is_complete]:
+        lines.append(f"{_source(found)} did not report a complete answer for {_names(incomplete)}.")
     return lines
 
 
@@ -154,10 +124,13 @@ def _names(metrics: Sequence[CloudMetric]) -> str:
     return ", ".join(dict.fromkeys(cell(resource_title(metric.of)) for metric in metrics))
 
 
-def cloud_lines(chart: CloudChart, source: ChartSource) -> Iterator[Plotted]:
-    """Yield the lines of a chart over time, if any value is known; a period without a value is a gap."""
+def cloud_lines(metric: str, factor: float, source: ChartSource) -> Iterator[Plotted]:
+    """Yield the lines of a metric over time, if any value is known; a period without a value is a gap.
+
+    `factor` converts a value to the unit of the chart.
+    """
     found = source.cloudwatch
-    metrics = [metric for metric in found.metrics if metric.metric == chart.metric] if found else []
-    lines = [series(resource_title(metric.of), metric.seconds, metric.averages) for metric in metrics]
+    metrics = [one for one in found.metrics if one.metric == metric] if found else []
+    lines = [series(resource_title(one.of), one.seconds, one.averages) for one in metrics]
     if found and any(line.values for line in lines):
-        yield Plotted([scaled(line, chart.factor) for line in lines], _source(found))
+        yield Plotted([scaled(line, factor) for line in lines], _source(found))

@@ -6,7 +6,7 @@ import math
 from bisect import bisect_right
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
+from itertools import accumulate, pairwise
 from typing import NamedTuple
 
 from harness.report.charts import svg
@@ -25,8 +25,7 @@ _LEADER_PX = 14
 _LEAST_BAR = LeastSize(0.0, 1.5)  # one slow sample in a million is visible
 
 
-@dataclass(frozen=True)
-class _Scale:
+class _Scale(NamedTuple):
     """How response times are assigned to bars: bar i covers edges_ms[i] up to, not including, edges_ms[i + 1].
 
     Bars are drawn half a millisecond earlier, so that a whole millisecond is in the middle of its bar.
@@ -39,16 +38,14 @@ class _Scale:
     bar_text: str
 
 
-def distribution_chart(
-    title: str, counts: Mapping[int, int] | Sequence[tuple[int, int]], marks: Sequence[tuple[str, float]]
-) -> str:
+def distribution_chart(title: str, counts: Mapping[int, int], marks: Sequence[tuple[str, float]]) -> str:
     """Return the histogram of sample counts by elapsed_ms; `marks` are named values in ms: ("p90", 1134).
 
     The x axis is logarithmic, and labelled so, if the greatest value is far above the median. Heights are % of all
     samples per bar. Bars that are wider than the others because of whole milliseconds are lower by the same factor, so
     that areas are correct.
     """
-    pairs = sorted((value_ms, count) for value_ms, count in _pairs(counts) if count)
+    pairs = sorted((value_ms, count) for value_ms, count in counts.items() if count)
     total = sum(count for _, count in pairs)
     labels = _labels(marks) if pairs else []
     top = svg.HEAD_PX + (2 * _LABEL_PX + _LEADER_PX if labels else 12)
@@ -57,7 +54,7 @@ def distribution_chart(
         plot = Plot(_linear([(0, 1)]).axis, value_axis([]), top, bottom)
         nothing = svg.text((svg.LEFT + svg.RIGHT) / 2, (top + bottom) / 2, "no samples", "muted middle")
         return svg.document(title, "", "No samples.", svg.HEIGHT, [plot.axes("response time, ms"), nothing])
-    scale = _logarithmic(pairs) if _is_far_tailed(pairs) else _linear(pairs)
+    scale = _scale_of(pairs)
     bars = _bars(pairs, scale, total)
     plot = Plot(scale.axis, value_axis([bar.value for bar in bars]), top, bottom)
     body = [
@@ -88,17 +85,12 @@ def overlaid_chart(title: str, base: NamedCounts, new: NamedCounts) -> str:
 
     Heights are % of the samples of each side, so that a longer run is not higher than a shorter one.
     """
-    together = sorted([*base.pairs, *new.pairs])
-    scale = _logarithmic(together) if _is_far_tailed(together) else _linear(together)
+    scale = _scale_of(sorted([*base.pairs, *new.pairs]))
     filled, outlined = (_bars(side.pairs, scale, sum(side.counts.values())) for side in (base, new))
-    keys = [
-        svg.box_key(base.name, f"bar c{svg.CONTEXT}"),
-        svg.line_key(new.name, svg.WARNING, ""),
-    ]
+    keys = [svg.box_key(base.name, f"bar c{svg.CONTEXT}"), svg.line_key(new.name, svg.WARNING, "")]
     legend = svg.legend(keys, svg.HEAD_PX)
-    heights = [bar.value for bar in (*filled, *outlined)]
     bottom = max(legend.end + 12 + svg.LEAST_PLOT_PX, svg.HEIGHT - svg.FOOT_PX)
-    plot = Plot(scale.axis, value_axis(heights), legend.end + 12, bottom)
+    plot = Plot(scale.axis, value_axis(bar.value for bar in (*filled, *outlined)), legend.end + 12, bottom)
     body = [
         legend.rows,
         plot.axes("response time, ms, logarithmic" if scale.axis.is_log else "response time, ms"),
@@ -123,17 +115,10 @@ def _outline(bars: Sequence[Bar]) -> list[tuple[float, float]]:
     return [*points, (bars[-1].end, 0.0)]
 
 
-def _pairs(counts: Mapping[int, int] | Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
-    return list(counts.items() if isinstance(counts, Mapping) else counts)
-
-
-def _is_far_tailed(pairs: Sequence[tuple[int, int]]) -> bool:
-    half, seen = sum(count for _, count in pairs) / 2, 0
-    for value_ms, count in pairs:
-        seen += count
-        if seen >= half:
-            return pairs[-1][0] > LOG_FROM_RATIO * max(1, value_ms)
-    return False
+def _scale_of(pairs: Sequence[tuple[int, int]]) -> _Scale:
+    half, seen = sum(count for _, count in pairs) / 2, accumulate(count for _, count in pairs)
+    median_ms = next(value_ms for (value_ms, _), count in zip(pairs, seen, strict=True) if count >= half)
+    return _logarithmic(pairs) if pairs[-1][0] > LOG_FROM_RATIO * max(1, median_ms) else _linear(pairs)
 
 
 def _bar_limit(pairs: Sequence[tuple[int, int]]) -> int:

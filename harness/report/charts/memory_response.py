@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import chain
 from typing import NamedTuple
 
 from harness.base import units
@@ -34,7 +35,7 @@ def memory_response(source: ChartSource) -> Iterator[Plotted]:
     if growth is None or source.timeline is None:
         return
     memory = _memory(source, growth.process)
-    sizes, times = memory.bytes_at, _averages_ms(source.timeline, source.origin_s, source.window)
+    sizes, times = memory.bytes_at, _averages_ms(source, source.timeline)
     dots = tuple((sizes[at_s] / units.BYTES_PER_MB, times[at_s]) for at_s in sorted(sizes.keys() & times.keys()))
     if len(dots) >= _POINTS_LEAST:
         yield Plotted([Series(f"{memory.kind} of {growth.process}", dots)])
@@ -57,25 +58,18 @@ def _memory(source: ChartSource, process: str) -> _Memory:
     """Return the least heap of a process in each part of the window if its heap is known, else its resident memory."""
     window = source.window
     bins = _bins(window)
-    for heap in source.heap_series:
-        if heap.process == process:
-            for at_s, used_bytes in zip(heap.seconds, heap.used_bytes, strict=True):
-                bins.add(_ms(at_s, window), used_bytes)
-            return _Memory(dict(bins.minimums()), "least heap")
-    for usage in source.usage_series:
-        if usage.process == process:
-            for at_s, rss_bytes in zip(usage.seconds, usage.rss_bytes, strict=True):
-                bins.add(_ms(at_s, window), rss_bytes)
-    return _Memory(dict(bins.means()), "resident memory")
+    heaps = [zip(one.seconds, one.used_bytes, strict=True) for one in source.heap_series if one.process == process]
+    sizes = [zip(one.seconds, one.rss_bytes, strict=True) for one in source.usage_series if one.process == process]
+    for at_s, size_bytes in chain.from_iterable(heaps[:1] or sizes):
+        bins.add(_ms(at_s, window), size_bytes)
+    return _Memory(dict(bins.minimums()), "least heap") if heaps else _Memory(dict(bins.means()), "resident memory")
 
 
-def _averages_ms(timeline: Timeline, origin_s: int, window: Window) -> dict[float, float]:
-    """Return the average response time of each part of the window by its middle."""
+def _averages_ms(source: ChartSource, timeline: Timeline) -> dict[float, float]:
+    window = source.window
     sums, counts = _bins(window), _bins(window)
-    for index, (count, average_ms) in enumerate(
-        zip(timeline.sample_count, timeline.times_ms[AVERAGE.key], strict=True)
-    ):
-        at_s = timeline.start_s + (index + 0.5) * timeline.bucket_s - origin_s
+    times_ms = timeline.times_ms[AVERAGE.key]
+    for at_s, count, average_ms in zip(source.middles_s, timeline.sample_count, times_ms, strict=True):
         if average_ms is not None:
             sums.add(_ms(at_s, window), average_ms * count)
             counts.add(_ms(at_s, window), count)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
 from typing import NamedTuple, TypeGuard
@@ -65,12 +65,15 @@ def line_chart(frame: Frame, lines: Sequence[Series]) -> str:
     """
     most_points = max((len(line.points) for line in lines), default=0)
     chunk = chunk_size(most_points, _CHUNKS) if most_points > _MOST_POINTS else 1
-    looks = [_look(index) for index in range(len(lines))]
-    drawn = list(zip(lines, looks, strict=True))
+    drawn = [(line, _look(index)) for index, line in enumerate(lines)]
 
     def draw(plot: Plot) -> list[str]:
-        shades = [part for line, look in drawn for part in _shades(plot, line, look, chunk)]
-        return shades + [part for line, look in drawn for part in _lines(plot, line, look, chunk)]
+        runs = [(run, look) for line, look in drawn for run in _runs(line, chunk)]
+        shaded = [(run, look) for run, look in runs if chunk > 1 and len(run) > 1]
+        return [
+            *(plot.shade([span.range for span in run], look.colour) for run, look in shaded),
+            *(plot.line([(span.range.x, span.mean) for span in run], look.colour, look.dash) for run, look in runs),
+        ]
 
     keys = [svg.line_key(line.name, look.colour, look.dash) for line, look in drawn] if len(lines) > 1 else []
     if chunk > 1:
@@ -111,8 +114,7 @@ def _chart(
 ) -> str:
     x = time_axis([frame.end_s, *(second for line in lines for second, _ in line.points)])
     y = value_axis([value for line in lines for value in line.values])
-    band = _clipped(frame.band, x)
-    if band:
+    if band := _clipped(frame.band, x):
         keys = [*keys, svg.box_key(f"window: {_interval(band, x)}", "band edge")]
     legend = svg.legend(keys, svg.HEAD_PX)
     plot = Plot(x, y, legend.end + 12, max(legend.end + 12 + svg.LEAST_PLOT_PX, svg.HEIGHT - svg.FOOT_PX))
@@ -136,7 +138,6 @@ def _band(plot: Plot, band: Band) -> list[str]:
 
 
 def _clipped(band: Band | None, x: Axis) -> Band | None:
-    """Return the part of the band that the axis shows; None without one."""
     if band is None or band.to_s <= x.low or band.from_s >= x.high:
         return None
     return Band(max(band.from_s, x.low), min(band.to_s, x.high))
@@ -156,38 +157,20 @@ class _Look(NamedTuple):
     dash: str
 
 
-def _lines(plot: Plot, line: Series, look: _Look, chunk: int) -> list[str]:
-    runs = _runs(_spans(line, chunk))
-    return [plot.line([(span.second, span.mean) for span in run], look.colour, look.dash) for run in runs]
+class _Span(NamedTuple):
+    """A chunk of points: the mean of the known values, and their range at the middle second."""
 
-
-def _shades(plot: Plot, line: Series, look: _Look, chunk: int) -> list[str]:
-    if chunk == 1:
-        return []
-    runs = [run for run in _runs(_spans(line, chunk)) if len(run) > 1]
-    return [plot.shade([Range(span.second, span.least, span.most) for span in run], look.colour) for run in runs]
-
-
-@dataclass(frozen=True)
-class _Span:
-    """A chunk of points: the middle second, and mean, least and greatest of the known values."""
-
-    second: float
     mean: float
-    least: float
-    most: float
+    range: Range
 
 
-def _spans(line: Series, chunk: int) -> Iterator[_Span | None]:
-    """Yield the span of each `chunk` points; None if none of their values is known."""
+def _runs(line: Series, chunk: int) -> list[list[_Span]]:
+    """Return the spans of each `chunk` points between gaps, where no value is known."""
+    spans = []
     for points in chunks(line.points, chunk):
         known = [value for _, value in points if _is_known(value)]
         middle = (points[0][0] + points[-1][0]) / 2
-        yield _Span(middle, sum(known) / len(known), min(known), max(known)) if known else None
-
-
-def _runs(spans: Iterable[_Span | None]) -> list[list[_Span]]:
-    """Return the spans between gaps."""
+        spans.append(_Span(sum(known) / len(known), Range(middle, min(known), max(known))) if known else None)
     return [[span for span in run if span] for is_gap, run in groupby(spans, lambda span: span is None) if not is_gap]
 
 

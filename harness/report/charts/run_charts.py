@@ -8,9 +8,11 @@ from dataclasses import replace
 from functools import partial
 from typing import NamedTuple
 
+from harness.base import units
+from harness.cloudwatch.queries import BURST, CPU, CPU_CREDITS, FREE_MEMORY, MEMORY
 from harness.metrics.metric import metric_of
 from harness.report.charts.chart import Chart
-from harness.report.charts.cloudwatch import CLOUD_CHARTS, cloud_lines
+from harness.report.charts.cloudwatch import cloud_lines
 from harness.report.charts.distribution import distribution_chart, distribution_line
 from harness.report.charts.memory_response import memory_response, memory_response_chart
 from harness.report.charts.over_time import Frame, Series, error_chart, in_mb, line_chart, scaled, series
@@ -22,6 +24,7 @@ OVER_TIME, DISTRIBUTION, MACHINE, HEAP, CLOUD, GROWTH = (
     "over_time", "distribution", "machine", "heap", "cloud", "growth_charts",
 )  # fmt: skip
 SECTIONS = (OVER_TIME, DISTRIBUTION, MACHINE, HEAP, CLOUD, GROWTH)
+_PER_MB = 1 / units.BYTES_PER_MB
 _MARKS = (("median", "50"), ("p90", "90"), ("p95", "95"), ("p99", "99"))
 
 
@@ -36,8 +39,7 @@ def _rates(source: ChartSource) -> Iterator[Plotted]:
 
     None for the first and the last bucket if the run covers only part of it: the rate would be too low.
     """
-    timeline = source.timeline
-    if timeline:
+    if timeline := source.timeline:
         half_s, run_s = timeline.bucket_s / 2, source.window.run_s
         points = (
             (middle, count / timeline.bucket_s if middle >= half_s and middle + half_s < run_s else None)
@@ -47,30 +49,25 @@ def _rates(source: ChartSource) -> Iterator[Plotted]:
 
 
 def _draw_rates(source: ChartSource, chart: ChartData) -> str:
-    """Return the chart of the known rates."""
     known = tuple(point for line in chart.lines for point in line.points if point[1] is not None)
     return _draw_lines(source, replace(chart, lines=[Series(chart.unit, known)]))
 
 
 def _errors(source: ChartSource) -> Iterator[Plotted]:
-    timeline = source.timeline
-    if timeline:
+    if timeline := source.timeline:
         errors = [count / timeline.bucket_s for count in timeline.error_count]
         yield Plotted([series("errors", source.middles_s, errors)])
 
 
 def _draw_errors(source: ChartSource, chart: ChartData) -> str:
-    """Return the chart of errors in front of all samples."""
     timeline = source.timeline
     assert timeline
-    return error_chart(
-        _frame(source, chart), source.middles_s, timeline.error_count, timeline.sample_count, timeline.bucket_s
-    )
+    counts = (timeline.error_count, timeline.sample_count)
+    return error_chart(_frame(source, chart), source.middles_s, *counts, timeline.bucket_s)
 
 
 def _users(source: ChartSource) -> Iterator[Plotted]:
-    timeline = source.timeline
-    if timeline and any(users is not None for users in timeline.active_users):
+    if (timeline := source.timeline) and any(users is not None for users in timeline.active_users):
         yield Plotted([series("users", source.middles_s, timeline.active_users)])
 
 
@@ -90,7 +87,6 @@ def _distribution(source: ChartSource) -> Iterator[Plotted]:
 
 
 def _draw_distribution(source: ChartSource, chart: ChartData) -> str:
-    """Return the histogram with its percentiles."""
     marks = [(name, source.percentiles_ms[key]) for name, key in _MARKS if key in source.percentiles_ms]
     return distribution_chart(chart.title, source.counts or {}, marks)
 
@@ -149,7 +145,11 @@ CHARTS = (
     RunChart("cpu", MACHINE, "CPU", "% of one core", _cpu),
     RunChart("memory", MACHINE, "Memory", "MB resident", _memory),
     RunChart("heap", HEAP, "JVM heap of {}", "MB", _heaps),
-    *(RunChart(one.name, CLOUD, one.title, one.unit, partial(cloud_lines, one)) for one in CLOUD_CHARTS),
+    RunChart("cloudwatch-cpu", CLOUD, "CPU in {}", "%", partial(cloud_lines, CPU, 100.0)),
+    RunChart("cloudwatch-memory", CLOUD, "Memory in {}", "%", partial(cloud_lines, MEMORY, 100.0)),
+    RunChart("cloudwatch-free-memory", CLOUD, "Free memory in {}", "MB", partial(cloud_lines, FREE_MEMORY, _PER_MB)),
+    RunChart("cloudwatch-cpu-credits", CLOUD, "CPU credits in {}", "credits", partial(cloud_lines, CPU_CREDITS, 1.0)),
+    RunChart("cloudwatch-burst-balance", CLOUD, "Burst balance in {}", "%", partial(cloud_lines, BURST, 100.0)),
     RunChart("response-memory", GROWTH, "Response time against memory", "ms, average", memory_response,
              memory_response_chart, "MB"),
 )  # fmt: skip

@@ -102,11 +102,8 @@ def spread(centres: Sequence[float], widths: Sequence[float], low: float, high: 
             parts = before.widths + block.widths
             block = _Block(max(low, min(middle / len(parts), high - sum(parts))), parts)
         blocks.append(block)
-    return [
-        block.left + sum(block.widths[:index]) + width / 2
-        for block in blocks
-        for index, width in enumerate(block.widths)
-    ]
+    items = ((block, index) for block in blocks for index in range(len(block.widths)))
+    return [block.left + sum(block.widths[:index]) + block.widths[index] / 2 for block, index in items]
 
 
 class _Block(NamedTuple):
@@ -224,6 +221,12 @@ class Plot:
             x, y = tenths[0]
             return f'<circle cx="{_tenths(x)}" cy="{_tenths(y)}" r="2.5" class="bar c{colour}"/>'
         return f'<path class="line c{colour}" d="{_through(tenths)}"{dashed(dash)}/>'
+
+    def whisker(self, ends: Range, colour: int, cap_px: int) -> str:
+        """Return an upright line over a range, with a bar of twice `cap_px` at both ends."""
+        cap = f"m-{cap_px} 0h{2 * cap_px}m-{cap_px} 0"
+        top, bottom = number(self.y_px(ends.most)), number(self.y_px(ends.least))
+        return f'<path class="line c{colour}" d="M{number(self.x_px(ends.x))} {top}{cap}V{bottom}{cap}"/>'
 
     def shade(self, ranges: Sequence[Range], colour: int) -> str:
         """Return the area between the least and the greatest values."""

@@ -95,23 +95,18 @@ class _Schema:
         if hint is Goal:
             return self._goal()
         if hint is StoredSpec:
-            return _one_of([self._object(source.spec_type, without) for source in SOURCES])
+            specs = [self._object(source.spec_type, without) for source in SOURCES]
+            return specs[0] if len(specs) == 1 else {"anyOf": specs}
         return self._object(hint, without) if hint.__name__ in self._fields else {}
 
     def _goal(self) -> dict[str, Any]:
-        """Return the schema of a goal, which has a key for each metric that can have a limit."""
         about = dict(self._fields["Goal"])
         times = [metric for metric in all_metrics() if metric.is_time]
         schemas = {key: self.of(float | None) for key in limit_keys()}
         schemas |= {"rules": self.of(tuple[GoalRule, ...]), "has_default_errors": self.of(bool)}
         known = {metric.key: f"The most that the {metric.phrase} may be, ms" for metric in times} | about
-        return {
-            "description": about["about"],
-            "type": "object",
-            "additionalProperties": False,
-            "required": list(schemas),
-            "properties": {key: {**_about(known[key]), **schema} for key, schema in schemas.items()},
-        }
+        properties = {key: {**_about(known[key]), **schema} for key, schema in schemas.items()}
+        return _object_schema(about["about"], properties)
 
     def _object(self, kind: Any, without: Sequence[str]) -> dict[str, Any]:
         about = self._fields[kind.__name__]
@@ -126,13 +121,7 @@ class _Schema:
             else:
                 key = key_of(kind, name)
                 properties[key] = self._property(kind.__name__, key, hints[name])
-        schema = {
-            "description": about["about"],
-            "type": "object",
-            "additionalProperties": False,
-            "required": list(properties),
-            "properties": properties,
-        }
+        schema = _object_schema(about["about"], properties)
         if "$ref" not in about:
             return schema
         self.definitions[about["$ref"]] = schema
@@ -151,8 +140,9 @@ def _about(about: Mapping[str, Any] | str) -> Mapping[str, Any]:
     return {"description": about} if isinstance(about, str) else about
 
 
-def _one_of(schemas: list[dict[str, Any]]) -> dict[str, Any]:
-    return schemas[0] if len(schemas) == 1 else {"anyOf": schemas}
+def _object_schema(about: str, properties: dict[str, Any]) -> dict[str, Any]:
+    schema = {"description": about, "type": "object", "additionalProperties": False}
+    return {**schema, "required": list(properties), "properties": properties}
 
 
 def _or_null(schema: dict[str, Any]) -> dict[str, Any]:

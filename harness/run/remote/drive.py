@@ -14,14 +14,13 @@ import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import NamedTuple
 
 from harness.base import process as child
 from harness.base import toolchain
 from harness.base.errors import StartError, UsageError
 from harness.base.guardian import Guardian
 from harness.base.java import jmeter_java_path
-from harness.plan.data_sets import data_sets, divided
+from harness.plan.csv_data import data_sets, divided
 from harness.plan.load import Load
 from harness.run.connections import FOREIGN_NAME, generator_connections
 from harness.run.directory import RunDirectory
@@ -30,6 +29,7 @@ from harness.run.record import GeneratorRecord
 from harness.run.remote import load as generators
 from harness.run.remote.keys import check_keys
 from harness.run.remote.load import ALLOWED_CONNECTIONS, KEY_PROPERTIES, KEY_STORE, LOG_NAME, Remote
+from harness.run.telemetry import GENERATOR_PREFIX
 
 # The start of a JVM, the first handshake and the reading of all jars take two seconds on a busy machine.
 _CLAIM_S = 30.0
@@ -38,6 +38,10 @@ _COMMAND_S = 30.0
 _END_S = 15.0
 # Replaces a line of the generator client after it has ended.
 _END = "end"
+# The files of a generator that have its number in the run directory.
+_NUMBERED = {
+    LOG_NAME: generators.generator_log, FOREIGN_NAME: generator_connections, RAW_NAME: generator_exchanges,
+}  # fmt: skip
 
 
 @dataclass
@@ -50,11 +54,8 @@ class _Peer:
     lost: str = ""
 
 
-class _Answer(NamedTuple):
-    """A generator's answer to a command: its kind, such as done or failed, and a text, such as the reason."""
-
-    kind: str
-    text: str
+# A generator's answer to a command: its kind, such as done or failed, and a text, such as the reason.
+_Answer = tuple[str, str]
 
 
 class Generators:
@@ -104,7 +105,7 @@ class Generators:
     @property
     def local_processes(self) -> Mapping[str, int]:
         """The process ids of the generators on this machine, by their name in telemetry."""
-        return {generators.process_name(p.remote): int(p.facts["pid"]) for p in self._peers if p.remote.is_local}
+        return {f"{GENERATOR_PREFIX}{p.remote.name}": int(p.facts["pid"]) for p in self._peers if p.remote.is_local}
 
     def records(self, load: Load) -> tuple[GeneratorRecord, ...]:
         """Return the record of each generator for run.json."""
@@ -183,23 +184,17 @@ class Generators:
             shutil.rmtree(folder, ignore_errors=True)
             folder.mkdir()
             self._send("end", str(number), str(folder))
-        for number, answer in self._answers("done", present, _COMMAND_S).items():
-            peer = self._peers[number]
-            if answer.kind != "done":
-                found.append(f"generator {peer.remote.name} was lost: {answer.text}")
-            elif answer.text == "ran on":
-                found.append(f"the load of generator {peer.remote.name} still ran when JMeter ended")
+        for number, (kind, text) in self._answers("done", present, _COMMAND_S).items():
+            name = self._peers[number].remote.name
+            if kind != "done":
+                found.append(f"generator {name} was lost: {text}")
+            elif text == "ran on":
+                found.append(f"the load of generator {name} still ran when JMeter ended")
         for number in present:
             folder = self._folder / f"{number}-left"
             for path in sorted(path for path in folder.rglob("*") if path.is_file()):
                 name = path.relative_to(folder).as_posix()
-                if name == LOG_NAME:
-                    name = generators.generator_log(number + 1)
-                elif name == FOREIGN_NAME:
-                    name = generator_connections(number + 1)
-                elif name == RAW_NAME:
-                    name = generator_exchanges(number + 1)
-                copy = directory.path / name
+                copy = directory.path / (_NUMBERED[name](number + 1) if name in _NUMBERED else name)
                 # A plan may have saved a file with the name of an agent's list.
                 if not copy.exists() or path.name == FOREIGN_NAME:
                     copy.parent.mkdir(parents=True, exist_ok=True)
@@ -238,9 +233,9 @@ class Generators:
 
     def _wait_for_all(self, kind: str, within_s: float) -> None:
         """Wait until each generator has sent an answer of this kind; a StartError names the first that does not."""
-        for number, answer in self._answers(kind, range(len(self._peers)), within_s).items():
-            if answer.kind != kind:
-                raise _not_usable(self._peers[number].remote, answer.text, "see docs/generators.md for the cause")
+        for number, (answered, text) in self._answers(kind, range(len(self._peers)), within_s).items():
+            if answered != kind:
+                raise _not_usable(self._peers[number].remote, text, "see docs/generators.md for the cause")
 
     def _answers(self, kind: str, numbers: Iterable[int], within_s: float) -> dict[int, _Answer]:
         """Return the answers by generator: of this kind, or failed or lost with the reason; no answer is failed."""
@@ -250,15 +245,13 @@ class Generators:
             try:
                 fields = self._lines.get(timeout=max(0.0, until_s - time.monotonic()))
             except queue.Empty:
-                answers |= dict.fromkeys(waiting, _Answer("failed", f"no answer within {within_s:.0f} s"))
-                return answers
+                return answers | dict.fromkeys(waiting, ("failed", f"no answer within {within_s:.0f} s"))
             self._take(fields)
             if fields[0] == _END:
                 why = " ".join((self._folder / "client.log").read_text(errors="replace").split())
-                answers |= dict.fromkeys(waiting, _Answer("failed", f"the program that talks to it ended: {why}"))
-                return answers
+                return answers | dict.fromkeys(waiting, ("failed", f"the program that talks to it ended: {why}"))
             if fields[0] in (kind, "failed", "lost"):
-                answers[int(fields[1])] = _Answer(fields[0], fields[2])
+                answers[int(fields[1])] = (fields[0], fields[2])
                 waiting.discard(int(fields[1]))
         return answers
 

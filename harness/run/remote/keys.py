@@ -41,10 +41,8 @@ def make_keys(folder: Path) -> None:
     password = secrets.token_hex(16)
     try:
         _run_keytool(draft, password)
-        for name, text in (
-            (KEY_PROPERTIES, _PROPERTIES.format(store=KEY_STORE, password=password)),
-            (".gitignore", "*\n"),
-        ):
+        properties = _PROPERTIES.format(store=KEY_STORE, password=password)
+        for name, text in ((KEY_PROPERTIES, properties), (".gitignore", "*\n")):
             (draft / name).touch(mode=0o600)
             (draft / name).write_text(text, encoding="utf-8")
         (draft / KEY_STORE).chmod(0o600)
@@ -58,10 +56,8 @@ def check_keys(folder: Path) -> None:
     for name in (KEY_STORE, KEY_PROPERTIES):
         path = folder / name
         if not path.is_file():
-            raise UsageError(
-                f"{path} is missing",
-                "create it with make generator-keys, or copy the whole folder from a generator that has it",
-            )
+            todo = "create it with make generator-keys, or copy the whole folder from a generator that has it"
+            raise UsageError(f"{path} is missing", todo)
         if path.stat().st_mode & 0o077:
             raise UsageError(f"{path} can be read by other users", f"chmod -R go= {folder}")
 
@@ -75,15 +71,9 @@ def _run_keytool(folder: Path, password: str) -> None:
         "-keystore", str(folder / KEY_STORE), "-storetype", "PKCS12", "-storepass:env", _PASSWORD_VARIABLE,
         "-validity", str(_VALID_DAYS), "-dname", "CN=load generators",
     ]  # fmt: skip
+    environment = {**os.environ, _PASSWORD_VARIABLE: password}
     try:
-        done = subprocess.run(
-            command,
-            env={**os.environ, _PASSWORD_VARIABLE: password},
-            capture_output=True,
-            text=True,
-            timeout=_TIMEOUT_S,
-            check=False,
-        )
+        done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=_TIMEOUT_S, check=False)
     except (OSError, subprocess.TimeoutExpired):
         raise StartError(f"{keytool} does not run", "install a JDK") from None
     if done.returncode:

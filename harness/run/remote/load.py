@@ -6,7 +6,6 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import NamedTuple
 from xml.etree import ElementTree  # types only
 
 from harness.base import units
@@ -19,7 +18,6 @@ from harness.plan.plan import effective_jmx
 from harness.plan.spec import Target
 from harness.plan.thread_groups import ROWS, Row, add_row, tree_with_loads, written
 from harness.run.record import GeneratorRecord
-from harness.run.telemetry import GENERATOR_PREFIX
 
 REMOTES_MAX = 100
 # The property of GeneratorServer.java with the allowed addresses of a run.
@@ -65,13 +63,10 @@ def parse_remotes(text: str, variable: str = "REMOTES") -> tuple[Remote, ...]:
     for part in text.split(","):
         host, _, port = part.strip().partition(":")
         if not _HOST.fullmatch(host):
-            raise UsageError(
-                f"{variable}={text}: {part.strip() or 'an empty part'} is not host:port",
-                "give names or IPv4 addresses, such as 10.0.0.7:1099,10.0.0.8:1099",
-            )
-        remote = Remote(
-            host, units.parse_whole_number(port or str(DEFAULT_PORT), f"the port in {variable}", 1, PORT_MAX)
-        )
+            what = f"{variable}={text}: {part.strip() or 'an empty part'} is not host:port"
+            raise UsageError(what, "give names or IPv4 addresses, such as 10.0.0.7:1099,10.0.0.8:1099")
+        number = units.parse_whole_number(port or str(DEFAULT_PORT), f"the port in {variable}", 1, PORT_MAX)
+        remote = Remote(host, number)
         if remote in remotes:
             raise UsageError(f"{variable}={text}: {remote.name} is repeated", "name each generator once")
         remotes.append(remote)
@@ -86,15 +81,11 @@ def check_reach(remotes: Sequence[Remote], target: Target | None) -> None:
     if not others:
         return
     if target is None:
-        raise UsageError(
-            f"{others[0]} cannot reach the system that is started here: it listens on 127.0.0.1 only",
-            "give TARGET=http://host:port of a system that all generators can reach",
-        )
+        what = f"{others[0]} cannot reach the system that is started here: it listens on 127.0.0.1 only"
+        raise UsageError(what, "give TARGET=http://host:port of a system that all generators can reach")
     if is_loopback(target.host):
-        raise UsageError(
-            f"TARGET={target.url} is a different system on {others[0]} than on this machine",
-            "give the name or address at which all generators reach it",
-        )
+        what = f"TARGET={target.url} is a different system on {others[0]} than on this machine"
+        raise UsageError(what, "give the name or address at which all generators reach it")
 
 
 def far_first(remotes: Sequence[Remote]) -> Remote:
@@ -105,10 +96,8 @@ def far_first(remotes: Sequence[Remote]) -> Remote:
 def users_each(users: int, count: int) -> tuple[int, ...]:
     """Return the users of each of `count` generators; UsageError if one has none."""
     if users < count:
-        raise UsageError(
-            f"USERS={users} is less than the {count} generators, so one would have no users",
-            "give more users, or fewer REMOTES",
-        )
+        what = f"USERS={users} is less than the {count} generators, so one would have no users"
+        raise UsageError(what, "give more users, or fewer REMOTES")
     return tuple(users // count + (number < users % count) for number in range(count))
 
 
@@ -136,25 +125,21 @@ def records(
 ) -> tuple[GeneratorRecord, ...]:
     """Return the record of each generator for run.json."""
     return tuple(
-        GeneratorRecord(remote.name, part.users, part.rate_per_s, fact["jmeter"], fact["java"], ahead, remote.is_local)
+        GeneratorRecord(remote.name, *part, fact["jmeter"], fact["java"], ahead, remote.is_local)
         for remote, fact, ahead, part in zip(remotes, facts, ahead_ms, _part_of_each(load, len(remotes)), strict=True)
     )
 
 
-class _Part(NamedTuple):
-    """The part of the load of one generator: users, or new users per second; None for what the load does not have."""
-
-    users: int | None
-    rate_per_s: float | None
+# Users, or new users per second; None for what the load does not have.
+_Part = tuple[int | None, float | None]
 
 
 def _part_of_each(load: Load, count: int) -> list[_Part]:
     if isinstance(load, SeveralLoads):
-        each = [SeveralLoads(part) for part in parts(load.loads, count)]
-        return [_Part(part.users, part.rate_per_s) for part in each]
+        return [(part.users, part.rate_per_s) for part in map(SeveralLoads, parts(load.loads, count))]
     if isinstance(load, ClosedLoad):
-        return [_Part(users, None) for users in users_each(load.users, count)]
-    return [_Part(None, load.rate_per_s / count)] * count
+        return [(users, None) for users in users_each(load.users, count)]
+    return [(None, load.rate_per_s / count)] * count
 
 
 def difference(own: Mapping[str, str], other: Mapping[str, str]) -> str:
@@ -187,11 +172,6 @@ def _release(java: str) -> str:
 def generator_log(number: object) -> str:
     """Return the file name of a generator's log in a run directory; the first generator in REMOTES is 1."""
     return f"generator-{number}.log"
-
-
-def process_name(remote: Remote) -> str:
-    """Return the name in telemetry of a generator on this machine."""
-    return f"{GENERATOR_PREFIX}{remote.name}"
 
 
 def controller_options(remotes: Sequence[Remote], address: str, properties: Mapping[str, str]) -> list[str]:
@@ -256,9 +236,8 @@ def parts(loads: Sequence[GroupLoad], count: int) -> tuple[tuple[GroupLoad, ...]
     for load in found[-1]:  # no other part is smaller
         least = min(stage.requests_per_s or REQUESTS_LEAST_PER_S for stage in load.stages)
         if least < REQUESTS_LEAST_PER_S:
-            what = (
-                f"REMOTES: the load {load.group} has a stage of {least:.3g} requests/s for each of {count} generators"
-            )
+            stage = f"a stage of {least:.3g} requests/s for each of {count} generators"
+            what = f"REMOTES: the load {load.group} has {stage}"
             raise UsageError(what, "give more USERS, or fewer REMOTES: a timer lets at least one pass in each second")
     return found
 

@@ -9,8 +9,8 @@ from xml.sax.saxutils import escape
 import pytest
 
 from harness.plan.adopt.adopt import Adoption, adopt
+from harness.plan.adopt.draft import Fix
 from harness.plan.adopt.files import write_adopted
-from harness.plan.adopt.fix import Fix
 from harness.plan.adopt.toml_text import data_lines, plan_toml
 from harness.plan.data_files import data_files
 from harness.plan.finding import Rule

@@ -3,7 +3,7 @@
 import pytest
 
 from harness.base.errors import UsageError
-from harness.plan.data_sets import DataSet, data_sets, divided
+from harness.plan.csv_data import DataSet, data_sets, divided
 from harness.plan.group_load import GroupLoad, SeveralLoads, Stage
 from harness.plan.load import ClosedLoad, OpenLoad
 from harness.plan.spec import parse_target

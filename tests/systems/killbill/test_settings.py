@@ -14,6 +14,7 @@ import psutil
 import pytest
 
 from harness.plan.plan import load_plan
+from harness.system import database_files
 from harness.system.database_files import DatabaseReader, databases
 from harness.system.own_metrics import values_of
 from harness.system.statements import StatementInterval
@@ -118,7 +119,7 @@ def test_mariadb_runs_without_root(shared: Shared) -> None:
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can start it as root")
-def test_mariadb_starts_as_root_too_and_reports_its_statements(tmp_path: Path) -> None:
+def test_mariadb_starts_as_root_too_and_reports_its_statements(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     databases = replace(MANIFEST, processes=tuple(one for one in MANIFEST.processes if one.name == "mariadb"))
     settings = databases.resolve_settings({"database": "mariadb"})
     with Supervisor(databases, settings, build_dir=BUILD, log_dir=tmp_path) as supervisor:
@@ -127,10 +128,10 @@ def test_mariadb_starts_as_root_too_and_reports_its_statements(tmp_path: Path) -
         supervisor.start()
         assert supervisor.is_up
         assert psutil.Process(supervisor.processes["mariadb"]).uids().real == 0
-        check_statements(supervisor, tmp_path)
+        check_statements(supervisor, tmp_path, monkeypatch)
 
 
-def check_statements(supervisor: Supervisor, folder: Path) -> None:
+def check_statements(supervisor: Supervisor, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Check the statements of a load of five queries on a MariaDB, in all and between two snapshots."""
     commands = supervisor.statement_commands["mariadb"]
     client = commands.read[: commands.read.index("--batch")]
@@ -138,7 +139,9 @@ def check_statements(supervisor: Supervisor, folder: Path) -> None:
     make = "CREATE TABLE numbers AS SELECT seq AS x FROM seq_1_to_300; " + 2 * f"{query}; "
     subprocess.run([*client, "--database=killbill", f"--execute={make}"], check=True)  # before the load
     snapshots = folder / "snapshots-mariadb.jsonl"
-    with DatabaseReader({"mariadb": commands}, folder, {}, period_s=0.1, share_most=1.0) as reader:
+    monkeypatch.setattr(database_files, "SNAPSHOT_PERIOD_S", 0.1)
+    monkeypatch.setattr(database_files, "SHARE_MOST", 1.0)
+    with DatabaseReader({"mariadb": commands}, folder, {}) as reader:
         wait_for_snapshot(snapshots)
         subprocess.run([*client, "--database=killbill", f"--execute={5 * f'{query}; '}"], check=True)
         wait_for_snapshot(snapshots)

@@ -1,0 +1,295 @@
+"""The table of all options: argparse, make's variables, shell completion and docs/reference.md are made of it.
+
+An option means the same in each verb that takes it. A key such as plan/filter is --plan where it only filters.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from harness.base.project import BUILD, current_project
+from harness.metrics.metric import compared_metrics
+from harness.run.remote.keys import FOLDER_NAME as KEYS_FOLDER
+
+_METRICS = ", ".join(metric.name for metric in compared_metrics())
+_RUN = "a run's folder, its .json or .md, or a name such as killbill-stripe/run-01_1"
+_SIDE = "settings (name=value), a profile, http://host:port, or a commit"
+_HIDDEN = argparse.SUPPRESS
+
+
+def folder(text: str) -> Path:
+    """Return an absolute path: processes with another working directory, such as a system's JVM, use it too."""
+    return Path(text).resolve()
+
+
+def folder_of_kind(reports: Path, name: str) -> Path:
+    """Return the folder of a kind of experiments, such as ab, in the folder of the results; it may be given itself."""
+    return reports if reports.name == name else reports / name
+
+
+@dataclass(frozen=True)
+class Option:
+    """An option; without `metavar` it is on or off. `default` may be a function, which is called for each command.
+
+    `other` are further spellings, and `dest` is the attribute of the parsed options if it is not the name.
+    """
+
+    help: str
+    metavar: str = ""
+    short: str = ""
+    default: Any = None
+    type: Callable[[str], Any] = str
+    choices: tuple[str, ...] = ()
+    nargs: str | None = None
+    is_repeated: bool = False
+    is_required: bool = False
+    other: tuple[str, ...] = ()
+    dest: str | None = None
+
+    def add_to(self, parser: argparse._ActionsContainer, name: str) -> None:
+        """Add the option to a parser or group."""
+        flags = [*([f"-{self.short}"] if self.short else []), f"--{name}", *(f"--{other}" for other in self.other)]
+        more: dict[str, Any] = {"help": self.help, "dest": self.dest or name.replace("-", "_")}
+        if not self.metavar:
+            parser.add_argument(*flags, action="store_true", **more)
+            return
+        more["default"] = self.default() if callable(self.default) else self.default
+        more |= {"type": self.type, "required": self.is_required, "metavar": self.metavar}
+        if self.choices:
+            more |= {"choices": self.choices, "metavar": None}
+        if self.is_repeated:
+            more |= {"action": "append"}
+        elif self.nargs:
+            more |= {"nargs": self.nargs}
+        parser.add_argument(*flags, **more)
+
+
+OPTIONS = {
+    # What runs, and where.
+    "plan": Option("plan plans/<PLAN>.toml, or the path of a JMX (the project's plan)", "PLAN", "p"),
+    "plan/filter": Option("plan of runs that are given without one, such as run-07_1", "PLAN", "p"),
+    "plan/named": Option("name of the plan", "PLAN", "p"),
+    "plan/required": Option("name of the plan", "PLAN", "p", is_required=True),
+    "plan/new": Option("name of the new plan (that of the JMX, the host or the folder)", "PLAN", "p"),
+    "plan/only": Option("only runs of this plan", "PLAN", "p"),
+    "plan/systems": Option(
+        "plan whose system to start; with --prepare-only also several", "PLAN", "p", nargs="+"
+    ),
+    "env": Option(
+        "profile env/<ENV>.toml: heap sizes and settings (the project's, else local)", "ENV", "e",
+        default=lambda: current_project().profile,
+    ),
+    "env/filter": Option("only for this profile", "ENV", "e"),
+    "env/metrics": Option("use [cloudwatch] of this profile instead of the run's own", "ENV", "e"),
+    "env/notify": Option("profile whose [notify] lists the recipients (of an A/B test: its own)", "ENV", "e"),
+    "env/storage": Option("profile whose [storage] names the bucket when s3://… is missing", "ENV", "e"),
+    "target": Option("a running system: http://host:8080, or a name in [targets]; no system is started", "URL", "t"),
+    "port": Option("port of the system that is started (a free one)", "PORT"),
+    "port/generator": Option("its port; it also uses the next one (1099)", "PORT", default="1099"),
+    "set": Option("settings of the system and properties of the plan: 'plugin_threads=30 amount=25'", "NAME=VALUE"),
+    "set/levels": Option("settings and properties; several values of one of them are the levels", "NAME=VALUE"),
+    "set/values": Option("settings and properties with the values to try, the baseline first", "NAME=A,B"),
+    "properties": Option("JMeter properties (-J), separated by blanks: 'amount=25 currency=EUR'", "NAME=VALUE"),
+    "remotes": Option("load generators that share the load; make generator starts one", "HOST:PORT,…"),
+    "keys": Option(
+        f"folder of the load generators' keys ({KEYS_FOLDER}/)", "DIR", type=Path,
+        default=lambda: current_project().folder / KEYS_FOLDER,
+    ),
+    "host": Option(
+        "name or IPv4 address of this machine for the other machines (127.0.0.1: this machine only)", "HOST",
+        default="127.0.0.1",
+    ),
+    "a": Option(f"the baseline: {_SIDE}", "SIDE"),
+    "b": Option("the contender, likewise", "SIDE"),
+    "suite": Option(
+        "TOML file with the loads to run (env/nightly.toml)", "FILE", type=Path,
+        default=lambda: current_project().folder / "env" / "nightly.toml",
+    ),
+    "suite/notify": Option("suite whose [notify] lists the recipients (env/nightly.toml)", "FILE", type=Path),
+    # How much.
+    "users": Option("concurrent users, closed model; several loads are scaled in proportion (the plan's)", "N", "u"),
+    "users/levels": Option("the levels, such as 1,5,10,25,50; one number for levels of --set", "N,N,…", "u"),
+    "users/filter": Option("only runs with N users", "N", "u"),
+    "rate": Option("new users per second, open model, instead of --users; of several loads the open ones", "N", "r"),
+    "rate/full": Option("new users per second that are 100 %% (those of the plan's last capacity search)", "N", "r"),
+    "ramp": Option("ramp-up, part of the duration: 25, 25s, 2m (the plan's)", "TIME"),
+    "duration": Option(
+        "duration with its ramp-up: 100, 100s, 5m, 4h; for one run also auto (the plan's)", "TIME", "d",
+        other=("level-duration",),
+    ),
+    "loops": Option("loops per user, instead of --duration", "N"),
+    "requests": Option("end the load after about this many samples (the plan's)", "N", other=("level-requests",)),
+    "max": Option("time limit of all runs, such as 30m (none); of one run with --duration auto (10m)", "TIME"),
+    "max/check": Option("the longest time of the pass: 300, 5m, 1h (5m)", "TIME", default="5m", other=("limit",)),
+    "repeat": Option("runs of each level or combination (sweep 1; tune 2, more when there are few)", "N"),
+    "warmup": Option("length of an uncounted run before the first level; 0 for none (30s)", "TIME"),
+    "fresh": Option("restart the system before each level, each time with a warm-up"),
+    "from": Option("users of the first run (the fewest that the plan allows)", "N"),
+    "most": Option("the largest number of users to try (400)", "N"),
+    "soak": Option("look for leaks: heap histograms, 8h without another length (docs/soak.md)"),
+    "find": Option("search for the largest number of users within the goal"),
+    # Goals and verdicts.
+    "goal": Option("goals instead of the plan's: 'p95<1500, errors<1%%, Check-Out: p99<3s'", "GOAL", "g"),
+    "p90": Option("goal: p90 of at most this many ms", "MS"),
+    "average": Option("goal: average of at most this many ms", "MS"),
+    "errors": Option("goal: at most this share of failed samples, such as 1%%", "PERCENT"),
+    "stop": Option("end a run early: 'errors>50%% for 10s, p90>5s for 30s'; none ignores the plan's [stop]", "RULES"),
+    "sure": Option("fail also when the answer is not sure: a DOUBTFUL run, or CANNOT TELL"),
+    "base": Option("compare the run with this run, pin or report (the previous run and all pins)", "RUN"),
+    "base/runs": Option("runs of the baseline, instead of the first argument", "RUN", nargs="+"),
+    "base/sweep": Option("sweep of the earlier release, or TITLE=SWEEP", "SWEEP", is_required=True),
+    "contender/runs": Option("runs of the contender, instead of the second argument", "RUN", nargs="+", other=("new",)),
+    "contender/sweep": Option("sweep of the release, or TITLE=SWEEP", "SWEEP", is_required=True, other=("new",)),
+    "compare": Option("0: compare the run with nothing", "0|1", choices=("0", "1")),
+    "anyway": Option("also judge runs that are DOUBTFUL or differ in load"),
+    "threshold": Option(
+        f"smallest relevant change of a metric, p95=20%%; repeatable; the metrics are {_METRICS}", "METRIC=PERCENT",
+        default=list, is_repeated=True,
+    ),
+    "alpha": Option("accepted rate of false alarms (0.05)", "A"),
+    "metric": Option("metric that judges the settings: average, p90, throughput, … (p90)", "METRIC", default="p90"),
+    "metric/only": Option(f"only one of: {_METRICS}", "METRIC"),
+    "metric/shown": Option(f"one of {_METRICS} (average)", "METRIC", default="average"),
+    "since": Option("only runs since this day, such as 2026-11-01", "DATE"),
+    "since/accept": Option("date of the first nightly run with the change, such as 2026-11-20", "DATE"),
+    "reason": Option("why the change is intended; the nightly report quotes it", "TEXT"),
+    "list": Option("print the accepted changes"),
+    "remove": Option("remove this pin", "NAME"),
+    "remove/accept": Option("remove an accepted change"),
+    "as": Option("name of the pin (baseline)", "NAME", dest="pin"),
+    "file": Option(
+        "default: env/nightly-accepted.csv", "FILE", type=Path,
+        default=lambda: current_project().folder / "env" / "nightly-accepted.csv",
+    ),
+    # What is recorded and followed.
+    "profile": Option("profile the system's JVMs: methods, locks, allocations (docs/profile.md)"),
+    "trace": Option("give each HTTP request a W3C traceparent; its id is in the JTL and the report"),
+    "jfr": Option("with --target: flight recording of its JVM, for heap, pauses and CPU", "FILE.jfr", type=Path),
+    "live": Option("a page with the current values: 1 or a port; host:port for all who have its token", "ADDRESS"),
+    "metrics": Option("metrics for Prometheus while runs last: 1 (port 9464), a port, or IP:port", "ADDRESS"),
+    "otlp": Option("send metrics, and spans of traced runs, to an OpenTelemetry receiver: http://host:4318", "URL"),
+    "series": Option("series in the run's name: 7 gives run-07_1, run-07_2, … (the last series, or 01)", "N"),
+    "note": Option("text for the notes in the report", "TEXT", "n", default=""),
+    "s3": Option("s3://bucket/prefix for upload, or for download (the profile's [storage])", "S3"),
+    "endpoint-url": Option("address of an S3 server other than AWS, such as MinIO (AWS_ENDPOINT_URL)", "URL"),
+    # Many runs.
+    "resume": Option("resume the last unfinished one; a repeated command does so while the code is unchanged"),
+    "resume/name": Option("resume this unfinished sweep with its settings: sweep-07, 07 or <plan>/sweep-07", "SWEEP"),
+    "new": Option("start a new one although one with these settings is unfinished"),
+    "dry-run": Option("check everything and print what would be done; start and send nothing"),
+    "summary": Option("append the nightly report to this file ($GITHUB_STEP_SUMMARY)", "FILE", type=Path),
+    # What is written and printed.
+    "reports": Option(
+        "folder of the results (reports/)", "DIR", type=folder, default=lambda: current_project().reports
+    ),
+    "html": Option("also write the report as one HTML file beside it: for mail; it loads nothing"),
+    "html/file": Option("also write everything to this HTML file", "FILE", type=Path),
+    "output": Option("write this file, and preserve its notes", "FILE", "o", type=Path),
+    "output/tally": Option("the file to write", "NAME.tally", "o", type=Path, is_required=True),
+    "output/site": Option("folder to write (build/site)", "DIR", "o", type=Path, default=BUILD / "site"),
+    "save": Option("write the report beside the runs, and print the verdict"),
+    "into": Option("folder of what is written (beside the run)", "DIR", type=Path),
+    "format/compare": Option("how the result is printed", "F", choices=("markdown", "json"), default="markdown"),
+    "format/sweep": Option("print the result instead of writing a report", "F", choices=("markdown", "csv", "json")),
+    "format/history": Option("how to print it", "F", choices=("markdown", "csv", "json", "otava"), default="markdown"),
+    "format/export": Option(
+        "csv (default), parquet or openmetrics", "F", choices=("csv", "parquet", "openmetrics"), default="csv"
+    ),
+    "format/table": Option(
+        "markdown (default; in a terminal a coloured table), csv, json, jsonl", "F",
+        choices=("markdown", "csv", "json", "jsonl"),
+    ),
+    "layout": Option(
+        "default; wide: all metrics; classic: the layout of the 2015 reports", "L",
+        choices=("default", "classic", "wide"),
+    ),
+    "template": Option("layout of the page (ptf)", "T", choices=("ptf",), default="ptf"),
+    "label": Option("only labels that match ((?i) ignores case)", "REGEX"),
+    "label/slow": Option("compare the slowest seconds of this label with its normal ones", "LABEL"),
+    "label/shown": Option("TOTAL of the main load (default), or a label", "LABEL", default="TOTAL"),
+    "label/only": Option("only for this label, or TOTAL (all)", "LABEL"),
+    "only": Option("only the row of this label; TOTAL: the total of the main load", "NAME"),
+    "sort": Option("sort by a column title or JSON key, largest first; -COLUMN reverses the order", "COLUMN"),
+    "window": Option("all (default), steady, or FROM..TO such as 30s..2m, 10.., ..90", "W", default="all"),
+    "percentiles": Option("percentiles to print besides p50 and p90, such as 95,99,99.9", "P,…"),
+    "transactions": Option("count Transaction Controllers in TOTAL, too"),
+    "columns": Option("column names of files without a header line", "A,B,…"),
+    "strict": Option("treat an unusable record as an error"),
+    "each": Option("print one table per file, with the file's name as title"),
+    "last": Option("only the N newest runs", "N"),
+    "pairs": Option("compare the first sweep with each of the others, level by level", other=("compare",)),
+    "merge": Option("merge runs or JTL files of independent load generators into one run; NAME=RUN names one"),
+    "long": Option("a longer run of the release, for the growth of memory", "RUN"),
+    "run": Option("add it to this run, or to the runs of a pattern such as 'lb-gwlb/run-03_*'", "RUN"),
+    "name": Option("name of the JVM in tables and charts (the file's)", "NAME"),
+    # Adopting, storage, pull requests, systems.
+    "jmx": Option("your JMeter test plan; it is copied and not changed", "FILE.jmx", type=Path),
+    "fix": Option("apply the fixes: target, load, redirects, assertions, listeners, data files"),
+    "force": Option("replace a plan of this name"),
+    "from-clone": Option("make a project of what a team added to a clone of the tool", "DIR", type=folder),
+    "replace": Option("replace reports in S3 that were written again here"),
+    "verify": Option("compare the objects of each run with what was pushed"),
+    "figures-only": Option("only run.json, summary and report: enough for history and compare"),
+    "repo": Option("default: $GITHUB_REPOSITORY, or GitLab's $CI_PROJECT_PATH", "OWNER/NAME"),
+    "pr": Option("number of the pull request, or OWNER:BRANCH of its head", "N", is_required=True),
+    "sha": Option("also set the status of this commit, the one that was measured", "SHA"),
+    "link": Option("address of the whole report and its charts", "URL"),
+    "context": Option("name of the status, and of the comment (performance)", "NAME", default="performance"),
+    "prepare-only": Option("download what the systems need, and end without starting one"),
+    "logs": Option("folder of its logs", "DIR", type=Path, default=BUILD / "system-logs"),
+    "all": Option("everything that any command needs"),
+    # For processes of the tool itself.
+    "home": Option(_HIDDEN, "DIR", type=folder, default=lambda: current_project().folder),
+    "build": Option(_HIDDEN, "DIR", type=folder, default=BUILD),
+    "result": Option(_HIDDEN, "FILE", type=Path),
+}  # fmt: skip
+# Options of several verbs that belong together.
+FOLLOWED = "live metrics otlp"
+GOALS = "goal p90 average errors"
+FOLDERS = "reports home build"
+LENGTH = "ramp duration loops requests"
+SWEEPS = (
+    f"plan env {LENGTH} target port {GOALS} stop set/levels profile warmup fresh resume/name new jfr sure note "
+    f"{FOLLOWED} {FOLDERS}"
+)
+# Arguments without a name; the variable of make is the name.
+ARGUMENTS = {
+    "plan": Option("the plan, as with --plan", "PLAN"),
+    "run": Option(_RUN, "RUN"),
+    "runs": Option("baseline and contender: runs, pins, JSON, JTL, Markdown files, patterns", "RUN"),
+    "runs/stored": Option("RUN… and s3://bucket/prefix; all runs without RUN", "RUN|s3://…"),
+    "run/pin": Option("the run, as in compare; without it the pins are listed", "RUN"),
+    "run/experiment": Option("lb-nginx/ab-01, tune-01, overload-07 or 2026-11-21, or its .json or .md", "NAME"),
+    "run/message": Option("a nightly run such as 2026-11-21, or an A/B test such as lb-nginx/ab-01", "RUN"),
+    "sweep": Option("a sweep, a pattern of runs, a CSV or Markdown table of levels", "SWEEP"),
+    "input": Option("a JTL (CSV or XML, also .gz or .zst), a tally, a folder, a pattern, -, s3://bucket/key", "INPUT"),
+    "recording": Option("a flight recording of a JVM", "FILE.jfr", type=Path),
+    "result": Option("report of an A/B test, or a folder that contains one", "REPORT", type=Path),
+    "shell": Option("which one", "SHELL", choices=("bash", "zsh", "fish", "markdown")),
+    "reports": Option("folder of the results, as with --reports", "DIR", type=folder),
+    "what": Option("a JMX or an address of which a plan is made; without it a project is made here", "JMX|URL"),
+}  # fmt: skip
+
+
+def take(parser: argparse._ActionsContainer, names: str) -> None:
+    """Add the options with these keys of OPTIONS, separated by blanks, to a parser or group."""
+    for key in names.split():
+        OPTIONS[key].add_to(parser, key.partition("/")[0])
+
+
+def take_argument(parser: argparse.ArgumentParser, key: str, nargs: str | None = None) -> None:
+    """Add an argument without a name; where an option of this name exists, it is another spelling of that."""
+    argument, name = ARGUMENTS[key], key.partition("/")[0]
+    is_second = any(action.dest == name for action in parser._actions)
+    more: dict[str, Any] = {"default": argparse.SUPPRESS} if is_second else {}
+
+    def value(text: str) -> Any:
+        return text if text is argparse.SUPPRESS else argument.type(text)  # argparse converts a default as well
+
+    if argument.choices:
+        more["choices"] = argument.choices
+    parser.add_argument(name, nargs=nargs, metavar=argument.metavar, type=value, help=argument.help, **more)
