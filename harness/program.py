@@ -45,7 +45,7 @@ def _code_of(program: str, file: str, *, in_current_venv: bool) -> int:
         caller, arguments = "make", arguments[1:]
     name = " ".join([caller, *arguments[:1]]) if caller in ("lth", "make") and arguments else caller
     try:
-        if not in_current_venv:
+        if not in_current_venv and arguments[:1] != ["doctor"]:  # it installs nothing, and needs nothing
             from harness.base.first_setup import enter_venv  # here, because no complete .venv needs it
             from harness.cli import verb_and_options
 

@@ -71,6 +71,7 @@ MAY_ACT = {
     "harness.base.git",
     "harness.base.guardian",
     "harness.base.http_client",
+    "harness.base.integrity",
     "harness.base.interrupts",
     "harness.base.java",
     "harness.base.paths",
