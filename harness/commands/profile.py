@@ -28,6 +28,7 @@ from harness.report.tables import cell, table
 from harness.run.directory import RunDirectory, load_record
 from harness.run.names import find_run
 from harness.system.profile import own_frame
+from harness.system.profile_events import FILE_NAME as PROFILE
 from harness.system.profile_events import EventRow, Events, read_events
 from harness.system.threads import WAITING
 
@@ -83,7 +84,7 @@ def _summary(directory: RunDirectory) -> RunSummary:
 
 
 def _why(summary: RunSummary) -> str:
-    unknown = summary.run.profile_unknown if summary.run else ()
+    unknown = summary.run.unknown.get("profile", ()) if summary.run else ()
     return f" ({'; '.join(f'{process}: {why}' for process, why in unknown)})" if unknown else ""
 
 
@@ -99,7 +100,7 @@ def _text(summary: RunSummary, folder: str) -> str:
 
 def _comparison(directory: RunDirectory, summary: RunSummary, label: str) -> str:
     """Return the comparison of a label's slow and normal seconds; UsageError without the files that it needs."""
-    for path in (directory.profile, *(directory.all_samples or (directory.samples,))):
+    for path in (directory.path / PROFILE, *(directory.all_samples or (directory.samples,))):
         if not path.is_file():
             raise UsageError(f"{path}: is missing", "pull the run with all its files")
     load = summary.group(LOAD)
@@ -114,7 +115,7 @@ def _comparison(directory: RunDirectory, summary: RunSummary, label: str) -> str
     window_ms = IntervalMs(from_s * MS_PER_S, to_s * MS_PER_S)
     samples = (sample for path in directory.all_samples for sample in read_samples(path, Dropped()))
     seconds = seconds_of(samples, label, window_ms)
-    with gzip.open(directory.profile, "rt", encoding="utf-8", errors="replace") as lines:
+    with gzip.open(directory.path / PROFILE, "rt", encoding="utf-8", errors="replace") as lines:
         events = read_events(lines)
     found = differences(events, seconds) if seconds.is_slower else ()
     return f"## {label}\n\n{differences_text(seconds, found)}"

@@ -25,6 +25,7 @@ from harness.plan.spec import RunSpec
 from harness.report.summary import RunSummary
 from harness.run.directory import RunDirectory
 from harness.run.record import RunRecord
+from harness.run.telemetry import FILE_NAME as TELEMETRY
 
 # A client that takes nothing of its answer ends after so long.
 _TIMEOUT_S = 10
@@ -65,7 +66,7 @@ class MetricsEndpoint:
     def _begin(self, directory: RunDirectory, profile: str, commit: str | None, counts: RunCounts) -> None:
         labels = RunLabels(f"{directory.plan}/{directory.name}", directory.plan, profile, (commit or "")[:12])
         self._is_broken = False
-        self._collector.begin(RunInProgress(labels, counts, TelemetryTail(directory.telemetry)))
+        self._collector.begin(RunInProgress(labels, counts, TelemetryTail(directory.path / TELEMETRY)))
         self._open()
 
     def add(

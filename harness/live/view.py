@@ -24,6 +24,7 @@ from harness.report.summary import RunSummary
 from harness.report.verdict import headline
 from harness.run.directory import RunDirectory
 from harness.run.record import RunRecord
+from harness.run.telemetry import FILE_NAME as TELEMETRY
 from harness.site.body import state_of, tiles
 from harness.site.files import asset_text, library_scripts
 from harness.site.html import filled
@@ -77,7 +78,7 @@ class LiveView:
             return
         name = f"{directory.plan}/{directory.name}"
         page = self._page(server, name, f"Load: {load_text(load)}.")
-        run = _LiveRun(state, directory.telemetry)
+        run = _LiveRun(state, directory.path / TELEMETRY)
         with server.changed:
             self._run, self._name, self._is_starting = run, name, False
             server.page = page

@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 from dataclasses import replace
 
-from harness.base import units
 from harness.base.errors import HarnessError, UsageError
 from harness.metrics.counter_process import shared_counter
 from harness.metrics.window import parse_window
@@ -15,7 +14,7 @@ from harness.report.failures import failures_page, stored_failures
 from harness.report.jtls import counted_tally, silences_of
 from harness.report.loads import LoadTally
 from harness.report.markdown import report
-from harness.report.observations import Reading, observed_of
+from harness.report.observations import observed_of
 from harness.report.pages import write_page
 from harness.report.stored_comparisons import FORMAT_VERSION as COMPARED_VERSION
 from harness.report.stored_comparisons import ComparedRun, ComparedRuns
@@ -24,17 +23,17 @@ from harness.report.summary import RunSummary
 from harness.run.counted import CountedRun, count_run
 from harness.run.directory import RunDirectory, json_text, load_record, write_whole
 from harness.run.exchanges import Exchange, parse_exchanges
-from harness.system.profile import ProcessProfile
-from harness.system.profile_files import flame_graphs, recording_name, write_flame_graphs
 
 STEADY_WINDOW = parse_window("steady")
 
 
 @shared_counter()
-def summary_of_run(directory: RunDirectory, counted: CountedRun | None = None) -> RunSummary:
+def summary_of_run(
+    directory: RunDirectory, counted: CountedRun | None = None, *, may_write: bool = False
+) -> RunSummary:
     """Return the summary of a run: from its samples, or from its JSON without samples.
 
-    With `counted` its samples have been counted.
+    With `counted` its samples have been counted. If it `may_write`, the flame graphs of its profiles are written again.
     """
     counted = counted or count_run(directory)
     if counted is None:
@@ -44,7 +43,7 @@ def summary_of_run(directory: RunDirectory, counted: CountedRun | None = None) -
     run, tally, inputs = counted.run, counted.tally, counted.inputs
     window = window_of(tally, STEADY_WINDOW, run)
     in_window = counted_tally(inputs, tally, window, counted.scope)
-    observed = observed_of(Reading(directory, run, tally, window))
+    observed = observed_of(directory, run, tally, window, may_write=may_write)
     loads = [LoadTally.of(load, tally, in_window) for load in run.load.loads or ()]
     names, silences = [name for name, _ in counted.jtls], silences_of(inputs, tally, run.once_labels)
     options = SummaryOptions(window, in_window, file_names=names, loads=loads, silences=silences)
@@ -70,26 +69,9 @@ def write_report(directory: RunDirectory, counted: CountedRun | None = None) -> 
 
     With `counted` its samples have been counted.
     """
-    summary = _with_flame_graphs(directory, summary_of_run(directory, counted))
+    summary = summary_of_run(directory, counted, may_write=True)
     write_summary(directory, summary)
     return summary
-
-
-def _with_flame_graphs(directory: RunDirectory, summary: RunSummary) -> RunSummary:
-    """Write the flame graphs of each profile that has a recording; return the summary with their names."""
-    if summary.origin_s is None:
-        return summary
-    first_s, last_s = (summary.origin_s + second for second in (summary.window.from_s, summary.window.to_s))
-
-    def drawn(profile: ProcessProfile) -> ProcessProfile:
-        recording = directory.system_logs / recording_name(profile.process)
-        if not recording.is_file():
-            return profile
-        write_flame_graphs(directory.path, profile, recording, first_s * units.MS_PER_S, last_s * units.MS_PER_S)
-        return replace(profile, flame_graphs=flame_graphs(directory.path, profile))
-
-    observed = summary.observed
-    return replace(summary, observed=replace(observed, profiles=tuple(map(drawn, observed.profiles))))
 
 
 def write_missing_report(directory: RunDirectory) -> None:

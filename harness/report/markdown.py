@@ -242,6 +242,7 @@ def report(summary: RunSummary, charts: RunCharts, notes: str, folder: str) -> s
     load, whole, run = summary.group(LOAD), summary.whole, summary.run
     observed, window = summary.observed, summary.window
     footnotes = Footnotes(summary.warnings)
+    unknown = {recorder: _cells(reasons) for recorder, reasons in run.unknown.items()} if run else {}
     return filled(
         "harness.report",
         "report.md.j2",
@@ -278,13 +279,14 @@ def report(summary: RunSummary, charts: RunCharts, notes: str, folder: str) -> s
         usage_table=_usage_tables(observed, footnotes),
         heap_table=machine.heap_table(observed.heap_uses) if observed.heap_uses else "",
         recorded_table=machine.recorded_table(observed.recorded),
-        heap_unknown=_unknown(run.heap_unknown if run else ()),
         growth_table=growth_table(observed.growths) if observed.growths else "",
         growth_notes=growth_notes(observed.growths, window.length_s, is_soak=run is not None and run.is_soak),
         live_heaps=[machine.live_heap_text(heap, window) for heap in observed.live_heaps],
-        histogram_unknown=_unknown(run.histogram_unknown if run else ()),
         profiles=[profile_text(profile, folder) for profile in observed.profiles],
-        profile_unknown=_unknown(run.profile_unknown if run else ()),
+        heap_unknown=unknown.pop("heap", ()),
+        histogram_unknown=unknown.pop("histograms", ()),
+        profile_unknown=unknown.pop("profile", ()),
+        not_recorded=unknown,
         databases=[database_text(used, request_count(summary)) for used in observed.databases],
         own_metrics=[machine.own_metrics_text(found) for found in observed.own_metrics],
         slowest_table=slowest_table(observed.slowest) if observed.slowest else "",
@@ -302,7 +304,7 @@ def report(summary: RunSummary, charts: RunCharts, notes: str, folder: str) -> s
     )
 
 
-def _unknown(found: Sequence[tuple[str, str]]) -> list[tuple[str, str]]:
+def _cells(found: Sequence[tuple[str, str]]) -> list[tuple[str, str]]:
     return [(cell(name), cell(why)) for name, why in found]
 
 

@@ -20,6 +20,7 @@ from harness.metrics.growth import HEAP, Bins, ResourceSeries, has_lost_garbage
 # The event that is printed from a recording; every collector of OpenJDK 17 writes it (G1, Parallel, Serial, Z,
 # Shenandoah).
 EVENT = "jdk.GCHeapSummary"
+FILE_NAME = "heap.csv"
 COLUMNS = ("time_ms", "process", "used_bytes", "committed_bytes", "reserved_bytes", "when")
 # The values of `when`; files of versions without that column do not know it.
 BEFORE, AFTER = "before", "after"

@@ -9,8 +9,19 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from harness.base.units import MS_PER_S
-from harness.system.histograms import END, MIDDLE, START, Histogram, histogram_rows, printed_classes
-from harness.system.jcmd import ask, is_jvm, jcmd_path
+from harness.plan.load import OpenLoad
+from harness.system.histograms import (
+    END,
+    FILE_NAME,
+    MIDDLE,
+    START,
+    Histogram,
+    histogram_rows,
+    live_heaps,
+    printed_classes,
+)
+from harness.system.jcmd import Problems, ask, is_jvm, jcmd_path
+from harness.system.recorder import Recorder, Recording, Started
 
 _COMMAND = ("GC.class_histogram",)
 
@@ -68,3 +79,24 @@ class HistogramTaker:
         with gzip.GzipFile(path, "wb", mtime=0) as packed:
             for row in histogram_rows(self._taken):
                 packed.write(("\t".join(row) + "\n").encode())
+
+
+def _start(of: Recording) -> Started | None:
+    """Return what takes the histograms of a soak of a system that is started here; None for other runs."""
+    load = of.spec.load
+    if of.system is None or not of.spec.is_soak:
+        return None
+    is_auto = not isinstance(load, OpenLoad) and load.is_auto
+    middle_s = load.duration_s / 2 if load.duration_s and not is_auto else None
+    taker = HistogramTaker(of.system.processes, of.logs, of.environment, middle_s)
+
+    def stored() -> Problems:
+        taker.write(of.folder / FILE_NAME)
+        return tuple(taker.unknown.items())
+
+    return Started(taker, stored)
+
+
+RECORDER = Recorder(
+    "histograms", FILE_NAME, _start, read=lambda of: {"live_heaps": live_heaps(of.histograms, of.origin_s)}
+)
