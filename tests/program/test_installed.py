@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from harness import __version__
-from tests.support.paths import ROOT
+from tests.support.paths import FAKE_JMETER, ROOT
 from tests.support.tiny import TINY_PROFILE, TINY_SYSTEM
 
 pytestmark = pytest.mark.real
@@ -126,11 +126,13 @@ def test_every_command_works_in_a_service_repository_and_changes_nothing_of_the_
     assert report["run"]["command"].startswith("lth run --plan=shop")
     lth(service / "plans", "run", "shop", "-d", "3")  # from a folder below
     assert "run-01_2" in lth(service, "compare", "run-01_1", "run-01_2", "--anyway").stdout
-    lth(service, "sweep", "--users=1,2", "-d", "3", "--warmup=0")
+    # The runs of these have a JMeter that answers at once: they take long, and the real one ran above.
+    fake = {"JMETER_HOME": str(FAKE_JMETER)}
+    lth(service, "sweep", "--users=1,2", "-d", "3", "--warmup=0", **fake)
     assert (service / "reports" / "shop" / "sweep-02.md").is_file()
-    lth(service, "ab", "--a=HEAD~1", "--b=HEAD", "-d", "3", "--max=4m")
+    lth(service, "ab", "--a=HEAD~1", "--b=HEAD", "-d", "3", "--max=4m", **fake)
     assert (service / "reports" / "ab" / "shop" / "ab-01.md").is_file()
-    lth(service, "nightly")
+    lth(service, "nightly", **fake)
     assert list((service / "reports" / "nightly").glob("20*.md"))
     lth(service, "history", "--plan=shop")
     lth(service, "summary")
@@ -169,3 +171,13 @@ def test_an_optional_package_that_is_missing_says_how_to_add_it(lth, tmp_path):
     python = lth.packages.parents[2].parent / "bin" / "python"
     done = subprocess.run([python, "-c", code], capture_output=True, text=True, check=True, cwd=tmp_path)
     assert done.stdout.startswith("pyarrow, for Parquet files: not installed; pipx inject load-test-harness")
+
+
+def test_a_target_that_the_project_does_not_list_is_refused_with_the_line_to_add(lth, tmp_path):
+    """Nothing is sent to it: the refusal comes before any connection."""
+    lth(tmp_path, "init", "http://127.0.0.1:8080/", "--plan=shop")
+    done = lth(tmp_path, "run", "shop", "-t", "http://shop.example.org", code=2)
+    assert "loadtest.toml does not list it; if you may load it, write a line such as staging = " in done.stderr
+    assert "neither an address nor a name in [targets]" in lth(tmp_path, "run", "shop", "-t", "stagin", code=2).stderr
+    (tmp_path / "loadtest.toml").write_text('requires = ">=9"\n')
+    assert "requires load-test-harness >=9, this is" in lth(tmp_path, "check", code=2).stderr
