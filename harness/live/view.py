@@ -14,7 +14,7 @@ from harness.compare.result import RunResult
 from harness.jtl.sample import Sample
 from harness.live.page_address import LiveAddress
 from harness.live.server import LiveServer
-from harness.live.state import TIMES, LiveState, goal_rows
+from harness.live.state import SECOND, TIMES, LiveState, goal_rows
 from harness.live.telemetry_tail import TelemetryTail
 from harness.plan.load import LoadRecord, load_record
 from harness.plan.spec import RunSpec
@@ -135,11 +135,15 @@ class LiveView:
     def _page(self, server: LiveServer, name: str, load: str) -> bytes:
         """Return the page of a run, which has no name before the first one begins."""
         times = [metric.phrase for metric in TIMES]
-        lines = {"response-time": times, "throughput": ["samples"], "errors": ["errors"], "users": ["users"]}
-        # Those of the report, but for the charts of several loads.
-        kinds = [kind for kind in CHARTS if kind.name in lines and "{}" not in kind.title]
         drawn = [
-            {"key": kind.name, "title": kind.title, "unit": kind.unit, "names": lines[kind.name]} for kind in kinds
+            {
+                "key": kind.name,
+                "title": kind.title,
+                "unit": kind.unit,
+                "lines": {name: SECOND.index(name) for name in kind.live},
+            }
+            for kind in CHARTS
+            if kind.live
         ]
         about = {"run": name, "stops": self._stops, "token": server.stop_token, "times": times, "charts": drawn}
         # A script cannot be ended by what has no "<".

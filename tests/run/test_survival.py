@@ -353,8 +353,8 @@ def test_a_build_folder_that_cannot_be_written_is_one_line_and_code_2(home, refu
     (tmp_path / "build").write_text("a file: nothing can be put into it")
     folder = tmp_path / "build" / "systems" / "tiny"
     assert refused() == (
-        f"scripts/run: {folder}/ cannot be written (Not a directory); give yourself write permission, or choose another "
-        "folder\n"
+        f"scripts/run: {folder}/ cannot be written (Not a directory); give yourself write permission, or choose "
+        "another folder\n"
     )
 
 
