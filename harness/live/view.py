@@ -22,6 +22,7 @@ from harness.report.charts.run_charts import CHARTS
 from harness.report.setup import load_text
 from harness.report.summary import RunSummary
 from harness.report.verdict import headline
+from harness.report.watchers import Watcher
 from harness.run.directory import RunDirectory
 from harness.run.record import RunRecord
 from harness.run.telemetry import FILE_NAME as TELEMETRY
@@ -37,7 +38,7 @@ _CHANGING = 10
 _TABLES_RATIO = 0.02
 
 
-class LiveView:
+class LiveView(Watcher):
     """The live page of a command; `log` prints its address, `stop` ends `stops` as Ctrl-C does.
 
     `stops` is such as "the load", `charts` contains the chart library. The page is served from the first run that is
@@ -95,9 +96,6 @@ class LiveView:
             self._run.is_broken = True
             self._log(f"LIVE: the page is not updated any more ({error!r}); the run goes on")
         self._server.publish()
-
-    def finish(self) -> None:
-        """Change nothing: the page shows the verdict at the end."""
 
     def end(self, summary: RunSummary, report: str) -> None:
         """Send the verdict and the key metrics of the report, which is the file `report`."""

@@ -20,7 +20,6 @@ from harness.report.charts.cloudwatch import cloud_notes, cloud_table
 from harness.report.charts.run_charts import RunCharts
 from harness.report.columns import COUNT, DEFAULT, ERROR_RATIO, Column, columns_of, whole_text
 from harness.report.failures import anchor
-from harness.report.footnotes import Footnotes
 from harness.report.generator_evidence import is_generator
 from harness.report.goals import GoalResult, is_beyond
 from harness.report.growth import growth_notes, growth_table
@@ -38,12 +37,37 @@ from harness.report.summary import Observed, RunSummary
 from harness.report.tables import cell, group_table, parts_of, table, title_of
 from harness.report.template import filled
 from harness.report.verdict import Verdict, state_line
+from harness.report.warnings import RunWarning
 from harness.run.telemetry import HOST, STOLEN, Usage, process_title
 
 # Only the main load usually has enough samples for these.
 LOAD_PERCENTILES = percentiles(Table.REPORT)
 GOAL_HEADS = ("goal", "measured", "result")
+# Warnings about these parts are printed below them.
+_PRINTED_BELOW = (Part.VERDICT, Part.WINDOW)
 _COLUMN_PARTS = {COUNT.key: Part.COUNT, MEDIAN.key: Part.MEDIAN, ERROR_RATIO.key: Part.ERRORS}
+
+
+class Footnotes:
+    """The footnotes of one report, numbered in the order of their first mark.
+
+    Warnings that only concern the verdict and the measured window have none: the report prints them below.
+    """
+
+    def __init__(self, found: Sequence[RunWarning]) -> None:
+        parts = {warning: [part for part in warning.concerns if part not in _PRINTED_BELOW] for warning in found}
+        ordered = sorted((warning for warning in found if parts[warning]), key=lambda warning: min(parts[warning]))
+        self._numbered = tuple(enumerate(ordered, start=1))
+
+    def mark(self, part: Part, subject: str = "") -> str:
+        """Return the marks of a value: the numbers of its footnotes, each after a blank."""
+        numbers = (number for number, one in self._numbered if part in one.concerns and one.subject == subject)
+        return "".join(f" [^{number}]" for number in numbers)
+
+    @property
+    def lines(self) -> list[str]:
+        """The footnotes themselves, as Markdown."""
+        return [f"[^{number}]: {cell(warning.text)}" for number, warning in self._numbered]
 
 
 def _columns(load: Group, goal: Goal | None = None) -> list[Column]:

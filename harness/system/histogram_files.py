@@ -72,13 +72,13 @@ class HistogramTaker:
                 why = answer.why or f"jcmd ended with code {answer.code}"
                 self.unknown[process] = f"at the {moment} of the load: {why}"
 
-    def write(self, path: Path) -> None:
-        """Write histograms.tsv.gz; without a histogram there is no file."""
-        if not self._taken:
-            return
-        with gzip.GzipFile(path, "wb", mtime=0) as packed:
-            for row in histogram_rows(self._taken):
-                packed.write(("\t".join(row) + "\n").encode())
+    def write(self, path: Path) -> Problems:
+        """Write histograms.tsv.gz and return `unknown`; without a histogram there is no file."""
+        if self._taken:
+            with gzip.GzipFile(path, "wb", mtime=0) as packed:
+                for row in histogram_rows(self._taken):
+                    packed.write(("\t".join(row) + "\n").encode())
+        return tuple(self.unknown.items())
 
 
 def _start(of: Recording) -> Started | None:
@@ -89,12 +89,7 @@ def _start(of: Recording) -> Started | None:
     is_auto = not isinstance(load, OpenLoad) and load.is_auto
     middle_s = load.duration_s / 2 if load.duration_s and not is_auto else None
     taker = HistogramTaker(of.system.processes, of.logs, of.environment, middle_s)
-
-    def stored() -> Problems:
-        taker.write(of.folder / FILE_NAME)
-        return tuple(taker.unknown.items())
-
-    return Started(taker, stored)
+    return Started(taker, lambda: taker.write(of.folder / FILE_NAME))
 
 
 RECORDER = Recorder(

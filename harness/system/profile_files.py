@@ -86,12 +86,12 @@ class Profiler:
             self.databases.__exit__()
             self.unknown += self.databases.unknown
 
-    def write(self, path: Path) -> None:
-        """Write profile.tsv.gz from the recordings; what cannot be read is added to `unknown`."""
+    def write(self, path: Path) -> Problems:
+        """Write profile.tsv.gz from the recordings and return `unknown`, with what cannot be read."""
         missing = dict(self.unknown)
         recordings = [self._recorded(process) for process in self.pids if process not in missing]
         if not recordings:
-            return
+            return tuple(self.unknown)
         printed = path.with_name(f".{path.name}.printed")
         try:
             self.unknown += _print(recordings, self.environment, printed)
@@ -103,6 +103,7 @@ class Profiler:
             self.unknown += [(process, f"its recording cannot be read ({why})") for process, *_ in recordings]
         finally:
             printed.unlink(missing_ok=True)
+        return tuple(self.unknown)
 
     def _recorded(self, process: str) -> _Recorded:
         why = self.no_agent.get(process, "")
@@ -188,12 +189,7 @@ def _start(of: Recording) -> Started | None:
     agent = agent_library() if system else None
     reader = DatabaseReader(commands, of.logs, of.environment) if commands else None
     profiler = Profiler(system.processes if system else {}, of.logs, of.environment, reader, agent)
-
-    def stored() -> Problems:
-        profiler.write(of.folder / FILE_NAME)
-        return tuple(profiler.unknown)
-
-    return Started(profiler, stored)
+    return Started(profiler, lambda: profiler.write(of.folder / FILE_NAME))
 
 
 def _read(of: Reading) -> dict[str, Any]:
