@@ -25,7 +25,6 @@ from harness.plan.spec import RunSpec
 from harness.report.watchers import Watcher
 from harness.run.directory import RunDirectory
 from harness.run.record import RunRecord
-from harness.run.telemetry import FILE_NAME as TELEMETRY
 
 # A client that takes nothing of its answer ends after so long.
 _TIMEOUT_S = 10
@@ -66,7 +65,7 @@ class MetricsEndpoint(Watcher):
     def _begin(self, directory: RunDirectory, profile: str, commit: str | None, counts: RunCounts) -> None:
         labels = RunLabels(f"{directory.plan}/{directory.name}", directory.plan, profile, (commit or "")[:12])
         self._is_broken = False
-        self._collector.begin(RunInProgress(labels, counts, TelemetryTail(directory.path / TELEMETRY)))
+        self._collector.begin(RunInProgress(labels, counts, TelemetryTail(directory.path)))
         self._open()
 
     def add(

@@ -25,7 +25,6 @@ from harness.report.verdict import headline
 from harness.report.watchers import Watcher
 from harness.run.directory import RunDirectory
 from harness.run.record import RunRecord
-from harness.run.telemetry import FILE_NAME as TELEMETRY
 from harness.site.body import state_of, tiles
 from harness.site.files import asset_text, library_scripts
 from harness.site.html import filled
@@ -79,7 +78,7 @@ class LiveView(Watcher):
             return
         name = f"{directory.plan}/{directory.name}"
         page = self._page(server, name, f"Load: {load_text(load)}.")
-        run = _LiveRun(state, directory.path / TELEMETRY)
+        run = _LiveRun(state, directory.path)
         with server.changed:
             self._run, self._name, self._is_starting = run, name, False
             server.page = page
@@ -181,12 +180,12 @@ class LiveView(Watcher):
 
 
 class _LiveRun:
-    def __init__(self, state: LiveState, telemetry: Path) -> None:
+    def __init__(self, state: LiveState, folder: Path) -> None:
         self.state = state
         self.now: dict[str, Any] | None = None
         self.result: dict[str, Any] | None = None
         self.is_broken = False
-        self._telemetry = TelemetryTail(telemetry)
+        self._telemetry = TelemetryTail(folder)
         self._next_s = 0.0
 
     def add(self, samples: Sequence[Sample], passed_s: float, active_users: int | None, *, is_viewed: bool) -> None:

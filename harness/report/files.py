@@ -16,7 +16,7 @@ from harness.metrics.tally import SampleTally
 from harness.metrics.window import Window, parse_window
 from harness.report.charts.chart import write_charts
 from harness.report.charts.run_charts import file_names, run_charts
-from harness.report.failures import failures_page, stored_failures
+from harness.report.exchanges import failures_page, stored_failures
 from harness.report.growth import is_constant, with_cloud
 from harness.report.jtls import counted_tally, silences_of
 from harness.report.loads import LoadTally
@@ -76,8 +76,7 @@ def _observed(
     run_ms = IntervalMs(origin_s * MS_PER_S, span_ms.to_ms)
     of = replace(of, has_load=True, origin_s=origin_s, run_ms=run_ms, window_ms=window_ms)
     found = Observed(**read_all(of))
-    length_s = window_ms.length_ms / MS_PER_S
-    grown = growths(of.resources, length_s) if is_constant(run) else ()
+    grown = growths(of.resources, window_ms.length_ms / MS_PER_S) if is_constant(run) else ()
     found = replace(found, growths=with_cloud(grown, found.cloudwatch, window, run))
     if of.events is None and not run.is_traced:
         return found

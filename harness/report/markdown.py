@@ -19,14 +19,13 @@ from harness.report.charts.chart import Chart
 from harness.report.charts.cloudwatch import cloud_notes, cloud_table
 from harness.report.charts.run_charts import RunCharts
 from harness.report.columns import COUNT, DEFAULT, ERROR_RATIO, Column, columns_of, whole_text
-from harness.report.failures import anchor
+from harness.report.exchanges import anchor
 from harness.report.generator_evidence import is_generator
 from harness.report.goals import GoalResult, is_beyond
 from harness.report.growth import growth_notes, growth_table
 from harness.report.key_figures import KEY_COLUMNS, first_error, is_tail, key_rows, key_warnings, left_out_text
 from harness.report.loads import rows_by_load
 from harness.report.notes import NOTES_BEGIN, NOTES_END
-from harness.report.parts import Part
 from harness.report.profiles import database_text, profile_text, request_count
 from harness.report.reference_section import parts as compared_parts
 from harness.report.reference_section import problem_lines
@@ -37,7 +36,7 @@ from harness.report.summary import Observed, RunSummary
 from harness.report.tables import cell, group_table, parts_of, table, title_of
 from harness.report.template import filled
 from harness.report.verdict import Verdict, state_line
-from harness.report.warnings import RunWarning
+from harness.report.warnings import Part, RunWarning
 from harness.run.telemetry import HOST, STOLEN, Usage, process_title
 
 # Only the main load usually has enough samples for these.

@@ -10,16 +10,8 @@ from pathlib import Path
 
 from harness.base.units import MS_PER_S
 from harness.plan.load import OpenLoad
-from harness.system.histograms import (
-    END,
-    FILE_NAME,
-    MIDDLE,
-    START,
-    Histogram,
-    histogram_rows,
-    live_heaps,
-    printed_classes,
-)
+from harness.system import histograms
+from harness.system.histograms import END, MIDDLE, START, Histogram, histogram_rows, printed_classes
 from harness.system.jcmd import Problems, ask, is_jvm, jcmd_path
 from harness.system.recorder import Recorder, Recording, Started
 
@@ -89,9 +81,12 @@ def _start(of: Recording) -> Started | None:
     is_auto = not isinstance(load, OpenLoad) and load.is_auto
     middle_s = load.duration_s / 2 if load.duration_s and not is_auto else None
     taker = HistogramTaker(of.system.processes, of.logs, of.environment, middle_s)
-    return Started(taker, lambda: taker.write(of.folder / FILE_NAME))
+    return Started(taker, lambda: taker.write(of.folder / histograms.FILE_NAME))
 
 
 RECORDER = Recorder(
-    "histograms", FILE_NAME, _start, read=lambda of: {"live_heaps": live_heaps(of.histograms, of.origin_s)}
+    "histograms",
+    histograms.FILE_NAME,
+    _start,
+    read=lambda of: {"live_heaps": histograms.live_heaps(of.histograms, of.origin_s)},
 )

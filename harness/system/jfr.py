@@ -6,26 +6,15 @@ import csv
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple, TypeVar
+from typing import NamedTuple, TypeVar
 
 from harness.base import process as child
 from harness.base.errors import UsageError
 from harness.base.java import java_context
-from harness.system.heap import (
-    AFTER,
-    BEFORE,
-    COLUMNS,
-    EVENT,
-    HeapPoint,
-    heap_after_gc,
-    heap_series,
-    heap_uses,
-    read_heaps,
-)
+from harness.system.heap import AFTER, BEFORE, COLUMNS, EVENT, HeapPoint, read_heap_uses, read_heaps
 from harness.system.heap import FILE_NAME as HEAP
-from harness.system.histograms import forced_ms
 from harness.system.jcmd import Problems, exit_code_within
-from harness.system.recorder import Reading, Recorder
+from harness.system.recorder import Recorder
 from harness.system.recording import EVENTS, RecordedEvent, csv_rows, printed_events, read_recordings, recorded_uses
 from harness.system.recording import FILE_NAME as RECORDED
 
@@ -146,16 +135,10 @@ def _finish(folder: Path, recordings: Mapping[str, Path], environment: Mapping[s
     return write_heap(folder / HEAP, recordings, environment)
 
 
-def _read_heap(of: Reading) -> dict[str, Any]:
-    heaps = read_heaps(of.lines(HEAP))
-    of.resources.extend(heap_after_gc(heaps, *of.window_ms, forced_ms(of.histograms)))
-    return {"heap_uses": heap_uses(heaps, *of.window_ms), "heap_series": heap_series(heaps, *of.run_ms)}
-
-
-def _read_recorded(of: Reading) -> dict[str, Any]:
-    return {"recorded": recorded_uses(read_recordings(of.lines(RECORDED)), *of.window_ms)}
-
-
-HEAPS = Recorder("heap", HEAP, finish=_finish, read=_read_heap)
+HEAPS = Recorder("heap", HEAP, finish=_finish, read=read_heap_uses)
 # harness/run/recording.py attaches the recordings.
-ATTACHED = Recorder("recording", RECORDED, read=_read_recorded)
+ATTACHED = Recorder(
+    "recording",
+    RECORDED,
+    read=lambda of: {"recorded": recorded_uses(read_recordings(of.lines(RECORDED)), *of.window_ms)},
+)

@@ -9,18 +9,20 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from io import TextIOWrapper
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from harness.base.log import Log
-from harness.metrics.growth import ResourceSeries
 from harness.metrics.interval import IntervalMs
-from harness.metrics.tally import SampleTally
-from harness.metrics.window import Window
-from harness.plan.spec import RunSpec
 from harness.system import histograms, profile_events
-from harness.system.jcmd import Environment, Paths, Pids, Problems
-from harness.system.supervisor import Supervisor
-from harness.system.system import MetricsSource
+
+if TYPE_CHECKING:  # not needed by what only reads stored results
+    from harness.base.log import Log
+    from harness.metrics.growth import ResourceSeries
+    from harness.metrics.tally import SampleTally
+    from harness.metrics.window import Window
+    from harness.plan.spec import RunSpec
+    from harness.system.jcmd import Environment, Paths, Pids, Problems
+    from harness.system.supervisor import Supervisor
+    from harness.system.system import MetricsSource
 
 _UNKNOWN_MS = IntervalMs(0, 0)
 

@@ -28,7 +28,6 @@ from harness.plan.spec import RunSpec
 from harness.report.watchers import Watcher
 from harness.run.directory import RunDirectory, load_record
 from harness.run.record import DeliveryRecord, RunRecord
-from harness.run.telemetry import FILE_NAME as TELEMETRY
 
 PERIOD_S = 5.0
 # Failed requests come first, then the slowest ones.
@@ -61,7 +60,7 @@ class OtlpRuns(Watcher):
         self._is_broken = False
         self._directory = directory
         self._counts = RunCounts(spec.plan.once_labels, spec.hidden)
-        self._telemetry = TelemetryTail(directory.path / TELEMETRY)
+        self._telemetry = TelemetryTail(directory.path)
         self._spans = SpanPicker()
         self._sent_s: float | None = None
         messages = Messages(_resource(directory, spec), time.time_ns(), __version__, spec.hidden)
