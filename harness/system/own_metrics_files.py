@@ -29,14 +29,10 @@ _PREFIX = "own-metrics-"
 
 @cache
 def _directly() -> urllib.request.OpenerDirector:
-    """Return what opens an address without a proxy."""
+    """Return what opens an address without a proxy or redirects: a run must not reach other hosts."""
     import urllib.request  # deferred, as below: a report reads stored answers only
 
-    class NoRedirect(urllib.request.HTTPRedirectHandler):
-        """Follows no redirect: it may lead to a host that the run must not reach."""
-
-        def redirect_request(self, *_: object) -> None:
-            """Refuse it."""
+    from harness.base.http_client import NoRedirect
 
     return urllib.request.build_opener(urllib.request.ProxyHandler({}), NoRedirect)
 
