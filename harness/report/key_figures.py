@@ -10,10 +10,9 @@ from harness.metrics.figures import LOAD, Group
 from harness.metrics.metric import MEDIAN, P95, Metric
 from harness.report.columns import COUNT, ERROR_RATIO, MAX, RATE, metric_column
 from harness.report.loads import rows_by_load
-from harness.report.parts import Part
 from harness.report.summary import RunSummary
 from harness.report.tables import LOADS, Rows, Shown, parts_of
-from harness.report.warnings import RunWarning, Severity
+from harness.report.warnings import Part, RunWarning, Severity
 
 # So many labels, TOTAL, the goals and some warnings fit on a screen of 40 lines.
 LABELS_MOST = 10

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from enum import Enum, StrEnum
+from enum import Enum, IntEnum, StrEnum, auto
 from functools import partial
 
 from harness.base.option_names import spelled
@@ -17,7 +17,27 @@ from harness.report import evidence as of
 from harness.report import generator_evidence as of_generators
 from harness.report import growth as of_growth
 from harness.report.evidence import Evidence, Values
-from harness.report.parts import Part
+
+
+class Part(IntEnum):
+    """A part of a report, in the order of the report.
+
+    Warnings about the verdict and the measured window are printed below them; other parts have footnote marks.
+    """
+
+    VERDICT = auto()
+    WINDOW = auto()
+    COUNT = auto()
+    MEDIAN = auto()
+    TAIL = auto()
+    ERRORS = auto()
+    LAW = auto()
+    GENERATORS = auto()
+    CODE = auto()
+    HOST = auto()
+    GENERATOR = auto()
+    LOAD = auto()
+    SYSTEM = auto()
 
 
 class Severity(Enum):

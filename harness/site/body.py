@@ -18,9 +18,9 @@ from harness.metrics.window import Window
 from harness.report.charts.run_charts import CHARTS
 from harness.report.charts.run_data import ChartData
 from harness.report.key_figures import by_importance, is_tail
-from harness.report.parts import Part
 from harness.report.profiles import ANCHOR
 from harness.report.verdict import DOUBTFUL, INTERRUPTED, INVALID
+from harness.report.warnings import Part
 from harness.site.html import filled
 
 # The percentiles with a tile.

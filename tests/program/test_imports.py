@@ -95,7 +95,7 @@ MAY_ACT = {
     "harness.live.otlp.receiver",
     "harness.live.otlp.watcher",
     "harness.live.page_address",
-    "harness.live.children",
+    "harness.live.watchers",
     "harness.live.server",
     "harness.live.view",
     "harness.metrics.counter_process",
