@@ -16,7 +16,7 @@ from harness.history.files import read_catalogue
 from harness.nightly.files import NightlyFiles, find_before
 from harness.nightly.gate import GONE_LABEL, LEARNING, NEW_ENVIRONMENT, NEW_LABEL, NO_VALUE, OK, REGRESSED, Check
 from harness.nightly.outcome import GOAL_MISSED, NOT_MEASURED, LoadResult, NightlyResult, Outcome, nightly_result
-from harness.nightly.render import FILE_NAME, check_text, headline, nightly_charts, nightly_report
+from harness.nightly.render import FILE_NAME, check_text, nightly_charts, nightly_report, result_of
 from harness.report.charts.chart import write_charts
 from harness.report.goals import GoalResult
 from harness.report.pages import write_page
@@ -55,7 +55,7 @@ def write_nightly_report(files: NightlyFiles, home: Path) -> NightlyResult:
     write_charts(files.folder, [chart for of_load in charts.values() for chart in of_load], FILE_NAME)
     write_page(files.report, lambda notes: nightly_report(result, charts, notes))
     if result.record.state == FINISHED:  # else it belongs to the process that runs or resumes the nightly run
-        store_result(files.report, result.verdict, headline(result))
+        store_result(files.report, result_of(result, charts))
     return result
 
 
