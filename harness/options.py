@@ -285,6 +285,10 @@ def take_argument(parser: argparse.ArgumentParser, key: str, nargs: str | None =
     argument, name = ARGUMENTS[key], key.partition("/")[0]
     is_second = any(action.dest == name for action in parser._actions)
     more: dict[str, Any] = {"default": argparse.SUPPRESS} if is_second else {}
+
+    def value(text: str) -> Any:
+        return text if text is argparse.SUPPRESS else argument.type(text)  # argparse converts a default as well
+
     if argument.choices:
         more["choices"] = argument.choices
-    parser.add_argument(name, nargs=nargs, metavar=argument.metavar, type=argument.type, help=argument.help, **more)
+    parser.add_argument(name, nargs=nargs, metavar=argument.metavar, type=value, help=argument.help, **more)

@@ -17,7 +17,7 @@ from harness.base import setup_step, toolchain
 from harness.base.class_data import store_class_data
 from harness.base.errors import HarnessError, StartError
 from harness.base.java import jmeter_java_version
-from harness.base.project import BUILD, PACKAGE, SHIPPED
+from harness.base.project import BUILD, PACKAGE, SHIPPED, TOP
 from harness.base.python_packages import (
     VENV,
     check_python,
@@ -31,7 +31,7 @@ from harness.base.python_packages import (
 _LOADS = ("run", "soak", "sweep", "capacity", "check")
 _TOOL = PACKAGE / "__main__.py"
 # scripts/system, in an environment that is not complete yet and would otherwise be completed first.
-_SYSTEM_NOW = "import sys; from harness.cli import main; sys.exit(main(['system', *sys.argv[1:]]))"
+_SYSTEM_NOW = "import sys; from harness.cli import main; sys.exit(main(['system', *sys.argv[1:]], 'lth'))"
 
 
 def enter_venv(program: str, verb: str, arguments: Sequence[str]) -> None:
@@ -96,7 +96,7 @@ def set_up_all() -> None:
     with setup_step.step("the systems of all plans", BUILD / "system.log") as step:
         plans = plans_with_a_system(SHIPPED / "plans")
         setup_step.run(
-            [str(python), str(_TOOL), "system", "--prepare-only", "--plan", *plans], step, PACKAGE, "see its log"
+            [str(python), str(_TOOL), "system", "--prepare-only", "--plan", *plans], step, TOP, "see its log"
         )
 
 
@@ -123,4 +123,4 @@ def _build_jmeter() -> None:
 
 def _prepare_system(python: Path, system: Sequence[str]) -> None:
     with suppress(StartError), setup_step.step("the plan's system", BUILD / "system.log") as step:
-        setup_step.run([str(python), "-c", _SYSTEM_NOW, *system], step, PACKAGE.parent, "see its log")
+        setup_step.run([str(python), "-c", _SYSTEM_NOW, *system], step, TOP, "see its log")

@@ -22,6 +22,8 @@ _ABOVE = PACKAGE.parent
 CHECKOUT = _ABOVE if (_ABOVE / "requirements.txt").is_file() else None
 # The folder of the shipped plans/, env/, systems/ and jmeter/.
 SHIPPED = CHECKOUT or PACKAGE / "shipped"
+# Where the commands of the set-up run.
+TOP = CHECKOUT or PACKAGE
 FILE_NAME = "loadtest.toml"
 DEFAULT_PROFILE = "local"
 NAME = "load-test-harness"

@@ -17,13 +17,12 @@ from pathlib import Path
 from harness.base import setup_step
 from harness.base.errors import StartError, UsageError
 from harness.base.once import has_stamp, lock
-from harness.base.project import BUILD, CHECKOUT, NAME, PACKAGE
+from harness.base.project import BUILD, CHECKOUT, NAME, TOP
 from harness.base.setup_step import Step
 
-_ROOT = CHECKOUT or PACKAGE
-VENV = _ROOT / ".venv"
+VENV = TOP / ".venv"
 PYTHON_LEAST = (3, 11)
-_REQUIREMENTS = _ROOT / "requirements.txt"
+_REQUIREMENTS = TOP / "requirements.txt"
 _TODO = "check the network or the package index of pip"
 # Their tests are 22 MB.
 _WITH_TESTS = ("pandas", "numpy")
@@ -64,7 +63,7 @@ def has_venv() -> bool:
 
 def ensure_venv(*, tests: bool) -> Path:
     """Return the Python of .venv; build or update it first when the requirements have changed."""
-    return _ensure_packages(VENV, [_REQUIREMENTS, *([_ROOT / "requirements-dev.txt"] if tests else [])])
+    return _ensure_packages(VENV, [_REQUIREMENTS, *([TOP / "requirements-dev.txt"] if tests else [])])
 
 
 def ensure_small_packages() -> Path:
@@ -100,7 +99,7 @@ def ensure_pyarrow() -> None:
 def ensure_optional_packages() -> None:
     """Install all optional packages that .venv lacks; this process may be another Python."""
     for name in _OPTIONAL:
-        if not is_installed(_ROOT / f"requirements-{name}.txt", VENV):
+        if not is_installed(TOP / f"requirements-{name}.txt", VENV):
             _install_optional(name)
 
 
@@ -119,17 +118,17 @@ def _install_optional(name: str) -> None:
         lock(BUILD / "venv.lock", VENV.name, setup_step.log),
         setup_step.step(_OPTIONAL[name], BUILD / f"{name}.log") as step,
     ):
-        _install(VENV, _options([_ROOT / f"requirements-{name}.txt"]), is_new=False, step=step)
+        _install(VENV, _options([TOP / f"requirements-{name}.txt"]), is_new=False, step=step)
 
 
 def ensure_bench_venv() -> Path:
     """Return the Python of a separate environment with the JTL readers that the benchmark compares ours with."""
-    return _ensure_packages(BUILD / "bench-venv", [_ROOT / "requirements-bench.txt"])
+    return _ensure_packages(BUILD / "bench-venv", [TOP / "requirements-bench.txt"])
 
 
 def ensure_otava_venv() -> Path:
     """Return the Python of a separate environment with Apache Otava, which checks our change points."""
-    return _ensure_packages(BUILD / "otava-venv", [_ROOT / "requirements-otava.txt"])
+    return _ensure_packages(BUILD / "otava-venv", [TOP / "requirements-otava.txt"])
 
 
 def _ensure_packages(venv: Path, files: Sequence[Path]) -> Path:
@@ -153,7 +152,7 @@ def _ensure_packages(venv: Path, files: Sequence[Path]) -> Path:
             is_new = files[0] in wanted and not has_begun
             if has_begun:
                 _begun_file(venv).unlink()
-            with setup_step.step(f"Python packages into {venv.relative_to(_ROOT)}", BUILD / f"{name}.log") as step:
+            with setup_step.step(f"Python packages into {venv.relative_to(TOP)}", BUILD / f"{name}.log") as step:
                 _install(venv, _options(files if is_new else wanted), is_new=is_new, step=step)
                 _remove_tests(venv)
         for path in files:
@@ -177,12 +176,12 @@ def _install(venv: Path, packages: Sequence[str], *, is_new: bool, step: Step) -
     if is_new:
         bare = [] if pip[0] == python else ["--without-pip"]  # installing one takes seconds
         command = [_base(), "-m", "venv", *bare, "--clear", str(venv)]
-        setup_step.run(command, step, _ROOT, "install python3-venv (ensurepip)")
+        setup_step.run(command, step, TOP, "install python3-venv (ensurepip)")
     elif pip[0] == python and not _has_pip(venv):
-        setup_step.run([python, "-m", "ensurepip"], step, _ROOT, "install python3-venv (ensurepip)")
+        setup_step.run([python, "-m", "ensurepip"], step, TOP, "install python3-venv (ensurepip)")
     # Modules are compiled when they are first imported: compiling all of them takes longer than the installation.
     options = ["--no-compile", "--progress-bar", "off", "--disable-pip-version-check"]
-    setup_step.run([*pip, "install", *options, *packages], step, _ROOT, _TODO)
+    setup_step.run([*pip, "install", *options, *packages], step, TOP, _TODO)
 
 
 def _pip_for(python: str) -> list[str]:
@@ -201,9 +200,9 @@ def _pip_for(python: str) -> list[str]:
 def _install_with_uv(venv: Path, packages: Sequence[str], *, is_new: bool, step: Step) -> None:
     if is_new:
         shutil.rmtree(venv, ignore_errors=True)
-        setup_step.run(["uv", "venv", "--python", _base(), str(venv)], step, _ROOT, _TODO)
+        setup_step.run(["uv", "venv", "--python", _base(), str(venv)], step, TOP, _TODO)
     install = ["uv", "pip", "install", "--python", str(venv / "bin" / "python")]
-    setup_step.run([*install, *packages], step, _ROOT, _TODO)
+    setup_step.run([*install, *packages], step, TOP, _TODO)
 
 
 def _options(files: Sequence[Path]) -> list[str]:

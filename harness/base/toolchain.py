@@ -17,7 +17,7 @@ from harness.base import setup_step
 from harness.base.errors import StartError, UsageError
 from harness.base.java import JAVA_LEAST, java_path, version_output
 from harness.base.once import has_stamp, lock, stamp_of
-from harness.base.project import BUILD, PACKAGE, SHIPPED
+from harness.base.project import BUILD, PACKAGE, SHIPPED, TOP
 
 MAVEN_LEAST = (3, 6)
 # How Maven names an artifact that no repository has: the first time, and when it has searched for it before.
@@ -154,7 +154,7 @@ def _package(pom: Path, where: str, what: str, log_name: str) -> None:
     """Have Maven install the artifacts of a POM in the folder that the property `where` names."""
     with setup_step.step(f"{what} from Maven Central", BUILD / log_name) as step:
         command = ["mvn", "-B", "-f", str(pom), where, "package"]
-        setup_step.run(command, step, PACKAGE, "check the network or Maven's settings")
+        setup_step.run(command, step, TOP, "check the network or Maven's settings")
 
 
 def ensure_counter() -> Path | None:
@@ -237,7 +237,7 @@ def _compiled(
             command += ["-cp", classpath] if classpath else []
             with setup_step.step(what, BUILD / f"{name}.log") as step:
                 todo = f"install a JDK of Java {JAVA_LEAST} or newer"
-                setup_step.run([*command, *map(str, sources)], step, PACKAGE, todo)
+                setup_step.run([*command, *map(str, sources)], step, TOP, todo)
             if finish:
                 finish(classes)
             stamp_file(classes, name).write_text(stamp)

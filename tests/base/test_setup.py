@@ -89,7 +89,7 @@ def test_a_system_is_prepared_while_the_large_packages_are_installed(clone, tmp_
     text = process.communicate(timeout=30)[1]
     assert process.returncode == 0, text
     assert "setup: the plan's system: done" in text
-    assert (tmp_path / "system-runs").read_text().endswith("'scripts/system')) --plan=lb-direct\n")
+    assert (tmp_path / "system-runs").read_text().endswith("'lth')) --plan=lb-direct\n")
     new, small, rest = (tmp_path / "uv-calls").read_text().splitlines()
     assert new.startswith("venv ")
     assert "jinja2==" in small.lower() and "pandas" not in small

@@ -211,16 +211,6 @@ def test_the_command_line_returns_the_exit_code(reports):
     assert (done.returncode, done.stderr) == (1, "")
 
 
-def test_make_passes_names_and_patterns_on_with_their_quotes():
-    command = ["make", "-C", str(ROOT), "-n", "--no-print-directory", "compare"]
-    variables = ["BASE=run-07_1 it's", "NEW=run-08_*", "THRESHOLD=p95=20% errors=1%", "SURE=1"]
-    line = subprocess.run([*command, *variables], capture_output=True, text=True, check=True).stdout
-    assert r"--base 'run-07_1' 'it'\''s' --new 'run-08_*'  --threshold='p95=20%' --threshold='errors=1%'" in line
-    assert "--save" in line
-    assert line.rstrip().endswith("--sure")
-    assert "give BASE=" in subprocess.run(command, capture_output=True, text=True, check=True).stdout
-
-
 def test_html_saves_the_comparison_and_writes_it_as_one_file_with_its_chart(compare, reports, capsys):
     assert compare("run-07_1", "run-07_2", "--html") == 0
     page = reports / "tiny" / "compare-run-07_1-run-07_2.html"

@@ -3,13 +3,13 @@
 import json
 import threading
 import time
-import tomllib
 from argparse import Namespace
 from dataclasses import replace
 from types import SimpleNamespace
 
 import pytest
 
+from harness import __version__
 from harness.base.errors import UsageError
 from harness.base.interrupts import Interrupts
 from harness.base.ports import free_port
@@ -23,7 +23,6 @@ from harness.run.directory import RunDirectory
 from harness.run.record import DeliveryRecord, RunRecord
 from tests.support.factories import failed, record, sample
 from tests.support.otlp_receiver import attributes, receiving
-from tests.support.paths import ROOT
 from tests.support.processes import becomes
 
 MESSAGE = "Number of samples in transaction : 2, number of failing samples : 0"
@@ -394,10 +393,9 @@ def test_counts_have_units_and_messages_name_what_made_them(followed):
         "loadtest.active_users": "{user}",
     }
     assert all(metric.unit for metric in receiver.last.values())
-    version = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["version"]
     about = receiver.resource
     assert [about[f"telemetry.sdk.{name}"] for name in ("name", "language", "version")] == [
-        "load-test-harness", "python", version,
+        "load-test-harness", "python", __version__,
     ]  # fmt: skip
     requests = [request for _, request in receiver.requests]
     scopes = {
@@ -406,7 +404,7 @@ def test_counts_have_units_and_messages_name_what_made_them(followed):
         for resource in (request.resource_spans if hasattr(request, "resource_spans") else request.resource_metrics)
         for scope in (resource.scope_spans if hasattr(resource, "scope_spans") else resource.scope_metrics)
     }
-    assert scopes == {("load-test-harness", version)}
+    assert scopes == {("load-test-harness", __version__)}
     assert len(receiver.spans) == 1
     assert {headers["Content-Encoding"] for headers in receiver.headers} == {"gzip"}
 

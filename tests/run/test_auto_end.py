@@ -1,7 +1,6 @@
 """DURATION=auto: ends when the load is steady and its mean known to 5 %, and not before; series of known warm-up."""
 
 import random
-import subprocess
 
 import pytest
 
@@ -15,7 +14,7 @@ from harness.run.auto_end import LOOK_PERIOD_S, PRECISION_RATIO, AutoEnd, enough
 from harness.run.record import AutoEndRecord
 from tests.support.commands import command
 from tests.support.factories import closed_load, record, sample
-from tests.support.paths import FAKE_JMETER, ROOT
+from tests.support.paths import FAKE_JMETER
 from tests.support.tiny import arguments_of_run, report, run_json
 
 DEFAULT = PlanLoad(users=10, ramp_per_user_s=0.5, duration_s=100, think_time_s=0)
@@ -185,11 +184,3 @@ def test_a_run_with_duration_auto_ends_by_itself_and_reports_when(home, target, 
     assert 6 < facts["took_s"] < 60
     assert "DURATION=auto MAX=5m" in facts["command"]
     assert "- auto: ended after " in report(tmp_path / "reports")
-
-
-def test_make_passes_max_and_the_java_of_jmeter():
-    argv = ["make", "-n", "run", "DURATION=auto", "MAX=5m", "JAVA_HOME_FOR_JMETER=/jdk"]
-    done = subprocess.run(argv, cwd=ROOT, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
-    assert "--duration='auto'" in done.stdout
-    assert "--max='5m'" in done.stdout

@@ -34,8 +34,8 @@ def test_a_wrong_goal_or_stop_condition_is_one_line_and_nothing_is_started(refus
 
 
 BAD = [
-    (("--plan", "tinny"), "PLAN=tinny: unknown; did you mean tiny? there are: tiny"),
-    (("--env", "moon"), "ENV=moon: unknown; there are: local"),
+    (("--plan", "tinny"), "PLAN=tinny: unknown; did you mean tiny? there are: folio-checkin"),
+    (("--env", "moon"), "ENV=moon: unknown; there are: folio, "),
     (("--users", "0"), "USERS=0: not a whole number"),
     (("--users", "-1"), "USERS=-1: not a whole number"),
     (("--users", "abc"), "USERS=abc: not a whole number"),
@@ -51,7 +51,7 @@ BAD = [
     (("--env", "../env/local"), "ENV=../env/local: unknown"),
     (("--target", ""), "--target is empty"),
     (("--users", " "), "--users is empty"),
-    (("--target", "example"), "TARGET=example: not an http or https address"),
+    (("--target", "example"), "TARGET=example: neither an address nor a name in [targets]"),
     (("--target", "http://192.0.2.1"), "TARGET=http://192.0.2.1:80: 192.0.2.1 is not this machine, and env/local.toml"),
     (("--target", "http://127.0.0.1:1"), "TARGET=http://127.0.0.1:1: nothing answers at http://127.0.0.1:1"),
 ]
