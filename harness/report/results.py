@@ -28,6 +28,7 @@ _WORST_FIRST = (
 _BOLD = re.compile(r"^\*\*(.+?)\*\*", re.MULTILINE)
 _HEADLINE = re.compile(r"(?:^\*\*.+\*\*.*(?:\n+|\Z))+", re.MULTILINE)
 _CAPITALS = re.compile(r"[A-Z]+(?: [A-Z]+)*\b")
+_LINK = re.compile(r"(?<!\\)\[([^\]\n]+)\]\([^)\n]*\)")
 _ESCAPED = re.compile(r"\\([^\w\s])")
 
 
@@ -121,7 +122,7 @@ def result_in(data: Mapping[str, Any]) -> Result:
 def _of_earlier_markdown(markdown: str) -> Result:
     """Return the result in a report: its first bold line, and the capitals with which that begins as the verdict."""
     found = _BOLD.search(markdown)
-    headline = _ESCAPED.sub(r"\1", found[1]) if found else ""
+    headline = _ESCAPED.sub(r"\1", _LINK.sub(r"\1", found[1])) if found else ""
     verdict = _CAPITALS.match(headline)
     return Result(verdict=verdict[0] if verdict else "", headline=headline)
 
