@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from itertools import chain
 from urllib.parse import quote
 
 from harness.base import units
@@ -31,7 +30,7 @@ from harness.nightly.outcome import FAILED, GOAL_MISSED, LoadResult, NightlyResu
 from harness.report.charts.chart import Chart
 from harness.report.markdown import GOAL_HEADS, goal_rows, image
 from harness.report.profiles import profile_links
-from harness.report.results import KeyFigure, Result, chart_path
+from harness.report.results import KeyFigure, Result
 from harness.report.tables import cell, one_line, table
 from harness.report.template import filled
 from harness.report.verdict import INTERRUPTED
@@ -60,7 +59,7 @@ def nightly_report(result: NightlyResult, charts: Mapping[int, Sequence[Chart]],
         made_by=one_line(record.command).replace("-->", "->"),
         title=cell(record.title),
         date=record.name,
-        headline=cell(headline(result)),
+        headline=cell(result_of(result).headline),
         findings=list(_findings(result)),
         time_line=time_line(result),
         undelivered=[cell(line) for line in record.undelivered],
@@ -122,7 +121,7 @@ def headline(result: NightlyResult) -> str:
     return f"{before}{result.verdict}: {'; '.join(parts)}."
 
 
-def result_of(result: NightlyResult, charts: Mapping[int, Sequence[Chart]]) -> Result:
+def result_of(result: NightlyResult, first_chart: str = "") -> Result:
     """Return what the report found, for those who show it."""
     record, states = result.record, Counter(check.state for check in result.checks)
     counts = [("runs", len(result.outcomes)), *((f"metrics {state}", states[state]) for state in states)]
@@ -132,7 +131,7 @@ def result_of(result: NightlyResult, charts: Mapping[int, Sequence[Chart]]) -> R
         verdict=INTERRUPTED if record.state == RUNNING else result.verdict,
         headline=headline(result),
         key_figures=tuple(KeyFigure(name, str(count)) for name, count in counts),
-        first_chart=chart_path(record.name, chain.from_iterable(charts.values())),
+        first_chart=first_chart,
     )
 
 

@@ -20,7 +20,7 @@ from harness.nightly.render import FILE_NAME, check_text, nightly_charts, nightl
 from harness.report.charts.chart import write_charts
 from harness.report.goals import GoalResult
 from harness.report.pages import write_page
-from harness.report.results import store_result
+from harness.report.results import chart_path, store_result
 from harness.report.verdict import DOUBTFUL
 from harness.run.directory import write_whole
 
@@ -52,10 +52,11 @@ def write_nightly_report(files: NightlyFiles, home: Path) -> NightlyResult:
     result = read_nightly_result(files, home)
     write_whole(files.junit, junit_xml(result))
     charts = nightly_charts(result)
-    write_charts(files.folder, [chart for of_load in charts.values() for chart in of_load], FILE_NAME)
+    drawn = [chart for of_load in charts.values() for chart in of_load]
+    write_charts(files.folder, drawn, FILE_NAME)
     write_page(files.report, lambda notes: nightly_report(result, charts, notes))
     if result.record.state == FINISHED:  # else it belongs to the process that runs or resumes the nightly run
-        store_result(files.report, result_of(result, charts))
+        store_result(files.report, result_of(result, chart_path(files.name, drawn)))
     return result
 
 

@@ -12,7 +12,7 @@ from harness.nightly.files import NightlyFiles
 from harness.nightly.report_files import write_nightly_report
 from harness.overload.record import OverloadRecord
 from harness.overload.render import write_overload_report
-from harness.report.results import Result, stated_result
+from harness.report.results import Result, stated_result, with_headline, write_result
 from harness.run.directory import load_record
 from harness.site.files import write_report_page, write_site
 from harness.sweep.sources import read_sweep
@@ -68,6 +68,34 @@ def test_the_verdict_of_an_earlier_version_is_how_its_headline_begins(tmp_path, 
 def test_a_report_without_a_bold_line_or_without_a_file_has_no_result(tmp_path):
     (tmp_path / "history-1.md").write_text("# Title\n")
     assert stated_result(tmp_path / "history-1.md") == stated_result(tmp_path / "gone.md") == Result()
+
+
+def test_the_json_beside_a_report_is_written_again_and_any_other_file_there_is_kept(tmp_path):
+    report = tmp_path / "levels.md"
+    data = {"format_version": 1, "command": "./aggregate.py sweep a b"}
+    for number in (1, 2):
+        write_result(report, {**data, "result": Result(headline=f"answer {number}")})
+        assert stated_result(report).headline == f"answer {number}"
+    for other in ('{"format_version": 1, "command": "make sweep", "state": "finished"}', "[1]", "no JSON", '{"a": 1}'):
+        report.with_suffix(".json").write_text(other)
+        write_result(report, data)
+        assert report.with_suffix(".json").read_text() == other
+    write_result(tmp_path / "page.json", data)  # a report of this name is not overwritten
+    assert not (tmp_path / "page.json").exists()
+
+
+@pytest.mark.parametrize(
+    ("markdown", "shown"),
+    [
+        ("# T\n\n**old**\n\ntext **b**\n", "# T\n\n**n\\*w**\n\ntext **b**\n"),
+        ("# T\n\n**old**\n\n**of another variant**\n\n## S\n", "# T\n\n**n\\*w**\n\n## S\n"),
+        ("# T\n\n**old**\n", "# T\n\n**n\\*w**\n\n"),
+        ("# T\n\ntext\n", "# T\n\ntext\n"),
+    ],
+)
+def test_a_report_is_shown_with_the_headline_of_its_result(markdown, shown):
+    assert with_headline(markdown, Result(headline="n*w")) == shown
+    assert with_headline(markdown, Result()) == markdown
 
 
 @pytest.fixture
