@@ -102,7 +102,7 @@ def stated_result(report: Path) -> Result:
     except (UsageError, ValueError):
         pass
     try:
-        return _of_earlier_markdown(report.read_text(encoding="utf-8", errors="replace"))
+        return result_in_markdown(report.read_text(encoding="utf-8", errors="replace"))
     except OSError:
         return Result()
 
@@ -119,7 +119,7 @@ def result_in(data: Mapping[str, Any]) -> Result:
     return replace(found, verdict=INTERRUPTED) if is_open else found
 
 
-def _of_earlier_markdown(markdown: str) -> Result:
+def result_in_markdown(markdown: str) -> Result:
     """Return the result in a report: its first bold line, and the capitals with which that begins as the verdict."""
     found = _BOLD.search(markdown)
     headline = _ESCAPED.sub(r"\1", _LINK.sub(r"\1", found[1])) if found else ""

@@ -5,19 +5,19 @@ from __future__ import annotations
 import json
 import posixpath
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, NamedTuple
 from urllib.parse import quote, unquote
 
 from markupsafe import Markup
 
-from harness.compare.result import RunResult
+from harness.compare.result import MARKDOWN, RunResult
 from harness.history.catalogue import Catalogue, Document, Entry, first_line
 from harness.history.summary import FIGURES, count_line, facts, figures, start_text, verdict_text
 from harness.metrics.metric import ERRORS, THROUGHPUT, Metric, Table, compared_metrics
 from harness.report.charts.run_data import ChartData
-from harness.report.results import Result
+from harness.report.results import Result, result_in_markdown
 from harness.report.setup import load_text, setup_lines, users_text
 from harness.report.verdict import DOUBTFUL, headline
 from harness.run import kinds
@@ -126,7 +126,7 @@ class Site:
         """Return the page of a run: its report, in which charts with data can be zoomed."""
         targets = self._targets(entry.plan, {f"{entry.name}/{chart.key}.svg" for chart in charts})
         link_of, image_of, _ = targets
-        result = entry.result.stated if entry.result else Result()
+        result = _result_of(entry, markdown)
         html = filled(
             "run.html.j2",
             root="../",
@@ -221,6 +221,16 @@ class Site:
             return Markup('<img src="{}" alt="{}">').format(there, text)
 
         return _Targets(link_of, image_of, shown)
+
+
+def _result_of(entry: Entry, markdown: str) -> Result:
+    """Return the result of a run: that of its JSON, of a report without JSON what its Markdown says."""
+    found = entry.result
+    if found is None or found.verdict is None:
+        return Result()
+    if found.kind != MARKDOWN:
+        return found.stated
+    return replace(found.stated, headline=result_in_markdown(markdown).headline)
 
 
 def _doubtful_reason(entry: Entry) -> str:

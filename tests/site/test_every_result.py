@@ -126,6 +126,17 @@ def test_the_result_of_a_run_without_one_in_its_json_is_computed(tmp_path):
     assert CHARTS[0].name == FIRST_CHART
 
 
+def test_the_page_of_a_run_without_json_has_the_headline_of_its_markdown_with_its_goals(tmp_path, charts):
+    run = add_run(tmp_path / "reports", "tiny/run-07_1", samples=6_000, seconds=120)
+    shutil.rmtree(run.path)
+    run.summary_json.unlink()
+    write_site(tmp_path / "reports", tmp_path / "site", charts)
+    page = (tmp_path / "site" / "tiny" / "run-07_1.html").read_text(encoding="utf-8")
+    assert '<header class="judged valid">\n<p><strong>VALID. Goals met: 2 of 2.</strong></p>\n</header>' in page
+    assert page.count("<strong>VALID") == 1
+    assert "<dt>throughput</dt>\n<dd>50.00 <span>req/s</span></dd>" in page
+
+
 def changed(report: Path) -> str:
     """Change the headline in the JSON of a report, and return it; the Markdown still has the other one."""
     data = json.loads(report.with_suffix(".json").read_text(encoding="utf-8"))

@@ -150,7 +150,7 @@ def test_an_ab_test_has_a_page_in_its_folder_without_links_to_its_runs(tmp_path,
     assert '<p>a pair <a href="../../tiny/run-07_1.html">a run</a></p>' in html
     index = (output / "index.html").read_text()
     assert "<summary>A/B tests (1)</summary>" in index
-    assert '<a href="ab/tiny/ab-01.html">ab/tiny/ab-01</a> OK.' in index
+    assert '<a href="ab/tiny/ab-01.html">ab/tiny/ab-01</a> <p>OK.</p>' in index
     write_site(reports / "ab", output, charts)
     assert (output / "tiny" / "ab-01.html").is_file()
 
