@@ -43,6 +43,7 @@ from harness.report.charts.chart import Chart
 from harness.report.charts.distribution import NamedCounts, overlaid_chart
 from harness.report.export import json_text
 from harness.report.pages import write_page
+from harness.report.results import write_result
 from harness.run import kinds
 from harness.run.directory import write_whole
 from harness.run.names import in_plan
@@ -233,11 +234,11 @@ def _chart(base: Sequence[Found], new: Sequence[Found], output: Path) -> Chart |
 
 
 def _write(compared: Compared, options: argparse.Namespace, output: Path | None, chart: Chart | None) -> None:
-    data = json_text(rendered.to_json(compared))
+    plain = rendered.to_json(compared, chart.name if chart and options.format == MARKDOWN else "")
     if output is None:
         if hasattr(sys.stdout, "reconfigure"):
             sys.stdout.reconfigure(encoding="utf-8", newline="\n")
-        print(data if options.format == JSON else rendered.report(compared, ""), end="")
+        print(json_text(plain) if options.format == JSON else rendered.report(compared, ""), end="")
         return
     if options.format == MARKDOWN:
         chart_path = output.with_suffix(".svg")
@@ -246,8 +247,9 @@ def _write(compared: Compared, options: argparse.Namespace, output: Path | None,
         else:
             chart_path.unlink(missing_ok=True)  # left by an earlier comparison
         write_page(output, lambda notes: rendered.report(compared, notes, chart))
-    if options.format == JSON or options.save:
-        write_whole(output.with_suffix(".json") if options.save else output, data)
+        write_result(output, plain)
+    else:
+        write_whole(output.with_suffix(".json") if options.save else output, json_text(plain))
     print(f"{rendered.terminal_text(compared.comparison, shutil.get_terminal_size().columns)}{os.path.relpath(output)}")
     if options.html:
         write_html(output)
