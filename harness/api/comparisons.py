@@ -151,16 +151,16 @@ def compare(
     return ComparedRuns(compare_results(results, others, limits, anyway))
 
 
-def _found(one: str | Path | Run, every: Sequence[str], reports: Path) -> list[Found]:
+def _found(source: str | Path | Run, every: Sequence[str], reports: Path) -> list[Found]:
     """Return the results that a run or name means; `every` are all names, which decide whose pin a name is."""
-    if not isinstance(one, Run):
-        return read_side(runs_of_pins([str(one)], every, reports), reports)
-    if one.stored:
-        path = one.directory.path if one.directory else Path(one.name)
-        return [Found(path, RunResult.of(one.stored))]
-    for given in one.files:
+    if not isinstance(source, Run):
+        return read_side(runs_of_pins([str(source)], every, reports), reports)
+    if source.stored:
+        path = source.directory.path if source.directory else Path(source.name)
+        return [Found(path, RunResult.of(source.stored))]
+    for given in source.files:
         refuse_stored(given.name)
-    paths = [given.path for given in one.files if given.path]
-    if len(paths) == 1 and one.columns is None:
+    paths = [given.path for given in source.files if given.path]
+    if len(paths) == 1 and source.columns is None:
         return read_side([str(paths[0])], reports)
-    return [Found(paths[0], result_of_jtls(one.files, one.name, one.columns))]
+    return [Found(paths[0], result_of_jtls(source.files, source.name, source.columns))]

@@ -39,13 +39,13 @@ def texts(values: Sequence[str]) -> pandas.Categorical:
 
 def joined(parts: Iterable[DataFrame]) -> DataFrame:
     """Return the rows of all parts, of which there is one at least; categories in order of first appearance."""
-    found = list(parts)
+    frames = list(parts)
     return DataFrame(
         {
-            name: pandas.api.types.union_categoricals([part[name] for part in found])
-            if isinstance(found[0][name].dtype, pandas.CategoricalDtype)
-            else pandas.concat([part[name] for part in found], ignore_index=True)
-            for name in found[0].columns
+            name: pandas.api.types.union_categoricals([part[name] for part in frames])
+            if isinstance(frames[0][name].dtype, pandas.CategoricalDtype)
+            else pandas.concat([part[name] for part in frames], ignore_index=True)
+            for name in frames[0].columns
         }
     )
 
@@ -107,12 +107,12 @@ def label_second_frame(seconds: SortedSeconds, origin_s: int | None) -> DataFram
     first_s = origin_s if origin_s is not None else span_s.first_s if span_s else 0
     while batch := list(islice(rows, _ROWS_PER_BATCH)):
         parts.append(_label_seconds(batch, first_s))
-    found = joined(parts)
+    frame = joined(parts)
     # A label may be called TOTAL, too; the TOTAL of its second follows it.
-    is_last = found.second != found.second.shift(-1)
-    is_total = (found.group == LOAD) & (found.label == TOTAL) & ~found.is_transaction & is_last
-    found.insert(found.columns.get_loc("is_transaction"), "is_total", is_total)
-    return found
+    is_last = frame.second != frame.second.shift(-1)
+    is_total = (frame.group == LOAD) & (frame.label == TOTAL) & ~frame.is_transaction & is_last
+    frame.insert(frame.columns.get_loc("is_transaction"), "is_total", is_total)
+    return frame
 
 
 def _label_seconds(rows: Sequence[Sequence[Value]], first_s: int) -> DataFrame:

@@ -112,9 +112,9 @@ def within(value: float, least: float, most: float | None, where: str, key: str)
 
 def texts(values: Iterable[object], where: str) -> tuple[str, ...]:
     """Return the values as a tuple of texts. UsageError, starting with `where`, for any other type."""
-    found = []
+    checked = []
     for value in values:
         if not isinstance(value, str):
             raise UsageError(f"{where}: {value!r}", "give texts")
-        found.append(value)
-    return tuple(found)
+        checked.append(value)
+    return tuple(checked)

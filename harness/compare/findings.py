@@ -75,7 +75,7 @@ def _finding(
     before, after = _values(base, metric), _values(new, metric)
     least_count = min(sample_count(base) or 0, sample_count(new) or 0)
     is_known, is_enough = bool(before and after), least_count >= metric.samples_least
-    found = Finding(
+    finding = Finding(
         metric=metric,
         base=median(before) if before else None,
         new=median(after) if after else None,
@@ -85,40 +85,40 @@ def _finding(
         or (is_known and is_enough and (label == TOTAL or least_count >= LABEL_LEAST_SAMPLES)),
     )
     if not is_known:
-        return replace(found, reason="unknown on at least one side")
+        return replace(finding, reason="unknown on at least one side")
     if mixed:
-        return replace(found, reason="one side is a Markdown report, the other samples")
+        return replace(finding, reason="one side is a Markdown report, the other samples")
     if not metric.is_share and min(*before, *after) <= 0:
         # A percentile below the clock resolution cannot be compared, however many runs there are.
         reason = "a value is 0, so its relative change is undefined"
-        return replace(found, reason=reason, decides=found.decides and metric.percentile is None)
-    found = _of_batches(found, base[0], new[0]) if is_single else _of_runs(found, before, after)
-    if found.shift and found.base and metric.percentile is not None:
-        found = replace(found, shift=_allow_for_clock(found.shift, found.base))
+        return replace(finding, reason=reason, decides=finding.decides and metric.percentile is None)
+    finding = _of_batches(finding, base[0], new[0]) if is_single else _of_runs(finding, before, after)
+    if finding.shift and finding.base and metric.percentile is not None:
+        finding = replace(finding, shift=_allow_for_clock(finding.shift, finding.base))
     if not is_enough:
-        return replace(found, reason=f"fewer than {metric.samples_least:,} samples a side")
-    return found
+        return replace(finding, reason=f"fewer than {metric.samples_least:,} samples a side")
+    return finding
 
 
 def _values(side: Iterable[LabelResult], metric: Metric) -> list[float]:
     return [value for figures in side if (value := metric.of(figures)) is not None]
 
 
-def _of_batches(found: Finding, base: LabelResult, new: LabelResult) -> Finding:
-    before, after = (batch_means.estimate(side.batches, side.histogram, found.metric) for side in (base, new))
+def _of_batches(finding: Finding, base: LabelResult, new: LabelResult) -> Finding:
+    before, after = (batch_means.estimate(side.batches, side.histogram, finding.metric) for side in (base, new))
     if isinstance(before, str):
-        return replace(found, reason=f"baseline: {before}", needs_runs=True)
+        return replace(finding, reason=f"baseline: {before}", needs_runs=True)
     if isinstance(after, str):
-        return replace(found, reason=f"contender: {after}", needs_runs=True)
-    if found.metric.is_share:
+        return replace(finding, reason=f"contender: {after}", needs_runs=True)
+    if finding.metric.is_share:
         shift = _within_all(batch_means.change(before, after))
     else:
         shift = batch_means.log_change(before, after).as_ratio()
-    return replace(found, unit=BATCHES, base_n=before.batch_count, new_n=after.batch_count, shift=shift)
+    return replace(finding, unit=BATCHES, base_n=before.batch_count, new_n=after.batch_count, shift=shift)
 
 
-def _of_runs(found: Finding, base: Sequence[float], new: Sequence[float]) -> Finding:
-    is_ratio = not found.metric.is_share
+def _of_runs(finding: Finding, base: Sequence[float], new: Sequence[float]) -> Finding:
+    is_ratio = not finding.metric.is_share
     if is_ratio:
         base, new = [math.log(value) for value in base], [math.log(value) for value in new]
     interval = ranks.shift_interval(base, new, CONFIDENCE)
@@ -130,7 +130,7 @@ def _of_runs(found: Finding, base: Sequence[float], new: Sequence[float]) -> Fin
         p_value=ranks.p_value(base, new),
         least=planning.least_change(deviation, len(base), len(new)) if deviation is not None and interval else None,
     )
-    return replace(found, unit=RUNS, shift=shift.as_ratio() if is_ratio else shift, deviation=deviation)
+    return replace(finding, unit=RUNS, shift=shift.as_ratio() if is_ratio else shift, deviation=deviation)
 
 
 def _within_all(shift: Shift) -> Shift:

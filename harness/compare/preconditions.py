@@ -34,21 +34,21 @@ def check_sides(base: Sequence[RunResult], new: Sequence[RunResult]) -> None:
 
 def mismatches(base: Sequence[RunResult], new: Sequence[RunResult]) -> list[str]:
     """Return the differences between the runs that make their metrics incomparable, as text."""
-    found = []
+    problems = []
     records = [result.run for result in (*base, *new) if result.run]
     sides = [[_must_be_alike(run.plan, run.load) for result in side if (run := result.run)] for side in (base, new)]
     if all(sides):
-        found += _unlike(*sides)
-    found += [f"{record.id} is still running, or was killed" for record in records if record.state != FINISHED]
-    found += [
+        problems += _unlike(*sides)
+    problems += [f"{record.id} is still running, or was killed" for record in records if record.state != FINISHED]
+    problems += [
         f"{result.name} was interrupted"
         for result in (*base, *new)
         if result.verdict and result.verdict.state == INTERRUPTED
     ]
     kinds = {result.window.kind for result in (*base, *new) if result.window}
     if len(kinds) > 1:
-        found.append(f"window: {' and '.join(sorted(kinds))}")
-    return found
+        problems.append(f"window: {' and '.join(sorted(kinds))}")
+    return problems
 
 
 def unlike_request(base: RunRecord, plan: str, load: LoadRecord) -> list[str]:
@@ -57,12 +57,12 @@ def unlike_request(base: RunRecord, plan: str, load: LoadRecord) -> list[str]:
 
 
 def _unlike(base: Sequence[Mapping[str, str]], new: Sequence[Mapping[str, str]]) -> list[str]:
-    found = []
+    unlike = []
     for name in dict.fromkeys(name for load in (*base, *new) for name in load):
         before, after = ([*dict.fromkeys(load.get(name, "none") for load in side)] for side in (base, new))
         if before != after or len(before) > 1:
-            found.append(f"{name} is {' and '.join(before)} in the baseline, {' and '.join(after)} in the contender")
-    return found
+            unlike.append(f"{name} is {' and '.join(before)} in the baseline, {' and '.join(after)} in the contender")
+    return unlike
 
 
 def _must_be_alike(plan: str, load: LoadRecord) -> dict[str, str]:
@@ -91,13 +91,13 @@ def _invalid(result: RunResult) -> Iterator[str]:
 
 def doubtful_reasons(base: Sequence[RunResult], new: Sequence[RunResult]) -> list[str]:
     """Return which runs are DOUBTFUL and why; runs with the same reasons share a line."""
-    found: dict[str, list[str]] = {}
+    by_reason: dict[str, list[str]] = {}
     for result in (*base, *new):
         if result.is_doubtful and result.verdict:
-            found.setdefault("; ".join(result.verdict.reasons), []).append(result.name)
+            by_reason.setdefault("; ".join(result.verdict.reasons), []).append(result.name)
     return [
         f"{names_text(names)} {'is' if len(names) == 1 else 'are'} {DOUBTFUL}: {reasons}"
-        for reasons, names in found.items()
+        for reasons, names in by_reason.items()
     ]
 
 

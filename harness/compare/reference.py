@@ -19,28 +19,28 @@ def compared_run(base: RunResult, new: RunResult, thresholds: Thresholds, role: 
     It has only a `problem` when the two are not comparable, or one of them is INVALID.
     """
     try:
-        found = compare([base], [new], thresholds)
+        comparison = compare([base], [new], thresholds)
     except UsageError as error:
         return ComparedRun(base.name, role, problem=error.what)
-    if found.verdict == INVALID:
-        return ComparedRun(base.name, role, problem="; ".join(found.reasons))
-    rows = [*([found.total] if found.total else []), *found.labels]
+    if comparison.verdict == INVALID:
+        return ComparedRun(base.name, role, problem="; ".join(comparison.reasons))
+    rows = [*([comparison.total] if comparison.total else []), *comparison.labels]
     known = {value.metric for row in rows for value in row.metrics if value.is_known}
     metrics = [metric for metric in compared_metrics() if metric in known]
     return ComparedRun(
         name=base.name,
         role=role,
         link=link,
-        verdict=found.verdict,
-        headline=headline(found),
+        verdict=comparison.verdict,
+        headline=headline(comparison),
         settings=tuple(SettingChange(one.name, one.base, one.new) for one in setup_differences([base], [new])),
         metrics=tuple(metric.id for metric in metrics),
         threshold_ratios=tuple(map(thresholds.of, metrics)),
-        total=_stored(found.total, metrics) if found.total else None,
-        labels=tuple(_stored(label, metrics) for label in found.labels),
-        only_base=found.only_base,
-        only_new=found.only_new,
-        warnings=found.warnings,
+        total=_stored(comparison.total, metrics) if comparison.total else None,
+        labels=tuple(_stored(label, metrics) for label in comparison.labels),
+        only_base=comparison.only_base,
+        only_new=comparison.only_new,
+        warnings=comparison.warnings,
     )
 
 

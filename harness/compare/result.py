@@ -53,13 +53,13 @@ class LabelResult:
 
 def with_transactions(requests: Iterable[LabelResult], transactions: Iterable[LabelResult]) -> tuple[LabelResult, ...]:
     """Return all labels of a run; a transaction with the name of a request is called "<name> (transaction)"."""
-    found = tuple(requests)
-    names = {label.label for label in found}
+    labels = tuple(requests)
+    names = {label.label for label in labels}
     named = (
         replace(label, label=f"{label.label} (transaction)" if label.label in names else label.label)
         for label in transactions
     )
-    return (*found, *(replace(label, is_transaction=True) for label in named))
+    return (*labels, *(replace(label, is_transaction=True) for label in named))
 
 
 @dataclass(frozen=True)

@@ -43,16 +43,16 @@ def setup_differences(base: Sequence[RunResult], new: Sequence[RunResult]) -> tu
     """
     has_hashes = all(result.run.source_hashes for result in (*base, *new) if result.run)
     sides = [[_settings(result.run, has_hashes) for result in side if result.run] for side in (base, new)]
-    found = []
+    differences = []
     if len(sides[0]) < len(base) or len(sides[1]) < len(new):
         missing = [", ".join(result.name for result in side if result.run is None) for side in (base, new)]
-        found.append(Difference("run.json", *(f"none of {names}" if names else "there" for names in missing)))
+        differences.append(Difference("run.json", *(f"none of {names}" if names else "there" for names in missing)))
     if all(sides):
         for name in dict.fromkeys(name for side in sides for settings in side for name in settings):
             before, after = (sorted({settings.get(name, NONE) for settings in side}) for side in sides)
             if before != after:
-                found.append(Difference(name, ", ".join(before), ", ".join(after)))
-    return tuple(found)
+                differences.append(Difference(name, ", ".join(before), ", ".join(after)))
+    return tuple(differences)
 
 
 def _settings(run: RunRecord, has_hashes: bool) -> dict[str, str]:
@@ -60,11 +60,11 @@ def _settings(run: RunRecord, has_hashes: bool) -> dict[str, str]:
 
     The commit changes with every committed report.
     """
-    found = {name: _LOCAL_PORT.sub(r"\1", value) for name, value in _named(run)}
+    settings = {name: _LOCAL_PORT.sub(r"\1", value) for name, value in _named(run)}
     if not has_hashes:
         commit = NONE if run.git_commit is None else run.git_commit[:12] + (" with changes" if run.git_changed else "")
-        return {**found, "commit of the harness": commit}
-    return found | {title: run.source_hashes.get(name, NONE) for name, title in _SOURCES.items()}
+        return {**settings, "commit of the harness": commit}
+    return settings | {title: run.source_hashes.get(name, NONE) for name, title in _SOURCES.items()}
 
 
 def _named(run: RunRecord) -> Iterator[tuple[str, str]]:

@@ -136,7 +136,7 @@ def _metric(
     base, new, shift, threshold = finding.base, finding.new, finding.shift, thresholds.of(finding.metric)
     # When the clock resolution exceeds half of the threshold, no number of runs can show that the metric is within it.
     is_coarse = finding.metric.percentile is not None and base is not None and base * threshold / 2 < CLOCK_STEP_MS
-    found = MetricComparison(
+    comparison = MetricComparison(
         metric=finding.metric,
         base=base,
         new=new,
@@ -149,11 +149,11 @@ def _metric(
         decides=finding.decides and not is_coarse,
     )
     if unjudged and (not finding.metric.is_share or unjudged == _DOUBTFUL_RUN):
-        return replace(found, reason=f"not judged: {unjudged}")
+        return replace(comparison, reason=f"not judged: {unjudged}")
     if shift is None:
-        return replace(found, further_runs=least - 1 if finding.needs_runs else None)
-    found = replace(
-        found,
+        return replace(comparison, further_runs=least - 1 if finding.needs_runs else None)
+    comparison = replace(
+        comparison,
         low_ratio=shift.low,
         high_ratio=shift.high,
         p_value=shift.p_value,
@@ -161,34 +161,34 @@ def _metric(
         least_ratio=shift.least if shift.least is not None and shift.least <= _LEAST_RATIO_MOST else None,
     )
     if adjusted is None:
-        return found
-    found = _decided(found, shift, is_sure=adjusted < thresholds.alpha)
-    if found.verdict != CANNOT_TELL:
-        return found
+        return comparison
+    comparison = _decided(comparison, shift, is_sure=adjusted < thresholds.alpha)
+    if comparison.verdict != CANNOT_TELL:
+        return comparison
     if is_coarse:
-        return replace(found, reason="the clock resolution, 1 ms, is more than half of the threshold")
+        return replace(comparison, reason="the clock resolution, 1 ms, is more than half of the threshold")
     further_runs = _further_runs(finding, shift, threshold, least)
     if further_runs is not None:
-        return replace(found, further_runs=further_runs)
+        return replace(comparison, further_runs=further_runs)
     is_noise = shift.least is not None and shift.least > _LEAST_RATIO_MOST
     why = "runs differ too much from each other" if is_noise else "the change is too close to the threshold"
-    return replace(found, reason=f"{why}: even {planning.RUNS_MOST} runs a side could not tell")
+    return replace(comparison, reason=f"{why}: even {planning.RUNS_MOST} runs a side could not tell")
 
 
-def _decided(found: MetricComparison, shift: Shift, *, is_sure: bool) -> MetricComparison:
+def _decided(comparison: MetricComparison, shift: Shift, *, is_sure: bool) -> MetricComparison:
     """Return a metric with its verdict and the reason for it; `is_sure` for a change that is not by chance."""
-    threshold = found.threshold_ratio
+    threshold = comparison.threshold_ratio
     if shift.low is None or shift.high is None:
-        return replace(found, reason="too few runs for an interval")
+        return replace(comparison, reason="too few runs for an interval")
     # From here on, higher is worse.
-    low, high = (-shift.high, -shift.low) if found.metric.more_is_better else (shift.low, shift.high)
+    low, high = (-shift.high, -shift.low) if comparison.metric.more_is_better else (shift.low, shift.high)
     if is_sure and low > threshold:
-        return replace(found, verdict=REGRESSED)
+        return replace(comparison, verdict=REGRESSED)
     if high <= threshold:
-        return replace(found, verdict=OK, reason=IMPROVED if is_sure and high < -threshold else "")
+        return replace(comparison, verdict=OK, reason=IMPROVED if is_sure and high < -threshold else "")
     if is_sure and low > 0:
-        return replace(found, reason="not by chance, but possibly within the threshold")
-    return replace(found, reason="the interval extends beyond the threshold")
+        return replace(comparison, reason="not by chance, but possibly within the threshold")
+    return replace(comparison, reason="the interval extends beyond the threshold")
 
 
 def _further_runs(finding: Finding, shift: Shift, threshold: float, least: int) -> int | None:
@@ -209,13 +209,13 @@ def _is_open(metric: MetricComparison) -> bool:
 
 def _sentences(labels: Iterable[LabelComparison], chosen: Callable[[MetricComparison], bool]) -> list[str]:
     """Return one line per label with its chosen metrics, and the number of labels beyond the first five."""
-    found = [
+    sentences = [
         f"{label.label}: {', '.join(map(_change_text, metrics))}"
         for label in labels
         if (metrics := [metric for metric in label.metrics if chosen(metric)])
     ]
-    more = len(found) - _LABELS_NAMED
-    return [*found[:_LABELS_NAMED], f"and {units.plural(more, 'more label')}"] if more > 0 else found
+    more = len(sentences) - _LABELS_NAMED
+    return [*sentences[:_LABELS_NAMED], f"and {units.plural(more, 'more label')}"] if more > 0 else sentences
 
 
 def _change_text(metric: MetricComparison) -> str:

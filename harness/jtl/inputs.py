@@ -64,22 +64,22 @@ def resolve(arguments: Sequence[str], endpoint_url: str | None = None) -> tuple[
     with .gz or .zst. Other names in a folder are not read: telemetry.csv is not a JTL. The same file under two names is
     an error, because its samples would count twice.
     """
-    found: list[Input] = []
+    inputs: list[Input] = []
     for argument in arguments:
         if argument == STANDARD_INPUT:
-            found.append(Input("standard input", None))
+            inputs.append(Input("standard input", None))
         elif argument.startswith(_S3_SCHEME):
-            found.append(Input(argument, None, argument, endpoint_url))
+            inputs.append(Input(argument, None, argument, endpoint_url))
         else:
-            found += [Input(str(path), path) for path in _paths(argument)]
+            inputs += [Input(str(path), path) for path in _paths(argument)]
     seen: dict[object, str] = {}
-    for source in found:
+    for source in inputs:
         key = _identity(source)
         if key in seen:
             other = "given" if seen[key] == source.name else f"the same file as {seen[key]}, given"
             raise UsageError(f"{source.name}: {other} twice", "its samples would count twice: leave one out")
         seen[key] = source.name
-    return tuple(found)
+    return tuple(inputs)
 
 
 def _identity(source: Input) -> object:

@@ -165,13 +165,13 @@ def tree_of(root: ElementTree.Element, lines: Mapping[ElementTree.Element, int])
 
 def _nodes(tree: ElementTree.Element, parent: Node | None, lines: Mapping[ElementTree.Element, int]) -> list[Node]:
     """Return the nodes of a hashTree: JMeter writes an element, then a hashTree with its children."""
-    found: list[Node] = []
+    nodes: list[Node] = []
     for element in tree:
         if element.tag != "hashTree":
-            found.append(Node(element, parent, line=lines.get(element)))
-        elif found:
-            found[-1].children.extend(_nodes(element, found[-1], lines))
-    return found
+            nodes.append(Node(element, parent, line=lines.get(element)))
+        elif nodes:
+            nodes[-1].children.extend(_nodes(element, nodes[-1], lines))
+    return nodes
 
 
 def enabled_nodes(tree: Node) -> list[Node]:
@@ -265,18 +265,18 @@ def _secrets_of_properties(element: ElementTree.Element) -> tuple[str, ...]:
     """Return the secrets in an element's own properties: passwords, URLs, scripts, paths and other texts."""
     if _EXPRESSIONS.search(element.tag) and not CODE.search(element.tag):
         return ()  # the text is searched for in a response
-    found: list[str] = []
+    secrets: list[str] = []
     for child in element:
         name, text = child.get("name", ""), child.text or ""
         if child.tag != "stringProp" or not text.strip() or name.endswith((".name", ".value")):
             continue
         if is_secret_name(name.rpartition(".")[2]) or name.lower().endswith("proxypass"):
-            found += [] if "${" in text else [text]
+            secrets += [] if "${" in text else [text]
         elif name == "connectionProperties":
-            found += secrets_in(text)
+            secrets += secrets_in(text)
         else:
-            found += secrets_in_code(text)
-    return tuple(found)
+            secrets += secrets_in_code(text)
+    return tuple(secrets)
 
 
 def function_parameters(text: str, start: int) -> FunctionParameters:

@@ -131,25 +131,25 @@ def pull_runs(storage: Storage, reports: Path, log: Log, wanted: Iterable[Stored
     `figures_only` leaves samples, telemetry and charts in S3. Local files of the same run are not replaced. A run is
     refused when another local run has its name. Refused and damaged runs do not stop the others.
     """
-    found: dict[str, list[str]] = {field.name: [] for field in fields(Pulled)}
+    pulled: dict[str, list[str]] = {field.name: [] for field in fields(Pulled)}
     for run in wanted:
         directory = RunDirectory(reports / run.key.plan / run.key.name)
         if not run.is_whole:
-            found["incomplete"].append(run.key.id)
+            pulled["incomplete"].append(run.key.id)
         elif other := _other_run(directory, run.key, storage):
-            found["refused"].append(other)
+            pulled["refused"].append(other)
         elif figures_only and all(_path(directory, name).is_file() for name in FIGURES):  # without a request to S3
-            found["there"].append(run.key.id)
+            pulled["there"].append(run.key.id)
         else:
             try:
                 is_new = _fetch(directory, storage, run.key, figures_only)
             except (DamagedError, ManifestError) as error:
-                found["damaged"].append(str(error))
+                pulled["damaged"].append(str(error))
                 continue
             if is_new:
                 log(f"{run.key.id}: pulled")
-            found["runs" if is_new else "there"].append(run.key.id)
-    return Pulled(**{name: tuple(texts) for name, texts in found.items()})
+            pulled["runs" if is_new else "there"].append(run.key.id)
+    return Pulled(**{name: tuple(texts) for name, texts in pulled.items()})
 
 
 def stored_file(path: Path, name: str) -> StoredFile:

@@ -103,9 +103,9 @@ def _read(
         command = (str(jfr), "-J-XX:+UseSerialGC", "print", "--json", "--events", ",".join(kinds), str(recording))
         code = exit_code_within(child.Launch("jfr", command, printed.parent, environment, printed), deadline_s)
         with printed.open(encoding="utf-8", errors="replace") as lines:
-            found = tuple(printed_events(lines))
+            events = tuple(printed_events(lines))
         if code:
-            return ReadRecording(found, _complaint(printed, recording) or f"jfr print ended with code {code}")
+            return ReadRecording(events, _complaint(printed, recording) or f"jfr print ended with code {code}")
     except OSError as error:
         return ReadRecording((), f"the output of jfr cannot be written ({error.strerror})")
     except UsageError as error:
@@ -113,9 +113,9 @@ def _read(
     finally:
         printed.unlink(missing_ok=True)
     if code is None:
-        return ReadRecording(found, f"jfr print did not read {recording.name} within {deadline_s:g} s")
+        return ReadRecording(events, f"jfr print did not read {recording.name} within {deadline_s:g} s")
     why = f"{recording.name} contains no {','.join(kinds)}: no garbage was collected, or the event is not recorded"
-    return ReadRecording(found, "" if found else why)
+    return ReadRecording(events, "" if events else why)
 
 
 def _complaint(printed: Path, recording: Path) -> str:

@@ -188,10 +188,10 @@ def _statements(table: Table, where: str) -> system.StatementCommands:
 
 def _metrics(table: Table, where: str) -> system.MetricsSource:
     check_keys(table, {"url": str, "values": list}, where)
-    found = tuple(_metric(item, where) for item in _tables(table, "values", where))
-    if not found:
+    values = tuple(_metric(item, where) for item in _tables(table, "values", where))
+    if not values:
         raise UsageError(f"{where}: has no values", "name the metrics for the report")
-    return system.MetricsSource(_required(table, "url", where), found)
+    return system.MetricsSource(_required(table, "url", where), values)
 
 
 def _metric(table: Table, where: str) -> system.OwnMetric:

@@ -117,14 +117,14 @@ class Supervisor:
     @property
     def statement_commands(self) -> Mapping[str, StatementCommands]:
         """Return the commands that reset and print the statements of each started database, by its name."""
-        found = {}
+        by_name = {}
         for spec in (running.spec for running in self._running):
             commands, where = spec.statements, f"{spec.name}.statements"
             if commands and self._applies(commands.when, where):
                 given = (commands.reset, commands.read, commands.waits, commands.snapshot)
                 reset, read, waits, snapshot = (system.render_argv(argv, self._context, where) for argv in given)
-                found[commands.name or spec.name] = StatementCommands(reset, read, waits=waits, snapshot=snapshot)
-        return found
+                by_name[commands.name or spec.name] = StatementCommands(reset, read, waits=waits, snapshot=snapshot)
+        return by_name
 
     @property
     def metrics_sources(self) -> Mapping[str, MetricsSource]:

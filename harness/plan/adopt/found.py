@@ -93,8 +93,8 @@ def known_plugins(found: Found) -> list[str]:
 
 
 def _plugin(node: Node) -> str:
-    found = class_of(node.kind)
-    if found and found.plugin:
-        return found.name
+    known = class_of(node.kind)
+    if known and known.plugin:
+        return known.name
     name = node.kind if "." in node.kind else node.element.get("testclass", "")
-    return "" if (found and name.startswith(_OWN)) or "." not in name else name
+    return "" if (known and name.startswith(_OWN)) or "." not in name else name

@@ -136,11 +136,11 @@ def different_defaults(root: ElementTree.Element, run: dict[str, str]) -> dict[s
 
 def _defaults(elements: Iterable[ElementTree.Element]) -> dict[str, list[str]]:
     """Return the defaults with which elements read properties, in file order, by property."""
-    found: dict[str, list[str]] = {}
+    defaults: dict[str, list[str]] = {}
     for read in (read for element in elements for read in reads_of(element)):
         if read.default is not None:
-            found.setdefault(read.name, []).append(read.default)
-    return found
+            defaults.setdefault(read.name, []).append(read.default)
+    return defaults
 
 
 def _with_defaults(text: str, certain: Mapping[str, str], others: Mapping[str, str]) -> str:
