@@ -187,7 +187,7 @@ def _parsed(arguments: Sequence[str], program: str) -> _Parsed:
         rest = ["--save", *(one for one in rest if one != "--save")]
     # Files on both sides of an option are accepted, except behind "--", which argparse cannot combine with that.
     options = parser.parse_args(rest) if "--" in rest else parser.parse_intermixed_args(rest)
-    if name in _OF_ONE_PLAN and not options.plan:
+    if target in _OF_ONE_PLAN and not options.plan:
         from harness.base.project import default_plan  # here, because other verbs need no plan
 
         options.plan = default_plan(options.home)

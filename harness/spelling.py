@@ -98,18 +98,15 @@ def arguments_of(verb: str, parser: argparse.ArgumentParser) -> list[str]:
 
     UsageError for a variable that is no option of the verb: USER=10 must not start the default load.
     """
-    actions = {
-        flag.lstrip("-").upper().replace("-", "_"): action
-        for action in parser._actions
-        for flag in action.option_strings
-    }
-    positional = {action.dest.upper(): action for action in parser._actions if not action.option_strings}
+    shown = [action for action in parser._actions if action.help != argparse.SUPPRESS]  # HOME of the environment
+    actions = {flag.lstrip("-").upper().replace("-", "_"): action for action in shown for flag in action.option_strings}
+    positional = {action.dest.upper(): action for action in shown if not action.option_strings}
     words: list[str] = []
     of_environment = {name: os.environ[name] for name in (*actions, *positional) if name in os.environ}
     for name, value in (of_environment | given_variables()).items():
         action = positional.get(name) or actions.get(name)
-        if action is None or action.help == argparse.SUPPRESS:
-            names = sorted(one for one, other in {**actions, **positional}.items() if other.help != argparse.SUPPRESS)
+        if action is None:
+            names = sorted({**actions, **positional})
             known = ", ".join(one for one in names if (one not in ("H", "HELP") and len(one) > 1) or one in "AB")
             raise UsageError(
                 f"{name}: make {verb} has no such variable", f"{did_you_mean(name, names)}there are: {known}"
@@ -129,7 +126,10 @@ def _words(name: str, value: str, action: argparse.Action) -> list[str]:
     if not value.strip():
         return []
     many = action.nargs in ("+", "*")
-    values = shlex.split(value) if many else [value]
+    try:
+        values = shlex.split(value) if many else [value]
+    except ValueError:  # a single quote, as in it's
+        values = value.split()
     if not action.option_strings:
         return values
     flag = next(flag for flag in action.option_strings if flag.startswith("--"))

@@ -83,7 +83,7 @@ def test_thresholds_are_those_of_the_plan_unless_given(reports, home):
     plan.write_text(plan.read_text() + "[compare]\np90 = 0.3\n")
 
     def threshold(**given):
-        table = compare(*NAMES, reports=reports, plans=plan.parent, **given).table()
+        table = compare(*NAMES, reports=reports, project=home, **given).table()
         return table[table.is_total & (table.metric == "p90_ms")].threshold_ratio.item()
 
     assert threshold() == 0.3
