@@ -27,9 +27,9 @@ def ab_message(outcome: Outcome, link: str) -> Message:
     record = outcome.record
     sides = f"A: {record.a.text}; B: {record.b.text}; {load_text(record.load)}"
     figures = [
-        f"{one.metric.name} {one.metric.mean_text(one.base)} → {one.metric.mean_text(one.new)} {one.metric.unit}"
+        f"{one.metric.name} {' → '.join(map(one.metric.mean_text, (one.baseline, one.contender)))} {one.metric.unit}"
         for one in outcome.metrics
-        if one.base is not None and one.new is not None
+        if one.baseline is not None and one.contender is not None
     ]
     runs = f"{units.plural(len(record.runs), 'run')} in {units.duration_text(record.spent_s)}"
     own = record.git_commit[:12] if record.git_commit else "unknown"

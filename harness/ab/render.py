@@ -132,5 +132,5 @@ def _setting_table(record: AbRecord, sides: Mapping[str, Sequence[RunResult]]) -
     commits = [side.commit[:12] if side.commit else "working copy" for side in (record.a, record.b)]
     found = [Difference("plans, env and systems of", *commits)] if commits[0] != commits[1] else []
     found += setup_differences(sides[A], sides[B]) if all(sides.values()) else ()
-    rows = [[cell(one.name), cell(one.base), cell(one.new)] for one in found]
+    rows = [[cell(one.name), cell(one.baseline), cell(one.contender)] for one in found]
     return table(("setting", A, B), rows, text_columns=3) if rows else ""

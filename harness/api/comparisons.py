@@ -111,15 +111,15 @@ class ComparedSweeps:
 
 
 def compare(
-    base: Side,
-    new: Side,
+    baseline: Side,
+    contender: Side,
     *,
     anyway: bool = False,
     thresholds: Mapping[str, float] | None = None,
     reports: str | Path = REPORTS,
     project: str | Path | None = None,
 ) -> ComparedRuns | ComparedSweeps:
-    """Return the comparison of a contender (`new`) with a baseline, each a run or several, or a sweep.
+    """Return the comparison of a contender with a baseline, each a run or several, or a sweep.
 
     A run is a `Run`, or what `aggregate.py compare` takes: a name, a pin, a pattern, a path of a run, JTL, JSON or
     Markdown report. Two sweeps, over users or the same setting, are compared level by level. With `anyway` runs that
@@ -133,21 +133,20 @@ def compare(
     UsageError for runs of different loads, the same run twice, an unknown threshold, a name that matches nothing, and
     sweeps without a common level.
     """
-    sides = [list(side) if isinstance(side, Sequence) and not isinstance(side, str) else [side] for side in (base, new)]
+    sides = [
+        [side] if isinstance(side, str) or not isinstance(side, Sequence) else side for side in (baseline, contender)
+    ]
+    folder = Path(project) if project else current_project().folder
     if are_sweeps([one.name if isinstance(one, Run) else str(one) for side in sides for one in side]):
-        old, young = find_sweeps([str(one) for side in sides for one in side], Path(reports))
-        plan = young.sweep.record.plan if young.sweep.record else ""
-        limits = thresholds_of(Path(project) if project else current_project().folder, [plan]).with_table(
-            thresholds or {}, "thresholds"
-        )
-        return ComparedSweeps(compare_levels(old, young, limits, anyway=anyway))
+        sweeps = find_sweeps([str(one) for side in sides for one in side], Path(reports))
+        record = sweeps[1].sweep.record
+        limits = thresholds_of(folder, [record.plan if record else ""]).with_table(thresholds or {}, "thresholds")
+        return ComparedSweeps(compare_levels(sweeps[0], sweeps[1], limits, anyway=anyway))
     every = [str(one) for side in sides for one in side if not isinstance(one, Run)]
-    before, after = ([found for one in side for found in _found(one, every, Path(reports))] for side in sides)
-    refuse_duplicates(before, after)
-    limits = thresholds_of(Path(project) if project else current_project().folder, plans_of(before, after)).with_table(
-        thresholds or {}, "thresholds"
-    )
-    results, others = ([found.result for found in side] for side in (before, after))
+    found = [[result for one in side for result in _found(one, every, Path(reports))] for side in sides]
+    refuse_duplicates(*found)
+    limits = thresholds_of(folder, plans_of(*found)).with_table(thresholds or {}, "thresholds")
+    results, others = ([one.result for one in side] for side in found)
     return ComparedRuns(compare_results(results, others, limits, anyway))
 
 

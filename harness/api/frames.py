@@ -10,7 +10,8 @@ import pandas
 from pandas import DataFrame
 
 from harness.base.errors import UsageError
-from harness.compare.outcome import Comparison
+from harness.base.records import key_of
+from harness.compare.outcome import Comparison, LabelComparison, MetricComparison
 from harness.export.rows import SECOND_COLUMNS, Value, second_rows
 from harness.metrics.figures import LOAD, PERCENTILES, TOTAL, LabelFigures
 from harness.metrics.instruments import kind_of
@@ -186,22 +187,24 @@ def comparison_frame(comparison: Comparison) -> DataFrame:
         "is_transaction": numpy.array([label.is_transaction for label, _ in rows], dtype=bool),
         "metric": texts([metric.metric.key for metric in metrics]),
     }
-    for key, kind in _COMPARED.items():
-        found = [getattr(metric, key) for metric in metrics]
-        values[key] = texts(found) if kind == "category" else pandas.Series(found, dtype=kind)
-    for key in ("base_sample_count", "new_sample_count"):
-        values[key] = pandas.array([getattr(label, key) for label, _ in rows], dtype=_NULLABLE)
+    for name, kind in _COMPARED.items():
+        column = [getattr(metric, name) for metric in metrics]
+        key = key_of(MetricComparison, name)
+        values[key] = texts(column) if kind == "category" else pandas.Series(column, dtype=kind)
+    for name in ("baseline_sample_count", "contender_sample_count"):
+        counts = [getattr(label, name) for label, _ in rows]
+        values[key_of(LabelComparison, name)] = pandas.array(counts, dtype=_NULLABLE)
     return DataFrame(values)
 
 
 # The columns of a metric and their types.
 _RATIOS = ("delta_ratio", "low_ratio", "high_ratio", "p_value", "adjusted_p_value", "threshold_ratio")
 _COMPARED = {
-    **dict.fromkeys(("base", "new", *_RATIOS), _FLOAT),
+    **dict.fromkeys(("baseline", "contender", *_RATIOS), _FLOAT),
     **dict.fromkeys(("verdict", "reason"), "category"),
     "decides": "bool",
     "least_ratio": _FLOAT,
     "further_runs": _NULLABLE,
-    **dict.fromkeys(("base_n", "new_n"), _INTEGER),
+    **dict.fromkeys(("baseline_n", "contender_n"), _INTEGER),
     "unit": "category",
 }

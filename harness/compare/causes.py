@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from math import sqrt
 from statistics import fmean
-from typing import NamedTuple
+from typing import ClassVar, NamedTuple
 
 from harness.base.units import BYTES_PER_KB
 from harness.compare.result import RunResult
@@ -28,14 +28,15 @@ _UNITS = ("ms", "KB", "")
 class Cause:
     """Something that a request costs more of than before, in `unit` per request; exceptions are counted, unit "".
 
-    With `is_bound` the baseline does not list it, and `base` is the most that it can be there.
+    With `is_bound` the baseline does not list it, and `baseline` is the most that it can be there.
     """
 
+    json_keys: ClassVar = {"baseline": "base", "contender": "new"}
     kind: str
     process: str
     name: str
-    base: float
-    new: float
+    baseline: float
+    contender: float
     unit: str
     is_bound: bool
 
@@ -64,20 +65,20 @@ class _Costs:
     rest: float
 
 
-def causes(base: Sequence[RunResult], new: Sequence[RunResult]) -> tuple[Cause, ...]:
+def causes(baseline: Sequence[RunResult], contender: Sequence[RunResult]) -> tuple[Cause, ...]:
     """Return what grew most per kind and process, at most CAUSES_MOST each; nothing unless both sides have profiles.
 
     Times come first, then memory, then counts; within these the largest growth per request.
     """
-    sides = [[_costs_of(run) for run in side if run.is_profiled] for side in (base, new)]
+    sides = [[_costs_of(run) for run in side if run.is_profiled] for side in (baseline, contender)]
     if not all(sides):
         return ()
-    mixed = _differently_sampled([*base, *new])
+    mixed = _differently_sampled([*baseline, *contender])
     keys = dict.fromkeys(key for run in sides[1] for key in run if key[:2] not in mixed)
     candidates = [
         cause for key in keys for cause in _grown(key, *([run[key] for run in side if key in run] for side in sides))
     ]
-    return tuple(sorted(candidates, key=lambda cause: (_UNITS.index(cause.unit), cause.base - cause.new)))
+    return tuple(sorted(candidates, key=lambda cause: (_UNITS.index(cause.unit), cause.baseline - cause.contender)))
 
 
 def _differently_sampled(runs: Iterable[RunResult]) -> set[tuple[str, str]]:
@@ -154,20 +155,20 @@ def _listed(costs: Mapping[str, _Cost], most: int, unlisted: float) -> _Costs:
     return _Costs(costs, smallest if len(costs) == most else min(smallest, unlisted) if costs else unlisted)
 
 
-def _grown(key: _Key, base: Sequence[_Costs], new: Sequence[_Costs]) -> Iterable[Cause]:
-    if not base:
+def _grown(key: _Key, baseline: Sequence[_Costs], contender: Sequence[_Costs]) -> Iterable[Cause]:
+    if not baseline:
         return ()
     candidates = []
-    for name in dict.fromkeys(name for run in new for name in run.listed):
-        before, after = (_mean(name, side) for side in (base, new))
-        grown = after.value - before.value
-        error = sqrt(before.error**2 + after.error**2)
-        if grown > _GROWTH_LEAST * before.value and grown > _ERRORS_LEAST * error:
-            is_bound = any(name not in run.listed for run in base)
-            candidates.append(Cause(key.kind, key.process, name, before.value, after.value, key.unit, is_bound))
-    candidates.sort(key=lambda cause: (cause.base - cause.new, cause.name))
-    whole = fmean(sum(cost.value for cost in run.listed.values()) for run in new)
-    return [cause for cause in candidates[:CAUSES_MOST] if cause.new - cause.base > _GROWTH_LEAST / 2 * whole]
+    for name in dict.fromkeys(name for run in contender for name in run.listed):
+        at_first, now = (_mean(name, side) for side in (baseline, contender))
+        grown = now.value - at_first.value
+        error = sqrt(at_first.error**2 + now.error**2)
+        if grown > _GROWTH_LEAST * at_first.value and grown > _ERRORS_LEAST * error:
+            is_bound = any(name not in run.listed for run in baseline)
+            candidates.append(Cause(key.kind, key.process, name, at_first.value, now.value, key.unit, is_bound))
+    candidates.sort(key=lambda cause: (cause.baseline - cause.contender, cause.name))
+    whole = fmean(sum(cost.value for cost in run.listed.values()) for run in contender)
+    return [cause for cause in candidates[:CAUSES_MOST] if cause.contender - cause.baseline > _GROWTH_LEAST / 2 * whole]
 
 
 def _mean(name: str, side: Sequence[_Costs]) -> _Cost:

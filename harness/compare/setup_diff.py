@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
-from typing import Any
+from typing import Any, ClassVar
 
 from harness.base import units
 from harness.compare.conditions import sold_gb
@@ -30,28 +30,29 @@ _LOCAL_PORT = re.compile(r"(127\.0\.0\.1|localhost|\[::1\]):\d+")
 class Difference:
     """A setting that differs between the sides; several values of a side are joined with commas."""
 
+    json_keys: ClassVar = {"baseline": "base", "contender": "new"}
     name: str
-    base: str
-    new: str
+    baseline: str
+    contender: str
 
 
-def setup_differences(base: Sequence[RunResult], new: Sequence[RunResult]) -> tuple[Difference, ...]:
+def setup_differences(baseline: Sequence[RunResult], contender: Sequence[RunResult]) -> tuple[Difference, ...]:
     """Return the settings that differ between the runs' records, in the order of a report's set-up.
 
     Values that differ for every run are left out: name, times, folder and the port of a system that the harness
     starts. When runs have no run.json, the first entry lists them.
     """
-    has_hashes = all(result.run.source_hashes for result in (*base, *new) if result.run)
-    sides = [[_settings(result.run, has_hashes) for result in side if result.run] for side in (base, new)]
+    has_hashes = all(result.run.source_hashes for result in (*baseline, *contender) if result.run)
+    sides = [[_settings(result.run, has_hashes) for result in side if result.run] for side in (baseline, contender)]
     differences = []
-    if len(sides[0]) < len(base) or len(sides[1]) < len(new):
-        missing = [", ".join(result.name for result in side if result.run is None) for side in (base, new)]
+    if len(sides[0]) < len(baseline) or len(sides[1]) < len(contender):
+        missing = [", ".join(result.name for result in side if result.run is None) for side in (baseline, contender)]
         differences.append(Difference("run.json", *(f"none of {names}" if names else "there" for names in missing)))
     if all(sides):
         for name in dict.fromkeys(name for side in sides for settings in side for name in settings):
-            before, after = (sorted({settings.get(name, NONE) for settings in side}) for side in sides)
-            if before != after:
-                differences.append(Difference(name, ", ".join(before), ", ".join(after)))
+            values = [sorted({settings.get(name, NONE) for settings in side}) for side in sides]
+            if values[0] != values[1]:
+                differences.append(Difference(name, *map(", ".join, values)))
     return tuple(differences)
 
 

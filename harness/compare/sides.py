@@ -35,15 +35,15 @@ def read_side(names: Sequence[str], reports: Path) -> list[Found]:
     return [Found(path, read_result(path)) for path in find_paths(names, reports)]
 
 
-def plans_of(base: Sequence[Found], new: Sequence[Found]) -> list[str]:
+def plans_of(baseline: Sequence[Found], contender: Sequence[Found]) -> list[str]:
     """Return the plans of the runs whose thresholds apply, those of the contender first."""
-    return [found.result.run.plan if found.result.run else found.path.parent.name for found in (*new, *base)]
+    return [found.result.run.plan if found.result.run else found.path.parent.name for found in (*contender, *baseline)]
 
 
-def refuse_duplicates(base: Sequence[Found], new: Sequence[Found]) -> None:
+def refuse_duplicates(baseline: Sequence[Found], contender: Sequence[Found]) -> None:
     """Raise a UsageError for a run that is given twice."""
     seen: set[Path] = set()
-    for given in (*base, *new):
+    for given in (*baseline, *contender):
         path = given.path.resolve()
         if path in seen:
             raise UsageError(f"{given.result.name}: given twice", "compare it with another run: remove one")

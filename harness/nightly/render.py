@@ -268,7 +268,7 @@ def _changes(result: NightlyResult) -> Iterator[str]:
     titles_by_change: dict[str, list[str]] = {}
     for load in result.loads:
         for one in load.differences:
-            change = f"{one.name}: {one.base} → {one.new} (last measured {load.last_date})"
+            change = f"{one.name}: {one.baseline} → {one.contender} (last measured {load.last_date})"
             titles_by_change.setdefault(change, []).append(load.load.title)
     for change, titles in titles_by_change.items():
         where = "" if len(titles) == len(result.loads) else f" ({'; '.join(titles)})"
