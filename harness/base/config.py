@@ -12,6 +12,8 @@ from harness.base.errors import UsageError
 
 _DEPTH_MAX = 20
 _WHOLE_MAX = 2**63 - 1
+# The types of a key that is a number, for check_keys.
+NUMBER = (int, float)
 # A name is a file name without a folder.
 _NAME = re.compile(r"[A-Za-z0-9][\w.-]*")
 _SUITE_SIGN = re.compile(r"^\s*\[\[\s*run\s*\]\]", re.MULTILINE)

@@ -19,13 +19,13 @@ from harness.metrics.figures import LOAD
 from harness.metrics.files import read_samples
 from harness.metrics.interval import IntervalMs
 from harness.options import take, take_argument
-from harness.report.files import summary_of_run
+from harness.report.files import stored_summary
 from harness.report.machine import own_metrics_text
 from harness.report.profiles import database_text, profile_text, request_count
 from harness.report.slowest import slowest_table
 from harness.report.summary import RunSummary
 from harness.report.tables import cell, table
-from harness.run.directory import RunDirectory, load_record
+from harness.run.directory import RunDirectory
 from harness.run.names import find_run
 from harness.system.profile import own_frame
 from harness.system.profile_events import EventRow, Events, read_events
@@ -66,7 +66,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> int:
     """Print the profile and return the exit code."""
     directory = RunDirectory(find_run(options.run, options.plan, options.reports))
-    summary = _summary(directory)
+    summary = stored_summary(directory)
     if not summary.observed.profiles and not summary.observed.databases:
         raise UsageError(f"{options.run}: has no profile{_why(summary)}", "profile a run with make run PROFILE=1")
     if options.label is None:
@@ -74,12 +74,6 @@ def run(options: argparse.Namespace) -> int:
         return EXIT_OK
     print(_comparison(directory, summary, options.label))
     return EXIT_OK
-
-
-def _summary(directory: RunDirectory) -> RunSummary:
-    """Return the summary as stored; without one, it is made of the samples."""
-    path = directory.summary_json
-    return load_record(RunSummary, path) if path.is_file() else summary_of_run(directory)
 
 
 def _why(summary: RunSummary) -> str:

@@ -22,7 +22,7 @@ SIDE_GROUPS = ("SetupThreadGroup", "PostThreadGroup")
 
 # The signs of a function's parameters, one by one; an escaped comma is one of them.
 _SIGNS = re.compile(r"\\,|[(),]|[^(),\\]+|\\")
-_READS = re.compile(r"\$\{__(P|property)\(")
+READS = re.compile(r"\$\{__(P|property)\(")
 _COMMENT = re.compile("<!--(.*?)-->", re.DOTALL)
 _EXPRESSIONS = re.compile("Extractor|Assertion|PostProcessor")
 VARIABLE_TABLES = ("TestPlan", "Arguments")
@@ -225,7 +225,7 @@ def texts_of(root: ElementTree.Element) -> Iterator[str]:
 
 def reads_in(text: str) -> Iterator[PropertyRead]:
     """Yield each read of a property in a text, including those within another one's default."""
-    for match in _READS.finditer(text):
+    for match in READS.finditer(text):
         parameters = function_parameters(text, match.end()).texts
         default_at = 1 if match[1] == "P" else 2
         default = parameters[default_at] if len(parameters) > default_at else None
