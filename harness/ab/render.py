@@ -10,11 +10,11 @@ from harness.ab.pairs import Pair, series_of
 from harness.ab.record import A, AbRecord, B, Side
 from harness.ab.rule import ALPHA, LOOKS, Series, level_of
 from harness.base import units
-from harness.compare.outcome import LabelComparison
+from harness.compare.comparison import LabelComparison
+from harness.compare.comparison_warnings import profiling_warnings, warnings_of
 from harness.compare.render import Footnotes, Heads, cause_table, metric_table, run_link
 from harness.compare.result import LabelResult, RunResult
 from harness.compare.setup_diff import Difference, setup_differences
-from harness.compare.warnings import profiling_warnings, warnings_of
 from harness.experiment.record import WARM_UP
 from harness.metrics.figures import TOTAL
 from harness.metrics.metric import Metric, Table, metrics_of

@@ -22,7 +22,7 @@ from dataclasses import dataclass, replace
 from itertools import product
 from typing import NamedTuple
 
-from harness.compare.outcome import CANNOT_TELL, IMPROVED, NOTHING, OK, REGRESSED, RUNS, MetricComparison
+from harness.compare.comparison import CANNOT_TELL, IMPROVED, NOTHING, OK, REGRESSED, RUNS, MetricComparison
 from harness.metrics.distributions import student_t_below, student_t_quantile
 from harness.metrics.metric import Metric
 from harness.metrics.shift import as_ratio

@@ -11,7 +11,7 @@ from pandas import DataFrame
 
 from harness.base.errors import UsageError
 from harness.base.records import key_of
-from harness.compare.outcome import Comparison, LabelComparison, MetricComparison
+from harness.compare.comparison import Comparison, LabelComparison, MetricComparison
 from harness.export.rows import SECOND_COLUMNS, Value, second_rows
 from harness.metrics.figures import LOAD, PERCENTILES, TOTAL, LabelFigures
 from harness.metrics.instruments import kind_of

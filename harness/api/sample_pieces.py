@@ -19,10 +19,10 @@ from pandas import Categorical, DataFrame
 
 from harness.api.frames import joined, texts
 from harness.jtl.csv import NOT_UTF_8, Records, RowReader
+from harness.jtl.file_progress import ReadingProgress
 from harness.jtl.inputs import Input, Opened, opened
 from harness.jtl.layout import TRUTHS, Layout
 from harness.jtl.ordinary import Lines, find_lines, unknown_lines
-from harness.jtl.progress import ReadingProgress
 from harness.jtl.readers import CSV, reader_of
 from harness.jtl.sample import ELAPSED_MAX_MS, START_MAX_MS, TRACE_COLUMN, Dropped, Sample
 

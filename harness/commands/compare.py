@@ -16,7 +16,8 @@ from harness.base import units
 from harness.base.errors import EXIT_INVALID, EXIT_OK, EXIT_REGRESSED, UsageError
 from harness.compare import render as rendered
 from harness.compare.causes import causes
-from harness.compare.outcome import CANNOT_TELL, INVALID, REGRESSED
+from harness.compare.comparison import CANNOT_TELL, INVALID, REGRESSED
+from harness.compare.decision import compare
 from harness.compare.render import Compared
 from harness.compare.setup_diff import setup_differences
 from harness.compare.sides import (
@@ -32,7 +33,6 @@ from harness.compare.sides import (
     with_labels,
 )
 from harness.compare.sources import pasted_tables
-from harness.compare.verdict import compare
 from harness.history.pin_files import runs_of_pins
 from harness.metrics.histogram import Histogram
 from harness.metrics.metric import Table, times_of

@@ -18,9 +18,9 @@ from harness.plan.spec import load_profile
 from harness.report.tables import table
 from harness.run.directory import RunDirectory
 from harness.run.names import find_paths
-from harness.storage.layout import ManifestError, RunKey, StoredRun, Wanted
+from harness.storage.bucket import Storage, open_storage
 from harness.storage.s3 import DifferentError, broken_files, pull_runs, push, runs_there
-from harness.storage.server import Storage, open_storage
+from harness.storage.stored_runs import ManifestError, RunKey, StoredRun, Wanted
 
 PUSH, PULL, LS = "push", "pull", "ls"
 ALL = "all"

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from statistics import median
 
 from harness.compare import planning
-from harness.compare.outcome import BATCHES, NOTHING, RUNS
+from harness.compare.comparison import BATCHES, NOTHING, RUNS
 from harness.compare.preconditions import is_mixed
 from harness.compare.result import LabelResult, RunResult
 from harness.metrics import batch_means, ranks

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from harness.base.errors import UsageError
-from harness.compare.outcome import IMPROVED, INVALID, LabelComparison
+from harness.compare.comparison import IMPROVED, INVALID, LabelComparison
+from harness.compare.decision import compare
 from harness.compare.render import headline
 from harness.compare.result import RunResult
 from harness.compare.setup_diff import setup_differences
-from harness.compare.verdict import compare
 from harness.metrics.metric import Metric, compared_metrics
 from harness.plan.thresholds import Thresholds
 from harness.report.stored_comparisons import BETTER, ComparedLabel, ComparedRun, SettingChange

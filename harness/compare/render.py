@@ -10,7 +10,15 @@ from urllib.parse import quote
 from harness.base import units
 from harness.base.records import to_plain
 from harness.compare.causes import Cause
-from harness.compare.outcome import CANNOT_TELL, IMPROVED, OK, REGRESSED, Comparison, LabelComparison, MetricComparison
+from harness.compare.comparison import (
+    CANNOT_TELL,
+    IMPROVED,
+    OK,
+    REGRESSED,
+    Comparison,
+    LabelComparison,
+    MetricComparison,
+)
 from harness.compare.result import RunResult
 from harness.compare.setup_diff import Difference
 from harness.metrics.metric import AVERAGE, compared_metrics

@@ -15,9 +15,9 @@ from harness.report.verdict import DOUBTFUL, INVALID, VALID, Verdict
 from harness.report.warnings import RunWarning
 from harness.run.record import RunRecord
 from harness.run.telemetry import Usage
+from harness.system.flight_recording import RecordedUse
 from harness.system.heap import HeapUse
 from harness.system.profile import ProcessProfile
-from harness.system.recording import RecordedUse
 from harness.system.statements import DatabaseUse
 
 RUN, JTL, MARKDOWN = "run", "JTL", "Markdown"

@@ -12,8 +12,8 @@ from harness.base.errors import UsageError
 from harness.base.units import MS_PER_S
 from harness.base.writable import writing_into
 from harness.export.rows import HISTOGRAM_COLUMNS, SECOND_COLUMNS, Value, histogram_rows, second_rows
+from harness.jtl.file_progress import ReadingProgress
 from harness.jtl.inputs import Input
-from harness.jtl.progress import ReadingProgress
 from harness.metrics import instruments
 from harness.metrics.files import each_sample
 from harness.metrics.instruments import BOUND_TEXTS, Instrument, cumulative_counts

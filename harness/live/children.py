@@ -14,7 +14,7 @@ from harness.report.watchers import Watchers
 from harness.run.child import ChildRun
 from harness.run.directory import RunDirectory, load_record
 from harness.run.progress import JtlTail
-from harness.run.result import read_end
+from harness.run.result_file import read_end
 
 if TYPE_CHECKING:
     from harness.live.metrics_endpoint import MetricsEndpoint

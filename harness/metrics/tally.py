@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, NamedTuple
 
 from harness.base.units import MS_PER_S
-from harness.jtl.progress import ROWS_PER_LOOK, ReadingProgress
+from harness.jtl.file_progress import ROWS_PER_LOOK, ReadingProgress
 from harness.jtl.sample import TRANSACTION_MESSAGE, Dropped, Sample, generator_of, thread_group_of
 from harness.metrics.batches import BatchCounts, Batches
 from harness.metrics.figures import (

@@ -11,7 +11,7 @@ from harness.base import units
 from harness.compare.render import Heads, cause_table
 from harness.experiment.record import RUNNING
 from harness.history.render import change_text
-from harness.history.summary import start_text
+from harness.history.summary_page import start_text
 from harness.metrics.metric import Metric, Table, columns_of_runs
 from harness.nightly.chart import check_chart
 from harness.nightly.gate import (

@@ -31,7 +31,7 @@ from harness.run.limited_run import IN_TIME, INTERRUPTED
 from harness.run.record import FINISHED
 from harness.storage import s3
 from harness.storage.after_run import push_command
-from harness.storage.server import check_writable, open_storage
+from harness.storage.bucket import check_writable, open_storage
 
 # The default suite.
 SUITE = "env/nightly.toml"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 
 from harness.base import units
-from harness.compare.outcome import CANNOT_TELL, Comparison, LabelComparison, MetricComparison
+from harness.compare.comparison import CANNOT_TELL, Comparison, LabelComparison, MetricComparison
 from harness.compare.render import is_better
 from harness.metrics.figures import TOTAL
 from harness.metrics.metric import AVERAGE, P75, P95, THROUGHPUT, Metric

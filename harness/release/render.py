@@ -7,7 +7,7 @@ from typing import NamedTuple
 from urllib.parse import quote
 
 from harness.metrics.figures import LOAD
-from harness.metrics.growth import GROWS
+from harness.metrics.resource_growth import GROWS
 from harness.release import resources
 from harness.release.around import around_tables
 from harness.release.changes import label_table, level_table, one_sided, reasons

@@ -14,8 +14,8 @@ from harness.base import units
 from harness.cloudwatch.points import CloudMetrics, read_cloudwatch
 from harness.jtl.sample import Dropped
 from harness.metrics.files import read_samples
-from harness.metrics.growth import ResourceSeries, growths
 from harness.metrics.interval import IntervalMs
+from harness.metrics.resource_growth import ResourceSeries, growths
 from harness.metrics.tally import SampleTally
 from harness.metrics.window import Window
 from harness.report.growth import is_constant, with_cloud
@@ -28,13 +28,13 @@ from harness.run.record import RunRecord
 from harness.run.telemetry import read_telemetry
 from harness.system.database_files import databases
 from harness.system.exceptions import ExceptionCount, count_exceptions, most_frequent
+from harness.system.flight_recording import read_recordings, recorded_uses
 from harness.system.heap import heap_after_gc, heap_series, heap_uses, read_heaps
 from harness.system.histograms import Histogram, forced_ms, live_heaps, read_histograms
 from harness.system.own_metrics_files import own_metrics
 from harness.system.profile import profiles
 from harness.system.profile_events import read_events
 from harness.system.profile_files import flame_graphs
-from harness.system.recording import read_recordings, recorded_uses
 from harness.system.statements import StatementInterval
 
 

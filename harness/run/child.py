@@ -17,7 +17,7 @@ from harness.base.log import log
 from harness.base.process import Launch
 from harness.base.project import PACKAGE
 from harness.run.limited_run import INTERRUPTED, TOO_LONG, ProcessEnd, run_limited
-from harness.run.result import RunEnd, read_end
+from harness.run.result_file import RunEnd, read_end
 
 _RUN = (str(PACKAGE / "__main__.py"), "run")
 

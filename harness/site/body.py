@@ -12,7 +12,7 @@ from markupsafe import Markup
 from harness.base import units
 from harness.base.records import to_plain
 from harness.compare.result import LabelResult, RunResult
-from harness.history.summary import users_text
+from harness.history.summary_page import users_text
 from harness.metrics.metric import ERRORS, METRICS, THROUGHPUT, Metric
 from harness.metrics.window import Window
 from harness.report.charts.run_charts import CHARTS

@@ -15,14 +15,15 @@ from harness.base.log import Log
 from harness.base.packed import beginning_of
 from harness.base.spellings import Spellings
 from harness.base.units import mb_text, plural
-from harness.jtl.progress import ReadingProgress
+from harness.jtl.file_progress import ReadingProgress
 from harness.jtl.sample import SAMPLES_NAME
 from harness.report.summary import FORMAT_VERSION as SUMMARY_VERSION
 from harness.run.directory import RunDirectory, json_text, read_json
 from harness.run.packing import finish
 from harness.run.record import FORMAT_VERSION as RUN_VERSION
+from harness.storage.bucket import Storage, again_later, objects
 from harness.storage.download import DamagedError, download
-from harness.storage.layout import (
+from harness.storage.stored_runs import (
     FIGURES,
     MANIFEST_NAME,
     REPORT_FILE,
@@ -38,7 +39,6 @@ from harness.storage.layout import (
     stored_names,
     stored_runs,
 )
-from harness.storage.server import Storage, again_later, objects
 from harness.storage.upload import upload
 
 

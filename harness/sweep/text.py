@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 
 from harness.base import units
-from harness.compare.outcome import CANNOT_TELL
+from harness.compare.comparison import CANNOT_TELL
 from harness.experiment.record import RUNNING
 from harness.report.verdict import DOUBTFUL, INTERRUPTED
 from harness.report.warnings import WarningCode

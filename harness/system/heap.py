@@ -15,7 +15,7 @@ from statistics import fmean
 
 from harness.base.units import MS_PER_S
 from harness.metrics.downsampling import SERIES_POINTS_MOST
-from harness.metrics.growth import HEAP, Bins, ResourceSeries, has_lost_garbage
+from harness.metrics.resource_growth import HEAP, Bins, ResourceSeries, has_lost_garbage
 
 # The event that is printed from a recording; every collector of OpenJDK 17 writes it (G1, Parallel, Serial, Z,
 # Shenandoah).

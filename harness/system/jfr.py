@@ -11,9 +11,9 @@ from typing import NamedTuple, TypeVar
 from harness.base import process as child
 from harness.base.errors import UsageError
 from harness.base.java import java_context
+from harness.system.flight_recording import EVENTS, RecordedEvent, csv_rows, printed_events, read_recordings
 from harness.system.heap import AFTER, BEFORE, COLUMNS, EVENT, HeapPoint, read_heaps
 from harness.system.jcmd import Problems, exit_code_within
-from harness.system.recording import EVENTS, RecordedEvent, csv_rows, printed_events, read_recordings
 
 # A recording of a minute takes half a second; one of a day with heap events only, some seconds.
 _DEADLINE_S = 60.0

@@ -26,7 +26,7 @@ from harness.base.guardian import Guardian
 from harness.base.java import java_context
 from harness.base.log import Log
 from harness.base.ports import check_port, exposed_listeners, free_port
-from harness.system import prepare, system
+from harness.system import preparation, system
 from harness.system.system import Command, Manifest, MetricsSource, Placement, ProcessSpec, Settings, StatementCommands
 
 _POLL_S = 0.05
@@ -145,7 +145,7 @@ class Supervisor:
     def prepare(self, log: Log = print) -> None:
         """Run the once-per-machine steps; takes milliseconds when they are already done."""
         environment = self._guard().environment
-        prepare.prepare(self.manifest, self._context, environment, self._artifacts, log)
+        preparation.prepare(self.manifest, self._context, environment, self._artifacts, log)
 
     def start(self) -> None:
         """Start every process and wait until all are ready. On StartError, everything is stopped again."""

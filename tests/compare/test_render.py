@@ -3,7 +3,7 @@
 import re
 from dataclasses import replace
 
-from harness.compare.outcome import (
+from harness.compare.comparison import (
     BATCHES,
     CANNOT_TELL,
     IMPROVED,

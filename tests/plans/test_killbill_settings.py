@@ -2,8 +2,8 @@
 
 import pytest
 
+from harness.compare.comparison_warnings import comparison_warnings
 from harness.compare.setup_diff import setup_differences
-from harness.compare.warnings import comparison_warnings
 from harness.plan.spec import load_profile
 from harness.report.setup import setup_lines
 from harness.system.manifest import load_manifest

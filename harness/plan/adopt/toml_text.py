@@ -6,8 +6,8 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 
 from harness.base import units
+from harness.plan.adopt.contents import Contents, known_plugins
 from harness.plan.adopt.data import DataFile
-from harness.plan.adopt.found import Found, known_plugins
 from harness.plan.adopt.groups import GroupSize, needs_tables
 from harness.plan.adopt.schedules import ARRIVALS, CONCURRENCY
 from harness.plan.elements import class_of
@@ -15,7 +15,7 @@ from harness.plan.group_load import Stage
 from harness.plan.load import DURATION_MAX_S, LOOPS_MAX, RATE_MAX_PER_S, USERS_MAX
 
 
-def plan_toml(contents: Found, name: str, source: str, secrets: Sequence[str] = ()) -> str:
+def plan_toml(contents: Contents, name: str, source: str, secrets: Sequence[str] = ()) -> str:
     """Return the TOML of the plan `name`, made from the JMX `source`; `secrets` are environment variables."""
     head = [
         f"# Written by `make init` from {_plain(source)}. plans/README.md explains every key.",
@@ -72,7 +72,7 @@ def size_text(size: GroupSize) -> str:
     return f"{rate or units.plural(size.users, 'user')}, ramp-up {size.ramp_s} s, {length}"
 
 
-def _contents(contents: Found) -> Iterator[str]:
+def _contents(contents: Contents) -> Iterator[str]:
     for size in contents.sizes:
         yield f"# thread group {_plain(size.name)}: {size_text(size)}"
     if contents.side_groups:
@@ -144,7 +144,7 @@ def _duration_s(sizes: Sequence[GroupSize]) -> int:
     return min(int(DURATION_MAX_S), max((size.duration_s or 0 for size in sizes), default=0) or 60)
 
 
-def _allow(contents: Found) -> Iterator[str]:
+def _allow(contents: Contents) -> Iterator[str]:
     if contents.scripts:
         yield "# These scripts run in JMeter; the line below them permits it. An agent in JMeter refuses their"
         yield "# connections to other hosts. Read them, and remove the line if you do not trust them."

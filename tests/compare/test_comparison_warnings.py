@@ -4,9 +4,9 @@ from dataclasses import replace
 
 import pytest
 
-from harness.compare.outcome import OK
+from harness.compare.comparison import OK
+from harness.compare.decision import compare
 from harness.compare.result import JTL
-from harness.compare.verdict import compare
 from harness.report.warnings import RunWarning, WarningCode
 from tests.support.comparisons import LIMITS, QUIET, runs, total
 from tests.support.factories import record

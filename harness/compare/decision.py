@@ -13,8 +13,7 @@ from dataclasses import replace
 from harness.base import units
 from harness.base.errors import UsageError
 from harness.compare import planning
-from harness.compare.findings import CLOCK_STEP_MS, Finding, figures_of, find, label_names, sample_count
-from harness.compare.outcome import (
+from harness.compare.comparison import (
     CANNOT_TELL,
     IMPROVED,
     INVALID,
@@ -25,9 +24,10 @@ from harness.compare.outcome import (
     LabelComparison,
     MetricComparison,
 )
+from harness.compare.comparison_warnings import comparison_warnings
+from harness.compare.findings import CLOCK_STEP_MS, Finding, figures_of, find, label_names, sample_count
 from harness.compare.preconditions import check_sides, doubtful_reasons, invalid_reasons, mismatches
 from harness.compare.result import RunResult
-from harness.compare.warnings import comparison_warnings
 from harness.metrics import ranks
 from harness.metrics.figures import TOTAL
 from harness.metrics.shift import Shift

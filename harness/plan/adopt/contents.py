@@ -30,7 +30,7 @@ class Script:
 
 
 @dataclass(frozen=True)
-class Found:
+class Contents:
     """What a JMX contains; `sizes` are the groups of the load, `side_groups` those that prepare or clean up.
 
     `samplers` and `plugins` (classes that are not JMeter's own) have the number of elements of each class.
@@ -47,7 +47,7 @@ class Found:
     has_other_protocols: bool
 
 
-def find(mapping: Variables) -> Found:
+def contents_of(mapping: Variables) -> Contents:
     """Return what a JMX contains."""
     nodes = mapping.nodes
     groups = load_groups(nodes)
@@ -62,7 +62,7 @@ def find(mapping: Variables) -> Found:
     plugins = Counter(name for node in everything if (name := _plugin(node)))
     samplers = Counter(node.kind for node in nodes if SAMPLER.search(node.kind))
     hosts = (host_of(mapping, raw) for node in nodes if has_http(node) and (raw := node.value("HTTPSampler.domain")))
-    return Found(
+    return Contents(
         title=nodes[0].name,
         sizes=tuple(sizes),
         side_groups=tuple(node.name for node in side),
@@ -86,9 +86,9 @@ def _scripts(mapping: Variables) -> Iterator[Script]:
             yield Script(node.path, node.line, "JavaScript condition", 1)
 
 
-def known_plugins(found: Found) -> list[str]:
+def known_plugins(contents: Contents) -> list[str]:
     """Return the Maven coordinates of the plugins that the harness's JMeter does not have, as far as known."""
-    classes = (class_of(name) for name, _ in found.plugins)
+    classes = (class_of(name) for name, _ in contents.plugins)
     return list(dict.fromkeys(plugin for one in classes if one for plugin in one.coordinates))
 
 

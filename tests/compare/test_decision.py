@@ -6,14 +6,14 @@ from random import Random
 import pytest
 
 from harness.base.records import to_plain
-from harness.compare.outcome import (
+from harness.compare.comparison import (
     CANNOT_TELL,
     IMPROVED,
     INVALID,
     OK,
     REGRESSED,
 )
-from harness.compare.verdict import compare
+from harness.compare.decision import compare
 from harness.metrics.histogram import Histogram
 from harness.metrics.metric import AVERAGE, ERRORS, THROUGHPUT, metric_of
 from harness.plan.goal import Goal
