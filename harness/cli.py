@@ -282,7 +282,7 @@ def _names() -> dict[str, str]:
     from harness.base.project import current_project, names_in
 
     home = current_project().folder
-    found = {
+    by_kind = {
         kind: [path.stem for path in names_in(home, folder, "*.toml") if not is_suite(path)]
         for kind, folder in (("plans", "plans"), ("profiles", "env"))
     }
@@ -290,7 +290,7 @@ def _names() -> dict[str, str]:
         kind: textwrap.fill(
             " ".join(names), 80, initial_indent=" " * 10, subsequent_indent=" " * 10, break_on_hyphens=False
         ).strip()
-        for kind, names in found.items()
+        for kind, names in by_kind.items()
     }
 
 

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from harness.base.project import BUILD, current_project
+from harness.base.s3_address import parse_endpoint_url
 from harness.metrics.metric import compared_metrics
 from harness.run.remote.keys import FOLDER_NAME as KEYS_FOLDER
 
@@ -175,7 +176,9 @@ OPTIONS = {
     "series": Option("series in the run's name: 7 gives run-07_1, run-07_2, … (the last series, or 01)", "N"),
     "note": Option("text for the notes in the report", "TEXT", "n", default=""),
     "s3": Option("s3://bucket/prefix for upload, or for download (the profile's [storage])", "S3"),
-    "endpoint-url": Option("address of an S3 server other than AWS, such as MinIO (AWS_ENDPOINT_URL)", "URL"),
+    "endpoint-url": Option(
+        "address of an S3 server other than AWS, such as MinIO (AWS_ENDPOINT_URL)", "URL", type=parse_endpoint_url
+    ),
     # Many runs.
     "resume": Option("resume the last unfinished one; a repeated command does so while the code is unchanged"),
     "resume/name": Option("resume this unfinished sweep with its settings: sweep-07, 07 or <plan>/sweep-07", "SWEEP"),

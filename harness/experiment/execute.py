@@ -82,17 +82,17 @@ class InChildren:
         if step.ends_with_budget and left_s is not None and left_s < limit_s:
             limit_s, why_too_long = left_s, "the budget was used up"
         done = self.children.run(step.child, limit_s)
-        directory = RunDirectory(step.runs_in / Path(done.end.run).name) if done.end.run else None
+        directory = RunDirectory(step.runs_in / Path(done.result.run).name) if done.result.run else None
         result = result_of(directory) if directory else None
         problem = done.problem(limit_s, why_too_long, is_run=result is not None)
         self.ended(step, done, directory)
         run = replace(
             step.run,
             # An interrupted run is measured again.
-            state=step.run.state if done.ended.how == INTERRUPTED else ENDED,
+            state=step.run.state if done.process.how == INTERRUPTED else ENDED,
             run=directory.name if directory and directory.is_there else None,
-            exit_code=done.ended.exit_code,
-            took_s=round(done.ended.took_s, 1),
+            exit_code=done.process.exit_code,
+            took_s=round(done.process.took_s, 1),
             problem=problem,
         )
         return Done(run, result, "; ".join(part for part in (run_line(result) if result else "", problem) if part))

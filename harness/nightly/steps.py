@@ -31,7 +31,7 @@ from harness.run.limited_run import IN_TIME, INTERRUPTED
 from harness.run.record import FINISHED
 from harness.storage import s3
 from harness.storage.after_run import push_command
-from harness.storage.server import check_writable, open_storage
+from harness.storage.bucket import check_writable, open_storage
 
 # The default suite.
 SUITE = "env/nightly.toml"
@@ -114,10 +114,10 @@ class NightlyRun(Design[NightlyRecord, NightlySoFar]):
         """Upload a run, and note what was not stored."""
         if directory is None or not directory.is_there:
             return
-        if end.ended.how == IN_TIME and end.end.not_stored:  # where its profile has a [storage]
+        if end.process.how == IN_TIME and end.result.not_stored:  # where its profile has a [storage]
             what = f"{directory.plan}/{directory.name} was not stored"
-            self.problems += (f"{what}: {first_line(end.end.not_stored)}",)
-        if self.storage and end.ended.how != INTERRUPTED:
+            self.problems += (f"{what}: {first_line(end.result.not_stored)}",)
+        if self.storage and end.process.how != INTERRUPTED:
             self.storage.push(directory)
 
 

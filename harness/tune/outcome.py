@@ -7,8 +7,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from harness.base.errors import EXIT_INTERRUPTED, EXIT_INVALID, EXIT_OK
+from harness.compare.comparison import INVALID
 from harness.compare.findings import CLOCK_STEP_MS
-from harness.compare.outcome import INVALID
 from harness.compare.result import RunResult
 from harness.experiment.counting import problem_of
 from harness.experiment.record import ENDED, FINISHED, WARM_UP

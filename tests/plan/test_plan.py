@@ -29,8 +29,9 @@ duration_s = 100
 
 
 @pytest.fixture
-def plans(tmp_path: Path) -> Path:
-    """A folder with the plan shop.toml, its JMX, and another plan."""
+def plans(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder with the plan shop.toml, its JMX, and another plan; the tool has none of its own."""
+    monkeypatch.setattr("harness.plan.plan.SHIPPED", tmp_path)
     folder = tmp_path / "plans"
     folder.mkdir()
     (folder / "shop.jmx").write_text(SHAPE, encoding="utf-8")

@@ -10,7 +10,7 @@ import pytest
 
 from harness.base.errors import UsageError
 from harness.cli import main
-from harness.metrics.growth import GROWS, HEAP, Growth
+from harness.metrics.resource_growth import GROWS, HEAP, Growth
 from harness.report.summary import Observed
 from tests.support.markdown_rows import cells_of, rows_of
 from tests.support.releases import NOTE, save_release

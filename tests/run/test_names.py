@@ -13,7 +13,7 @@ from harness.run import kinds
 from harness.run.directory import ID_VARIABLE, reserve
 from harness.run.kinds import NIGHTLY_NAME, RUN_NAME, full_names, short_name
 from harness.run.names import find_paths, find_run, full_path
-from harness.storage.layout import RunKey, StoredRun, Wanted, parse_folder
+from harness.storage.stored_runs import RunKey, StoredRun, Wanted, parse_folder
 from harness.sweep.files import find_sweep
 from harness.sweep.record import SweepRecord
 
