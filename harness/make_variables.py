@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import os
 import re
-import shlex
 
 from harness.base.config import did_you_mean
 from harness.base.errors import UsageError
@@ -66,7 +65,7 @@ def _words(name: str, value: str, action: argparse.Action) -> list[str]:
     if not value.strip():
         return []
     many = action.nargs in ("+", "*")
-    values = shlex.split(value) if many else [value]
+    values = value.split() if many else [value]
     if not action.option_strings:
         return values
     flag = next(flag for flag in action.option_strings if flag.startswith("--"))

@@ -8,9 +8,9 @@ import pytest
 
 from harness.base.errors import UsageError
 from harness.cli import main, parser_of
+from harness.make_variables import arguments_of
 from harness.report.notes import notes_of
 from harness.report.warnings import WarningCode
-from harness.spelling import arguments_of
 from tests.support.paths import ROOT
 from tests.support.spread_runs import make_run
 

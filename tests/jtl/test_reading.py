@@ -63,6 +63,7 @@ def test_the_time_left_assumes_a_constant_speed(position_bytes, text):
 
 PROGRAM = """
 import itertools, sys
+from harness.jtl.file_progress import ReadingProgress
 clock = itertools.count(0.0, 1.5)
 with ReadingProgress(400 << 20, "samples.jtl", clock_s=lambda: next(clock)) as progress:
     for step in range(4):

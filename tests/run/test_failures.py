@@ -14,6 +14,7 @@ from tests.support.processes import wait_for
 KILLED = """
 import os, pathlib, sys
 from harness.base.guardian import Guardian
+from harness.run.measure import remove_if_killed
 with Guardian() as guardian:
     remove_if_killed(pathlib.Path(sys.argv[1]), guardian)
     os.kill(os.getpid(), 9)

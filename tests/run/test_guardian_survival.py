@@ -84,6 +84,7 @@ def test_a_harness_and_its_guardian_killed_at_once_leave_no_process(start_run, t
 
 LEAVE = """
 import os, subprocess, sys
+from harness.base.guardian import Guardian
 guardian = Guardian()
 environment = {**os.environ, **guardian.environment}
 subprocess.Popen(["sleep", "600"], stdout=subprocess.DEVNULL, start_new_session=True, env=environment)

@@ -167,6 +167,8 @@ WITHOUT_ROOT = """
 import encodings.idna, encodings.unicode_escape, json, os, sys
 from pathlib import Path
 from harness.base.guardian import Guardian
+from harness.system.supervisor import Supervisor
+from harness.system.manifest import load_manifest
 
 root, build, logs, user = Path(sys.argv[1]), Path(sys.argv[2]), Path(sys.argv[3]), int(sys.argv[4])
 manifest, ports = load_manifest(root), json.loads(sys.argv[6])

@@ -279,6 +279,9 @@ HARNESS = """
 import signal
 import sys
 from pathlib import Path
+from harness.base.guardian import Guardian
+from harness.system.supervisor import Supervisor
+from harness.system.manifest import load_manifest
 
 # In the background SIGINT is inherited as ignored.
 signal.signal(signal.SIGINT, signal.default_int_handler)
