@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
 from harness.base import git, units
 from harness.base.errors import UsageError
-from harness.base.project import current_project
+from harness.base.secrecy import masked
 from harness.experiment.record import RUNNING
 from harness.plan.load import Load, LoadArguments, load_record, parse_load, resolve_load
 from harness.plan.plan import Plan
@@ -45,7 +45,7 @@ def record_fields(
     if plan.load.auto_most_s is not None and not given["duration"]:
         given["duration"] = units.number_text(load.duration_s)
     return {
-        **new_fields(budget_of(options)),
+        **new_fields(options),
         "plan": plan.name,
         "arguments": tuple(f"--{name}={value}" for name, value in {**arguments, **given}.items() if value),
         "load": load_record(load, plan.load),
@@ -56,12 +56,13 @@ def record_fields(
     }
 
 
-def new_fields(budget_s: float | None = None) -> dict[str, Any]:
-    """Return the fields that are the same in each new record; it has no name yet."""
-    checkout = git.facts(current_project().folder)
+def new_fields(options: argparse.Namespace, hidden: Sequence[str] = ()) -> dict[str, Any]:
+    """Return the fields that are the same in each new record, with the secrets `hidden` masked; it has no name yet."""
+    checkout = git.facts(options.home)
     return {
         "name": "",
-        "budget_s": budget_s,
+        "budget_s": budget_of(options),
+        "note": masked(options.note, hidden),
         "state": RUNNING,
         "started_at": datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
         "spent_s": 0.0,
@@ -72,4 +73,4 @@ def new_fields(budget_s: float | None = None) -> dict[str, Any]:
 
 def budget_of(options: argparse.Namespace) -> float | None:
     """Return the time limit of all runs, s; None without one."""
-    return units.parse_duration_s(options.max, "MAX") if options.max else None
+    return units.parse_duration_s(options.max, "MAX") if getattr(options, "max", None) else None

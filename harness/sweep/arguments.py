@@ -7,7 +7,6 @@ from collections.abc import Sequence
 
 from harness.base import units
 from harness.base.errors import UsageError
-from harness.base.secrecy import masked
 from harness.experiment.arguments import new_fields
 from harness.plan.goal_input import goal_names
 from harness.plan.load import LoadArguments, parse_load
@@ -45,12 +44,11 @@ def new_record(options: argparse.Namespace, request: Request, kind: str, command
         duration_s=length.duration_s,
         loops=length.loops,
         target=request.target.url if request.target else None,
-        note=masked(options.note, request.hidden),
         goal=None,
         first_users=None,
         most_users=None,
         runs=(),
-        **new_fields(),
+        **new_fields(options, request.hidden),
         requests=length.requests,
         remotes=options.remotes,
         given=_given(options),
@@ -67,5 +65,5 @@ def _given(options: argparse.Namespace) -> dict[str, str]:
 
 def sweep_command(verb: str, options: argparse.Namespace, names: Sequence[str]) -> str:
     """Return the make command of a sweep; a flag has the value 1."""
-    values = {name: getattr(options, name) for name in names}
+    values = {name: getattr(options, name) for name in ("plan", *names, "max", "env")}
     return make_command(verb, {name: "1" if value is True else value or None for name, value in values.items()})

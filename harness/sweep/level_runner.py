@@ -103,9 +103,8 @@ class Levels:
                 directory.discard()
 
     def _measure(self, sweep: SweepRecord, run: SweepRun, directory: RunDirectory, began: Began) -> RunRecord:
-        load, system, link = level_load(self._request, sweep, run.users), self._system, level_note(sweep.name)
-        note = f"{sweep.note}\n\n{link}" if sweep.note else link
-        spec = self._request.run_spec(load, note=note, command=_run_command(sweep, run))
+        load, system, note = level_load(self._request, sweep, run.users), self._system, level_note(sweep.name)
+        spec = self._request.run_spec(load, note=sweep.note_of(note), command=_run_command(sweep, run))
         with self._context.guardian.masking(directory.path, spec.hidden):
             prepared = prepare(spec, directory, system, self._context, (("warm-up", _warm_up_text(sweep)),))
             kept_up = system is not None and not sweep.fresh

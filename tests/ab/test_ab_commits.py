@@ -92,8 +92,8 @@ def test_a_commit_without_the_plan_or_the_profile_is_refused_in_one_line(ab, rep
     commit(repository, "Remove the plan")
     git(repository, "checkout", "-q", "HEAD~1", "--", "plans")
     for side, message in (
-        ("v1 quick", "B=v1 quick: ENV=quick: unknown; there are: local"),
-        ("HEAD", "B=HEAD: PLAN=tiny: unknown; there are: none"),
+        ("v1 quick", "B=v1 quick: ENV=quick: unknown; there are: "),
+        ("HEAD", "B=HEAD: PLAN=tiny: unknown; there are: "),
     ):
         with pytest.raises(UsageError) as refused:
             ab("--a=local", f"--b={side}")

@@ -13,8 +13,8 @@ from harness.ab.outcome import headline, outcome_of
 from harness.ab.record import AbRecord, order_of
 from harness.base.errors import UsageError
 from harness.cli import main
-from harness.commands import ab as command
 from harness.experiment import files as experiment_files
+from harness.experiment import start
 from harness.experiment.counting import results_of
 from harness.experiment.files import Experiments
 from harness.experiment.runner import Runner
@@ -152,7 +152,7 @@ def test_an_interrupted_test_writes_its_report_and_is_resumed_with_a_new_pair(ab
 def test_the_budget_ends_a_test_after_the_last_pair_that_fits(ab, tmp_path, monkeypatch):
     assert experiment_files.FIRST_GUESS_S == 10.0  # 12 s a run: two minutes are enough for four pairs
     # As if it took longer than it should.
-    monkeypatch.setattr(command, "Runner", lambda *arguments: Runner(*arguments[:-1], 1000.0))
+    monkeypatch.setattr(start, "Runner", lambda *arguments: Runner(*arguments[:-1], 1000.0))
     assert ab(*SIDES, "--max=2m") == 0
     record = record_of(tmp_path)
     assert (record["verdict"], record["state"], calls(tmp_path)) == ("CANNOT TELL", "finished", [])

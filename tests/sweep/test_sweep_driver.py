@@ -266,8 +266,8 @@ BAD = [
     (("--users", "1,5", "--loops", "3", "--duration", "10"), "LOOPS=3 and DURATION=10 exclude each other"),
     (("--users", "1,5", "--note", "x", "--plan", "tinny"), "PLAN=tinny: unknown; did you mean tiny"),
     (("--users", ""), "--users is empty"),
-    (("--resume", "07"), "RESUME=07: no sweep of tiny; there is none yet"),
-    (("--resume", "07", "--users", "1,5"), "RESUME=07 uses the settings of that sweep; leave out USERS"),
+    (("--resume", "07"), "--resume=07: no such sweep of tiny; there are: none"),
+    (("--resume", "07", "--users", "1,5"), "--resume=07: no such sweep of tiny; there are: none"),
     (("--users", "100000"), "100000 users need 101000 open files, but the limit is"),
 ]
 BAD_SEARCH = [

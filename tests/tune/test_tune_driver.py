@@ -13,6 +13,7 @@ import pytest
 from harness.base.errors import UsageError
 from harness.cli import main
 from harness.commands import tune as command
+from harness.experiment import start
 from harness.experiment.runner import Runner
 from harness.history.summary_files import SUMMARY_NAME, write_summary
 from tests.support.fake_runs import behave, calls, use_fake_runs, with_delay
@@ -52,7 +53,7 @@ def page_of(tmp_path: Path, name: str = "tune-01") -> str:
 
 def again(tmp_path: Path, name: str) -> int:
     """Run aggregate.py tune."""
-    return main(["tune", name, f"--reports={tmp_path / 'tune'}"])
+    return main(["tune", name, f"--reports={tmp_path / 'tune'}"], "aggregate.py")
 
 
 @pytest.mark.real
@@ -205,7 +206,7 @@ def test_a_combination_that_does_not_run_ends_the_experiment(tune, tmp_path, beh
 @pytest.mark.real
 def test_the_budget_ends_an_experiment_before_a_run_that_does_not_fit(tune, tmp_path, monkeypatch, capsys):
     # As if it took longer than it should.
-    monkeypatch.setattr(command, "Runner", lambda *arguments: Runner(*arguments[:-1], 1000.0))
+    monkeypatch.setattr(start, "Runner", lambda *arguments: Runner(*arguments[:-1], 1000.0))
     assert tune("--max=6m") == 0
     record = record_of(tmp_path)
     assert (record["verdict"], record["state"], calls(tmp_path)) == ("CANNOT TELL", "finished", [])
@@ -217,7 +218,7 @@ def test_the_budget_ends_an_experiment_before_a_run_that_does_not_fit(tune, tmp_
     # Not that no further experiment follows: nothing was measured.
     assert record["next"] == ["16 runs of the design are missing: add RESUME=1, with a larger MAX."]
     assert "suggest no further experiment" not in page_of(tmp_path)
-    monkeypatch.setattr(command, "Runner", Runner)
+    monkeypatch.setattr(start, "Runner", Runner)
     assert "RESUME=1 and a larger MAX\n" in capsys.readouterr().out
     assert tune("--max=1h", "--resume") == 0
     record = record_of(tmp_path)
