@@ -252,7 +252,7 @@ GOALS = "goal p90 average errors"
 FOLDERS = "reports home build"
 LENGTH = "ramp duration loops requests"
 SWEEPS = (
-    f"plan env {LENGTH} target port {GOALS} stop set/levels profile warmup fresh max jfr sure note html "
+    f"plan env {LENGTH} target port {GOALS} stop set/levels properties profile warmup fresh max jfr sure note html "
     f"{FOLLOWED} {FOLDERS}"
 )
 # Arguments without a name; the variable of make is the name.

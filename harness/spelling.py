@@ -10,6 +10,7 @@ from collections.abc import Iterable
 
 from harness.base.config import did_you_mean
 from harness.base.errors import UsageError
+from harness.base.spellings import MASK
 
 # Where the value of an option that is on or off is written, as in HTML=1: these words.
 ON, OFF = ("1", "yes", "on", "true"), ("0", "no", "off", "false", "")
@@ -129,7 +130,7 @@ def add_stored(options: argparse.Namespace, parser: argparse.ArgumentParser, com
     for word in shlex.split(command)[2:]:
         name, equals, value = word.lstrip("-").partition("=")
         action = actions.get(name.upper().replace("-", "_"))
-        if action:  # else an option of an earlier version
+        if action and MASK not in value:  # else an option of an earlier version, or a secret
             words += _words(name, value if equals else ON[0], action)
     for name, value in vars(parser.parse_args(words)).items():
         if getattr(options, name) == parser.get_default(name):

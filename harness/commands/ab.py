@@ -39,10 +39,9 @@ from harness.live.watchers import watcher_options
 from harness.notify.recipients import Recipients, recipients_of
 from harness.options import FOLDERS, FOLLOWED, take, take_argument
 from harness.plan.load import Load
-from harness.run.arguments import make_command, refuse_empty
+from harness.run.arguments import make_command, names_of, refuse_empty
 from harness.run.context import check_target
 from harness.run.preflight import check_request
-from harness.run.request import Names
 from harness.site.html_option import publish
 
 # Different orders of the pairs.
@@ -74,7 +73,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Set the options of `scripts/ab`."""
     parser.description = "Report whether side B is worse than side A, from pairs of runs on this machine."
     parser.epilog = _EPILOG
-    take(parser, f"a b plan env set profile users rate ramp duration requests max sure note html {FOLLOWED} {FOLDERS}")
+    take(parser, "a b plan env set properties profile users rate ramp duration requests max sure note html")
+    take(parser, f"{FOLLOWED} {FOLDERS}")
     take(parser.add_mutually_exclusive_group(), "resume new")
     take_argument(parser, "plan", "?")
 
@@ -104,7 +104,8 @@ def run(options: argparse.Namespace) -> int:
         children = stack.enter_context(followed.children(interrupts, guardian, hidden))
         return run_experiment(
             record, options, stack, lambda files, _: AbTest(files, tests.reports, sides),
-            lambda *_: InChildren(children), lambda runner: _close(runner, recipients, options), guess_s=guess_s,
+            lambda *_: InChildren(children, options.properties),
+            lambda runner: _close(runner, recipients, options), guess_s=guess_s,
         )  # fmt: skip
 
 
@@ -119,7 +120,7 @@ def _side(name: str, text: str, options: argparse.Namespace, guardian: Guardian)
             raise unknown_ref(name, parts.ref, profiles)
         needs_set_up()
         files = checked_out(options.home, commit, options.build, guardian.environment)
-    names = Names(options.plan, options.env, set_values=options.set, is_profiled=options.profile)
+    names = names_of(options)
     return ready_side(name, parts, names, files)
 
 
@@ -158,7 +159,7 @@ def _record(options: argparse.Namespace, sides: Mapping[str, ReadySide], load: L
     """
     a, b = sides[A], sides[B]
     overrun_s = max(side.request.profile.overrun_s for side in (a, b))
-    fields = record_fields(a.request.plan, load, {"plan": options.plan}, overrun_s, options)
+    fields = record_fields(a.request, load, {"plan": options.plan}, overrun_s, options)
     each_s, budget_s = fields["planned_s"] + guess_s, fields["budget_s"]
     needed_s = _RUNS_LEAST * each_s
     if budget_s is not None and budget_s < needed_s:
@@ -171,7 +172,8 @@ def _record(options: argparse.Namespace, sides: Mapping[str, ReadySide], load: L
     if options.profile:
         fields["arguments"] += ("--profile",)
     names = ("a", "b", "plan", "set", *LENGTH, "max", "env")
-    values = {**{name: getattr(options, name) for name in names}, "profile": "1" if options.profile else None}
+    values = {name: getattr(options, name) for name in names} | {name: fields[name] for name in ("properties", "note")}
+    values |= {"profile": "1" if options.profile else None}
     return AbRecord(
         **fields,
         command=make_command("ab", values),

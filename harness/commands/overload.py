@@ -77,10 +77,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "time-outs and recovery of each variant."
     )
     parser.epilog = _EPILOG
-    take(parser, f"plan env set goal rate/full duration max target note html {FOLLOWED} {FOLDERS}")
+    take(parser, f"plan env set goal rate/full duration max target properties note html {FOLLOWED} {FOLDERS}")
     take(parser.add_mutually_exclusive_group(), "resume new")
     take_argument(parser, "plan", "?")
-    parser.set_defaults(port=None, remotes=None)
 
 
 def run(options: argparse.Namespace) -> int:
@@ -161,10 +160,11 @@ def _record(options: argparse.Namespace, requests: Mapping[str, Request]) -> Ove
         raise UsageError(what, "a level needs ten batches of a second")
     _check_budget(options, int(level_s), len(requests))
     rate = units.parse_number(options.rate, "RATE", 0.0, RATE_MAX_PER_S / 2) if options.rate else None
-    names = ("plan", "set", "goal", "rate", "max", "target", "env")
+    fields, names = new_fields(options, first), ("plan", "set", "goal", "rate", "target", "env")
     values = {name: getattr(options, name) for name in names} | {"level_duration": options.duration}
+    values["properties"] = fields["properties"]
     return OverloadRecord(
-        **new_fields(options, first.hidden),
+        **fields,
         plan=first.plan.name,
         plan_title=first.plan.title,
         profile=first.profile.name,

@@ -18,7 +18,7 @@ from harness.plan.load import USERS_MAX
 from harness.run.arguments import goal_arguments, names_of, refuse_empty
 from harness.run.request import Request
 from harness.site.html_option import publish
-from harness.sweep.arguments import SETTINGS, new_record, sweep_command
+from harness.sweep.arguments import SETTINGS, new_record
 from harness.sweep.capacity import CapacitySearch, search_record
 from harness.sweep.driver import SweepDesign, planned_s, run_sweep
 from harness.sweep.files import Measured
@@ -101,7 +101,7 @@ def _record(options: argparse.Namespace, requests: Mapping[str, Request]) -> Swe
     if not options.users and not values:
         todo = 'give the levels: USERS=1,5,10,25,50, or values of a setting: SET="delay_ms=10,20,40"'
         raise UsageError("USERS is missing", todo)
-    record = new_record(options, request, SWEEP, sweep_command(SWEEP, options, _SETTINGS))
+    record = new_record(options, request, SWEEP, _SETTINGS)
     repeat = units.parse_whole_number(options.repeat or "1", "REPEAT", 1, _REPEAT_MAX)
     users_of_levels = parse_levels(options.users) if options.users else (_default_users(request),)
     # Another setting of the system needs another start of it; a property of the plan does not.

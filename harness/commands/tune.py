@@ -6,7 +6,7 @@ import argparse
 import random
 from collections.abc import Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from harness.ab.side import ReadySide, SideFiles, SideText, ready_side, what_runs
 from harness.ab.worktree import build_side, working_copy
@@ -31,9 +31,9 @@ from harness.live.watchers import watcher_options
 from harness.metrics.metric import Metric, compared_metrics, parse_metric
 from harness.options import FOLDERS, FOLLOWED, take, take_argument
 from harness.plan.load import Load
-from harness.run.arguments import make_command, refuse_empty
+from harness.run.arguments import make_command, names_of, refuse_empty
+from harness.run.context import check_target
 from harness.run.preflight import check_request
-from harness.run.request import Names
 from harness.site.html_option import publish
 from harness.tune.design import FULL_MOST, REPEAT_MOST, Design, designs
 from harness.tune.factors import Cell, Factor, assignments, combination_count, parse_factors, set_text
@@ -64,10 +64,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Set the options of `scripts/tune`."""
     parser.description = "Report which settings matter and which values are best, from a designed experiment."
     parser.epilog = _EPILOG
-    take(
-        parser,
-        f"set/values metric plan env users rate ramp duration requests repeat max note html {FOLLOWED} {FOLDERS}",
-    )
+    take(parser, "set/values metric plan env target properties users rate ramp duration requests repeat max note html")
+    take(parser, f"{FOLLOWED} {FOLDERS}")
     take(parser.add_mutually_exclusive_group(), "resume new")
     take_argument(parser, "plan", "?")
 
@@ -86,6 +84,8 @@ def run(options: argparse.Namespace) -> int:
         load = equal_load(sides[0].request.plan, options)
         for side in sides:
             check_request(side.request, load)
+            if side.request.target:
+                check_target(side.request.target)
         experiments = Experiments(TuneRecord, options.reports)
         guess_s = experiments.guess_s(sides[0].request.plan.name)
         design = _design(factors, repeat, load, budget_s, guess_s)
@@ -104,7 +104,8 @@ def run(options: argparse.Namespace) -> int:
         children = stack.enter_context(followed.children(interrupts, guardian, hidden))
         folders = {"reports": experiments.reports, "home": options.home, "build": options.build}
         return run_experiment(
-            record, options, stack, lambda files, _: TuneExperiment(files, folders), lambda *_: InChildren(children),
+            record, options, stack, lambda files, _: TuneExperiment(files, folders),
+            lambda *_: InChildren(children, options.properties),
             lambda runner: _close(runner, is_html=options.html), guess_s=guess_s, prepare=_with_rest_apart,
         )  # fmt: skip
 
@@ -121,8 +122,8 @@ class _Experiment:
 
 def _side(factors: Sequence[Factor], cell: Cell, options: argparse.Namespace, files: SideFiles) -> ReadySide:
     """Return a combination, resolved like scripts/run does; UsageError when it cannot run."""
-    text = SideText(set_text(factors, cell), changes=tuple(assignments(factors, cell)))
-    return ready_side("SET", text, Names(options.plan, options.env), files)
+    text = SideText(set_text(factors, cell), target=options.target, changes=tuple(assignments(factors, cell)))
+    return ready_side("SET", text, replace(names_of(options), set_values=None), files)
 
 
 def _checked_sides(factors: Sequence[Factor], options: argparse.Namespace, files: SideFiles) -> list[ReadySide]:
@@ -179,11 +180,13 @@ def _design_text(factors: Sequence[Factor], design: Design) -> str:
 
 def _record(options: argparse.Namespace, baseline: ReadySide, load: Load, experiment: _Experiment) -> TuneRecord:
     """Return the record of a new experiment, without a name."""
-    arguments = {"plan": options.plan, "env": options.env}
-    names = ("set", "metric", "plan", *LENGTH, "repeat", "max", "env")
+    arguments = {"plan": options.plan, "env": options.env, "target": options.target}
+    fields = record_fields(baseline.request, load, arguments, baseline.request.profile.overrun_s, options)
+    names = ("set", "metric", "plan", *LENGTH, "repeat", "max", "target", "env")
+    values = {name: getattr(options, name) for name in names} | {name: fields[name] for name in ("properties", "note")}
     return TuneRecord(
-        **record_fields(baseline.request.plan, load, arguments, baseline.request.profile.overrun_s, options),
-        command=make_command("tune", {name: getattr(options, name) for name in names}),
+        **fields,
+        command=make_command("tune", values),
         factors=experiment.factors,
         cells=experiment.design.cells,
         blocks=experiment.design.blocks,

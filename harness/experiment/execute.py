@@ -64,9 +64,10 @@ Began = Callable[[str | None], None]
 
 @dataclass(frozen=True)
 class InChildren:
-    """Does each run as a child process."""
+    """Does each run as a child process; `properties` are those of all, which no record may contain as given."""
 
     children: Children
+    properties: str | None = None
 
     @property
     def interrupts(self) -> Interrupts:
@@ -85,7 +86,8 @@ class InChildren:
         limit_s, why_too_long = step.limit_s, "it hung"
         if step.ends_with_budget and left_s is not None and left_s < limit_s:
             limit_s, why_too_long = left_s, "the budget was used up"
-        done = self.children.run(step.child, limit_s)
+        own = (f"--properties={self.properties}",) if self.properties else ()
+        done = self.children.run(replace(step.child, arguments=(*step.child.arguments, *own)), limit_s)
         directory = RunDirectory(step.runs_in / Path(done.end.run).name) if done.end.run else None
         result = result_of(directory) if directory else None
         problem = done.problem(limit_s, why_too_long, is_run=result is not None)

@@ -49,7 +49,8 @@ class ExperimentRecord:
     `runs` are in the order of measuring. `budget_s` is the time limit of everything, None without one; `spent_s` is the
     time used so far, including earlier attempts. `state` is `running` until it needs no further run; until then it can
     be resumed. `stop_reason` is why it ended before. `resumed_at` is the number of runs before the last resumption.
-    `undelivered` lists who did not get the message about it, and why. `note` is the text for the notes in the reports.
+    `undelivered` lists who did not get the message about it, and why. `note` is the text for the notes in the reports,
+    and `properties` are the JMeter properties of all runs; both without secrets.
     """
 
     format_version: int = FORMAT_VERSION
@@ -66,6 +67,7 @@ class ExperimentRecord:
     resumed_at: int = 0
     undelivered: tuple[str, ...] = ()
     note: str = ""
+    properties: str = ""
     version: ClassVar = FORMAT_VERSION
     what: ClassVar[str]
     report_kind: ClassVar[Kind]

@@ -73,13 +73,14 @@ class NightlyRun(Design[NightlyRecord, NightlySoFar]):
         index = record.waiting[0]
         run = record.runs[index]
         load = record.load_of(run)
+        note = (f"--note={record.note}",) if record.note else ()
         return Step(
             run=run,
             heading=f"run {index + 1} of {len(record.runs)}, {record.title_of(run)}",
             child=ChildRun(
                 title=load.title,
                 # The gate compares a run with all earlier nightly runs, not with one.
-                arguments=(*load.arguments, f"--series={record.series}", "--compare=0"),
+                arguments=(*load.arguments, f"--series={record.series}", "--compare=0", *note),
                 folders={"reports": self.files.folder.parent, "home": self.options.home, "build": self.options.build},
                 log=self.files.folder / record.log_name(index),
             ),
@@ -158,12 +159,13 @@ def new_record(options: argparse.Namespace, loads: tuple[Load, ...], suite: Suit
     suite_text = str(suite_path.relative_to(home)) if suite_path.is_relative_to(home) else suite_path.name
     last = _last_commit(options.reports)
     fields = new_fields(options)
+    given = {"s3": options.s3, "max": options.max, "note": fields["note"]}
     day = datetime.fromisoformat(fields["started_at"])
     return NightlyRecord(
         **{**fields, "budget_s": suite.budget_s if fields["budget_s"] is None else fields["budget_s"]},
         series=day.strftime("%y%m%d"),
         title=suite.title,
-        command=make_command("nightly", {"suite": None if suite_text == SUITE else suite_text, "s3": options.s3}),
+        command=make_command("nightly", {"suite": None if suite_text == SUITE else suite_text, **given}),
         metrics=tuple(metric.id for metric in suite.metrics),
         labels=suite.labels,
         loads=loads,

@@ -80,9 +80,8 @@ class OverloadRecord(PlanExperiment):
 
         The capacity that another command found is one of its results, and no setting.
         """
-        names = (self.plan, self.profile, self.target, self.goal, self.note)
-        rate_per_s = self.capacity_per_s if self.capacity_source == GIVEN_RATE else None
-        return (*names, self.variants, self.level_s, self.limit_ms, rate_per_s)
+        names = (self.plan, self.profile, self.target, self.command, self.note)
+        return (*names, self.variants, self.level_s, self.limit_ms, self.properties)
 
     @property
     def exit_code(self) -> int:

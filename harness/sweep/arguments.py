@@ -22,8 +22,9 @@ _WARM_UP = "30s"
 _WARM_UP_MAX_S = 3600.0
 
 
-def new_record(options: argparse.Namespace, request: Request, kind: str, command: str) -> SweepRecord:
-    """Return the record of a new sweep with the settings of the options; it has no name yet."""
+def new_record(options: argparse.Namespace, request: Request, kind: str, names: Sequence[str]) -> SweepRecord:
+    """Return the record of a new sweep with the settings of the options `names`; it has no name yet."""
+    fields = new_fields(options, request)
     length = parse_load(LoadArguments(**{name: getattr(options, name) for name in _LENGTH}))
     if length.is_auto:
         what = "DURATION=auto is for make run only: the levels would have different lengths"
@@ -35,7 +36,7 @@ def new_record(options: argparse.Namespace, request: Request, kind: str, command
         kind=kind,
         plan=request.plan.name,
         profile=request.profile.name,
-        command=command,
+        command=_command(kind, options, names, fields["properties"]),
         users=(),
         repeat=1,
         fresh=options.fresh,
@@ -48,7 +49,7 @@ def new_record(options: argparse.Namespace, request: Request, kind: str, command
         first_users=None,
         most_users=None,
         runs=(),
-        **new_fields(options, request.hidden),
+        **fields,
         requests=length.requests,
         remotes=options.remotes,
         given=_given(options),
@@ -63,7 +64,7 @@ def _given(options: argparse.Namespace) -> dict[str, str]:
     return {**found, "profile": "1"} if options.profile else found
 
 
-def sweep_command(verb: str, options: argparse.Namespace, names: Sequence[str]) -> str:
+def _command(verb: str, options: argparse.Namespace, names: Sequence[str], properties: str) -> str:
     """Return the make command of a sweep; a flag has the value 1."""
-    values = {name: getattr(options, name) for name in ("plan", *names, "max", "env")}
+    values = {name: getattr(options, name) for name in ("plan", *names, "max", "env")} | {"properties": properties}
     return make_command(verb, {name: "1" if value is True else value or None for name, value in values.items()})

@@ -15,7 +15,7 @@ from harness.plan.goal_input import goal_names, resolve_goal
 from harness.plan.load import USERS_MAX, LoadRecord, load_record
 from harness.run.arguments import goal_arguments
 from harness.run.request import Request
-from harness.sweep.arguments import SETTINGS, new_record, sweep_command
+from harness.sweep.arguments import SETTINGS, new_record
 from harness.sweep.driver import SweepDesign
 from harness.sweep.files import Measured
 from harness.sweep.level_runner import level_load
@@ -40,7 +40,7 @@ def search_record(options: argparse.Namespace, requests: Mapping[str, Request]) 
     most = units.parse_whole_number(options.most or _MOST, "MOST", 1, USERS_MAX)
     if first > most:
         raise UsageError(f"FROM={first} is more than MOST={most}", "give a greater MOST")
-    record = new_record(options, request, CAPACITY, sweep_command(CAPACITY, options, _SETTINGS))
+    record = new_record(options, request, CAPACITY, _SETTINGS)
     record = replace(record, goal=goal.with_default_errors(), first_users=first, most_users=most)
     for users in (first, most):
         level_load(request, record, users)

@@ -14,6 +14,7 @@ import pytest
 
 from harness.base import git
 from harness.base.errors import UsageError
+from harness.base.spellings import MASK
 from harness.cli import main
 from harness.experiment import runner
 from tests.support.fake_runs import behave, calls, use_fake_children, use_fake_levels, with_delay
@@ -241,6 +242,23 @@ def test_the_budget_ends_it_before_the_next_run_and_a_larger_one_continues(kind,
     (record,) = records(tmp_path, kind)
     assert (record["state"], record["budget_s"], record["stop_reason"]) == ("finished", 7200, "")
     assert len(ended(record)) >= kind.run_count
+
+
+@KINDS
+def test_note_and_properties_are_those_of_each_run_and_no_secret_is_stored(kind, start, tmp_path):
+    properties = "httpclient4.retrycount=1 api_password=s3cret"
+    more = () if kind is NIGHTLY else (f"--properties={properties}",)
+    assert start(kind, "--note=before the fix", *more) in (0, 1)
+    path = path_of(tmp_path, kind)
+    record = json.loads(path.read_text())
+    assert record["note"] == "before the fix"
+    assert "s3cret" not in path.read_text() + path.with_suffix(".md").read_text()
+    for call in calls(tmp_path) if kind in (AB, TUNE, NIGHTLY) else ():
+        assert call["note"].startswith("before the fix")
+        assert call.get("properties") == (properties if more else None)
+    if more:
+        assert record["properties"] == f"httpclient4.retrycount=1 api_password={MASK}"
+        assert "PROPERTIES='httpclient4.retrycount=1 api_password=" in record["command"]
 
 
 @KINDS

@@ -230,6 +230,21 @@ def test_the_budget_ends_an_experiment_before_a_run_that_does_not_fit(tune, tmp_
         tune("--max=1m")
 
 
+def test_a_running_system_is_tuned_by_the_properties_of_the_plan(tune, home, target, tmp_path):
+    jmx = home / "plans" / "tiny.jmx"
+    amount = '<stringProp name="TestPlan.comments">${__P(amount,1)}</stringProp>'
+    jmx.write_text(jmx.read_text().replace("</ThreadGroup>", f"{amount}</ThreadGroup>"))
+    arguments = (f"--target={target}", "--repeat=2", "--note=before the fix")
+    assert tune(*arguments, settings="amount=1,2") == 0
+    assert {(call["target"], call["set"]) for call in calls(tmp_path)} == {
+        (target, "amount=1"), (target, "amount=2"),
+    }  # fmt: skip
+    command = f"make tune SET=amount=1,2 PLAN=tiny REPEAT=2 TARGET={target} NOTE='before the fix'"
+    assert record_of(tmp_path)["command"] == command
+    with pytest.raises(UsageError, match="SET=delay_ms=0: delay_ms"):
+        tune(*arguments, settings="delay_ms=0,20")
+
+
 BAD = [
     (None, [], "SET is missing; give the settings with the values to try"),
     ("delay_ms=0", [], "delay_ms=0: one value only, so there is nothing to compare"),
