@@ -184,6 +184,7 @@ def _record(options: argparse.Namespace, baseline: ReadySide, load: Load, experi
     fields = record_fields(baseline.request, load, arguments, baseline.request.profile.overrun_s, options)
     names = ("set", "metric", "plan", *LENGTH, "repeat", "max", "target", "env")
     values = {name: getattr(options, name) for name in names} | {name: fields[name] for name in ("properties", "note")}
+    values["metric"] = None if options.metric == _METRIC else options.metric
     return TuneRecord(
         **fields,
         command=make_command("tune", values),

@@ -134,7 +134,7 @@ def test_an_interrupted_test_writes_its_report_and_is_resumed_with_a_new_pair(ab
     thread.start()
     assert ab(*SIDES, behaviour={"5": "wait"}) == 130
     thread.join()
-    assert "resume with: make ab A=delay_ms=0 B=delay_ms=20 PLAN=tiny RESUME=1\n" in capsys.readouterr().out
+    assert "tiny/ab-01: not finished; resume with: make ab PLAN=tiny RESUME=01\n" in capsys.readouterr().out
     assert "**INTERRUPTED, so far CANNOT TELL after 1 pair: a verdict needs 4 pairs.**" in page_of(tmp_path)
     assert record_of(tmp_path)["state"] == "running"
     with pytest.raises(UsageError, match="--resume: tiny/ab-01 has other settings or another load"):
@@ -180,9 +180,11 @@ def test_profile_and_the_receiver_of_otlp_are_those_of_both_sides(ab, tmp_path):
     assert record["command"] == "make ab A=delay_ms=0 B=delay_ms=20 PLAN=tiny PROFILE=1"
     path = tmp_path / "ab" / "tiny" / "ab-01.json"
     path.write_text(json.dumps({**record, "state": "running"}))
+    count = len(calls(tmp_path))
+    assert ab("--resume") == 1  # with its settings
+    assert all(call["profile"] for call in calls(tmp_path)[count:])
     with pytest.raises(UsageError, match="--resume: tiny/ab-01 has other settings or another load"):
-        ab(*SIDES, "--resume")
-    assert ab(*SIDES, "--profile", "--resume") == 1
+        ab(*SIDES, "--profile", "--duration=3", "--resume")
 
 
 BAD = [

@@ -153,7 +153,7 @@ def test_the_rest_of_an_interrupted_block_becomes_a_block_of_its_own_with_a_base
     thread.start()
     assert tune(behaviour={"4": "wait"}) == 130
     thread.join()
-    assert f"resume with: make tune SET='{SETTINGS}' PLAN=tiny RESUME=1\n" in capsys.readouterr().out
+    assert "tiny/tune-01: not finished; resume with: make tune PLAN=tiny RESUME=01\n" in capsys.readouterr().out
     headline = "**INTERRUPTED, so far CANNOT TELL after 2 runs: too few runs to distinguish effects from scatter.**"
     assert headline in page_of(tmp_path)
     before = record_of(tmp_path)
@@ -219,7 +219,7 @@ def test_the_budget_ends_an_experiment_before_a_run_that_does_not_fit(tune, tmp_
     assert record["next"] == ["16 runs of the design are missing: add RESUME=1, with a larger MAX."]
     assert "suggest no further experiment" not in page_of(tmp_path)
     monkeypatch.setattr(start, "Runner", Runner)
-    assert "RESUME=1 and a larger MAX\n" in capsys.readouterr().out
+    assert "RESUME=01 and a larger MAX\n" in capsys.readouterr().out
     assert tune("--max=1h", "--resume") == 0
     record = record_of(tmp_path)
     assert (record["verdict"], record["budget_s"], len(record["runs"])) == ("FOUND", 3600, 16)
