@@ -33,7 +33,8 @@ examples:
 
 Writes release-sweep-01-sweep-02 beside the new sweep three times: .md, .html (one file with its charts) and
 .confluence.xml (storage format of Confluence; attach the charts in the folder of the same name); .json has its result
-for programs. TITLE=SWEEP gives a release its name on the page. Text in the notes block of the .md is preserved and is in all three.
+for programs. TITLE=SWEEP gives a release its name on the page. Text in the notes block of the .md is preserved and is
+in all three.
 
 A change is called REGRESSED or OK only where `compare` decides so for the runs of that level; otherwise CANNOT TELL.
 
