@@ -21,7 +21,9 @@ from harness.base.project import SHIPPED
 from harness.base.units import BYTES_PER_MB, MS_PER_S, duration_text
 from harness.metrics.growth import GROWS, HEAP, SPAN_LEAST_S, growths
 from harness.run.directory import RunDirectory
+from harness.system.heap import FILE_NAME as HEAP_NAME
 from harness.system.heap import heap_after_gc, read_heaps
+from harness.system.histograms import FILE_NAME as HISTOGRAMS
 from harness.system.histograms import forced_ms, read_histograms
 
 LEAKY, SOUND, LEAKED_CLASS = "leaky", "sound", "Leaky$Entry"
@@ -116,9 +118,9 @@ def _growths(directory: RunDirectory, summary: Mapping[str, Any]) -> Sequence[Ma
     print(f"The window is {length}, and reports estimate growth from {least} on: computed here from heap.csv instead.")
     origin_s = summary["origin_s"]
     window_ms = (origin_s + window["from_s"]) * MS_PER_S, (origin_s + window["to_s"]) * MS_PER_S
-    with gzip.open(directory.histograms, "rt", encoding="utf-8") as lines:
+    with gzip.open(directory.path / HISTOGRAMS, "rt", encoding="utf-8") as lines:
         forced = forced_ms(read_histograms(lines))
-    heaps = read_heaps(directory.heap.read_text(encoding="utf-8").splitlines())
+    heaps = read_heaps((directory.path / HEAP_NAME).read_text(encoding="utf-8").splitlines())
     series = heap_after_gc(heaps, *window_ms, forced)
     return [asdict(one) for one in growths(series, window["length_s"], least_s=window["length_s"])]
 

@@ -55,7 +55,7 @@ def send(request: urllib.request.Request, timeout_s: float) -> Response:
     """
     request.add_header("User-Agent", "load-test-harness")
     try:
-        with urllib.request.build_opener(_NoRedirect).open(request, timeout=timeout_s) as response:
+        with urllib.request.build_opener(NoRedirect).open(request, timeout=timeout_s) as response:
             body = response.read(_ANSWER_MOST + 1)
             if len(body) > _ANSWER_MOST:
                 raise NoAnswerError(f"its answer has more than {_ANSWER_MOST // 2**20} MB")
@@ -71,11 +71,11 @@ def refusal_body(error: urllib.error.HTTPError) -> bytes:
     return error.read(_REFUSAL_MOST)
 
 
-class _NoRedirect(urllib.request.HTTPRedirectHandler):
-    """Turns redirects into errors: urllib would send a token to any server that an answer names."""
+class NoRedirect(urllib.request.HTTPRedirectHandler):
+    """Turns redirects into errors: urllib would send headers with a token to any server that an answer names."""
 
     def redirect_request(self, *_: object) -> None:
-        return None
+        """Refuse it."""
 
 
 def short(text: str) -> str:

@@ -39,14 +39,8 @@ _NAMES: Mapping[type, str] = {**TYPE_NAMES, types.NoneType: "null", dict: "an ob
 
 
 def read_record(kind: type[R], data: object, where: str) -> R:
-    """Return the record that plain data describe; UsageError says why the file `where` does not contain one.
-
-    A class with `of_earlier(data)` gets data of earlier versions from it as they are written today.
-    """
+    """Return the record that plain data describe; UsageError says why the file `where` does not contain one."""
     try:
-        of_earlier = getattr(kind, "of_earlier", None)
-        if of_earlier and isinstance(data, Mapping):
-            data = of_earlier(data)
         return build(kind, data)
     except ValueError as error:
         raise UsageError(f"{where}: not the JSON of {kind.what} ({error})", "use the harness that wrote it") from None
@@ -57,6 +51,7 @@ def build(kind: type[T], data: object, where: str = "") -> T:
 
     `where` is the path of the data in their file. A key may be missing where its field has a default; no key may be
     unknown, but for those in the class attribute `not_read`, and for a class with `reads_part`. A class with
+    `of_earlier(data)` gets data of earlier versions from it as they are written today. A class with
     `from_plain(data, where)` builds itself.
     """
     hint: Any = kind
@@ -238,6 +233,7 @@ def _object(kind: type) -> _Builder:
     not_read: Collection[str] = getattr(kind, "not_read", ())
     spread: str = getattr(kind, "spread", "")
     spread_keys: frozenset[str] = getattr(kind, "spread_keys", frozenset())
+    of_earlier = getattr(kind, "of_earlier", None)
     required = [
         key_of(kind, field.name)
         for field in dataclasses.fields(kind)
@@ -247,6 +243,8 @@ def _object(kind: type) -> _Builder:
     def build_object(value: Any, where: str) -> Any:
         if not isinstance(value, Mapping):
             raise _wrong(value, where, "an object")
+        if of_earlier:
+            value = of_earlier(value)
         prefix = f"{where}." if where else ""
         if spread:
             entries = {key: value[key] for key in value if key in spread_keys}

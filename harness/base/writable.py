@@ -31,7 +31,8 @@ def writing_into(folder: Path) -> Iterator[None]:
 
 
 def _shown(folder: Path) -> str:
-    return f"{folder.parent.name}/{folder.name}/".lstrip("/")
+    """Return a path that can be pasted: from here, or from the root where that is shorter."""
+    return min(os.path.relpath(folder), str(folder.resolve()), key=len).rstrip("/") + "/"
 
 
 @contextmanager

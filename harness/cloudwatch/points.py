@@ -8,6 +8,7 @@ import math
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 from harness.cloudwatch.queries import AVERAGE, BURST, CPU_CREDITS, MAXIMUM, MINIMUM, Query, Span
@@ -15,6 +16,7 @@ from harness.cloudwatch.source import Resource
 from harness.metrics.downsampling import SERIES_POINTS_MOST, chunk_size, chunks
 from harness.metrics.window import Window
 
+FILE_NAME = "cloudwatch.csv"
 COLUMNS = ("time_s", "period_s", "kind", "resource", "metric", "statistic", "value", "status")
 COMPLETE = "Complete"
 # Whether the counted periods are within the window, or extend beyond it because none is within.
@@ -137,6 +139,14 @@ class _Column:
 
     values: dict[str, dict[int, float]] = field(default_factory=dict)
     is_complete: bool = True
+
+
+def fetched_metrics(folder: Path, origin_s: int, window: Window) -> CloudMetrics | None:
+    """Return the metrics of a run, see `read_cloudwatch`; None if nothing was fetched."""
+    if not (path := folder / FILE_NAME).is_file():
+        return None
+    with path.open(encoding="utf-8", errors="replace", newline="") as lines:
+        return read_cloudwatch(lines, origin_s, window)
 
 
 def read_cloudwatch(lines: Iterable[str], origin_s: int, window: Window) -> CloudMetrics | None:

@@ -26,9 +26,9 @@ _LINK = re.compile(r"https?://[^\s()<>\[\]]+")
 _CONTEXT = re.compile(r"\w(?:[\w./ -]*\w)?")
 _EPILOG = """\
 examples:
-  ./aggregate.py comment reports/ab/lb-nginx/ab-01.md --repo owner/name --pr 12 --dry-run   prints it, sends nothing
-  ./aggregate.py comment reports/ab/lb-nginx/ab-01.md --repo owner/name --pr 12 --sha "$(git rev-parse HEAD)"
-  ./aggregate.py comment reports/ab --repo owner/name --pr octocat:patch-1 --sha … --link https://…
+  lth comment reports/ab/lb-nginx/ab-01.md --repo owner/name --pr 12 --dry-run              prints it, sends nothing
+  lth comment reports/ab/lb-nginx/ab-01.md --repo owner/name --pr 12 --sha "$(git rev-parse HEAD)"
+  lth comment reports/ab --repo owner/name --pr octocat:patch-1 --sha … --link https://…
 
 The comment is created once and edited later: one per pull request and --context. Comments of others are never edited.
 The status of --sha is failure for REGRESSED, success for OK, IMPROVED and CANNOT TELL (the text says which), and error

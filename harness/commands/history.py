@@ -40,14 +40,14 @@ _NOT_IN_NAMES = re.compile(r"[^\w.-]+")
 
 _EPILOG = """\
 examples:
-  ./aggregate.py history --plan killbill-stripe                         TOTAL of every run, its average
-  ./aggregate.py history --plan killbill-stripe --users 50 --metric p90 --last 20
-  ./aggregate.py history --plan killbill-stripe --label 'Authorize Payment' --format csv > authorize.csv
-  ./aggregate.py history --plan killbill-stripe --format otava > killbill.csv     for Apache Otava
-  ./aggregate.py history reports/nightly --plan killbill-stripe --users 10        the nightly runs
-  ./aggregate.py history --plan killbill-stripe --save          history-TOTAL-average.md in the plan's reports
+  lth history --plan killbill-stripe                                    TOTAL of every run, its average
+  lth history --plan killbill-stripe --users 50 --metric p90 --last 20
+  lth history --plan killbill-stripe --label 'Authorize Payment' --format csv > authorize.csv
+  lth history --plan killbill-stripe --format otava > killbill.csv                for Apache Otava
+  lth history reports/nightly --plan killbill-stripe --users 10                   the nightly runs
+  lth history --plan killbill-stripe --save                     history-TOTAL-average.md in the plan's reports
 
-The report lists lasting changes with their size; record an intended one with ./aggregate.py accept. Runs with another
+The report lists lasting changes with their size; record an intended one with lth accept. Runs with another
 load, profile or machine have a table of their own. Runs that are not VALID are listed but not used.
 
 exit codes: 0 success; 2 wrong use.

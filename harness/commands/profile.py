@@ -19,22 +19,23 @@ from harness.metrics.figures import LOAD
 from harness.metrics.files import read_samples
 from harness.metrics.interval import IntervalMs
 from harness.options import take, take_argument
-from harness.report.files import summary_of_run
+from harness.report.files import stored_summary
 from harness.report.machine import own_metrics_text
 from harness.report.profiles import database_text, profile_text, request_count
 from harness.report.slowest import slowest_table
 from harness.report.summary import RunSummary
 from harness.report.tables import cell, table
-from harness.run.directory import RunDirectory, load_record
+from harness.run.directory import RunDirectory
 from harness.run.names import find_run
 from harness.system.profile import own_frame
+from harness.system.profile_events import FILE_NAME as PROFILE
 from harness.system.profile_events import EventRow, Events, read_events
 from harness.system.threads import WAITING
 
 _EPILOG = """\
 examples:
-  ./aggregate.py profile thruzero/run-07_1                   methods, locks, exceptions, pauses, threads, statements
-  ./aggregate.py profile thruzero/run-07_1 --label home      what was more frequent while "home" was slow
+  lth profile thruzero/run-07_1                              methods, locks, exceptions, pauses, threads, statements
+  lth profile thruzero/run-07_1 --label home                 what was more frequent while "home" was slow
 
 --label compares the slowest tenth of the seconds, and others of at least twice the median, with the faster half. A
 second is as slow as the samples of the label that were in progress in it, on average. It needs samples.jtl and
@@ -66,7 +67,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> int:
     """Print the profile and return the exit code."""
     directory = RunDirectory(find_run(options.run, options.plan, options.reports))
-    summary = _summary(directory)
+    summary = stored_summary(directory)
     if not summary.observed.profiles and not summary.observed.databases:
         raise UsageError(f"{options.run}: has no profile{_why(summary)}", "profile a run with make run PROFILE=1")
     if options.label is None:
@@ -76,14 +77,8 @@ def run(options: argparse.Namespace) -> int:
     return EXIT_OK
 
 
-def _summary(directory: RunDirectory) -> RunSummary:
-    """Return the summary as stored; without one, it is made of the samples."""
-    path = directory.summary_json
-    return load_record(RunSummary, path) if path.is_file() else summary_of_run(directory)
-
-
 def _why(summary: RunSummary) -> str:
-    unknown = summary.run.profile_unknown if summary.run else ()
+    unknown = summary.run.unknown.get("profile", ()) if summary.run else ()
     return f" ({'; '.join(f'{process}: {why}' for process, why in unknown)})" if unknown else ""
 
 
@@ -99,7 +94,7 @@ def _text(summary: RunSummary, folder: str) -> str:
 
 def _comparison(directory: RunDirectory, summary: RunSummary, label: str) -> str:
     """Return the comparison of a label's slow and normal seconds; UsageError without the files that it needs."""
-    for path in (directory.profile, *(directory.all_samples or (directory.samples,))):
+    for path in (directory.path / PROFILE, *(directory.all_samples or (directory.samples,))):
         if not path.is_file():
             raise UsageError(f"{path}: is missing", "pull the run with all its files")
     load = summary.group(LOAD)
@@ -114,7 +109,7 @@ def _comparison(directory: RunDirectory, summary: RunSummary, label: str) -> str
     window_ms = IntervalMs(from_s * MS_PER_S, to_s * MS_PER_S)
     samples = (sample for path in directory.all_samples for sample in read_samples(path, Dropped()))
     seconds = seconds_of(samples, label, window_ms)
-    with gzip.open(directory.profile, "rt", encoding="utf-8", errors="replace") as lines:
+    with gzip.open(directory.path / PROFILE, "rt", encoding="utf-8", errors="replace") as lines:
         events = read_events(lines)
     found = differences(events, seconds) if seconds.is_slower else ()
     return f"## {label}\n\n{differences_text(seconds, found)}"

@@ -22,7 +22,7 @@ from harness.live.page_address import Address
 from harness.live.run_counts import RunCounts
 from harness.live.telemetry_tail import TelemetryTail
 from harness.plan.spec import RunSpec
-from harness.report.summary import RunSummary
+from harness.report.watchers import Watcher
 from harness.run.directory import RunDirectory
 from harness.run.record import RunRecord
 
@@ -35,7 +35,7 @@ _LOCAL_HOSTS = ("127.0.0.1", "localhost", "[::1]")
 _PATH = "/metrics"
 
 
-class MetricsEndpoint:
+class MetricsEndpoint(Watcher):
     """Serves the metrics of runs at one address; `log` prints it.
 
     `is_in_a_hurry` returns whether to skip the wait for scrapers. The address is served from the first run that is
@@ -49,7 +49,7 @@ class MetricsEndpoint:
         self._is_refused = False
         self._is_broken = False
 
-    def announce(self, heading: str) -> None:  # noqa: ARG002 - of SeriesWatcher
+    def announce(self, heading: str) -> None:  # noqa: ARG002 - of Watcher
         """Serve the address from now on: scrapers find it before the first run, and between runs."""
         self._open()
 
@@ -65,7 +65,7 @@ class MetricsEndpoint:
     def _begin(self, directory: RunDirectory, profile: str, commit: str | None, counts: RunCounts) -> None:
         labels = RunLabels(f"{directory.plan}/{directory.name}", directory.plan, profile, (commit or "")[:12])
         self._is_broken = False
-        self._collector.begin(RunInProgress(labels, counts, TelemetryTail(directory.telemetry)))
+        self._collector.begin(RunInProgress(labels, counts, TelemetryTail(directory.path)))
         self._open()
 
     def add(
@@ -88,12 +88,6 @@ class MetricsEndpoint:
         """Note that the load has ended: the counts of the run are final."""
         if self._server and not self._is_broken:
             self._collector.end()
-
-    def end(self, summary: RunSummary, report: str) -> None:
-        """Change nothing: the metrics have no verdict."""
-
-    def conclude(self, line: str) -> None:
-        """Change nothing: scrapers may not have the final counts of the run."""
 
     def __enter__(self) -> MetricsEndpoint:
         return self

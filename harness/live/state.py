@@ -23,6 +23,8 @@ from harness.report.tables import parts_of
 
 # The response times of a second, by the names of their lines.
 TIMES = tuple(metric for metric in METRICS if metric.percentile in ("50", "90", "95", "99"))
+# The values of each second.
+SECOND = ("second", "users", "samples", "errors", *(metric.phrase for metric in TIMES))
 # So many kinds of error and labels are listed.
 _CAUSES_MOST, _LABELS_MOST = 10, 100
 # JMeter writes a row up to some seconds after the sample ended; a later one is in the totals only.
@@ -83,7 +85,7 @@ class LiveState:
             del self._recent[second]
 
     def points(self, first: int, *, is_ended: bool = False) -> list[list[float | None]]:
-        """Return the points from a number on: [second, users, samples, errors, then the TIMES in ms or None].
+        """Return the points from a number on, each with the values of a SECOND: numbers, times in ms or None.
 
         The newest second is left out until the run has ended, because it is not complete.
         """

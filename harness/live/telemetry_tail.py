@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from harness.base.units import MS_PER_S
+from harness.run.telemetry import FILE_NAME
 
 
 @dataclass(frozen=True)
@@ -21,10 +22,10 @@ class Use:
 
 
 class TelemetryTail:
-    """Reads only the rows that were added since the last call."""
+    """Reads only the rows that were added since the last call; `folder` is that of the run."""
 
-    def __init__(self, path: Path) -> None:
-        self._path = path
+    def __init__(self, folder: Path) -> None:
+        self._path = folder / FILE_NAME
         self._offset = 0
         self._names: list[str] = []
         self._uses: dict[str, Use] = {}

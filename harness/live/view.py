@@ -14,13 +14,14 @@ from harness.compare.result import RunResult
 from harness.jtl.sample import Sample
 from harness.live.page_address import LiveAddress
 from harness.live.server import LiveServer
-from harness.live.state import TIMES, LiveState, goal_rows
+from harness.live.state import SECOND, TIMES, LiveState, goal_rows
 from harness.live.telemetry_tail import TelemetryTail
 from harness.plan.load import LoadRecord, load_record
 from harness.plan.spec import RunSpec
 from harness.report.charts.run_charts import CHARTS
 from harness.report.setup import load_text
 from harness.report.summary import RunSummary
+from harness.report.watchers import Watcher
 from harness.run.directory import RunDirectory
 from harness.run.record import RunRecord
 from harness.site.body import state_of
@@ -35,7 +36,7 @@ _CHANGING = 10
 _TABLES_RATIO = 0.02
 
 
-class LiveView:
+class LiveView(Watcher):
     """The live page of a command; `log` prints its address, `stop` ends `stops` as Ctrl-C does.
 
     `stops` is such as "the load", `charts` contains the chart library. The page is served from the first run that is
@@ -76,7 +77,7 @@ class LiveView:
             return
         name = f"{directory.plan}/{directory.name}"
         page = self._page(server, name, f"Load: {load_text(load)}.")
-        run = _LiveRun(state, directory.telemetry)
+        run = _LiveRun(state, directory.path)
         with server.changed:
             self._run, self._name, self._is_starting = run, name, False
             server.page = page
@@ -93,9 +94,6 @@ class LiveView:
             self._run.is_broken = True
             self._log(f"LIVE: the page is not updated any more ({error!r}); the run goes on")
         self._server.publish()
-
-    def finish(self) -> None:
-        """Change nothing: the page shows the verdict at the end."""
 
     def end(self, summary: RunSummary, report: str) -> None:
         """Send the verdict and the key metrics of the report, which is the file `report`."""
@@ -133,11 +131,15 @@ class LiveView:
     def _page(self, server: LiveServer, name: str, load: str) -> bytes:
         """Return the page of a run, which has no name before the first one begins."""
         times = [metric.phrase for metric in TIMES]
-        lines = {"response-time": times, "throughput": ["samples"], "errors": ["errors"], "users": ["users"]}
-        # Those of the report, but for the charts of several loads.
-        kinds = [kind for kind in CHARTS if kind.name in lines and "{}" not in kind.title]
         drawn = [
-            {"key": kind.name, "title": kind.title, "unit": kind.unit, "names": lines[kind.name]} for kind in kinds
+            {
+                "key": kind.name,
+                "title": kind.title,
+                "unit": kind.unit,
+                "lines": {name: SECOND.index(name) for name in kind.live},
+            }
+            for kind in CHARTS
+            if kind.live
         ]
         about = {"run": name, "stops": self._stops, "token": server.stop_token, "times": times, "charts": drawn}
         # A script cannot be ended by what has no "<".
@@ -177,12 +179,12 @@ class LiveView:
 
 
 class _LiveRun:
-    def __init__(self, state: LiveState, telemetry: Path) -> None:
+    def __init__(self, state: LiveState, folder: Path) -> None:
         self.state = state
         self.now: dict[str, Any] | None = None
         self.result: dict[str, Any] | None = None
         self.is_broken = False
-        self._telemetry = TelemetryTail(telemetry)
+        self._telemetry = TelemetryTail(folder)
         self._next_s = 0.0
 
     def add(self, samples: Sequence[Sample], passed_s: float, active_users: int | None, *, is_viewed: bool) -> None:

@@ -1,30 +1,36 @@
-"""The options of what follows runs while they last, such as their live page."""
+"""The options of what follows runs while they last, such as their live page, and what follows those of children."""
 
 from __future__ import annotations
 
 import argparse
+import time
+import zlib
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from harness.base.errors import UsageError
+from harness.base.errors import HarnessError, UsageError
 from harness.base.guardian import Guardian
 from harness.base.interrupts import Interrupts
 from harness.base.log import log
+from harness.base.paths import shown
 from harness.base.python_packages import ensure_opentelemetry
 from harness.base.toolchain import ensure_charts
 from harness.live.page_address import Address, LiveAddress, parse_address, parse_page_address
+from harness.report.summary import RunSummary
 from harness.report.watchers import Watcher, Watchers
-from harness.run.child import Children
+from harness.run.child import Children, ChildRun
+from harness.run.directory import RunDirectory, load_record
+from harness.run.progress import JtlTail
+from harness.run.result import read_end
 
 if TYPE_CHECKING:
-    from harness.live.metrics_endpoint import MetricsEndpoint
     from harness.live.otlp.receiver import Receiver
-    from harness.live.view import LiveView
 
 # The port that exporters of OpenTelemetry use for Prometheus, too.
 METRICS_PORT = 9464
+_PERIOD_S = 1.0
 
 
 @dataclass(frozen=True)
@@ -46,7 +52,7 @@ class WatcherOptions:
         """Provide the watchers while the runs and their reports last."""
         with ExitStack() as stack:
             displays = self._displays(interrupts, stack)
-            members: list[Watcher] = [*displays]
+            members = [*displays]
             if self.receiver is not None:
                 ensure_opentelemetry()
                 from harness.live.otlp.watcher import OtlpRuns  # deferred: it needs the packages of OpenTelemetry
@@ -56,7 +62,7 @@ class WatcherOptions:
                 from harness.live.otlp.watcher import NothingSent  # deferred, like the receiver that it replaces
 
                 members.append(NothingSent(self.receiver_problem, log))
-            yield Watchers(tuple(members), tuple(displays))
+            yield Watchers(tuple(members))
 
     @contextmanager
     def children(self, interrupts: Interrupts, guardian: Guardian, hidden: Sequence[str]) -> Iterator[Children]:
@@ -73,13 +79,11 @@ class WatcherOptions:
             if not displays:
                 yield Children(interrupts, guardian, None, arguments)
                 return
-            from harness.live.children import ChildFollower  # deferred, like what it shows
-
             yield Children(interrupts, guardian, ChildFollower(displays, hidden), arguments)
 
-    def _displays(self, interrupts: Interrupts, stack: ExitStack) -> list[LiveView | MetricsEndpoint]:
+    def _displays(self, interrupts: Interrupts, stack: ExitStack) -> list[Watcher]:
         """Return the watchers that have an address, which the stack closes."""
-        displays: list[LiveView | MetricsEndpoint] = []
+        displays: list[Watcher] = []
         if self.live_address is not None:
             from harness.live.view import LiveView  # deferred: only --live needs the site's scripts
 
@@ -91,6 +95,78 @@ class WatcherOptions:
             endpoint = MetricsEndpoint(self.metrics_address, log, lambda: interrupts.count > 0)
             displays.append(stack.enter_context(endpoint))
         return displays
+
+
+class ChildFollower:
+    """Shows each run of a series from its run directory; `hidden` are the secrets that no text may contain.
+
+    No method of the displays raises an error or waits.
+    """
+
+    def __init__(self, displays: Sequence[Watcher], hidden: Sequence[str]) -> None:
+        self._displays, self._hidden = displays, hidden
+        self._all = Watchers(tuple(displays))
+        self._directory: RunDirectory | None = None
+        self._tail: JtlTail | None = None
+        self._first_s: float | None = None
+        self._next_s = 0.0
+
+    def announce(self, heading: str) -> None:
+        """Show which run is next."""
+        self._directory = self._tail = self._first_s = None
+        self._all.announce(heading)
+
+    def poll(self, run: ChildRun) -> None:
+        """Read the newest samples of a run; this is called several times per second."""
+        now_s = time.monotonic()
+        if now_s >= self._next_s:
+            self._next_s = now_s + _PERIOD_S
+            self._read(run, now_s)
+
+    def ended(self, run: ChildRun) -> None:
+        """Read the last samples of a run, and its result."""
+        self._read(run, time.monotonic(), has_ended=True)
+        if self._directory is None:
+            return
+        self._all.finish()
+        path = self._directory.summary_json
+        try:
+            summary = load_record(RunSummary, path)
+        except (HarnessError, OSError):
+            return  # it left no report
+        self._all.end(summary, shown(self._directory.report))
+
+    def conclude(self, line: str) -> None:
+        """List the result of a run."""
+        self._all.conclude(line)
+
+    def _read(self, run: ChildRun, now_s: float, *, has_ended: bool = False) -> None:
+        try:
+            tail, directory = self._tail or self._begin(run), self._directory
+            if tail is None or directory is None:
+                return
+            samples = tail.rest(directory.samples) if has_ended else tail.new_rows().samples
+        except (HarnessError, OSError, EOFError, zlib.error):
+            return  # a run of a commit whose files are others, or a damaged file
+        if samples and self._first_s is None:
+            self._first_s = now_s
+        if self._first_s is not None:
+            self._all.add(samples, now_s - self._first_s)
+
+    def _begin(self, run: ChildRun) -> JtlTail | None:
+        """Show a run as soon as its run.json exists; return what reads its samples, None before."""
+        end = read_end(run.result)
+        if end is None or end.run is None:
+            return None
+        plan, _, name = end.run.partition("/")
+        directory = RunDirectory(run.folders["reports"] / plan / name)
+        record = directory.read_run()
+        if record is None:
+            return None
+        self._directory, self._tail = directory, JtlTail(directory.samples, is_whole=True)
+        for display in self._displays:
+            display.show(directory, record, self._hidden)
+        return self._tail
 
 
 def watcher_options(options: argparse.Namespace, stops: str = "the load") -> WatcherOptions:

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from urllib.parse import urlsplit
 
 from harness.base.errors import UsageError
+from harness.base.project import FILE_NAME, PACKAGE
 from harness.plan.spec import Profile, Target, plain_host
 
 _SUBDOMAINS = "*."
@@ -47,6 +48,11 @@ def check_allowed(target: Target, profile: Profile) -> None:
     if is_loopback(target.host) or any(entry.admits(target) for entry in allowed):
         return
     there, entry = ", ".join(profile.allowed_targets), f'"{target.origin}"'
+    if profile.path and profile.path.is_relative_to(PACKAGE):  # one that is shipped with an installed tool
+        todo = f"if you may load it, write a line such as staging = {entry} below [targets] in {FILE_NAME}"
+        raise UsageError(
+            f"TARGET={target.url}: {target.host} is not this machine, and {FILE_NAME} does not list it", todo
+        )
     todo = f"write allowed_targets = [{entry}] there, above the first [table], or choose an ENV that allows it"
     todo = f"if you may load it, {f'add {entry} to allowed_targets there' if there else todo}"
     what = f"TARGET={target.url}: {target.host} is not this machine, and {where} allows {there or 'no other'}"

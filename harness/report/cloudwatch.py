@@ -9,7 +9,7 @@ from dataclasses import replace
 from harness.base import units
 from harness.base.errors import HarnessError, UsageError
 from harness.base.log import Log
-from harness.cloudwatch.points import CloudMetrics
+from harness.cloudwatch.points import FILE_NAME, CloudMetrics, fetched_metrics
 from harness.cloudwatch.source import MetricsSpec
 from harness.cloudwatch.sources import source_of, titles
 from harness.metrics.growth import Growth
@@ -18,7 +18,6 @@ from harness.report.charts.cloudwatch import cloud_warnings
 from harness.report.files import stored_summary, write_summary
 from harness.report.generator_evidence import throttle_values
 from harness.report.growth import growth_values, with_cloud
-from harness.report.observations import observed_cloudwatch
 from harness.report.summary import RunSummary
 from harness.report.tables import one_line
 from harness.report.warnings import RunWarning, WarningCode
@@ -48,7 +47,7 @@ def add_cloudwatch(directory: RunDirectory, log: Log, spec: MetricsSpec | None =
         run = replace(run, cloudwatch=spec)
         if directory.run_json.is_file():
             directory.write_run(run)
-    found = observed_cloudwatch(directory, summary.origin_s, summary.window)
+    found = fetched_metrics(directory.path, summary.origin_s, summary.window)
     growths = with_cloud(summary.observed.growths, found, summary.window, run)
     warnings = tuple(_with_balances(warning, summary.throttle, found) for warning in summary.warnings)
     observed = replace(summary.observed, cloudwatch=found, growths=growths)
@@ -103,20 +102,20 @@ def _fetch(directory: RunDirectory, spec: MetricsSpec, from_s: int, to_s: int, l
     fetched = source.fetch(spec, from_s, to_s, lambda text: log(one_line(text)))
     existing_s = _existing_period(directory)
     if existing_s is not None and (existing_s < fetched.period_s or fetched.is_empty):
-        log(f"cloudwatch.csv, with periods of {existing_s} s, is not replaced: {source.title} now has less")
+        log(f"{FILE_NAME}, with periods of {existing_s} s, is not replaced: {source.title} now has less")
         return False
     if fetched.period_s != spec.period_s:
         what = f"{source.title} no longer has periods of {spec.period_s} s from that time"
         log(f"{what}; its periods are {fetched.period_s} s")
     directory.path.mkdir(exist_ok=True)  # a run that exists only as JSON has none
-    write_whole(directory.cloudwatch, fetched.csv_text)
+    write_whole(directory.path / FILE_NAME, fetched.csv_text)
     return True
 
 
 def _existing_period(directory: RunDirectory) -> int | None:
     """Return the period (s) of the existing cloudwatch.csv; None without the file, or without a value in it."""
     try:
-        with directory.cloudwatch.open(encoding="utf-8", newline="") as lines:
+        with (directory.path / FILE_NAME).open(encoding="utf-8", newline="") as lines:
             return next((int(row["period_s"]) for row in csv.DictReader(lines) if row.get("value")), None)
     except (OSError, ValueError, KeyError, TypeError):
         return None

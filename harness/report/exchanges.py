@@ -1,4 +1,4 @@
-"""Formats requests and responses: as lines for a terminal, and as one HTML page that is safe to open and to send."""
+"""Formats requests and responses: as lines for a terminal, and as HTML that is safe to open and to send."""
 
 from __future__ import annotations
 
@@ -9,6 +9,8 @@ from enum import Enum
 from html import escape
 
 from harness.base.units import plural
+from harness.metrics.tally import ErrorKey
+from harness.report.summary import RunSummary, StoredFailures
 from harness.run.exchanges import Exchange
 
 # A longer body is cut in print; an exchange stores more.
@@ -154,3 +156,32 @@ def count_text(exchanges: Sequence[Exchange]) -> str:
     """Return the number of exchanges and of failures: `5 requests, 1 failed`."""
     failed = sum(not one.is_success for one in exchanges)
     return f"{plural(len(exchanges), 'request')}, {failed} failed"
+
+
+def stored_failures(exchanges: Iterable[Exchange]) -> tuple[StoredFailures, ...]:
+    """Return how many exchanges there are of each cause, in order of appearance."""
+    of_cause: dict[ErrorKey, list[Exchange]] = {}
+    for one in exchanges:
+        of_cause.setdefault(one.key, []).append(one)
+    return tuple(
+        StoredFailures(*key, len(found), tuple(one.trace_id for one in found if one.trace_id))
+        for key, found in of_cause.items()
+    )
+
+
+def anchor(number: int) -> str:
+    """Return the id of the section for a row of the table of errors, counted from 0."""
+    return f"error-{number + 1}"
+
+
+def failures_page(summary: RunSummary, exchanges: Sequence[Exchange]) -> str:
+    """Return the page: a section for each row of the table of errors, then the causes that the table does not list."""
+    counts = {ErrorKey(kind.label, kind.code, kind.cause): kind.count for kind in summary.errors}
+    others = dict.fromkeys(one.key for one in exchanges if one.key not in counts)
+    sections = []
+    for number, key in enumerate((*counts, *others)):
+        if own := [one for one in exchanges if one.key == key]:
+            count = plural(counts[key], "failure") if key in counts else "not in the table of errors"
+            heading = f"{key.label}: {key.code} {key.cause} ({count}; the first {len(own)})"
+            sections.append(Section(anchor(number), heading, (), own))
+    return exchange_page(f"Failed requests of {summary.source}", sections)

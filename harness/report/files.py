@@ -6,39 +6,48 @@ import contextlib
 from dataclasses import replace
 from itertools import chain
 
-from harness.base import units
 from harness.base.errors import HarnessError, UsageError
+from harness.base.units import MS_PER_S
+from harness.jtl.sample import Dropped
 from harness.metrics.counter_process import shared_counter
 from harness.metrics.figures import LOAD
-from harness.metrics.window import parse_window
+from harness.metrics.files import read_samples
+from harness.metrics.growth import growths
+from harness.metrics.interval import IntervalMs
+from harness.metrics.tally import SampleTally
+from harness.metrics.window import Window, parse_window
 from harness.report.charts.chart import write_charts
 from harness.report.charts.run_charts import file_names, run_charts
-from harness.report.failures import failures_page, stored_failures
+from harness.report.exchanges import failures_page, stored_failures
+from harness.report.growth import is_constant, with_cloud
 from harness.report.jtls import counted_tally, silences_of
 from harness.report.key_figures import run_result
 from harness.report.loads import LoadTally
 from harness.report.markdown import report
-from harness.report.observations import Reading, observed_of
 from harness.report.pages import write_page
 from harness.report.results import chart_path
+from harness.report.slowest import explained, slowest_samples
 from harness.report.stored_comparisons import FORMAT_VERSION as COMPARED_VERSION
 from harness.report.stored_comparisons import ComparedRun, ComparedRuns
-from harness.report.summarise import SummaryOptions, summarise, window_of
-from harness.report.summary import RunSummary
-from harness.run.counted import CountedRun, count_run
+from harness.report.summarise import SummaryOptions, origin_of, summarise, window_of, window_span_ms
+from harness.report.summary import Observed, RunSummary
+from harness.run.counted import CountedRun, count_run, jtls_of
 from harness.run.directory import RunDirectory, json_text, load_record, write_whole
 from harness.run.exchanges import Exchange, parse_exchanges
-from harness.system.profile import ProcessProfile
-from harness.system.profile_files import flame_graphs, recording_name, write_flame_graphs
+from harness.run.record import RunRecord
+from harness.run.recorders import read_all
+from harness.system.recorder import Reading
 
 STEADY_WINDOW = parse_window("steady")
 
 
 @shared_counter()
-def summary_of_run(directory: RunDirectory, counted: CountedRun | None = None) -> RunSummary:
+def summary_of_run(
+    directory: RunDirectory, counted: CountedRun | None = None, *, may_write: bool = False
+) -> RunSummary:
     """Return the summary of a run: from its samples, or from its JSON without samples.
 
-    With `counted` its samples have been counted.
+    With `counted` its samples have been counted. If it `may_write`, the flame graphs of its profiles are written again.
     """
     counted = counted or count_run(directory)
     if counted is None:
@@ -48,13 +57,36 @@ def summary_of_run(directory: RunDirectory, counted: CountedRun | None = None) -
     run, tally, inputs = counted.run, counted.tally, counted.inputs
     window = window_of(tally, STEADY_WINDOW, run)
     in_window = counted_tally(inputs, tally, window, counted.scope)
-    observed = observed_of(Reading(directory, run, tally, window))
+    observed = _observed(directory, run, tally, window, may_write=may_write)
     loads = [LoadTally.of(load, tally, in_window) for load in run.load.loads or ()]
     names, silences = [name for name, _ in counted.jtls], silences_of(inputs, tally, run.once_labels)
     options = SummaryOptions(window, in_window, file_names=names, loads=loads, silences=silences)
     summary = summarise(tally, run.id, run, observed, options)
     compared = load_record(ComparedRuns, directory.compared).compared if directory.compared.is_file() else ()
     return replace(summary, stored_failures=stored_failures(stored_exchanges(directory)), compared=compared)
+
+
+def _observed(
+    directory: RunDirectory, run: RunRecord, tally: SampleTally, window: Window, *, may_write: bool = False
+) -> Observed:
+    """Return the observations other than samples; without a load, nothing about machine and heap.
+
+    If it `may_write`, files that belong to an observation are written again, such as flame graphs.
+    """
+    of = Reading(directory.path, directory.system_logs, run.exception_logs, tally, window, may_write)
+    origin_s, span_ms, window_ms = origin_of(tally), tally.span_ms(), window_span_ms(tally, window)
+    if origin_s is None or span_ms is None or window_ms is None:
+        return Observed(**read_all(of))
+    run_ms = IntervalMs(origin_s * MS_PER_S, span_ms.to_ms)
+    of = replace(of, has_load=True, origin_s=origin_s, run_ms=run_ms, window_ms=window_ms)
+    found = Observed(**read_all(of))
+    grown = growths(of.resources, window_ms.length_ms / MS_PER_S) if is_constant(run) else ()
+    found = replace(found, growths=with_cloud(grown, found.cloudwatch, window, run))
+    if of.events is None and not run.is_traced:
+        return found
+    samples = (sample for _, path in jtls_of(directory, run) for sample in read_samples(path, Dropped()))
+    slowest = slowest_samples(samples, run.once_labels, window_ms)
+    return replace(found, slowest=explained(slowest, of.events, found.usage_series, origin_s))
 
 
 def stored_summary(directory: RunDirectory) -> RunSummary:
@@ -74,24 +106,7 @@ def write_report(directory: RunDirectory, counted: CountedRun | None = None) -> 
 
     With `counted` its samples have been counted.
     """
-    return write_summary(directory, _with_flame_graphs(directory, summary_of_run(directory, counted)))
-
-
-def _with_flame_graphs(directory: RunDirectory, summary: RunSummary) -> RunSummary:
-    """Write the flame graphs of each profile that has a recording; return the summary with their names."""
-    if summary.origin_s is None:
-        return summary
-    first_s, last_s = (summary.origin_s + second for second in (summary.window.from_s, summary.window.to_s))
-
-    def drawn(profile: ProcessProfile) -> ProcessProfile:
-        recording = directory.system_logs / recording_name(profile.process)
-        if not recording.is_file():
-            return profile
-        write_flame_graphs(directory.path, profile, recording, first_s * units.MS_PER_S, last_s * units.MS_PER_S)
-        return replace(profile, flame_graphs=flame_graphs(directory.path, profile))
-
-    observed = summary.observed
-    return replace(summary, observed=replace(observed, profiles=tuple(map(drawn, observed.profiles))))
+    return write_summary(directory, summary_of_run(directory, counted, may_write=True))
 
 
 def write_missing_report(directory: RunDirectory) -> None:

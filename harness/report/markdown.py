@@ -19,15 +19,13 @@ from harness.report.charts.chart import Chart
 from harness.report.charts.cloudwatch import cloud_notes, cloud_table
 from harness.report.charts.run_charts import RunCharts
 from harness.report.columns import COUNT, DEFAULT, ERROR_RATIO, Column, columns_of, whole_text
-from harness.report.failures import anchor
-from harness.report.footnotes import Footnotes
+from harness.report.exchanges import anchor
 from harness.report.generator_evidence import is_generator
 from harness.report.goals import GoalResult, is_beyond
 from harness.report.growth import growth_notes, growth_table
 from harness.report.key_figures import KEY_COLUMNS, first_error, is_tail, key_rows, key_warnings, left_out_text
 from harness.report.loads import rows_by_load
 from harness.report.notes import NOTES_BEGIN, NOTES_END
-from harness.report.parts import Part
 from harness.report.profiles import database_text, profile_text, request_count
 from harness.report.reference_section import parts as compared_parts
 from harness.report.reference_section import problem_lines
@@ -38,12 +36,37 @@ from harness.report.summary import Observed, RunSummary
 from harness.report.tables import cell, group_table, parts_of, table, title_of
 from harness.report.template import filled
 from harness.report.verdict import Verdict, state_line
+from harness.report.warnings import Part, RunWarning
 from harness.run.telemetry import HOST, STOLEN, Usage, process_title
 
 # Only the main load usually has enough samples for these.
 LOAD_PERCENTILES = percentiles(Table.REPORT)
 GOAL_HEADS = ("goal", "measured", "result")
+# Warnings about these parts are printed below them.
+_PRINTED_BELOW = (Part.VERDICT, Part.WINDOW)
 _COLUMN_PARTS = {COUNT.key: Part.COUNT, MEDIAN.key: Part.MEDIAN, ERROR_RATIO.key: Part.ERRORS}
+
+
+class Footnotes:
+    """The footnotes of one report, numbered in the order of their first mark.
+
+    Warnings that only concern the verdict and the measured window have none: the report prints them below.
+    """
+
+    def __init__(self, found: Sequence[RunWarning]) -> None:
+        parts = {warning: [part for part in warning.concerns if part not in _PRINTED_BELOW] for warning in found}
+        ordered = sorted((warning for warning in found if parts[warning]), key=lambda warning: min(parts[warning]))
+        self._numbered = tuple(enumerate(ordered, start=1))
+
+    def mark(self, part: Part, subject: str = "") -> str:
+        """Return the marks of a value: the numbers of its footnotes, each after a blank."""
+        numbers = (number for number, one in self._numbered if part in one.concerns and one.subject == subject)
+        return "".join(f" [^{number}]" for number in numbers)
+
+    @property
+    def lines(self) -> list[str]:
+        """The footnotes themselves, as Markdown."""
+        return [f"[^{number}]: {cell(warning.text)}" for number, warning in self._numbered]
 
 
 def _columns(load: Group, goal: Goal | None = None) -> list[Column]:
@@ -242,6 +265,7 @@ def report(summary: RunSummary, charts: RunCharts, notes: str, folder: str) -> s
     load, whole, run = summary.group(LOAD), summary.whole, summary.run
     observed, window = summary.observed, summary.window
     footnotes = Footnotes(summary.warnings)
+    unknown = {recorder: _cells(reasons) for recorder, reasons in run.unknown.items()} if run else {}
     return filled(
         "harness.report",
         "report.md.j2",
@@ -278,13 +302,14 @@ def report(summary: RunSummary, charts: RunCharts, notes: str, folder: str) -> s
         usage_table=_usage_tables(observed, footnotes),
         heap_table=machine.heap_table(observed.heap_uses) if observed.heap_uses else "",
         recorded_table=machine.recorded_table(observed.recorded),
-        heap_unknown=_unknown(run.heap_unknown if run else ()),
         growth_table=growth_table(observed.growths) if observed.growths else "",
         growth_notes=growth_notes(observed.growths, window.length_s, is_soak=run is not None and run.is_soak),
         live_heaps=[machine.live_heap_text(heap, window) for heap in observed.live_heaps],
-        histogram_unknown=_unknown(run.histogram_unknown if run else ()),
         profiles=[profile_text(profile, folder) for profile in observed.profiles],
-        profile_unknown=_unknown(run.profile_unknown if run else ()),
+        heap_unknown=unknown.pop("heap", ()),
+        histogram_unknown=unknown.pop("histograms", ()),
+        profile_unknown=unknown.pop("profile", ()),
+        not_recorded=unknown,
         databases=[database_text(used, request_count(summary)) for used in observed.databases],
         own_metrics=[machine.own_metrics_text(found) for found in observed.own_metrics],
         slowest_table=slowest_table(observed.slowest) if observed.slowest else "",
@@ -302,7 +327,7 @@ def report(summary: RunSummary, charts: RunCharts, notes: str, folder: str) -> s
     )
 
 
-def _unknown(found: Sequence[tuple[str, str]]) -> list[tuple[str, str]]:
+def _cells(found: Sequence[tuple[str, str]]) -> list[tuple[str, str]]:
     return [(cell(name), cell(why)) for name, why in found]
 
 

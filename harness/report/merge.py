@@ -127,7 +127,7 @@ def merged_record(parts: Sequence[Part], name: str, command: str, run_id: str) -
         stop_reasons=tuple(f"{part.name}: {reason}" for part in parts for reason in part.run.stop_reasons),
         dump_figures=tuple(figures),
         exception_logs=(),
-        heap_unknown=(),
+        unknown=first.with_unknown("heap", ()).unknown,
         otlp=None,
         generators=tuple(_generator(part) for part in parts),
         other_runs=_each_once(other for run in runs for other in run.other_runs if not other.startswith(own)),

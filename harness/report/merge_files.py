@@ -26,7 +26,7 @@ from harness.run.exchanges import exchanges_text, first_of_each_cause
 from harness.run.kinds import RUN_NAME, short_name
 from harness.run.names import full_path
 from harness.run.record import RunRecord
-from harness.run.telemetry import COLUMNS, process_at
+from harness.run.telemetry import COLUMNS, FILE_NAME, process_at
 
 _COPY_BYTES = 1024 * 1024
 _PACKED = ("", ".zst", ".gz")
@@ -161,10 +161,10 @@ def _put_failures(named: Sequence[_Named], directory: RunDirectory) -> None:
 
 def _put_telemetry(named: Sequence[_Named], directory: RunDirectory) -> None:
     """Write the telemetry of all generators' machines, each process named with its generator."""
-    with directory.telemetry.open("w", encoding="utf-8", newline="") as out:
+    with (directory.path / FILE_NAME).open("w", encoding="utf-8", newline="") as out:
         writer = csv.writer(out, lineterminator="\n")
         writer.writerow(COLUMNS)
-        stored = ((name, RunDirectory(path).telemetry) for name, path in named)
+        stored = ((name, path / FILE_NAME) for name, path in named)
         for name, telemetry in ((name, path) for name, path in stored if path.is_file()):
             with telemetry.open(encoding="utf-8", errors="replace", newline="") as lines:
                 for row in csv.DictReader(lines):

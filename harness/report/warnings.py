@@ -9,14 +9,35 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from enum import Enum, StrEnum
+from enum import Enum, IntEnum, StrEnum, auto
 from functools import partial
 
+from harness.base.option_names import spelled
 from harness.report import evidence as of
 from harness.report import generator_evidence as of_generators
 from harness.report import growth as of_growth
 from harness.report.evidence import Evidence, Values
-from harness.report.parts import Part
+
+
+class Part(IntEnum):
+    """A part of a report, in the order of the report.
+
+    Warnings about the verdict and the measured window are printed below them; other parts have footnote marks.
+    """
+
+    VERDICT = auto()
+    WINDOW = auto()
+    COUNT = auto()
+    MEDIAN = auto()
+    TAIL = auto()
+    ERRORS = auto()
+    LAW = auto()
+    GENERATORS = auto()
+    CODE = auto()
+    HOST = auto()
+    GENERATOR = auto()
+    LOAD = auto()
+    SYSTEM = auto()
 
 
 class Severity(Enum):
@@ -391,9 +412,13 @@ _OF_ANSWERS = frozenset(
 
 
 def find_warnings(evidence: Evidence) -> tuple[RunWarning, ...]:
-    """Return all warnings of a run, in the order of WarningCode; of failures only those that are no consequence."""
+    """Return all warnings of a run, in the order of WarningCode; of failures only those that are no consequence.
+
+    They name options as the command of the run does: --duration=60s in a project, DURATION=60s in a clone.
+    """
+    caller = "lth" if evidence.run and evidence.run.command.startswith("lth ") else ""
     return tuple(
-        RunWarning(str(code), code.text.format(**values), values.get("subject", ""))
+        RunWarning(str(code), spelled(code.text.format(**values), caller), values.get("subject", ""))
         for code in WarningCode
         if not (evidence.is_failed and code in _OF_ANSWERS)
         for values in code.found_in(evidence)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
-from typing import Protocol
 
 from harness.base.interrupts import Interrupts
 from harness.jtl.sample import Sample
@@ -13,13 +12,23 @@ from harness.plan.spec import RunSpec
 from harness.report.summary import RunSummary
 from harness.run.directory import RunDirectory
 from harness.run.progress import Watch
+from harness.run.record import RunRecord
 
 
-class Watcher(Protocol):
-    """Follows runs one after the other. Its methods raise no error, and only `finish` may wait: a run is worth more."""
+class Watcher:
+    """Follows runs one after the other, and has those of these methods that it needs.
+
+    They raise no error, and only `finish` may wait: a run is worth more.
+    """
+
+    def announce(self, heading: str) -> None:
+        """Take what the next run of a series is: its number, its level, about how long the rest takes."""
 
     def begin(self, directory: RunDirectory, spec: RunSpec) -> None:
         """Take the run that starts in a directory."""
+
+    def show(self, directory: RunDirectory, record: RunRecord, hidden: Sequence[str]) -> None:
+        """Take the run of another process; `hidden` are the secrets that no text may contain."""
 
     def add(self, samples: Sequence[Sample], passed_s: float, active_users: int | None = None) -> None:
         """Take the samples of about the last second; `passed_s` is since the first of all.
@@ -36,23 +45,15 @@ class Watcher(Protocol):
     def end(self, summary: RunSummary, report: str) -> None:
         """Take the results of the run and the path of its report."""
 
-
-class SeriesWatcher(Protocol):
-    """Follows the runs of a series, by the lines that the command prints."""
-
-    def announce(self, heading: str) -> None:
-        """Take what the next run is: its number, its level, about how long the rest takes."""
-
     def conclude(self, line: str) -> None:
-        """Take the result of the run that was announced last."""
+        """Take the result of the run that was announced last, in a line."""
 
 
 @dataclass(frozen=True)
 class Watchers:
-    """The watchers of a command; `of_series` are those that also follow its runs as a series."""
+    """The watchers of a command, all of which get the same calls."""
 
     members: tuple[Watcher, ...] = ()
-    of_series: tuple[SeriesWatcher, ...] = ()
 
     @property
     def watch(self) -> Watch | None:
@@ -61,7 +62,7 @@ class Watchers:
 
     def announce(self, heading: str) -> None:
         """Announce the next run to them."""
-        for member in self.of_series:
+        for member in self.members:
             member.announce(heading)
 
     def begin(self, directory: RunDirectory, spec: RunSpec) -> None:
@@ -86,7 +87,7 @@ class Watchers:
 
     def conclude(self, line: str) -> None:
         """Pass them the result of a run in one line."""
-        for member in self.of_series:
+        for member in self.members:
             member.conclude(line)
 
 

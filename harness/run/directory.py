@@ -106,36 +106,6 @@ class RunDirectory:
         return InvalidRunError(what, "free disk space, and run again")
 
     @property
-    def telemetry(self) -> Path:
-        """The CPU, memory and threads per second and process."""
-        return self.path / "telemetry.csv"
-
-    @property
-    def heap(self) -> Path:
-        """The heap of the system's JVMs at each garbage collection."""
-        return self.path / "heap.csv"
-
-    @property
-    def histograms(self) -> Path:
-        """The classes in the heaps of the system's JVMs, of a soak."""
-        return self.path / "histograms.tsv.gz"
-
-    @property
-    def recording(self) -> Path:
-        """The heap, pauses and CPU of JVMs that the harness did not start, from attached recordings."""
-        return self.path / "recording.csv"
-
-    @property
-    def profile(self) -> Path:
-        """The profile of the system's JVMs, per second."""
-        return self.path / "profile.tsv.gz"
-
-    @property
-    def cloudwatch(self) -> Path:
-        """The CloudWatch metrics of the run."""
-        return self.path / "cloudwatch.csv"
-
-    @property
     def system_logs(self) -> Path:
         """Logs of the processes of the system that was started for the run."""
         return self.path / "system"

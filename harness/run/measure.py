@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import shutil
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
@@ -29,18 +29,18 @@ from harness.run.interim import interim_of
 from harness.run.jmeter import JMeter, StopLimits
 from harness.run.jmeter_command import LOG_NAME
 from harness.run.other_runs import OtherRuns, registered
+from harness.run.packing import packing
 from harness.run.prepare import PreparedRun, now, prepare
 from harness.run.progress import JtlTail, Progress
 from harness.run.record import FINISHED, RunRecord
-from harness.run.recorders import Recording, recording, stored
+from harness.run.recorders import finished, recording, stored
 from harness.run.remote.drive import Generators
 from harness.run.remote.load import generator_log
 from harness.run.request import Request
 from harness.run.telemetry import GENERATOR
-from harness.run.telemetry_writer import TelemetryWriter
-from harness.system.jfr import write_heap
 from harness.system.own_metrics import sources_elsewhere
 from harness.system.own_metrics_files import answering
+from harness.system.recorder import Started
 from harness.system.supervisor import Supervisor
 
 if TYPE_CHECKING:
@@ -73,9 +73,7 @@ def measure_with_system(spec: RunSpec, request: Request, directory: RunDirectory
                 recordings = system.recordings
                 system.stop()  # a JVM writes its recording when it ends
                 mask_secrets(directory.system_logs, spec.hidden)
-                heap_unknown = write_heap(directory.heap, recordings, context.guardian.environment)
-                record = replace(record, heap_unknown=heap_unknown)
-                directory.write_run(record)
+                record = finished(prepared, context, record, recordings)
         return record
 
 
@@ -88,14 +86,15 @@ def measure(run: PreparedRun, context: RunContext) -> RunRecord:
     with registered(record.id) as others:
         auto_end = _auto_end(spec)
         tail = JtlTail(directory.samples, is_whole=context.watch is not None)
-        with recording(Recording(run, context, lambda: tail.offset)) as recorders:
-            outcome = _drive(run, context, others, tail, auto_end)
+        packing_samples = packing(spec, directory.samples, lambda: tail.offset, context.log)
+        with packing_samples as packer, recording(run, context) as started:
+            outcome, with_jmeter = _drive(run, context, others, tail, auto_end)
         others.new()  # finds a run that started in the last second
     if not directory.path.is_dir():
         what = f"{directory.plan}/{directory.name}: {REMOVED}"
         raise InvalidRunError(what, "its samples are gone")
     take_list(run.command.connections, directory)
-    recorded = stored(recorders, context.log)
+    unknown = stored({**started, **with_jmeter}, context.log)
     # The system still writes its logs; they are masked after it stops.
     store_failures(directory, spec.hidden)
     changed = mask_secrets(directory.path, spec.hidden, but=directory.system_logs)
@@ -115,7 +114,8 @@ def measure(run: PreparedRun, context: RunContext) -> RunRecord:
         other_runs=tuple(map(str, others.seen)),
         auto_end=auto_end.record if auto_end else None,
         stopped_early=outcome.stopped_early,
-        **recorded,
+        unknown={**record.unknown, **unknown},
+        packed_samples=packer.packed if packer else None,
     )
     directory.write_run(record)
     return record
@@ -123,8 +123,8 @@ def measure(run: PreparedRun, context: RunContext) -> RunRecord:
 
 def _drive(
     run: PreparedRun, context: RunContext, others: OtherRuns, tail: JtlTail, auto_end: AutoEnd | None
-) -> Outcome:
-    """Run JMeter until it ends, record telemetry and show progress; return the outcome."""
+) -> tuple[Outcome, Mapping[str, Started]]:
+    """Run JMeter until it ends, and show progress; return the outcome, and what recorded with JMeter."""
     spec, directory, system, generators = run.spec, run.directory, run.system, context.generators
     request_count = None if isinstance(spec.load, OpenLoad) else spec.load.requests
     early_stop = EarlyStop(spec.plan.stop, spec.load, spec.plan.once_labels) if spec.plan.stop else None
@@ -141,23 +141,20 @@ def _drive(
 
         def failures() -> tuple[str, ...]:
             warn_of(others.new(), progress.log)
-            return folder.failures(telemetry.problem) or _failures(system, generators, context.guardian)
+            problems = [one.problem() for one in started.values()]
+            return folder.failures(problems) or _failures(system, generators, context.guardian)
 
         warn_of(others.new(), progress.log)
         folder = FolderWatch(directory.path, progress.log)
-        telemetry = TelemetryWriter(directory.telemetry, {**pids, **(system.processes if system else {})})
-        with telemetry, progress:
+        with recording(run, context, pids) as started, progress:
             outcome = drive(process, tail, progress, context.interrupts, failures, end)
             if context.watch:
                 context.watch(tail.new_rows().samples, 0.0, None)  # what JMeter wrote at its end
-    if telemetry.problem:
-        what = f"{directory.telemetry.name} is incomplete ({telemetry.problem})"
-        context.log(f"{what}; CPU and memory values are missing")
     if generators:
         reasons = generators.end(directory)
         if not outcome.interrupted and not outcome.reasons:
             outcome = replace(outcome, reasons=reasons)
-    return outcome
+    return outcome, started
 
 
 def _auto_end(spec: RunSpec) -> AutoEnd | None:
@@ -221,15 +218,16 @@ class FolderWatch:
     def __init__(self, folder: Path, log: Log) -> None:
         self._folder, self._log, self._was_full = folder, log, False
 
-    def failures(self, problem: str = "") -> tuple[str, ...]:
+    def failures(self, problems: Iterable[str] = ()) -> tuple[str, ...]:
         """Return why the run cannot continue, and print once that samples are being lost.
 
-        `problem` is why rows of telemetry could not be written.
+        `problems` are why recorders could not write their rows, "" for nothing.
         """
         try:
             free_bytes = shutil.disk_usage(self._folder).free
         except OSError:
             return (REMOVED,)
+        problem = next(filter(None, problems), "")
         if (problem or free_bytes < _FULL_BYTES) and not self._was_full:
             self._was_full = True
             why = problem or "its disk is full"

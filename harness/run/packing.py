@@ -26,9 +26,12 @@ from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import BinaryIO
 
+from harness.base.log import Log
 from harness.base.packed import Beginning, index_path, packed_path
 from harness.base.secrets import masked_rows
 from harness.base.spellings import Spellings
+from harness.base.units import BYTES_PER_MB
+from harness.plan.spec import RunSpec
 from harness.run.record import PackedSamples
 
 _PERIOD_S = 1.0
@@ -97,6 +100,22 @@ class SamplesPacker:
             yield
         except OSError as error:
             self.problem = error.strerror or str(error)
+
+
+@contextlib.contextmanager
+def packing(spec: RunSpec, jtl: Path, read_bytes: Callable[[], int], log: Log) -> Iterator[SamplesPacker | None]:
+    """Yield what packs the rows of a long run while the block lasts; None for other runs, and where that cannot be."""
+    is_wanted = spec.is_long and spec.profile.pack_mb
+    problem = why_not(jtl.parent) if is_wanted else ""
+    if problem:
+        log(f"the samples are not packed while the run lasts: {problem}")
+    if not is_wanted or problem:
+        yield None
+        return
+    with SamplesPacker(jtl, spec.hidden, spec.profile.pack_mb * BYTES_PER_MB, read_bytes) as packer:
+        yield packer
+    if packer.problem:
+        log(f"the samples are not packed any more ({packer.problem}); none is lost")
 
 
 def pack(jtl: Path, before: Beginning | None, to_bytes: int, spellings: Spellings) -> Beginning:

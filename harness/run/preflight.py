@@ -20,6 +20,7 @@ from harness.run.connections import FOREIGN_NAME, generator_connections
 from harness.run.directory import RunDirectory
 from harness.run.exchanges import RAW_NAME, generator_exchanges
 from harness.run.jmeter_command import CONSOLE_NAME, LOG_NAME
+from harness.run.recorders import RECORDERS
 from harness.run.remote.load import KEY_PROPERTIES, KEY_STORE, REMOTES_MAX, generator_log
 from harness.run.request import Request
 
@@ -44,12 +45,12 @@ def run_files() -> frozenset[str]:
     """Return the names of the files and folders of a run."""
     run = RunDirectory(Path())
     own = (run.run_json, run.samples, packed_path(run.samples), index_path(run.samples), run.effective_plan)
-    tables = (run.telemetry, run.heap, run.histograms, run.recording, run.profile, run.cloudwatch, run.compared)
-    paths = (*own, *tables, run.system_logs, run.failures, run.failures_page)
+    paths = (*own, run.compared, run.system_logs, run.failures, run.failures_page)
+    recorded = filter(None, (recorder.file for recorder in RECORDERS))
     names = (FOREIGN_NAME, RAW_NAME, LOG_NAME, CONSOLE_NAME, KEY_STORE, KEY_PROPERTIES)
     makers = (generator_connections, generator_exchanges, generator_log)
     numbered = (name(number) for name in makers for number in range(1, REMOTES_MAX + 1))
-    return frozenset((*(path.name for path in paths), *names, *numbered))
+    return frozenset((*(path.name for path in paths), *recorded, *names, *numbered))
 
 
 def _properties(request: Request) -> Mapping[str, str]:

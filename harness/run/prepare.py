@@ -164,7 +164,6 @@ def _record(
         git_changed=checkout.is_changed,
         started_at=now(),
         exception_logs=system.exception_logs if system else (),
-        heap_unknown=tuple((name, _HEAP_NOT_READ_YET) for name in system.recordings) if system else (),
         cloudwatch=profile.cloudwatch,
         generators=generators.records(spec.load) if generators else (),
         allowances=plan.allow.lines,
@@ -175,7 +174,7 @@ def _record(
         set_values=tuple(masked(word, spec.hidden) for word in spec.set_values),
         is_traced=spec.is_traced,
         is_soak=spec.is_soak,
-    )
+    ).with_unknown("heap", tuple((name, _HEAP_NOT_READ_YET) for name in system.recordings) if system else ())
 
 
 def source_hashes(plan: Plan, profile: Profile, system: Path | None) -> dict[str, str]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from harness.plan.goal import Goal
@@ -13,6 +13,8 @@ if TYPE_CHECKING:  # imported late, see `late_types`
     from harness.cloudwatch.source import MetricsSpec
 
 FORMAT_VERSION = 1
+# By recorder, of which all is known if it is absent: pairs of a process and why what it did is not known.
+Unknown = Mapping[str, tuple[tuple[str, str], ...]]
 RUNNING, FINISHED = "running", "finished"
 
 
@@ -97,15 +99,15 @@ class RunRecord:
     """run.json. Times are UTC in ISO 8601; `state` stays `running` when the harness was killed.
 
     `cloudwatch` contains the CloudWatch metrics of the profile, or those requested later.
-    `exception_logs` are files in system/. `heap_unknown` contains, per process, why its heap is unknown.
+    `exception_logs` are files in system/. `unknown` contains, by the name of a recorder such as heap, pairs of a
+    process and why nothing is known of it.
     `allowances` describe the opt-ins of the plan, such as "run scripts and programs". `given_properties` are the names
     of those `properties` that the command line gave; `plugins` are those of the plan, group:artifact:version.
     `kept_up` means that the system was already running and was not stopped; its logs contain only this run.
     `stopped_early` is the stop condition that ended the run, and what was measured then; empty without one.
-    `profile_unknown` contains, per process, why its profile is unknown; it is for runs that are profiled.
     `set_values` are the assignments of SET: killbill.plugin_threads=30, amount=25.
     `is_traced` means that each HTTP request carried a traceparent header, whose id is in the JTL.
-    `is_soak` means that heap histograms were taken; `histogram_unknown` contains, per process, why there is none.
+    `is_soak` means that heap histograms were taken.
     `otlp` is what a receiver of OpenTelemetry data got; None when nothing was sent.
     `packed_samples` is None when samples.jtl was not packed while the run lasted.
     `source_hashes` has hashes of the harness's code and of the files of plan, profile and system; older records have
@@ -144,7 +146,7 @@ class RunRecord:
     stop_reasons: tuple[str, ...] = ()
     dump_figures: tuple[tuple[str, str], ...] = ()
     exception_logs: tuple[str, ...] = ()
-    heap_unknown: tuple[tuple[str, str], ...] = ()
+    unknown: Unknown = field(default_factory=dict)
     kept_up: bool = False
     cloudwatch: MetricsSpec | None = None
     generators: tuple[GeneratorRecord, ...] = ()
@@ -156,16 +158,28 @@ class RunRecord:
     plugins: tuple[str, ...] = ()
     load_goals: Mapping[str, Goal] = field(default_factory=dict)
     is_profiled: bool = False
-    profile_unknown: tuple[tuple[str, str], ...] = ()
     set_values: tuple[str, ...] = ()
     is_traced: bool = False
     is_soak: bool = False
-    histogram_unknown: tuple[tuple[str, str], ...] = ()
     otlp: DeliveryRecord | None = None
     packed_samples: PackedSamples | None = None
     source_hashes: Mapping[str, str] = field(default_factory=dict)
     what: ClassVar = "a run"
     version: ClassVar = FORMAT_VERSION
+
+    @classmethod
+    def of_earlier(cls, data: Mapping[str, Any]) -> Mapping[str, Any]:
+        """Return the JSON of earlier versions, which had the reasons of each recorder in a key of its own."""
+        earlier = {"heap_unknown": "heap", "histogram_unknown": "histograms", "profile_unknown": "profile"}
+        if not earlier.keys() & data.keys():
+            return data
+        unknown = {name: data[key] for key, name in earlier.items() if data.get(key)}
+        return {**{key: value for key, value in data.items() if key not in earlier}, "unknown": unknown}
+
+    def with_unknown(self, recorder: str, problems: tuple[tuple[str, str], ...]) -> RunRecord:
+        """Return the record with what is not known of a recorder, instead of what was not known of it before."""
+        others = {name: reasons for name, reasons in self.unknown.items() if name != recorder}
+        return replace(self, unknown={**others, recorder: problems} if problems else others)
 
     @property
     def id(self) -> str:

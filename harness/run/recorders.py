@@ -1,145 +1,88 @@
-"""What is recorded beside the samples while a load lasts: a table of recorders, one entry each.
+"""What a run records beside its samples: a table, one entry for each recorder with all that it does.
 
-Telemetry is not among them: it follows processes that start later, and its problems can end the load.
+To add a recorder, write its module, and add its entry here: its file, the reasons why something is not known and the
+metrics that it reads are then in the run's directory, in run.json and in the report.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, ExitStack, contextmanager
-from dataclasses import dataclass
-from typing import Any, NamedTuple
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+from typing import Any
 
 from harness.base.errors import HarnessError
 from harness.base.log import Log
-from harness.base.units import BYTES_PER_MB
-from harness.plan.load import OpenLoad
+from harness.cloudwatch.points import FILE_NAME as CLOUDWATCH
+from harness.cloudwatch.points import fetched_metrics
+from harness.run import telemetry_writer
 from harness.run.context import RunContext
-from harness.run.packing import SamplesPacker, why_not
 from harness.run.prepare import PreparedRun
-from harness.system import statements
-from harness.system.agent import agent_library
-from harness.system.database_files import DatabaseReader
-from harness.system.histogram_files import HistogramTaker
-from harness.system.own_metrics_files import OwnMetricsWriter
-from harness.system.profile_files import Profiler
+from harness.run.record import RunRecord, Unknown
+from harness.system import exceptions, histogram_files, jfr, own_metrics_files, profile_files
+from harness.system.jcmd import Paths, Pids, Problems
+from harness.system.recorder import Reading, Recorder, Recording, Started
 
-
-@dataclass(frozen=True)
-class Recording:
-    """A run that is recorded; `offset` returns how many bytes of its samples were read."""
-
-    run: PreparedRun
-    context: RunContext
-    offset: Callable[[], int]
-
-
-class Recorder(NamedTuple):
-    """Records something while `during` is open, from before the load's start to after its end.
-
-    `stored` then stores it in the run's directory, and returns the fields of the run's record about it.
-    """
-
-    during: AbstractContextManager[object]
-    stored: Callable[[], Mapping[str, Any]]
-
-
-def stored(recorders: Sequence[Recorder], log: Log) -> dict[str, Any]:
-    """Store what was recorded, and return the fields of the run's record; what cannot be stored costs no run."""
-    found: dict[str, Any] = {}
-    for recorder in recorders:
-        try:
-            found.update(recorder.stored())
-        except (HarnessError, OSError) as error:
-            log(f"warning: something that was recorded could not be stored ({error})")
-    return found
+# In the order of their starts.
+RECORDERS = (
+    histogram_files.RECORDER,
+    profile_files.RECORDER,
+    own_metrics_files.RECORDER,
+    telemetry_writer.RECORDER,
+    jfr.HEAPS,
+    jfr.ATTACHED,
+    Recorder(  # harness/report/cloudwatch.py fetches them
+        "cloudwatch", CLOUDWATCH, read=lambda of: {"cloudwatch": fetched_metrics(of.folder, of.origin_s, of.window)}
+    ),
+    exceptions.RECORDER,
+)
 
 
 @contextmanager
-def recording(of: Recording) -> Iterator[Sequence[Recorder]]:
-    """Record a run with all recorders that it needs while the context is open."""
+def recording(run: PreparedRun, context: RunContext, pids: Pids | None = None) -> Iterator[dict[str, Started]]:
+    """Yield what records a run while the block lasts, by name; with the `pids` of JMeter what starts with it."""
+    sources = run.system.metrics_sources if run.system else run.metrics_elsewhere
+    folder, logs, environment = run.directory.path, run.directory.system_logs, context.guardian.environment
+    of = Recording(run.spec, folder, logs, run.system, sources, environment, context.log, pids or {})
+    chosen = (one for one in RECORDERS if one.with_jmeter == (pids is not None))
+    started = {one.name: found for one in chosen if one.start and (found := one.start(of))}
     with ExitStack() as stack:
-        recorders = [recorder for start in RECORDERS if (recorder := start(of))]
-        for recorder in recorders:
-            stack.enter_context(recorder.during)
-        yield recorders
+        for one in started.values():
+            stack.enter_context(one.during)
+        yield started
 
 
-def _histograms(of: Recording) -> Recorder | None:
-    """Return what takes the heap histograms of a soak of a system that is started here; None for other runs."""
-    run, load = of.run, of.run.spec.load
-    if run.system is None or not run.spec.is_soak:
-        return None
-    is_auto = not isinstance(load, OpenLoad) and load.is_auto
-    middle_s = load.duration_s / 2 if load.duration_s and not is_auto else None
-    folder, environment = run.directory.system_logs, of.context.guardian.environment
-    taker = HistogramTaker(run.system.processes, folder, environment, middle_s)
-
-    def stored() -> Mapping[str, Any]:
-        taker.write(run.directory.histograms)
-        return {"histogram_unknown": tuple(taker.unknown.items())}
-
-    return Recorder(taker, stored)
+def stored(started: Mapping[str, Started], log: Log) -> Unknown:
+    """Store what was recorded and return what is not known of it; what cannot be stored costs no run."""
+    unknown: dict[str, Problems] = {}
+    for name, one in started.items():
+        try:
+            unknown[name] = one.stored()
+        except (HarnessError, OSError) as error:
+            why = f"what was recorded could not be stored ({error})"
+            log(f"warning: {name}: {why}")
+            unknown[name] = (("all processes", why),)
+    return {name: problems for name, problems in unknown.items() if problems}
 
 
-def _profile(of: Recording) -> Recorder | None:
-    """Return what profiles the system during the load and sums up statements; None unless the run is profiled."""
-    run = of.run
-    system = run.system if run.spec.is_profiled else None
-    named = run.spec.profile.database
-    databases = {statements.POSTGRESQL: statements.statement_commands(named.url, named.password)} if named else {}
-    if system is None and not databases:
-        return None
-    if system:
-        databases.update(system.statement_commands)
-    folder, environment = run.directory.system_logs, of.context.guardian.environment
-    agent = agent_library() if system else None
-    reader = DatabaseReader(databases, folder, environment) if databases else None
-    profiler = Profiler(system.processes if system else {}, folder, environment, reader, agent)
+def finished(
+    run: PreparedRun, context: RunContext, record: RunRecord, recordings: Paths, missing: Problems = ()
+) -> RunRecord:
+    """Store what is known after the system ended, or after a level; write and return the record with what is not.
 
-    def stored() -> Mapping[str, Any]:
-        profiler.write(run.directory.profile)
-        return {"profile_unknown": tuple(profiler.unknown)}
-
-    return Recorder(profiler, stored)
+    `recordings` are the flight recordings of the system by process, without those that are `missing`.
+    """
+    folder, environment = run.directory.path, context.guardian.environment
+    for one in RECORDERS:
+        if one.finish:
+            record = record.with_unknown(one.name, missing + one.finish(folder, recordings, environment))
+    run.directory.write_run(record)
+    return record
 
 
-def _packed_samples(of: Recording) -> Recorder | None:
-    """Return what packs the rows of a long run while it lasts; None for other runs."""
-    spec, directory, log = of.run.spec, of.run.directory, of.context.log
-    if not spec.is_long or not spec.profile.pack_mb:
-        return None
-    problem = why_not(directory.path)
-    if problem:
-        log(f"the samples are not packed while the run lasts: {problem}")
-        return None
-    packer = SamplesPacker(directory.samples, spec.hidden, spec.profile.pack_mb * BYTES_PER_MB, of.offset)
-
-    def stored() -> Mapping[str, Any]:
-        if packer.problem:
-            log(f"the samples are not packed any more ({packer.problem}); none is lost")
-        return {"packed_samples": packer.packed}
-
-    return Recorder(packer, stored)
-
-
-def _own_metrics(of: Recording) -> Recorder | None:
-    """Return what fetches the metrics that the processes of the system export; None without any."""
-    system = of.run.system
-    sources = system.metrics_sources if system else of.run.metrics_elsewhere
-    if not sources:
-        return None
-    writer = OwnMetricsWriter(of.run.directory.system_logs, sources)
-
-    def stored() -> Mapping[str, Any]:
-        for process, why in writer.problems:
-            of.context.log(f"{process}: its own metrics are not known ({why})")
-        return {}
-
-    return Recorder(writer, stored)
-
-
-# In the order of their starts. harness/report/observations.py reads what they stored.
-RECORDERS: tuple[Callable[[Recording], Recorder | None], ...] = (
-    _histograms, _profile, _packed_samples, _own_metrics,
-)  # fmt: skip
+def read_all(of: Reading) -> Mapping[str, Any]:
+    """Return the fields of the report's `Observed`, as far as recorders read them."""
+    fields: dict[str, Any] = {}
+    for one in RECORDERS:
+        for name, value in one.read(of).items() if one.read and (of.has_load or one.without_load) else ():
+            fields[name] = fields[name] + value if name in fields else value
+    return fields

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -13,7 +12,7 @@ from harness.base.units import MS_PER_S
 from harness.run.directory import RunDirectory, load_record
 from harness.run.record import RunRecord
 from harness.run.request import Request
-from harness.system.jfr import add_recording, read_recording
+from harness.system.jfr import HEAPS, add_recording, read_recording
 from harness.system.recording import CPU, RecordedEvent
 
 # JMeter starts and ends within this time before and after the load.
@@ -67,13 +66,13 @@ def _attach_events(
         ran = f"{_clock(first_ms)} to {_clock(last_ms) if last_ms else '?'}"
         why = f"{recording.name} has events from {covered} UTC, and the run took place from {ran} UTC"
     if within:
-        add_recording(directory.heap, directory.recording, process, within)
+        add_recording(directory.path, process, within)
         why = why or _gap_text(recording.name, within, first_ms, last_ms)
-    unknown = tuple((name, text) for name, text in record.heap_unknown if name != process)
+    unknown = tuple((name, text) for name, text in record.unknown.get(HEAPS.name, ()) if name != process)
     if why:
         why = f"{'known in part' if within else 'not known'}: {why}"
         unknown = (*unknown, (process, why))
-    directory.write_run(replace(record, heap_unknown=unknown))
+    directory.write_run(record.with_unknown(HEAPS.name, unknown))
     return why
 
 

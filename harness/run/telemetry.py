@@ -16,6 +16,7 @@ from harness.metrics.growth import ResourceSeries
 from harness.metrics.interval import IntervalMs
 from harness.run.resources import RESOURCE_COLUMNS, Resources, resource_series
 
+FILE_NAME = "telemetry.csv"
 # cpu_cores is CPU seconds per second (1.0 is one core); rss_bytes of the host is its used memory.
 _USE_COLUMNS = ("time_ms", "process", "cpu_cores", "rss_bytes", "thread_count")
 # Only rows of a host have them: rates of the whole machine, and threads that run or wait for a core.

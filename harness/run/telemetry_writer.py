@@ -10,13 +10,15 @@ import threading
 import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import psutil
 
 from harness.run.counters import MachineCounters, QuotaCounters, ResourceCounters
 from harness.run.resources import RESOURCE_COLUMNS
-from harness.run.telemetry import COLUMNS, HARNESS, HOST, MACHINE_COLUMNS, STOLEN
+from harness.run.telemetry import COLUMNS, FILE_NAME, HARNESS, HOST, MACHINE_COLUMNS, STOLEN, read_telemetry
+from harness.system.jcmd import Problems
+from harness.system.recorder import Reading, Recorder, Recording, Started
 
 _PERIOD_S = 1.0
 # The search for descendants reads every process of the machine, and descriptors are counted one by one: both happen
@@ -162,3 +164,23 @@ class TelemetryWriter:
 
 def _cores_text(used_s: float, passed_s: float) -> str:
     return f"{max(0.0, used_s / passed_s):.3f}"
+
+
+def _start(of: Recording) -> Started:
+    writer = TelemetryWriter(of.folder / FILE_NAME, {**of.pids, **(of.system.processes if of.system else {})})
+
+    def stored() -> Problems:
+        if writer.problem:
+            of.log(f"{FILE_NAME} is incomplete ({writer.problem}); CPU and memory values are missing")
+        return (("all processes", f"{FILE_NAME} is incomplete: {writer.problem}"),) if writer.problem else ()
+
+    return Started(writer, stored, lambda: writer.problem)
+
+
+def _read(of: Reading) -> dict[str, Any]:
+    read = read_telemetry(of.lines(FILE_NAME), of.run_ms, of.window_ms)
+    of.resources.extend(read.resources)
+    return {"usages": read.usages, "usage_series": read.series, "machine_figures": read.machines, "stops": read.stops}
+
+
+RECORDER = Recorder("telemetry", FILE_NAME, _start, read=_read, with_jmeter=True)

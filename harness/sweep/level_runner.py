@@ -23,14 +23,14 @@ from harness.run.context import RunContext, start, system_of
 from harness.run.directory import RunDirectory, reserve
 from harness.run.kinds import level_note
 from harness.run.measure import measure
-from harness.run.prepare import prepare
+from harness.run.prepare import PreparedRun, prepare
 from harness.run.record import RunRecord
+from harness.run.recorders import finished
 from harness.run.remote.load import check_users
 from harness.run.request import Request
 from harness.sweep.record import SweepRecord, SweepRun
 from harness.sweep.swept_set import set_of_level
 from harness.system.jcmd import dump_recordings
-from harness.system.jfr import write_heap
 from harness.system.supervisor import Supervisor
 
 # Gets the directory and the spec of a run that starts.
@@ -115,23 +115,19 @@ class Levels:
                 ends = log_ends(self._logs) if kept_up else {}
                 record = measure(prepared, self._context)
                 if system:
-                    record = replace(record, heap_unknown=self._observe(system, directory, ends))
-                    directory.write_run(record)
+                    record = self._finished(prepared, record, system, ends)
         return record
 
-    def _observe(
-        self, system: Supervisor, directory: RunDirectory, ends: Mapping[str, int]
-    ) -> tuple[tuple[str, str], ...]:
-        """Store the log lines and JVM heaps of this run; return (process, reason) of missing heaps."""
-        recordings = system.recordings
+    def _finished(self, run: PreparedRun, record: RunRecord, system: Supervisor, ends: Mapping[str, int]) -> RunRecord:
+        """Store the log lines and JVM heaps of this run; return the record with what is not known of them."""
+        directory, recordings = run.directory, system.recordings
         with contextlib.suppress(OSError):  # the report lists the missing logs
             copy_new_lines(self._logs, ends, directory.system_logs, recordings.values())
             mask_secrets(directory.system_logs, self._request.hidden)
         copies = {process: directory.system_logs / path.name for process, path in recordings.items()}
-        environment = self._context.guardian.environment
-        trouble = dump_recordings(system.processes, copies, environment)
-        whole = {process: path for process, path in copies.items() if process not in dict(trouble)}
-        return trouble + write_heap(directory.heap, whole, environment)
+        missing = dump_recordings(system.processes, copies, self._context.guardian.environment)
+        whole = {process: path for process, path in copies.items() if process not in dict(missing)}
+        return finished(run, self._context, record, whole, missing)
 
     def _stop(self) -> None:
         if self._system:

@@ -9,7 +9,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from typing import NamedTuple
+from typing import Any, NamedTuple
+
+from harness.system.recorder import Reading, Recorder
 
 KINDS_MOST = 20
 _EXAMPLE_CHARACTERS = 200
@@ -165,3 +167,20 @@ class _Counter:
         first = ExceptionCount(self._log, *kind, 0, trace.line_number, "" if message == "null" else message)
         known = self._kinds.get(kind, first)
         self._kinds[kind] = replace(known, count=known.count + 1)
+
+
+def _read(of: Reading) -> dict[str, Any]:
+    counts: list[ExceptionCount] = []
+    missing = []
+    for name in of.exception_logs:
+        try:
+            with (of.logs / name).open(encoding="utf-8", errors="replace") as lines:
+                counts += count_exceptions(lines, name)
+        except OSError:
+            missing.append(name)
+    frequent = most_frequent(counts)
+    left_out = frequent.left_out_count
+    return {"exceptions": frequent.kinds, "exception_kinds_left_out": left_out, "missing_logs": tuple(missing)}
+
+
+RECORDER = Recorder("exceptions", read=_read, without_load=True)

@@ -12,14 +12,18 @@ from contextlib import suppress
 from dataclasses import dataclass
 from itertools import pairwise
 from statistics import fmean
+from typing import Any
 
 from harness.base.units import MS_PER_S
 from harness.metrics.downsampling import SERIES_POINTS_MOST
 from harness.metrics.growth import HEAP, Bins, ResourceSeries, has_lost_garbage
+from harness.system.histograms import forced_ms
+from harness.system.recorder import Reading
 
 # The event that is printed from a recording; every collector of OpenJDK 17 writes it (G1, Parallel, Serial, Z,
 # Shenandoah).
 EVENT = "jdk.GCHeapSummary"
+FILE_NAME = "heap.csv"
 COLUMNS = ("time_ms", "process", "used_bytes", "committed_bytes", "reserved_bytes", "when")
 # The values of `when`; files of versions without that column do not know it.
 BEFORE, AFTER = "before", "after"
@@ -83,6 +87,13 @@ def read_heaps(lines: Iterable[str]) -> Heaps:
             point = HeapPoint(time_ms, used, committed, reserved, row.get("when") == AFTER)
             found.setdefault(row["process"], []).append(point)
     return {process: tuple(sorted(points, key=lambda point: point.time_ms)) for process, points in found.items()}
+
+
+def read_heap_uses(of: Reading) -> dict[str, Any]:
+    """Return the heaps of a run for its report, and add them to its resources."""
+    heaps = read_heaps(of.lines(FILE_NAME))
+    of.resources.extend(heap_after_gc(heaps, *of.window_ms, forced_ms(of.histograms)))
+    return {"heap_uses": heap_uses(heaps, *of.window_ms), "heap_series": heap_series(heaps, *of.run_ms)}
 
 
 def heap_uses(heaps: Heaps, first_ms: int, last_ms: int) -> tuple[HeapUse, ...]:

@@ -9,8 +9,11 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from harness.base.units import MS_PER_S
+from harness.plan.load import OpenLoad
+from harness.system import histograms
 from harness.system.histograms import END, MIDDLE, START, Histogram, histogram_rows, printed_classes
-from harness.system.jcmd import ask, is_jvm, jcmd_path
+from harness.system.jcmd import Problems, ask, is_jvm, jcmd_path
+from harness.system.recorder import Recorder, Recording, Started
 
 _COMMAND = ("GC.class_histogram",)
 
@@ -61,10 +64,29 @@ class HistogramTaker:
                 why = answer.why or f"jcmd ended with code {answer.code}"
                 self.unknown[process] = f"at the {moment} of the load: {why}"
 
-    def write(self, path: Path) -> None:
-        """Write histograms.tsv.gz; without a histogram there is no file."""
-        if not self._taken:
-            return
-        with gzip.GzipFile(path, "wb", mtime=0) as packed:
-            for row in histogram_rows(self._taken):
-                packed.write(("\t".join(row) + "\n").encode())
+    def write(self, path: Path) -> Problems:
+        """Write histograms.tsv.gz and return `unknown`; without a histogram there is no file."""
+        if self._taken:
+            with gzip.GzipFile(path, "wb", mtime=0) as packed:
+                for row in histogram_rows(self._taken):
+                    packed.write(("\t".join(row) + "\n").encode())
+        return tuple(self.unknown.items())
+
+
+def _start(of: Recording) -> Started | None:
+    """Return what takes the histograms of a soak of a system that is started here; None for other runs."""
+    load = of.spec.load
+    if of.system is None or not of.spec.is_soak:
+        return None
+    is_auto = not isinstance(load, OpenLoad) and load.is_auto
+    middle_s = load.duration_s / 2 if load.duration_s and not is_auto else None
+    taker = HistogramTaker(of.system.processes, of.logs, of.environment, middle_s)
+    return Started(taker, lambda: taker.write(of.folder / histograms.FILE_NAME))
+
+
+RECORDER = Recorder(
+    "histograms",
+    histograms.FILE_NAME,
+    _start,
+    read=lambda of: {"live_heaps": histograms.live_heaps(of.histograms, of.origin_s)},
+)

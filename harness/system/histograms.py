@@ -13,6 +13,7 @@ from typing import NamedTuple
 
 from harness.base.units import MS_PER_S
 
+FILE_NAME = "histograms.tsv.gz"
 COLUMNS = ("moment", "process", "time_ms", "took_ms", "class", "instances", "bytes")
 START, MIDDLE, END = "start", "middle", "end"
 CLASSES_MOST = 10

@@ -11,9 +11,12 @@ from typing import NamedTuple, TypeVar
 from harness.base import process as child
 from harness.base.errors import UsageError
 from harness.base.java import java_context
-from harness.system.heap import AFTER, BEFORE, COLUMNS, EVENT, HeapPoint, read_heaps
+from harness.system.heap import AFTER, BEFORE, COLUMNS, EVENT, HeapPoint, read_heap_uses, read_heaps
+from harness.system.heap import FILE_NAME as HEAP
 from harness.system.jcmd import Problems, exit_code_within
-from harness.system.recording import EVENTS, RecordedEvent, csv_rows, printed_events, read_recordings
+from harness.system.recorder import Recorder
+from harness.system.recording import EVENTS, RecordedEvent, csv_rows, printed_events, read_recordings, recorded_uses
+from harness.system.recording import FILE_NAME as RECORDED
 
 # A recording of a minute takes half a second; one of a day with heap events only, some seconds.
 _DEADLINE_S = 60.0
@@ -58,11 +61,12 @@ def read_recording(recording: Path, environment: Mapping[str, str], folder: Path
     return ReadRecording(tuple(sorted(read.events, key=lambda event: event.time_ms)), read.problem)
 
 
-def add_recording(heap: Path, recorded: Path, process: str, events: Sequence[RecordedEvent]) -> None:
+def add_recording(folder: Path, process: str, events: Sequence[RecordedEvent]) -> None:
     """Add the events of a JVM to heap.csv and recording.csv, in place of those that they have of a JVM of this name."""
-    points = {**_read_csv(heap, read_heaps), process: tuple(event.point for event in events if event.point)}
+    heaps, recorded = folder / HEAP, folder / RECORDED
+    points = {**_read_csv(heaps, read_heaps), process: tuple(event.point for event in events if event.point)}
     if any(points.values()):
-        _write(heap, points)
+        _write(heaps, points)
     recordings = {**_read_csv(recorded, read_recordings), process: tuple(events)}
     with recorded.open("w", encoding="utf-8", newline="") as out:
         csv.writer(out, lineterminator="\n").writerows(csv_rows(recordings))
@@ -125,3 +129,16 @@ def _complaint(printed: Path, recording: Path) -> str:
         text = file.read().decode(errors="replace")
     found = _COMPLAINT.search(text)
     return found[0].replace(str(recording), recording.name).strip() if found else ""
+
+
+def _finish(folder: Path, recordings: Mapping[str, Path], environment: Mapping[str, str]) -> Problems:
+    return write_heap(folder / HEAP, recordings, environment)
+
+
+HEAPS = Recorder("heap", HEAP, finish=_finish, read=read_heap_uses)
+# harness/run/recording.py attaches the recordings.
+ATTACHED = Recorder(
+    "recording",
+    RECORDED,
+    read=lambda of: {"recorded": recorded_uses(read_recordings(of.lines(RECORDED)), *of.window_ms)},
+)

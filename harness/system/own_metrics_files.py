@@ -10,7 +10,9 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from harness.system.jcmd import Problems
 from harness.system.own_metrics import OwnMetrics, answer_line, head_line, read_own_metrics, values_of
+from harness.system.recorder import Recorder, Recording, Started
 from harness.system.system import MetricsSource
 
 if TYPE_CHECKING:
@@ -27,14 +29,10 @@ _PREFIX = "own-metrics-"
 
 @cache
 def _directly() -> urllib.request.OpenerDirector:
-    """Return what opens an address without a proxy."""
+    """Return what opens an address without a proxy or redirects: a run must not reach other hosts."""
     import urllib.request  # deferred, as below: a report reads stored answers only
 
-    class NoRedirect(urllib.request.HTTPRedirectHandler):
-        """Follows no redirect: it may lead to a host that the run must not reach."""
-
-        def redirect_request(self, *_: object) -> None:
-            """Refuse it."""
+    from harness.base.http_client import NoRedirect
 
     return urllib.request.build_opener(urllib.request.ProxyHandler({}), NoRedirect)
 
@@ -120,3 +118,20 @@ def own_metrics(folder: Path, first_ms: int, last_ms: int) -> tuple[OwnMetrics, 
         with path.open(encoding="utf-8", errors="replace") as lines:
             found.append(read_own_metrics(path.stem.removeprefix(_PREFIX), lines, first_ms, last_ms))
     return tuple(found)
+
+
+def _start(of: Recording) -> Started | None:
+    """Return what fetches the metrics that the processes of the system publish; None without any."""
+    if not of.metrics_sources:
+        return None
+    writer = OwnMetricsWriter(of.logs, of.metrics_sources)
+
+    def stored() -> Problems:
+        for process, why in writer.problems:
+            of.log(f"{process}: its own metrics are not known ({why})")
+        return tuple(writer.problems)
+
+    return Started(writer, stored)
+
+
+RECORDER = Recorder("own metrics", start=_start, read=lambda of: {"own_metrics": own_metrics(of.logs, *of.window_ms)})

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 
 from harness.base.units import MS_PER_S
 
+FILE_NAME = "profile.tsv.gz"
 # Of recordings from before their period was stored.
 PERIOD_UNKNOWN_MS = 10.0
 _PERIOD = re.compile(r"(\d+) ?(ms|s)")

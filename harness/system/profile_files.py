@@ -4,18 +4,22 @@ from __future__ import annotations
 
 import gzip
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from harness.base import process as child
 from harness.base import toolchain
 from harness.base.errors import UsageError
 from harness.base.java import java_path
-from harness.system.agent import WALL_INTERVAL_MS, start_agents, stop_agents
-from harness.system.database_files import DatabaseReader
-from harness.system.jcmd import exit_code_within, is_jvm, start_profiles, stop_profiles
-from harness.system.profile import ProcessProfile
+from harness.base.units import MS_PER_S
+from harness.system import statements
+from harness.system.agent import WALL_INTERVAL_MS, agent_library, start_agents, stop_agents
+from harness.system.database_files import DatabaseReader, databases
+from harness.system.jcmd import Problems, exit_code_within, is_jvm, start_profiles, stop_profiles
+from harness.system.profile import ProcessProfile, profiles
+from harness.system.profile_events import FILE_NAME
+from harness.system.recorder import Reading, Recorder, Recording, Started
 
 # A recording of ten minutes takes some seconds to read.
 _DEADLINE_S = 300.0
@@ -82,15 +86,15 @@ class Profiler:
             self.databases.__exit__()
             self.unknown += self.databases.unknown
 
-    def write(self, path: Path) -> None:
-        """Write profile.tsv.gz from the recordings; what cannot be read is added to `unknown`."""
+    def write(self, path: Path) -> Problems:
+        """Write profile.tsv.gz from the recordings and return `unknown`, with what cannot be read."""
         missing = dict(self.unknown)
         recordings = [self._recorded(process) for process in self.pids if process not in missing]
         if not recordings:
-            return
+            return tuple(self.unknown)
         printed = path.with_name(f".{path.name}.printed")
         try:
-            self.unknown += _read(recordings, self.environment, printed)
+            self.unknown += _print(recordings, self.environment, printed)
             with printed.open("rb") as lines, gzip.GzipFile(path, "wb", mtime=0) as packed:
                 for block in iter(lambda: lines.read(1 << 20), b""):
                     packed.write(block)
@@ -99,6 +103,7 @@ class Profiler:
             self.unknown += [(process, f"its recording cannot be read ({why})") for process, *_ in recordings]
         finally:
             printed.unlink(missing_ok=True)
+        return tuple(self.unknown)
 
     def _recorded(self, process: str) -> _Recorded:
         why = self.no_agent.get(process, "")
@@ -155,7 +160,7 @@ def _convert(jar: Path, kind: str, recording: Path, path: Path, first_ms: int, l
         printed.unlink(missing_ok=True)
 
 
-def _read(recorded: Sequence[_Recorded], environment: Mapping[str, str], printed: Path) -> list[tuple[str, str]]:
+def _print(recorded: Sequence[_Recorded], environment: Mapping[str, str], printed: Path) -> list[tuple[str, str]]:
     """Print all recordings to a file; return (process, why) of those that cannot be read."""
     classes = toolchain.ensure_profile_reader()
     processes = [one.process for one in recorded]
@@ -170,3 +175,42 @@ def _read(recorded: Sequence[_Recorded], environment: Mapping[str, str], printed
     with printed.open(encoding="utf-8", errors="replace") as lines:
         parts = [line.rstrip("\n").split("\t") for line in lines if line.startswith("X\t")]
     return [(process, f"its recording cannot be read ({why})") for _, process, why in parts]
+
+
+def _start(of: Recording) -> Started | None:
+    """Return what profiles the system during the load and sums up statements; None unless the run is profiled."""
+    system = of.system if of.spec.is_profiled else None
+    named = of.spec.profile.database
+    commands = {statements.POSTGRESQL: statements.statement_commands(named.url, named.password)} if named else {}
+    if system is None and not commands:
+        return None
+    if system:
+        commands.update(system.statement_commands)
+    agent = agent_library() if system else None
+    reader = DatabaseReader(commands, of.logs, of.environment) if commands else None
+    profiler = Profiler(system.processes if system else {}, of.logs, of.environment, reader, agent)
+    return Started(profiler, lambda: profiler.write(of.folder / FILE_NAME))
+
+
+def _read(of: Reading) -> dict[str, Any]:
+    """Return the profiles of the window, and the statements of databases, as far as snapshots know the window."""
+    origin_ms = of.origin_s * MS_PER_S
+    first_ms, last_ms = (origin_ms + second * MS_PER_S for second in (of.window.from_s, of.window.to_s))
+
+    def with_graphs(profile: ProcessProfile) -> ProcessProfile:
+        if of.may_write:
+            recording = of.logs / recording_name(profile.process)
+            write_flame_graphs(of.folder, profile, recording, first_ms, last_ms)
+        return replace(profile, flame_graphs=flame_graphs(of.folder, profile))
+
+    def interval_of(from_ms: int, to_ms: int) -> statements.StatementInterval:
+        from_s, to_s = (round((at_ms - origin_ms) / MS_PER_S, 1) for at_ms in (from_ms, to_ms))
+        return statements.StatementInterval(from_s, to_s, of.tally.second_series.ended_between(from_ms, to_ms))
+
+    return {
+        "profiles": tuple(map(with_graphs, profiles(of.events or {}, *of.window_ms))),
+        "databases": databases(of.logs, *of.window_ms, interval_of),
+    }
+
+
+RECORDER = Recorder("profile", FILE_NAME, _start, read=_read)

@@ -18,6 +18,7 @@ from harness.system.heap import AFTER, BEFORE, HeapPoint
 
 # The settings default and profile of every JDK record these events; CPULoad about once a second.
 EVENTS = ("jdk.GCHeapSummary", "jdk.GarbageCollection", "jdk.CPULoad")
+FILE_NAME = "recording.csv"
 COLUMNS = ("time_ms", "process", "event", "used_bytes", "pause_ms", "longest_ms", "jvm_cpu_ratio", "machine_cpu_ratio")
 COLLECTION, CPU = "gc", "cpu"
 _FIELD = re.compile(r'\s*"(\w+)": "?([^",]+)')

@@ -46,7 +46,7 @@ def test_without_the_right_to_list_volumes_the_other_metrics_are_fetched(tmp_pat
     with serving(WithoutVolumes) as port:
         directory = add_recent_run(tmp_path, cloudwatch=spec(f"http://127.0.0.1:{port}"))
         assert metrics(directory.path) == 0
-    assert directory.cloudwatch.is_file()
+    assert (directory.path / "cloudwatch.csv").is_file()
     assert (
         "the burst balance of the volumes of EC2 instances is not known: EC2: permission denied; "
         "these credentials need ec2:DescribeVolumes: see docs/cloudwatch.md"
@@ -115,7 +115,7 @@ def test_pages_are_joined_a_busy_server_is_retried_and_its_messages_are_printed(
     # 600 queries: one call refused, then 500 and 100 of four pages each.
     assert [len(request["MetricDataQueries"]) for request in requests] == [500] * 5 + [100] * 4
     assert [request.get("NextToken") for request in requests] == [None, None, "1", "2", "3", None, "1", "2", "3"]
-    rows = directory.cloudwatch.read_text().splitlines()
+    rows = (directory.path / "cloudwatch.csv").read_text().splitlines()
     assert len(rows) == 1 + 600 * 4
     assert [row.split(",")[-2:] for row in rows[1:5]] == [
         ["0.1", "Complete"], ["0.2", "Complete"], ["0.3", "Complete"], ["0.4", "Complete"],

@@ -75,7 +75,7 @@ def test_cloudwatch_metrics_are_in_csv_json_and_report_and_missing_ones_are_na(t
         "tiny/run-01_1: 3 resources in CloudWatch, periods from 60 to 180 s are counted",
         "n/a: CloudWatch had no values (ECS perf/okapi memory %, RDS folio-db connections, EC2 i-0123456789abcdef0).",
     ]
-    rows = directory.cloudwatch.read_text().splitlines()
+    rows = (directory.path / "cloudwatch.csv").read_text().splitlines()
     assert rows[:5] == [
         "time_s,period_s,kind,resource,metric,statistic,value,status",
         f"{BEGAN_S},60,ecs,perf/okapi,cpu_ratio,average,0.5,Complete",
@@ -125,7 +125,7 @@ def test_credits_that_reached_zero_are_named_in_the_warning_about_throttling(tmp
     publish(client, "EC2", "CPUUtilization", at + timedelta(minutes=1), 20.0)
     publish(client, "EC2", "CPUCreditBalance", at + timedelta(minutes=1), 0.0)
     assert metrics(directory.path) == 0
-    rows = [line for line in directory.cloudwatch.read_text().splitlines() if "cpu_credit_count" in line]
+    rows = [line for line in (directory.path / "cloudwatch.csv").read_text().splitlines() if "cpu_credit_count" in line]
     assert {row.split(",")[3] for row in rows} == {"i-0bbbbbbbbbbbbbbbb"}  # not of the database, which has none
     report = " ".join(directory.report.read_text().split())
     assert "In the measurement window the CPU credits of EC2 i-0bbbbbbbbbbbbbbbb reached 0." in report
@@ -147,7 +147,7 @@ def test_the_burst_balance_of_the_volumes_of_an_instance_is_fetched_and_named_wh
     directory.summary_json.write_text(json.dumps(with_fall(data)))
     assert metrics(directory.path) == 0
     name = f"{instance}/{volume['VolumeId']}"
-    rows = [line for line in directory.cloudwatch.read_text().splitlines() if ",ebs," in line]
+    rows = [line for line in (directory.path / "cloudwatch.csv").read_text().splitlines() if ",ebs," in line]
     assert {tuple(row.split(",")[2:5]) for row in rows} == {("ebs", name, "burst_balance_ratio")}
     report = " ".join(directory.report.read_text().split())
     assert f"In the measurement window the burst balance of EBS {name} reached 0." in report
@@ -175,7 +175,7 @@ def test_another_profile_may_be_given_and_a_run_without_cloudwatch_is_reported(t
         "aggregate.py: tiny/run-01_1: its profile requests nothing from CloudWatch; "
         "give --env with a profile that does\n"
     )
-    assert other.cloudwatch.is_file()
+    assert (other.path / "cloudwatch.csv").is_file()
     (tmp_path / "home" / "env").mkdir(parents=True)
     profile = tmp_path / "home" / "env" / "aws.toml"
     profile.write_text(f"format_version = 1\n[cloudwatch]\nrds = ['folio-db']\nendpoint_url = '{moto}'\n")
@@ -191,12 +191,12 @@ def test_another_profile_may_be_given_and_a_run_without_cloudwatch_is_reported(t
 def test_stored_metrics_remain_when_cloudwatch_has_deleted_them(tmp_path, moto, capsys):
     directory = add_recent_run(tmp_path, cloudwatch=spec(moto, region="eu-west-1"))
     metrics(directory.path)
-    assert directory.cloudwatch.read_text().count(",,Complete") == 84
-    kept = directory.cloudwatch.read_text().replace(",average,,", ",average,0.5,")
-    directory.cloudwatch.write_text(kept)
+    assert (directory.path / "cloudwatch.csv").read_text().count(",,Complete") == 84
+    kept = (directory.path / "cloudwatch.csv").read_text().replace(",average,,", ",average,0.5,")
+    (directory.path / "cloudwatch.csv").write_text(kept)
     metrics(directory.path)
     assert "cloudwatch.csv, with periods of 60 s, is not replaced: CloudWatch now has less" in capsys.readouterr().out
-    assert directory.cloudwatch.read_text() == kept
+    assert (directory.path / "cloudwatch.csv").read_text() == kept
 
 
 @pytest.mark.parametrize(
@@ -216,7 +216,7 @@ def test_without_credentials_or_region_one_line_names_what_to_set(
         metrics(directory.path)
     assert str(refused.value).startswith(message)
     assert "\n" not in str(refused.value)
-    assert not directory.cloudwatch.exists()
+    assert not (directory.path / "cloudwatch.csv").exists()
 
 
 def watch(home: Path, url: str) -> None:

@@ -7,7 +7,7 @@ from dataclasses import asdict
 import pytest
 
 from harness.base.records import to_plain
-from harness.live.children import ChildFollower
+from harness.live.watchers import ChildFollower
 from harness.run.child import ChildRun
 from harness.run.directory import RunDirectory
 from harness.run.result import RunEnd
@@ -52,7 +52,7 @@ def view():
 
 @pytest.fixture
 def follower(view, monkeypatch):
-    monkeypatch.setattr("harness.live.children._PERIOD_S", 0.0)
+    monkeypatch.setattr("harness.live.watchers._PERIOD_S", 0.0)
     return ChildFollower([view], ("hush-12345",))
 
 

@@ -176,7 +176,9 @@ def directory_of(directory, number):
     """The directory of another run of the series, with CPU and memory."""
     found = RunDirectory(directory.path.with_name(f"run-01_{number}"))
     found.path.mkdir()
-    found.telemetry.write_text(directory.telemetry.read_text().replace("1.5,700", f"{number}.5,{number}00"))
+    (found.path / "telemetry.csv").write_text(
+        (directory.path / "telemetry.csv").read_text().replace("1.5,700", f"{number}.5,{number}00")
+    )
     return found
 
 

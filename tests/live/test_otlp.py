@@ -131,7 +131,7 @@ def test_users_are_those_of_all_generators_and_none_at_the_end(followed):
 
 
 def test_cpu_time_and_memory_of_processes_are_those_of_the_telemetry(followed, directory):
-    directory.telemetry.write_text(
+    (directory.path / "telemetry.csv").write_text(
         "time_ms,process,cpu_cores,rss_bytes,thread_count\n"
         "1000,jmeter,0.5,1000,9\n1000,web,1.5,2000,9\n2000,jmeter,0.25,3000,9\n2000,web,1.0,4000,9\n"
     )

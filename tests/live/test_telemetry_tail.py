@@ -7,7 +7,7 @@ HEAD = "time_ms,process,cpu_cores,rss_bytes,thread_count\n"
 
 def test_only_new_rows_are_read_and_cpu_time_adds_up(tmp_path):
     path = tmp_path / "telemetry.csv"
-    tail = TelemetryTail(path)
+    tail = TelemetryTail(tmp_path)
     assert tail.uses() == {}  # the file does not exist yet
     path.write_text(HEAD + "10000,jmeter,0.500,100,9\n10000,web,0.100,50,3\n11000,jmeter,1.000,200,9\n")
     # The first rows are about a second.
@@ -24,4 +24,4 @@ def test_only_new_rows_are_read_and_cpu_time_adds_up(tmp_path):
 def test_a_row_of_another_kind_is_left_out(tmp_path):
     path = tmp_path / "telemetry.csv"
     path.write_text(HEAD + "soon,jmeter,1,100,9\n10000,web,much,50,3\n10000,host,1.500,,\n")
-    assert TelemetryTail(path).uses() == {"host": Use("host", 1.5, 0, 1.5)}
+    assert TelemetryTail(tmp_path).uses() == {"host": Use("host", 1.5, 0, 1.5)}

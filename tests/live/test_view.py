@@ -8,8 +8,10 @@ import pytest
 
 from harness.live.page_address import LiveAddress
 from harness.live.server import LiveServer
+from harness.live.state import SECOND
 from harness.live.view import LiveView
 from harness.plan.goal import Goal
+from harness.report.charts.run_charts import CHARTS
 from harness.run.directory import RunDirectory
 from tests.support.factories import closed_load, failed, record, sample, two_users
 from tests.support.summaries import summary_of
@@ -155,3 +157,14 @@ def test_a_secret_of_the_run_is_on_no_page(tmp_path, view, spec):
     now = message_of(view)["now"]
     assert now["causes"] == [["Log in •••", "402", "expected •••", "1"]]
     assert [row[0] for row in now["labels"]] == ["Log in •••", "TOTAL"]
+
+
+def test_the_page_draws_the_charts_of_the_table_that_are_live(tmp_path, view, spec, monkeypatch):
+    added = CHARTS[-1]._replace(title="Failures <", unit="per s", live=("errors", "p99"))
+    monkeypatch.setattr("harness.live.view.CHARTS", (*CHARTS, added))
+    view.begin(directory(tmp_path), spec)
+    start = page_of(view).rpartition("startLive(")[2].partition(");\n")[0]
+    *others, last = json.loads(start)["charts"]
+    assert [chart["title"] for chart in others] == ["Response time", "Throughput", "Errors", "Users"]
+    assert last == {"key": added.name, "title": "Failures <", "unit": "per s", "lines": {"errors": 3, "p99": 7}}
+    assert (SECOND[3], SECOND[7]) == ("errors", "p99")

@@ -36,7 +36,7 @@ def lth(tmp_path_factory):
     """Return `lth` of a wheel that is installed beside the packages of .venv, with the JMeter that is built already."""
     folder = tmp_path_factory.mktemp("installed")
     source = folder / "source"
-    names = ("harness", "plans", "env", "systems", "jmeter")
+    names = ("harness", "plans", "env", "systems", "jmeter", "requirements")
     for name in names:
         shutil.copytree(ROOT / name, source / name, ignore=shutil.ignore_patterns("__pycache__"))
     for path in (
@@ -122,6 +122,7 @@ def test_every_command_works_in_a_service_repository_and_changes_nothing_of_the_
     assert "1 request, 0 failed" in lth(service, "check").stdout
     first = lth(service, "run", "-u", "2", "-d", "3")
     assert "shop/run-01_1" in first.stdout
+    assert re.search(r"Run again with --duration=\d+s\.", first.stdout)
     report = json.loads((service / "reports" / "shop" / "run-01_1.json").read_text())
     assert report["run"]["command"].startswith("lth run --plan=shop")
     lth(service / "plans", "run", "shop", "-d", "3")  # from a folder below
@@ -171,3 +172,13 @@ def test_an_optional_package_that_is_missing_says_how_to_add_it(lth, tmp_path):
     python = lth.packages.parents[2].parent / "bin" / "python"
     done = subprocess.run([python, "-c", code], capture_output=True, text=True, check=True, cwd=tmp_path)
     assert done.stdout.startswith("pyarrow, for Parquet files: not installed; pipx inject load-test-harness")
+
+
+def test_a_target_that_the_project_does_not_list_is_refused_with_the_line_to_add(lth, tmp_path):
+    """Nothing is sent to it: the refusal comes before any connection."""
+    lth(tmp_path, "init", "http://127.0.0.1:8080/", "--plan=shop")
+    done = lth(tmp_path, "run", "shop", "-t", "http://shop.example.org", code=2)
+    assert "loadtest.toml does not list it; if you may load it, write a line such as staging = " in done.stderr
+    assert "neither an address nor a name in [targets]" in lth(tmp_path, "run", "shop", "-t", "stagin", code=2).stderr
+    (tmp_path / "loadtest.toml").write_text('requires = ">=9"\n')
+    assert "requires load-test-harness >=9, this is" in lth(tmp_path, "check", code=2).stderr

@@ -25,7 +25,7 @@ def profiled(tmp_path, monkeypatch):
     directory = add_run(tmp_path, "tiny/run-01_1", is_profiled=True)
     first_s = START_MS // 1000
     events = [f"E\tcpu\t{first_s + second}\t0\t\t\t10\t0\t0" for second in range(120)]
-    with gzip.open(directory.profile, "wt") as out:
+    with gzip.open(directory.path / "profile.tsv.gz", "wt") as out:
         out.write("\n".join(["P\tshop", "S\t0\tshop.Cart.sum", "T\tcpu\t10 ms", *events, ""]))
     directory.system_logs.mkdir()
     (directory.system_logs / "profile-shop.jfr").touch()

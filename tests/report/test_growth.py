@@ -218,8 +218,8 @@ def half_an_hour(folder, leaked_per_s):
             old = (second % 300) * MB // 10
             after = f"{START_MS + 1000 * second},shop,{used + old},{1024 * MB},{2048 * MB},after"
             heap += [after.replace(f",{used + old},", f",{used + 500 * MB},").replace("after", "before"), after]
-    directory.telemetry.write_text("\n".join(telemetry) + "\n")
-    directory.heap.write_text(
+    (directory.path / "telemetry.csv").write_text("\n".join(telemetry) + "\n")
+    (directory.path / "heap.csv").write_text(
         "\n".join(["time_ms,process,used_bytes,committed_bytes,reserved_bytes,when", *heap]) + "\n"
     )
     return write_report(directory), directory.report.read_text()

@@ -2,7 +2,7 @@ import re
 from dataclasses import replace
 
 from harness.report.charts.run_charts import run_charts
-from harness.report.failures import failures_page
+from harness.report.exchanges import failures_page
 from harness.report.markdown import report as rendered
 from harness.report.notes import NOTES_BEGIN, NOTES_END, notes_of
 from harness.report.summarise import summarise

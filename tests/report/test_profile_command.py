@@ -35,7 +35,7 @@ def profile():
 def reports(tmp_path):
     directory = run_folder(tmp_path, "shop/run-01_1", is_profiled=True, duration_s=float(SECONDS), took_s=65.0)
     directory.samples.write_text("\n".join([HEAD, *rows()]) + "\n")
-    with gzip.open(directory.profile, "wt") as lines:
+    with gzip.open(directory.path / "profile.tsv.gz", "wt") as lines:
         lines.writelines(profile())
     write_report(directory)
     return tmp_path

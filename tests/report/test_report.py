@@ -190,7 +190,7 @@ def test_a_report_is_rendered_again_from_its_json_alone_with_the_same_bytes(dire
 def test_notes_are_preserved_and_obsolete_charts_are_removed(directory):
     directory.report.write_text(directory.report.read_text().replace("first try", "second thoughts"))
     (directory.path / "plan-of-the-site.svg").write_text("<svg/>")
-    directory.heap.unlink()
+    (directory.path / "heap.csv").unlink()
     write_report(directory)
     assert "second thoughts" in directory.report.read_text()
     assert not (directory.path / "heap.svg").exists()

@@ -10,9 +10,8 @@ from harness.metrics.interval import IntervalMs
 from harness.metrics.littles_law import littles_law
 from harness.metrics.tally import Scope
 from harness.metrics.window import Window
-from harness.report.parts import Part
 from harness.report.verdict import DOUBTFUL
-from harness.report.warnings import RunWarning, Severity, WarningCode
+from harness.report.warnings import Part, RunWarning, Severity, WarningCode
 from harness.run.record import GeneratorRecord
 from harness.run.telemetry import Usage
 from tests.support.factories import closed_load, failed, record, sample, tally_of, two_users

@@ -50,7 +50,8 @@ def test_a_missing_recording_is_a_fact_of_the_run(run: Run, target: str, tmp_pat
     assert done.returncode == 0, done.stdout + done.stderr
     said = " ".join((done.stdout + done.stderr).split())
     assert "not known: the recording shop.jfr is missing; attach it later: " in said
-    assert run_json(tmp_path / "reports")["heap_unknown"] == [["shop", "not known: the recording shop.jfr is missing"]]
+    why = ["shop", "not known: the recording shop.jfr is missing"]
+    assert run_json(tmp_path / "reports")["unknown"] == {"heap": [why]}
     text = report(tmp_path / "reports")
     assert "- shop: not known: the recording shop.jfr is missing" in text
     assert str(tmp_path) not in text
@@ -62,12 +63,12 @@ def test_a_recording_of_a_part_of_the_run_is_known_in_part(tmp_path: Path, monke
     monkeypatch.setattr("harness.run.recording.read_recording", lambda *_: ReadRecording(events))
     why = attach(directory, tmp_path / "shop.jfr", "shop", {})
     assert why == "known in part: shop.jfr ends 50 s before the run does"
-    assert directory.read_run().heap_unknown == (("shop", why),)
-    assert len(directory.recording.read_text().splitlines()) == 1 + 51
+    assert directory.read_run().unknown == {"heap": (("shop", why),)}
+    assert len((directory.path / "recording.csv").read_text().splitlines()) == 1 + 51
     whole = (*events, RecordedEvent(195_000, CPU, jvm_cpu_ratio=0.1, machine_cpu_ratio=0.2))
     monkeypatch.setattr("harness.run.recording.read_recording", lambda *_: ReadRecording(whole))
     assert attach(directory, tmp_path / "shop.jfr", "shop", {}) == ""
-    assert directory.read_run().heap_unknown == ()
+    assert directory.read_run().unknown == {}
 
 
 def test_each_run_of_a_sweep_gets_its_part_of_a_recording_that_is_read_once(
@@ -83,5 +84,5 @@ def test_each_run_of_a_sweep_gets_its_part_of_a_recording_that_is_read_once(
     first, second, third = attach_to(directories, tmp_path / "shop.jfr", "shop", {})
     assert (first, second, len(reads)) == ("", "", 1)
     assert third.startswith("not known: shop.jfr has events from 1970-01-01 00:00:00 to 1970-01-01 00:02:30 UTC")
-    assert [one.recording.is_file() for one in directories] == [True, True, False]
-    assert directories[1].recording.read_text().splitlines()[1].startswith("120000,shop,cpu,")
+    assert [(one.path / "recording.csv").is_file() for one in directories] == [True, True, False]
+    assert (directories[1].path / "recording.csv").read_text().splitlines()[1].startswith("120000,shop,cpu,")

@@ -343,7 +343,7 @@ def test_a_plans_folder_that_cannot_be_written_is_one_line_and_code_2(command, e
     )  # fmt: skip
     assert done.returncode == 2, done.stderr
     wanted = "tiny/ cannot be written (Permission denied); give yourself write permission, or choose another folder"
-    assert done.stderr.splitlines() == [f"scripts/{script}: reports/{wanted}"]
+    assert done.stderr.splitlines() == [f"scripts/{script}: {tmp_path}/reports/{wanted}"]
 
 
 def test_a_build_folder_that_cannot_be_written_is_one_line_and_code_2(home, refused, tmp_path):
@@ -351,8 +351,9 @@ def test_a_build_folder_that_cannot_be_written_is_one_line_and_code_2(home, refu
     step = '[[prepare]]\nname = "tool"\ncommand = ["true"]\n'
     manifest.write_text(manifest.read_text().replace("[[process]]", f"{step}[[process]]"))
     (tmp_path / "build").write_text("a file: nothing can be put into it")
+    folder = tmp_path / "build" / "systems" / "tiny"
     assert refused() == (
-        "scripts/run: systems/tiny/ cannot be written (Not a directory); give yourself write permission, or choose "
+        f"scripts/run: {folder}/ cannot be written (Not a directory); give yourself write permission, or choose "
         "another folder\n"
     )
 

@@ -86,7 +86,7 @@ def add_profile(directory):
         f"E\tlock\t{second}\t0\tshop.Till\tmain\t1\t5000000\t5000000",
         f"E\talloc\t{second}\t0\tbyte[]\t\t1\t1048576\t1048576",
     ]  # fmt: skip
-    directory.profile.write_bytes(gzip.compress("\n".join([*lines, ""]).encode()))
+    (directory.path / "profile.tsv.gz").write_bytes(gzip.compress("\n".join([*lines, ""]).encode()))
     (directory.system_logs / "statements-till.tsv").write_text("statement\tcount\ttotal_ms\nCOMMIT\t380\t95.0\n")
     metrics = [OwnMetric("in use", ()), OwnMetric("pauses", (), "ms", is_total=True)]
     answers = [answer_line(START_MS + 1000 * at_s, [at_s, 10 * at_s]) for at_s in (20, 40)]
@@ -108,7 +108,8 @@ def add_histograms(directory):
     """Add what a soak leaves: two histograms of one class."""
     rows = ["moment process time_ms took_ms class instances bytes", f"start shop {START_MS} 200 shop.Cart 4 64"]
     rows += [f"end shop {START_MS + 100_000} 200 shop.Cart 9 144"]
-    directory.histograms.write_bytes(gzip.compress("\n".join([*rows, ""]).replace(" ", "\t").encode()))
+    text = "\n".join([*rows, ""]).replace(" ", "\t")
+    (directory.path / "histograms.tsv.gz").write_bytes(gzip.compress(text.encode()))
 
 
 def full_record():
@@ -116,7 +117,7 @@ def full_record():
         plan_notes=("A stand-in takes the bank's place.",),
         dump_figures=(("live threads", "63"),),
         exception_logs=("shop.log", "gone.log"),
-        heap_unknown=(("till", "the recording till.jfr is missing"),),
+        unknown={"heap": (("till", "the recording till.jfr is missing"),)},
         note="first try",
         took_s=106.0,  # setUp begins 5 s before the load
         ended_at="2026-01-01T00:01:46Z",

@@ -237,7 +237,8 @@ def test_a_search_finds_the_most_users_within_the_goal_and_shows_its_steps(finis
     code, out = finished(*command, "--jfr", str(tmp_path / "shop.jfr"), mode="queueing")
     assert code == 0, out
     assert "the recording shop.jfr is missing; attach it later: " in " ".join(out.split())
-    assert run_json(tmp_path / "reports")["heap_unknown"] == [["shop", "not known: the recording shop.jfr is missing"]]
+    why = ["shop", "not known: the recording shop.jfr is missing"]
+    assert run_json(tmp_path / "reports")["unknown"] == {"heap": [why]}
     steps = [line.split(" | ") for line in out.splitlines() if "| run-01_" in line]
     assert [int(step[1]) for step in steps] == [users for users, _, _ in measured(tmp_path)]
     assert {step[-1] for step in steps} <= {"yes |", "no |", "cannot tell |"}

@@ -202,17 +202,21 @@ def test_a_missing_recording_is_reported_and_does_not_affect_the_verdict(
     done = run("--duration", "1")
     assert done.returncode == 0, done.stderr
     facts = json.loads((tmp_path / "reports" / "tiny" / "run-01_1" / "run.json").read_text())
-    assert facts["heap_unknown"] == [["web", "not known: the recording web.jfr is missing"]]
+    assert facts["unknown"] == {"heap": [["web", "not known: the recording web.jfr is missing"]]}
     assert facts["exception_logs"] == ["web.log"]
     assert not (tmp_path / "reports" / "tiny" / "run-01_1" / "heap.csv").exists()
 
 
 def test_the_record_of_a_run_without_these_facts_is_still_read() -> None:
-    known = record(heap_unknown=(("shop", "not known"),), exception_logs=("shop.log",))
+    known = record(unknown={"heap": (("shop", "not known"),)}, exception_logs=("shop.log",))
     data = json.loads(json.dumps(to_plain(known)))
     assert build(RunRecord, data) == known
-    del data["heap_unknown"], data["exception_logs"]
+    del data["unknown"], data["exception_logs"]
     assert build(RunRecord, data) == record()
+    earlier = {"heap_unknown": [["shop", "not known"]], "histogram_unknown": [["till", "no jcmd"]]}
+    earlier["profile_unknown"] = []
+    heap, histograms = (("shop", "not known"),), (("till", "no jcmd"),)
+    assert build(RunRecord, data | earlier) == record(unknown={"heap": heap, "histograms": histograms})
 
 
 @pytest.mark.real

@@ -107,9 +107,9 @@ def test_an_interval_has_its_collections_pauses_and_cpu() -> None:
 def test_recordings_are_added_to_those_of_other_jvms(tmp_path: Path) -> None:
     heap, recorded = tmp_path / "heap.csv", tmp_path / "recording.csv"
     heap.write_text("time_ms,process,used_bytes,committed_bytes,reserved_bytes\n1,own,1,2,3\n")
-    add_recording(heap, recorded, "shop", EVENTS[:2])
-    add_recording(heap, recorded, "till", EVENTS[4:])
-    add_recording(heap, recorded, "shop", EVENTS)  # again: it replaces the first
+    add_recording(tmp_path, "shop", EVENTS[:2])
+    add_recording(tmp_path, "till", EVENTS[4:])
+    add_recording(tmp_path, "shop", EVENTS)  # again: it replaces the first
     found = read_heaps(heap.read_text().splitlines())
     assert {name: len(points) for name, points in found.items()} == {"own": 1, "shop": 3, "till": 1}
     read = read_recordings([*recorded.read_text().splitlines(), "4000,shop,gc"])  # cut off by a full disk

@@ -3,35 +3,33 @@
 
 function startLive(about) {
   const byId = (id) => document.getElementById(id);
-  const series = {}; // by chart: {spec, one}
+  const drawn = []; // each {spec, one, values}
   let width = 10; // s, of all charts
   let last = null; // the newest point
 
-  function chart(key, title, unit, names) {
+  for (const { key, title, unit, lines } of about.charts) {
     const figure = element("figure", { className: "chart" });
     byId("charts").append(figure);
-    const lines = names.map((name) => ({ name, x: [], y: [] }));
-    const spec = { key, title, unit, xUnit: "s", extent: [0, width], band: null, lines };
+    const spec = { key, title: unit === "ms" ? `${title} per second` : title, unit, xUnit: "s", extent: [0, width], band: null };
+    spec.lines = Object.keys(lines).map((name) => ({ name, x: [], y: [] }));
     drawChart(figure, spec);
-    series[key] = { spec, one: shown[shown.length - 1] };
-  }
-
-  for (const { key, title, unit, names } of about.charts) {
-    chart(key, key === "response-time" ? `${title} per second` : title, unit, names);
+    drawn.push({ spec, one: shown[shown.length - 1], values: Object.values(lines) });
   }
 
   // Set the values of one second. The lines store them too, because a change of the colours draws the chart again.
-  function set(key, at, values) {
-    const { spec, one } = series[key];
-    values.forEach((value, line) => {
-      spec.lines[line].x[at] = at;
-      spec.lines[line].y[at] = value;
-      one.chart.data.datasets[line].data[at] = { x: at, y: value };
-    });
+  function set(point) {
+    const at = point[0];
+    for (const { spec, one, values } of drawn) {
+      values.forEach((value, line) => {
+        spec.lines[line].x[at] = at;
+        spec.lines[line].y[at] = point[value];
+        one.chart.data.datasets[line].data[at] = { x: at, y: point[value] };
+      });
+    }
   }
 
   function grow(seconds) {
-    for (const { spec, one } of Object.values(series)) {
+    for (const { spec, one } of drawn) {
       const scale = one.chart.options.scales.x;
       const isWhole = scale.max === spec.extent[1] && scale.min === 0;
       spec.extent[1] = Math.max(width, seconds);
@@ -42,12 +40,9 @@ function startLive(about) {
   }
 
   function points(all) {
-    for (const [at, users, samples, errors, ...times] of all) {
-      set("response-time", at, times);
-      set("throughput", at, [samples]);
-      set("errors", at, [errors]);
-      set("users", at, [users]);
-      if (!last || at >= last[0]) last = [at, users, samples, ...times];
+    for (const point of all) {
+      set(point);
+      if (!last || point[0] >= last[0]) last = point;
     }
     if (all.length) grow(last[0]);
   }
@@ -79,7 +74,7 @@ function startLive(about) {
   function tables(now) {
     const timeText = (value) => (value == null ? "–" : plainNumber(value));
     const current = last ? [["users", plainNumber(last[1]), ""], ["throughput, last second", plainNumber(last[2]), "samples/s"],
-      ...about.times.map((name, at) => [`${name}, last second`, timeText(last[3 + at]), "ms"])] : [];
+      ...about.times.map((name, at) => [`${name}, last second`, timeText(last[4 + at]), "ms"])] : [];
     tiles([...now.tiles, ...current]);
     byId("clock").textContent = now.left ? `${now.passed} passed, ${now.left} left.` : `${now.passed} passed.`;
     table("goals", ["goal", "measured", "result"], now.goals);

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from urllib.parse import unquote
 
 from harness.base.errors import UsageError
+from harness.base.http_client import NoRedirect
 from harness.plan.spec import Target, parse_target
 
 # https://opentelemetry.io/docs/specs/otel/protocol/exporter/#specifying-headers-via-environment-variables
@@ -77,14 +78,8 @@ def _headers(text: str) -> dict[str, str]:
     return headers
 
 
-class _NoRedirect(urllib.request.HTTPRedirectHandler):
-    """Turns redirects into errors: the headers are for one server, and a redirected POST would become a GET."""
-
-    def redirect_request(self, *_: object) -> None:
-        return None
-
-
-_OPENER = urllib.request.build_opener(_NoRedirect)
+# The headers are for one server, and a redirected POST would become a GET.
+_OPENER = urllib.request.build_opener(NoRedirect)
 
 
 def _reason(error: Exception) -> str:

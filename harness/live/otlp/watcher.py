@@ -25,7 +25,7 @@ from harness.live.otlp.receiver import NotDeliveredError, Receiver
 from harness.live.run_counts import RunCounts, RunSnapshot
 from harness.live.telemetry_tail import TelemetryTail
 from harness.plan.spec import RunSpec
-from harness.report.summary import RunSummary
+from harness.report.watchers import Watcher
 from harness.run.directory import RunDirectory, load_record
 from harness.run.record import DeliveryRecord, RunRecord
 
@@ -44,7 +44,7 @@ FLUSH_S = 5.0
 _QUIET_S = 1.0
 
 
-class OtlpRuns:
+class OtlpRuns(Watcher):
     """Sends all counts of each run every PERIOD_S, and once more when its load has ended; `log` prints a line."""
 
     def __init__(self, receiver: Receiver, log: Log) -> None:
@@ -60,7 +60,7 @@ class OtlpRuns:
         self._is_broken = False
         self._directory = directory
         self._counts = RunCounts(spec.plan.once_labels, spec.hidden)
-        self._telemetry = TelemetryTail(directory.telemetry)
+        self._telemetry = TelemetryTail(directory.path)
         self._spans = SpanPicker()
         self._sent_s: float | None = None
         messages = Messages(_resource(directory, spec), time.time_ns(), __version__, spec.hidden)
@@ -92,9 +92,6 @@ class OtlpRuns:
             last = None if self._is_broken else self._export()
         delivery = replace(sender.finish(last), left_out_count=self._spans.left_out_count)
         record_delivery(self._directory, delivery, self._log)
-
-    def end(self, summary: RunSummary, report: str) -> None:
-        """Send nothing more: the verdict is no metric."""
 
     def __enter__(self) -> OtlpRuns:
         return self
@@ -262,7 +259,7 @@ def record_delivery(directory: RunDirectory, delivery: DeliveryRecord, log: Log)
         log(f"OTLP: the report has no delivery counts: {error}")
 
 
-class NothingSent:
+class NothingSent(Watcher):
     """A watcher in place of a receiver whose address or headers cannot be used; `problem` is why."""
 
     def __init__(self, problem: str, log: Log) -> None:
@@ -273,14 +270,8 @@ class NothingSent:
         """Remember the directory of the run."""
         self._directory = directory
 
-    def add(self, samples: Sequence[Sample], passed_s: float, active_users: int | None = None) -> None:
-        """Count nothing."""
-
     def finish(self) -> None:
         """Write into run.json why nothing was sent."""
         directory, self._directory = self._directory, None
         if directory is not None:
             record_delivery(directory, DeliveryRecord(0, 0, 0, 0, self._problem), self._log)
-
-    def end(self, summary: RunSummary, report: str) -> None:
-        """Send nothing."""

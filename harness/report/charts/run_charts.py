@@ -120,7 +120,8 @@ def _frame(source: ChartSource, chart: ChartData) -> Frame:
 class RunChart(NamedTuple):
     """A kind of chart: the name of its file, its section of the report, its title and unit, and its data.
 
-    `{}` in the title is replaced by what the data are about. `draw` returns the SVG; the site draws the data.
+    `{}` in the title is replaced by what the data are about. `draw` returns the SVG; the site draws the data. `live`
+    are its lines on the live page: names of the values of a second, SECOND in harness/live/state.py.
     """
 
     name: str
@@ -130,14 +131,15 @@ class RunChart(NamedTuple):
     data: Callable[[ChartSource], Iterable[Plotted]]
     draw: Callable[[ChartSource, ChartData], str] = _draw_lines
     x_unit: str = "s"
+    live: tuple[str, ...] = ()
 
 
 # To add a chart, write the function of its data, and add it here. The first one is at the top of the run's page.
 CHARTS = (
-    RunChart("response-time", OVER_TIME, "Response time", "ms", _times),
-    RunChart("throughput", OVER_TIME, "Throughput", "samples/s", _rates, _draw_rates),
-    RunChart("errors", OVER_TIME, "Errors", "per second", _errors, _draw_errors),
-    RunChart("users", OVER_TIME, "Users", "active", _users),
+    RunChart("response-time", OVER_TIME, "Response time", "ms", _times, live=tuple(name for name, _ in _MARKS)),
+    RunChart("throughput", OVER_TIME, "Throughput", "samples/s", _rates, _draw_rates, live=("samples",)),
+    RunChart("errors", OVER_TIME, "Errors", "per second", _errors, _draw_errors, live=("errors",)),
+    RunChart("users", OVER_TIME, "Users", "active", _users, live=("users",)),
     RunChart("users", OVER_TIME, "Users of {}", "active", partial(_stages, of_users=True)),
     RunChart("requests", OVER_TIME, "Requests of {}", "requests/s", partial(_stages, of_users=False)),
     RunChart("distribution", DISTRIBUTION, "Response times of the load", "% of samples per 10 % of time", _distribution,
