@@ -18,7 +18,7 @@ from harness.experiment.execute import Measured
 from harness.overload.runner import OverloadRuns
 from harness.run import child
 from harness.run.directory import reserve
-from harness.run.limited_run import IN_TIME, INTERRUPTED, Ended
+from harness.run.limited_run import IN_TIME, INTERRUPTED, ProcessEnd
 from harness.sweep import level_runner
 from tests.support.paths import FAKE_JMETER, ROOT
 from tests.support.processes import wait_for
@@ -54,7 +54,7 @@ def use_fake_children(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     use_fake_runs(tmp_path, monkeypatch)
     script = str(ROOT / "tests" / "support" / "fakes" / "scripts_run.py")
 
-    def run_limited(launch: Launch, _limit_s: float, interrupts: Interrupts, poll: Any = None) -> Ended:
+    def run_limited(launch: Launch, _limit_s: float, interrupts: Interrupts, poll: Any = None) -> ProcessEnd:
         assert poll is None
         behaviour = json.loads((tmp_path / "fakes" / "behaviour").read_text()).get(str(len(calls(tmp_path)) + 1))
         if behaviour == "wait":
@@ -62,13 +62,13 @@ def use_fake_children(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
                 log.write("{}\n")
             (tmp_path / "fakes" / "waits").touch()
             wait_for(lambda: interrupts.count)
-            return Ended(130, 0.1, INTERRUPTED)
+            return ProcessEnd(130, 0.1, INTERRUPTED)
         with monkeypatch.context() as patch:
             patch.setattr("sys.argv", launch.argv[1:])
             try:
                 runpy.run_path(script)
             except SystemExit as end:
-                return Ended(int(end.code or 0), 0.1, IN_TIME)
+                return ProcessEnd(int(end.code or 0), 0.1, IN_TIME)
         raise AssertionError("it ends itself")
 
     monkeypatch.setattr(child, "run_limited", run_limited)
