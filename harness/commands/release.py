@@ -32,8 +32,9 @@ examples:
   lth release --base folio-checkin/sweep-01 --new folio-checkin/sweep-02 --long folio-checkin/run-03_1
 
 Writes release-sweep-01-sweep-02 beside the new sweep three times: .md, .html (one file with its charts) and
-.confluence.xml (storage format of Confluence; attach the charts in the folder of the same name). TITLE=SWEEP gives a
-release its name on the page. Text in the notes block of the .md is preserved and is in all three.
+.confluence.xml (storage format of Confluence; attach the charts in the folder of the same name); .json has its result
+for programs. TITLE=SWEEP gives a release its name on the page. Text in the notes block of the .md is preserved and is
+in all three.
 
 A change is called REGRESSED or OK only where `compare` decides so for the runs of that level; otherwise CANNOT TELL.
 

@@ -9,9 +9,11 @@ from typing import Any
 
 from harness.base.records import to_plain
 from harness.report.export import json_text
+from harness.report.results import KEY
 from harness.sweep.analysis import SweepAnalysis
 from harness.sweep.labels import transactions_of
 from harness.sweep.levels import FIGURES, Level, Sweep
+from harness.sweep.overlay import result_of_sweeps
 from harness.sweep.pairs import SweepComparison
 from harness.sweep.text import answer_text, warnings_of
 
@@ -40,11 +42,15 @@ def sweeps_json(
 
 
 def sweeps_data(
-    sweeps: Sequence[Sweep], analyses: Sequence[SweepAnalysis], comparisons: Sequence[SweepComparison]
+    sweeps: Sequence[Sweep],
+    analyses: Sequence[SweepAnalysis],
+    comparisons: Sequence[SweepComparison],
+    first_chart: str = "",
 ) -> dict[str, Any]:
-    """Return one object: levels, runs and findings of each sweep, and the comparisons."""
+    """Return one object: the result, levels, runs and findings of each sweep, and the comparisons."""
     return {
         "format_version": FORMAT_VERSION,
+        KEY: result_of_sweeps(sweeps, analyses, comparisons, first_chart),
         "sweeps": [_sweep(sweep, analysis) for sweep, analysis in zip(sweeps, analyses, strict=True)],
         "comparisons": comparisons,
     }

@@ -39,7 +39,7 @@ def several_sweeps_report(
         "sweeps.md.j2",
         command=one_line(page.command),
         names=[cell(sweep.name) for sweep in sweeps],
-        headline=cell(result_of_several(sweeps, analyses, comparisons).headline),
+        headline=cell(result_of_sweeps(sweeps, analyses, comparisons).headline),
         answers=[(name, cell(answer_text(sweep, analysis))) for name, sweep, analysis in analysed],
         setup_table=_setup_table(sweeps, analyses),
         tables=[(HEADS[figure], _overlay_table(sweeps, figure)) for figure in known],
@@ -65,13 +65,15 @@ def several_sweeps_report(
     )
 
 
-def result_of_several(
+def result_of_sweeps(
     sweeps: Sequence[Sweep],
     analyses: Sequence[SweepAnalysis],
     comparisons: Sequence[SweepComparison],
     first_chart: str = "",
 ) -> Result:
     """Return what the report found, for those who show it; the verdict is the comparison's, else the worst of all."""
+    if len(sweeps) == 1:
+        return result_of(sweeps[0], analyses[0], first_chart)
     judged = [found.verdict for found in comparisons if found.verdict]
     each = [result_of(sweep, analysis) for sweep, analysis in zip(sweeps, analyses, strict=True)]
     return Result(

@@ -16,7 +16,7 @@ from harness.plan.goal import Goal
 from harness.report.charts.chart import Chart, write_charts
 from harness.report.notes import notes_of
 from harness.report.pages import write_page
-from harness.report.results import KEY, chart_path, store_result, write_result
+from harness.report.results import chart_path, store_result, write_result
 from harness.run import kinds
 from harness.run.directory import load_record
 from harness.run.names import find_paths
@@ -24,7 +24,7 @@ from harness.sweep.analysis import SweepAnalysis, analyse
 from harness.sweep.charts import FILE_NAME, overlay_charts, sweep_charts
 from harness.sweep.export import sweeps_data
 from harness.sweep.levels import LevelKey, LevelRun, Sweep, level_run, levels_of
-from harness.sweep.overlay import result_of_several, several_sweeps_report
+from harness.sweep.overlay import several_sweeps_report
 from harness.sweep.pairs import SweepComparison
 from harness.sweep.published import parse_csv, parse_markdown
 from harness.sweep.record import SWEEP, SweepRecord
@@ -199,11 +199,7 @@ def write_sweeps(
     )
     write_charts(output.with_suffix(""), charts, FILE_NAME)
     bare, first_chart = [found.sweep for found in sweeps], chart_path(output.stem, charts)
-    if len(bare) == 1:
-        result = result_of(bare[0], analyses[0], first_chart)
-    else:
-        result = result_of_several(bare, analyses, comparisons, first_chart)
-    write_result(output, sweeps_data(bare, analyses, comparisons) | {"command": command, KEY: result})
+    write_result(output, {**sweeps_data(bare, analyses, comparisons, first_chart), "command": command})
 
 
 def printed_sweeps(
