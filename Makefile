@@ -36,9 +36,10 @@ test-fast: ## run the tests that start no real system (under a minute); none in 
 	@$(setup) --tests
 	@$(pytest) -n 3 --dist worksteal -m 'not real' $(TESTS) || { [ $$? = 5 ] && [ '$(TESTS)' != tests ]; }
 
-lint: ## run ruff and mypy
+lint: ## run ruff, mypy, and zizmor on the workflows
 	@$(setup) --tests
 	@.venv/bin/ruff check . && .venv/bin/ruff format --check . && .venv/bin/mypy
+	@.venv/bin/zizmor --offline --quiet .github/workflows action.yml
 
 bench: ## benchmark the harness (scripts/bench --help lists the parts)
 	@scripts/python scripts/bench $(BENCH)

@@ -13,7 +13,6 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple, Protocol, cast
 
-from harness import __version__
 from harness.base.errors import UsageError
 from harness.base.interrupts import Interrupts
 
@@ -85,6 +84,8 @@ VERBS = {
     "system": Verb("system", "start a plan's system and keep it running", "rest"),
     "generator": Verb("generator", "start a load generator for other machines", "rest"),
     "generator-keys": Verb("generator_keys", "create the keys of the load generators", "rest"),
+    "setup": Verb("setup", "download what runs need; --all: what any command needs", "rest"),
+    "doctor": Verb("doctor", "what is installed, is it intact, is this machine fit?", "rest"),
     "completion": Verb("harness.completion", "print the completion of bash, zsh or fish", "rest"),
 }
 # Other names of verbs, which keep working.
@@ -178,8 +179,8 @@ def _parsed(arguments: Sequence[str], program: str) -> _Parsed:
         target = OF_AGGREGATE.get(target, target)
     verb = VERBS.get(target) or DEVELOPMENT[target]
     parser = parser_of(target, program if program.startswith("scripts/") else f"{program} {name}", name)
-    if program == MAKE:
-        from harness.spelling import arguments_of  # deferred: only make needs it
+    if program == MAKE and "-- " in os.environ.get("MAKEFLAGS", ""):
+        from harness.make_variables import arguments_of  # deferred: only variables need it
 
         rest = [*rest, *arguments_of(name, parser)]
     rest = [*verb.first, *first, *_joined_sort(rest)]
@@ -249,13 +250,15 @@ def _print_help_or_version(word: str, rest: Sequence[str], program: str) -> None
     """Print the help or the version and exit; exit with an error for any other option, or for no word at all."""
     if word == "help" and rest and rest[0] != "all":
         raise SystemExit(main([rest[0], "--help"], program))
+    from harness.base.git import version_text  # here, because other commands do not need it
+
     is_all = "all" in rest or program == AGGREGATE
     parser = argparse.ArgumentParser(prog=program, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.usage = f"{program} VERB [OPTIONS]"
     parser.description = "Run JMeter load tests, turn their samples into reports, and compare them."
     parser.epilog = _EPILOG.format(core=_verb_list(is_all=is_all), **_names())
     parser.add_argument("verb", metavar="VERB", help="what to do; the verbs are listed below")
-    parser.add_argument("--version", action="version", version=f"load-test-harness {_version()}")
+    parser.add_argument("--version", action="version", version=f"load-test-harness {version_text()}")
     if word == "help" or (not word and program == MAKE):
         parser.print_help()
         raise SystemExit(0)
@@ -289,15 +292,6 @@ def _names() -> dict[str, str]:
         ).strip()
         for kind, names in found.items()
     }
-
-
-def _version() -> str:
-    """Return the version, with the commit of a checkout."""
-    from harness.base import git
-    from harness.base.project import CHECKOUT
-
-    commit = git.facts(CHECKOUT).commit if CHECKOUT else None
-    return f"{__version__} (commit {commit[:10]})" if commit else __version__
 
 
 def _joined_sort(arguments: Sequence[str]) -> list[str]:

@@ -241,6 +241,7 @@ OPTIONS = {
     "context": Option("name of the status, and of the comment (performance)", "NAME", default="performance"),
     "prepare-only": Option("download what the systems need, and end without starting one"),
     "logs": Option("folder of its logs", "DIR", type=Path, default=BUILD / "system-logs"),
+    "all": Option("everything that any command needs"),
     # For processes of the tool itself.
     "home": Option(_HIDDEN, "DIR", type=folder, default=lambda: current_project().folder),
     "build": Option(_HIDDEN, "DIR", type=folder, default=BUILD),

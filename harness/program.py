@@ -12,6 +12,7 @@ from harness.base import standard_streams
 from harness.base.errors import EXIT_BUG, EXIT_INTERRUPTED, EXIT_INVALID, EXIT_OK, EXIT_USAGE, HarnessError
 from harness.base.interrupts import Interrupts
 from harness.base.log import spell_with
+from harness.base.option_names import spelled
 from harness.base.writable import FULL
 
 _AGGREGATE = "aggregate.py"
@@ -44,7 +45,7 @@ def _code_of(program: str, file: str, *, in_current_venv: bool) -> int:
         caller, arguments = "make", arguments[1:]
     name = " ".join([caller, *arguments[:1]]) if caller in ("lth", "make") and arguments else caller
     try:
-        if not in_current_venv:
+        if not in_current_venv and arguments[:1] != ["doctor"]:  # it installs nothing, and needs nothing
             from harness.base.first_setup import enter_venv  # here, because no complete .venv needs it
             from harness.cli import verb_and_options
 
@@ -54,14 +55,14 @@ def _code_of(program: str, file: str, *, in_current_venv: bool) -> int:
         from harness.cli import main  # here, because it is imported only inside .venv
 
         if caller == "lth":
-            spell_with(lambda text: _spelled(text, caller))
+            spell_with(lambda text: spelled(text, caller))
 
         code = main(arguments, caller)
         if "harness.base.class_data" in sys.modules:  # JMeter ran
             sys.modules["harness.base.class_data"].store_wanted_class_data()
         return code
     except HarnessError as error:
-        print(f"{name}: {_spelled(str(error), caller)}", file=sys.stderr)
+        print(f"{name}: {spelled(str(error), caller)}", file=sys.stderr)
         return error.exit_code
     except KeyboardInterrupt:
         print(f"{name}: interrupted; nothing was measured", file=sys.stderr)
@@ -73,13 +74,6 @@ def _code_of(program: str, file: str, *, in_current_venv: bool) -> int:
         return EXIT_INVALID
     except Exception:  # noqa: BLE001 - the last resort
         return _bug(name)
-
-
-def _spelled(text: str, caller: str) -> str:
-    from harness.cli import ALIASES, VERBS  # here, because few commands need it
-    from harness.spelling import spelled
-
-    return spelled(text, caller, [*VERBS, *ALIASES])
 
 
 def _bug(program: str) -> int:

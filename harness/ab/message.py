@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from harness.ab.outcome import Outcome, headline
+from harness.ab.outcome import Outcome
 from harness.ab.rule import BETTER
 from harness.base import units
 from harness.compare.outcome import CANNOT_TELL, OK
@@ -26,15 +26,11 @@ def ab_message(outcome: Outcome, link: str) -> Message:
     """Return the message about an A/B test: its headline, its sides, key metrics, runs and commits."""
     record = outcome.record
     sides = f"A: {record.a.text}; B: {record.b.text}; {load_text(record.load)}"
-    figures = [
-        f"{one.metric.name} {one.metric.mean_text(one.base)} → {one.metric.mean_text(one.new)} {one.metric.unit}"
-        for one in outcome.metrics
-        if one.base is not None and one.new is not None
-    ]
+    figures = [f"{one.name} {one.value} {one.unit}" for one in outcome.result.key_figures]
     runs = f"{units.plural(len(record.runs), 'run')} in {units.duration_text(record.spent_s)}"
     own = record.git_commit[:12] if record.git_commit else "unknown"
     own += " with changes" if record.git_changed else ""  # the working copy is the harness's
     a, b = (side.commit[:12] if side.commit else own for side in (record.a, record.b))
     commits = f"commit {a}" if a == b else f"commits A {a}, B {b}"
     lines = (sides, ", ".join(figures), f"{runs}; {commits}")
-    return Message(f"A/B test {record.id}: {headline(outcome)}", lines, link)
+    return Message(f"A/B test {record.id}: {outcome.result.headline}", lines, link)

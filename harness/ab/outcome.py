@@ -15,10 +15,13 @@ from harness.base.errors import EXIT_INTERRUPTED, EXIT_INVALID, EXIT_OK, EXIT_RE
 from harness.base.records import to_plain
 from harness.compare.causes import Cause, causes
 from harness.compare.outcome import CANNOT_TELL, IMPROVED, INVALID, OK, REGRESSED, MetricComparison
+from harness.compare.render import change_figures
 from harness.compare.result import RunResult
 from harness.experiment.counting import problem_of
 from harness.experiment.record import ENDED, FINISHED, WARM_UP
+from harness.report.results import Result
 from harness.report.tables import one_line
+from harness.report.verdict import INTERRUPTED
 
 # After so many pairs in a row that do not count, the test ends: the sides or the machine need attention.
 _FAILED_IN_A_ROW = 2
@@ -53,6 +56,14 @@ class Outcome:
         a, b = [pair.a for pair in self.counted if pair.a], [pair.b for pair in self.counted if pair.b]
         return causes(a, b)
 
+    @property
+    def result(self) -> Result:
+        """What the report found, for those who show it."""
+        record = self.record
+        verdict = self.verdict if record.state == FINISHED else INTERRUPTED
+        title = f"{record.plan}: A against B ({record.name})"
+        return Result("ab", title, verdict, headline(self), change_figures(self.metrics))
+
     def exit_code_if(self, *, sure: bool) -> int:
         """Return the exit code; with `sure` CANNOT TELL counts as REGRESSED."""
         if self.record.state != FINISHED:
@@ -72,6 +83,7 @@ class Outcome:
             **to_plain(self.record),
             "verdict": self.verdict,
             "headline": headline(self),
+            "result": to_plain(self.result),
             "pairs": pairs,
             "metrics": to_plain(self.metrics),
             "causes": to_plain(self.causes),

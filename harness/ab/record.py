@@ -59,7 +59,7 @@ class AbRecord(EqualRuns):
     report_kind: ClassVar = kinds.AB_TEST
     what: ClassVar = "an A/B test"
     # What the file contains beside the record: a function of it and of the runs.
-    not_read: ClassVar = ("verdict", "headline", "pairs", "metrics", "causes")
+    not_read: ClassVar = ("verdict", "headline", "result", "pairs", "metrics", "causes")
 
     @property
     def settings(self) -> tuple[object, ...]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from urllib.parse import quote
 
-from harness.ab.outcome import Outcome, headline
+from harness.ab.outcome import Outcome
 from harness.ab.pairs import Pair, series_of
 from harness.ab.record import A, AbRecord, B, Side
 from harness.ab.rule import ALPHA, LOOKS, Series, level_of
@@ -38,8 +38,8 @@ def ab_report(outcome: Outcome, notes: str) -> str:
         "ab.md.j2",
         id=record.id,
         command=one_line(record.command).replace("-->", "->"),
-        title=f"{cell(record.plan)}: A against B ({record.name})",
-        headline=cell(headline(outcome)),
+        title=cell(outcome.result.title),
+        headline=cell(outcome.result.headline),
         sides=[(name, _side_text(record.side(name))) for name in (A, B)],
         load=cell(load_text(record.load)),
         undelivered=[cell(line) for line in record.undelivered],

@@ -17,7 +17,7 @@ from harness.base import setup_step, toolchain
 from harness.base.class_data import store_class_data
 from harness.base.errors import HarnessError, StartError
 from harness.base.java import jmeter_java_version
-from harness.base.project import BUILD, PACKAGE, SHIPPED, TOP
+from harness.base.project import BUILD, CHECKOUT, PACKAGE, SHIPPED, TOP
 from harness.base.python_packages import (
     VENV,
     check_python,
@@ -81,23 +81,26 @@ def set_up(system: Sequence[str] = (), *, tests: bool = False) -> Path:
     return python
 
 
-def set_up_all() -> None:
-    """Install also what only some commands need, and the systems of all plans with the profile local.
+def set_up_tools(*, everything: bool) -> None:
+    """Build what each run needs; with `everything` also what only some commands need, and the systems of all plans.
 
-    Afterwards no command with that profile downloads anything. StartError names what could not be installed.
+    Afterwards no command with the profile local downloads anything. StartError names what could not be installed.
     """
-    python = set_up()
-    ensure_optional_packages()
     home = toolchain.ensure_jmeter()
+    toolchain.ensure_counter()
+    toolchain.ensure_agent()
+    if not everything:
+        return
+    if CHECKOUT:
+        ensure_optional_packages()
     toolchain.ensure_generators(home)
     store_class_data(home, toolchain.ensure_agent(), jmeter_java_version())
     toolchain.ensure_profiler()
     toolchain.ensure_charts()
     with setup_step.step("the systems of all plans", BUILD / "system.log") as step:
         plans = plans_with_a_system(SHIPPED / "plans")
-        setup_step.run(
-            [str(python), str(_TOOL), "system", "--prepare-only", "--plan", *plans], step, TOP, "see its log"
-        )
+        python = str(VENV / "bin" / "python") if CHECKOUT else sys.executable
+        setup_step.run([python, str(_TOOL), "system", "--prepare-only", "--plan", *plans], step, TOP, "see its log")
 
 
 def plans_with_a_system(folder: Path) -> list[str]:

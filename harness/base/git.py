@@ -6,6 +6,9 @@ import subprocess
 from dataclasses import dataclass
 from pathlib import Path
 
+from harness import __version__
+from harness.base.project import CHECKOUT, NAME
+
 _TIMEOUT_S = 10
 
 
@@ -24,6 +27,25 @@ class Checkout:
 
     commit: str | None
     is_changed: bool | None
+
+
+def version_text() -> str:
+    """Return the version of the tool, with the commit of a checkout, or of what pip installed from a repository."""
+    commit = facts(CHECKOUT).commit if CHECKOUT else _installed_commit()
+    return f"{__version__} (commit {commit[:10]})" if commit else __version__
+
+
+def _installed_commit() -> str | None:
+    """Return the commit that pip recorded: https://packaging.python.org/specifications/direct-url."""
+    import importlib.metadata  # here, because every start would wait for them
+    import json
+
+    try:
+        text = importlib.metadata.distribution(NAME).read_text("direct_url.json")
+    except importlib.metadata.PackageNotFoundError:
+        return None
+    commit = json.loads(text or "{}").get("vcs_info", {}).get("commit_id")
+    return str(commit) if commit else None
 
 
 def facts(root: Path) -> Checkout:

@@ -11,6 +11,7 @@ import os
 import re
 import shutil
 import sys
+import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -26,13 +27,14 @@ _REQUIREMENTS = TOP / "requirements.txt"
 _TODO = "check the network or the package index of pip"
 # Their tests are 22 MB.
 _WITH_TESTS = ("pandas", "numpy")
-# The files requirements-<name>.txt of packages that only some commands need, and what they are for.
+# The files requirements/<name>.txt of packages that only some commands need, and what they are for.
 _OPTIONAL = {
     "zstd": "zstandard, for .zst files and S3",
     "otlp": "OpenTelemetry, for OTLP",
     "parquet": "pyarrow, for Parquet files",
 }
-_PIN = re.compile(r"^([\w.-]+)==(\S+)", re.MULTILINE)
+# A package with its version and its hashes, which are on the next lines.
+_PIN = re.compile(r"^([\w.-]+)==(\S+)(?:\s+\\\n\s+--hash=\S+)*", re.MULTILINE)
 # Most of the download. Nothing that prepares a system imports them, so it is prepared while they are installed.
 _LARGE = ("boto3", "botocore", "numpy", "pandas")
 # The first pip that installs into an environment without a pip of its own: its option --python.
@@ -61,9 +63,17 @@ def has_venv() -> bool:
     return _stamp_file(VENV, _REQUIREMENTS).is_file()
 
 
+def pinned() -> dict[str, str]:
+    """Return the version of each package that the tool needs, optional ones excluded."""
+    if CHECKOUT:
+        return {pin[1]: pin[2] for pin in _PIN.finditer(_REQUIREMENTS.read_text())}
+    needed = importlib.metadata.requires(NAME) or []
+    return {pin[1]: pin[2] for pin in map(_PIN.match, needed) if pin and "extra ==" not in pin.string}
+
+
 def ensure_venv(*, tests: bool) -> Path:
     """Return the Python of .venv; build or update it first when the requirements have changed."""
-    return _ensure_packages(VENV, [_REQUIREMENTS, *([TOP / "requirements-dev.txt"] if tests else [])])
+    return _ensure_packages(VENV, [_REQUIREMENTS, *(map(_file, (*_OPTIONAL, "dev")) if tests else [])])
 
 
 def ensure_small_packages() -> Path:
@@ -75,8 +85,13 @@ def ensure_small_packages() -> Path:
     with lock(BUILD / "venv.lock", VENV.name, setup_step.log):
         stamps = (_begun_file(VENV), _stamp_file(VENV, _REQUIREMENTS))
         if not (python.exists() and any(has_stamp(file, wanted) for file in stamps)):
-            with setup_step.step("small Python packages into .venv", BUILD / "venv-small.log") as step:
-                _install(VENV, ["--no-deps", *small_packages(_REQUIREMENTS)], is_new=True, step=step)
+            with (
+                setup_step.step("small Python packages into .venv", BUILD / "venv-small.log") as step,
+                tempfile.NamedTemporaryFile("w", suffix=".txt") as small,  # pip reads hashes in files only
+            ):
+                small.write("\n".join(small_packages(_REQUIREMENTS)))
+                small.flush()
+                _install(VENV, ["--no-deps", "-r", small.name], is_new=True, step=step)
             _begun_file(VENV).write_text(wanted)
     return python
 
@@ -99,12 +114,12 @@ def ensure_pyarrow() -> None:
 def ensure_optional_packages() -> None:
     """Install all optional packages that .venv lacks; this process may be another Python."""
     for name in _OPTIONAL:
-        if not is_installed(TOP / f"requirements-{name}.txt", VENV):
+        if not is_installed(_file(name), VENV):
             _install_optional(name)
 
 
 def _ensure_optional(module: str, name: str) -> None:
-    """Install the packages of requirements-<name>.txt unless the module can be found."""
+    """Install the packages of requirements/<name>.txt unless the module can be found."""
     if importlib.util.find_spec(module) is None:
         if CHECKOUT is None:
             todo = f"pipx inject {NAME} '{NAME}[{name}]', or pip install '{NAME}[{name}]'"
@@ -118,17 +133,17 @@ def _install_optional(name: str) -> None:
         lock(BUILD / "venv.lock", VENV.name, setup_step.log),
         setup_step.step(_OPTIONAL[name], BUILD / f"{name}.log") as step,
     ):
-        _install(VENV, _options([TOP / f"requirements-{name}.txt"]), is_new=False, step=step)
+        _install(VENV, _options([_file(name)]), is_new=False, step=step)
 
 
 def ensure_bench_venv() -> Path:
     """Return the Python of a separate environment with the JTL readers that the benchmark compares ours with."""
-    return _ensure_packages(BUILD / "bench-venv", [TOP / "requirements-bench.txt"])
+    return _ensure_packages(BUILD / "bench-venv", [_file("bench")])
 
 
 def ensure_otava_venv() -> Path:
     """Return the Python of a separate environment with Apache Otava, which checks our change points."""
-    return _ensure_packages(BUILD / "otava-venv", [TOP / "requirements-otava.txt"])
+    return _ensure_packages(BUILD / "otava-venv", [_file("otava")])
 
 
 def _ensure_packages(venv: Path, files: Sequence[Path]) -> Path:
@@ -180,7 +195,7 @@ def _install(venv: Path, packages: Sequence[str], *, is_new: bool, step: Step) -
     elif pip[0] == python and not _has_pip(venv):
         setup_step.run([python, "-m", "ensurepip"], step, TOP, "install python3-venv (ensurepip)")
     # Modules are compiled when they are first imported: compiling all of them takes longer than the installation.
-    options = ["--no-compile", "--progress-bar", "off", "--disable-pip-version-check"]
+    options = ["--require-hashes", "--no-compile", "--progress-bar", "off", "--disable-pip-version-check"]
     setup_step.run([*pip, "install", *options, *packages], step, TOP, _TODO)
 
 
@@ -202,7 +217,11 @@ def _install_with_uv(venv: Path, packages: Sequence[str], *, is_new: bool, step:
         shutil.rmtree(venv, ignore_errors=True)
         setup_step.run(["uv", "venv", "--python", _base(), str(venv)], step, TOP, _TODO)
     install = ["uv", "pip", "install", "--python", str(venv / "bin" / "python")]
-    setup_step.run([*install, *packages], step, TOP, _TODO)
+    setup_step.run([*install, "--require-hashes", *packages], step, TOP, _TODO)
+
+
+def _file(name: str) -> Path:
+    return TOP / "requirements" / f"{name}.txt"
 
 
 def _options(files: Sequence[Path]) -> list[str]:
@@ -210,8 +229,8 @@ def _options(files: Sequence[Path]) -> list[str]:
 
 
 def small_packages(requirements: Path) -> list[str]:
-    """Return the pinned packages of a file of requirements without the large ones, as name==version."""
-    return [f"{name}=={version}" for name, version in _PIN.findall(requirements.read_text()) if name not in _LARGE]
+    """Return the packages of a file of requirements without the large ones, as its lines: pins with their hashes."""
+    return [pin[0] for pin in _PIN.finditer(requirements.read_text()) if pin[1] not in _LARGE]
 
 
 def _base() -> str:

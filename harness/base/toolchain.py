@@ -13,7 +13,7 @@ import shutil
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from harness.base import setup_step
+from harness.base import integrity, setup_step
 from harness.base.errors import StartError, UsageError
 from harness.base.java import JAVA_LEAST, java_path, version_output
 from harness.base.once import has_stamp, lock, stamp_of
@@ -45,7 +45,7 @@ def ensure_jmeter() -> Path:
         for script in scripts:
             shutil.copy(script, draft / "bin" / script.name)
 
-    return _fetched("jmeter", stamp_of([source / "pom.xml", *scripts]), "JMeter", assemble)
+    return _fetched("jmeter", stamp_of([source / "pom.xml", *scripts]), "JMeter", assemble, source)
 
 
 def ensure_plugins(plugins: Sequence[str], where: str) -> Path | None:
@@ -77,7 +77,13 @@ def ensure_plugins(plugins: Sequence[str], where: str) -> Path | None:
                 f"{where}: {group}:{artifact}:{version} is not in Maven Central", "correct group, artifact and version"
             ) from None
 
-    return _fetched(name, stamp, "JMeter plugins of the plan", assemble)
+    # No lock file can have them: those of the first download are trusted, also when they are downloaded again.
+    trusted = BUILD / "trusted" / name
+    home = _fetched(name, stamp, "JMeter plugins of the plan", assemble, trusted)
+    if not (trusted / integrity.LOCK_NAME).is_file():
+        trusted.mkdir(parents=True, exist_ok=True)
+        (trusted / integrity.LOCK_NAME).write_text(integrity.locked(home), encoding="utf-8")
+    return home
 
 
 def _plugin_pom(plugins: Sequence[str]) -> str:
@@ -110,7 +116,7 @@ def ensure_charts() -> Path:
     def assemble(draft: Path) -> None:
         _package(source, f"-Dcharts.home={draft}", "the site's chart library", "site-charts.log")
 
-    return _fetched("site-charts", stamp_of([source]), "chart library", assemble)
+    return _fetched("site-charts", stamp_of([source]), "chart library", assemble, source.parent)
 
 
 def ensure_flame_graphs() -> Path:
@@ -124,36 +130,44 @@ def ensure_flame_graphs() -> Path:
         with zipfile.ZipFile(draft / _FLAME_GRAPHS_JAR) as jar:
             jar.extractall(draft, [name for name in jar.namelist() if name.startswith("libs/libasyncProfiler")])
 
-    return _fetched(_FLAME_GRAPHS, stamp_of([source]), "maker of flame graphs", assemble) / _FLAME_GRAPHS_JAR
+    home = _fetched(_FLAME_GRAPHS, stamp_of([source]), "maker of flame graphs", assemble, source.parent)
+    return home / _FLAME_GRAPHS_JAR
 
 
 def flame_graphs_jar() -> Path | None:
     """Return the jar of `ensure_flame_graphs` if it was downloaded before."""
     jar = BUILD / _FLAME_GRAPHS / _FLAME_GRAPHS_JAR
-    return jar if jar.is_file() else None
+    if not jar.is_file():
+        return None
+    integrity.check(jar.parent, PACKAGE / "system" / integrity.LOCK_NAME)
+    return jar
 
 
-def _fetched(name: str, stamp: str, what: str, assemble: Callable[[Path], None]) -> Path:
-    """Return build/`name`; unless it has the stamp, build it again, completely or not at all."""
-    home = BUILD / name
-    if has_stamp(stamp_file(home, name), stamp):
-        return home
-    with lock(BUILD / f"{name}.lock", what, setup_step.log):
-        if not has_stamp(stamp_file(home, name), stamp):
-            check_maven()
-            draft = BUILD / f"{name}.new"
-            shutil.rmtree(draft, ignore_errors=True)
-            assemble(draft)
-            stamp_file(draft, name).write_text(stamp)
-            shutil.rmtree(home, ignore_errors=True)
-            draft.rename(home)
+def _fetched(name: str, stamp: str, what: str, assemble: Callable[[Path], None], lock_folder: Path) -> Path:
+    """Return build/`name`; unless it has the stamp, build it again, completely or not at all.
+
+    UsageError, or after a download a StartError, when its jars are not those of the lock file in `lock_folder`.
+    """
+    home, locked = BUILD / name, lock_folder / integrity.LOCK_NAME
+    if not has_stamp(stamp_file(home, name), stamp):
+        with lock(BUILD / f"{name}.lock", what, setup_step.log):
+            if not has_stamp(stamp_file(home, name), stamp):
+                check_maven()
+                draft = BUILD / f"{name}.new"
+                shutil.rmtree(draft, ignore_errors=True)
+                assemble(draft)
+                integrity.check_download(draft, locked)
+                stamp_file(draft, name).write_text(stamp)
+                shutil.rmtree(home, ignore_errors=True)
+                draft.rename(home)
+    integrity.check(home, locked)
     return home
 
 
 def _package(pom: Path, where: str, what: str, log_name: str) -> None:
     """Have Maven install the artifacts of a POM in the folder that the property `where` names."""
     with setup_step.step(f"{what} from Maven Central", BUILD / log_name) as step:
-        command = ["mvn", "-B", "-f", str(pom), where, "package"]
+        command = ["mvn", "-B", "-C", "-f", str(pom), where, "package"]
         setup_step.run(command, step, TOP, "check the network or Maven's settings")
 
 
@@ -244,13 +258,16 @@ def _compiled(
     return classes
 
 
-def check_maven() -> None:
-    """Raise a UsageError when Maven, needed only to build, is missing or too old."""
+def check_maven() -> str:
+    """Return the version of Maven, which only building needs. UsageError when it is missing or too old."""
     todo = f"install Maven {'.'.join(map(str, MAVEN_LEAST))} or newer (maven)"
     text = version_output(["mvn", "-v"], "Maven", todo)
-    match = re.search(r"Apache Maven (\d+)\.(\d+)", text)
+    match = re.search(r"Apache Maven (\d+)\.(\d+)[.\w]*", text)
     if match is None or (int(match[1]), int(match[2])) < MAVEN_LEAST:
-        raise UsageError(f"Maven is too old: {match[0] if match else text.splitlines()[0]}", todo)
+        raise UsageError(
+            f"Maven is too old: {f'Apache Maven {match[1]}.{match[2]}' if match else text.splitlines()[0]}", todo
+        )
+    return match[0].removeprefix("Apache Maven ")
 
 
 def stamp_file(folder: Path, name: str) -> Path:

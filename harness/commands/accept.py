@@ -31,10 +31,10 @@ _USERS_MOST = 1_000_000
 
 _EPILOG = f"""\
 examples:
-  ./aggregate.py accept --since 2026-11-20 --plan killbill-stripe --reason 'payments are checked twice now'
-  ./aggregate.py accept --since 2026-11-20 --plan killbill-stripe --users 10 --metric p95 --reason '…'
-  ./aggregate.py accept --list
-  ./aggregate.py accept --remove --since 2026-11-20 --plan killbill-stripe
+  lth accept --since 2026-11-20 --plan killbill-stripe --reason 'payments are checked twice now'
+  lth accept --since 2026-11-20 --plan killbill-stripe --users 10 --metric p95 --reason '…'
+  lth accept --list
+  lth accept --remove --since 2026-11-20 --plan killbill-stripe
 
 From that date on, nightly runs are compared only with nightly runs since then. Accepted changes are stored in
 {ACCEPTED}. Commit that file: CI reads it from git.

@@ -33,10 +33,10 @@ from harness.run.request import Names, Request, resolve_request
 
 _EPILOG = """\
 examples:
-  scripts/check --plan shop --target http://127.0.0.1:8080
-  scripts/check --plan killbill-stripe                      (starts the system of the plan)
-  scripts/check --plan path/to/test.jmx --target http://127.0.0.1:8080
-  scripts/check --plan shop --target http://127.0.0.1:8080 --html check.html
+  lth check shop --target http://127.0.0.1:8080
+  lth check killbill-stripe                                 (starts the system of the plan)
+  lth check path/to/test.jmx --target http://127.0.0.1:8080
+  lth check shop --target http://127.0.0.1:8080 --html check.html
 
 The plan's thread groups run once with one user each, without think time; setUp and tearDown run as in the plan. Pauses
 of Flow Control Actions last at most a second, and timers that need other users are off: the output names them. Bodies

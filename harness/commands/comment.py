@@ -6,18 +6,18 @@ import argparse
 import os
 import re
 import stat
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 from harness.base import strict_json
 from harness.base.errors import EXIT_OK, HarnessError, UsageError
 from harness.base.http_client import retried
 from harness.base.log import log
 from harness.base.paths import shown
-from harness.experiment.record import RUNNING
 from harness.forge import github, gitlab
 from harness.forge.comment import ComparisonReport, Forge, Subject, comment_text, status_of, stick, without_direction
 from harness.options import take, take_argument
+from harness.report.results import result_in
 from harness.run import kinds
 from harness.run.names import full_path
 
@@ -26,9 +26,9 @@ _LINK = re.compile(r"https?://[^\s()<>\[\]]+")
 _CONTEXT = re.compile(r"\w(?:[\w./ -]*\w)?")
 _EPILOG = """\
 examples:
-  ./aggregate.py comment reports/ab/lb-nginx/ab-01.md --repo owner/name --pr 12 --dry-run   prints it, sends nothing
-  ./aggregate.py comment reports/ab/lb-nginx/ab-01.md --repo owner/name --pr 12 --sha "$(git rev-parse HEAD)"
-  ./aggregate.py comment reports/ab --repo owner/name --pr octocat:patch-1 --sha … --link https://…
+  lth comment reports/ab/lb-nginx/ab-01.md --repo owner/name --pr 12 --dry-run              prints it, sends nothing
+  lth comment reports/ab/lb-nginx/ab-01.md --repo owner/name --pr 12 --sha "$(git rev-parse HEAD)"
+  lth comment reports/ab --repo owner/name --pr octocat:patch-1 --sha … --link https://…
 
 The comment is created once and edited later: one per pull request and --context. Comments of others are never edited.
 The status of --sha is failure for REGRESSED, success for OK, IMPROVED and CANNOT TELL (the text says which), and error
@@ -55,7 +55,7 @@ def run(options: argparse.Namespace) -> int:
     """Write the comment and the status, or print them, and return the exit code."""
     subject = _subject(options)
     report = read_report(options.result)
-    if subject.sha and report.markdown and not report.verdict:
+    if subject.sha and report.markdown and not report.result.verdict:
         beside = shown(options.result.with_suffix(".json"))
         raise UsageError(f"{beside} is missing: the status is unknown", "leave --sha out to write the comment alone")
     status = status_of(report, subject)
@@ -135,18 +135,11 @@ def _result(report: Path) -> ComparisonReport:
     if not beside.exists():
         return ComparisonReport(text)
     try:
-        data = strict_json.parse_object(_read(beside))
+        found = result_in(strict_json.parse_object(_read(beside)))
     except ValueError as error:
         raise UsageError(f"{beside}: not the result of a comparison ({error})", "run it again") from None
-    is_ended = data.get("state") != RUNNING
-    return ComparisonReport(text, _text(data, "verdict", beside), _text(data, "headline", beside), is_ended)
-
-
-def _text(data: dict[str, Any], key: str, path: Path) -> str:
-    value = data.get(key)
-    if not isinstance(value, str):
-        raise UsageError(f"{path}: not the result of a comparison ({key} is no text)", "run it again")
-    return without_direction(value)
+    verdict, headline = map(without_direction, (found.verdict, found.headline))
+    return ComparisonReport(text, replace(found, verdict=verdict, headline=headline))
 
 
 def _read(path: Path) -> bytes:

@@ -43,6 +43,7 @@ from harness.report.charts.chart import Chart
 from harness.report.charts.distribution import NamedCounts, overlaid_chart
 from harness.report.export import json_text
 from harness.report.pages import write_page
+from harness.report.results import write_result
 from harness.run import kinds
 from harness.run.directory import write_whole
 from harness.run.names import in_plan
@@ -59,19 +60,19 @@ _TWO_SIDES = "give a baseline and a contender: compare run-07_1 run-07_2, or --b
 _NAME_A_FILE = "name the report with --output FILE.md"
 _EPILOG = """\
 examples:
-  ./aggregate.py compare killbill-stripe/run-07_1 killbill-stripe/run-07_2     baseline, contender
-  ./aggregate.py compare run-07_1 run-07_2                      when only one plan has runs of these names
-  ./aggregate.py compare baseline run-07_2                      the run that is pinned as baseline
-  ./aggregate.py compare --base 'run-07_*' --new 'run-08_*'     groups of runs: five per side suffice, ten are better
-  ./aggregate.py compare old/run-07_1.md samples.jtl.gz         any mix of Markdown reports, JTL files and JSON
-  ./aggregate.py compare old/run-07_95.md                       a report and the tables of other runs pasted into it
-  ./aggregate.py compare old/run-07_95.md#2 new/run-08_1        its second table; also old/run-07_95.md:72, the line
-  ./aggregate.py compare run-07_1 run-07_2 --threshold p95=20% --threshold errors=1%
-  ./aggregate.py compare run-07_1 run-07_2 --save               reports/<plan>/compare-run-07_1-run-07_2.md
-  ./aggregate.py compare run-07_1 run-07_2 --html               also as one HTML file, compare-run-07_1-run-07_2.html
-  ./aggregate.py compare run-07_1 run-07_2 --format json | jq .verdict
-  ./aggregate.py compare folio-checkin/sweep-01 folio-checkin/sweep-02         two sweeps over users or a setting
-  ./aggregate.py compare folio-workflow/sweep-01 folio-workflow/sweep-02 --label 'Check In'    one transaction of them
+  lth compare killbill-stripe/run-07_1 killbill-stripe/run-07_2                baseline, contender
+  lth compare run-07_1 run-07_2                                 when only one plan has runs of these names
+  lth compare baseline run-07_2                                 the run that is pinned as baseline
+  lth compare --base 'run-07_*' --new 'run-08_*'                groups of runs: five per side suffice, ten are better
+  lth compare old/run-07_1.md samples.jtl.gz                    any mix of Markdown reports, JTL files and JSON
+  lth compare old/run-07_95.md                                  a report and the tables of other runs pasted into it
+  lth compare old/run-07_95.md#2 new/run-08_1                   its second table; also old/run-07_95.md:72, the line
+  lth compare run-07_1 run-07_2 --threshold p95=20% --threshold errors=1%
+  lth compare run-07_1 run-07_2 --save                          reports/<plan>/compare-run-07_1-run-07_2.md
+  lth compare run-07_1 run-07_2 --html                          also as one HTML file, compare-run-07_1-run-07_2.html
+  lth compare run-07_1 run-07_2 --format json | jq .verdict
+  lth compare folio-checkin/sweep-01 folio-checkin/sweep-02                    two sweeps over users or a setting
+  lth compare folio-workflow/sweep-01 folio-workflow/sweep-02 --label 'Check In'               one transaction of them
 
 Without --anyway, runs with another number of users, plan or duration are refused, and a DOUBTFUL run makes the verdict
 CANNOT TELL. Smaller changes than the thresholds are ignored. The thresholds are in [compare] of the plan's TOML file;
@@ -233,11 +234,11 @@ def _chart(base: Sequence[Found], new: Sequence[Found], output: Path) -> Chart |
 
 
 def _write(compared: Compared, options: argparse.Namespace, output: Path | None, chart: Chart | None) -> None:
-    data = json_text(rendered.to_json(compared))
+    plain = rendered.to_json(compared, chart.name if chart and options.format == MARKDOWN else "")
     if output is None:
         if hasattr(sys.stdout, "reconfigure"):
             sys.stdout.reconfigure(encoding="utf-8", newline="\n")
-        print(data if options.format == JSON else rendered.report(compared, ""), end="")
+        print(json_text(plain) if options.format == JSON else rendered.report(compared, ""), end="")
         return
     if options.format == MARKDOWN:
         chart_path = output.with_suffix(".svg")
@@ -246,8 +247,9 @@ def _write(compared: Compared, options: argparse.Namespace, output: Path | None,
         else:
             chart_path.unlink(missing_ok=True)  # left by an earlier comparison
         write_page(output, lambda notes: rendered.report(compared, notes, chart))
-    if options.format == JSON or options.save:
-        write_whole(output.with_suffix(".json") if options.save else output, data)
+        write_result(output, plain)
+    else:
+        write_whole(output.with_suffix(".json") if options.save else output, json_text(plain))
     print(f"{rendered.terminal_text(compared.comparison, shutil.get_terminal_size().columns)}{os.path.relpath(output)}")
     if options.html:
         write_html(output)

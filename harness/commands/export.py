@@ -15,9 +15,9 @@ from harness.run.names import find_run
 
 _EPILOG = """\
 examples:
-  ./aggregate.py export killbill-stripe/run-01_1                          seconds.csv and histograms.csv
-  ./aggregate.py export killbill-stripe/run-01_1 --format parquet         the same tables, for pandas, DuckDB, Spark
-  ./aggregate.py export killbill-stripe/run-01_1 --format openmetrics     openmetrics.txt, for Prometheus:
+  lth export killbill-stripe/run-01_1                                     seconds.csv and histograms.csv
+  lth export killbill-stripe/run-01_1 --format parquet                    the same tables, for pandas, DuckDB, Spark
+  lth export killbill-stripe/run-01_1 --format openmetrics                openmetrics.txt, for Prometheus:
   promtool tsdb create-blocks-from openmetrics openmetrics.txt DATA-FOLDER
 
 Every sample is counted, in the second in which it ended. seconds has a row per second and label, with percentiles as in

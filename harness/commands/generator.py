@@ -41,8 +41,8 @@ _STOP_S = 5.0
 _CONSOLE_NAME = "console.log"
 _EPILOG = """\
 examples:
-  scripts/generator                                   for a harness on this machine only: 127.0.0.1:1099
-  scripts/generator --host 10.0.0.7 --env lb          for other machines, with the heap size of env/lb.toml
+  lth generator                                       for a harness on this machine only: 127.0.0.1:1099
+  lth generator --host 10.0.0.7 --env lb              for other machines, with the heap size of env/lb.toml
 
 It listens on its port and the next one. Connections are encrypted, and only a client with the same keys is accepted.
 It deletes its temporary files when it ends.

@@ -43,9 +43,9 @@ _NO_DISPLAY = re.compile(r"java\.awt\.(?:HeadlessException|AWTError)(?:: (\S.*))
 _HAS_DISPLAY = "use a desktop session, ssh -X or xvfb-run"
 _EPILOG = """\
 examples:
-  scripts/gui --plan killbill-stripe
-  scripts/gui --plan shop --target http://127.0.0.1:8080 --properties "amount=25"
-  scripts/gui --plan path/to/test.jmx                       (any JMX, as it is)
+  lth gui killbill-stripe
+  lth gui shop --target http://127.0.0.1:8080 --properties "amount=25"
+  lth gui path/to/test.jmx                                  (any JMX, as it is)
 
 The JMX of the plan itself is opened: what you save is what make run uses. The properties are those of a run with the
 plan's load; requests go to --target, without it to the JMX's own default. The GUI is for editing and debugging: a load

@@ -25,10 +25,10 @@ from harness.system.recording import RecordedEvent, recorded_uses
 
 _EPILOG = """\
 examples:
-  ./aggregate.py heap balancer.jfr                                prints heap, pauses and CPU of the whole recording
-  ./aggregate.py heap balancer.jfr --run lb-gwlb/run-03_1         adds them to the report of a run of that system
-  ./aggregate.py heap balancer.jfr --run 'lb-gwlb/run-03_*'       to each run, its own part of the recording
-  ./aggregate.py heap balancer.jfr --run lb-gwlb/run-03_1 --name gateway    with another name than the file's
+  lth heap balancer.jfr                                           prints heap, pauses and CPU of the whole recording
+  lth heap balancer.jfr --run lb-gwlb/run-03_1                    adds them to the report of a run of that system
+  lth heap balancer.jfr --run 'lb-gwlb/run-03_*'                  to each run, its own part of the recording
+  lth heap balancer.jfr --run lb-gwlb/run-03_1 --name gateway               with another name than the file's
 
 A JVM records with java -XX:StartFlightRecording=filename=balancer.jfr,dumponexit=true, or jcmd PID JFR.start and
 JFR.dump filename=…. Every setting of the JDK (default, profile) has the events. A run gets what was recorded during it,

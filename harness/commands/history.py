@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import csv
 import io
-import json
 import os
 import re
 import shlex
@@ -22,12 +21,14 @@ from harness.history.acceptance import ACCEPTED, read_acceptances
 from harness.history.catalogue import Entry, runs_of
 from harness.history.change_points import ChangePoint
 from harness.history.files import read_catalogue
-from harness.history.render import history_chart, history_report, host_text
+from harness.history.render import history_chart, history_report, host_text, result_of
 from harness.history.series import History, Line, history, labels_of
 from harness.metrics.metric import ERRORS, THROUGHPUT, Metric, compared_metrics, parse_metric
 from harness.options import take, take_argument
 from harness.report.charts.chart import Chart
+from harness.report.export import json_text
 from harness.report.pages import write_page
+from harness.report.results import KEY, write_result
 from harness.report.setup import load_text
 from harness.run import kinds
 from harness.run.directory import write_whole
@@ -39,14 +40,14 @@ _NOT_IN_NAMES = re.compile(r"[^\w.-]+")
 
 _EPILOG = """\
 examples:
-  ./aggregate.py history --plan killbill-stripe                         TOTAL of every run, its average
-  ./aggregate.py history --plan killbill-stripe --users 50 --metric p90 --last 20
-  ./aggregate.py history --plan killbill-stripe --label 'Authorize Payment' --format csv > authorize.csv
-  ./aggregate.py history --plan killbill-stripe --format otava > killbill.csv     for Apache Otava
-  ./aggregate.py history reports/nightly --plan killbill-stripe --users 10        the nightly runs
-  ./aggregate.py history --plan killbill-stripe --save          history-TOTAL-average.md in the plan's reports
+  lth history --plan killbill-stripe                                    TOTAL of every run, its average
+  lth history --plan killbill-stripe --users 50 --metric p90 --last 20
+  lth history --plan killbill-stripe --label 'Authorize Payment' --format csv > authorize.csv
+  lth history --plan killbill-stripe --format otava > killbill.csv                for Apache Otava
+  lth history reports/nightly --plan killbill-stripe --users 10                   the nightly runs
+  lth history --plan killbill-stripe --save                     history-TOTAL-average.md in the plan's reports
 
-The report lists lasting changes with their size; record an intended one with ./aggregate.py accept. Runs with another
+The report lists lasting changes with their size; record an intended one with lth accept. Runs with another
 load, profile or machine have a table of their own. Runs that are not VALID are listed but not used.
 
 exit codes: 0 success; 2 wrong use.
@@ -93,7 +94,7 @@ def run(options: argparse.Namespace) -> int:
     elif options.format == OTAVA:
         text = _for_otava(found)
     else:
-        text = json.dumps(history_json(found), indent=1, ensure_ascii=False) + "\n"
+        text = json_text(history_json(found, _command(options)))
     if output is None:
         print(text, end="")
         return EXIT_OK
@@ -103,6 +104,7 @@ def run(options: argparse.Namespace) -> int:
         write_whole(output, text)
     else:
         write_page(output, lambda _: text)
+        write_result(output, history_json(found, _command(options), next((one.name for one in charts if one), "")))
         _write_charts(output, [chart for chart in charts if chart])
     print(f"{os.path.relpath(output)}: {plural(sum(len(line.points) for line in found.lines), 'run')}")
     return EXIT_OK
@@ -226,10 +228,12 @@ def history_csv(history: History) -> str:
     return text.getvalue()
 
 
-def history_json(history: History) -> dict[str, Any]:
-    """Return the rows as plain data, with the excluded runs."""
+def history_json(history: History, command: str, first_chart: str = "") -> dict[str, Any]:
+    """Return the rows as plain data, with the result and the excluded runs; `command` prints the history again."""
     return {
         "format_version": FORMAT_VERSION,
+        "command": command,
+        KEY: result_of(history, first_chart),
         "plan": history.plan,
         "label": history.label,
         "metric": history.metric.id,

@@ -21,10 +21,10 @@ from harness.run.names import find_paths, in_plan
 
 _EPILOG = """\
 examples:
-  ./aggregate.py metrics killbill-stripe/run-07_1                the metrics in [cloudwatch] of its profile
-  ./aggregate.py metrics 'run-07_*'                              several runs
-  ./aggregate.py metrics folio-checkin/sweep-07                  the runs of a sweep; its report is written again, too
-  ./aggregate.py metrics folio-checkin/run-01_3 --env folio      the metrics in env/folio.toml
+  lth metrics killbill-stripe/run-07_1                           the metrics in [cloudwatch] of its profile
+  lth metrics 'run-07_*'                                         several runs
+  lth metrics folio-checkin/sweep-07                             the runs of a sweep; its report is written again, too
+  lth metrics folio-checkin/run-01_3 --env folio                 the metrics in env/folio.toml
 
 CloudWatch publishes metrics minutes late; fetch again to fill gaps. Credentials are found as the AWS CLI finds them;
 they need cloudwatch:GetMetricData. docs/cloudwatch.md describes the set-up and the metrics.

@@ -30,11 +30,11 @@ from harness.run import kinds
 _SUITE = Path("env/nightly.toml")
 _EPILOG = """\
 examples:
-  ./aggregate.py notify --dry-run                     prints the test message and who would get it
-  ./aggregate.py notify                               sends a test message to [notify] of env/nightly.toml
-  ./aggregate.py notify --env staging                 the same to [notify] of the profile env/staging.toml
-  ./aggregate.py notify 2026-11-21                    the message about that nightly run, whatever its `when` is
-  ./aggregate.py notify lb-nginx/ab-01                the message about that A/B test, to [notify] of its profile
+  lth notify --dry-run                                prints the test message and who would get it
+  lth notify                                          sends a test message to [notify] of env/nightly.toml
+  lth notify --env staging                            the same to [notify] of the profile env/staging.toml
+  lth notify 2026-11-21                               the message about that nightly run, whatever its `when` is
+  lth notify lb-nginx/ab-01                           the message about that A/B test, to [notify] of its profile
 
 scripts/nightly and scripts/ab send their messages themselves. docs/notify.md describes [notify].
 

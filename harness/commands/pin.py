@@ -25,13 +25,13 @@ from harness.run.names import find_paths, full_path, in_plan, is_there
 
 _EPILOG = f"""\
 examples:
-  ./aggregate.py pin                                     lists the pins of all plans
-  ./aggregate.py pin killbill-stripe/run-07_1            pins it as {DEFAULT_PIN}, or moves that pin
-  ./aggregate.py pin run-07_1 --as release-4             pins it under another name
-  ./aggregate.py pin --remove release-4                  removes the pin; the run remains
+  lth pin                                                lists the pins of all plans
+  lth pin killbill-stripe/run-07_1                       pins it as {DEFAULT_PIN}, or moves that pin
+  lth pin run-07_1 --as release-4                        pins it under another name
+  lth pin --remove release-4                             removes the pin; the run remains
 
 The report of every later run of the plan compares it with the previous comparable run and with each pinned run.
-scripts/run --base release-4 compares with that pin only. The pins of a plan are stored in reports/<plan>/{FILE_NAME}:
+lth run --base release-4 compares with that pin only. The pins of a plan are stored in reports/<plan>/{FILE_NAME}:
 commit it with the reports.
 
 exit codes: 0 success; 2 wrong use.

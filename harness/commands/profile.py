@@ -34,8 +34,8 @@ from harness.system.threads import WAITING
 
 _EPILOG = """\
 examples:
-  ./aggregate.py profile thruzero/run-07_1                   methods, locks, exceptions, pauses, threads, statements
-  ./aggregate.py profile thruzero/run-07_1 --label home      what was more frequent while "home" was slow
+  lth profile thruzero/run-07_1                              methods, locks, exceptions, pauses, threads, statements
+  lth profile thruzero/run-07_1 --label home                 what was more frequent while "home" was slow
 
 --label compares the slowest tenth of the seconds, and others of at least twice the median, with the faster half. A
 second is as slow as the samples of the label that were in progress in it, on average. It needs samples.jtl and

@@ -27,9 +27,9 @@ from harness.sweep.sources import FoundSweep, find_sweeps
 
 _EPILOG = """\
 examples:
-  ./aggregate.py release --base folio-checkin/sweep-01 --new folio-checkin/sweep-02
-  ./aggregate.py release --base Fameflower=folio-checkin/sweep-01 --new Goldenrod=folio-checkin/sweep-02
-  ./aggregate.py release --base folio-checkin/sweep-01 --new folio-checkin/sweep-02 --long folio-checkin/run-03_1
+  lth release --base folio-checkin/sweep-01 --new folio-checkin/sweep-02
+  lth release --base Fameflower=folio-checkin/sweep-01 --new Goldenrod=folio-checkin/sweep-02
+  lth release --base folio-checkin/sweep-01 --new folio-checkin/sweep-02 --long folio-checkin/run-03_1
 
 Writes release-sweep-01-sweep-02 beside the new sweep three times: .md, .html (one file with its charts) and
 .confluence.xml (storage format of Confluence; attach the charts in the folder of the same name). TITLE=SWEEP gives a

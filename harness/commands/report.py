@@ -20,10 +20,10 @@ if TYPE_CHECKING:
 
 _EPILOG = """\
 examples:
-  ./aggregate.py report killbill-stripe/run-01_1                 writes the report and its JSON; notes are preserved
-  ./aggregate.py report killbill-stripe/run-01_1 --html          also as one HTML file, run-01_1.html
-  ./aggregate.py report --merge gen1/run-01_1 gen2/run-01_1      merges the runs of independent load generators
-  ./aggregate.py report --merge eu=gen1/run-01_1 us=gen2/run-01_1    with a name for each of them
+  lth report killbill-stripe/run-01_1                            writes the report and its JSON; notes are preserved
+  lth report killbill-stripe/run-01_1 --html                     also as one HTML file, run-01_1.html
+  lth report --merge gen1/run-01_1 gen2/run-01_1                 merges the runs of independent load generators
+  lth report --merge eu=gen1/run-01_1 us=gen2/run-01_1               with a name for each of them
 
 exit codes: 0 success; 2 wrong use; 3 the run has no samples.
 """

@@ -61,28 +61,28 @@ from harness.storage.after_run import PushOutcome, push_after_run, storage_for_r
 _MANY_LABELS = 500
 _EPILOG = """\
 examples:
-  scripts/run --plan killbill-stripe --users 50
-  scripts/run --plan killbill-stripe --users 100 --ramp 20 --duration 10m --series 7
-  scripts/run --plan killbill-stripe --duration auto --max 5m          (until steady state and a mean within 5 %)
-  scripts/run --plan killbill-stripe --set 'killbill.plugin_threads=10 authorize_amount=25'
-  scripts/run --plan killbill-stripe --rate 20 --duration 5m          (open model: 20 new users per second)
-  scripts/run --plan killbill-stripe --target http://127.0.0.1:8080   (a system that already runs)
-  scripts/run --env staging --target http://10.0.0.5:8080             (needs allowed_targets in env/staging.toml)
-  scripts/run --env staging --target http://10.0.0.5:8080 --jfr shop.jfr    (its heap, pauses and CPU)
-  scripts/run --plan killbill-stripe --goal 'p95<1500, errors<1%, Capture.*: p99<3s, throughput>20/s'
-  scripts/run --plan killbill-stripe --stop 'errors>50% for 10s, p90>5s for 30s, throughput<1/s for 1m'
-  scripts/run --plan killbill-stripe --target http://10.0.0.5:8080 --remotes 10.0.0.7:1099,10.0.0.8:1099
-  scripts/run --plan killbill-stripe --duration 10m --live 1          (a page with the current values)
-  scripts/run --plan killbill-stripe --duration 10m --metrics 1       (for Prometheus: http://127.0.0.1:9464/metrics)
-  scripts/run --plan killbill-stripe --users 50 --base run-07_1      (its report compares it with run-07_1)
-  scripts/run --plan killbill-stripe --users 50 --soak --duration 12h   (looks for leaks; docs/soak.md)
+  lth run killbill-stripe --users 50
+  lth run killbill-stripe --users 100 --ramp 20 --duration 10m --series 7
+  lth run killbill-stripe --duration auto --max 5m                     (until steady state and a mean within 5 %)
+  lth run killbill-stripe --set 'killbill.plugin_threads=10 authorize_amount=25'
+  lth run killbill-stripe --rate 20 --duration 5m                     (open model: 20 new users per second)
+  lth run killbill-stripe --target http://127.0.0.1:8080              (a system that already runs)
+  lth run --env staging --target http://10.0.0.5:8080                 (needs allowed_targets in env/staging.toml)
+  lth run --env staging --target http://10.0.0.5:8080 --jfr shop.jfr        (its heap, pauses and CPU)
+  lth run killbill-stripe --goal 'p95<1500, errors<1%, Capture.*: p99<3s, throughput>20/s'
+  lth run killbill-stripe --stop 'errors>50% for 10s, p90>5s for 30s, throughput<1/s for 1m'
+  lth run killbill-stripe --target http://10.0.0.5:8080 --remotes 10.0.0.7:1099,10.0.0.8:1099
+  lth run killbill-stripe --duration 10m --live 1                     (a page with the current values)
+  lth run killbill-stripe --duration 10m --metrics 1                  (for Prometheus: http://127.0.0.1:9464/metrics)
+  lth run killbill-stripe --users 50 --base run-07_1                 (its report compares it with run-07_1)
+  lth run killbill-stripe --users 50 --soak --duration 12h              (looks for leaks; docs/soak.md)
 
 Without a goal for errors at most 1 % of the samples may fail; error_ratio = 1 in the plan's [goal], or ERRORS=100%,
 lifts that.
 
 exit codes: 0 success; 1 the run missed a goal or was stopped early; 2 wrong use, nothing was measured; 3 the run is
 INVALID, with --sure also DOUBTFUL, or could not be uploaded; 70 an error of the harness itself; 130 interrupted.
-make returns 2 for every failure: call scripts/run where the exit code matters.
+make returns 2 for every failure: call lth run where the exit code matters.
 """
 
 

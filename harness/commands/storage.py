@@ -38,12 +38,12 @@ _OPTIONS = {
 }
 _EPILOG = """\
 examples:
-  ./aggregate.py push killbill-stripe/run-07_1 s3://bucket/prefix    one run; 'run-07_*' and all work, too
-  ./aggregate.py ls s3://bucket/prefix --plan killbill-stripe --since 2026-11-01
-  ./aggregate.py pull s3://bucket/prefix --plan killbill-stripe --last 20 --figures-only
-  ./aggregate.py pull s3://bucket/prefix run-07_1 --reports other    when another run has that name here
-  ./aggregate.py ls --env lab                                        the bucket in [storage] of env/lab.toml
-  ./aggregate.py ls s3://bucket/prefix --endpoint-url http://127.0.0.1:9000    MinIO and others
+  lth push killbill-stripe/run-07_1 s3://bucket/prefix               one run; 'run-07_*' and all work, too
+  lth ls s3://bucket/prefix --plan killbill-stripe --since 2026-11-01
+  lth pull s3://bucket/prefix --plan killbill-stripe --last 20 --figures-only
+  lth pull s3://bucket/prefix run-07_1 --reports other               when another run has that name here
+  lth ls --env lab                                                   the bucket in [storage] of env/lab.toml
+  lth ls s3://bucket/prefix --endpoint-url http://127.0.0.1:9000               MinIO and others
 
 Credentials are found as the AWS CLI finds them. Repeat the command to resume an interrupted push; files that are
 already in S3 are not sent again. docs/storage.md describes the layout in S3 and the rights that are needed.

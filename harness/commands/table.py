@@ -33,17 +33,17 @@ MARKDOWN, CSV, JSON, JSON_LINES = "markdown", "csv", "json", "jsonl"
 FORMATS = (MARKDOWN, CSV, JSON, JSON_LINES)
 _EPILOG = """\
 examples:
-  ./aggregate.py table samples.jtl                        all labels; a terminal marks the worst cells
-  ./aggregate.py table gen1.jtl gen2.jtl                  the files of two load generators, merged into one run
-  ./aggregate.py table --each reports/*/*/samples.jtl     one table per file
-  ./aggregate.py table samples.jtl --window steady        without ramp-up, warm-up and tail; prints what that changed
-  ./aggregate.py table samples.jtl --window 30s..2m       from second 30 to second 120 of the run
-  ./aggregate.py table samples.jtl --sort p99 --layout wide          the label with the highest p99 first
-  ./aggregate.py table samples.jtl --label 'Payment$' --percentiles 95,99,99.9
-  ./aggregate.py table samples.jtl --only TOTAL --layout classic     one row, in the layout of the 2015 reports
-  ./aggregate.py table samples.jtl --format json | jq .groups[0].total.percentiles_ms
-  ./aggregate.py table samples.jtl --format csv > figures.csv
-  ./aggregate.py table s3://bucket/prefix/…/samples.jtl.zst          streamed from S3
+  lth table samples.jtl                                   all labels; a terminal marks the worst cells
+  lth table gen1.jtl gen2.jtl                             the files of two load generators, merged into one run
+  lth table --each reports/*/*/samples.jtl                one table per file
+  lth table samples.jtl --window steady                   without ramp-up, warm-up and tail; prints what that changed
+  lth table samples.jtl --window 30s..2m                  from second 30 to second 120 of the run
+  lth table samples.jtl --sort p99 --layout wide                     the label with the highest p99 first
+  lth table samples.jtl --label 'Payment$' --percentiles 95,99,99.9
+  lth table samples.jtl --only TOTAL --layout classic                one row, in the layout of the 2015 reports
+  lth table samples.jtl --format json | jq .groups[0].total.percentiles_ms
+  lth table samples.jtl --format csv > figures.csv
+  lth table s3://bucket/prefix/…/samples.jtl.zst                     streamed from S3
 
 Times are in milliseconds. Percentiles are exact and follow JMeter's Aggregate Report. setUp and tearDown thread groups
 have separate tables; the window applies to the main load only. Warnings are printed below the table, or on standard

@@ -17,11 +17,11 @@ from harness.storage.arguments import endpoint_of
 _SUFFIX = ".tally"
 _EPILOG = """\
 examples:
-  ./aggregate.py tally samples.jtl -o gen1.tally           on each machine: 10 GB of samples become about 100 KB
-  ./aggregate.py table gen1.tally gen2.tally               anywhere: the table of gen1's and gen2's samples as one run
-  ./aggregate.py table *.tally extra.jtl                   tallies and JTLs together
-  ./aggregate.py tally *.tally -o all.tally                merges tallies into one
-  ./aggregate.py table s3://bucket/prefix/gen1.tally       read from S3
+  lth tally samples.jtl -o gen1.tally                      on each machine: 10 GB of samples become about 100 KB
+  lth table gen1.tally gen2.tally                          anywhere: the table of gen1's and gen2's samples as one run
+  lth table *.tally extra.jtl                              tallies and JTLs together
+  lth tally *.tally -o all.tally                           merges tallies into one
+  lth table s3://bucket/prefix/gen1.tally                  read from S3
 
 The table is exact, to the byte the one of the JTLs: a tally contains how often each label took how many milliseconds,
 and is never rounded. It contains no samples: --window needs the JTLs. docs/format.md describes the file.

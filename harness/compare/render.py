@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 from urllib.parse import quote
@@ -17,6 +17,7 @@ from harness.metrics.metric import AVERAGE, compared_metrics
 from harness.plan.thresholds import Thresholds
 from harness.report.charts.chart import Chart
 from harness.report.notes import NOTES_BEGIN, NOTES_END
+from harness.report.results import KeyFigure, Result
 from harness.report.tables import cell, one_line, table
 from harness.report.template import filled
 
@@ -81,6 +82,22 @@ def headline(comparison: Comparison) -> str:
     return one_line(f"{state}: {'; '.join(parts)}." if parts else f"{state}.")
 
 
+def change_figures(metrics: Iterable[MetricComparison]) -> tuple[KeyFigure, ...]:
+    """Return the metrics that both sides have, from baseline to contender."""
+    return tuple(
+        KeyFigure(one.metric.name, _arrow(*map(one.metric.mean_text, (one.base, one.new))), one.metric.unit)
+        for one in metrics
+        if one.base is not None and one.new is not None
+    )
+
+
+def result_of(comparison: Comparison, first_chart: str = "") -> Result:
+    """Return the result of a comparison of runs."""
+    title = " → ".join(map(_names, (comparison.base, comparison.new)))
+    figures = change_figures(comparison.total.metrics) if comparison.total else ()
+    return Result("compare", title, comparison.verdict, headline(comparison), figures, first_chart)
+
+
 def terminal_text(comparison: Comparison, width: int) -> str:
     """Return the comparison for a terminal of `width` characters: headline, metrics of TOTAL, a row per label.
 
@@ -127,7 +144,7 @@ def _aligned(rows: Sequence[tuple[str, ...]], width: int) -> list[str]:
 
 def report(compared: Compared, notes: str, chart: Chart | None = None) -> str:
     """Return the comparison as Markdown; `notes` is the text of its notes block, `chart` is next to it."""
-    comparison = compared.comparison
+    comparison, result = compared.comparison, result_of(compared.comparison)
     footnotes = Footnotes()
     total = metric_table(comparison.total, footnotes) if comparison.total else ""
     in_full = [label for label in comparison.labels if label.verdict == REGRESSED]
@@ -136,8 +153,8 @@ def report(compared: Compared, notes: str, chart: Chart | None = None) -> str:
         "harness.compare",
         "comparison.md.j2",
         command=compared.command,
-        title=f"{_names(comparison.base)} → {_names(comparison.new)}",
-        headline=cell(headline(comparison)),
+        title=cell(result.title),
+        headline=cell(result.headline),
         base=[_link(side) for side in compared.base],
         new=[_link(side) for side in compared.new],
         setting_table=table(("setting", "baseline", "contender"), settings, text_columns=3) if settings else "",
@@ -159,13 +176,14 @@ def report(compared: Compared, notes: str, chart: Chart | None = None) -> str:
     )
 
 
-def to_json(compared: Compared) -> dict[str, Any]:
+def to_json(compared: Compared, first_chart: str = "") -> dict[str, Any]:
     """Return the comparison as plain data with unrounded numbers."""
     return {
         "format_version": FORMAT_VERSION,
         "command": compared.command,
         **to_plain(compared.comparison),
         "headline": headline(compared.comparison),
+        "result": to_plain(result_of(compared.comparison, first_chart)),
         "settings": to_plain(compared.settings),
         "thresholds": to_plain(compared.thresholds),
         "sources": [
@@ -178,7 +196,7 @@ def to_json(compared: Compared) -> dict[str, Any]:
 
 
 def _names(names: Sequence[str]) -> str:
-    return cell(names[0]) + (f" and {len(names) - 1} more" if len(names) > 1 else "")
+    return names[0] + (f" and {len(names) - 1} more" if len(names) > 1 else "")
 
 
 def _link(side: Side) -> str:

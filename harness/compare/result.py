@@ -10,6 +10,8 @@ from harness.metrics.batches import Batches
 from harness.metrics.figures import LOAD, TOTAL, ErrorKind, LabelFigures
 from harness.metrics.histogram import Histogram
 from harness.metrics.window import Window
+from harness.report.key_figures import FIRST_CHART, run_result
+from harness.report.results import Result
 from harness.report.summary import RunSummary
 from harness.report.verdict import DOUBTFUL, INVALID, VALID, Verdict
 from harness.report.warnings import RunWarning
@@ -69,7 +71,7 @@ class RunResult:
     `kind` is the kind of source. JTL files and Markdown reports have no record; only Markdown reports of this harness
     have a verdict. `remarks` list what was corrected or left blank on reading. `origin_s` is the start of the load
     (seconds since 1970). `whole` is the TOTAL of the whole run when the window excludes a part: error goals use it.
-    `errors` are the failures of the whole run by label and cause.
+    `errors` are the failures of the whole run by label and cause. `result` is None in the JSON of earlier versions.
     """
 
     name: str
@@ -90,6 +92,13 @@ class RunResult:
     heap_uses: tuple[HeapUse, ...] = ()
     recorded: tuple[RecordedUse, ...] = ()
     errors: tuple[ErrorKind, ...] = ()
+    result: Result | None = None
+
+    @property
+    def stated(self) -> Result:
+        """The result in its JSON; that of an earlier version has none, so it is computed."""
+        first = f"{self.name.rpartition('/')[2]}/{FIRST_CHART}.svg"
+        return self.result or run_result(self.name, self.run, self.verdict, self.total, self.warnings, first)
 
     @property
     def is_profiled(self) -> bool:
@@ -138,5 +147,6 @@ class RunResult:
             databases=observed.databases,
             heap_uses=observed.heap_uses,
             recorded=observed.recorded,
+            result=summary.result,
             errors=summary.errors,
         )

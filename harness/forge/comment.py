@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, TypeAlias
 
 from harness.base.http_client import retried
 from harness.base.log import Log
 from harness.forge.api import PullRequest, State, Status
+from harness.report.results import Result, with_headline
 
 if TYPE_CHECKING:
     from harness.forge.github import GitHub
@@ -42,16 +43,10 @@ _CUT = "\n… cut here: {left} more lines in {rest}\n"
 
 @dataclass(frozen=True)
 class ComparisonReport:
-    """The report of a comparison: its Markdown, its verdict, and its headline of one sentence.
-
-    All are empty when the comparison ended without a result. `is_ended` is not set when it was interrupted, or killed
-    with the job.
-    """
+    """The report of a comparison: its Markdown and its result, both empty when it ended without a result."""
 
     markdown: str = ""
-    verdict: str = ""
-    headline: str = ""
-    is_ended: bool = True
+    result: Result = field(default_factory=Result)
 
 
 @dataclass(frozen=True)
@@ -66,13 +61,13 @@ class Subject:
 def status_of(report: ComparisonReport, subject: Subject) -> Status:
     """Return the status of the commit.
 
-    CANNOT TELL is a success whose text names it: a noisy machine must not block a pull request. A comparison that was
-    interrupted is an error, and so is everything that is no verdict.
+    CANNOT TELL is a success whose text names it: a noisy machine must not block a pull request. INTERRUPTED is an
+    error, and so is everything that is no verdict.
     """
-    verdict = report.verdict or "ABORTED"
-    headline = report.headline or "no result"
-    state = _STATES.get(verdict, State.ERROR) if report.is_ended else State.ERROR
-    text = f"{verdict}: {headline}" if report.is_ended and not headline.startswith(verdict) else headline
+    verdict = report.result.verdict or "ABORTED"
+    headline = report.result.headline or "no result"
+    state = _STATES.get(verdict, State.ERROR)
+    text = headline if headline.startswith(verdict) else f"{verdict}: {headline}"
     return Status(subject.context, state, _CONTROL.sub(" ", text).strip(), subject.link)
 
 
@@ -82,14 +77,14 @@ def marker_of(context: str) -> str:
 
 
 def comment_text(report: ComparisonReport, subject: Subject, newest_sha: str, limit: int) -> str:
-    """Return the text of the sticky comment, of at most `limit` characters.
+    """Return the text of the sticky comment, of at most `limit` characters: the report, with the headline of its JSON.
 
     `newest_sha` is the newest commit of the pull request: the text names it when another one was measured.
     """
     head = f"{marker_of(subject.context)}\n"
     foot = _foot(subject, newest_sha)
     rest = f"[the report]({subject.link})" if subject.link else "the report"
-    markdown = report.markdown or f"**{status_of(report, subject).text}**\n"
+    markdown = with_headline(report.markdown, report.result) or f"**{status_of(report, subject).text}**\n"
     # In this order: what is left out must not leave a mention or a command behind.
     body = _ACTIVE.sub(lambda match: _QUIET[match[0]], without_files(markdown))
     return f"{head}{cut(body, limit - len(head) - len(foot), rest)}{foot}"

@@ -179,6 +179,7 @@ def result_from_json(data: Mapping[str, Any], where: str) -> RunResult:
             "usages": data["observed"]["usages"],
             **{key: data["observed"].get(key, []) for key in ("profiles", "databases")},
             "whole": _label(data["whole"]["total"]) if data["whole"] else None,
+            "result": data.get("result"),
         }
         return build(RunResult, found)
     except (AttributeError, KeyError, TypeError, ValueError):

@@ -15,6 +15,7 @@ from harness.report.charts import svg
 from harness.report.charts.axes import Axis, value_axis
 from harness.report.charts.chart import Chart
 from harness.report.charts.svg import Plot
+from harness.report.results import KeyFigure, Result
 from harness.report.setup import load_text
 from harness.report.tables import cell, table
 from harness.report.template import filled
@@ -39,6 +40,7 @@ def history_report(history: History, charts: Sequence[Chart | None], runs_folder
         command=command,
         plan=cell(history.plan),
         label=cell(history.label),
+        headline=cell(result_of(history).headline),
         metric=f"the {history.metric.phrase}" if history.metric.is_time else history.metric.short_title,
         is_errors=history.metric.is_share,
         lines=[
@@ -52,6 +54,26 @@ def history_report(history: History, charts: Sequence[Chart | None], runs_folder
             for line, chart in zip(history.lines, charts, strict=True)
         ],
         left_out=[(cell(run), cell(why)) for run, why in history.left_out],
+    )
+
+
+def result_of(history: History, first_chart: str = "") -> Result:
+    """Return what the history shows; nothing is judged, so it has no verdict."""
+    runs = units.plural(sum(len(line.points) for line in history.lines), "run")
+    changes = [(line.valid[one.index], one) for line in history.lines for one in line.changes]
+    newest = max(changes, key=lambda change: change[0].started_at, default=None)
+    metric = history.metric.phrase if history.metric.is_time else history.metric.short_title
+    text = "no lasting change"
+    if newest:
+        point, change = newest
+        size = size_text(change, history.metric)
+        text = f"{units.plural(len(changes), 'lasting change')}, the newest since {point.run}: {size}"
+    return Result(
+        kind="history",
+        title=f"{history.plan}: {history.label} over time",
+        headline=f"{runs}; {metric}: {text}.",
+        key_figures=(KeyFigure("runs", runs.partition(" ")[0]), KeyFigure("lasting changes", str(len(changes)))),
+        first_chart=first_chart,
     )
 
 

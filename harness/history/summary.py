@@ -12,8 +12,8 @@ from harness.base import units
 from harness.compare.result import LabelResult
 from harness.history.catalogue import Catalogue, Document, Entry, PlanEntries, first_line
 from harness.metrics.metric import Table, columns_of_runs
-from harness.plan.load import MIXED, OPEN, LoadRecord
 from harness.report.notes import NOTES_BEGIN, NOTES_END
+from harness.report.setup import users_text
 from harness.report.tables import cell, table
 from harness.report.template import filled
 from harness.report.verdict import Verdict
@@ -150,14 +150,6 @@ def start_text(started_at: str) -> str:
     return started_at[:16].replace("T", " ")
 
 
-def users_text(load: LoadRecord) -> str:
-    """Return the number of users, or the arrival rate of an open load: 50, 5/s."""
-    rate = f"{units.number_text(load.rate_per_s or 0)}/s"
-    if load.model == MIXED:
-        return f"{load.users or 0} + {rate}"
-    return rate if load.model == OPEN else str(load.users or 0)
-
-
 def verdict_text(entry: Entry) -> str:
     """Return a short verdict: the state, the first reason, and whether a goal was missed."""
     if entry.result is None:
@@ -180,7 +172,7 @@ def _run_link(entry: Entry) -> str:
 def _link(document: Document) -> str:
     link = f"[{cell(document.name)}]({quote(document.path)})"
     headline = document.result.headline
-    return f"{link}: {_from_above(headline, document.folder)}" if headline else link
+    return f"{link}: {cell(headline)}" if headline else link
 
 
 def _from_above(markdown: str, folder: str) -> str:

@@ -21,11 +21,10 @@ from harness.plan.spec import RunSpec
 from harness.report.charts.run_charts import CHARTS
 from harness.report.setup import load_text
 from harness.report.summary import RunSummary
-from harness.report.verdict import headline
 from harness.report.watchers import Watcher
 from harness.run.directory import RunDirectory
 from harness.run.record import RunRecord
-from harness.site.body import state_of, tiles
+from harness.site.body import state_of
 from harness.site.files import asset_text, library_scripts
 from harness.site.html import filled
 from harness.site.single import single_page
@@ -202,10 +201,11 @@ class _LiveRun:
         if not self.is_broken:
             self.now = self.state.now()
         result = RunResult.of(summary)
+        stated = result.stated
         self.result = {
-            "verdict": headline(summary.verdict),
+            "verdict": stated.headline,
             "state": state_of(result).replace(" ", "-"),
             "goals": goal_rows(summary.verdict.goals),
-            "tiles": [[tile.title, tile.value, tile.unit] for tile in tiles(result)],
+            "tiles": [[one.name, one.value, one.unit] for one in stated.key_figures],
             "report": report,
         }

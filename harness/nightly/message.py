@@ -10,7 +10,7 @@ from harness.compare.render import cost_texts
 from harness.metrics.metric import Table, columns_of_runs
 from harness.nightly.gate import NEW_ENVIRONMENT, NO_VALUE, OK, REGRESSED, WARNED
 from harness.nightly.outcome import LoadResult, NightlyResult
-from harness.nightly.render import check_text, headline, time_line
+from harness.nightly.render import check_text, result_of, time_line
 from harness.notify.message import Message
 from harness.notify.settings import ALWAYS, CHANGED
 
@@ -36,14 +36,13 @@ def nightly_message(result: NightlyResult, link: str) -> Message:
 
     Of a load with profiles, it also reports what grew most inside the system, or which runs have profiles.
     """
-    record = result.record
-    findings = list(_findings(result))
+    found, findings = result_of(result), list(_findings(result))
     worst, worst_load = findings[0] if findings else ("", None)
     more = f" (and {units.plural(len(findings) - 1, 'more finding')})" if len(findings) > 1 else ""
     load = worst_load or result.loads[0]
     inside = filter(None, [_inside(result, load)])
     lines = (f"{worst}{more}", _figures(result, load), *inside, time_line(result))
-    return Message(f"{record.title} {record.name}: {headline(result)}", lines, link)
+    return Message(f"{found.title}: {found.headline}", lines, link)
 
 
 def _inside(result: NightlyResult, load: LoadResult) -> str:

@@ -63,7 +63,7 @@ class NightlyRecord(ExperimentRecord):
     commits: Commits | None
     what: ClassVar = "a nightly run"
     # What the file contains beside the record: the result of the report.
-    not_read: ClassVar = ("verdict", "headline")
+    not_read: ClassVar = ("verdict", "headline", "result")
 
     @property
     def waiting(self) -> tuple[int, ...]:

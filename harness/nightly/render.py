@@ -30,8 +30,10 @@ from harness.nightly.outcome import FAILED, GOAL_MISSED, LoadResult, NightlyResu
 from harness.report.charts.chart import Chart
 from harness.report.markdown import GOAL_HEADS, goal_rows, image
 from harness.report.profiles import profile_links
+from harness.report.results import KeyFigure, Result
 from harness.report.tables import cell, one_line, table
 from harness.report.template import filled
+from harness.report.verdict import INTERRUPTED
 
 # States listed as findings above the tables, worst first.
 _FINDING_STATES = (REGRESSED, WARNED, IMPROVED, NEW_ENVIRONMENT, NO_VALUE, NEW_LABEL, GONE_LABEL)
@@ -57,7 +59,7 @@ def nightly_report(result: NightlyResult, charts: Mapping[int, Sequence[Chart]],
         made_by=one_line(record.command).replace("-->", "->"),
         title=cell(record.title),
         date=record.name,
-        headline=cell(headline(result)),
+        headline=cell(result_of(result).headline),
         findings=list(_findings(result)),
         time_line=time_line(result),
         undelivered=[cell(line) for line in record.undelivered],
@@ -117,6 +119,20 @@ def headline(result: NightlyResult) -> str:
     parts += _loads_not_judged(result)
     before = "INTERRUPTED, so far " if result.record.state == RUNNING else ""
     return f"{before}{result.verdict}: {'; '.join(parts)}."
+
+
+def result_of(result: NightlyResult, first_chart: str = "") -> Result:
+    """Return what the report found, for those who show it."""
+    record, states = result.record, Counter(check.state for check in result.checks)
+    counts = [("runs", len(result.outcomes)), *((f"metrics {state}", states[state]) for state in states)]
+    return Result(
+        kind="nightly",
+        title=f"{record.title} {record.name}",
+        verdict=INTERRUPTED if record.state == RUNNING else result.verdict,
+        headline=headline(result),
+        key_figures=tuple(KeyFigure(name, str(count)) for name, count in counts),
+        first_chart=first_chart,
+    )
 
 
 def _drifts(result: NightlyResult) -> str:

@@ -16,11 +16,11 @@ from harness.history.files import read_catalogue
 from harness.nightly.files import NightlyFiles, find_before
 from harness.nightly.gate import GONE_LABEL, LEARNING, NEW_ENVIRONMENT, NEW_LABEL, NO_VALUE, OK, REGRESSED, Check
 from harness.nightly.outcome import GOAL_MISSED, NOT_MEASURED, LoadResult, NightlyResult, Outcome, nightly_result
-from harness.nightly.render import FILE_NAME, check_text, headline, nightly_charts, nightly_report
+from harness.nightly.render import FILE_NAME, check_text, nightly_charts, nightly_report, result_of
 from harness.report.charts.chart import write_charts
 from harness.report.goals import GoalResult
 from harness.report.pages import write_page
-from harness.report.results import store_result
+from harness.report.results import chart_path, store_result
 from harness.report.verdict import DOUBTFUL
 from harness.run.directory import write_whole
 
@@ -52,10 +52,11 @@ def write_nightly_report(files: NightlyFiles, home: Path) -> NightlyResult:
     result = read_nightly_result(files, home)
     write_whole(files.junit, junit_xml(result))
     charts = nightly_charts(result)
-    write_charts(files.folder, [chart for of_load in charts.values() for chart in of_load], FILE_NAME)
+    drawn = [chart for of_load in charts.values() for chart in of_load]
+    write_charts(files.folder, drawn, FILE_NAME)
     write_page(files.report, lambda notes: nightly_report(result, charts, notes))
     if result.record.state == FINISHED:  # else it belongs to the process that runs or resumes the nightly run
-        store_result(files.report, result.verdict, headline(result))
+        store_result(files.report, result_of(result, chart_path(files.name, drawn)))
     return result
 
 

@@ -50,7 +50,7 @@ class OverloadRecord(PlanExperiment):
     report_kind: ClassVar = kinds.OVERLOAD
     what: ClassVar = "an overload test"
     # What the file contains beside the record: the result of the report.
-    not_read: ClassVar = ("verdict", "headline")
+    not_read: ClassVar = ("verdict", "headline", "result")
 
     @property
     def measured(self) -> tuple[VariantRun, ...]:

@@ -7,6 +7,7 @@ from urllib.parse import quote
 
 from harness.base import units
 from harness.experiment.files import ExperimentFiles
+from harness.experiment.record import FINISHED
 from harness.overload.attempts import FAST_MOST_MS, TOLERANCE_RATIO, WINDOW_S
 from harness.overload.levels import MOST_RATIO, OFFERED_RATIOS, RECOVERY_LEVELS, REST_RATIO
 from harness.overload.record import OverloadRecord, VariantRun, common_assignments
@@ -15,9 +16,10 @@ from harness.overload.verdict import KEPT_LEAST_RATIO, OVERLOAD_LEAST_RATIO, jud
 from harness.report.charts.chart import Chart, write_charts
 from harness.report.charts.svg import Range
 from harness.report.pages import write_page
-from harness.report.results import store_result
+from harness.report.results import KeyFigure, Result, store_result, worst
 from harness.report.tables import cell, one_line, table
 from harness.report.template import filled
+from harness.report.verdict import INTERRUPTED
 from harness.sweep.charts import Line, Marks, chart
 from harness.sweep.level_axis import LevelAxis
 
@@ -40,7 +42,7 @@ def overload_report(record: OverloadRecord, notes: str) -> str:
         "harness.overload",
         "overload.md.j2",
         command=one_line(record.command).replace("-->", "->"),
-        title=f"{cell(record.plan_title)}: overload ({record.name})",
+        title=cell(result_of(record).title),
         verdicts=[(cell(name), cell(text)) for name, text in _verdicts(record)],
         variant_table=variant_table(record),
         image=f"![Goodput over the offered load]({quote(record.name)}/{CHART_NAME})" if measured else "",
@@ -60,9 +62,25 @@ def overload_report(record: OverloadRecord, notes: str) -> str:
     )
 
 
-def headline(record: OverloadRecord) -> str:
-    """Return the verdict on the first variant in one line."""
-    return ": ".join(_verdicts(record)[0])
+def result_of(record: OverloadRecord) -> Result:
+    """Return what the report found, for those who show it: the verdicts on all variants, and the worst of them."""
+    figures, states, is_one = [], [], len(record.variants) == 1
+    for run in record.measured:
+        verdict = judge(run.result.levels, record.limit_ms) if run.result else None
+        states.append(verdict.state if verdict else "INVALID")
+        of_variant = "" if is_one else f" of {record.variant_names[run.variant]}"
+        if verdict and verdict.kept and verdict.peak:
+            peak = units.rate_text(verdict.peak.goodput.value)
+            figures.append(KeyFigure(f"kept goodput{of_variant}", percent(verdict.kept.ratio), "%"))
+            figures.append(KeyFigure(f"peak goodput{of_variant}", peak, "/s"))
+    return Result(
+        kind="overload",
+        title=f"{record.plan_title}: overload ({record.name})",
+        verdict=INTERRUPTED if record.state != FINISHED else worst(states),
+        headline="; ".join(": ".join(found) for found in _verdicts(record)),
+        key_figures=tuple(figures),
+        first_chart=f"{record.name}/{CHART_NAME}" if any(run.result for run in record.measured) else "",
+    )
 
 
 def variant_table(record: OverloadRecord) -> str:
@@ -169,7 +187,7 @@ def write_overload_report(files: ExperimentFiles, record: OverloadRecord) -> Non
     """Write the Markdown report and the chart, and the result into the record's file; the notes block is preserved."""
     chart = goodput_chart(record)
     write_page(files.report, lambda notes: overload_report(record, notes), record.note)
-    store_result(files.report, "", headline(record))
+    store_result(files.report, result_of(record))
     write_charts(files.folder, [chart] if chart else [], FILE_NAME)
 
 

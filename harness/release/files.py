@@ -19,6 +19,7 @@ from markupsafe import Markup
 
 from harness.base.errors import HarnessError, UsageError
 from harness.base.log import Log
+from harness.base.records import to_plain
 from harness.cloudwatch.points import read_cloudwatch
 from harness.cloudwatch.sources import source_of
 from harness.compare.outcome import CANNOT_TELL, INVALID, OK, REGRESSED
@@ -30,9 +31,11 @@ from harness.release.infrastructure import FORMAT_VERSION as INFRASTRUCTURE_VERS
 from harness.release.release import Release
 from harness.release.render import Links, release_page
 from harness.release.sides import Sides
+from harness.release.summary import result_of
 from harness.report.charts.chart import Chart, write_charts
 from harness.report.files import stored_summary
 from harness.report.pages import write_page
+from harness.report.results import KEY, chart_path, write_result
 from harness.report.stored_comparisons import BETTER
 from harness.report.summary import RunSummary
 from harness.report.verdict import DOUBTFUL, INTERRUPTED, VALID
@@ -42,6 +45,7 @@ from harness.run.names import find_paths
 from harness.site.files import write_report_page
 from harness.sweep.charts import FILE_NAME as CHART_NAME
 from harness.sweep.charts import overlay_charts
+from harness.sweep.export import sweeps_data
 from harness.sweep.render import Page
 from harness.sweep.sources import FoundSweep
 
@@ -191,7 +195,7 @@ def page_path(base: FoundSweep, new: FoundSweep) -> Path:
 
 
 def write_release(release: Release, command: str, template: str) -> Written:
-    """Write the page in all formats and its charts. People's text in the Markdown page is preserved, and in all."""
+    """Write the page in all formats, its JSON and its charts. People's text is preserved, and in all."""
     path = page_path(release.base, release.new)
     titled = [replace(sweep, name=name) for sweep, name in zip(release.sweeps, release.names, strict=True)]
     charts = [Chart(chart.name, _DECLARATION + chart.svg) for chart in overlay_charts(titled, release.analyses)]
@@ -201,6 +205,10 @@ def write_release(release: Release, command: str, template: str) -> Written:
         path, lambda notes: release_page(release, Page(charts, notes, path.stem, command), links, template), note
     )
     write_charts(path.with_suffix(""), charts, CHART_NAME)
+    result = result_of(release, chart_path(path.stem, charts))
+    levels = [{"users": users, **to_plain(found)} for users, found in release.levels.items()]
+    data = sweeps_data(release.sweeps, release.analyses, [release.whole])
+    write_result(path, data | {"command": command, "levels": levels, KEY: result})
     confluence = path.with_suffix(".confluence.xml")
     write_whole(confluence, storage_format(path.read_text(encoding="utf-8")))
     return Written(path, write_report_page(path), confluence)

@@ -14,7 +14,7 @@ from harness.release.changes import label_table, level_table, one_sided, reasons
 from harness.release.infrastructure import infrastructure_table, read_times
 from harness.release.release import Release, record_of
 from harness.release.sides import Sides
-from harness.release.summary import headline, overview_lines, recommendations, settings_of, summary_lines
+from harness.release.summary import overview_lines, recommendations, result_of, settings_of, summary_lines
 from harness.release.tables import COLUMNS, error_table, goal_table, run_table
 from harness.report.growth import growth_notes, growth_table, growth_text
 from harness.report.markdown import image
@@ -52,7 +52,7 @@ def release_page(release: Release, page: Page, links: Links, template: str = "pt
         base=cell(names.base),
         new=cell(names.new),
         plan=cell(records.new.plan),
-        headline=cell(headline(release)),
+        headline=cell(result_of(release).headline),
         plan_notes=[cell(note) for note in _plan_notes(release)],
         overview=[(cell(name), cell(value)) for name, value in overview_lines(release)],
         summary=[cell(line) for line in summary_lines(release)],

@@ -5,6 +5,7 @@ A change is called slower or faster only when the comparison decides so; otherwi
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import chain
 
@@ -22,6 +23,7 @@ from harness.release.resources import overcommitted
 from harness.release.sides import Runs
 from harness.release.tables import missed_goals, new_errors
 from harness.report.growth import growth_text
+from harness.report.results import KeyFigure, Result
 from harness.report.stored_comparisons import BETTER
 from harness.report.verdict import DOUBTFUL
 from harness.sweep.growth import growth_per_run, memory_of_runs
@@ -37,6 +39,15 @@ def headline(release: Release) -> str:
     average = next((figure for figure in whole.figures if figure.figure == AVERAGE.key), None)
     change = f" {_range(release, average)}" if average else ""
     return f"{whole.verdict}: {whole.reason.rstrip('.')}.{change}"
+
+
+def result_of(release: Release, first_chart: str = "") -> Result:
+    """Return what the page says, for those who show it."""
+    names, whole = release.names, release.whole
+    title = f"{record_of(release.new).plan}: {names.new} against {names.base}"
+    counts = Counter(found.verdict for found in release.levels.values())
+    figures = (KeyFigure(f"levels {verdict}", str(count)) for verdict, count in counts.items())
+    return Result("release", title, whole.verdict, headline(release), tuple(figures), first_chart)
 
 
 def _range(release: Release, figure: FigureComparison) -> str:

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import contextlib
 from dataclasses import replace
+from itertools import chain
 
 from harness.base.errors import HarnessError, UsageError
 from harness.base.units import MS_PER_S
 from harness.jtl.sample import Dropped
 from harness.metrics.counter_process import shared_counter
+from harness.metrics.figures import LOAD
 from harness.metrics.files import read_samples
 from harness.metrics.growth import growths
 from harness.metrics.interval import IntervalMs
@@ -19,9 +21,11 @@ from harness.report.charts.run_charts import file_names, run_charts
 from harness.report.exchanges import failures_page, stored_failures
 from harness.report.growth import is_constant, with_cloud
 from harness.report.jtls import counted_tally, silences_of
+from harness.report.key_figures import run_result
 from harness.report.loads import LoadTally
 from harness.report.markdown import report
 from harness.report.pages import write_page
+from harness.report.results import chart_path
 from harness.report.slowest import explained, slowest_samples
 from harness.report.stored_comparisons import FORMAT_VERSION as COMPARED_VERSION
 from harness.report.stored_comparisons import ComparedRun, ComparedRuns
@@ -102,9 +106,7 @@ def write_report(directory: RunDirectory, counted: CountedRun | None = None) -> 
 
     With `counted` its samples have been counted.
     """
-    summary = summary_of_run(directory, counted, may_write=True)
-    write_summary(directory, summary)
-    return summary
+    return write_summary(directory, summary_of_run(directory, counted, may_write=True))
 
 
 def write_missing_report(directory: RunDirectory) -> None:
@@ -117,18 +119,22 @@ def write_missing_report(directory: RunDirectory) -> None:
             write_report(directory)
 
 
-def write_summary(directory: RunDirectory, summary: RunSummary) -> None:
-    """Write a summary as the run's JSON, charts and Markdown.
+def write_summary(directory: RunDirectory, summary: RunSummary) -> RunSummary:
+    """Write a summary with its result as the run's JSON, charts and Markdown, and return it.
 
     The notes block of an existing report is preserved; its charts that no longer have data are deleted.
     """
+    charts = run_charts(summary)
+    load, first = summary.group(LOAD), chart_path(directory.name, chain.from_iterable(charts.values()))
+    facts = (summary.source, summary.run, summary.verdict, load.total if load else None, summary.warnings)
+    summary = replace(summary, result=run_result(*facts, first))
     write_whole(directory.summary_json, json_text(summary))
     if exchanges := stored_exchanges(directory):
         write_whole(directory.failures_page, failures_page(summary, exchanges))
-    charts = run_charts(summary)
     write_charts(directory.path, [chart for found in charts.values() for chart in found], file_names())
     note = summary.run.note if summary.run else ""
     write_page(directory.report, lambda notes: report(summary, charts, notes, directory.name), note)
+    return summary
 
 
 def add_comparisons(directory: RunDirectory, summary: RunSummary, compared: tuple[ComparedRun, ...]) -> RunSummary:
@@ -136,6 +142,4 @@ def add_comparisons(directory: RunDirectory, summary: RunSummary, compared: tupl
     if not compared:
         return summary
     write_whole(directory.compared, json_text(ComparedRuns(COMPARED_VERSION, compared)))
-    summary = replace(summary, compared=compared)
-    write_summary(directory, summary)
-    return summary
+    return write_summary(directory, replace(summary, compared=compared))

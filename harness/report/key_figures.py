@@ -2,21 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
+from typing import Protocol
 
 from harness.base import units
 from harness.metrics.figures import LOAD, Group
-from harness.metrics.metric import MEDIAN, P95, Metric
+from harness.metrics.metric import ERRORS, MEDIAN, METRICS, P95, THROUGHPUT, Measured, Metric
 from harness.report.columns import COUNT, ERROR_RATIO, MAX, RATE, metric_column
 from harness.report.loads import rows_by_load
+from harness.report.results import KeyFigure, Result
+from harness.report.setup import users_text
 from harness.report.summary import RunSummary
 from harness.report.tables import LOADS, Rows, Shown, parts_of
+from harness.report.verdict import Verdict, state_line
 from harness.report.warnings import Part, RunWarning, Severity
+from harness.run.record import RunRecord
 
 # So many labels, TOTAL, the goals and some warnings fit on a screen of 40 lines.
 LABELS_MOST = 10
-
+# The first chart of a run; a test compares it with the table of charts.
+FIRST_CHART = "response-time"
+# The percentiles that are key figures.
+_PERCENTILES = ("50", "95", "99")
 
 _P50, _P95 = (replace(metric_column(metric), title=title) for metric, title in ((MEDIAN, "p50 ms"), (P95, "p95 ms")))
 KEY_COLUMNS = (COUNT, RATE, _P50, _P95, MAX, ERROR_RATIO)
@@ -84,3 +92,61 @@ def first_error(summary: RunSummary) -> str:
     kind = max(summary.errors, key=lambda kind: (kind.count, kind.label in labels))
     what = " ".join(filter(None, (kind.code, kind.cause)))
     return f"Most frequent error: {kind.label}: {what} ({units.plural(kind.count, 'time')})."
+
+
+class Total(Measured, Protocol):
+    """The metrics of all labels of a run together; those that a source lacks are None."""
+
+    @property
+    def sample_count(self) -> int | None:
+        """How many samples there are."""
+
+    @property
+    def max_ms(self) -> float | None:
+        """The slowest sample."""
+
+
+def run_result(
+    name: str,
+    run: RunRecord | None,
+    verdict: Verdict | None,
+    total: Total | None,
+    warnings: Iterable[RunWarning],
+    first_chart: str = "",
+) -> Result:
+    """Return the result of a run, as its JSON has it; `total` is the load in the measurement window."""
+    kind, found = ("soak" if run and run.is_soak else "run"), list(warnings)
+    state, headline = (verdict.state, state_line(verdict)) if verdict else ("", "")
+    return Result(kind, name, state, headline, tuple(_run_figures(run, total, found)), first_chart)
+
+
+def _run_figures(run: RunRecord | None, total: Total | None, warnings: Sequence[RunWarning]) -> Iterator[KeyFigure]:
+    """Yield the key metrics of the load; those that are not known are left out."""
+    if total is None:
+        return
+
+    def figure(name: str, value: str, unit: str, *parts: Part) -> KeyFigure:
+        questioning = [warning for warning in by_importance(warnings) if set(parts) & set(warning.concerns)]
+        return KeyFigure(name, value, unit, len(questioning))
+
+    count = total.sample_count
+    if run:
+        yield figure("users", users_text(run.load), "", Part.LOAD)
+    if count is not None:
+        yield figure("samples", str(count), "", Part.COUNT)
+    for metric in (THROUGHPUT, *(metric for metric in METRICS if metric.percentile in _PERCENTILES), ERRORS):
+        value = metric.of(total)
+        if value is not None:
+            name = "errors" if metric == ERRORS else metric.phrase
+            yield figure(name, metric.text(value), metric.unit, *_parts_of(metric, count or 0))
+    if total.max_ms is not None:
+        yield figure("max", units.ms_text(total.max_ms), "ms")
+
+
+def _parts_of(metric: Metric, sample_count: int) -> list[Part]:
+    """Return the parts of a report whose warnings question a metric."""
+    if metric == ERRORS:
+        return [Part.ERRORS]
+    if metric == THROUGHPUT:
+        return [Part.COUNT]
+    return [Part.MEDIAN] if metric.percentile == "50" else [Part.TAIL] if is_tail(metric, sample_count) else []

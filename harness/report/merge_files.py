@@ -97,8 +97,7 @@ def _merged_jtls(named: Sequence[_Named], into: Path | None) -> MergedRun:
         inputs = [Input(name, path) for (name, _), path in zip(named, directory.all_samples, strict=True)]
         summary = summary_of_jtls(inputs, Counting(window=STEADY_WINDOW, with_batches=True))
         summary = replace(summary, source=f"{directory.plan}/{directory.name}")
-        write_summary(directory, summary)
-        return MergedRun(directory, summary)
+        return MergedRun(directory, write_summary(directory, summary))
 
 
 def _record(path: Path) -> RunRecord:

@@ -1,60 +1,147 @@
-"""The result of a report about several runs, as its JSON has it: its verdict, and its headline of one sentence."""
+"""The result of a report: its JSON has one, and the site, comments, messages and lists of reports show that one."""
 
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from harness.base.errors import UsageError
+from harness.base.records import build, to_plain
 from harness.report.tables import cell
 from harness.report.verdict import INTERRUPTED
 from harness.run.directory import json_text, read_object, write_whole
 from harness.run.record import RUNNING
 
-_HEADLINE = re.compile(r"^\*\*(.+?)\*\*", re.MULTILINE)
-_VERDICT = re.compile(r"[A-Z]+(?: [A-Z]+)*\b")
+if TYPE_CHECKING:
+    from harness.report.charts.chart import Chart
+
+KEY = "result"
+FOUND = "FOUND"
+# The verdicts of which one is the whole's when parts differ, worst first.
+_WORST_FIRST = (
+    INTERRUPTED, "INVALID", "REGRESSED", "CONGESTION COLLAPSE", "CANNOT TELL", "DOUBTFUL", "GRACEFUL", FOUND, "OK",
+)  # fmt: skip
+# A line in bold, and a paragraph of such lines: where the Markdown of every version has the headline.
+_BOLD = re.compile(r"^\*\*(.+?)\*\*", re.MULTILINE)
+_HEADLINE = re.compile(r"(?:^\*\*.+\*\*.*(?:\n+|\Z))+", re.MULTILINE)
+_CAPITALS = re.compile(r"[A-Z]+(?: [A-Z]+)*\b")
+_LINK = re.compile(r"(?<!\\)\[([^\]\n]+)\]\([^)\n]*\)")
+_ESCAPED = re.compile(r"\\([^\w\s])")
+
+
+@dataclass(frozen=True)
+class KeyFigure:
+    """A number that a reader needs first, as text with its unit, and how many warnings question it."""
+
+    name: str
+    value: str
+    unit: str = ""
+    warning_count: int = 0
 
 
 @dataclass(frozen=True)
 class Result:
-    """The result of a report: `verdict` such as REGRESSED, empty without one, and `headline` in Markdown.
+    """What a report found, as plain text: `verdict` such as REGRESSED, and the sentence `headline` that explains it.
 
-    While its runs are in progress, or after they were interrupted, a verdict is INTERRUPTED.
+    `kind` is run, soak, sweep, capacity, overload, ab, tune, nightly, compare, compare-sweeps, sweeps, release or
+    history. A verdict is INTERRUPTED while runs are in progress or after an interruption, and empty where nothing is
+    judged. `first_chart` is the path of an image from the folder of the report, empty without a chart.
     """
 
+    kind: str = ""
+    title: str = ""
     verdict: str = ""
     headline: str = ""
+    key_figures: tuple[KeyFigure, ...] = ()
+    first_chart: str = ""
 
 
-def store_result(report: Path, verdict: str, headline: str) -> None:
-    """Write the result of a report into the JSON beside it; `headline` is plain text."""
+def chart_path(folder: str, charts: Iterable[Chart]) -> str:
+    """Return the path of the first of the charts in the folder of a report; empty without one."""
+    return next((f"{folder}/{chart.name}" for chart in charts), "")
+
+
+def worst(verdicts: Iterable[str]) -> str:
+    """Return the worst of some verdicts; empty without any."""
+    there = set(verdicts)
+    return next((verdict for verdict in _WORST_FIRST if verdict in there), "")
+
+
+def store_result(report: Path, result: Result) -> None:
+    """Write the result of a report into the JSON beside it, a record whose other keys stay as they are."""
     path = report.with_suffix(".json")
-    write_whole(path, json_text({**read_object(path), "verdict": verdict, "headline": headline}))
+    write_whole(path, json_text({**read_object(path), KEY: to_plain(result)}))
+
+
+def write_result(report: Path, data: Mapping[str, Any]) -> None:
+    """Write the JSON beside a report that has no record; `data` contain its command. Any other file there is kept."""
+    path = report.with_suffix(".json")
+    if path != report and (not path.exists() or _is_earlier(path)):
+        write_whole(path, json_text(data))
+
+
+def _is_earlier(path: Path) -> bool:
+    """Return whether `write_result` wrote a file: it has a command, and is no record."""
+    try:
+        data = read_object(path)
+    except UsageError:
+        return False
+    return {"format_version", "command"} <= data.keys() and "state" not in data
 
 
 def stated_result(report: Path) -> Result:
-    """Return the result of a report from the JSON beside it, or else from its Markdown.
+    """Return the result of a report from the JSON beside it.
 
-    A report of an earlier version has no result in its JSON; a comparison that was not saved, a release and sweeps side
-    by side have no JSON.
+    The Markdown is read only without one: for a report of an earlier version, and for a sweep or a nightly in progress.
     """
     try:
-        data = read_object(report.with_suffix(".json"))
-    except UsageError:
-        data = {}
-    verdict, headline = data.get("verdict"), data.get("headline")
-    if isinstance(verdict, str) and isinstance(headline, str):
-        is_open = verdict and data.get("state") == RUNNING
-        return Result(INTERRUPTED if is_open else verdict, cell(headline))
+        return result_in(read_object(report.with_suffix(".json")))
+    except (UsageError, ValueError):
+        pass
     try:
-        return _result_in(report.read_text(encoding="utf-8", errors="replace"))
+        return result_in_markdown(report.read_text(encoding="utf-8", errors="replace"))
     except OSError:
         return Result()
 
 
-def _result_in(markdown: str) -> Result:
-    """Return the result in a report: its first bold line, and the capitals with which that begins."""
-    headline = _HEADLINE.search(markdown)
-    verdict = _VERDICT.match(headline[1]) if headline else None
-    return Result(verdict[0] if verdict else "", headline[1] if headline else "")
+def result_in(data: Mapping[str, Any]) -> Result:
+    """Return the result in the JSON of a report; ValueError without one.
+
+    The JSON of an earlier version may have only a verdict and a headline.
+    """
+    if KEY in data:
+        return build(Result, data[KEY], KEY)
+    found = build(Result, {key: data.get(key) for key in ("verdict", "headline")})
+    is_open = found.verdict and data.get("state") == RUNNING
+    return replace(found, verdict=INTERRUPTED) if is_open else found
+
+
+def result_in_markdown(markdown: str) -> Result:
+    """Return the result in a report: its first bold line, and the capitals with which that begins as the verdict."""
+    found = _BOLD.search(markdown)
+    headline = _ESCAPED.sub(r"\1", _LINK.sub(r"\1", found[1])) if found else ""
+    verdict = _CAPITALS.match(headline)
+    return Result(verdict=verdict[0] if verdict else "", headline=headline)
+
+
+class Parts(NamedTuple):
+    """The Markdown of a report before and behind its headline."""
+
+    before: str
+    behind: str
+
+
+def around_headline(markdown: str) -> Parts:
+    """Return a report without its headline, in whose place that of its result is shown."""
+    found = _HEADLINE.search(markdown)
+    return Parts(markdown[: found.start()], markdown[found.end() :]) if found else Parts("", markdown)
+
+
+def with_headline(markdown: str, result: Result) -> str:
+    """Return a report with the headline of its result."""
+    if not result.headline:
+        return markdown
+    return _HEADLINE.sub(lambda _: f"**{cell(result.headline)}**\n\n", markdown, count=1)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from harness.base import units
 from harness.plan.group_load import length_text
-from harness.plan.load import CLOSED, OPEN, LoadRecord
+from harness.plan.load import CLOSED, MIXED, OPEN, LoadRecord
 from harness.run.record import AutoEndRecord, DeliveryRecord, GeneratorRecord, HostRecord, PackedSamples, RunRecord
 
 # Measured by `scripts/bench profile` with small requests; docs/benchmarks.md has the machine.
@@ -145,3 +145,11 @@ def _commit_text(run: RunRecord) -> str:
     if run.git_commit is None:
         return "not in a git checkout"
     return run.git_commit[:12] + (" with uncommitted changes" if run.git_changed else "")
+
+
+def users_text(load: LoadRecord) -> str:
+    """Return the number of users, or the arrival rate of an open load: 50, 5/s."""
+    rate = f"{units.number_text(load.rate_per_s or 0)}/s"
+    if load.model == MIXED:
+        return f"{load.users or 0} + {rate}"
+    return rate if load.model == OPEN else str(load.users or 0)

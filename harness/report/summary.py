@@ -15,6 +15,7 @@ from harness.metrics.throttle import Throttle
 from harness.metrics.timeline import Timeline
 from harness.metrics.window import Window
 from harness.report.loads import LoadFigures
+from harness.report.results import Result
 from harness.report.verdict import Verdict
 from harness.report.warnings import RunWarning
 from harness.run.record import RunRecord
@@ -130,7 +131,7 @@ class RunSummary:
     nothing. Codes, errors, the timeline, `gaps` and `throttle` cover the whole run, Little's law and `thirds` the
     window. `generators` is empty if one load generator made all samples. `corrected` are the response times of the
     window if the system stalled under a closed load. `loads` are those of a run with several; the load in `groups` is
-    all of them together. `compared` is what the run was compared with when it ended.
+    all of them together. `compared` is what the run was compared with when it ended. `result` is set on writing.
     """
 
     format_version: int
@@ -158,6 +159,7 @@ class RunSummary:
     loads: tuple[LoadFigures, ...] = ()
     stored_failures: tuple[StoredFailures, ...] = ()
     compared: tuple[ComparedRun, ...] = ()
+    result: Result | None = None
     json_keys: ClassVar = {"warnings": "caveats"}
     what: ClassVar = "a summary"
     version: ClassVar = FORMAT_VERSION

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from enum import Enum, IntEnum, StrEnum, auto
 from functools import partial
 
+from harness.base.option_names import spelled
 from harness.report import evidence as of
 from harness.report import generator_evidence as of_generators
 from harness.report import growth as of_growth
@@ -411,9 +412,13 @@ _OF_ANSWERS = frozenset(
 
 
 def find_warnings(evidence: Evidence) -> tuple[RunWarning, ...]:
-    """Return all warnings of a run, in the order of WarningCode; of failures only those that are no consequence."""
+    """Return all warnings of a run, in the order of WarningCode; of failures only those that are no consequence.
+
+    They name options as the command of the run does: --duration=60s in a project, DURATION=60s in a clone.
+    """
+    caller = "lth" if evidence.run and evidence.run.command.startswith("lth ") else ""
     return tuple(
-        RunWarning(str(code), code.text.format(**values), values.get("subject", ""))
+        RunWarning(str(code), spelled(code.text.format(**values), caller), values.get("subject", ""))
         for code in WarningCode
         if not (evidence.is_failed and code in _OF_ANSWERS)
         for values in code.found_in(evidence)

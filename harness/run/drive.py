@@ -140,7 +140,7 @@ class _View:
             self._first_sample_s = now_s
         if self._first_sample_s is None and active_users:
             self._active_since_s = self._active_since_s or now_s
-            self._progress.wait(active_users, now_s - self._active_since_s)
+            self._progress.wait(active_users, now_s - self._active_since_s, self._tail.has_rows)
         if self._first_sample_s is not None:
             self._progress.show(figures, now_s - self._first_sample_s, self._duration_s)
             self._progress.add(rows, now_s - self._first_sample_s, active_users)

@@ -55,6 +55,11 @@ class JtlTail:
         """How many bytes of the file it has read, up to a line end."""
         return self._offset
 
+    @property
+    def has_rows(self) -> bool:
+        """Whether the file has rows below its header, of setUp or others."""
+        return self._line_count > 1
+
     def new_rows(self) -> NewRows:
         """Return the rows since the last call; of more than 256 KB only the last samples, unless `is_whole`."""
         try:
@@ -150,11 +155,14 @@ class Progress:
             self._is_waiting, self._next_plain_s = False, PLAIN_PERIOD_S
         self._say(line(figures, passed_s, total_s), passed_s)
 
-    def wait(self, active_users: int, passed_s: float) -> None:
-        """Show that users are active, since so many seconds, and no sample of the load has ended yet."""
+    def wait(self, active_users: int, passed_s: float, has_setup: bool) -> None:
+        """Show that users are active, since so many seconds, and no sample of the load has ended yet.
+
+        Where setUp has samples its users may be among them: those of a warm-up are others than those of the load.
+        """
         self._is_waiting = True
-        text = f"{units.clock_text(passed_s)} | users {active_users} | no sample of the load has ended yet"
-        self._say(text, passed_s)
+        what = "only samples of setUp yet" if has_setup else "no sample of the load has ended yet"
+        self._say(f"{units.clock_text(passed_s)} | users {active_users} | {what}", passed_s)
 
     def _say(self, text: str, passed_s: float) -> None:
         if self._live:

@@ -28,12 +28,12 @@ from harness.plan.thresholds import Thresholds
 from harness.report.charts.run_charts import plotted, run_charts
 from harness.report.charts.run_data import ChartData, ChartSource
 from harness.report.markdown import report
-from harness.report.results import stated_result
+from harness.report.results import Result, stated_result
 from harness.report.summary import FORMAT_VERSION, RunSummary
 from harness.run.directory import RunDirectory, read_object, write_whole
-from harness.site.body import chart_script, report_body, run_body
+from harness.site.body import chart_script, report_body
 from harness.site.pages import ASSETS, Neighbours, Page, Site, data_path, run_data
-from harness.site.single import LIMIT_BYTES, single_page, single_prose, smaller
+from harness.site.single import LIMIT_BYTES, embedded, single_page, smaller
 from harness.system.profile_files import FLAME_GRAPHS
 
 # Marks a folder as a site, which a newer site may replace.
@@ -209,7 +209,7 @@ def write_run_page(directory: RunDirectory, charts: Path) -> Path:
     data = _data(directory)
     result = RunResult.of(read_record(RunSummary, data, str(directory.summary_json)))
     found = _charts(data)
-    body = run_body(_single_prose(directory.report, frozenset(chart.key for chart in found)), result)
+    body = _single_body(directory.report, result.stated, frozenset(chart.key for chart in found), result)
     scripts = []
     if found:
         scripts = [*library_scripts(charts), asset_text("charts.js"), asset_text("run.js")]
@@ -219,8 +219,7 @@ def write_run_page(directory: RunDirectory, charts: Path) -> Path:
 
 def write_report_page(report: Path) -> Path:
     """Write a report about several runs as one HTML file beside it, with its charts, and return the file's path."""
-    body = report_body(_single_prose(report, frozenset()), stated_result(report).verdict)
-    return _write_single(report, report.stem, body, ())
+    return _write_single(report, report.stem, _single_body(report, stated_result(report)), ())
 
 
 def try_report_page(report: Path, log: Log) -> Path | None:
@@ -237,15 +236,21 @@ def page_line(page: Path) -> str:
     return f"{shown(page)}: the report as one HTML file of {page.stat().st_size / units.BYTES_PER_KB:.0f} KB"
 
 
-def _single_prose(report: Path, charts: frozenset[str]) -> Markup:
-    """Return the HTML of a report with the images beside it: <report>.svg, and those in the folder of its name."""
+def _single_body(
+    report: Path, result: Result, charts: frozenset[str] = frozenset(), run: RunResult | None = None
+) -> Markup:
+    """Return the HTML of a report with the images beside it: <report>.svg, and those in the folder of its name.
+
+    Links to other files become plain text.
+    """
     images = {
         path.relative_to(report.parent).as_posix(): path.read_bytes()
         for suffix in _IMAGE_SUFFIXES
         for path in (report.with_suffix(suffix), *report.with_suffix("").glob(f"*{suffix}"))
         if path.is_file()
     }
-    return single_prose(report.read_text(encoding="utf-8", errors="replace"), images, charts)
+    markdown = report.read_text(encoding="utf-8", errors="replace")
+    return report_body(markdown, result, lambda _href: None, embedded(images, charts), run)
 
 
 def _write_single(report: Path, title: str, body: Markup, scripts: Sequence[str]) -> Path:

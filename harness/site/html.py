@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 from functools import cache
+from typing import NamedTuple
 
 import jinja2
 from markdown_it import MarkdownIt
@@ -13,12 +14,15 @@ from markupsafe import Markup
 from mdit_py_plugins.footnote import footnote_plugin
 
 from harness.base.templates import templates
+from harness.report.profiles import ANCHOR
 
 # The target of a link on the site, and the replacement of an image; None if the site has no such file.
 LinkOf = Callable[[str], "str | None"]
 ImageOf = Callable[[str, str], "Markup | None"]
 # Comments, which GitHub hides, too: how a report was made, the marks of its notes block.
 _COMMENT = re.compile(r"^<!--.*-->\n?", re.MULTILINE)
+# Sections that are linked: by the page itself, and by those of nightlies and A/B tests.
+_ANCHORS = {"Warnings": "warnings", "Where the time went": ANCHOR}
 _SCHEME = re.compile(r"[a-zA-Z][\w+.-]*:")
 
 
@@ -32,7 +36,19 @@ def _templates(package: str) -> jinja2.Environment:
     return templates(package, is_html=True)
 
 
+class Prose(NamedTuple):
+    """The HTML of Markdown: what is before its first section, and its sections."""
+
+    head: Markup
+    sections: Markup
+
+
 def prose(markdown: str, link_of: LinkOf, image_of: ImageOf) -> Markup:
+    """Return the HTML of Markdown, see `prose_parts`."""
+    return Markup("").join(prose_parts(markdown, link_of, image_of))
+
+
+def prose_parts(markdown: str, link_of: LinkOf, image_of: ImageOf) -> Prose:
     """Return the HTML of Markdown with its tables and footnotes.
 
     `link_of` gets every relative link; a link that it does not know becomes plain text. `image_of` gets the address and
@@ -40,7 +56,11 @@ def prose(markdown: str, link_of: LinkOf, image_of: ImageOf) -> Markup:
     """
     reader = _reader()
     tokens = _placed(reader.parse(_COMMENT.sub("", markdown)), link_of, image_of)
-    return Markup(reader.renderer.render(tokens, reader.options, {}))
+    sections = (at for at, token in enumerate(tokens) if token.type == "heading_open" and token.tag == "h2")
+    first = next(sections, len(tokens))
+    return Prose(
+        *(Markup(reader.renderer.render(part, reader.options, {})) for part in (tokens[:first], tokens[first:]))
+    )
 
 
 @cache
@@ -57,11 +77,14 @@ def _caption(_self: object, tokens: Sequence[Token], index: int, _options: objec
 
 def _placed(tokens: Sequence[Token], link_of: LinkOf, image_of: ImageOf) -> list[Token]:
     result: list[Token] = []
-    for token in tokens:
+    for index, token in enumerate(tokens):
         if token.type == "table_open":
             result += [_html('<div class="scroll" tabindex="0" role="region" aria-label="table">'), token]
         elif token.type == "table_close":
             result += [token, _html("</div>")]
+        elif token.type == "heading_open" and (name := _ANCHORS.get(tokens[index + 1].content)):
+            token.attrs["id"] = name
+            result.append(token)
         elif token.type in ("th_open", "td_open") and token.attrs.pop("style", "") == "text-align:right":
             token.attrs["class"] = "figure"  # the content security policy forbids inline styles
             result.append(token)

@@ -11,6 +11,7 @@ from harness.base.log import log
 from harness.base.paths import shown
 from harness.forge.comment import cut, without_files
 from harness.notify.recipients import github_run
+from harness.report.results import stated_result, with_headline
 
 # GitHub rejects a longer step summary completely.
 LIMIT_BYTES = 1024 * 1024
@@ -59,8 +60,9 @@ def append_report(
     link = f"\n{where}: `{page.name}` in the artefacts of this run.\n" if page and run else ""
     try:
         room_bytes = LIMIT_BYTES - (path.stat().st_size if path.exists() else 0) - len(link.encode())
+        text = with_headline(report.read_text(encoding="utf-8"), stated_result(report))
         with path.open("a", encoding="utf-8") as stream:
-            stream.write(step_summary(report.read_text(encoding="utf-8"), shown(report), room_bytes) + link)
+            stream.write(step_summary(text, shown(report), room_bytes) + link)
     except OSError as error:
         what = f"{path}: the summary cannot be written ({error.strerror})"
         raise ServiceError(what, "the report is complete") from None

@@ -5,23 +5,24 @@ from __future__ import annotations
 import json
 import posixpath
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, NamedTuple
 from urllib.parse import quote, unquote
 
 from markupsafe import Markup
 
-from harness.compare.result import RunResult
+from harness.compare.result import MARKDOWN, RunResult
 from harness.history.catalogue import Catalogue, Document, Entry, first_line
-from harness.history.summary import FIGURES, count_line, facts, figures, start_text, users_text, verdict_text
+from harness.history.summary import FIGURES, count_line, facts, figures, start_text, verdict_text
 from harness.metrics.metric import ERRORS, THROUGHPUT, Metric, Table, compared_metrics
 from harness.report.charts.run_data import ChartData
-from harness.report.setup import load_text, setup_lines
+from harness.report.results import Result, result_in_markdown
+from harness.report.setup import load_text, setup_lines, users_text
 from harness.report.verdict import DOUBTFUL, headline
 from harness.run import kinds
-from harness.site.body import chart_script, label_data, report_body, run_body, state_of
-from harness.site.html import filled, prose
+from harness.site.body import chart_script, label_data, report_body, state_of
+from harness.site.html import ImageOf, LinkOf, filled, prose
 from harness.site.trend import METRIC, trends
 
 INDEX, COMPARE = "index.html", "compare.html"
@@ -48,9 +49,17 @@ class Neighbours(NamedTuple):
     baseline: str
 
 
-class _Prose(NamedTuple):
-    html: Markup
-    files: tuple[str, ...]
+class _Targets(NamedTuple):
+    """What links and images of a report become; `shown` collects the files that the page needs."""
+
+    link_of: LinkOf
+    image_of: ImageOf
+    shown: list[str]
+
+    @property
+    def files(self) -> tuple[str, ...]:
+        """The files that the page needs, each once."""
+        return tuple(dict.fromkeys(self.shown))
 
 
 def page_path(identity: str) -> str:
@@ -92,7 +101,7 @@ class Site:
             count=count_line(self.catalogue.entries),
             trends=trends(self.catalogue.entries),
             metric=METRIC.phrase,
-            notes=self._prose(notes, "").html if notes.strip() else "",
+            notes=self._prose(notes, "") if notes.strip() else "",
             rows=rows,
             figure_titles=[figure.title for figure in FIGURES],
             plans=sorted({row["plan"] for row in rows}),
@@ -107,7 +116,7 @@ class Site:
             {
                 "name": f"{document.folder}/{document.name}",
                 "href": quote(page_path(f"{document.folder}/{document.name}")),
-                "headline": self._prose(document.result.headline, document.folder, shown_in="").html,
+                "headline": document.result.headline,
             }
             for document in self.catalogue.documents
             if document.kind == kind
@@ -115,7 +124,9 @@ class Site:
 
     def run(self, entry: Entry, markdown: str, charts: Sequence[ChartData], neighbours: Neighbours) -> Page:
         """Return the page of a run: its report, in which charts with data can be zoomed."""
-        prose = self._prose(markdown, entry.plan, {f"{entry.name}/{chart.key}.svg" for chart in charts})
+        targets = self._targets(entry.plan, {f"{entry.name}/{chart.key}.svg" for chart in charts})
+        link_of, image_of, _ = targets
+        result = _result_of(entry, markdown)
         html = filled(
             "run.html.j2",
             root="../",
@@ -124,21 +135,22 @@ class Site:
             state=state_of(entry.result),
             problem=entry.problem,
             data=quote(f"../{data_path(entry.id)}") if charts else "",
-            body=run_body(prose.html, entry.result),
+            body=report_body(markdown, result, link_of, image_of, entry.result),
             before=_neighbour(neighbours.before),
             after=_neighbour(neighbours.after),
             compare=quote(f"../{COMPARE}") if entry.result else "",
             baseline=_neighbour(neighbours.baseline),
         )
-        return Page(page_path(entry.id), html, prose.files)
+        return Page(page_path(entry.id), html, targets.files)
 
     def document(self, document: Document, markdown: str) -> Page:
         """Return the page of a report about several runs."""
-        prose = self._prose(markdown, document.folder)
+        targets = self._targets(document.folder)
+        link_of, image_of, _ = targets
         identity = f"{document.folder}/{document.name}"
-        root, body = "../" * document.path.count("/"), report_body(prose.html, document.result.verdict)
+        root, body = "../" * document.path.count("/"), report_body(markdown, document.result, link_of, image_of)
         html = filled("document.html.j2", root=root, title=identity, body=body)
-        return Page(page_path(identity), html, prose.files)
+        return Page(page_path(identity), html, targets.files)
 
     def compare(self) -> Page:
         """Return the page of two runs side by side, which its script fills."""
@@ -166,15 +178,18 @@ class Site:
             "started_at": entry.started_at,
             "users": known.users,
             "profile": known.profile,
-            "notes": self._prose(first_line(entry.notes), entry.plan, shown_in="").html or entry.problem,
+            "notes": self._prose(first_line(entry.notes), entry.plan) or entry.problem,
             "can_compare": entry.result is not None and entry.run is not None,
             "figures": figures(entry),
         }
 
-    def _prose(
-        self, markdown: str, folder: str, own_charts: Collection[str] = (), *, shown_in: str | None = None
-    ) -> _Prose:
-        """Return the Markdown of a report in `folder` as HTML; the images `own_charts` can be zoomed.
+    def _prose(self, markdown: str, folder: str) -> Markup:
+        """Return notes of a report in `folder` as HTML for the index."""
+        link_of, image_of, _ = self._targets(folder, shown_in="")
+        return prose(markdown, link_of, image_of)
+
+    def _targets(self, folder: str, own_charts: Collection[str] = (), *, shown_in: str | None = None) -> _Targets:
+        """Return the targets of a report in `folder`; the images `own_charts` can be zoomed.
 
         `shown_in` is the folder of the page that shows it, if that is another one.
         """
@@ -205,7 +220,17 @@ class Site:
             there = quote(posixpath.relpath(target, folder or "."))
             return Markup('<img src="{}" alt="{}">').format(there, text)
 
-        return _Prose(prose(markdown, link_of, image_of), tuple(dict.fromkeys(shown)))
+        return _Targets(link_of, image_of, shown)
+
+
+def _result_of(entry: Entry, markdown: str) -> Result:
+    """Return the result of a run: that of its JSON, of a report without JSON what its Markdown says."""
+    found = entry.result
+    if found is None or found.verdict is None:
+        return Result()
+    if found.kind != MARKDOWN:
+        return found.stated
+    return replace(found.stated, headline=result_in_markdown(markdown).headline)
 
 
 def _doubtful_reason(entry: Entry) -> str:

@@ -11,7 +11,7 @@ from urllib.parse import unquote
 
 from markupsafe import Markup
 
-from harness.site.html import filled, prose
+from harness.site.html import ImageOf, filled
 
 # Servers of mail accept attachments of several MB; a page of this size opens at once everywhere.
 LIMIT_BYTES = 1_000_000
@@ -41,12 +41,12 @@ def single_page(title: str, body: Markup, style: str, scripts: Sequence[str], *,
     )
 
 
-def single_prose(markdown: str, images: Mapping[str, bytes], charts: frozenset[str]) -> Markup:
-    """Return a report's Markdown as HTML with its images in it.
+def embedded(images: Mapping[str, bytes], charts: frozenset[str]) -> ImageOf:
+    """Return what puts images into the HTML of a report.
 
     `images` are SVG and PNG files by their path from the report's folder; an image that is not among them becomes its
     text. The images whose names are in `charts` become charts that can be zoomed, and the image is what is printed and
-    shown without JavaScript. Links to other files become plain text.
+    shown without JavaScript.
     """
 
     def image_of(source: str, text: str) -> Markup | None:
@@ -62,7 +62,7 @@ def single_prose(markdown: str, images: Mapping[str, bytes], charts: frozenset[s
             '<img class="still" src="{}" alt=""></figure>\n'
         ).format(key, text, address)
 
-    return prose(markdown, lambda _href: None, image_of)
+    return image_of
 
 
 def smaller(body: Markup, report_name: str) -> Iterator[Markup]:

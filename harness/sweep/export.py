@@ -35,14 +35,19 @@ def sweeps_csv(sweeps: Sequence[Sweep]) -> str:
 def sweeps_json(
     sweeps: Sequence[Sweep], analyses: Sequence[SweepAnalysis], comparisons: Sequence[SweepComparison]
 ) -> str:
-    """Return one JSON object: levels, runs and findings of each sweep, and the comparisons."""
-    return json_text(
-        {
-            "format_version": FORMAT_VERSION,
-            "sweeps": [_sweep(sweep, analysis) for sweep, analysis in zip(sweeps, analyses, strict=True)],
-            "comparisons": comparisons,
-        }
-    )
+    """Return the text of `sweeps_data`."""
+    return json_text(sweeps_data(sweeps, analyses, comparisons))
+
+
+def sweeps_data(
+    sweeps: Sequence[Sweep], analyses: Sequence[SweepAnalysis], comparisons: Sequence[SweepComparison]
+) -> dict[str, Any]:
+    """Return one object: levels, runs and findings of each sweep, and the comparisons."""
+    return {
+        "format_version": FORMAT_VERSION,
+        "sweeps": [_sweep(sweep, analysis) for sweep, analysis in zip(sweeps, analyses, strict=True)],
+        "comparisons": comparisons,
+    }
 
 
 def _sweep(sweep: Sweep, analysis: SweepAnalysis) -> dict[str, Any]:

@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from urllib.parse import quote
 
 from harness.base import units
 from harness.metrics.metric import Table, columns_of_runs
 from harness.report.markdown import image
+from harness.report.results import Result, worst
 from harness.report.tables import cell, one_line, table
 from harness.report.template import filled
 from harness.sweep.analysis import SweepAnalysis
 from harness.sweep.levels import Sweep, level_head, levels_of
 from harness.sweep.pairs import FigureComparison, SweepComparison, headline, sentence
 from harness.sweep.render import HEADS, PRINTS, Page, knows, set_up
-from harness.sweep.text import answer_text, findings, users_text, warnings_of
+from harness.sweep.text import answer_text, findings, result_of, users_text, warnings_of
 
 # One table for each of these values.
 _OVERLAID = tuple(metric.key for metric in columns_of_runs(Table.OVERLAY))
@@ -37,7 +39,7 @@ def several_sweeps_report(
         "sweeps.md.j2",
         command=one_line(page.command),
         names=[cell(sweep.name) for sweep in sweeps],
-        headline=cell(_headline(sweeps, analyses, comparisons)),
+        headline=cell(result_of_several(sweeps, analyses, comparisons).headline),
         answers=[(name, cell(answer_text(sweep, analysis))) for name, sweep, analysis in analysed],
         setup_table=_setup_table(sweeps, analyses),
         tables=[(HEADS[figure], _overlay_table(sweeps, figure)) for figure in known],
@@ -60,6 +62,27 @@ def several_sweeps_report(
         ],
         notes=page.notes,
         warnings=_warnings(sweeps, analyses) + [cell(text) for found in comparisons for text in found.warnings],
+    )
+
+
+def result_of_several(
+    sweeps: Sequence[Sweep],
+    analyses: Sequence[SweepAnalysis],
+    comparisons: Sequence[SweepComparison],
+    first_chart: str = "",
+) -> Result:
+    """Return what the report found, for those who show it; the verdict is the comparison's, else the worst of all."""
+    judged = [found.verdict for found in comparisons if found.verdict]
+    each = [result_of(sweep, analysis) for sweep, analysis in zip(sweeps, analyses, strict=True)]
+    return Result(
+        kind="compare-sweeps" if judged else "sweeps",
+        title=", ".join(sweep.name for sweep in sweeps),
+        verdict=worst(judged or [one.verdict for one in each]),
+        headline=_headline(sweeps, analyses, comparisons),
+        key_figures=tuple(
+            replace(figure, name=f"{figure.name}, {one.title}") for one in each for figure in one.key_figures
+        ),
+        first_chart=first_chart,
     )
 
 

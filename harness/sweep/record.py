@@ -89,7 +89,7 @@ class SweepRecord(PlanExperiment):
     report_kind: ClassVar = kinds.SWEEP
     what: ClassVar = "a sweep"
     # What the file contains beside the record: the result of the report.
-    not_read: ClassVar = ("verdict", "headline")
+    not_read: ClassVar = ("verdict", "headline", "result")
 
     def __post_init__(self) -> None:
         """Raise ValueError for a run's name that leads to another folder, and for numbers out of range."""

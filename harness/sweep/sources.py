@@ -16,19 +16,20 @@ from harness.plan.goal import Goal
 from harness.report.charts.chart import Chart, write_charts
 from harness.report.notes import notes_of
 from harness.report.pages import write_page
-from harness.report.results import store_result
+from harness.report.results import KEY, chart_path, store_result, write_result
 from harness.run import kinds
 from harness.run.directory import load_record
 from harness.run.names import find_paths, full_path
 from harness.sweep.analysis import SweepAnalysis, analyse
 from harness.sweep.charts import FILE_NAME, overlay_charts, sweep_charts
+from harness.sweep.export import sweeps_data
 from harness.sweep.levels import LevelKey, LevelRun, Sweep, level_run, levels_of
-from harness.sweep.overlay import several_sweeps_report
+from harness.sweep.overlay import result_of_several, several_sweeps_report
 from harness.sweep.pairs import SweepComparison
 from harness.sweep.published import parse_csv, parse_markdown
 from harness.sweep.record import SWEEP, SweepRecord
 from harness.sweep.render import Page, sweep_report
-from harness.sweep.text import answer_text
+from harness.sweep.text import result_of
 from harness.sweep.usage_charts import heap_charts, recorded_charts, usage_charts
 
 _NUMBERED = re.compile(r"(.+)#(\d+)")
@@ -191,7 +192,8 @@ def write_sweep_report(path: Path, command: str | None = None, goal: Goal | None
     found = read_sweep(path.with_suffix(".json"))
     assert found.report is not None and found.sweep.record is not None
     analysis = analyse(found.sweep.levels, goal or found.sweep.goal)
-    charts, answer = _charts([found], [analysis]), answer_text(found.sweep, analysis)
+    charts = _charts([found], [analysis])
+    result = result_of(found.sweep, analysis, chart_path(found.report.stem, charts))
     links = _links(found, found.report.parent)
     command = command or f"./aggregate.py sweep {found.sweep.name}"
     name = found.report.stem
@@ -202,8 +204,8 @@ def write_sweep_report(path: Path, command: str | None = None, goal: Goal | None
     )
     write_charts(found.report.with_suffix(""), charts, FILE_NAME)
     if found.sweep.record.state == FINISHED:  # else it belongs to the process that runs or resumes the sweep
-        store_result(found.report, "", answer)
-    return answer
+        store_result(found.report, result)
+    return result.headline
 
 
 def write_sweeps(
@@ -213,7 +215,7 @@ def write_sweeps(
     output: Path,
     command: str,
 ) -> None:
-    """Write the report of one or several sweeps to `output`, and the charts into a folder with the same name."""
+    """Write the report of one or several sweeps to `output`, its JSON beside it, and the charts into its folder."""
     output.parent.mkdir(parents=True, exist_ok=True)
     charts = _charts(sweeps, analyses)
     write_page(
@@ -221,6 +223,12 @@ def write_sweeps(
         lambda notes: _report(sweeps, analyses, comparisons, Page(charts, notes, output.stem, command), output.parent),
     )
     write_charts(output.with_suffix(""), charts, FILE_NAME)
+    bare, first_chart = [found.sweep for found in sweeps], chart_path(output.stem, charts)
+    if len(bare) == 1:
+        result = result_of(bare[0], analyses[0], first_chart)
+    else:
+        result = result_of_several(bare, analyses, comparisons, first_chart)
+    write_result(output, sweeps_data(bare, analyses, comparisons) | {"command": command, KEY: result})
 
 
 def printed_sweeps(

@@ -5,13 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 
 from harness.base import units
-from harness.compare.outcome import CANNOT_TELL
+from harness.compare.outcome import CANNOT_TELL, INVALID
 from harness.experiment.record import RUNNING
+from harness.plan.goal import Goal
+from harness.report.results import FOUND, KeyFigure, Result
 from harness.report.verdict import DOUBTFUL, INTERRUPTED
 from harness.report.warnings import WarningCode
 from harness.sweep.analysis import SweepAnalysis
 from harness.sweep.levels import Level, LevelRun, Sweep
-from harness.sweep.setting_findings import setting_answer, setting_findings, values_text
+from harness.sweep.record import SWEEP
+from harness.sweep.setting_findings import contrasts, setting_answer, setting_findings, values_text
 from harness.sweep.terminal import goal_text
 from harness.sweep.throughput_curve import CLIFF_RATIO, PLATEAU_RATIO, Cliff
 from harness.sweep.usl import LEAST_LEVELS, Estimate
@@ -54,6 +57,35 @@ def answer_text(sweep: Sweep, analysis: SweepAnalysis) -> str:
         text += f" But at {levels_text(starved)} the generator, not the system, may have been measured."
     is_unfinished = sweep.record is not None and sweep.record.state == RUNNING
     return f"{text} The sweep is not finished." if is_unfinished else text
+
+
+def result_of(sweep: Sweep, analysis: SweepAnalysis, first_chart: str = "") -> Result:
+    """Return what the report of one sweep found, for those who show it."""
+    found, kind = analysis.answer, sweep.record.kind if sweep.record else SWEEP
+    figures = []
+    if found.users is not None:
+        least = "at least " if found.is_least or found.perhaps_users is not None else ""
+        figures.append(KeyFigure("users within the goal", f"{least}{found.users}"))
+    if analysis.best_users is not None:
+        figures.append(KeyFigure("best throughput", units.rate_text(analysis.best_rate_per_s), "req/s"))
+        figures.append(KeyFigure("users at the best throughput", str(analysis.best_users)))
+    headline = answer_text(sweep, analysis)
+    return Result(kind, sweep.name, _verdict(sweep, analysis), headline, tuple(figures), first_chart)
+
+
+def _verdict(sweep: Sweep, analysis: SweepAnalysis) -> str:
+    """Return FOUND, or why the headline is no answer: how it differs from the goal's, or that of the best level."""
+    if sweep.record is not None and sweep.record.state == RUNNING:
+        return INTERRUPTED
+    if not any(level.counted for level in sweep.levels):
+        return INVALID
+    found = analysis.answer
+    is_unknown = found.users is None and not found.is_missed
+    if sweep.is_of_setting:
+        return FOUND if any(one.is_certain for one in contrasts(sweep.levels)) else CANNOT_TELL
+    if is_unknown and (analysis.best_users is None or analysis.goal not in (None, Goal())):
+        return CANNOT_TELL
+    return DOUBTFUL if _doubtful_best(sweep, analysis) else FOUND
 
 
 def counted_text(levels: Sequence[Level], label: str = "") -> str:

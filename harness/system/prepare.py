@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from harness.base import integrity
 from harness.base import process as child
 from harness.base.errors import UsageError
 from harness.base.log import Log
@@ -32,6 +33,7 @@ class _Step:
 def prepare(manifest: Manifest, context: Context, environment: Mapping[str, str], artifacts: Path, log: Log) -> None:
     """Run the steps that are not done yet; a second harness waits for the first one."""
     if all(step.is_done for step in _steps(manifest, context, artifacts)):
+        integrity.check(artifacts, manifest.folder / integrity.LOCK_NAME)
         return
     with writing_into(artifacts):
         artifacts.mkdir(parents=True, exist_ok=True)
@@ -72,6 +74,7 @@ def _run(step: _Step, manifest: Manifest, environment: Mapping[str, str], log_pa
     for path in step.creates:  # files of an older version must not mix with new ones
         shutil.rmtree(path) if path.is_dir() else path.unlink(missing_ok=True)
     child.run_or_fail(child.Launch(f"{manifest.name}: {step.name}", step.argv, manifest.folder, environment, log_path))
+    integrity.check(step.stamp_file.parent, manifest.folder / integrity.LOCK_NAME)
     step.stamp_file.write_text(step.stamp)
     size = sum(map(_bytes_of, step.creates))
     log(f"{manifest.name}: {step.name} done in {time.monotonic() - started_s:.1f} s, {size / 1e6:.1f} MB")

@@ -48,7 +48,7 @@ class TuneRecord(EqualRuns):
     report_kind: ClassVar = kinds.EXPERIMENT
     what: ClassVar = "a designed experiment"
     # What the file contains beside the record: a function of it and of the runs.
-    not_read: ClassVar = ("verdict", "headline", "scatter_ratio", "effects", "combinations", "best", "next")
+    not_read: ClassVar = ("verdict", "headline", "result", "scatter_ratio", "effects", "combinations", "best", "next")
 
     @property
     def metric(self) -> Metric:

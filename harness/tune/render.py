@@ -19,7 +19,7 @@ from harness.tune.effects import FOUND, NO_EFFECT, Effect, is_better
 from harness.tune.factors import assignments, combination_count
 from harness.tune.outcome import Outcome
 from harness.tune.record import TuneRecord
-from harness.tune.text import effect_name, headline, sure_text
+from harness.tune.text import effect_name, result_of, sure_text
 
 _RUN_HEADS = ("run", "values", "counts", "block")
 _PAIR_HEADS = ("values", "answer", "more %", "interval %")
@@ -35,8 +35,8 @@ def tune_report(outcome: Outcome, charts: Sequence[Chart], notes: str) -> str:
         "tune.md.j2",
         id=record.id,
         command=one_line(record.command).replace("-->", "->"),
-        title=f"{cell(record.plan)}: which settings matter ({record.name})",
-        headline=cell(headline(outcome)),
+        title=cell(result_of(outcome).title),
+        headline=cell(result_of(outcome).headline),
         settings=[f"{cell(factor.name)}: {cell(', '.join(factor.values))}" for factor in record.factors],
         metric=cell(record.metric.phrase),
         threshold=units.percent_text(record.threshold_ratio, 1),

@@ -21,7 +21,7 @@ from harness.tune.advice import next_steps
 from harness.tune.factors import assignments, set_text
 from harness.tune.outcome import Outcome, outcome_of
 from harness.tune.record import TuneRecord, TuneRun
-from harness.tune.text import effect_name, headline
+from harness.tune.text import effect_name, headline, result_of
 
 
 @dataclass(frozen=True)
@@ -93,6 +93,7 @@ def to_json(outcome: Outcome) -> dict[str, Any]:
         **to_plain(record),
         "verdict": outcome.verdict,
         "headline": headline(outcome),
+        "result": to_plain(result_of(outcome)),
         "scatter_ratio": outcome.scatter_ratio,
         "effects": [{**to_plain(effect), "text": effect_name(record.factors, effect)} for effect in outcome.effects],
         "combinations": combinations,

@@ -7,7 +7,9 @@ from collections.abc import Iterator, Sequence
 from harness.base import units
 from harness.compare.outcome import INVALID
 from harness.experiment.record import FINISHED
+from harness.report.results import KeyFigure, Result
 from harness.report.tables import one_line
+from harness.report.verdict import INTERRUPTED
 from harness.tune.best import Best
 from harness.tune.effects import CANNOT_TELL, FOUND, NO_EFFECT, Effect, is_better
 from harness.tune.factors import Factor, assignments
@@ -31,6 +33,20 @@ def headline(outcome: Outcome) -> str:
         parts.append(f"run scatter {units.percent_text(outcome.scatter_ratio, 1)} %")
         parts += [best_text(outcome, outcome.best)] if outcome.best else []
     return one_line(f"{before}{outcome.verdict} after {units.plural(count, 'run')}: {'; '.join(parts)}.")
+
+
+def result_of(outcome: Outcome) -> Result:
+    """Return what the report found, for those who show it."""
+    record, found = outcome.record, [one for one in outcome.effects if one.verdict == FOUND]
+    changes = [(effect_name(record.factors, one), units.signed_percent(one.delta_ratio)) for one in found]
+    return Result(
+        kind="tune",
+        title=f"{record.plan}: which settings matter ({record.name})",
+        verdict=outcome.verdict if record.state == FINISHED else INTERRUPTED,
+        headline=headline(outcome),
+        key_figures=tuple(KeyFigure(name, change, "%") for name, change in changes),
+        first_chart=f"{record.name}/effects.svg" if outcome.fit else "",
+    )
 
 
 def _effects_text(outcome: Outcome) -> Iterator[str]:

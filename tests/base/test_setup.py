@@ -2,14 +2,17 @@
 
 import os
 import re
+import runpy
 import shutil
 import subprocess
 import sys
+import types
 
 import pytest
 
 from harness.base.errors import UsageError
 from harness.base.first_setup import system_arguments
+from harness.base.integrity import LOCK_NAME
 from harness.base.python_packages import is_installed, small_packages
 from harness.base.setup_step import downloaded_bytes
 from harness.cli import main
@@ -34,7 +37,7 @@ wait_for uv-runs
 ZSTD_UV = (
     UV
     + """
-case "$*" in *requirements-zstd.txt) mkdir -p site; echo "packed = 'really'" > site/zstandard.py;; esac
+case "$*" in *requirements/zstd.txt) mkdir -p site; echo "packed = 'really'" > site/zstandard.py;; esac
 """
 )
 # The Python of its environment prepares a system; that and the large packages wait for each other.
@@ -42,7 +45,7 @@ SYSTEM_UV = """
 echo "$*" >> uv-calls
 case "$*" in
 venv*) mkdir -p .venv/bin && cp bin/system-python .venv/bin/python;;
-*--no-deps*) [ ! -e system-runs ];;
+*--no-deps*) [ ! -e system-runs ] || exit 9; for word; do file=$word; done; cat "$file" > small.txt;;
 *) touch uv-runs; wait_for system-runs;;
 esac
 """
@@ -54,10 +57,11 @@ JAVAC = 'while [ "$1" != -d ]; do shift; done; mkdir -p "$2"'
 @pytest.fixture
 def clone(tmp_path):
     """Return a function that makes a fresh clone's tools and starts its set-up."""
-    for name in ("harness", "scripts", "jmeter"):
+    for name in ("harness", "scripts", "jmeter", "plans"):
         shutil.copytree(ROOT / name, tmp_path / name, ignore=shutil.ignore_patterns("__pycache__"))
-    for name in ("requirements.txt", "requirements-zstd.txt"):
-        shutil.copy(ROOT / name, tmp_path)
+    (tmp_path / "jmeter" / LOCK_NAME).unlink()  # the fake Maven brings no jars
+    shutil.copytree(ROOT / "requirements", tmp_path / "requirements")
+    shutil.copy(ROOT / "requirements.txt", tmp_path)
 
     def started(uv=UV, maven=MAVEN, code=""):
         tools = {"uv": uv, "mvn": maven, "java": "echo 'openjdk version \"17.0.15\"' >&2", "javac": JAVAC}
@@ -65,7 +69,7 @@ def clone(tmp_path):
         (tmp_path / "bin").mkdir()
         for name, text in tools.items():
             path = tmp_path / "bin" / name
-            path.write_text(f"#!/bin/sh\n{WAIT}\n{text}\n")
+            path.write_text(f"#!/bin/sh\ncd {tmp_path}\n{WAIT}\n{text}\n")
             path.chmod(0o755)
         variables = {name: value for name, value in os.environ.items() if name not in ("JAVA_HOME", "JMETER_HOME")}
         variables |= {"PATH": f"{tmp_path / 'bin'}:{os.environ['PATH']}", "REAL_PYTHON": sys.executable}
@@ -90,9 +94,12 @@ def test_a_system_is_prepared_while_the_large_packages_are_installed(clone, tmp_
     assert process.returncode == 0, text
     assert "setup: the plan's system: done" in text
     assert (tmp_path / "system-runs").read_text().endswith("'lth')) --plan=lb-direct\n")
-    new, small, rest = (tmp_path / "uv-calls").read_text().splitlines()
+    new, few, rest = (tmp_path / "uv-calls").read_text().splitlines()
     assert new.startswith("venv ")
-    assert "jinja2==" in small.lower() and "pandas" not in small
+    assert all(" --require-hashes " in call for call in (few, rest))
+    small = (tmp_path / "small.txt").read_text().splitlines()
+    assert "Jinja2==3.1.6 \\" in small and "pandas" not in "".join(small)
+    assert sum(line.startswith("    --hash=sha256:") for line in small) > len(small) / 2
     assert rest.endswith("-r " + str(tmp_path / "requirements.txt"))
 
 
@@ -104,6 +111,24 @@ def test_what_prepares_a_system_needs_no_large_package():
     code = f"import sys; sys.modules.update(dict.fromkeys({large})); import harness.commands.system"
     done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
+
+
+def test_every_package_is_pinned_with_hashes():
+    for file in (ROOT / "requirements.txt", *(ROOT / "requirements").glob("*.txt")):
+        text = re.sub(r" \\\n +", " ", file.read_text())
+        lines = [line for line in text.splitlines() if not line.startswith(("#", "-r "))]
+        pin = re.compile(r"[\w.-]+==[\w.!]+( --hash=sha256:[0-9a-f]{64})+")
+        assert [line for line in lines if not pin.fullmatch(line)] == []
+
+
+def test_the_wheel_needs_the_plain_pins(monkeypatch):
+    given = {}
+    fake = types.SimpleNamespace(setup=given.update, find_packages=lambda include: include)
+    monkeypatch.setitem(sys.modules, "setuptools", fake)
+    runpy.run_path(str(ROOT / "setup.py"))
+    assert "Jinja2==3.1.6" in given["install_requires"]
+    assert given["extras_require"]["zstd"] == ["zstandard==0.25.0"]
+    assert "hash" not in str(given)
 
 
 def test_a_download_that_fails_is_one_line_with_the_end_of_its_log(clone):

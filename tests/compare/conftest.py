@@ -27,6 +27,6 @@ def reports(made, tmp_path, monkeypatch):
 @pytest.fixture
 def compare(reports, home):
     def run(*arguments):
-        return main(["compare", "--reports", str(reports), "--home", str(home), *arguments])
+        return main(["compare", "--reports", str(reports), "--home", str(home), *arguments], "aggregate.py")
 
     return run

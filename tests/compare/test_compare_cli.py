@@ -217,7 +217,7 @@ def test_html_saves_the_comparison_and_writes_it_as_one_file_with_its_chart(comp
     last = capsys.readouterr().out.splitlines()[-1]
     assert last.startswith(f"{page.relative_to(reports.parent)}: the report as one HTML file of ")
     text = page.read_text(encoding="utf-8")
-    assert '<div class="judged valid">\n<p><strong>OK: TOTAL: average 0.00 %.</strong></p>' in text
+    assert '<header class="judged valid">\n<p><strong>OK: TOTAL: average 0.00 %.</strong></p>' in text
     assert '<img class="picture" src="data:image/svg+xml;base64,' in text
     assert page.with_suffix(".md").is_file()
     assert page.with_suffix(".json").is_file()

@@ -42,7 +42,7 @@ def test_an_experiment_of_an_earlier_version_is_rendered_again_to_the_byte(kind,
     charts = {chart.name: chart.read_bytes() for chart in sorted(path.with_suffix("").glob("*.svg"))}
     given = f"{stored / kind / name}.md" if verb in ("sweep", "overload") else name
     for spelling in {verb, "sweep" if verb == "sweep" else "experiment"}:
-        assert main([spelling, given, f"--reports={stored / kind}"]) == code
+        assert main([spelling, given, f"--reports={stored / kind}"], "aggregate.py") == code
         assert path.with_suffix(".md").read_text() == page
     again = json.loads(path.read_text())
     assert {key: again[key] for key in record} == record

@@ -65,7 +65,7 @@ def write_result(
 ) -> Path:
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(text.replace("{}", headline), encoding="utf-8")
-    data = {"state": state, "verdict": verdict, "headline": headline, "pairs": [1]}
+    data = {"state": state, "result": {"verdict": verdict, "headline": headline}, "pairs": [1]}
     path.with_suffix(".json").write_text(json.dumps(data))
     return path
 
@@ -155,9 +155,14 @@ def test_the_verdict_sets_the_status_of_the_commit(
 def test_an_interrupted_comparison_is_an_error_whatever_its_headline_is(
     comment: Comment, report: Path, forge: Forge
 ) -> None:
-    write_result(report, "OK", "so far OK: 4 pairs", state="running")
+    write_result(report, "INTERRUPTED", "so far OK: 4 pairs", state="running")
     assert comment(report, "--sha", SHA).returncode == 0
-    assert (forge.statuses[0]["state"], forge.statuses[0]["description"]) == ("error", "so far OK: 4 pairs")
+    status = ("error", "INTERRUPTED: so far OK: 4 pairs")
+    assert (forge.statuses[0]["state"], forge.statuses[0]["description"]) == status
+    older = {"state": "running", "verdict": "OK", "headline": "so far OK: 4 pairs"}
+    report.with_suffix(".json").write_text(json.dumps(older))
+    assert comment(report, "--sha", SHA).returncode == 0
+    assert (forge.statuses[0]["state"], forge.statuses[0]["description"]) == status
 
 
 @pytest.mark.parametrize("has_folder", [True, False])
@@ -348,7 +353,8 @@ def test_a_wrong_result_is_one_line_and_nothing_is_sent(
     beside = report.with_suffix(".json")
     for text, message in (
         ("[]", "not the result of a comparison (not an object)"),
-        ('{"verdict": "OK", "headline": 7}', "not the result of a comparison (headline is no text)"),
+        ('{"verdict": "OK", "headline": 7}', "not the result of a comparison (headline is a whole number, not a text)"),
+        ('{"result": {"verdict": "OK", "headline": 7}}', "(result.headline is a whole number, not a text)"),
         ("{" + " " * 2**20 + "}", "too large for a report; the limit is 1 MB"),
     ):
         beside.write_text(text)

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from harness.base.errors import UsageError
 from harness.commands.comment import read_report
 from harness.forge.comment import ComparisonReport, cut, without_direction, without_files
+from harness.report.results import Result
 
 LINES = st.lists(st.sampled_from(["```", "| a | b |", "text", "ü" * 9, ""]), max_size=30).map("\n".join)
 
@@ -58,4 +59,4 @@ def test_a_report_that_is_a_pipe_is_refused_at_once(tmp_path: Path) -> None:
 def test_a_result_has_no_characters_that_turn_its_text(tmp_path: Path) -> None:
     (tmp_path / "ab-01.md").write_text("# OK\u202e")
     (tmp_path / "ab-01.json").write_text('{"verdict": "OK\u202e", "headline": "fine\u2067"}')
-    assert read_report(tmp_path) == ComparisonReport("# OK", "OK", "fine")
+    assert read_report(tmp_path) == ComparisonReport("# OK", Result(verdict="OK", headline="fine"))

@@ -63,7 +63,7 @@ def test_the_nightly_report_is_written_again_as_one_html_file(tmp_path: Path) ->
     files.write(record)
     done = command("aggregate.py", "nightly", record.name, "--reports", tmp_path, "--home", tmp_path, "--html")
     assert f"{record.name}.html: the report as one HTML file of " in done.stdout, done.stderr
-    assert '<div class="judged ' in files.report.with_suffix(".html").read_text(encoding="utf-8")
+    assert '<header class="judged ' in files.report.with_suffix(".html").read_text(encoding="utf-8")
 
 
 def test_an_html_file_that_cannot_be_written_is_reported_and_ends_nothing(

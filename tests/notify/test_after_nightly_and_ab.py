@@ -151,7 +151,7 @@ def test_an_ab_test_whose_message_is_not_delivered_reports_it(call, home, tmp_pa
     page = tmp_path / "reports" / "ab" / "tiny" / "ab-01.md"
     assert "\n- message not delivered: mattermost: CHAT_WEBHOOK is not set\n" in page.read_text()
     before = page.read_bytes()
-    main(["ab", "ab-01", f"--reports={tmp_path / 'reports' / 'ab'}"])
+    main(["ab", "ab-01", f"--reports={tmp_path / 'reports' / 'ab'}"], "aggregate.py")
     assert page.read_bytes() == before
 
 

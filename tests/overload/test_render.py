@@ -12,7 +12,7 @@ from harness.cli import main
 from harness.experiment.files import ExperimentFiles
 from harness.experiment.record import ENDED, FINISHED, RUNNING
 from harness.overload.record import OverloadRecord, VariantRun
-from harness.overload.render import goodput_chart, overload_report, result_line, write_overload_report
+from harness.overload.render import goodput_chart, overload_report, result_line, result_of, write_overload_report
 from harness.overload.result import VariantResult, level_results, recovery_result, requests_per_user
 from harness.report.notes import NOTES_BEGIN
 from tests.support.overloads import LIMIT_MS, RECORD, SERVED_PER_S, simulated
@@ -48,6 +48,17 @@ def test_the_report_begins_with_the_verdict_of_each_variant(record):
     assert lines[4].startswith("**accept_count=10: GRACEFUL: at 200 % load the goodput is ")
     assert lines[6].startswith("**accept_count=1000: CONGESTION COLLAPSE: at 200 % load the goodput is 0 % of its ")
     assert "a note" in lines
+
+
+def test_the_result_has_the_verdicts_on_all_variants_and_the_worst_of_them(record):
+    found = result_of(record)
+    assert found.verdict == "CONGESTION COLLAPSE"
+    shown = [line.strip("*") for line in overload_report(record, "").splitlines() if line.startswith("**")]
+    assert found.headline == "; ".join(shown[:2])
+    assert [(one.name, one.value) for one in found.key_figures if one.name.startswith("kept")][1] == (
+        "kept goodput of accept_count=1000", "0"
+    )  # fmt: skip
+    assert result_of(replace(record, state=RUNNING)).verdict == "INTERRUPTED"
 
 
 def test_each_variant_has_a_row_and_a_table_of_its_levels(record):

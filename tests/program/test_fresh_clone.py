@@ -30,7 +30,7 @@ def clone(tmp_path_factory):
     folder = tmp_path_factory.mktemp("fresh") / "clone"
     for name in ("harness", "scripts", "plans", "env", "systems", "jmeter"):
         shutil.copytree(ROOT / name, folder / name, ignore=shutil.ignore_patterns("__pycache__"))
-    for name in ("aggregate.py", "Makefile", "pyproject.toml", "requirements.txt"):
+    for name in ("aggregate.py", "Makefile", "loadtest.toml", "pyproject.toml", "requirements.txt"):
         shutil.copy(ROOT / name, folder / name)
     (folder / "env" / "wrong.toml").write_text(WRONG_SUITE)
     return folder
@@ -55,19 +55,19 @@ def answer(clone: Path, command: str) -> subprocess.CompletedProcess[str]:
 @pytest.mark.parametrize(
     ("command", "message"),
     [
-        ("make run USERS=ten", "scripts/run: USERS=ten: not a whole number from 1 to 100000"),
-        ("make run PLAN=nope", "scripts/run: PLAN=nope: unknown; there are: folio-checkin"),
-        ("make run PLAN=lb-nginx P90=abc", "scripts/run: P90=abc: not a whole number"),
-        ("make sweep USERS=1,x", "scripts/sweep: USERS=x"),
-        ("make check PLAN=lb-nginx LIMIT=x", "scripts/check: LIMIT=x: not a duration"),
-        ("make ab A=local B=x=1 PLAN=nope", "scripts/ab: A=local: PLAN=nope: unknown; there are: folio-checkin"),
-        ("make ab A=local B=lokal PLAN=lb-nginx", "scripts/ab: B=lokal: neither a profile nor a commit"),
-        ("make ab A=local B=http://127.0.0.1:1 PLAN=lb-nginx USERS=ten", "scripts/ab: USERS=ten: not a whole number"),
-        ("make tune PLAN=nope SET=x=1,2", "scripts/tune: SET=x=1: PLAN=nope: unknown; there are: folio-checkin"),
+        ("make run USERS=ten", "make run: USERS=ten: not a whole number from 1 to 100000"),
+        ("make run PLAN=nope", "make run: PLAN=nope: unknown; there are: folio-checkin"),
+        ("make run PLAN=lb-nginx P90=abc", "make run: P90=abc: not a whole number"),
+        ("make sweep USERS=1,x", "make sweep: USERS=x"),
+        ("make check PLAN=lb-nginx LIMIT=x", "make check: LIMIT=x: not a duration"),
+        ("make ab A=local B=x=1 PLAN=nope", "make ab: A=local: PLAN=nope: unknown; there are: folio-checkin"),
+        ("make ab A=local B=lokal PLAN=lb-nginx", "make ab: B=lokal: neither a profile nor a commit"),
+        ("make ab A=local B=http://127.0.0.1:1 PLAN=lb-nginx USERS=ten", "make ab: USERS=ten: not a whole number"),
+        ("make tune PLAN=nope SET=x=1,2", "make tune: SET=x=1: PLAN=nope: unknown; there are: folio-checkin"),
         ("make tune PLAN=lb-nginx SET=x=1,2 ENV=lokal", "ENV=lokal: unknown"),
-        ("make tune PLAN=thruzero SET=page_count=1,2 MAX=soon", "scripts/tune: MAX=soon: not a duration"),
-        ("make overload PLAN=nope", "scripts/overload: PLAN=nope: unknown; there are: folio-checkin"),
-        ("make overload PLAN=lb-nginx ENV=lokal", "scripts/overload: ENV=lokal: unknown"),
+        ("make tune PLAN=thruzero SET=page_count=1,2 MAX=soon", "make tune: MAX=soon: not a duration"),
+        ("make overload PLAN=nope", "make overload: PLAN=nope: unknown; there are: folio-checkin"),
+        ("make overload PLAN=lb-nginx ENV=lokal", "make overload: ENV=lokal: unknown"),
         ("scripts/nightly --suite env/wrong.toml", "scripts/nightly: wrong.toml: nope: PLAN=nope: unknown"),
         ("./aggregate.py nope", "aggregate.py: nope: no such verb"),
         ("./aggregate.py sweep --nope", "aggregate.py sweep: error:"),

@@ -36,7 +36,7 @@ def lth(tmp_path_factory):
     """Return `lth` of a wheel that is installed beside the packages of .venv, with the JMeter that is built already."""
     folder = tmp_path_factory.mktemp("installed")
     source = folder / "source"
-    names = ("harness", "plans", "env", "systems", "jmeter")
+    names = ("harness", "plans", "env", "systems", "jmeter", "requirements")
     for name in names:
         shutil.copytree(ROOT / name, source / name, ignore=shutil.ignore_patterns("__pycache__"))
     for path in (
@@ -122,6 +122,7 @@ def test_every_command_works_in_a_service_repository_and_changes_nothing_of_the_
     assert "1 request, 0 failed" in lth(service, "check").stdout
     first = lth(service, "run", "-u", "2", "-d", "3")
     assert "shop/run-01_1" in first.stdout
+    assert re.search(r"Run again with --duration=\d+s\.", first.stdout)
     report = json.loads((service / "reports" / "shop" / "run-01_1.json").read_text())
     assert report["run"]["command"].startswith("lth run --plan=shop")
     lth(service / "plans", "run", "shop", "-d", "3")  # from a folder below

@@ -11,21 +11,24 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from harness.base.errors import UsageError
+from harness.base.option_names import FLAGS, spelled
+from harness.base.option_names import VERBS as VERBS_OF_MESSAGES
 from harness.cli import ALIASES, VERBS
 from harness.cli import parser_of as parser_of_verb
+from harness.make_variables import arguments_of, given_variables
 from harness.options import OPTIONS
-from harness.spelling import FLAGS, arguments_of, given_variables, spelled
 from tests.support.paths import ROOT
 
 MAKEFILE = (ROOT / "Makefile").read_text(encoding="utf-8")
-PRINTED = "from harness.spelling import given_variables; print(json.dumps(given_variables()))"
+PRINTED = "from harness.make_variables import given_variables; print(json.dumps(given_variables()))"
 PROBE = '.DEFAULT:\n\t@{python} -c \'import json, sys; sys.path.insert(0, "{root}"); ' + PRINTED + "'\n"
 
 
 @pytest.fixture(autouse=True)
 def without_variables(monkeypatch):
-    for key in OPTIONS:
-        monkeypatch.delenv(key.partition("/")[0].upper().replace("-", "_"), raising=False)
+    for key, option in OPTIONS.items():
+        if option.help != argparse.SUPPRESS:
+            monkeypatch.delenv(key.partition("/")[0].upper().replace("-", "_"), raising=False)
 
 
 @pytest.fixture(scope="module")
@@ -41,9 +44,6 @@ def received(tmp_path_factory):
         return json.loads(done.stdout)
 
     return called
-
-
-VERB_NAMES = [*VERBS, *ALIASES]
 
 
 def parser_of(verb: str) -> argparse.ArgumentParser:
@@ -75,6 +75,7 @@ def test_a_variable_of_the_environment_is_used_unless_the_command_line_has_it(mo
     monkeypatch.setenv("USERS", "99")
     monkeypatch.setenv("NOTE", "x y $HOME")
     monkeypatch.setenv("USERZ", "1")
+    monkeypatch.setenv("HOME", "/of/the/user")  # --home is for processes of the tool itself
     given_by_make(monkeypatch, USERS="5")
     assert arguments_of("run", parser_of("run")) == ["--users=5", "--note=x y $HOME"]
 
@@ -126,18 +127,19 @@ def test_the_older_names_of_a_level_still_work(monkeypatch):
 def test_the_flags_of_messages_are_those_of_the_table():
     flags = {key.partition("/")[0] for key, option in OPTIONS.items() if not option.metavar}
     assert flags == FLAGS
+    assert set(VERBS_OF_MESSAGES) >= {*VERBS, *ALIASES}
 
 
 def test_a_message_names_options_as_they_are_typed():
     text = "USERS is missing; give USERS=5 and ANYWAY=1, or make run PLAN=shop; see --html and --base"
-    assert spelled(text, "make", VERB_NAMES) == text.replace("--html", "HTML=1").replace("--base", "BASE")
-    assert spelled(text, "lth", VERB_NAMES) == (
+    assert spelled(text, "make") == text.replace("--html", "HTML=1").replace("--base", "BASE")
+    assert spelled(text, "lth") == (
         "--users is missing; give --users=5 and --anyway, or lth run --plan=shop; see --html and --base"
     )
-    assert spelled("JMETER_HOME=/x: make it readable; SHA=1 and 1USERS=2", "lth", VERB_NAMES) == (
+    assert spelled("JMETER_HOME=/x: make it readable; SHA=1 and 1USERS=2", "lth") == (
         "JMETER_HOME=/x: make it readable; --sha=1 and 1USERS=2"
     )
-    assert spelled(text, "scripts/run", VERB_NAMES) == text
+    assert spelled(text, "scripts/run") == text
 
 
 def test_the_makefile_is_short_and_knows_no_option():

@@ -92,3 +92,16 @@ def test_progress_names_the_users_who_wait_before_the_first_sample(tmp_path):
         ["0:10", "users 150", "no sample of the load has ended yet"],
         ["0:10 of 1:00", "users 151", "errors 0 (0.00 %)"],
     ]
+
+
+def test_the_users_of_a_warm_up_are_not_taken_for_those_of_the_load(tmp_path):
+    out = io.StringIO()
+    console = Console(file=out, width=200)
+    samples = tmp_path / "samples.jtl"
+    row = f"{int(1e12)},900,Warm,true,setUp Thread Group-ThreadStarter 1-1\n"
+    samples.write_text("timeStamp,elapsed,label,success,threadName\n" + 2 * row)
+    with Progress(console, console.print) as progress:
+        view = _View(JtlTail(samples), progress, 60.0, lambda: 200)
+        for second_s in range(11):
+            view.look(1000.0 + second_s)
+    assert out.getvalue().splitlines() == ["0:10 | users 200 | only samples of setUp yet"]

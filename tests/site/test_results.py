@@ -12,7 +12,7 @@ from harness.nightly.files import NightlyFiles
 from harness.nightly.report_files import write_nightly_report
 from harness.overload.record import OverloadRecord
 from harness.overload.render import write_overload_report
-from harness.report.results import Result, stated_result
+from harness.report.results import Result, stated_result, with_headline, write_result
 from harness.run.directory import load_record
 from harness.site.files import write_report_page, write_site
 from harness.sweep.sources import read_sweep
@@ -32,19 +32,20 @@ def store(report: Path, **data: str) -> Path:
 
 def test_the_json_has_the_result_and_the_markdown_of_it_does_not_matter(tmp_path):
     report = store(tmp_path / "ab-01.md", state="finished", verdict="REGRESSED", headline="p90 of a_b is worse.")
-    assert stated_result(report) == Result("REGRESSED", "p90 of a_b is worse.")
+    assert stated_result(report) == Result(verdict="REGRESSED", headline="p90 of a_b is worse.")
 
 
 def test_a_verdict_of_runs_in_progress_is_interrupted_and_without_a_verdict_there_is_none(tmp_path):
     report = store(tmp_path / "ab-01.md", state="running", verdict="OK", headline="so far *OK*")
-    assert stated_result(report) == Result("INTERRUPTED", r"so far \*OK\*")
+    assert stated_result(report) == Result(verdict="INTERRUPTED", headline="so far *OK*")
     report = store(tmp_path / "overload-01.md", state="running", verdict="", headline="1 of 2")
-    assert stated_result(report) == Result("", "1 of 2")
+    assert stated_result(report) == Result(headline="1 of 2")
 
 
 @pytest.mark.parametrize("data", [{}, {"state": "finished"}, {"verdict": "OK"}], ids=["none", "older", "half"])
 def test_a_report_of_an_earlier_version_has_its_result_in_its_markdown(tmp_path, data):
-    assert stated_result(store(tmp_path / "sweep-01.md", **data)) == Result("IMPROVED", "IMPROVED after 2 pairs.")
+    result = stated_result(store(tmp_path / "sweep-01.md", **data))
+    assert result == Result(verdict="IMPROVED", headline="IMPROVED after 2 pairs.")
 
 
 @pytest.mark.parametrize(
@@ -61,12 +62,40 @@ def test_a_report_of_an_earlier_version_has_its_result_in_its_markdown(tmp_path,
 )
 def test_the_verdict_of_an_earlier_version_is_how_its_headline_begins(tmp_path, line, verdict):
     (tmp_path / "compare-1.md").write_text(f"# x\n\n**{line}**\n")
-    assert stated_result(tmp_path / "compare-1.md") == Result(verdict, line)
+    assert stated_result(tmp_path / "compare-1.md") == Result(verdict=verdict, headline=line)
 
 
 def test_a_report_without_a_bold_line_or_without_a_file_has_no_result(tmp_path):
     (tmp_path / "history-1.md").write_text("# Title\n")
     assert stated_result(tmp_path / "history-1.md") == stated_result(tmp_path / "gone.md") == Result()
+
+
+def test_the_json_beside_a_report_is_written_again_and_any_other_file_there_is_kept(tmp_path):
+    report = tmp_path / "levels.md"
+    data = {"format_version": 1, "command": "./aggregate.py sweep a b"}
+    for number in (1, 2):
+        write_result(report, {**data, "result": Result(headline=f"answer {number}")})
+        assert stated_result(report).headline == f"answer {number}"
+    for other in ('{"format_version": 1, "command": "make sweep", "state": "finished"}', "[1]", "no JSON", '{"a": 1}'):
+        report.with_suffix(".json").write_text(other)
+        write_result(report, data)
+        assert report.with_suffix(".json").read_text() == other
+    write_result(tmp_path / "page.json", data)  # a report of this name is not overwritten
+    assert not (tmp_path / "page.json").exists()
+
+
+@pytest.mark.parametrize(
+    ("markdown", "shown"),
+    [
+        ("# T\n\n**old**\n\ntext **b**\n", "# T\n\n**n\\*w**\n\ntext **b**\n"),
+        ("# T\n\n**old**\n\n**of another variant**\n\n## S\n", "# T\n\n**n\\*w**\n\n## S\n"),
+        ("# T\n\n**old**\n", "# T\n\n**n\\*w**\n\n"),
+        ("# T\n\ntext\n", "# T\n\ntext\n"),
+    ],
+)
+def test_a_report_is_shown_with_the_headline_of_its_result(markdown, shown):
+    assert with_headline(markdown, Result(headline="n*w")) == shown
+    assert with_headline(markdown, Result()) == markdown
 
 
 @pytest.fixture
@@ -96,7 +125,8 @@ def test_summary_and_site_print_the_result_of_a_sweep_from_its_json(sweep, tmp_p
 def test_the_colour_of_the_banner_is_that_of_the_verdict_in_the_json(tmp_path):
     report = store(tmp_path / "ab-01.md", state="finished", verdict="REGRESSED", headline="worse")
     page = write_report_page(report).read_text()
-    assert '<div class="judged invalid">\n<p><strong>IMPROVED after 2 pairs.' in page
+    assert '<header class="judged invalid">\n<p><strong>worse</strong></p>' in page
+    assert "IMPROVED" not in page
 
 
 def test_the_records_of_nightly_runs_and_overload_tests_have_their_result_when_it_is_final(tmp_path):
@@ -105,7 +135,7 @@ def test_the_records_of_nightly_runs_and_overload_tests_have_their_result_when_i
         nightly.folder.mkdir(parents=True, exist_ok=True)
         nightly.write(nightly_record(ended(), state=state))
         result = write_nightly_report(nightly, tmp_path)
-        assert ("headline" in json.loads(nightly.record.read_text())) == (state == "finished")
+        assert ("result" in json.loads(nightly.record.read_text())) == (state == "finished")
         before = "INTERRUPTED" if state == RUNNING else result.verdict
         assert stated_result(nightly.report).verdict == before
     overload = ExperimentFiles(tmp_path / "shop" / "overload-07")
@@ -113,4 +143,5 @@ def test_the_records_of_nightly_runs_and_overload_tests_have_their_result_when_i
     overload.write(OVERLOAD)
     write_overload_report(overload, OVERLOAD)
     assert load_record(OverloadRecord, overload.record) == OVERLOAD
-    assert stated_result(overload.report) == Result("", "not finished: 2 of 2 variants not measured yet")
+    found = stated_result(overload.report)
+    assert (found.verdict, found.headline) == ("INTERRUPTED", "not finished: 2 of 2 variants not measured yet")

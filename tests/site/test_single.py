@@ -9,12 +9,16 @@ import pytest
 from markupsafe import Markup
 
 from harness.report.files import write_report
+from harness.report.results import Result
 from harness.site import files
-from harness.site.body import chart_script, run_body
+from harness.site.body import chart_script, report_body
 from harness.site.files import write_report_page, write_run_page, write_site
-from harness.site.single import single_page, single_prose, smaller
+from harness.site.html import prose
+from harness.site.single import embedded, single_page, smaller
 from tests.support.commands import command
 from tests.support.report_folder import HEAD, START_MS, add_run, run_folder
+
+_NO_TARGETS = (lambda _: None, lambda *_: None)
 
 
 def text_of(page: str) -> str:
@@ -86,8 +90,8 @@ def test_a_run_without_warnings_has_no_mark(tmp_path, charts):
 
 
 def test_a_report_without_a_verdict_stays_as_it_is():
-    report = Markup("<h1>t2.medium</h1><h2>Results</h2>")
-    assert run_body(report, None) == report
+    body = report_body("# t2.medium\n\n## Results\n", Result(), *_NO_TARGETS)
+    assert body == "<h1>t2.medium</h1>\n<h2>Results</h2>\n"
 
 
 def test_no_name_can_end_the_script_of_the_data():
@@ -105,7 +109,7 @@ def test_a_label_that_contains_a_script_is_text(tmp_path, charts):
 
 def test_links_to_other_files_become_text_and_those_to_the_web_stay():
     markdown = "[a](run-07_2.md) [b](https://example.org/x) ![c](d/e.svg) ![f](g.svg)"
-    body = single_prose(markdown, {"g.svg": b"<svg/>"}, frozenset())
+    body = prose(markdown, lambda _: None, embedded({"g.svg": b"<svg/>"}, frozenset()))
     assert body == (
         '<p>a <a href="https://example.org/x">b</a> c '
         '<img class="picture" src="data:image/svg+xml;base64,PHN2Zy8+" alt="f"></p>\n'
@@ -183,13 +187,13 @@ def test_a_run_of_3000_labels_has_a_page_below_the_limit_that_names_what_it_leav
 
 
 def test_a_short_table_is_never_cut():
-    body = single_prose("| label | ms |\n| --- | ---: |\n| a | 1 |\n| TOTAL | 2 |\n", {}, frozenset())
+    body = prose("| label | ms |\n| --- | ---: |\n| a | 1 |\n| TOTAL | 2 |\n", *_NO_TARGETS)
     assert all("more rows" not in one and "<td>a</td>" in one for one in smaller(body, "x.md"))
 
 
 def test_a_cut_table_has_its_first_rows_a_count_and_total():
     rows = "".join(f"| r{number} | {number} |\n" for number in range(40))
-    body = single_prose(f"| label | ms |\n| --- | ---: |\n{rows}| TOTAL | 2 |\n", {}, frozenset())
+    body = prose(f"| label | ms |\n| --- | ---: |\n{rows}| TOTAL | 2 |\n", *_NO_TARGETS)
     *_, least = smaller(body, "x.md")
     assert "<td>r29</td>" in least
     assert "<td>r30</td>" not in least

@@ -14,6 +14,7 @@ from harness.report.warnings import RunWarning, WarningCode
 from harness.run.telemetry import Usage
 from harness.sweep.analysis import Answer, analyse, answer, outcome
 from harness.sweep.levels import Figures, LevelRun, Sweep, level_run, levels_of
+from harness.sweep.text import answer_text, result_of
 from harness.sweep.throughput_curve import Plateau
 from harness.sweep.usl import throughput
 from tests.support.factories import record
@@ -401,3 +402,30 @@ def test_a_run_doubtful_only_for_few_samples_is_judged_by_its_interval():
     few = Verdict(DOUBTFUL, (WarningCode.TOO_FEW_SAMPLES.brief,), (), ())
     [level] = levels_of([measured(1, spread(100, 80), verdict=few)])
     assert outcome(level, P90).is_within is True
+
+
+OF_MORE = Goal(p90_ms=300)
+
+
+@pytest.mark.parametrize(
+    ("p90_ms", "goal", "state", "verdict"),
+    [
+        ({1: 100, 5: 400}, OF_MORE, "VALID", "FOUND"),  # 1 user
+        ({1: 400, 5: 500}, OF_MORE, "VALID", "FOUND"),  # the lowest level already misses it
+        ({1: None, 5: None}, OF_MORE, "VALID", "CANNOT TELL"),
+        ({1: 100, 5: 400}, None, "VALID", "FOUND"),  # the best throughput
+        ({1: 100, 5: 400}, None, "DOUBTFUL", "DOUBTFUL"),
+        ({1: 100, 5: 400}, OF_MORE, "INVALID", "INVALID"),
+        ({}, OF_MORE, "VALID", "INVALID"),
+    ],
+)
+def test_the_verdict_of_a_sweep_tells_whether_its_headline_is_an_answer(p90_ms, goal, state, verdict):
+    runs = [
+        (users, LevelRun("run", Figures(rate_per_s=users, **one), Verdict(state, ("busy",), (), ())))
+        for users, value in p90_ms.items()
+        for one in [{"percentiles_ms": {"90": value}} if value else {}]
+    ]
+    found = Sweep("tiny/sweep-07", levels_of(runs))
+    analysis = analyse(found.levels, goal)
+    result = result_of(found, analysis)
+    assert (result.verdict, result.headline) == (verdict, answer_text(found, analysis))

@@ -1,4 +1,4 @@
-"""Spells options as the user types them: reads variables of make as options, and names options in messages."""
+"""Reads the variables of a `make` command line as the options of a verb: USERS=50 is --users=50."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ import argparse
 import os
 import re
 import shlex
-from collections.abc import Iterable
 
 from harness.base.config import did_you_mean
 from harness.base.errors import UsageError
@@ -21,70 +20,6 @@ _OTHERS = re.compile(
     "HELP|DISPLAY|XAUTHORITY|PYTHON|CHROME|JAVA_HOME|JAVA_HOME_FOR_JMETER|JMETER_HOME|HARNESS_RUNS|HARNESS_RUN_ID|"
     "LIVE_TOKEN|TMPDIR|NO_COLOR|GITHUB_STEP_SUMMARY|SHELL|MAKEFLAGS|TESTS|BENCH|ALL|AWS_.*|MAVEN_.*|XDG_.*"
 )
-# Options that are on or off; a test compares them with the table of options.
-FLAGS = frozenset(
-    [
-        "anyway",
-        "dry-run",
-        "each",
-        "figures-only",
-        "find",
-        "fix",
-        "force",
-        "fresh",
-        "html",
-        "list",
-        "merge",
-        "new",
-        "pairs",
-        "prepare-only",
-        "profile",
-        "remove",
-        "replace",
-        "resume",
-        "save",
-        "soak",
-        "strict",
-        "sure",
-        "trace",
-        "transactions",
-        "verify",
-    ]
-)
-# Words of messages that are options where they are written alone, without a value.
-_ALONE = "PLAN|TARGET|PORT|USERS|RATE|DURATION|LOOPS|REQUESTS|PROPERTIES|GOAL|REMOTES|LEVEL_DURATION|WARMUP|REPEAT"
-# Variables of the environment.
-_ENVIRONMENT = re.compile(
-    "PYTHON|CHROME|DISPLAY|NO_COLOR|TMPDIR|.*_HOME|HARNESS_.*|AWS_.*|MAVEN_.*|LIVE_TOKEN|J.*_OPTIONS"
-)
-_GIVEN = re.compile(r"(?<![\w$./-])([A-Z][A-Z0-9]*(?:_[A-Z0-9]+)*)=(1(?!\w))?")
-_WORD = re.compile(rf"(?<![\w$./-])({_ALONE})(?![\w=/.-])")
-_OPTION = re.compile(r"(?<![\w-])--([a-z][a-z0-9-]*)(=?)")
-
-
-def spelled(text: str, caller: str, verbs: Iterable[str]) -> str:
-    """Return a message with options as the caller types them: lth, make, or scripts/ and aggregate.py (unchanged)."""
-    if caller == "make":
-        return _OPTION.sub(_variable, text)
-    return _with_options(text, verbs) if caller == "lth" else text
-
-
-def _variable(match: re.Match[str]) -> str:
-    name = match[1].upper().replace("-", "_")
-    return f"{name}=1" if match[1] in FLAGS and not match[2] else f"{name}{match[2]}"
-
-
-def _with_options(text: str, verbs: Iterable[str]) -> str:
-    text = _GIVEN.sub(lambda match: match[0] if _ENVIRONMENT.fullmatch(match[1]) else _option(match), text)
-    text = _WORD.sub(lambda match: f"--{match[1].lower().replace('_', '-')}", text)
-    return re.sub(rf"(?<![\w-])make (?=(?:{'|'.join(verbs)})(?![\w-]))", "lth ", text)
-
-
-def _option(match: re.Match[str]) -> str:
-    name = match[1].lower().replace("_", "-")
-    if match[2] and name in FLAGS:
-        return f"--{name}"
-    return f"--{name}={match[2] or ''}"
 
 
 def given_variables() -> dict[str, str]:
@@ -105,14 +40,16 @@ def arguments_of(verb: str, parser: argparse.ArgumentParser) -> list[str]:
     }
     positional = {action.dest.upper(): action for action in parser._actions if not action.option_strings}
     words: list[str] = []
-    of_environment = {name: os.environ[name] for name in (*actions, *positional) if name in os.environ}
+    shown = [name for name, action in {**actions, **positional}.items() if action.help != argparse.SUPPRESS]
+    of_environment = {name: os.environ[name] for name in shown if name in os.environ}
     for name, value in (of_environment | given_variables()).items():
         action = positional.get(name) or actions.get(name)
         if action is None or action.help == argparse.SUPPRESS:
-            names = sorted(one for one, other in {**actions, **positional}.items() if other.help != argparse.SUPPRESS)
-            known = ", ".join(one for one in names if (one not in ("H", "HELP") and len(one) > 1) or one in "AB")
+            known = ", ".join(
+                one for one in sorted(shown) if (one not in ("H", "HELP") and len(one) > 1) or one in "AB"
+            )
             raise UsageError(
-                f"{name}: make {verb} has no such variable", f"{did_you_mean(name, names)}there are: {known}"
+                f"{name}: make {verb} has no such variable", f"{did_you_mean(name, shown)}there are: {known}"
             )
         words += _words(name, value, action)
     return words

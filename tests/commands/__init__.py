@@ -1,0 +1,1 @@
+"""Tests of commands as their users call them."""

@@ -1,0 +1,192 @@
+"""Every kind of report has its result in its JSON: that of its Markdown, which nobody reads any more."""
+
+import json
+import re
+import shutil
+import tarfile
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from harness.base.records import to_plain
+from harness.cli import main
+from harness.commands.comment import read_report
+from harness.compare.result import RunResult
+from harness.forge.comment import Subject, comment_text, status_of
+from harness.history.files import read_catalogue
+from harness.history.summary_files import SUMMARY_NAME, write_summary
+from harness.report.charts.run_charts import CHARTS
+from harness.report.files import stored_summary
+from harness.report.key_figures import FIRST_CHART
+from harness.report.results import Result, stated_result
+from harness.report.tables import cell
+from harness.run.directory import RunDirectory
+from harness.site.files import write_report_page, write_run_page, write_site
+from tests.support.paths import ROOT
+from tests.support.releases import save_release
+from tests.support.report_folder import add_run
+
+_SIDES = ("tiny/sweep-01", "tiny/sweep-02")
+# How each report about runs or sweeps is written: the command, and the path of the report.
+COMMANDS = {
+    "compare": (("compare", "tiny/run-07_1", "tiny/run-07_2", "--save"), "tiny/compare-run-07_1-run-07_2.md"),
+    "compare-sweeps": (("compare", *_SIDES, "--save"), "tiny/compare-sweep-01-sweep-02.md"),
+    "sweeps": (("sweep", *_SIDES), "sweeps/tiny-sweep-01-tiny-sweep-02.md"),
+    "release": (("release", f"--base={_SIDES[0]}", f"--new={_SIDES[1]}"), "tiny/release-sweep-01-sweep-02.md"),
+    "history": (("history", "--plan=tiny", "--save"), "tiny/history-TOTAL-average.md"),
+}
+EXPERIMENTS = {
+    "ab": ("tiny/ab-01", "REGRESSED"),
+    "tune": ("tiny/tune-01", "FOUND"),
+    "nightly": ("2026-11-24", "GOAL MISSED"),
+    "sweep": ("tiny/sweep-01", "CANNOT TELL"),
+    "capacity": ("tiny/sweep-01", "CANNOT TELL"),
+    "overload": ("tiny/overload-01", "GRACEFUL"),
+}
+VERDICTS = {
+    "compare": "CANNOT TELL",
+    "compare-sweeps": "REGRESSED",
+    "sweeps": "FOUND",
+    "release": "REGRESSED",
+    "history": "",
+}
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory) -> Path:
+    """A folder with the runs and sweeps of the commands, and the experiments that an earlier version stored."""
+    folder = tmp_path_factory.mktemp("results")
+    reports = folder / "reports"
+    for number in (1, 2):
+        add_run(reports, f"tiny/run-07_{number}", samples=6_000, seconds=120)
+    save_release(reports, "01")
+    save_release(reports, "02", {"Search": 30.0, "Pay": 65.0}, profile="new", started_at="2026-02-01T00:00:00Z")
+    for arguments, report in COMMANDS.values():
+        (reports / report).parent.mkdir(exist_ok=True)
+        where = [str(reports)] if arguments[0] == "history" else [f"--reports={reports}"]
+        main([*arguments, *where], "aggregate.py")
+    with tarfile.open(ROOT / "tests" / "data" / "experiments.tar.xz") as archive:
+        archive.extractall(folder, filter="data")
+    for kind, (name, _) in EXPERIMENTS.items():
+        verb = "sweep" if kind in ("sweep", "capacity") else "experiment"
+        given = f"{folder / kind / name}.md" if kind in ("sweep", "capacity", "overload") else name
+        main([verb, given, f"--reports={folder / kind}"], "aggregate.py")
+    return folder
+
+
+def path_of(kind: str, made: Path) -> Path:
+    return made / "reports" / COMMANDS[kind][1] if kind in COMMANDS else made / kind / f"{EXPERIMENTS[kind][0]}.md"
+
+
+def assert_shown(result: Result, report: Path) -> None:
+    """Assert that a report begins with the title and the headline of a result, and has its first chart."""
+    text = report.read_text(encoding="utf-8")
+    lines = [line for line in text.splitlines() if line and not line.startswith("<!--")]
+    assert lines[:2] == [f"# {cell(result.title)}", f"**{cell(result.headline)}**"]
+    images = re.findall(r"\]\(([^)]*\.svg)\)", text)
+    assert result.first_chart == (images[0] if images else "")
+    assert result.first_chart == "" or (report.parent / result.first_chart).is_file()
+
+
+@pytest.mark.parametrize("kind", [*COMMANDS, *EXPERIMENTS])
+def test_the_json_of_every_report_has_the_result_that_its_markdown_shows(kind, made):
+    report = path_of(kind, made)
+    result = stated_result(report)
+    assert json.loads(report.with_suffix(".json").read_text(encoding="utf-8"))["result"] == to_plain(result)
+    assert result.kind == kind
+    assert result.verdict == (VERDICTS[kind] if kind in VERDICTS else EXPERIMENTS[kind][1])
+    assert result.key_figures
+    assert_shown(result, report)
+
+
+@pytest.mark.parametrize(("is_soak", "kind"), [(False, "run"), (True, "soak")])
+def test_the_json_of_a_run_has_the_result_that_its_markdown_shows(is_soak, kind, tmp_path):
+    run = add_run(tmp_path, "tiny/run-07_1", samples=6_000, seconds=120, is_soak=is_soak)
+    result = stated_result(run.report)
+    assert (result.kind, result.verdict, result.headline) == (kind, "VALID", "VALID. Goals met: 2 of 2.")
+    # Of 50 samples a second; 100, 101, 102, 100 … ms.
+    assert [(one.name, one.value, one.unit) for one in result.key_figures if one.name != "samples"] == [
+        ("users", "2", ""), ("throughput", "50.00", "req/s"), ("median", "101", "ms"), ("p95", "102", "ms"),
+        ("p99", "102", "ms"), ("errors", "0.00", "%"), ("max", "102", "ms"),
+    ]  # fmt: skip
+    assert f"| TOTAL | {result.key_figures[1].value} | 50.00 |" in run.report.read_text()
+    assert_shown(result, run.report)
+    assert result == stored_summary(run).result
+
+
+def test_the_result_of_a_run_without_one_in_its_json_is_computed(tmp_path):
+    run = add_run(tmp_path, "tiny/run-07_1")
+    result = stated_result(run.report)
+    data = json.loads(run.summary_json.read_text())
+    del data["result"]
+    run.summary_json.write_text(json.dumps(data))
+    (entry,) = read_catalogue(tmp_path).entries
+    assert entry.result.stated == result == RunResult.of(stored_summary(run)).stated
+    assert CHARTS[0].name == FIRST_CHART
+
+
+def test_the_page_of_a_run_without_json_has_the_headline_of_its_markdown_with_its_goals(tmp_path, charts):
+    run = add_run(tmp_path / "reports", "tiny/run-07_1", samples=6_000, seconds=120)
+    shutil.rmtree(run.path)
+    run.summary_json.unlink()
+    write_site(tmp_path / "reports", tmp_path / "site", charts)
+    page = (tmp_path / "site" / "tiny" / "run-07_1.html").read_text(encoding="utf-8")
+    assert '<header class="judged valid">\n<p><strong>VALID. Goals met: 2 of 2.</strong></p>\n</header>' in page
+    assert page.count("<strong>VALID") == 1
+    assert "<dt>throughput</dt>\n<dd>50.00 <span>req/s</span></dd>" in page
+
+
+def changed(report: Path) -> str:
+    """Change the headline in the JSON of a report, and return it; the Markdown still has the other one."""
+    data = json.loads(report.with_suffix(".json").read_text(encoding="utf-8"))
+    data["result"]["headline"] = "CHANGED: *a* < b."
+    report.with_suffix(".json").write_text(json.dumps(data))
+    return stated_result(report).headline
+
+
+@pytest.mark.parametrize("kind", [*COMMANDS, *EXPERIMENTS])
+def test_page_site_and_summary_show_the_headline_of_the_json(kind, made, tmp_path, charts):
+    source = path_of(kind, made)
+    folder = made / ("reports" if kind in COMMANDS else kind)
+    reports = shutil.copytree(folder, tmp_path / "reports" / "nightly" if kind == "nightly" else tmp_path / "reports")
+    report = reports / source.relative_to(folder)
+    old = stated_result(report).headline
+    assert changed(report) == "CHANGED: *a* < b."
+    page = write_report_page(report).read_text(encoding="utf-8")
+    assert "<p><strong>CHANGED: *a* &lt; b.</strong></p>" in page
+    assert f"<strong>{old}" not in page
+    if kind == "nightly":
+        return  # listed elsewhere
+    write_summary(reports)
+    assert r": CHANGED: \*a\* \< b." in (reports / SUMMARY_NAME).read_text(encoding="utf-8")
+    write_site(reports, tmp_path / "site", charts)
+    assert "CHANGED: *a* &lt; b." in (tmp_path / "site" / "index.html").read_text(encoding="utf-8")
+    page = tmp_path / "site" / report.relative_to(reports).with_suffix(".html")
+    assert "<p><strong>CHANGED: *a* &lt; b.</strong></p>" in page.read_text(encoding="utf-8")
+
+
+def test_the_page_of_a_run_shows_the_headline_and_the_key_figures_of_the_json(tmp_path, charts):
+    run = add_run(tmp_path, "tiny/run-07_1")
+    changed(run.report)
+    data = json.loads(run.summary_json.read_text())
+    data["result"]["key_figures"] = [{"name": "a figure", "value": "7", "unit": "s", "warning_count": 0}]
+    run.summary_json.write_text(json.dumps(data))
+    page = write_run_page(RunDirectory(run.path), charts).read_text(encoding="utf-8")
+    assert "<p><strong>CHANGED: *a* &lt; b.</strong></p>" in page
+    assert "<strong>VALID" not in page
+    assert re.findall("<dt>(.*)</dt>\n<dd>(.*)</dd>", page) == [("a figure", "7 <span>s</span>")]
+
+
+def test_the_comment_and_the_status_of_a_commit_have_the_headline_of_the_json(made, tmp_path):
+    report = tmp_path / "ab-01.md"
+    for suffix in (".md", ".json"):
+        shutil.copyfile(path_of("ab", made).with_suffix(suffix), report.with_suffix(suffix))
+    old = stated_result(report).headline
+    changed(report)
+    found, subject = read_report(report), Subject("performance")
+    text = comment_text(found, subject, "", 60_000)
+    assert "\n\n**CHANGED: \\*a\\* \\< b.**\n\n- A: delay" in text
+    assert old not in text
+    assert status_of(found, subject).text == "REGRESSED: CHANGED: *a* < b."
+    assert replace(found.result, headline=old) == stated_result(path_of("ab", made))
