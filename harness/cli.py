@@ -15,6 +15,8 @@ from typing import NamedTuple, Protocol, cast
 
 from harness.base.errors import UsageError
 from harness.base.interrupts import Interrupts
+from harness.make_variables import add_stored, arguments_of, given_variables
+from harness.run.kinds import EXPERIMENTS, LAST, kind_of
 
 LTH, AGGREGATE, MAKE = "lth", "aggregate.py", "make"
 GROUPS = {
@@ -62,7 +64,7 @@ VERBS = {
     "baseline": Verb("pin", "compare later runs with this one; list or remove such runs", "decide"),
     "nightly": Verb("nightly", "run a suite and compare it with earlier nightly runs", "decide", is_core=True),
     "accept": Verb("accept", "record an intended change for the nightly", "decide"),
-    "report": Verb("report", "write a run's report again; --merge makes one run of several", "show"),
+    "report": Verb("report", "write a report again, of a run or an experiment; --merge", "show"),
     "experiment": Verb("experiment_report", "write the report of any experiment again", "show"),
     "site": Verb("site", "write all reports as a static HTML site", "show"),
     "summary": Verb("summary", "write reports/SUMMARY.md: all runs, newest first", "show"),
@@ -177,22 +179,54 @@ def _parsed(arguments: Sequence[str], program: str) -> _Parsed:
     target, first = ALIASES.get(name, (name, ()))
     if program == AGGREGATE:
         target = OF_AGGREGATE.get(target, target)
+    named = [*rest, given_variables().get("RUN", "")] if program == MAKE else rest
+    if target == "report" and any(kind_of(Path(one).name) for one in named if one[:1] != "-"):
+        target = "experiment"
     verb = VERBS.get(target) or DEVELOPMENT[target]
     parser = parser_of(target, program if program.startswith("scripts/") else f"{program} {name}", name)
-    if program == MAKE and "-- " in os.environ.get("MAKEFLAGS", ""):
-        from harness.make_variables import arguments_of  # deferred: only variables need it
-
+    if program == MAKE:
         rest = [*rest, *arguments_of(name, parser)]
     rest = [*verb.first, *first, *_joined_sort(rest)]
     if program in (LTH, MAKE) and name in _SAVING and not any(one.startswith(_NOT_SAVED) for one in rest):
         rest = ["--save", *(one for one in rest if one != "--save")]
     # Files on both sides of an option are accepted, except behind "--", which argparse cannot combine with that.
     options = parser.parse_args(rest) if "--" in rest else parser.parse_intermixed_args(rest)
-    if name in _OF_ONE_PLAN and not getattr(options, "plan", name):
+    resume = getattr(options, "resume", None)
+    if name in _OF_ONE_PLAN and not getattr(options, "plan", name) and resume in (None, LAST):
         from harness.base.project import default_plan  # here, because other verbs need no plan
 
         options.plan = default_plan(options.home)
+    if resume:
+        _take_settings(options, parser, target, resume)
     return _Parsed(name, _module(verb.module), options)
+
+
+def _take_settings(options: argparse.Namespace, parser: argparse.ArgumentParser, target: str, name: str) -> None:
+    """Give the options the settings of the experiment that is resumed, where others are not given."""
+    from harness.experiment.files import find_experiment, last_unfinished  # here, because most commands resume nothing
+    from harness.run.directory import read_object
+
+    kind = next(one for one in EXPERIMENTS if one.verb == target)
+    plan = getattr(options, "plan", None)
+    if name == LAST:
+        files = last_unfinished(kind, options.reports, plan)
+    else:
+        try:
+            files = find_experiment(kind, options.reports, name, plan)
+        except UsageError as error:
+            raise UsageError(f"--resume={error.what}", error.todo) from None
+    record = read_object(files.record)
+    command = str(record.get("command", ""))
+    options.resume = str(files.record)
+    if hasattr(options, "plan"):
+        options.plan = files.folder.parent.name
+    if hasattr(options, "find"):
+        is_search = command.split()[1:2] == ["capacity"]
+        if options.find and not is_search:
+            raise UsageError(f"{files.name} is no capacity search", "resume it with make sweep")
+        options.find = is_search
+    add_stored(options, parser, command)
+    options.note = options.note or record.get("note", "")
 
 
 def parser_of(target: str, prog: str = "", name: str = "") -> argparse.ArgumentParser:
@@ -282,7 +316,7 @@ def _names() -> dict[str, str]:
     from harness.base.project import current_project, names_in
 
     home = current_project().folder
-    found = {
+    by_kind = {
         kind: [path.stem for path in names_in(home, folder, "*.toml") if not is_suite(path)]
         for kind, folder in (("plans", "plans"), ("profiles", "env"))
     }
@@ -290,7 +324,7 @@ def _names() -> dict[str, str]:
         kind: textwrap.fill(
             " ".join(names), 80, initial_indent=" " * 10, subsequent_indent=" " * 10, break_on_hyphens=False
         ).strip()
-        for kind, names in found.items()
+        for kind, names in by_kind.items()
     }
 
 

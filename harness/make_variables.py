@@ -9,6 +9,7 @@ import shlex
 
 from harness.base.config import did_you_mean
 from harness.base.errors import UsageError
+from harness.base.spellings import MASK
 
 # Where the value of an option that is on or off is written, as in HTML=1: these words.
 ON, OFF = ("1", "yes", "on", "true"), ("0", "no", "off", "false", "")
@@ -33,11 +34,7 @@ def arguments_of(verb: str, parser: argparse.ArgumentParser) -> list[str]:
 
     UsageError for a variable that is no option of the verb: USER=10 must not start the default load.
     """
-    actions = {
-        flag.lstrip("-").upper().replace("-", "_"): action
-        for action in parser._actions
-        for flag in action.option_strings
-    }
+    actions = _actions(parser)
     positional = {action.dest.upper(): action for action in parser._actions if not action.option_strings}
     words: list[str] = []
     shown = [name for name, action in {**actions, **positional}.items() if action.help != argparse.SUPPRESS]
@@ -55,9 +52,31 @@ def arguments_of(verb: str, parser: argparse.ArgumentParser) -> list[str]:
     return words
 
 
+def _actions(parser: argparse.ArgumentParser) -> dict[str, argparse.Action]:
+    """Return the options of a parser by variable."""
+    return {
+        flag.lstrip("-").upper().replace("-", "_"): action
+        for action in parser._actions
+        for flag in action.option_strings
+    }
+
+
+def add_stored(options: argparse.Namespace, parser: argparse.ArgumentParser, command: str) -> None:
+    """Give the options that were not given the values that they have in a stored command, of lth or make."""
+    actions, words = _actions(parser), []
+    for word in shlex.split(command)[2:]:
+        name, equals, value = word.lstrip("-").partition("=")
+        action = actions.get(name.upper().replace("-", "_"))
+        if action and MASK not in value:  # else an option of an earlier version, or a secret
+            words += _words(name, value if equals else ON[0], action)
+    for name, value in vars(parser.parse_args(words)).items():
+        if getattr(options, name) == parser.get_default(name):
+            setattr(options, name, value)
+
+
 def _words(name: str, value: str, action: argparse.Action) -> list[str]:
     """Return the arguments for one variable; none for an empty one."""
-    if action.nargs == 0:
+    if action.nargs == 0 or (action.nargs == "?" and action.option_strings and value.strip() in (*ON, *OFF)):
         if value.strip() in ON:
             return [action.option_strings[-1]]
         if value.strip() in OFF:
@@ -66,7 +85,7 @@ def _words(name: str, value: str, action: argparse.Action) -> list[str]:
     if not value.strip():
         return []
     many = action.nargs in ("+", "*")
-    values = shlex.split(value) if many else [value]
+    values = value.split() if many else [value]
     if not action.option_strings:
         return values
     flag = next(flag for flag in action.option_strings if flag.startswith("--"))

@@ -12,7 +12,9 @@ from pathlib import Path
 from typing import Any
 
 from harness.base.project import BUILD, current_project
+from harness.base.s3_address import parse_endpoint_url
 from harness.metrics.metric import compared_metrics
+from harness.run.kinds import LAST
 from harness.run.remote.keys import FOLDER_NAME as KEYS_FOLDER
 
 _METRICS = ", ".join(metric.name for metric in compared_metrics())
@@ -26,14 +28,10 @@ def folder(text: str) -> Path:
     return Path(text).resolve()
 
 
-def folder_of_kind(reports: Path, name: str) -> Path:
-    """Return the folder of a kind of experiments, such as ab, in the folder of the results; it may be given itself."""
-    return reports if reports.name == name else reports / name
-
-
 @dataclass(frozen=True)
 class Option:
     """An option; without `metavar` it is on or off. `default` may be a function, which is called for each command.
+    `const` is the value of an option whose value was left out, where `nargs` is ?.
 
     `other` are further spellings, and `dest` is the attribute of the parsed options if it is not the name.
     """
@@ -45,6 +43,7 @@ class Option:
     type: Callable[[str], Any] = str
     choices: tuple[str, ...] = ()
     nargs: str | None = None
+    const: str | None = None
     is_repeated: bool = False
     is_required: bool = False
     other: tuple[str, ...] = ()
@@ -64,7 +63,7 @@ class Option:
         if self.is_repeated:
             more |= {"action": "append"}
         elif self.nargs:
-            more |= {"nargs": self.nargs}
+            more |= {"nargs": self.nargs, "const": self.const}
         parser.add_argument(*flags, **more)
 
 
@@ -175,10 +174,14 @@ OPTIONS = {
     "series": Option("series in the run's name: 7 gives run-07_1, run-07_2, … (the last series, or 01)", "N"),
     "note": Option("text for the notes in the report", "TEXT", "n", default=""),
     "s3": Option("s3://bucket/prefix for upload, or for download (the profile's [storage])", "S3"),
-    "endpoint-url": Option("address of an S3 server other than AWS, such as MinIO (AWS_ENDPOINT_URL)", "URL"),
+    "endpoint-url": Option(
+        "address of an S3 server other than AWS, such as MinIO (AWS_ENDPOINT_URL)", "URL", type=parse_endpoint_url
+    ),
     # Many runs.
-    "resume": Option("resume the last unfinished one; a repeated command does so while the code is unchanged"),
-    "resume/name": Option("resume this unfinished sweep with its settings: sweep-07, 07 or <plan>/sweep-07", "SWEEP"),
+    "resume": Option(
+        "resume the last unfinished one, or one by name (07, ab-01, <plan>/sweep-07), with its settings; the same "
+        "command does so while the code is unchanged", "NAME", nargs="?", const=LAST,
+    ),
     "new": Option("start a new one although one with these settings is unfinished"),
     "dry-run": Option("check everything and print what would be done; start and send nothing"),
     "summary": Option("append the nightly report to this file ($GITHUB_STEP_SUMMARY)", "FILE", type=Path),
@@ -253,7 +256,7 @@ GOALS = "goal p90 average errors"
 FOLDERS = "reports home build"
 LENGTH = "ramp duration loops requests"
 SWEEPS = (
-    f"plan env {LENGTH} target port {GOALS} stop set/levels profile warmup fresh resume/name new jfr sure note "
+    f"plan env {LENGTH} target port {GOALS} stop set/levels properties profile warmup fresh max jfr sure note html "
     f"{FOLLOWED} {FOLDERS}"
 )
 # Arguments without a name; the variable of make is the name.

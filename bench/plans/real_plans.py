@@ -100,7 +100,7 @@ def measure(folder: Path, work: Path) -> list[Row]:
             before = len(lint(jmx))
             adoption = adopt(jmx, name, work)
             write_adopted(work, name, adoption, jmx.name)
-            sizes = adoption.found.sizes
+            sizes = adoption.contents.sizes
             after = len(lint(work / f"{name}.jmx", has_loads=needs_tables(sizes)))
             load_plan(work, name)
             rows.append(Row(plan, len(sizes), before, after, len(adoption.left)))

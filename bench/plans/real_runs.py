@@ -39,7 +39,7 @@ from harness.plan.adopt.files import store_secrets, write_adopted
 from harness.plan.finding import Rule
 from harness.plan.jmx import read_properties
 from harness.plan.plan import load_plan
-from harness.run.result import read_end
+from harness.run.result_file import read_end
 
 NAME = "plan"
 PASS, LOAD = "pass", "load"

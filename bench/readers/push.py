@@ -27,9 +27,9 @@ from harness.base.project import BUILD
 from harness.base.units import mb_text, parse_whole_number
 from harness.jtl.sample import SAMPLES_NAME
 from harness.report.tables import table
+from harness.storage.bucket import Storage, open_storage
 from harness.storage.download import download
 from harness.storage.s3 import stored_file
-from harness.storage.server import Storage, open_storage
 from harness.storage.upload import upload
 
 _log = stderr_log("bench: ")

@@ -19,7 +19,7 @@ from bench.tables import print_aims
 from harness.base.errors import EXIT_INVALID
 from harness.base.project import SHIPPED
 from harness.base.units import BYTES_PER_MB, MS_PER_S, duration_text
-from harness.metrics.growth import GROWS, HEAP, SPAN_LEAST_S, growths
+from harness.metrics.resource_growth import GROWS, HEAP, SPAN_LEAST_S, growths
 from harness.run.directory import RunDirectory
 from harness.system.heap import FILE_NAME as HEAP_NAME
 from harness.system.heap import heap_after_gc, read_heaps

@@ -17,9 +17,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from harness.base.units import MS_PER_S
-from harness.compare.outcome import CANNOT_TELL, OK, REGRESSED, Comparison
+from harness.compare.comparison import CANNOT_TELL, OK, REGRESSED, Comparison
+from harness.compare.decision import compare
 from harness.compare.result import JTL, LabelResult, RunResult
-from harness.compare.verdict import compare
 from harness.metrics.batches import BATCH_COUNT, BATCH_PERCENTILES, BatchCounts, Batches
 from harness.metrics.figures import TOTAL
 from harness.metrics.histogram import Histogram

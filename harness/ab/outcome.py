@@ -14,7 +14,7 @@ from harness.base import units
 from harness.base.errors import EXIT_INTERRUPTED, EXIT_INVALID, EXIT_OK, EXIT_REGRESSED
 from harness.base.records import to_plain
 from harness.compare.causes import Cause, causes
-from harness.compare.outcome import CANNOT_TELL, IMPROVED, INVALID, OK, REGRESSED, MetricComparison
+from harness.compare.comparison import CANNOT_TELL, IMPROVED, INVALID, OK, REGRESSED, MetricComparison
 from harness.compare.render import change_figures
 from harness.compare.result import RunResult
 from harness.experiment.counting import problem_of

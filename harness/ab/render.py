@@ -10,11 +10,11 @@ from harness.ab.pairs import Pair, series_of
 from harness.ab.record import A, AbRecord, B, Side
 from harness.ab.rule import ALPHA, LOOKS, Series, level_of
 from harness.base import units
-from harness.compare.outcome import LabelComparison
+from harness.compare.comparison import LabelComparison
+from harness.compare.comparison_warnings import profiling_warnings, warnings_of
 from harness.compare.render import Footnotes, Heads, cause_table, metric_table, run_link
 from harness.compare.result import LabelResult, RunResult
 from harness.compare.setup_diff import Difference, setup_differences
-from harness.compare.warnings import profiling_warnings, warnings_of
 from harness.experiment.record import WARM_UP
 from harness.metrics.figures import TOTAL
 from harness.metrics.metric import Metric, Table, metrics_of
@@ -132,5 +132,5 @@ def _setting_table(record: AbRecord, sides: Mapping[str, Sequence[RunResult]]) -
     commits = [side.commit[:12] if side.commit else "working copy" for side in (record.a, record.b)]
     found = [Difference("plans, env and systems of", *commits)] if commits[0] != commits[1] else []
     found += setup_differences(sides[A], sides[B]) if all(sides.values()) else ()
-    rows = [[cell(one.name), cell(one.base), cell(one.new)] for one in found]
+    rows = [[cell(one.name), cell(one.baseline), cell(one.contender)] for one in found]
     return table(("setting", A, B), rows, text_columns=3) if rows else ""

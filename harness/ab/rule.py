@@ -22,7 +22,7 @@ from dataclasses import dataclass, replace
 from itertools import product
 from typing import NamedTuple
 
-from harness.compare.outcome import CANNOT_TELL, IMPROVED, NOTHING, OK, REGRESSED, RUNS, MetricComparison
+from harness.compare.comparison import CANNOT_TELL, IMPROVED, NOTHING, OK, REGRESSED, RUNS, MetricComparison
 from harness.metrics.distributions import student_t_below, student_t_quantile
 from harness.metrics.metric import Metric
 from harness.metrics.shift import as_ratio
@@ -161,15 +161,15 @@ def _compared(
     count = len(series.differences)
     found = MetricComparison(
         metric=series.metric,
-        base=series.base,
-        new=series.new,
+        baseline=series.base,
+        contender=series.new,
         delta_ratio=None,
         low_ratio=None,
         high_ratio=None,
         p_value=None,
         adjusted_p_value=None,
-        base_n=count,
-        new_n=count,
+        baseline_n=count,
+        contender_n=count,
         unit=RUNS if test else NOTHING,
         threshold_ratio=threshold,
         verdict=CANNOT_TELL,

@@ -12,12 +12,12 @@ from pandas import DataFrame
 from harness.api.frames import comparison_frame, joined, texts
 from harness.api.run import REPORTS, Run
 from harness.base.project import current_project
-from harness.compare.outcome import Comparison
+from harness.compare.comparison import Comparison
+from harness.compare.decision import compare as compare_results
 from harness.compare.render import headline
 from harness.compare.result import RunResult
 from harness.compare.sides import Found, plans_of, read_side, refuse_duplicates
 from harness.compare.sources import result_of_jtls
-from harness.compare.verdict import compare as compare_results
 from harness.history.pin_files import runs_of_pins
 from harness.plan.plan import thresholds_of
 from harness.run.names import refuse_stored
@@ -111,15 +111,15 @@ class ComparedSweeps:
 
 
 def compare(
-    base: Side,
-    new: Side,
+    baseline: Side,
+    contender: Side,
     *,
     anyway: bool = False,
     thresholds: Mapping[str, float] | None = None,
     reports: str | Path = REPORTS,
     project: str | Path | None = None,
 ) -> ComparedRuns | ComparedSweeps:
-    """Return the comparison of a contender (`new`) with a baseline, each a run or several, or a sweep.
+    """Return the comparison of a contender with a baseline, each a run or several, or a sweep.
 
     A run is a `Run`, or what `aggregate.py compare` takes: a name, a pin, a pattern, a path of a run, JTL, JSON or
     Markdown report. Two sweeps, over users or the same setting, are compared level by level. With `anyway` runs that
@@ -133,34 +133,33 @@ def compare(
     UsageError for runs of different loads, the same run twice, an unknown threshold, a name that matches nothing, and
     sweeps without a common level.
     """
-    sides = [list(side) if isinstance(side, Sequence) and not isinstance(side, str) else [side] for side in (base, new)]
+    sides = [
+        [side] if isinstance(side, str) or not isinstance(side, Sequence) else side for side in (baseline, contender)
+    ]
+    folder = Path(project) if project else current_project().folder
     if are_sweeps([one.name if isinstance(one, Run) else str(one) for side in sides for one in side]):
-        old, young = find_sweeps([str(one) for side in sides for one in side], Path(reports))
-        plan = young.sweep.record.plan if young.sweep.record else ""
-        limits = thresholds_of(Path(project) if project else current_project().folder, [plan]).with_table(
-            thresholds or {}, "thresholds"
-        )
-        return ComparedSweeps(compare_levels(old, young, limits, anyway=anyway))
+        sweeps = find_sweeps([str(one) for side in sides for one in side], Path(reports))
+        record = sweeps[1].sweep.record
+        limits = thresholds_of(folder, [record.plan if record else ""]).with_table(thresholds or {}, "thresholds")
+        return ComparedSweeps(compare_levels(sweeps[0], sweeps[1], limits, anyway=anyway))
     every = [str(one) for side in sides for one in side if not isinstance(one, Run)]
-    before, after = ([found for one in side for found in _found(one, every, Path(reports))] for side in sides)
-    refuse_duplicates(before, after)
-    limits = thresholds_of(Path(project) if project else current_project().folder, plans_of(before, after)).with_table(
-        thresholds or {}, "thresholds"
-    )
-    results, others = ([found.result for found in side] for side in (before, after))
+    found = [[result for one in side for result in _found(one, every, Path(reports))] for side in sides]
+    refuse_duplicates(*found)
+    limits = thresholds_of(folder, plans_of(*found)).with_table(thresholds or {}, "thresholds")
+    results, others = ([one.result for one in side] for side in found)
     return ComparedRuns(compare_results(results, others, limits, anyway))
 
 
-def _found(one: str | Path | Run, every: Sequence[str], reports: Path) -> list[Found]:
+def _found(source: str | Path | Run, every: Sequence[str], reports: Path) -> list[Found]:
     """Return the results that a run or name means; `every` are all names, which decide whose pin a name is."""
-    if not isinstance(one, Run):
-        return read_side(runs_of_pins([str(one)], every, reports), reports)
-    if one.stored:
-        path = one.directory.path if one.directory else Path(one.name)
-        return [Found(path, RunResult.of(one.stored))]
-    for given in one.files:
+    if not isinstance(source, Run):
+        return read_side(runs_of_pins([str(source)], every, reports), reports)
+    if source.stored:
+        path = source.directory.path if source.directory else Path(source.name)
+        return [Found(path, RunResult.of(source.stored))]
+    for given in source.files:
         refuse_stored(given.name)
-    paths = [given.path for given in one.files if given.path]
-    if len(paths) == 1 and one.columns is None:
+    paths = [given.path for given in source.files if given.path]
+    if len(paths) == 1 and source.columns is None:
         return read_side([str(paths[0])], reports)
-    return [Found(paths[0], result_of_jtls(one.files, one.name, one.columns))]
+    return [Found(paths[0], result_of_jtls(source.files, source.name, source.columns))]

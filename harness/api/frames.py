@@ -10,7 +10,8 @@ import pandas
 from pandas import DataFrame
 
 from harness.base.errors import UsageError
-from harness.compare.outcome import Comparison
+from harness.base.records import key_of
+from harness.compare.comparison import Comparison, LabelComparison, MetricComparison
 from harness.export.rows import SECOND_COLUMNS, Value, second_rows
 from harness.metrics.figures import LOAD, PERCENTILES, TOTAL, LabelFigures
 from harness.metrics.instruments import kind_of
@@ -39,13 +40,13 @@ def texts(values: Sequence[str]) -> pandas.Categorical:
 
 def joined(parts: Iterable[DataFrame]) -> DataFrame:
     """Return the rows of all parts, of which there is one at least; categories in order of first appearance."""
-    found = list(parts)
+    frames = list(parts)
     return DataFrame(
         {
-            name: pandas.api.types.union_categoricals([part[name] for part in found])
-            if isinstance(found[0][name].dtype, pandas.CategoricalDtype)
-            else pandas.concat([part[name] for part in found], ignore_index=True)
-            for name in found[0].columns
+            name: pandas.api.types.union_categoricals([part[name] for part in frames])
+            if isinstance(frames[0][name].dtype, pandas.CategoricalDtype)
+            else pandas.concat([part[name] for part in frames], ignore_index=True)
+            for name in frames[0].columns
         }
     )
 
@@ -107,12 +108,12 @@ def label_second_frame(seconds: SortedSeconds, origin_s: int | None) -> DataFram
     first_s = origin_s if origin_s is not None else span_s.first_s if span_s else 0
     while batch := list(islice(rows, _ROWS_PER_BATCH)):
         parts.append(_label_seconds(batch, first_s))
-    found = joined(parts)
+    frame = joined(parts)
     # A label may be called TOTAL, too; the TOTAL of its second follows it.
-    is_last = found.second != found.second.shift(-1)
-    is_total = (found.group == LOAD) & (found.label == TOTAL) & ~found.is_transaction & is_last
-    found.insert(found.columns.get_loc("is_transaction"), "is_total", is_total)
-    return found
+    is_last = frame.second != frame.second.shift(-1)
+    is_total = (frame.group == LOAD) & (frame.label == TOTAL) & ~frame.is_transaction & is_last
+    frame.insert(frame.columns.get_loc("is_transaction"), "is_total", is_total)
+    return frame
 
 
 def _label_seconds(rows: Sequence[Sequence[Value]], first_s: int) -> DataFrame:
@@ -186,22 +187,24 @@ def comparison_frame(comparison: Comparison) -> DataFrame:
         "is_transaction": numpy.array([label.is_transaction for label, _ in rows], dtype=bool),
         "metric": texts([metric.metric.key for metric in metrics]),
     }
-    for key, kind in _COMPARED.items():
-        found = [getattr(metric, key) for metric in metrics]
-        values[key] = texts(found) if kind == "category" else pandas.Series(found, dtype=kind)
-    for key in ("base_sample_count", "new_sample_count"):
-        values[key] = pandas.array([getattr(label, key) for label, _ in rows], dtype=_NULLABLE)
+    for name, kind in _COMPARED.items():
+        column = [getattr(metric, name) for metric in metrics]
+        key = key_of(MetricComparison, name)
+        values[key] = texts(column) if kind == "category" else pandas.Series(column, dtype=kind)
+    for name in ("baseline_sample_count", "contender_sample_count"):
+        counts = [getattr(label, name) for label, _ in rows]
+        values[key_of(LabelComparison, name)] = pandas.array(counts, dtype=_NULLABLE)
     return DataFrame(values)
 
 
 # The columns of a metric and their types.
 _RATIOS = ("delta_ratio", "low_ratio", "high_ratio", "p_value", "adjusted_p_value", "threshold_ratio")
 _COMPARED = {
-    **dict.fromkeys(("base", "new", *_RATIOS), _FLOAT),
+    **dict.fromkeys(("baseline", "contender", *_RATIOS), _FLOAT),
     **dict.fromkeys(("verdict", "reason"), "category"),
     "decides": "bool",
     "least_ratio": _FLOAT,
     "further_runs": _NULLABLE,
-    **dict.fromkeys(("base_n", "new_n"), _INTEGER),
+    **dict.fromkeys(("baseline_n", "contender_n"), _INTEGER),
     "unit": "category",
 }

@@ -200,10 +200,10 @@ class Run:
             what = f"{self.name}: its samples are not on this machine"
             raise UsageError(what, "table() without a window needs only the JSON; ./aggregate.py pull fetches samples")
         # A load generator that could not start leaves an empty file.
-        found = tuple(one for one in resolve([str(folder)]) if one.path and one.path.stat().st_size)
-        if not found:
+        inputs = tuple(one for one in resolve([str(folder)]) if one.path and one.path.stat().st_size)
+        if not inputs:
             raise UsageError(f"{self.name}: its JTL is empty", f"see {folder}/jmeter.log")
-        return found
+        return inputs
 
     def _counting(self, window: str) -> Counting:
         return Counting(window=parse_window(window), columns=self.columns, run=self.record, with_timeline=False)

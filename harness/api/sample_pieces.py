@@ -19,10 +19,10 @@ from pandas import Categorical, DataFrame
 
 from harness.api.frames import joined, texts
 from harness.jtl.csv import NOT_UTF_8, Records, RowReader
+from harness.jtl.file_progress import ReadingProgress
 from harness.jtl.inputs import Input, Opened, opened
 from harness.jtl.layout import TRUTHS, Layout
 from harness.jtl.ordinary import Lines, find_lines, unknown_lines
-from harness.jtl.progress import ReadingProgress
 from harness.jtl.readers import CSV, reader_of
 from harness.jtl.sample import ELAPSED_MAX_MS, START_MAX_MS, TRACE_COLUMN, Dropped, Sample
 
@@ -216,7 +216,7 @@ def _quick(text: bytes, numbers: _Numbers, layout: Layout, delimiter: str) -> Da
     """Return the samples of ordinary lines. ValueError when one of them is none, or is read in another way."""
     named = {**_TIMES, _SUCCESS: _SUCCESS, **TEXTS, **MAY_LACK, **_COUNTS}
     index_of = {field: str(layout.index_of[column]) for field, column in named.items() if column in layout.index_of}
-    found = pandas.read_csv(
+    frame = pandas.read_csv(
         io.BytesIO(text),
         sep=delimiter,
         header=None,
@@ -230,9 +230,9 @@ def _quick(text: bytes, numbers: _Numbers, layout: Layout, delimiter: str) -> Da
         low_memory=False,
         encoding_errors=NOT_UTF_8,
     )
-    if len(found) != len(numbers):
+    if len(frame) != len(numbers):
         raise ValueError("another number of lines")
-    columns = {field: found[index].to_numpy() for field, index in index_of.items()}
+    columns = {field: frame[index].to_numpy() for field, index in index_of.items()}
     codes, truths = pandas.factorize(columns[_SUCCESS])
     is_impossible = (columns["elapsed_ms"] > ELAPSED_MAX_MS) | (columns["start_ms"] > START_MAX_MS)
     if not TRUTHS.keys() >= set(truths) or is_impossible.any():

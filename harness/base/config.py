@@ -12,6 +12,8 @@ from harness.base.errors import UsageError
 
 _DEPTH_MAX = 20
 _WHOLE_MAX = 2**63 - 1
+# The types of a key that is a number, for check_keys.
+NUMBER = (int, float)
 # A name is a file name without a folder.
 _NAME = re.compile(r"[A-Za-z0-9][\w.-]*")
 _SUITE_SIGN = re.compile(r"^\s*\[\[\s*run\s*\]\]", re.MULTILINE)
@@ -112,9 +114,9 @@ def within(value: float, least: float, most: float | None, where: str, key: str)
 
 def texts(values: Iterable[object], where: str) -> tuple[str, ...]:
     """Return the values as a tuple of texts. UsageError, starting with `where`, for any other type."""
-    found = []
+    checked = []
     for value in values:
         if not isinstance(value, str):
             raise UsageError(f"{where}: {value!r}", "give texts")
-        found.append(value)
-    return tuple(found)
+        checked.append(value)
+    return tuple(checked)

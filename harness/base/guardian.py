@@ -149,19 +149,19 @@ def owned_processes(owner_id: str, sessions: Collection[int] = ()) -> list[psuti
 
     A process belongs to an owner when its environment contains `owner_id`.
     """
-    found: dict[int, psutil.Process] = {}
+    owned: dict[int, psutil.Process] = {}
     for process in psutil.process_iter():
         with contextlib.suppress(psutil.Error, OSError):
             if os.getsid(process.pid) in sessions or process.environ().get(OWNER_VARIABLE) == owner_id:
-                found[process.pid] = process
-                found.update((child.pid, child) for child in process.children(recursive=True))
-    found.pop(os.getpid(), None)
-    return [process for process in found.values() if not _is_guardian(process)]
+                owned[process.pid] = process
+                owned.update((child.pid, child) for child in process.children(recursive=True))
+    owned.pop(os.getpid(), None)
+    return [process for process in owned.values() if not _is_guardian(process)]
 
 
 def end_leftovers() -> None:
     """End the processes of harnesses that died together with their guardians, and print their names."""
-    found: dict[str, list[str]] = {}
+    leftovers: dict[str, list[str]] = {}
     guarded: set[str] = set()
     ours = _namespace(os.getpid())
     for process in psutil.process_iter():
@@ -176,8 +176,8 @@ def end_leftovers() -> None:
             # Process ids differ in another namespace, such as a container's.
             is_ours = owner is not None and process.pid != os.getpid() and _namespace(process.pid) == ours
             if owner and is_ours and _has_ended(int(owner[1]), owner[2]):
-                found.setdefault(owner[0], []).append(f"{process.name()} (pid {process.pid})")
-    for owner_id, names in found.items():
+                leftovers.setdefault(owner[0], []).append(f"{process.name()} (pid {process.pid})")
+    for owner_id, names in leftovers.items():
         if owner_id in guarded:
             continue  # its guardian ends them
         print(f"ended processes left by a killed harness: {', '.join(names)}", file=sys.stderr, flush=True)

@@ -8,6 +8,9 @@ from pathlib import Path
 
 from harness.base.project import CHECKOUT
 
+# A name with one of them is a pattern.
+GLOB_CHARACTERS = frozenset("*?[")
+
 
 def tool_command(*words: str) -> str:
     """Return a command of the tool as the user would type it from here: lth …, or aggregate.py of the checkout."""

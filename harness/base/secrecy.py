@@ -156,8 +156,8 @@ def secret_values(pairs: Iterable[tuple[str, object]]) -> tuple[str, ...]:
 
     A value is a secret by its own name. In a text with several settings, each value with a secret name is one.
     """
-    found: list[str] = []
+    secrets: list[str] = []
     for name, value in pairs:
         if isinstance(value, str):
-            found += _plain(value) if is_secret_name(name) else secrets_in(value)
-    return tuple(dict.fromkeys(v for v in found if len(v) >= LEAST_LENGTH and not is_common_word(v)))
+            secrets += _plain(value) if is_secret_name(name) else secrets_in(value)
+    return tuple(dict.fromkeys(v for v in secrets if len(v) >= LEAST_LENGTH and not is_common_word(v)))

@@ -55,11 +55,11 @@ class Step:
 @contextmanager
 def step(what: str, log_file: Path) -> Iterator[Step]:
     """Yield a step; print its start with the path of its log, and its end with the time and the downloaded size."""
-    one = Step(what, log_file, time.monotonic())
+    current = Step(what, log_file, time.monotonic())
     log(f"{what}: one-time set-up (log: {log_file.parent.name}/{log_file.name})")
     log_file.write_bytes(b"")
-    yield one
-    log(f"{what}: done in {one.status()}")
+    yield current
+    log(f"{what}: done in {current.status()}")
 
 
 def run(command: Sequence[str], step: Step, cwd: Path, todo: str) -> None:

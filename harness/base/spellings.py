@@ -167,45 +167,45 @@ def _of_base64(letter: str) -> tuple[bytes, ...]:
 @functools.cache
 def _of_character(character: str, is_ascii_enough: bool = False) -> tuple[bytes, ...]:
     """Return regular expressions for the spellings of one character; each begins with a literal."""
-    found, raw = _escapes(character), character.encode("utf-8", errors="surrogatepass")
+    spellings, raw = _escapes(character), character.encode("utf-8", errors="surrogatepass")
     is_special = character.isascii() and not character.isalnum()
     if is_special:  # escaped for Java, JSON or a shell, possibly twice
         # Doubled in a CSV file, and once more when that text is in another one.
         quoted = (b'""""', b'""', re.escape(raw)) if character == '"' else (re.escape(raw),)
-        escaped = b"(?:%s)" % b"|".join((*found, *quoted))
-        found = [*(backslashes + escaped for backslashes in _BACKSLASHES), *found, *quoted]
+        escaped = b"(?:%s)" % b"|".join((*spellings, *quoted))
+        spellings = [*(backslashes + escaped for backslashes in _BACKSLASHES), *spellings, *quoted]
     if character == "\\":
-        found += _BACKSLASHES
+        spellings += _BACKSLASHES
     elif character == "&":
-        found += _AMPERSANDS
+        spellings += _AMPERSANDS
     elif character == " ":
-        found.append(rb"\+")
+        spellings.append(rb"\+")
     if not is_special:
-        found += [re.escape(data) for data in _encoded(character)]
+        spellings += [re.escape(data) for data in _encoded(character)]
     if is_ascii_enough and not character.isascii():
-        found += [rb"\?", "\ufffd".encode()]
-    return tuple(dict.fromkeys(found))
+        spellings += [rb"\?", "\ufffd".encode()]
+    return tuple(dict.fromkeys(spellings))
 
 
 def _escapes(character: str) -> list[bytes]:
     """Return regular expressions for the character as a reference, a percent escape, \\u, \\x and \\n."""
     number = ord(character)
-    found: list[bytes] = []
+    escapes: list[bytes] = []
     for ampersand in _AMPERSANDS:
-        found += [
+        escapes += [
             rb"%s(?:#|%%23)0*%d%s" % (ampersand, number, _SEMICOLON),
             rb"%s(?:#|%%23)[xX]0*%s%s" % (ampersand, _hex(f"{number:x}"), _SEMICOLON),
         ]
         if name := _XML_NAMES.get(character):
-            found.append(rb"%s%s%s" % (ampersand, name.encode(), _SEMICOLON))
+            escapes.append(rb"%s%s%s" % (ampersand, name.encode(), _SEMICOLON))
     utf_16 = character.encode("utf-16-be", errors="surrogatepass").hex()
-    found.append(b"".join(_BACKSLASH + b"u" + _hex(utf_16[index : index + 4]) for index in range(0, len(utf_16), 4)))
+    escapes.append(b"".join(_BACKSLASH + b"u" + _hex(utf_16[index : index + 4]) for index in range(0, len(utf_16), 4)))
     for data in dict.fromkeys(_encoded(character)):
-        found.append(b"".join(_PERCENT + _hex(f"{byte:02x}") for byte in data))
-        found.append(b"".join(_BACKSLASH + b"x" + _hex(f"{byte:02x}") for byte in data))
+        escapes.append(b"".join(_PERCENT + _hex(f"{byte:02x}") for byte in data))
+        escapes.append(b"".join(_BACKSLASH + b"x" + _hex(f"{byte:02x}") for byte in data))
     if name := _JSON_NAMES.get(character):
-        found.append(_BACKSLASH + name.encode())
-    return found
+        escapes.append(_BACKSLASH + name.encode())
+    return escapes
 
 
 def _hex(digits: str) -> bytes:

@@ -16,13 +16,12 @@ from harness.ab.rule import PAIRS_LEAST
 from harness.ab.side import ReadySide, check_sides, parse_side, ready_side, unknown_ref
 from harness.ab.steps import AbTest
 from harness.ab.worktree import build_side, checked_out, working_copy
-from harness.base import git, toolchain, units
+from harness.base import git, units
 from harness.base.before_setup import needs_set_up
 from harness.base.config import is_suite
 from harness.base.errors import UsageError
 from harness.base.guardian import Guardian
 from harness.base.interrupts import Interrupts
-from harness.base.java import jmeter_java_version
 from harness.base.log import log
 from harness.base.paths import shown
 from harness.base.project import names_in
@@ -32,21 +31,17 @@ from harness.experiment.arguments import (
     equal_load,
     record_fields,
 )
-from harness.experiment.counting import results_of
 from harness.experiment.execute import InChildren
 from harness.experiment.files import Experiments
-from harness.experiment.record import RUNNING
 from harness.experiment.runner import Runner
+from harness.experiment.start import get_ready, log_end, run_experiment
 from harness.live.watchers import watcher_options
 from harness.notify.recipients import Recipients, recipients_of
-from harness.options import FOLDERS, FOLLOWED, folder_of_kind, take, take_argument
+from harness.options import FOLDERS, FOLLOWED, take, take_argument
 from harness.plan.load import Load
-from harness.run import kinds
-from harness.run.arguments import make_command, refuse_empty
+from harness.run.arguments import make_command, names_of, refuse_empty
 from harness.run.context import check_target
-from harness.run.directory import check_space
 from harness.run.preflight import check_request
-from harness.run.request import Names
 from harness.site.html_option import publish
 
 # Different orders of the pairs.
@@ -78,7 +73,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Set the options of `scripts/ab`."""
     parser.description = "Report whether side B is worse than side A, from pairs of runs on this machine."
     parser.epilog = _EPILOG
-    take(parser, f"a b plan env set profile users rate ramp duration requests max sure html {FOLLOWED} {FOLDERS}")
+    take(parser, "a b plan env set properties profile users rate ramp duration requests max sure note html")
+    take(parser, f"{FOLLOWED} {FOLDERS}")
     take(parser.add_mutually_exclusive_group(), "resume new")
     take_argument(parser, "plan", "?")
 
@@ -86,7 +82,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> int:
     """Run or resume the A/B test and return the exit code."""
     refuse_empty(options)
-    options.reports = folder_of_kind(options.reports, kinds.AB_TEST.folder)
     followed = watcher_options(options, "the whole A/B test")
     if not options.a or not options.b:
         raise UsageError("A and B are missing" if not (options.a or options.b) else "one side is missing", _EXAMPLE)
@@ -104,22 +99,14 @@ def run(options: argparse.Namespace) -> int:
         recipients = _recipients(sides)
         for side in sides.values():
             build_side(side, guardian)
-        jmeter_java_version()
-        toolchain.ensure_jmeter()
-        if any(side.request.is_profiled for side in sides.values()):
-            toolchain.ensure_profiler()
-        check_space(options.reports, 0)
-        stack.enter_context(tests.locked())
-        files, record = tests.begun(record, options)
+        get_ready([side.request for side in sides.values()], options.reports)
         hidden = [secret for side in sides.values() for secret in side.request.hidden]
         children = stack.enter_context(followed.children(interrupts, guardian, hidden))
-        with interrupts.deferred():
-            test = AbTest(files, options.reports, sides)
-            runner = Runner(test, record, results_of(files, record), InChildren(children), guess_s)
-            runner.run()
-            code = _close(runner, files.report, recipients, sure=options.sure)
-            publish(files.report, is_html=options.html)
-        return code
+        return run_experiment(
+            record, options, stack, lambda files, _: AbTest(files, tests.reports, sides),
+            lambda *_: InChildren(children, options.properties),
+            lambda runner: _close(runner, recipients, options), guess_s=guess_s,
+        )  # fmt: skip
 
 
 def _side(name: str, text: str, options: argparse.Namespace, guardian: Guardian) -> ReadySide:
@@ -133,7 +120,7 @@ def _side(name: str, text: str, options: argparse.Namespace, guardian: Guardian)
             raise unknown_ref(name, parts.ref, profiles)
         needs_set_up()
         files = checked_out(options.home, commit, options.build, guardian.environment)
-    names = Names(options.plan, options.env, set_values=options.set, is_profiled=options.profile)
+    names = names_of(options)
     return ready_side(name, parts, names, files)
 
 
@@ -172,7 +159,7 @@ def _record(options: argparse.Namespace, sides: Mapping[str, ReadySide], load: L
     """
     a, b = sides[A], sides[B]
     overrun_s = max(side.request.profile.overrun_s for side in (a, b))
-    fields = record_fields(a.request.plan, load, {"plan": options.plan}, overrun_s, options)
+    fields = record_fields(a.request, load, {"plan": options.plan}, overrun_s, options)
     each_s, budget_s = fields["planned_s"] + guess_s, fields["budget_s"]
     needed_s = _RUNS_LEAST * each_s
     if budget_s is not None and budget_s < needed_s:
@@ -185,7 +172,8 @@ def _record(options: argparse.Namespace, sides: Mapping[str, ReadySide], load: L
     if options.profile:
         fields["arguments"] += ("--profile",)
     names = ("a", "b", "plan", "set", *LENGTH, "max", "env")
-    values = {**{name: getattr(options, name) for name in names}, "profile": "1" if options.profile else None}
+    values = {name: getattr(options, name) for name in names} | {name: fields[name] for name in ("properties", "note")}
+    values |= {"profile": "1" if options.profile else None}
     return AbRecord(
         **fields,
         command=make_command("ab", values),
@@ -195,17 +183,14 @@ def _record(options: argparse.Namespace, sides: Mapping[str, ReadySide], load: L
     )
 
 
-def _close(runner: Runner[AbRecord, Outcome], report: Path, recipients: Recipients | None, *, sure: bool) -> int:
+def _close(runner: Runner[AbRecord, Outcome], recipients: Recipients | None, options: argparse.Namespace) -> int:
     """Notify the recipients, print the verdict, and return the exit code."""
+    files = runner.design.files
     if recipients:
-        _notify(runner, report, recipients)
-    outcome = runner.outcome
-    record = outcome.record
-    log(f"\n{record.id}: {headline(outcome)}")
-    log(f"report: {shown(report)}")
-    if record.state == RUNNING:
-        log(f"resume with: {record.command} RESUME=1")
-    return outcome.exit_code_if(sure=sure)
+        _notify(runner, files.report, recipients)
+    log_end(runner.outcome.record, files, headline(runner.outcome))
+    publish(files.report, is_html=options.html)
+    return runner.outcome.exit_code_if(sure=options.sure)
 
 
 def _notify(runner: Runner[AbRecord, Outcome], report: Path, recipients: Recipients) -> None:

@@ -24,7 +24,8 @@ from harness.history.acceptance import (
 from harness.history.files import read_catalogue
 from harness.history.nightly_series import NightlyRuns, nightly_runs_of
 from harness.metrics.metric import parse_metric
-from harness.options import folder_of_kind, take
+from harness.options import take
+from harness.run import kinds
 
 _USERS_MOST = 1_000_000
 
@@ -64,7 +65,7 @@ def run(options: argparse.Namespace) -> int:
         write_acceptances(file, without(there, requested.what))
         print(f"{where}: {requested.text} is no longer accepted")
         return EXIT_OK
-    options.reports = folder_of_kind(options.reports, "nightly")
+    options.reports = kinds.NIGHTLY.folder_in(options.reports)
     groups = nightly_runs_of(read_catalogue(options.reports).entries) if options.reports.is_dir() else ()
     _check(requested, groups)
     today = datetime.now(UTC).date().isoformat()

@@ -16,7 +16,8 @@ from harness.base import units
 from harness.base.errors import EXIT_INVALID, EXIT_OK, EXIT_REGRESSED, UsageError
 from harness.compare import render as rendered
 from harness.compare.causes import causes
-from harness.compare.outcome import CANNOT_TELL, INVALID, REGRESSED
+from harness.compare.comparison import CANNOT_TELL, INVALID, REGRESSED
+from harness.compare.decision import compare
 from harness.compare.render import Compared
 from harness.compare.setup_diff import setup_differences
 from harness.compare.sides import (
@@ -32,7 +33,6 @@ from harness.compare.sides import (
     with_labels,
 )
 from harness.compare.sources import pasted_tables
-from harness.compare.verdict import compare
 from harness.history.pin_files import runs_of_pins
 from harness.metrics.histogram import Histogram
 from harness.metrics.metric import Table, times_of
@@ -101,7 +101,7 @@ def run(options: argparse.Namespace) -> int:
             raise UsageError("--html: --format json writes no report", "leave one of them out")
         options.save = options.save or options.output is None
     if len(options.runs) == 1 and not (options.base or options.contender):
-        (name,) = _names(options, _Sides(options.runs, [])).base
+        (name,) = _names(options, _Sides(options.runs, [])).baseline
         return _compare_with_pasted(options, name)
     return _compare_sides(options, _sides(options))
 
@@ -109,37 +109,37 @@ def run(options: argparse.Namespace) -> int:
 class _Sides(NamedTuple):
     """The names of the runs of both sides."""
 
-    base: list[str]
-    new: list[str]
+    baseline: list[str]
+    contender: list[str]
 
 
 def _compare_sides(options: argparse.Namespace, sides: _Sides) -> int:
     """Print or write the comparison of a baseline and a contender."""
     names = _names(options, sides)
-    if are_sweeps([*names.base, *names.new]):
-        return _compare_two_sweeps(options, [*names.base, *names.new])
-    base, new = read_side(names.base, options.reports), read_side(names.new, options.reports)
-    refuse_duplicates(base, new)
-    thresholds = _thresholds(options, plans_of(base, new))
+    if are_sweeps([*names.baseline, *names.contender]):
+        return _compare_two_sweeps(options, [*names.baseline, *names.contender])
+    baseline, contender = read_side(names.baseline, options.reports), read_side(names.contender, options.reports)
+    refuse_duplicates(baseline, contender)
+    thresholds = _thresholds(options, plans_of(baseline, contender))
     if options.label is not None:
-        pattern = pattern_of_labels(options.label, (*base, *new))
-        base, new = with_labels(pattern, base), with_labels(pattern, new)
-    before, after = ([found.result for found in side] for side in (base, new))
-    comparison = compare(before, after, thresholds, options.anyway)
-    output = _output(options, base, new)
+        pattern = pattern_of_labels(options.label, (*baseline, *contender))
+        baseline, contender = with_labels(pattern, baseline), with_labels(pattern, contender)
+    results, others = ([found.result for found in side] for side in (baseline, contender))
+    comparison = compare(results, others, thresholds, options.anyway)
+    output = _output(options, baseline, contender)
     compared = Compared(
-        command=_command(options, base, new),
+        command=_command(options, baseline, contender),
         comparison=comparison,
-        base=tuple(report_side(found, output) for found in base),
-        new=tuple(report_side(found, output) for found in new),
-        settings=setup_differences(before, after),
+        baseline=tuple(report_side(found, output) for found in baseline),
+        contender=tuple(report_side(found, output) for found in contender),
+        settings=setup_differences(results, others),
         thresholds=thresholds,
         remarks=(f"Only labels that match {options.label} are compared; TOTAL covers all labels.",)
         if options.label is not None
         else (),
-        causes=causes(before, after) if comparison.verdict == REGRESSED else (),
+        causes=causes(results, others) if comparison.verdict == REGRESSED else (),
     )
-    _write(compared, options, output, _chart(base, new, output) if output else None)
+    _write(compared, options, output, _chart(baseline, contender, output) if output else None)
     return _exit_code(comparison.verdict, sure=options.sure)
 
 
@@ -156,9 +156,9 @@ def _compare_with_pasted(options: argparse.Namespace, name: str) -> int:
 
 def _names(options: argparse.Namespace, sides: _Sides) -> _Sides:
     """Return the names with the plan in front of bare ones, and the pinned run instead of a pin."""
-    base, new = in_plan(sides.base, options.plan), in_plan(sides.new, options.plan)
-    every = [*base, *new]
-    return _Sides(runs_of_pins(base, every, options.reports), runs_of_pins(new, every, options.reports))
+    baseline, contender = in_plan(sides.baseline, options.plan), in_plan(sides.contender, options.plan)
+    every = [*baseline, *contender]
+    return _Sides(runs_of_pins(baseline, every, options.reports), runs_of_pins(contender, every, options.reports))
 
 
 def _exit_code(verdict: str, *, sure: bool) -> int:
@@ -187,7 +187,7 @@ def _thresholds(options: argparse.Namespace, plans: Sequence[str]) -> Thresholds
     return thresholds
 
 
-def _output(options: argparse.Namespace, base: Sequence[Found], new: Sequence[Found]) -> Path | None:
+def _output(options: argparse.Namespace, baseline: Sequence[Found], contender: Sequence[Found]) -> Path | None:
     """Return the file to write; None to print.
 
     --save writes into the contender's plan, or else the baseline's, and prints when neither is in the reports folder.
@@ -197,29 +197,29 @@ def _output(options: argparse.Namespace, base: Sequence[Found], new: Sequence[Fo
         if not output.parent.is_dir():
             raise UsageError(f"{output}: its folder does not exist", "create it, or pass another path")
         return output
-    plan = next((found.path.parent for found in (*new, *base) if is_in(found.path, options.reports)), None)
+    plan = next((found.path.parent for found in (*contender, *baseline) if is_in(found.path, options.reports)), None)
     if plan is None and options.html:
         raise UsageError(f"--html: no run is in {options.reports}", _NAME_A_FILE)
     if plan is None or not options.save:
         return None
-    return plan / f"{kinds.COMPARISON.named(short_names(base, plan))}-{short_names(new, plan)}.md"
+    return plan / f"{kinds.COMPARISON.named(short_names(baseline, plan))}-{short_names(contender, plan)}.md"
 
 
-def _command(options: argparse.Namespace, base: Sequence[Found], new: Sequence[Found]) -> str:
+def _command(options: argparse.Namespace, baseline: Sequence[Found], contender: Sequence[Found]) -> str:
     """Return the command that makes the same comparison again."""
-    before, after = ([name_of(found, options.reports) for found in side] for side in (base, new))
-    is_pair = len(base) == len(new) == 1
-    arguments = [*before, *after] if is_pair else ["--base", *before, "--new", *after]
+    names = [[name_of(found, options.reports) for found in side] for side in (baseline, contender)]
+    is_pair = len(baseline) == len(contender) == 1
+    arguments = [*names[0], *names[1]] if is_pair else ["--base", *names[0], "--new", *names[1]]
     arguments += _judging_options(options)
     if options.label is not None:
         arguments += ["--label", options.label]
     return shlex.join(["./aggregate.py", "compare", *arguments])
 
 
-def _chart(base: Sequence[Found], new: Sequence[Found], output: Path) -> Chart | None:
+def _chart(baseline: Sequence[Found], contender: Sequence[Found], output: Path) -> Chart | None:
     """Return the chart of the response time distributions; None when a side has no samples."""
     sides = []
-    for side, role in ((base, "baseline"), (new, "contender")):
+    for side, role in ((baseline, "baseline"), (contender, "contender")):
         totals = [found.result.total for found in side]
         histograms = [total.histogram for total in totals if total and total.histogram]
         if not histograms or len(histograms) < len(side):
@@ -260,16 +260,18 @@ def _compare_two_sweeps(options: argparse.Namespace, names: Sequence[str]) -> in
     found = find_sweeps(names, options.reports)
     if options.label is not None:
         found = [replace(one, sweep=of_label(one.sweep, options.label)) for one in found]
-    base, new = found
-    thresholds = _thresholds(options, [new.sweep.record.plan if new.sweep.record else ""])
-    comparison = compare_levels(base, new, thresholds, anyway=options.anyway).whole
+    baseline, contender = found
+    thresholds = _thresholds(options, [contender.sweep.record.plan if contender.sweep.record else ""])
+    comparison = compare_levels(baseline, contender, thresholds, anyway=options.anyway).whole
     analyses = [analyse(one.sweep.levels, one.sweep.goal) for one in found]
     label = ["--label", options.label] if options.label is not None else []
     sweeps = [_sweep_name(one) for one in found]
     command = shlex.join(["./aggregate.py", "compare", *sweeps, *_judging_options(options), *label])
     output: Path | None = options.output
-    if output is None and options.save and new.report is not None:
-        output = new.report.with_name(f"{kinds.COMPARISON.named(_short_sweep_name(base, new))}-{new.report.stem}.md")
+    if output is None and options.save and contender.report is not None:
+        output = contender.report.with_name(
+            f"{kinds.COMPARISON.named(_short_sweep_name(baseline, contender))}-{contender.report.stem}.md"
+        )
     if output is None and options.html:
         raise UsageError(f"--html: no sweep is in {options.reports}", _NAME_A_FILE)
     if options.format == JSON:
@@ -297,11 +299,11 @@ def _sweep_name(found: FoundSweep) -> str:
     return found.sweep.record.id if found.sweep.record else found.sweep.name
 
 
-def _short_sweep_name(base: FoundSweep, new: FoundSweep) -> str:
+def _short_sweep_name(baseline: FoundSweep, contender: FoundSweep) -> str:
     """Return the baseline's name for a file's name, with its plan when that is another plan."""
-    assert base.report is not None and new.report is not None
-    folder = base.report.parent
-    return base.report.stem if folder == new.report.parent else f"{folder.name}-{base.report.stem}"
+    assert baseline.report is not None and contender.report is not None
+    folder = baseline.report.parent
+    return baseline.report.stem if folder == contender.report.parent else f"{folder.name}-{baseline.report.stem}"
 
 
 def _sweep_lines(comparison: SweepComparison) -> list[str]:

@@ -19,9 +19,9 @@ from harness.run.names import find_paths, in_plan
 from harness.run.recording import attach, process_of
 from harness.sweep.files import sweeps_with
 from harness.sweep.sources import write_sweep_report
+from harness.system.flight_recording import RecordedEvent, recorded_uses
 from harness.system.heap import heap_uses
 from harness.system.jfr import read_recording
-from harness.system.recording import RecordedEvent, recorded_uses
 
 _EPILOG = """\
 examples:

@@ -19,9 +19,9 @@ from harness.base.paths import shown
 from harness.base.project import CHECKOUT, FILE_NAME
 from harness.options import take, take_argument
 from harness.plan.adopt.adopt import Adoption, adopt
+from harness.plan.adopt.contents import known_plugins
 from harness.plan.adopt.draft import Draft, Edit, Fix
 from harness.plan.adopt.files import add_secrets_key, store_secrets, write_adopted, write_data, write_plan
-from harness.plan.adopt.found import known_plugins
 from harness.plan.adopt.groups import needs_tables
 from harness.plan.adopt.project_files import copy_of_clone, name_of_address, plan_name_of, write_project
 from harness.plan.adopt.toml_text import data_lines, plan_toml, size_text
@@ -123,7 +123,7 @@ def _make_plan(options: argparse.Namespace, name: str, address: str) -> int:
     elif options.fix:
         write_adopted(plans, name, adoption, source.name)
     else:
-        write_plan(plans, name, source.read_bytes(), plan_toml(adoption.found, name, source.name))
+        write_plan(plans, name, source.read_bytes(), plan_toml(adoption.contents, name, source.name))
     if options.fix:
         store_secrets(options.home, adoption.secrets)
     _print(adoption, name, plans, _write_diff(adoption, name, options.build), is_fixed=options.fix)
@@ -136,7 +136,7 @@ def _new(plans: Path, name: str, address: str) -> int:
     path = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
     text = adoption.draft.text().decode().replace(_NEW_PATH, _NEW_PATH.removesuffix("/<") + html.escape(path) + "<")
     text = text.replace('testname="GET /"', f'testname="GET {html.escape(parts.path or "/")}"')
-    write_plan(plans, name, text.encode(), plan_toml(adoption.found, name, "the template of a new plan"))
+    write_plan(plans, name, text.encode(), plan_toml(adoption.contents, name, "the template of a new plan"))
     log(f"plans/{name}.jmx, plans/{name}.toml: a plan with one request, GET {path}")
     start = f"{parts.scheme}://{parts.netloc}" if address else "http://127.0.0.1:8080"
     log(f"next: make check PLAN={name} TARGET={start}; make gui PLAN={name} changes it")
@@ -152,7 +152,7 @@ def _write_diff(adoption: Adoption, name: str, build: Path) -> Path:
 
 
 def _print(adoption: Adoption, name: str, plans: Path, diff: Path, *, is_fixed: bool) -> None:
-    found = adoption.found
+    found = adoption.contents
     groups = "; ".join(f"{size.name}: {size_text(size)}" for size in found.sizes) or "no thread group of a load"
     log(f"plans/{name}.jmx, plans/{name}.toml: {groups}")
     samplers = ", ".join(f"{count} {kind}" for kind, count in found.samplers)

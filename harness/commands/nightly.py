@@ -9,32 +9,31 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from harness.base import toolchain, units
+from harness.base import units
 from harness.base.before_setup import needs_set_up
 from harness.base.errors import EXIT_INTERRUPTED, EXIT_OK, HarnessError, UsageError
 from harness.base.guardian import Guardian
 from harness.base.interrupts import Interrupts
-from harness.base.java import jmeter_java_version
 from harness.base.log import log
 from harness.base.paths import shown
 from harness.base.s3_address import parse_location
 from harness.experiment.execute import InChildren
-from harness.experiment.files import FIRST_GUESS_S, locked
+from harness.experiment.files import FIRST_GUESS_S, ExperimentFiles
 from harness.experiment.record import RUNNING
 from harness.experiment.runner import Runner
+from harness.experiment.start import get_ready, log_end, run_experiment
 from harness.history.acceptance import ACCEPTED, read_acceptances
 from harness.live.watchers import watcher_options
-from harness.nightly.files import NightlyFiles
 from harness.nightly.record import Load, NightlyRecord, order_of
-from harness.nightly.steps import NightlyRun, NightlySoFar, NightlyStorage, begun
+from harness.nightly.steps import NightlyRun, NightlySoFar, NightlyStorage, new_record
 from harness.nightly.suite import Suite, SuiteRun, load_suite
 from harness.notify.recipients import Recipients, recipients_of
-from harness.options import FOLDERS, FOLLOWED, folder_of_kind, take
+from harness.options import FOLDERS, FOLLOWED, take
 from harness.plan.goal_input import goal_names, resolve_goal
 from harness.plan.load import LoadArguments, load_record, parse_load, resolve_load
 from harness.plan.stop import parse_stop
+from harness.run import kinds
 from harness.run.arguments import refuse_empty
-from harness.run.directory import check_space
 from harness.run.preflight import check_request
 from harness.run.request import Names, Request, resolve_request
 from harness.site.html_option import publish
@@ -65,7 +64,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "Run a suite of loads, compare them with earlier nightly runs, and write reports/nightly/<date>.md."
     )
     parser.epilog = _EPILOG
-    take(parser, f"suite sure dry-run s3 endpoint-url html {FOLLOWED} summary {FOLDERS}")
+    take(parser, f"suite sure dry-run max note s3 endpoint-url html {FOLLOWED} summary {FOLDERS}")
     take(parser.add_mutually_exclusive_group(), "resume new")
 
 
@@ -73,9 +72,11 @@ def run(options: argparse.Namespace) -> int:
     """Run or resume the nightly run and return the exit code."""
     refuse_empty(options)
     followed = watcher_options(options, "the whole nightly run")
-    options.reports = folder_of_kind(options.reports, "nightly")
+    options.reports = kinds.NIGHTLY.folder_in(options.reports)
     if options.dry_run and options.resume:
         raise UsageError("--dry-run and --resume exclude each other", "the nightly report lists the remaining runs")
+    if options.resume and not options.suite.is_file():  # its command has a path in the project
+        options.suite = options.home / options.suite
     if options.s3:
         parse_location(options.s3)
     suite = load_suite(options.suite)
@@ -93,62 +94,53 @@ def run(options: argparse.Namespace) -> int:
     for line in recipients.unset if recipients else ():
         log(f"{options.suite.name} [notify]: {line}, so the result is not sent there")
     with Interrupts() as interrupts, ExitStack() as stack:
-        jmeter_java_version()
-        toolchain.ensure_jmeter()
-        if any(one.request.is_profiled for one in checked):
-            # Now, and not within the time of the first run.
-            toolchain.ensure_profiler()
-        check_space(options.reports, 0)
-        stack.enter_context(locked(options.reports, NightlyRecord.what))
+        # Now, and not within the time of the first run.
+        get_ready([one.request for one in checked], options.reports)
+        guardian = stack.enter_context(Guardian())
+        children = stack.enter_context(followed.children(interrupts, guardian, hidden))
         storage = NightlyStorage(options.s3, options.endpoint_url) if options.s3 else None
         if storage:
             storage.fetch(options.reports, loads)
-        guardian = stack.enter_context(Guardian())
-        children = stack.enter_context(followed.children(interrupts, guardian, hidden))
-        with interrupts.deferred():
-            nightly = begun(options, loads, suite)
-            steps = NightlyRun(nightly.files, options, storage, nightly.record.storage_problems)
-            runner = Runner(steps, nightly.record, {}, InChildren(children, steps.ended), FIRST_GUESS_S)
-            runner.run()
-            return _close(runner, nightly.files, recipients, options)
+
+        return run_experiment(
+            new_record(options, loads, suite), options, stack,
+            lambda files, _: NightlyRun(files, options, storage), lambda *_: InChildren(children),
+            lambda runner: _close(runner, recipients, options), guess_s=FIRST_GUESS_S, read_results=lambda *_: {},
+            prepare=_announced,
+        )  # fmt: skip
+
+
+def _announced(files: ExperimentFiles, record: NightlyRecord) -> NightlyRecord:
+    log(f"{record.title} {files.name}: {units.plural(len(record.waiting), 'run')}, {shown(files.report)}")
+    return record
 
 
 def _close(
-    runner: Runner[NightlyRecord, NightlySoFar],
-    files: NightlyFiles,
-    recipients: Recipients | None,
-    options: argparse.Namespace,
+    runner: Runner[NightlyRecord, NightlySoFar], recipients: Recipients | None, options: argparse.Namespace
 ) -> int:
     """Notify the recipients, publish the report, print its headline, and return the exit code."""
     # Deferred: --dry-run needs neither the gate nor templates, which are slow to import.
     from harness.nightly.render import headline
     from harness.nightly.report_files import read_nightly_result
 
+    files = runner.design.files
     result = read_nightly_result(files, options.home)
     if recipients:
-        result = _notified(runner, files, result, recipients, options.home)
+        result = _notified(runner, result, recipients, options.home)
     page = publish(files.report, is_html=options.html, summary_file=options.summary)
-    record = result.record
-    log(f"\n{record.title} {record.name}: {headline(result)}")
-    log(f"report: {' and '.join(shown(path) for path in (files.report, page) if path)}")
-    if record.state == RUNNING:
-        log(f"resume with: {record.command} RESUME=1")
-        return EXIT_INTERRUPTED
-    return result.exit_code_if(sure=options.sure)
+    log_end(result.record, files, headline(result), f" and {shown(page)}" if page else "")
+    return EXIT_INTERRUPTED if result.record.state == RUNNING else result.exit_code_if(sure=options.sure)
 
 
 def _notified(
-    runner: Runner[NightlyRecord, NightlySoFar],
-    files: NightlyFiles,
-    result: NightlyResult,
-    recipients: Recipients,
-    home: Path,
+    runner: Runner[NightlyRecord, NightlySoFar], result: NightlyResult, recipients: Recipients, home: Path
 ) -> NightlyResult:
     """Send the message about the result if it is due; return the result, which lists what was not delivered."""
     from harness.nightly.message import is_due, nightly_message
     from harness.nightly.report_files import read_nightly_result, verdict_before
     from harness.notify.delivery import deliver
 
+    files = runner.design.files
     if not is_due(recipients.when, result.verdict, verdict_before(files, home)):
         return result
     link = recipients.link_to(f"nightly/{files.name}", shown(files.report))

@@ -15,8 +15,7 @@ from harness.base.log import log
 from harness.base.paths import shown
 from harness.base.project import folder_with
 from harness.experiment.counting import results_of
-from harness.experiment.files import Experiments
-from harness.nightly.files import find_nightly
+from harness.experiment.files import Experiments, find_experiment
 from harness.nightly.message import nightly_message
 from harness.nightly.report_files import read_nightly_result
 from harness.nightly.suite import load_suite
@@ -76,12 +75,12 @@ def _addressed(options: argparse.Namespace) -> _Addressed:
         lines = ("Messages about nightly runs and A/B tests arrive here.",)
         message = Message("Load tests: a test message", lines, recipients.link_to("nightly", "none yet"))
         return _Addressed(message, recipients)
-    if kinds.NIGHTLY_NAME.fullmatch(Path(name).name.partition(".")[0]):
-        nightly = find_nightly(reports / "nightly", name)
+    if kinds.NIGHTLY.numbered.fullmatch(Path(name).name.partition(".")[0]):
+        nightly = find_experiment(kinds.NIGHTLY, reports, name)
         recipients = _recipients(options, ())
         link = recipients.link_to(f"nightly/{nightly.name}", shown(nightly.report))
         return _Addressed(nightly_message(read_nightly_result(nightly, options.home), link), recipients)
-    tests = Experiments(AbRecord, reports / kinds.AB_TEST.folder)
+    tests = Experiments(AbRecord, reports)
     test = tests.find(name)
     record = tests.read(test)
     recipients = _recipients(options, (record.a.profile, record.b.profile))

@@ -10,25 +10,22 @@ from dataclasses import replace
 from rich.console import Console
 
 from harness.base import units
-from harness.base.before_setup import needs_set_up
-from harness.base.errors import HarnessError, InvalidRunError, StartError, UsageError
+from harness.base.errors import UsageError
 from harness.base.guardian import Guardian
 from harness.base.interrupts import Interrupts
+from harness.base.log import log
 from harness.base.open_files import allow_most_open_files
-from harness.base.paths import shown
-from harness.base.secrecy import masked
-from harness.experiment.arguments import new_fields
+from harness.experiment.arguments import budget_of, new_fields
 from harness.experiment.execute import InProcess
-from harness.experiment.files import ExperimentFiles, Experiments
-from harness.experiment.record import ENDED, FINISHED, measured
+from harness.experiment.files import ExperimentFiles
 from harness.experiment.runner import Runner
+from harness.experiment.start import log_end, run_experiment
 from harness.live.watchers import watcher_options
 from harness.options import FOLDERS, FOLLOWED, take, take_argument
 from harness.overload.levels import LEVEL_LEAST_S, LEVEL_MOST_S, load_s
-from harness.overload.record import OverloadRecord, common_assignments, parse_variants
+from harness.overload.record import GIVEN_RATE, OverloadRecord, common_assignments, parse_variants
 from harness.overload.render import result_line, variant_table
 from harness.overload.runner import (
-    GIVEN_RATE,
     OVERHEAD_S,
     Capacity,
     OverloadRuns,
@@ -43,12 +40,12 @@ from harness.plan.goal_input import resolve_goal
 from harness.plan.jmx import LOAD_GROUP
 from harness.plan.load import RATE_MAX_PER_S
 from harness.plan.thread_groups import load_groups
-from harness.report.files import write_missing_report
 from harness.run.arguments import make_command, names_of, refuse_empty
 from harness.run.context import RunContext, ready_jmeter, warn_of
 from harness.run.other_runs import OtherRuns
 from harness.run.preflight import check_request, log_warnings
 from harness.run.request import Request, resolve_request
+from harness.site.html_option import publish
 from harness.sweep.terminal import goal_text
 
 _LEVEL_S = 30
@@ -80,10 +77,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "time-outs and recovery of each variant."
     )
     parser.epilog = _EPILOG
-    take(parser, f"plan env set goal rate/full duration max target note {FOLLOWED} {FOLDERS}")
+    take(parser, f"plan env set goal rate/full duration max target properties note html {FOLLOWED} {FOLDERS}")
     take(parser.add_mutually_exclusive_group(), "resume new")
     take_argument(parser, "plan", "?")
-    parser.set_defaults(port=None, remotes=None)
 
 
 def run(options: argparse.Namespace) -> int:
@@ -93,9 +89,6 @@ def run(options: argparse.Namespace) -> int:
     requests = _requests(options)
     first = next(iter(requests.values()))
     record = _record(options, requests)
-    tests = Experiments(OverloadRecord, options.reports)
-    files = tests.to_resume(record, options)
-    record = _resumed(tests, files) if files else record
     capacity = _capacity(options, record)
     for request in requests.values():
         check_request(request, load_of(request, record.capacity_per_s or 1.0, record.level_s))
@@ -107,58 +100,33 @@ def run(options: argparse.Namespace) -> int:
         context = RunContext(jmeter, interrupts, Console(), stack.enter_context(Guardian()))
         warn_of(OtherRuns().new(), context.log)
         log_warnings(first, context.log)
-        if files:
-            stack.enter_context(files.locked())
-            done = units.plural(len(record.measured), "variant")
-            context.log(f"{record.id}: resumed after {done} (NEW=1 starts another overload test)")
-        else:
-            files = tests.reserve(record.plan)
-            stack.callback(files.discard)
-            stack.enter_context(files.locked())
-            record = replace(record, name=files.name)
         watchers = stack.enter_context(followed.open(interrupts))
-        runs, failure = OverloadRuns(record, files, requests, replace(context, watch=watchers.watch)), None
-        execute = InProcess(context, watchers, runs.measured, runs.noted)
-        try:
-            record = runs.find_rate(capacity) if capacity else record
-            Runner(OverloadTest(files), record, {}, execute, OVERHEAD_S).run()
-        except KeyboardInterrupt:  # while one user showed the rate
-            assert interrupts.count
-        except (StartError, InvalidRunError) as error:
-            failure = error
-        with interrupts.deferred():
-            return _closed(tests, files, record, failure, context)
+
+        def in_process(files: ExperimentFiles, record: OverloadRecord) -> InProcess:
+            runs = OverloadRuns(record, files, requests, replace(context, watch=watchers.watch))
+            return InProcess(context, watchers, runs.measured, runs.noted)
+
+        def with_rate(files: ExperimentFiles, record: OverloadRecord) -> OverloadRecord:
+            if capacity is None or record.capacity_per_s is not None:
+                return record
+            return OverloadRuns(record, files, requests, context).find_rate(capacity)
+
+        return run_experiment(
+            record, options, stack, lambda files, _: OverloadTest(files), in_process,
+            lambda runner: _closed(runner, is_html=options.html), guess_s=OVERHEAD_S, read_results=lambda *_: {},
+            prepare=with_rate,
+        )  # fmt: skip
 
 
-def _resumed(tests: Experiments[OverloadRecord], files: ExperimentFiles) -> OverloadRecord:
-    """Return the record of an unfinished test; the run that a killed harness left gets its report."""
-    record = tests.read(files)
-    there = tuple(run for run in record.runs if files.run(run.name).is_there)
-    for run in there:
-        if run.state != ENDED:
-            needs_set_up()
-            write_missing_report(files.run(run.name))
-    return replace(record, runs=there, resumed_at=len(measured(there)))
-
-
-def _closed(
-    tests: Experiments[OverloadRecord],
-    files: ExperimentFiles,
-    record: OverloadRecord,
-    failure: HarnessError | None,
-    context: RunContext,
-) -> int:
-    """Print the result and return the exit code; raise the failure that stopped the test."""
+def _closed(runner: Runner[OverloadRecord, OverloadRecord], *, is_html: bool) -> int:
+    """Print the result, publish the report and return the exit code."""
+    record, files = runner.outcome, runner.design.files
     if files.record.is_file():
-        record = tests.read(files)
-        context.log(f"\n{variant_table(record)}\n")
+        log(f"\n{variant_table(record)}\n")
         for run in record.measured:
-            context.log(f"{record.variant_names[run.variant]}: {result_line(run, record.limit_ms)}")
-        context.log(f"\nreport: {shown(files.report)}")
-    if record.state != FINISHED:
-        context.log(f"{record.id}: not finished; resume with: {record.command} RESUME=1")
-    if failure:
-        raise failure
+            log(f"{record.variant_names[run.variant]}: {result_line(run, record.limit_ms)}")
+        publish(files.report, is_html=is_html)
+    log_end(record, files if files.record.is_file() else None, "")
     return record.exit_code
 
 
@@ -192,10 +160,11 @@ def _record(options: argparse.Namespace, requests: Mapping[str, Request]) -> Ove
         raise UsageError(what, "a level needs ten batches of a second")
     _check_budget(options, int(level_s), len(requests))
     rate = units.parse_number(options.rate, "RATE", 0.0, RATE_MAX_PER_S / 2) if options.rate else None
-    names = ("plan", "set", "goal", "rate", "target", "env")
+    fields, names = new_fields(options, first), ("plan", "set", "goal", "rate", "target", "env")
     values = {name: getattr(options, name) for name in names} | {"level_duration": options.duration}
+    values["properties"] = fields["properties"]
     return OverloadRecord(
-        **new_fields(),
+        **fields,
         plan=first.plan.name,
         plan_title=first.plan.title,
         profile=first.profile.name,
@@ -207,7 +176,6 @@ def _record(options: argparse.Namespace, requests: Mapping[str, Request]) -> Ove
         capacity_per_s=rate,
         capacity_source=GIVEN_RATE if rate else "",
         target=first.target.url if first.target else None,
-        note=masked(options.note, first.hidden),
         runs=(),
     )
 
@@ -222,7 +190,7 @@ def time_limit_ms(goal: Goal) -> float:
 
 
 def _check_budget(options: argparse.Namespace, level_s: int, variant_count: int) -> None:
-    budget_s = units.parse_duration_s(options.max, "MAX") if options.max else None
+    budget_s = budget_of(options)
     needed_s = planned_s(level_s, variant_count)
     if budget_s is not None and needed_s > budget_s:
         count, load = units.plural(variant_count, "variant"), units.duration_text(load_s(level_s))

@@ -54,7 +54,7 @@ from harness.run.preflight import check_request, log_warnings
 from harness.run.recording import attach, check_recording, process_of
 from harness.run.remote.load import check_users
 from harness.run.request import Request, resolve_request
-from harness.run.result import ResultFile
+from harness.run.result_file import ResultFile
 from harness.storage.after_run import PushOutcome, push_after_run, storage_for_run
 
 # A comparison of so many labels takes seconds.

@@ -8,7 +8,7 @@ import os
 from harness.base.errors import EXIT_OK, HarnessError
 from harness.base.project import current_project, folder_with
 from harness.base.toolchain import ensure_charts
-from harness.history.summary import count_line
+from harness.history.summary_page import count_line
 from harness.options import take, take_argument
 from harness.plan.plan import load_plan
 from harness.plan.thresholds import Thresholds

@@ -18,10 +18,9 @@ from harness.plan.spec import load_profile
 from harness.report.tables import table
 from harness.run.directory import RunDirectory
 from harness.run.names import find_paths
-from harness.storage.arguments import endpoint_of
-from harness.storage.layout import ManifestError, RunKey, StoredRun, Wanted
+from harness.storage.bucket import Storage, open_storage
 from harness.storage.s3 import DifferentError, broken_files, pull_runs, push, runs_there
-from harness.storage.server import Storage, open_storage
+from harness.storage.stored_runs import ManifestError, RunKey, StoredRun, Wanted
 
 PUSH, PULL, LS = "push", "pull", "ls"
 ALL = "all"
@@ -91,7 +90,7 @@ def _storage(options: argparse.Namespace) -> Storage:
     if url is None:
         what = f"env/{options.env}.toml has no [storage] with s3" if profile else "no S3 address is given"
         raise UsageError(what, "give s3://bucket/prefix, or --env of a profile with [storage]")
-    return open_storage(url, endpoint_of(options) or settings.get("endpoint_url"))
+    return open_storage(url, options.endpoint_url or settings.get("endpoint_url"))
 
 
 def _wanted(options: argparse.Namespace, names: Sequence[str]) -> Wanted:

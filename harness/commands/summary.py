@@ -6,8 +6,8 @@ import argparse
 import os
 
 from harness.base.errors import EXIT_OK
-from harness.history.summary import count_line
 from harness.history.summary_files import SUMMARY_NAME, write_summary
+from harness.history.summary_page import count_line
 from harness.options import take, take_argument
 
 

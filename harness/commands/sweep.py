@@ -5,24 +5,27 @@ from __future__ import annotations
 import argparse
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 
 from harness.base import units
 from harness.base.errors import UsageError
-from harness.compare.result import RunResult
 from harness.experiment.counting import run_line
 from harness.live.watchers import watcher_options
 from harness.options import SWEEPS, take, take_argument
 from harness.plan.goal_input import goal_names, resolve_goal
 from harness.plan.group_load import total_users
-from harness.plan.load import USERS_MAX, OpenLoad
-from harness.run.arguments import goal_arguments
+from harness.plan.load import USERS_MAX
+from harness.run.arguments import goal_arguments, names_of, refuse_empty
 from harness.run.request import Request
-from harness.sweep.arguments import SETTINGS, new_record, sweep_command
-from harness.sweep.capacity import capacity_kind
-from harness.sweep.driver import MostUsers, Progress, SweepKind, run_sweep
+from harness.site.html_option import publish
+from harness.sweep.arguments import SETTINGS, new_record
+from harness.sweep.capacity import CapacitySearch, search_record
+from harness.sweep.driver import SweepDesign, planned_s, run_sweep
+from harness.sweep.files import Measured
 from harness.sweep.level_runner import level_load
-from harness.sweep.record import SWEEP, SweepRecord, SweepStep
+from harness.sweep.record import SWEEP, SweepRecord, SweepRun
 from harness.sweep.search import MOST_RUNS, UNSURE_RUNS
+from harness.sweep.swept_set import requests_of
 
 _REPEAT_MAX = 100
 _SETTINGS = ("users", "repeat", *goal_names(), *SETTINGS)
@@ -64,8 +67,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.epilog = _EPILOG.format(most_runs=MOST_RUNS, unsure_runs=UNSURE_RUNS)
     take(parser, "users/levels repeat remotes keys find from most")
-    take_argument(parser, "plan", "?")
     take(parser, SWEEPS)
+    take(parser.add_mutually_exclusive_group(), "resume new")
+    take_argument(parser, "plan", "?")
 
 
 def parse_levels(text: str) -> tuple[int, ...]:
@@ -81,32 +85,34 @@ def parse_levels(text: str) -> tuple[int, ...]:
 
 def run(options: argparse.Namespace) -> int:
     """Run the sweep, or with --find the search, and return the exit code."""
-    if options.find:
-        return run_sweep(options, capacity_kind(options), watcher_options(options, "the whole search").open)
-    followed = watcher_options(options, "the whole sweep")
+    refuse_empty(options)
+    kind, stops = (CapacitySearch, "the whole search") if options.find else (LevelSweep, "the whole sweep")
+    followed = watcher_options(options, stops)
+    splits_set = not options.find and "," not in (options.users or "")
+    requests = requests_of(names_of(options), options.home, options.build, is_split=splits_set)
+    record = search_record(options, requests) if options.find else _record(options, requests)
+    pages = partial(publish, is_html=options.html)
+    return run_sweep(options, record, requests, kind, followed.open, pages)
 
-    def record_of(requests: Mapping[str, Request]) -> SweepRecord:
-        request, values = next(iter(requests.values())), tuple(filter(None, requests))
-        if not options.users and not values:
-            todo = 'give the levels: USERS=1,5,10,25,50, or values of a setting: SET="delay_ms=10,20,40"'
-            raise UsageError("USERS is missing", todo)
-        command = sweep_command(SWEEP, options, ("plan", *_SETTINGS, "env"))
-        record = new_record(options, request, SWEEP, command)
-        repeat = units.parse_whole_number(options.repeat or "1", "REPEAT", 1, _REPEAT_MAX)
-        users_of_levels = parse_levels(options.users) if options.users else (_default_users(request),)
-        # Another setting of the system needs another start of it; a property of the plan does not.
-        restarts = len({str(one.settings) for one in requests.values()}) > 1
-        record = replace(record, users=users_of_levels, repeat=repeat, values=values, fresh=record.fresh or restarts)
-        texts = goal_arguments(options)
-        if any(texts.values()):
-            record = replace(record, goal=resolve_goal(texts, request.plan.goal).with_default_errors())
-        for users in record.users:
-            level_load(request, record, users)
-        return record
 
-    splits_set = "," not in (options.users or "")
-    kind = SweepKind((*_SETTINGS, "note", "new"), splits_set, record_of, _Levels, _most_users)
-    return run_sweep(options, kind, followed.open)
+def _record(options: argparse.Namespace, requests: Mapping[str, Request]) -> SweepRecord:
+    """Return the record of a new sweep over levels; it has no name yet."""
+    request, values = next(iter(requests.values())), tuple(filter(None, requests))
+    if not options.users and not values:
+        todo = 'give the levels: USERS=1,5,10,25,50, or values of a setting: SET="delay_ms=10,20,40"'
+        raise UsageError("USERS is missing", todo)
+    record = new_record(options, request, SWEEP, _SETTINGS)
+    repeat = units.parse_whole_number(options.repeat or "1", "REPEAT", 1, _REPEAT_MAX)
+    users_of_levels = parse_levels(options.users) if options.users else (_default_users(request),)
+    # Another setting of the system needs another start of it; a property of the plan does not.
+    restarts = len({str(one.settings) for one in requests.values()}) > 1
+    record = replace(record, users=users_of_levels, repeat=repeat, values=values, fresh=record.fresh or restarts)
+    texts = goal_arguments(options)
+    if any(texts.values()):
+        record = replace(record, goal=resolve_goal(texts, request.plan.goal).with_default_errors())
+    for users in record.users:
+        level_load(request, record, users)
+    return record
 
 
 def _default_users(request: Request) -> int:
@@ -118,48 +124,26 @@ def _default_users(request: Request) -> int:
     return users
 
 
-def _most_users(record: SweepRecord) -> MostUsers:
-    """Return the users of the largest level; the warm-up uses those of the middle level."""
-    return MostUsers(max(record.users), sorted(record.users)[len(record.users) // 2])
+class LevelSweep(SweepDesign):
+    """A sweep over a list of levels, in rounds."""
 
+    def next_run(self, so_far: Measured) -> tuple[SweepRun, str] | None:
+        """Return the first run that is not measured yet; its heading has the number of the level."""
+        record = so_far.record
+        if not record.steps_left:
+            return None
+        run, count = record.steps_left[0], len(record.steps)
+        round_text = f", round {run.repeat} of {record.repeat}" if record.repeat > 1 else ""
+        number = count - len(record.steps_left) + 1
+        return run, f"{record.id}: level {number} of {count}, {run.text}{round_text}"
 
-class _Levels:
-    """The schedule of a sweep: a list of levels in rounds."""
+    def left_s(self, so_far: Measured) -> Sequence[float | None]:
+        """Return the planned durations of all runs that are left."""
+        return [planned_s(self.request, so_far.record, run.users) for run in so_far.record.steps_left]
 
-    def __init__(self, record: SweepRecord, request: Request) -> None:
-        loads = {users: level_load(request, record, users) for users in record.users}
-        # A load that ends after a number of requests has no planned length.
-        self._planned_s = {
-            users: load.duration_s if isinstance(load, OpenLoad) or load.requests is None else None
-            for users, load in loads.items()
-        }
-
-    def next_step(self, progress: Progress) -> SweepStep | None:
-        """Return the first step that is not measured yet."""
-        return next(iter(progress.record.steps_left), None)
-
-    def heading(self, progress: Progress, step: SweepStep) -> str:
-        """Return the number of the level."""
-        record = progress.record
-        number = len(record.steps) - len(record.steps_left) + 1
-        round_text = f", round {step.repeat} of {record.repeat}" if record.repeat > 1 else ""
-        return f"{record.id}: level {number} of {len(record.steps)}, {step.text}{round_text}"
-
-    def planned_s(self, step: SweepStep) -> float | None:
-        """Return the planned duration of a step's load."""
-        return self._planned_s[step.users]
-
-    def left_s(self, progress: Progress) -> Sequence[float | None]:
-        """Return those of all steps that are left."""
-        return [self._planned_s[step.users] for step in progress.record.steps_left]
-
-    def is_broken(self, result: RunResult) -> bool:
-        """Return whether the run is INVALID."""
-        return result.is_invalid
-
-    def closing(self, progress: Progress) -> str:
+    def closing(self, so_far: Measured) -> str:
         """Return one line per run, sorted by users or in the order of the values."""
-        values = progress.record.values or ("",)
-        pairs = zip(progress.record.measured, progress.results, strict=True)
+        values = so_far.record.values or ("",)
+        pairs = zip(so_far.record.measured, so_far.results, strict=True)
         ordered = sorted(pairs, key=lambda pair: (pair[0].users, values.index(pair[0].setting), pair[0].repeat))
         return "\n".join(f"{run.text}: {run_line(result)}" for run, result in ordered)

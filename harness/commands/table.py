@@ -27,7 +27,6 @@ from harness.report.columns import (
 from harness.report.jtls import WHOLE, Counting, run_of, summary_of_jtls
 from harness.report.selection import Selection, View, parse_pattern
 from harness.report.tables import cell, classic_table, group_table, one_line, parts_of, titled_tables
-from harness.storage.arguments import endpoint_of
 
 MARKDOWN, CSV, JSON, JSON_LINES = "markdown", "csv", "json", "jsonl"
 FORMATS = (MARKDOWN, CSV, JSON, JSON_LINES)
@@ -92,7 +91,7 @@ def run(options: argparse.Namespace) -> int:
     code = EXIT_OK
     for names in [[name] for name in options.input] if options.each else [options.input]:
         try:
-            inputs = resolve(names, endpoint_of(options))
+            inputs = resolve(names, options.endpoint_url)
             for run in [[given] for given in inputs] if options.each else [inputs]:
                 record = run_of(run)
                 summary = summary_of_jtls(run, replace(counting, run=record))

@@ -12,7 +12,6 @@ from harness.jtl.inputs import resolve
 from harness.metrics.tally_file import to_bytes
 from harness.options import take, take_argument
 from harness.report.jtls import Counting, run_of, silences_of, tally_of_jtls
-from harness.storage.arguments import endpoint_of
 
 _SUFFIX = ".tally"
 _EPILOG = """\
@@ -47,7 +46,7 @@ def run(options: argparse.Namespace) -> int:
         raise UsageError(
             f"--output {path}: not the name of a tally", f"let it end with {_SUFFIX}: {path.name}{_SUFFIX}"
         )
-    inputs = resolve(options.input, endpoint_of(options))
+    inputs = resolve(options.input, options.endpoint_url)
     columns = tuple(name.strip() for name in options.columns.split(",")) if options.columns is not None else None
     counting = Counting(columns=columns, strict=options.strict, run=run_of(inputs), with_timeline=False)
     tally = tally_of_jtls(inputs, counting)

@@ -6,19 +6,16 @@ import argparse
 import random
 from collections.abc import Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass
-from pathlib import Path
+from dataclasses import dataclass, replace
 
 from harness.ab.side import ReadySide, SideFiles, SideText, ready_side, what_runs
 from harness.ab.worktree import build_side, working_copy
-from harness.base import toolchain, units
+from harness.base import units
 from harness.base.before_setup import needs_set_up
 from harness.base.errors import UsageError
 from harness.base.guardian import Guardian
 from harness.base.interrupts import Interrupts
-from harness.base.java import jmeter_java_version
 from harness.base.log import log
-from harness.base.paths import shown
 from harness.experiment.arguments import (
     LENGTH,
     budget_of,
@@ -29,15 +26,15 @@ from harness.experiment.counting import results_of
 from harness.experiment.execute import InChildren
 from harness.experiment.files import ExperimentFiles, Experiments
 from harness.experiment.runner import Runner
+from harness.experiment.start import get_ready, log_end, run_experiment
 from harness.live.watchers import watcher_options
 from harness.metrics.metric import Metric, compared_metrics, parse_metric
-from harness.options import FOLDERS, FOLLOWED, folder_of_kind, take, take_argument
+from harness.options import FOLDERS, FOLLOWED, take, take_argument
 from harness.plan.load import Load
-from harness.run import kinds
-from harness.run.arguments import make_command, refuse_empty
-from harness.run.directory import check_space
+from harness.run.arguments import make_command, names_of, refuse_empty
+from harness.run.context import check_target
 from harness.run.preflight import check_request
-from harness.run.request import Names
+from harness.site.html_option import publish
 from harness.tune.design import FULL_MOST, REPEAT_MOST, Design, designs
 from harness.tune.factors import Cell, Factor, assignments, combination_count, parse_factors, set_text
 from harness.tune.outcome import Outcome, outcome_of
@@ -67,7 +64,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Set the options of `scripts/tune`."""
     parser.description = "Report which settings matter and which values are best, from a designed experiment."
     parser.epilog = _EPILOG
-    take(parser, f"set/values metric plan env users rate ramp duration requests repeat max {FOLLOWED} {FOLDERS}")
+    take(parser, "set/values metric plan env target properties users rate ramp duration requests repeat max note html")
+    take(parser, f"{FOLLOWED} {FOLDERS}")
     take(parser.add_mutually_exclusive_group(), "resume new")
     take_argument(parser, "plan", "?")
 
@@ -75,7 +73,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> int:
     """Run or resume the experiment and return the exit code."""
     refuse_empty(options)
-    options.reports = folder_of_kind(options.reports, kinds.EXPERIMENT.folder)
     followed = watcher_options(options, "the whole experiment")
     factors = parse_factors(options.set or "")
     metric = parse_metric(options.metric or _METRIC, "METRIC", [one for one in compared_metrics() if not one.is_share])
@@ -87,6 +84,8 @@ def run(options: argparse.Namespace) -> int:
         load = equal_load(sides[0].request.plan, options)
         for side in sides:
             check_request(side.request, load)
+            if side.request.target:
+                check_target(side.request.target)
         experiments = Experiments(TuneRecord, options.reports)
         guess_s = experiments.guess_s(sides[0].request.plan.name)
         design = _design(factors, repeat, load, budget_s, guess_s)
@@ -99,19 +98,16 @@ def run(options: argparse.Namespace) -> int:
         log(f"design: {_design_text(factors, design)}; about {units.duration_text(needed_s)}")
         for side in sides:
             build_side(side, guardian)
-        jmeter_java_version()
-        toolchain.ensure_jmeter()
-        check_space(options.reports, 0)
-        stack.enter_context(experiments.locked())
-        stored, record = experiments.begun(record, options, lambda one, its: bool(_outcome(its, one).steps_left))
-        record = with_rest_apart(record, {one.step for one in _outcome(stored, record).counted})
-        hidden = [secret for side in sides for secret in side.request.hidden]
+        requests = [side.request for side in sides]
+        get_ready(requests, options.reports)
+        hidden = [secret for request in requests for secret in request.hidden]
         children = stack.enter_context(followed.children(interrupts, guardian, hidden))
-        with interrupts.deferred():
-            folders = {name: getattr(options, name) for name in ("reports", "home", "build")}
-            experiment = TuneExperiment(stored, folders)
-            outcome = Runner(experiment, record, results_of(stored, record), InChildren(children), guess_s).run()
-            return _close(outcome, stored.report)
+        folders = {"reports": experiments.reports, "home": options.home, "build": options.build}
+        return run_experiment(
+            record, options, stack, lambda files, _: TuneExperiment(files, folders),
+            lambda *_: InChildren(children, options.properties),
+            lambda runner: _close(runner, is_html=options.html), guess_s=guess_s, prepare=_with_rest_apart,
+        )  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -126,8 +122,8 @@ class _Experiment:
 
 def _side(factors: Sequence[Factor], cell: Cell, options: argparse.Namespace, files: SideFiles) -> ReadySide:
     """Return a combination, resolved like scripts/run does; UsageError when it cannot run."""
-    text = SideText(set_text(factors, cell), changes=tuple(assignments(factors, cell)))
-    return ready_side("SET", text, Names(options.plan, options.env), files)
+    text = SideText(set_text(factors, cell), target=options.target, changes=tuple(assignments(factors, cell)))
+    return ready_side("SET", text, replace(names_of(options), set_values=None), files)
 
 
 def _checked_sides(factors: Sequence[Factor], options: argparse.Namespace, files: SideFiles) -> list[ReadySide]:
@@ -184,11 +180,14 @@ def _design_text(factors: Sequence[Factor], design: Design) -> str:
 
 def _record(options: argparse.Namespace, baseline: ReadySide, load: Load, experiment: _Experiment) -> TuneRecord:
     """Return the record of a new experiment, without a name."""
-    arguments = {"plan": options.plan, "env": options.env}
-    names = ("set", "metric", "plan", *LENGTH, "repeat", "max", "env")
+    arguments = {"plan": options.plan, "env": options.env, "target": options.target}
+    fields = record_fields(baseline.request, load, arguments, baseline.request.profile.overrun_s, options)
+    names = ("set", "metric", "plan", *LENGTH, "repeat", "max", "target", "env")
+    values = {name: getattr(options, name) for name in names} | {name: fields[name] for name in ("properties", "note")}
+    values["metric"] = None if options.metric == _METRIC else options.metric
     return TuneRecord(
-        **record_fields(baseline.request.plan, load, arguments, baseline.request.profile.overrun_s, options),
-        command=make_command("tune", {name: getattr(options, name) for name in names}),
+        **fields,
+        command=make_command("tune", values),
         factors=experiment.factors,
         cells=experiment.design.cells,
         blocks=experiment.design.blocks,
@@ -197,16 +196,14 @@ def _record(options: argparse.Namespace, baseline: ReadySide, load: Load, experi
     )
 
 
-def _outcome(files: ExperimentFiles, record: TuneRecord) -> Outcome:
-    return outcome_of(record, results_of(files, record))
+def _with_rest_apart(files: ExperimentFiles, record: TuneRecord) -> TuneRecord:
+    counted = outcome_of(record, results_of(files, record)).counted
+    return with_rest_apart(record, {one.run.step for one in counted})
 
 
-def _close(outcome: Outcome, report: Path) -> int:
-    """Print the result, and return the exit code."""
-    record = outcome.record
-    log(f"\n{record.id}: {headline(outcome)}")
-    log(f"report: {shown(report)}")
-    if outcome.steps_left:
-        more = " and a larger MAX" if record.stop_reason else ""
-        log(f"resume with: {record.command} RESUME=1{more}")
+def _close(runner: Runner[TuneRecord, Outcome], *, is_html: bool) -> int:
+    """Print the result, publish the report, and return the exit code."""
+    outcome = runner.outcome
+    log_end(outcome.record, runner.design.files, headline(outcome), is_open=bool(outcome.steps_left))
+    publish(runner.design.files.report, is_html=is_html)
     return outcome.exit_code

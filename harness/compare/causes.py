@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from math import sqrt
 from statistics import fmean
-from typing import NamedTuple
+from typing import ClassVar, NamedTuple
 
 from harness.base.units import BYTES_PER_KB
 from harness.compare.result import RunResult
@@ -28,14 +28,15 @@ _UNITS = ("ms", "KB", "")
 class Cause:
     """Something that a request costs more of than before, in `unit` per request; exceptions are counted, unit "".
 
-    With `is_bound` the baseline does not list it, and `base` is the most that it can be there.
+    With `is_bound` the baseline does not list it, and `baseline` is the most that it can be there.
     """
 
+    json_keys: ClassVar = {"baseline": "base", "contender": "new"}
     kind: str
     process: str
     name: str
-    base: float
-    new: float
+    baseline: float
+    contender: float
     unit: str
     is_bound: bool
 
@@ -64,20 +65,20 @@ class _Costs:
     rest: float
 
 
-def causes(base: Sequence[RunResult], new: Sequence[RunResult]) -> tuple[Cause, ...]:
+def causes(baseline: Sequence[RunResult], contender: Sequence[RunResult]) -> tuple[Cause, ...]:
     """Return what grew most per kind and process, at most CAUSES_MOST each; nothing unless both sides have profiles.
 
     Times come first, then memory, then counts; within these the largest growth per request.
     """
-    sides = [[_costs_of(run) for run in side if run.is_profiled] for side in (base, new)]
+    sides = [[_costs_of(run) for run in side if run.is_profiled] for side in (baseline, contender)]
     if not all(sides):
         return ()
-    mixed = _differently_sampled([*base, *new])
+    mixed = _differently_sampled([*baseline, *contender])
     keys = dict.fromkeys(key for run in sides[1] for key in run if key[:2] not in mixed)
-    found = [
+    candidates = [
         cause for key in keys for cause in _grown(key, *([run[key] for run in side if key in run] for side in sides))
     ]
-    return tuple(sorted(found, key=lambda cause: (_UNITS.index(cause.unit), cause.base - cause.new)))
+    return tuple(sorted(candidates, key=lambda cause: (_UNITS.index(cause.unit), cause.baseline - cause.contender)))
 
 
 def _differently_sampled(runs: Iterable[RunResult]) -> set[tuple[str, str]]:
@@ -99,33 +100,33 @@ def _costs_of(run: RunResult) -> dict[_Key, _Costs]:
     requests = run.total.sample_count if run.total else None
     if not requests:
         return {}
-    found: dict[_Key, _Costs] = {}
+    by_key: dict[_Key, _Costs] = {}
     for profile in run.profiles:
-        found |= _of_profile(profile, requests)
+        by_key |= _of_profile(profile, requests)
     whole = (run.whole.sample_count if run.whole else None) or requests
     for used in run.databases:
         in_interval = used.request_count(whole)
         if in_interval:  # not an interval in which no request ended
             costs = {use.statement: _Cost(use.total_ms / in_interval) for use in used.statements}
-            found[_Key("statement", used.process, "ms")] = _listed(costs, STATEMENTS_MOST, 0.0)
-    return found
+            by_key[_Key("statement", used.process, "ms")] = _listed(costs, STATEMENTS_MOST, 0.0)
+    return by_key
 
 
 def _of_profile(profile: ProcessProfile, requests: int) -> dict[_Key, _Costs]:
     def key(kind: str, unit: str) -> _Key:
         return _Key(kind, profile.process, unit)
 
-    found = {}
+    by_key = {}
     if profile.sample_count >= SAMPLES_LEAST:
         each_ms = profile.sample_period_ms / requests
         methods = {use.method: _sampled(use.self_count, each_ms) for use in profile.methods}
         unlisted_ms = profile.sample_count * each_ms * LEAST_SHARE
-        found[key("method", "ms")] = _listed(methods, ROWS_MOST, unlisted_ms)
+        by_key[key("method", "ms")] = _listed(methods, ROWS_MOST, unlisted_ms)
     locks = {
         f"{wait.lock} at {wait.method}": _Cost(wait.total_ms / requests, sqrt(wait.count) * wait.longest_ms / requests)
         for wait in profile.locks
     }
-    found[key("lock", "ms")] = _listed(locks, ROWS_MOST, profile.wait_ms / requests * LEAST_SHARE)
+    by_key[key("lock", "ms")] = _listed(locks, ROWS_MOST, profile.wait_ms / requests * LEAST_SHARE)
     made = {
         f"{one.object_class} at {one.method}": _Cost(
             one.bytes_estimated / BYTES_PER_KB / requests,
@@ -134,13 +135,13 @@ def _of_profile(profile: ProcessProfile, requests: int) -> dict[_Key, _Costs]:
         for one in profile.allocations
     }
     unlisted_kb = profile.allocated_bytes / BYTES_PER_KB / requests * LEAST_SHARE
-    found[key("allocation", "KB")] = _listed(made, ROWS_MOST, unlisted_kb)
+    by_key[key("allocation", "KB")] = _listed(made, ROWS_MOST, unlisted_kb)
     if profile.safepoints is not None:  # an older profile has no exceptions
         thrown = {f"{one.exception} at {one.method}": _sampled(one.count, 1 / requests) for one in profile.thrown}
-        found[key("exception", "")] = _listed(thrown, ROWS_MOST, 0.0)
+        by_key[key("exception", "")] = _listed(thrown, ROWS_MOST, 0.0)
     pauses = {"pauses of garbage collections": _Cost(profile.collections.pause_ms / requests)}
-    found[key("garbage collection", "ms")] = _Costs(pauses, 0.0)
-    return found
+    by_key[key("garbage collection", "ms")] = _Costs(pauses, 0.0)
+    return by_key
 
 
 def _sampled(count: int, each: float) -> _Cost:
@@ -148,26 +149,26 @@ def _sampled(count: int, each: float) -> _Cost:
     return _Cost(count * each, sqrt(count) * each)
 
 
-def _listed(found: Mapping[str, _Cost], most: int, unlisted: float) -> _Costs:
+def _listed(costs: Mapping[str, _Cost], most: int, unlisted: float) -> _Costs:
     """Return the costs; the bound of what is not listed is the last of a full list, else the share `unlisted`."""
-    smallest = min((cost.value for cost in found.values()), default=0.0)
-    return _Costs(found, smallest if len(found) == most else min(smallest, unlisted) if found else unlisted)
+    smallest = min((cost.value for cost in costs.values()), default=0.0)
+    return _Costs(costs, smallest if len(costs) == most else min(smallest, unlisted) if costs else unlisted)
 
 
-def _grown(key: _Key, base: Sequence[_Costs], new: Sequence[_Costs]) -> Iterable[Cause]:
-    if not base:
+def _grown(key: _Key, baseline: Sequence[_Costs], contender: Sequence[_Costs]) -> Iterable[Cause]:
+    if not baseline:
         return ()
-    found = []
-    for name in dict.fromkeys(name for run in new for name in run.listed):
-        before, after = (_mean(name, side) for side in (base, new))
-        grown = after.value - before.value
-        error = sqrt(before.error**2 + after.error**2)
-        if grown > _GROWTH_LEAST * before.value and grown > _ERRORS_LEAST * error:
-            is_bound = any(name not in run.listed for run in base)
-            found.append(Cause(key.kind, key.process, name, before.value, after.value, key.unit, is_bound))
-    found.sort(key=lambda cause: (cause.base - cause.new, cause.name))
-    whole = fmean(sum(cost.value for cost in run.listed.values()) for run in new)
-    return [cause for cause in found[:CAUSES_MOST] if cause.new - cause.base > _GROWTH_LEAST / 2 * whole]
+    candidates = []
+    for name in dict.fromkeys(name for run in contender for name in run.listed):
+        at_first, now = (_mean(name, side) for side in (baseline, contender))
+        grown = now.value - at_first.value
+        error = sqrt(at_first.error**2 + now.error**2)
+        if grown > _GROWTH_LEAST * at_first.value and grown > _ERRORS_LEAST * error:
+            is_bound = any(name not in run.listed for run in baseline)
+            candidates.append(Cause(key.kind, key.process, name, at_first.value, now.value, key.unit, is_bound))
+    candidates.sort(key=lambda cause: (cause.baseline - cause.contender, cause.name))
+    whole = fmean(sum(cost.value for cost in run.listed.values()) for run in contender)
+    return [cause for cause in candidates[:CAUSES_MOST] if cause.contender - cause.baseline > _GROWTH_LEAST / 2 * whole]
 
 
 def _mean(name: str, side: Sequence[_Costs]) -> _Cost:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from statistics import median
 
 from harness.compare import planning
-from harness.compare.outcome import BATCHES, NOTHING, RUNS
+from harness.compare.comparison import BATCHES, NOTHING, RUNS
 from harness.compare.preconditions import is_mixed
 from harness.compare.result import LabelResult, RunResult
 from harness.metrics import batch_means, ranks
@@ -26,7 +26,7 @@ CLOCK_STEP_MS = 1.0
 
 @dataclass(frozen=True)
 class Finding:
-    """One metric of one label on both sides: `base` and `new` as in MetricComparison, None when unknown.
+    """One metric of one label on both sides: `baseline` and `contender` as in MetricComparison, None when unknown.
 
     `shift` is a ratio, for errors a difference; None when it cannot be computed. A finding with a `reason` is not
     judged. `deviation` is the standard deviation between runs: of logarithms, for errors of the ratios; None when
@@ -34,12 +34,12 @@ class Finding:
     """
 
     metric: Metric
-    base: float | None
-    new: float | None
+    baseline: float | None
+    contender: float | None
     decides: bool
     unit: str = NOTHING
-    base_n: int = 0
-    new_n: int = 0
+    baseline_n: int = 0
+    contender_n: int = 0
     shift: Shift | None = None
     deviation: float | None = None
     reason: str = ""
@@ -62,75 +62,88 @@ def sample_count(figures: Iterable[LabelResult]) -> int | None:
     return sum(counts) if counts else None
 
 
-def find(base: Sequence[RunResult], new: Sequence[RunResult], label: str) -> list[Finding]:
+def find(baseline: Sequence[RunResult], contender: Sequence[RunResult], label: str) -> list[Finding]:
     """Return a finding for each metric of a label, in the order of `compared_metrics`."""
-    sides = figures_of(base, label), figures_of(new, label)
-    is_single, mixed = len(base) == len(new) == 1, is_mixed((*base, *new))
+    sides = figures_of(baseline, label), figures_of(contender, label)
+    is_single, mixed = len(baseline) == len(contender) == 1, is_mixed((*baseline, *contender))
     return [_finding(label, *sides, metric, is_single, mixed) for metric in compared_metrics()]
 
 
 def _finding(
-    label: str, base: Sequence[LabelResult], new: Sequence[LabelResult], metric: Metric, is_single: bool, mixed: bool
+    label: str,
+    baseline: Sequence[LabelResult],
+    contender: Sequence[LabelResult],
+    metric: Metric,
+    is_single: bool,
+    mixed: bool,
 ) -> Finding:
-    before, after = _values(base, metric), _values(new, metric)
-    least_count = min(sample_count(base) or 0, sample_count(new) or 0)
-    is_known, is_enough = bool(before and after), least_count >= metric.samples_least
-    found = Finding(
+    baseline_values, contender_values = _values(baseline, metric), _values(contender, metric)
+    least_count = min(sample_count(baseline) or 0, sample_count(contender) or 0)
+    is_known, is_enough = bool(baseline_values and contender_values), least_count >= metric.samples_least
+    finding = Finding(
         metric=metric,
-        base=median(before) if before else None,
-        new=median(after) if after else None,
-        base_n=len(before),
-        new_n=len(after),
+        baseline=median(baseline_values) if baseline_values else None,
+        contender=median(contender_values) if contender_values else None,
+        baseline_n=len(baseline_values),
+        contender_n=len(contender_values),
         decides=(label == TOTAL and metric in ALWAYS_DECIDE)
         or (is_known and is_enough and (label == TOTAL or least_count >= LABEL_LEAST_SAMPLES)),
     )
     if not is_known:
-        return replace(found, reason="unknown on at least one side")
+        return replace(finding, reason="unknown on at least one side")
     if mixed:
-        return replace(found, reason="one side is a Markdown report, the other samples")
-    if not metric.is_share and min(*before, *after) <= 0:
+        return replace(finding, reason="one side is a Markdown report, the other samples")
+    if not metric.is_share and min(*baseline_values, *contender_values) <= 0:
         # A percentile below the clock resolution cannot be compared, however many runs there are.
         reason = "a value is 0, so its relative change is undefined"
-        return replace(found, reason=reason, decides=found.decides and metric.percentile is None)
-    found = _of_batches(found, base[0], new[0]) if is_single else _of_runs(found, before, after)
-    if found.shift and found.base and metric.percentile is not None:
-        found = replace(found, shift=_allow_for_clock(found.shift, found.base))
+        return replace(finding, reason=reason, decides=finding.decides and metric.percentile is None)
+    finding = (
+        _of_batches(finding, baseline[0], contender[0])
+        if is_single
+        else _of_runs(finding, baseline_values, contender_values)
+    )
+    if finding.shift and finding.baseline and metric.percentile is not None:
+        finding = replace(finding, shift=_allow_for_clock(finding.shift, finding.baseline))
     if not is_enough:
-        return replace(found, reason=f"fewer than {metric.samples_least:,} samples a side")
-    return found
+        return replace(finding, reason=f"fewer than {metric.samples_least:,} samples a side")
+    return finding
 
 
 def _values(side: Iterable[LabelResult], metric: Metric) -> list[float]:
     return [value for figures in side if (value := metric.of(figures)) is not None]
 
 
-def _of_batches(found: Finding, base: LabelResult, new: LabelResult) -> Finding:
-    before, after = (batch_means.estimate(side.batches, side.histogram, found.metric) for side in (base, new))
-    if isinstance(before, str):
-        return replace(found, reason=f"baseline: {before}", needs_runs=True)
-    if isinstance(after, str):
-        return replace(found, reason=f"contender: {after}", needs_runs=True)
-    if found.metric.is_share:
-        shift = _within_all(batch_means.change(before, after))
+def _of_batches(finding: Finding, *sides: LabelResult) -> Finding:
+    baseline, contender = (batch_means.estimate(side.batches, side.histogram, finding.metric) for side in sides)
+    if isinstance(baseline, str):
+        return replace(finding, reason=f"baseline: {baseline}", needs_runs=True)
+    if isinstance(contender, str):
+        return replace(finding, reason=f"contender: {contender}", needs_runs=True)
+    if finding.metric.is_share:
+        shift = _within_all(batch_means.change(baseline, contender))
     else:
-        shift = batch_means.log_change(before, after).as_ratio()
-    return replace(found, unit=BATCHES, base_n=before.batch_count, new_n=after.batch_count, shift=shift)
+        shift = batch_means.log_change(baseline, contender).as_ratio()
+    return replace(
+        finding, unit=BATCHES, baseline_n=baseline.batch_count, contender_n=contender.batch_count, shift=shift
+    )
 
 
-def _of_runs(found: Finding, base: Sequence[float], new: Sequence[float]) -> Finding:
-    is_ratio = not found.metric.is_share
+def _of_runs(finding: Finding, baseline: Sequence[float], contender: Sequence[float]) -> Finding:
+    is_ratio = not finding.metric.is_share
     if is_ratio:
-        base, new = [math.log(value) for value in base], [math.log(value) for value in new]
-    interval = ranks.shift_interval(base, new, CONFIDENCE)
-    deviation = planning.deviation(base, new)
+        baseline, contender = [math.log(value) for value in baseline], [math.log(value) for value in contender]
+    interval = ranks.shift_interval(baseline, contender, CONFIDENCE)
+    deviation = planning.deviation(baseline, contender)
     shift = Shift(
-        estimate=ranks.shift(base, new),
+        estimate=ranks.shift(baseline, contender),
         low=interval.low if interval else None,
         high=interval.high if interval else None,
-        p_value=ranks.p_value(base, new),
-        least=planning.least_change(deviation, len(base), len(new)) if deviation is not None and interval else None,
+        p_value=ranks.p_value(baseline, contender),
+        least=planning.least_change(deviation, len(baseline), len(contender))
+        if deviation is not None and interval
+        else None,
     )
-    return replace(found, unit=RUNS, shift=shift.as_ratio() if is_ratio else shift, deviation=deviation)
+    return replace(finding, unit=RUNS, shift=shift.as_ratio() if is_ratio else shift, deviation=deviation)
 
 
 def _within_all(shift: Shift) -> Shift:
@@ -140,9 +153,9 @@ def _within_all(shift: Shift) -> Shift:
     return replace(shift, low=max(shift.low, -1.0), high=min(shift.high, 1.0), least=least)
 
 
-def _allow_for_clock(shift: Shift, base_ms: float) -> Shift:
+def _allow_for_clock(shift: Shift, baseline_ms: float) -> Shift:
     """Widen the interval by the clock resolution, because percentiles are whole milliseconds."""
     if shift.low is None or shift.high is None:
         return shift
-    step_ratio = CLOCK_STEP_MS / base_ms
+    step_ratio = CLOCK_STEP_MS / baseline_ms
     return replace(shift, low=max(shift.low - step_ratio, -1.0), high=shift.high + step_ratio)

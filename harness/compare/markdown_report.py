@@ -93,14 +93,14 @@ def own_table(tables: Sequence[MarkdownTable]) -> MarkdownTable | None:
 def _chosen(tables: Sequence[MarkdownTable], name: str, choice: str) -> MarkdownTable:
     kind, text = choice[0], choice[1:].strip().casefold()
     if kind == ":":
-        found = [table for table in tables if text.isdecimal() and table.line <= int(text) <= table.last_line]
+        matching = [table for table in tables if text.isdecimal() and table.line <= int(text) <= table.last_line]
     elif text.isdecimal():
-        found = list(tables[int(text) - 1 : int(text)]) if int(text) else []
+        matching = list(tables[int(text) - 1 : int(text)]) if int(text) else []
     else:
-        found = [table for table in tables if text and text in f"{table.heading}\n{table.caption}".casefold()]
-    if len(found) == 1:
-        return found[0]
-    what = f"{len(found)} tables of metrics match {choice}" if found else f"no table of metrics is {choice}"
+        matching = [table for table in tables if text and text in f"{table.heading}\n{table.caption}".casefold()]
+    if len(matching) == 1:
+        return matching[0]
+    what = f"{len(matching)} tables of metrics match {choice}" if matching else f"no table of metrics is {choice}"
     raise UsageError(f"{name}: {what}", f"choose one: {_addresses(tables, name)}" if tables else "name another file")
 
 

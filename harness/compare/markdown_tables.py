@@ -38,7 +38,7 @@ class MarkdownTable:
 
 def tables_of(lines: Sequence[str]) -> list[MarkdownTable]:
     """Return the tables in order: a line with bars, a line of dashes, and the lines with bars below."""
-    found, title, heading, caption, index = [], "", "", "", 0
+    tables, title, heading, caption, index = [], "", "", "", 0
     while index < len(lines):
         heads = cells_of(lines[index])
         if index + 1 < len(lines) and heads and _is_rule(lines[index + 1], len(heads)):
@@ -46,7 +46,7 @@ def tables_of(lines: Sequence[str]) -> list[MarkdownTable]:
             while end < len(lines) and cells_of(lines[end]):
                 end += 1
             rows = tuple(tuple(cells_of(line)) for line in lines[index + 2 : end])
-            found.append(MarkdownTable(index + 1, title, tuple(map(plain, heads)), rows, heading, caption))
+            tables.append(MarkdownTable(index + 1, title, tuple(map(plain, heads)), rows, heading, caption))
             index, title, caption = end, "", ""
             continue
         match = _HEADING.fullmatch(lines[index].strip())
@@ -56,7 +56,7 @@ def tables_of(lines: Sequence[str]) -> list[MarkdownTable]:
         elif lines[index].strip():
             caption = _ITEM.sub("", lines[index].strip()).replace("**", "").rstrip(" :")
         index += 1
-    return found
+    return tables
 
 
 def _is_rule(line: str, count: int) -> bool:

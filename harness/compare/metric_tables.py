@@ -61,14 +61,14 @@ class _Column:
 
 def columns_of(table: MarkdownTable) -> dict[int, _Column]:
     """Return the content of the columns after the label; empty unless the table has metrics per label."""
-    found: dict[int, _Column] = {}
+    columns: dict[int, _Column] = {}
     if table.heads[0].casefold() in _LABEL_HEADS:
         for index, head in enumerate(table.heads[1:], start=1):
             column = _column(" ".join(head.casefold().split()))
-            if column and column.name not in {other.name for other in found.values()}:
-                found[index] = column
-    names = {column.name for column in found.values()}
-    return found if _AVERAGE in names or {_COUNT, "50"} <= names else {}
+            if column and column.name not in {other.name for other in columns.values()}:
+                columns[index] = column
+    names = {column.name for column in columns.values()}
+    return columns if _AVERAGE in names or {_COUNT, "50"} <= names else {}
 
 
 def _column(head: str) -> _Column | None:
@@ -93,16 +93,16 @@ def headless_table(lines: Sequence[str], name: str) -> MarkdownTable:
     """
     rows = [(number, cells) for number, line in enumerate(lines, start=1) if (cells := cells_of(line))]
     whole = [(number, cells) for number, cells in rows if _is_whole_row(cells)]
-    found = whole or [(number, short) for number, cells in rows if (short := _short_row(cells))]
-    totals = [str(number) for number, cells in found if _is_total(cells[0])]
+    chosen = whole or [(number, short) for number, cells in rows if (short := _short_row(cells))]
+    totals = [str(number) for number, cells in chosen if _is_total(cells[0])]
     if len(totals) > 1:
         raise UsageError(
             f"{name}: several TOTAL rows without heads (lines {', '.join(totals)}): it is unclear which run is meant",
             "put the rows of one run into a file of their own",
         )
-    if found:
-        heads = ("", *_CLASSIC_HEADS[: len(found[0][1]) - 1])
-        return MarkdownTable(found[0][0], "", heads, tuple(tuple(cells) for _, cells in found))
+    if chosen:
+        heads = ("", *_CLASSIC_HEADS[: len(chosen[0][1]) - 1])
+        return MarkdownTable(chosen[0][0], "", heads, tuple(tuple(cells) for _, cells in chosen))
     raise UsageError(
         f"{name}: a Markdown file without a table{' of metrics' if rows else ''}",
         "pass a report that has one: | label | count | average ms | median ms | 90 % ms | …",
@@ -252,11 +252,11 @@ class TableReader:
 
 def _printed_errors(row: _Row, parts: float) -> _Errors:
     """Return the errors of a row with a fraction, or with a percentage (`parts` 100); exact when only one fits."""
-    value, count, found = row.number(_ERRORS), row.number(_COUNT), row.error_counts(parts)
+    value, count, counts = row.number(_ERRORS), row.number(_COUNT), row.error_counts(parts)
     if value is None:
         return _Errors()
-    if count and len(found) == 1:
-        return _Errors(found[0], found[0] / count)
+    if count and len(counts) == 1:
+        return _Errors(counts[0], counts[0] / count)
     return _Errors(ratio=value / parts)
 
 

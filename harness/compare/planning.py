@@ -47,9 +47,13 @@ def runs_needed(deviation: float | None, distance: float, least: int) -> int | N
     )
 
 
-def least_change(deviation: float, base_n: int, new_n: int) -> float:
+def least_change(deviation: float, baseline_n: int, contender_n: int) -> float:
     """Return the smallest change (difference of logarithms) that 80 % of such groups detect."""
-    return _reach(base_n + new_n - 2) * deviation * math.sqrt(_RANKS_PER_VALUE * (1 / base_n + 1 / new_n))
+    return (
+        _reach(baseline_n + contender_n - 2)
+        * deviation
+        * math.sqrt(_RANKS_PER_VALUE * (1 / baseline_n + 1 / contender_n))
+    )
 
 
 def deviation(*groups: Sequence[float]) -> float | None:

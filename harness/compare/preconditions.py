@@ -18,13 +18,13 @@ from harness.run.record import FINISHED, RunRecord
 _NAMED = 10
 
 
-def check_sides(base: Sequence[RunResult], new: Sequence[RunResult]) -> None:
+def check_sides(baseline: Sequence[RunResult], contender: Sequence[RunResult]) -> None:
     """Raise UsageError when a side is empty or a run is given twice."""
-    for side, name in ((base, "baseline"), (new, "contender")):
+    for side, name in ((baseline, "baseline"), (contender, "contender")):
         if not side:
             raise UsageError(f"the {name} has no runs", "name one run or more on each side")
     seen: set[tuple[str, str]] = set()
-    for result in (*base, *new):
+    for result in (*baseline, *contender):
         if result.run:
             key = result.run.id, result.run.started_at
             if key in seen:
@@ -32,37 +32,40 @@ def check_sides(base: Sequence[RunResult], new: Sequence[RunResult]) -> None:
             seen.add(key)
 
 
-def mismatches(base: Sequence[RunResult], new: Sequence[RunResult]) -> list[str]:
+def mismatches(baseline: Sequence[RunResult], contender: Sequence[RunResult]) -> list[str]:
     """Return the differences between the runs that make their metrics incomparable, as text."""
-    found = []
-    records = [result.run for result in (*base, *new) if result.run]
-    sides = [[_must_be_alike(run.plan, run.load) for result in side if (run := result.run)] for side in (base, new)]
+    problems = []
+    records = [result.run for result in (*baseline, *contender) if result.run]
+    sides = [
+        [_must_be_alike(run.plan, run.load) for result in side if (run := result.run)] for side in (baseline, contender)
+    ]
     if all(sides):
-        found += _unlike(*sides)
-    found += [f"{record.id} is still running, or was killed" for record in records if record.state != FINISHED]
-    found += [
+        problems += _unlike(*sides)
+    problems += [f"{record.id} is still running, or was killed" for record in records if record.state != FINISHED]
+    problems += [
         f"{result.name} was interrupted"
-        for result in (*base, *new)
+        for result in (*baseline, *contender)
         if result.verdict and result.verdict.state == INTERRUPTED
     ]
-    kinds = {result.window.kind for result in (*base, *new) if result.window}
+    kinds = {result.window.kind for result in (*baseline, *contender) if result.window}
     if len(kinds) > 1:
-        found.append(f"window: {' and '.join(sorted(kinds))}")
-    return found
+        problems.append(f"window: {' and '.join(sorted(kinds))}")
+    return problems
 
 
-def unlike_request(base: RunRecord, plan: str, load: LoadRecord) -> list[str]:
+def unlike_request(baseline: RunRecord, plan: str, load: LoadRecord) -> list[str]:
     """Return the differences between a run and a requested one that make their metrics incomparable, as text."""
-    return _unlike([_must_be_alike(base.plan, base.load)], [_must_be_alike(plan, load)])
+    return _unlike([_must_be_alike(baseline.plan, baseline.load)], [_must_be_alike(plan, load)])
 
 
-def _unlike(base: Sequence[Mapping[str, str]], new: Sequence[Mapping[str, str]]) -> list[str]:
-    found = []
-    for name in dict.fromkeys(name for load in (*base, *new) for name in load):
-        before, after = ([*dict.fromkeys(load.get(name, "none") for load in side)] for side in (base, new))
-        if before != after or len(before) > 1:
-            found.append(f"{name} is {' and '.join(before)} in the baseline, {' and '.join(after)} in the contender")
-    return found
+def _unlike(*sides: Sequence[Mapping[str, str]]) -> list[str]:
+    unlike = []
+    for name in dict.fromkeys(name for side in sides for load in side for name in load):
+        baseline, contender = ([*dict.fromkeys(load.get(name, "none") for load in side)] for side in sides)
+        if baseline != contender or len(baseline) > 1:
+            values = f"{' and '.join(baseline)} in the baseline, {' and '.join(contender)} in the contender"
+            unlike.append(f"{name} is {values}")
+    return unlike
 
 
 def _must_be_alike(plan: str, load: LoadRecord) -> dict[str, str]:
@@ -71,9 +74,9 @@ def _must_be_alike(plan: str, load: LoadRecord) -> dict[str, str]:
     return {"plan": plan, **texts, **{f"load {one.group}": one.text() for one in load.loads or ()}}
 
 
-def invalid_reasons(base: Iterable[RunResult], new: Iterable[RunResult]) -> list[str]:
+def invalid_reasons(baseline: Iterable[RunResult], contender: Iterable[RunResult]) -> list[str]:
     """Return why response times must not be judged: runs that are invalid or have too many errors."""
-    return [reason for result in (*base, *new) for reason in _invalid(result)]
+    return [reason for result in (*baseline, *contender) for reason in _invalid(result)]
 
 
 def _invalid(result: RunResult) -> Iterator[str]:
@@ -89,15 +92,15 @@ def _invalid(result: RunResult) -> Iterator[str]:
         yield f"{result.name} has {percent} % errors, more than {most} %: errors make response times meaningless"
 
 
-def doubtful_reasons(base: Sequence[RunResult], new: Sequence[RunResult]) -> list[str]:
+def doubtful_reasons(baseline: Sequence[RunResult], contender: Sequence[RunResult]) -> list[str]:
     """Return which runs are DOUBTFUL and why; runs with the same reasons share a line."""
-    found: dict[str, list[str]] = {}
-    for result in (*base, *new):
+    by_reason: dict[str, list[str]] = {}
+    for result in (*baseline, *contender):
         if result.is_doubtful and result.verdict:
-            found.setdefault("; ".join(result.verdict.reasons), []).append(result.name)
+            by_reason.setdefault("; ".join(result.verdict.reasons), []).append(result.name)
     return [
         f"{names_text(names)} {'is' if len(names) == 1 else 'are'} {DOUBTFUL}: {reasons}"
-        for reasons, names in found.items()
+        for reasons, names in by_reason.items()
     ]
 
 

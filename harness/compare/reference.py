@@ -3,44 +3,48 @@
 from __future__ import annotations
 
 from harness.base.errors import UsageError
-from harness.compare.outcome import IMPROVED, INVALID, LabelComparison
+from harness.compare.comparison import IMPROVED, INVALID, LabelComparison
+from harness.compare.decision import compare
 from harness.compare.render import headline
 from harness.compare.result import RunResult
 from harness.compare.setup_diff import setup_differences
-from harness.compare.verdict import compare
 from harness.metrics.metric import Metric, compared_metrics
 from harness.plan.thresholds import Thresholds
 from harness.report.stored_comparisons import BETTER, ComparedLabel, ComparedRun, SettingChange
 
 
-def compared_run(base: RunResult, new: RunResult, thresholds: Thresholds, role: str, link: str) -> ComparedRun:
-    """Return the comparison of a run with the reference `base`.
+def compared_run(
+    baseline: RunResult, contender: RunResult, thresholds: Thresholds, role: str, link: str
+) -> ComparedRun:
+    """Return the comparison of a run with the reference `baseline`.
 
     It has only a `problem` when the two are not comparable, or one of them is INVALID.
     """
     try:
-        found = compare([base], [new], thresholds)
+        comparison = compare([baseline], [contender], thresholds)
     except UsageError as error:
-        return ComparedRun(base.name, role, problem=error.what)
-    if found.verdict == INVALID:
-        return ComparedRun(base.name, role, problem="; ".join(found.reasons))
-    rows = [*([found.total] if found.total else []), *found.labels]
+        return ComparedRun(baseline.name, role, problem=error.what)
+    if comparison.verdict == INVALID:
+        return ComparedRun(baseline.name, role, problem="; ".join(comparison.reasons))
+    rows = [*([comparison.total] if comparison.total else []), *comparison.labels]
     known = {value.metric for row in rows for value in row.metrics if value.is_known}
     metrics = [metric for metric in compared_metrics() if metric in known]
     return ComparedRun(
-        name=base.name,
+        name=baseline.name,
         role=role,
         link=link,
-        verdict=found.verdict,
-        headline=headline(found),
-        settings=tuple(SettingChange(one.name, one.base, one.new) for one in setup_differences([base], [new])),
+        verdict=comparison.verdict,
+        headline=headline(comparison),
+        settings=tuple(
+            SettingChange(one.name, one.baseline, one.contender) for one in setup_differences([baseline], [contender])
+        ),
         metrics=tuple(metric.id for metric in metrics),
         threshold_ratios=tuple(map(thresholds.of, metrics)),
-        total=_stored(found.total, metrics) if found.total else None,
-        labels=tuple(_stored(label, metrics) for label in found.labels),
-        only_base=found.only_base,
-        only_new=found.only_new,
-        warnings=found.warnings,
+        total=_stored(comparison.total, metrics) if comparison.total else None,
+        labels=tuple(_stored(label, metrics) for label in comparison.labels),
+        only_base=comparison.only_baseline,
+        only_new=comparison.only_contender,
+        warnings=comparison.warnings,
     )
 
 
@@ -49,10 +53,10 @@ def _stored(label: LabelComparison, metrics: list[Metric]) -> ComparedLabel:
     return ComparedLabel(
         label=label.label,
         is_transaction=label.is_transaction,
-        base_sample_count=label.base_sample_count,
-        new_sample_count=label.new_sample_count,
-        base=tuple(value.base for value in values),
-        new=tuple(value.new for value in values),
+        base_sample_count=label.baseline_sample_count,
+        new_sample_count=label.contender_sample_count,
+        base=tuple(value.baseline for value in values),
+        new=tuple(value.contender for value in values),
         change_ratio=tuple(value.change_ratio for value in values),
         verdicts=tuple(BETTER if value.reason == IMPROVED else value.verdict for value in values),
     )

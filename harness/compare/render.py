@@ -10,7 +10,15 @@ from urllib.parse import quote
 from harness.base import units
 from harness.base.records import to_plain
 from harness.compare.causes import Cause
-from harness.compare.outcome import CANNOT_TELL, IMPROVED, OK, REGRESSED, Comparison, LabelComparison, MetricComparison
+from harness.compare.comparison import (
+    CANNOT_TELL,
+    IMPROVED,
+    OK,
+    REGRESSED,
+    Comparison,
+    LabelComparison,
+    MetricComparison,
+)
 from harness.compare.result import RunResult
 from harness.compare.setup_diff import Difference
 from harness.metrics.metric import AVERAGE, compared_metrics
@@ -34,8 +42,8 @@ _BETTER, _WORSE = "better", "worse"
 class Heads(NamedTuple):
     """The titles of the columns of both sides, and of the interval."""
 
-    base: str
-    new: str
+    baseline: str
+    contender: str
     interval: str = ""
 
 
@@ -61,8 +69,8 @@ class Compared:
 
     command: str
     comparison: Comparison
-    base: tuple[Side, ...]
-    new: tuple[Side, ...]
+    baseline: tuple[Side, ...]
+    contender: tuple[Side, ...]
     settings: tuple[Difference, ...]
     thresholds: Thresholds
     remarks: tuple[str, ...] = ()
@@ -85,15 +93,15 @@ def headline(comparison: Comparison) -> str:
 def change_figures(metrics: Iterable[MetricComparison]) -> tuple[KeyFigure, ...]:
     """Return the metrics that both sides have, from baseline to contender."""
     return tuple(
-        KeyFigure(one.metric.name, _arrow(*map(one.metric.mean_text, (one.base, one.new))), one.metric.unit)
+        KeyFigure(one.metric.name, _arrow(*map(one.metric.mean_text, (one.baseline, one.contender))), one.metric.unit)
         for one in metrics
-        if one.base is not None and one.new is not None
+        if one.baseline is not None and one.contender is not None
     )
 
 
 def result_of(comparison: Comparison, first_chart: str = "") -> Result:
     """Return the result of a comparison of runs."""
-    title = " → ".join(map(_names, (comparison.base, comparison.new)))
+    title = " → ".join(map(_names, (comparison.baseline, comparison.contender)))
     figures = change_figures(comparison.total.metrics) if comparison.total else ()
     return Result("compare", title, comparison.verdict, headline(comparison), figures, first_chart)
 
@@ -110,7 +118,7 @@ def terminal_text(comparison: Comparison, width: int) -> str:
     rows += [_terminal_row(f"{one_line(label)} average ms", metric) for label, metric in averages[:_TERMINAL_LABELS]]
     lines = [headline(comparison)]
     if rows:
-        lines += ["", *_aligned([("TOTAL", HEADS.base, HEADS.new, "delta", "verdict"), *rows], width)]
+        lines += ["", *_aligned([("TOTAL", HEADS.baseline, HEADS.contender, "delta", "verdict"), *rows], width)]
     if len(averages) > _TERMINAL_LABELS:
         lines.append(f"and {units.plural(len(averages) - _TERMINAL_LABELS, 'more label')}: see the report")
     return "\n".join([*lines, ""])
@@ -121,7 +129,7 @@ def _terminal_row(name: str, metric: MetricComparison) -> tuple[str, ...]:
     if delta:
         delta += f" {metric.metric.change_unit}"
     verdict = CANNOT_TELL if metric.verdict == CANNOT_TELL else _verdict_text(metric).replace("*", "")
-    figures = (metric.metric.text(value) for value in (metric.base, metric.new))
+    figures = (metric.metric.text(value) for value in (metric.baseline, metric.contender))
     return (name, *figures, delta, verdict)
 
 
@@ -148,23 +156,23 @@ def report(compared: Compared, notes: str, chart: Chart | None = None) -> str:
     footnotes = Footnotes()
     total = metric_table(comparison.total, footnotes) if comparison.total else ""
     in_full = [label for label in comparison.labels if label.verdict == REGRESSED]
-    settings = [[cell(setting.name), cell(setting.base), cell(setting.new)] for setting in compared.settings]
+    settings = [[cell(setting.name), cell(setting.baseline), cell(setting.contender)] for setting in compared.settings]
     return filled(
         "harness.compare",
         "comparison.md.j2",
         command=compared.command,
         title=cell(result.title),
         headline=cell(result.headline),
-        base=[_link(side) for side in compared.base],
-        new=[_link(side) for side in compared.new],
+        baseline=[_link(side) for side in compared.baseline],
+        contender=[_link(side) for side in compared.contender],
         setting_table=table(("setting", "baseline", "contender"), settings, text_columns=3) if settings else "",
         total_table=total,
         label_table=_label_table([label for label in comparison.labels if not label.is_transaction]),
         transaction_table=_label_table([label for label in comparison.labels if label.is_transaction]),
         regressed=[(cell(label.label), metric_table(label, footnotes)) for label in in_full],
         cause_table=cause_table(compared.causes),
-        only_base=[cell(label) for label in comparison.only_base],
-        only_new=[cell(label) for label in comparison.only_new],
+        only_baseline=[cell(label) for label in comparison.only_baseline],
+        only_contender=[cell(label) for label in comparison.only_contender],
         remarks=[cell(remark) for remark in compared.remarks],
         warnings=[cell(text) for text in comparison.warnings],
         alpha=units.number_text(compared.thresholds.alpha),
@@ -188,7 +196,7 @@ def to_json(compared: Compared, first_chart: str = "") -> dict[str, Any]:
         "thresholds": to_plain(compared.thresholds),
         "sources": [
             {"name": side.name, "kind": side.kind, "remarks": list(side.remarks)}
-            for side in (*compared.base, *compared.new)
+            for side in (*compared.baseline, *compared.contender)
         ],
         "remarks": list(compared.remarks),
         "causes": to_plain(compared.causes),
@@ -215,21 +223,21 @@ def run_link(run: RunResult | None) -> str:
 def cause_table(causes: Sequence[Cause], heads: Heads = HEADS) -> str:
     """Return a row for each cause; empty without one."""
     rows = [[cell(cause.kind), cell(cause.process), cell(cause.name), *cost_texts(cause)] for cause in causes]
-    columns = ("kind", "process", "what", f"{heads.base} per request", f"{heads.new} per request")
+    columns = ("kind", "process", "what", f"{heads.baseline} per request", f"{heads.contender} per request")
     return table(columns, rows, text_columns=3) if rows else ""
 
 
 class CostTexts(NamedTuple):
     """What a request costs of something on both sides."""
 
-    base: str
-    new: str
+    baseline: str
+    contender: str
 
 
 def cost_texts(cause: Cause) -> CostTexts:
     """Return the costs of a cause as text."""
-    before, after = (f"{value:.3g} {cause.unit}".rstrip() for value in (cause.base, cause.new))
-    return CostTexts(("at most " if cause.is_bound and cause.base else "") + before, after)
+    baseline, contender = (f"{value:.3g} {cause.unit}".rstrip() for value in (cause.baseline, cause.contender))
+    return CostTexts(("at most " if cause.is_bound and cause.baseline else "") + baseline, contender)
 
 
 @dataclass
@@ -251,7 +259,8 @@ class Footnotes:
 def metric_table(label: LabelComparison, footnotes: Footnotes, heads: Heads = HEADS) -> str:
     """Return a row for each metric that either side has."""
     columns = (
-        "metric", heads.base, heads.new, "delta %", heads.interval, "p", "adjusted p", "n", "threshold", "verdict",
+        "metric", heads.baseline, heads.contender, "delta %", heads.interval, "p", "adjusted p", "n", "threshold",
+        "verdict",
     )  # fmt: skip
     return table(columns, [_metric_row(metric, footnotes) for metric in label.metrics if metric.is_known])
 
@@ -259,13 +268,13 @@ def metric_table(label: LabelComparison, footnotes: Footnotes, heads: Heads = HE
 def _metric_row(metric: MetricComparison, footnotes: Footnotes) -> list[str]:
     return [
         metric.metric.title,
-        metric.metric.text(metric.base),
-        metric.metric.text(metric.new),
+        metric.metric.text(metric.baseline),
+        metric.metric.text(metric.contender),
         units.signed_percent(metric.delta_ratio),
         _interval_text(metric),
         _p_text(metric.p_value) if _is_judged(metric) else "",
         _p_text(metric.adjusted_p_value),
-        f"{metric.base_n} + {metric.new_n} {metric.unit}" if metric.unit else "",
+        f"{metric.baseline_n} + {metric.contender_n} {metric.unit}" if metric.unit else "",
         f"{units.percent_text(metric.threshold_ratio)} {metric.metric.change_unit}",
         _verdict_text(metric) + footnotes.mark(_reason(metric)),
     ]
@@ -319,23 +328,25 @@ def _label_table(labels: Sequence[LabelComparison]) -> str:
     """Return a row per label: samples, then each metric from baseline to contender with its change; else empty."""
     if not labels:
         return ""
-    known = {found.metric for label in labels for found in label.metrics if found.base is not None}
+    known = {found.metric for label in labels for found in label.metrics if found.baseline is not None}
     shown = [metric for metric in compared_metrics() if metric in known]
     rows = []
     for label in labels:
-        counts = ("" if count is None else str(count) for count in (label.base_sample_count, label.new_sample_count))
+        counts = (
+            "" if count is None else str(count) for count in (label.baseline_sample_count, label.contender_sample_count)
+        )
         rows.append([cell(label.label), _arrow(*counts), *(_change_cell(label.of(metric)) for metric in shown)])
     return table(("label", "samples", *(metric.title for metric in shown)), rows)
 
 
-def _arrow(base: str, new: str) -> str:
-    return f"{base} → {new}" if base or new else ""
+def _arrow(baseline: str, contender: str) -> str:
+    return f"{baseline} → {contender}" if baseline or contender else ""
 
 
 def _change_cell(metric: MetricComparison | None) -> str:
     if metric is None or not metric.is_known:
         return ""
-    figures = _arrow(metric.metric.text(metric.base), metric.metric.text(metric.new))
+    figures = _arrow(metric.metric.text(metric.baseline), metric.metric.text(metric.contender))
     word = _BETTER if is_better(metric) else {REGRESSED: _WORSE, CANNOT_TELL: UNKNOWN}.get(metric.verdict)
     change = " ".join(part for part in (units.signed_percent(metric.delta_ratio), word) if part)
     if metric.verdict == REGRESSED:

@@ -17,9 +17,9 @@ from harness.report.verdict import DOUBTFUL, INVALID, VALID, Verdict
 from harness.report.warnings import RunWarning
 from harness.run.record import RunRecord
 from harness.run.telemetry import Usage
+from harness.system.flight_recording import RecordedUse
 from harness.system.heap import HeapUse
 from harness.system.profile import ProcessProfile
-from harness.system.recording import RecordedUse
 from harness.system.statements import DatabaseUse
 
 RUN, JTL, MARKDOWN = "run", "JTL", "Markdown"
@@ -55,13 +55,13 @@ class LabelResult:
 
 def with_transactions(requests: Iterable[LabelResult], transactions: Iterable[LabelResult]) -> tuple[LabelResult, ...]:
     """Return all labels of a run; a transaction with the name of a request is called "<name> (transaction)"."""
-    found = tuple(requests)
-    names = {label.label for label in found}
+    labels = tuple(requests)
+    names = {label.label for label in labels}
     named = (
         replace(label, label=f"{label.label} (transaction)" if label.label in names else label.label)
         for label in transactions
     )
-    return (*found, *(replace(label, is_transaction=True) for label in named))
+    return (*labels, *(replace(label, is_transaction=True) for label in named))
 
 
 @dataclass(frozen=True)

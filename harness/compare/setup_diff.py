@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
-from typing import Any
+from typing import Any, ClassVar
 
 from harness.base import units
 from harness.compare.conditions import sold_gb
@@ -30,29 +30,30 @@ _LOCAL_PORT = re.compile(r"(127\.0\.0\.1|localhost|\[::1\]):\d+")
 class Difference:
     """A setting that differs between the sides; several values of a side are joined with commas."""
 
+    json_keys: ClassVar = {"baseline": "base", "contender": "new"}
     name: str
-    base: str
-    new: str
+    baseline: str
+    contender: str
 
 
-def setup_differences(base: Sequence[RunResult], new: Sequence[RunResult]) -> tuple[Difference, ...]:
+def setup_differences(baseline: Sequence[RunResult], contender: Sequence[RunResult]) -> tuple[Difference, ...]:
     """Return the settings that differ between the runs' records, in the order of a report's set-up.
 
     Values that differ for every run are left out: name, times, folder and the port of a system that the harness
     starts. When runs have no run.json, the first entry lists them.
     """
-    has_hashes = all(result.run.source_hashes for result in (*base, *new) if result.run)
-    sides = [[_settings(result.run, has_hashes) for result in side if result.run] for side in (base, new)]
-    found = []
-    if len(sides[0]) < len(base) or len(sides[1]) < len(new):
-        missing = [", ".join(result.name for result in side if result.run is None) for side in (base, new)]
-        found.append(Difference("run.json", *(f"none of {names}" if names else "there" for names in missing)))
+    has_hashes = all(result.run.source_hashes for result in (*baseline, *contender) if result.run)
+    sides = [[_settings(result.run, has_hashes) for result in side if result.run] for side in (baseline, contender)]
+    differences = []
+    if len(sides[0]) < len(baseline) or len(sides[1]) < len(contender):
+        missing = [", ".join(result.name for result in side if result.run is None) for side in (baseline, contender)]
+        differences.append(Difference("run.json", *(f"none of {names}" if names else "there" for names in missing)))
     if all(sides):
         for name in dict.fromkeys(name for side in sides for settings in side for name in settings):
-            before, after = (sorted({settings.get(name, NONE) for settings in side}) for side in sides)
-            if before != after:
-                found.append(Difference(name, ", ".join(before), ", ".join(after)))
-    return tuple(found)
+            values = [sorted({settings.get(name, NONE) for settings in side}) for side in sides]
+            if values[0] != values[1]:
+                differences.append(Difference(name, *map(", ".join, values)))
+    return tuple(differences)
 
 
 def _settings(run: RunRecord, has_hashes: bool) -> dict[str, str]:
@@ -60,11 +61,11 @@ def _settings(run: RunRecord, has_hashes: bool) -> dict[str, str]:
 
     The commit changes with every committed report.
     """
-    found = {name: _LOCAL_PORT.sub(r"\1", value) for name, value in _named(run)}
+    settings = {name: _LOCAL_PORT.sub(r"\1", value) for name, value in _named(run)}
     if not has_hashes:
         commit = NONE if run.git_commit is None else run.git_commit[:12] + (" with changes" if run.git_changed else "")
-        return {**found, "commit of the harness": commit}
-    return found | {title: run.source_hashes.get(name, NONE) for name, title in _SOURCES.items()}
+        return {**settings, "commit of the harness": commit}
+    return settings | {title: run.source_hashes.get(name, NONE) for name, title in _SOURCES.items()}
 
 
 def _named(run: RunRecord) -> Iterator[tuple[str, str]]:

@@ -35,18 +35,18 @@ def read_side(names: Sequence[str], reports: Path) -> list[Found]:
     return [Found(path, read_result(path)) for path in find_paths(names, reports)]
 
 
-def plans_of(base: Sequence[Found], new: Sequence[Found]) -> list[str]:
+def plans_of(baseline: Sequence[Found], contender: Sequence[Found]) -> list[str]:
     """Return the plans of the runs whose thresholds apply, those of the contender first."""
-    return [found.result.run.plan if found.result.run else found.path.parent.name for found in (*new, *base)]
+    return [found.result.run.plan if found.result.run else found.path.parent.name for found in (*contender, *baseline)]
 
 
-def refuse_duplicates(base: Sequence[Found], new: Sequence[Found]) -> None:
+def refuse_duplicates(baseline: Sequence[Found], contender: Sequence[Found]) -> None:
     """Raise a UsageError for a run that is given twice."""
     seen: set[Path] = set()
-    for found in (*base, *new):
-        path = found.path.resolve()
+    for given in (*baseline, *contender):
+        path = given.path.resolve()
         if path in seen:
-            raise UsageError(f"{found.result.name}: given twice", "compare it with another run: remove one")
+            raise UsageError(f"{given.result.name}: given twice", "compare it with another run: remove one")
         seen.add(path)
 
 
@@ -61,11 +61,11 @@ def pattern_of_labels(text: str, results: Sequence[Found]) -> re.Pattern[str]:
 
 def with_labels(pattern: re.Pattern[str], side: Sequence[Found]) -> list[Found]:
     """Return the results of a side with only the labels that match a pattern."""
-    found = []
-    for one in side:
-        labels = tuple(label for label in one.result.labels if pattern.search(label.label))
-        found.append(replace(one, result=replace(one.result, labels=labels)))
-    return found
+    narrowed = []
+    for given in side:
+        labels = tuple(label for label in given.result.labels if pattern.search(label.label))
+        narrowed.append(replace(given, result=replace(given.result, labels=labels)))
+    return narrowed
 
 
 def is_in(path: Path, reports: Path) -> bool:
@@ -80,10 +80,10 @@ def short_names(side: Sequence[Found], plan: Path) -> str:
     """
     parts: list[str] = []
     last = ""
-    for found in side:
-        name = found.path.name if RUN_NAME.fullmatch(found.path.name) else found.path.name.split(".")[0]
-        if found.path.resolve().parent != plan.resolve():
-            name = f"{found.path.resolve().parent.name}-{name}"
+    for given in side:
+        name = given.path.name if RUN_NAME.fullmatch(given.path.name) else given.path.name.split(".")[0]
+        if given.path.resolve().parent != plan.resolve():
+            name = f"{given.path.resolve().parent.name}-{name}"
         head, _, number = name.rpartition("_")
         parts.append(number if head and head == last else name)
         last = head
@@ -93,15 +93,15 @@ def short_names(side: Sequence[Found], plan: Path) -> str:
     return f"{parts[0]}+{len(parts) - 1}-{sha256(whole.encode()).hexdigest()[:8]}"
 
 
-def report_side(found: Found, output: Path | None) -> Side:
+def report_side(given: Found, output: Path | None) -> Side:
     """Return a result for the comparison report, with a link from `output` to the run's report."""
-    report = RunDirectory(found.path).report if RUN_NAME.fullmatch(found.path.name) else found.path
+    report = RunDirectory(given.path).report if RUN_NAME.fullmatch(given.path.name) else given.path
     is_linked = output is not None and report.suffix == ".md" and report.is_file()
     link = os.path.relpath(report, output.parent) if output is not None and is_linked else ""
-    return Side(found.result.name, found.result.kind, found.result.remarks, link)
+    return Side(given.result.name, given.result.kind, given.result.remarks, link)
 
 
-def name_of(found: Found, reports: Path) -> str:
+def name_of(given: Found, reports: Path) -> str:
     """Return the name of a result for a command line."""
-    is_in_reports = is_in(found.path, reports)
-    return "/".join(found.path.resolve().parts[-2:]) if is_in_reports else os.path.relpath(found.path)
+    is_in_reports = is_in(given.path, reports)
+    return "/".join(given.path.resolve().parts[-2:]) if is_in_reports else os.path.relpath(given.path)

@@ -10,10 +10,12 @@ from typing import Any
 
 from harness.base import git, units
 from harness.base.errors import UsageError
-from harness.base.project import current_project
+from harness.base.secrecy import masked
 from harness.experiment.record import RUNNING
 from harness.plan.load import Load, LoadArguments, load_record, parse_load, resolve_load
 from harness.plan.plan import Plan
+from harness.plan.properties import properties_text
+from harness.run.request import Request
 
 # The options of scripts/run that all runs have in common.
 LENGTH = ("users", "rate", "ramp", "duration", "requests")
@@ -34,18 +36,19 @@ def equal_load(plan: Plan, options: argparse.Namespace) -> Load:
 
 
 def record_fields(
-    plan: Plan, load: Load, arguments: Mapping[str, str | None], overrun_s: float, options: argparse.Namespace
+    request: Request, load: Load, arguments: Mapping[str, str | None], overrun_s: float, options: argparse.Namespace
 ) -> dict[str, Any]:
     """Return the fields of a new EqualRuns without those of its kind.
 
     `arguments` are options of scripts/run for all runs beside their length, which is that of `load`.
     """
     assert load.duration_s is not None
+    plan = request.plan
     given = {name: getattr(options, name) for name in LENGTH}
     if plan.load.auto_most_s is not None and not given["duration"]:
         given["duration"] = units.number_text(load.duration_s)
     return {
-        **new_fields(budget_of(options)),
+        **new_fields(options, request),
         "plan": plan.name,
         "arguments": tuple(f"--{name}={value}" for name, value in {**arguments, **given}.items() if value),
         "load": load_record(load, plan.load),
@@ -56,12 +59,14 @@ def record_fields(
     }
 
 
-def new_fields(budget_s: float | None = None) -> dict[str, Any]:
-    """Return the fields that are the same in each new record; it has no name yet."""
-    checkout = git.facts(current_project().folder)
+def new_fields(options: argparse.Namespace, request: Request | None = None) -> dict[str, Any]:
+    """Return the fields that are the same in each new record, with the secrets of a run masked; it has no name yet."""
+    checkout = git.facts(options.home)
     return {
         "name": "",
-        "budget_s": budget_s,
+        "budget_s": budget_of(options),
+        "note": masked(options.note, request.hidden if request else ()),
+        "properties": properties_text(request.plan, request.set_values.property_names) if request else "",
         "state": RUNNING,
         "started_at": datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
         "spent_s": 0.0,
@@ -72,4 +77,4 @@ def new_fields(budget_s: float | None = None) -> dict[str, Any]:
 
 def budget_of(options: argparse.Namespace) -> float | None:
     """Return the time limit of all runs, s; None without one."""
-    return units.parse_duration_s(options.max, "MAX") if options.max else None
+    return units.parse_duration_s(options.max, "MAX") if getattr(options, "max", None) else None

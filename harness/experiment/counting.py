@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from enum import Enum
 from typing import NamedTuple
 
 from harness.base.errors import UsageError
 from harness.compare.result import RunResult
 from harness.experiment.files import ExperimentFiles
-from harness.experiment.record import ENDED, PlanExperiment
+from harness.experiment.record import ENDED, ExperimentRecord
 from harness.history.files import read_entry
 from harness.metrics.metric import Table, columns_of_runs
 from harness.report.files import write_missing_report
@@ -24,6 +25,14 @@ _OF_EVERY_RUN = frozenset((
 _METRICS = columns_of_runs(Table.BRIEF)
 
 
+class Needs(Enum):
+    """What a run needs to count: each member includes those before it."""
+
+    NUMBERS = 1  # also of failures only
+    VALID = 2
+    COMPARABLE = 3  # neither ended early nor DOUBTFUL for a reason of its own
+
+
 class RunProblem(NamedTuple):
     """Why a run does not count; empty when it does. An invalid run has no usable numbers at all."""
 
@@ -31,17 +40,21 @@ class RunProblem(NamedTuple):
     is_invalid: bool
 
 
-def problem_of(result: RunResult | None, problem: str) -> RunProblem:
-    """Return why a run does not count.
+def problem_of(result: RunResult | None, problem: str = "", needs: Needs = Needs.COMPARABLE) -> RunProblem:
+    """Return why a run does not count where it must be as good as `needs`.
 
     `problem` is what the harness noticed from outside: the run hung, or another process killed it.
     """
     if problem or result is None or result.total is None:
         return RunProblem(problem or "it has no numbers", is_invalid=True)
     verdict = result.verdict
+    if needs is Needs.NUMBERS:
+        return RunProblem("", is_invalid=False)
     if result.is_invalid or (verdict and verdict.state == INTERRUPTED):
         assert verdict
         return RunProblem(f"{verdict.state}: {'; '.join(verdict.reasons)}", is_invalid=True)
+    if needs is Needs.VALID:
+        return RunProblem("", is_invalid=False)
     if result.run and result.run.stopped_early:
         return RunProblem(f"stopped early: {result.run.stopped_early}", is_invalid=True)
     doubtful = (warning for warning in result.warnings if warning.severity is Severity.DOUBTFUL)
@@ -55,8 +68,8 @@ def result_of(directory: RunDirectory) -> RunResult | None:
     return read_entry(directory).result if directory.is_there else None
 
 
-def results_of(files: ExperimentFiles, record: PlanExperiment) -> dict[str, RunResult]:
-    """Return the results of the runs so far by name.
+def results_of(files: ExperimentFiles, record: ExperimentRecord) -> dict[str, RunResult]:
+    """Return the results of the runs so far by name, of an experiment with one plan.
 
     UsageError when a run has lost its numbers: without it the result would be another one.
     """

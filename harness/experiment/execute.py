@@ -17,10 +17,10 @@ from harness.experiment.record import ENDED, ExperimentRun
 from harness.plan.spec import RunSpec
 from harness.report.files import write_report
 from harness.report.watchers import Watchers
-from harness.run.child import ChildEnd, Children, ChildRun
+from harness.run.child import Children, ChildRun
 from harness.run.context import RunContext
 from harness.run.directory import RunDirectory
-from harness.run.limited_run import INTERRUPTED
+from harness.run.limited_run import IN_TIME, INTERRUPTED
 
 
 @dataclass(frozen=True)
@@ -46,11 +46,16 @@ class Step:
 
 
 class Done(NamedTuple):
-    """What became of a step: its entry in the record, its result, None without one, and its line in the terminal."""
+    """What became of a step: its entry in the record, its result, None without one, and its line in the terminal.
+
+    `directory` is that of the run, if it has one; `not_stored` is why it is not in the storage of its profile.
+    """
 
     run: ExperimentRun
     result: RunResult | None
     line: str
+    directory: RunDirectory | None = None
+    not_stored: str = ""
 
 
 # Gets the name of the run's directory as soon as it is known; None before.
@@ -59,10 +64,10 @@ Began = Callable[[str | None], None]
 
 @dataclass(frozen=True)
 class InChildren:
-    """Does each run as a child process; `ended` gets each one whose report is written."""
+    """Does each run as a child process; `properties` are those of all, which no record may contain as given."""
 
     children: Children
-    ended: Callable[[Step, ChildEnd, RunDirectory | None], None] = lambda *_: None
+    properties: str | None = None
 
     @property
     def interrupts(self) -> Interrupts:
@@ -81,21 +86,24 @@ class InChildren:
         limit_s, why_too_long = step.limit_s, "it hung"
         if step.ends_with_budget and left_s is not None and left_s < limit_s:
             limit_s, why_too_long = left_s, "the budget was used up"
-        done = self.children.run(step.child, limit_s)
-        directory = RunDirectory(step.runs_in / Path(done.end.run).name) if done.end.run else None
+        own = (f"--properties={self.properties}",) if self.properties else ()
+        done = self.children.run(replace(step.child, arguments=(*step.child.arguments, *own)), limit_s)
+        directory = RunDirectory(step.runs_in / Path(done.result.run).name) if done.result.run else None
         result = result_of(directory) if directory else None
         problem = done.problem(limit_s, why_too_long, is_run=result is not None)
-        self.ended(step, done, directory)
         run = replace(
             step.run,
             # An interrupted run is measured again.
-            state=step.run.state if done.ended.how == INTERRUPTED else ENDED,
+            state=step.run.state if done.process.how == INTERRUPTED else ENDED,
             run=directory.name if directory and directory.is_there else None,
-            exit_code=done.ended.exit_code,
-            took_s=round(done.ended.took_s, 1),
+            exit_code=done.process.exit_code,
+            took_s=round(done.process.took_s, 1),
             problem=problem,
         )
-        return Done(run, result, "; ".join(part for part in (run_line(result) if result else "", problem) if part))
+        line = "; ".join(part for part in (run_line(result) if result else "", problem) if part)
+        is_there = directory is not None and directory.is_there
+        not_stored = done.result.not_stored if done.process.how == IN_TIME else ""
+        return Done(run, result, line, directory if is_there else None, not_stored)
 
     def conclude(self, line: str) -> None:
         """Print the result of the run that was announced last."""
@@ -140,7 +148,7 @@ class InProcess:
         self.context.log(heading)
         self.watchers.announce(heading)
 
-    def run(self, step: Step, left_s: float | None, began: Began) -> Done:  # noqa: ARG002 - no kind has a budget
+    def run(self, step: Step, left_s: float | None, began: Began) -> Done:  # noqa: ARG002 - a level is short
         """Do a run, write its report and return what became of it.
 
         KeyboardInterrupt before a run began; StartError and InvalidRunError when no further run is possible.

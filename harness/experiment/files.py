@@ -3,40 +3,134 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
+import itertools
 import os
+import re
 from collections.abc import Callable
-from contextlib import AbstractContextManager
-from dataclasses import replace
+from contextlib import AbstractContextManager, ExitStack
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Generic, NamedTuple, TypeVar
 
 from harness.base import units
+from harness.base.config import did_you_mean
 from harness.base.errors import UsageError
 from harness.base.log import log
 from harness.base.writable import alone_in, writing_into
-from harness.experiment.record import RUNNING, PlanExperiment, time_left_s
+from harness.experiment.record import ENDED, FINISHED, RUNNING, ExperimentRecord, ExperimentRun, time_left_s
 from harness.report.files import write_missing_report
-from harness.run.directory import OtherVersionError, RunDirectory, load_record, next_series, reserve_folder
-from harness.run.recorded import PlanFolder, find_recorded, recorded_in
+from harness.run.directory import (
+    OtherVersionError,
+    RunDirectory,
+    json_text,
+    load_record,
+    next_series,
+    read_object,
+    reserve_folder,
+    write_whole,
+)
+from harness.run.kinds import LAST, Kind, full_names
+from harness.run.names import ambiguous, full_path
+from harness.run.record import FINISHED as RUN_FINISHED
 
 # First estimate of a run's time beside its load (start of the system and of JMeter, report): starts take 0.6 to 9 s.
 FIRST_GUESS_S = 10.0
+_NAMES_SHOWN = 5
 
-R = TypeVar("R", bound=PlanExperiment)
+R = TypeVar("R", bound=ExperimentRecord)
 
 
-class ExperimentFiles(PlanFolder):
-    """The files of one experiment: `folder` is <plan>/<prefix>-<n> in the reports of its kind, with charts and logs.
+@dataclass(frozen=True)
+class ExperimentFiles:
+    """The files of one experiment: `folder` has its charts and logs; record and report are next to it.
 
-    Its runs are run-<n>_1 and following next to it.
+    The folder is <plan>/<prefix>-<n> in the reports of its kind, and the runs are next to it. That of a nightly run is
+    <date> or <date>-2 there, and its runs are in the folders of their plans, next to it.
     """
 
+    folder: Path
 
-def write_missing_reports(folder: Path, series: str) -> None:
-    """Write the reports of the runs of a series in the folder of a plan that a killed harness left without one."""
-    for path in folder.glob(f"run-{series}_*"):
-        if path.is_dir():
-            write_missing_report(RunDirectory(path))
+    @property
+    def name(self) -> str:
+        """The name of the folder, such as sweep-07."""
+        return self.folder.name
+
+    @property
+    def record(self) -> Path:
+        """The record, next to the folder."""
+        return self.folder.with_name(f"{self.name}.json")
+
+    @property
+    def report(self) -> Path:
+        """The Markdown report, next to the folder."""
+        return self.folder.with_name(f"{self.name}.md")
+
+    def write(self, record: object) -> None:
+        """Write the record, a dataclass, atomically."""
+        write_whole(self.record, json_text(record))
+
+    def run(self, name: str, plan: str = "") -> RunDirectory:
+        """Return one of its runs; `plan` is the run's, of an experiment with several."""
+        return RunDirectory(self.folder.parent / plan / name)
+
+    def discard(self) -> None:
+        """Remove the folder when nothing was measured, and the plan's folder if it is then empty."""
+        if not self.record.is_file():
+            for folder in (self.folder, self.folder.parent):
+                with contextlib.suppress(OSError):  # not empty
+                    folder.rmdir()
+
+
+def recorded_in(parent: Path, name: re.Pattern[str]) -> list[ExperimentFiles]:
+    """Return the experiments of this name that have a record, sorted by the numbers that are the groups of `name`."""
+    found = [(match, path) for path in parent.glob("*.json") if (match := name.fullmatch(path.stem))]
+    found.sort(key=lambda pair: ([int(number or 1) for number in pair[0].groups()], pair[1].stem))
+    return [ExperimentFiles(path.with_suffix("")) for _, path in found]
+
+
+def experiments_of(kind: Kind, reports: Path, plan: str | None) -> list[ExperimentFiles]:
+    """Return the experiments of a kind that have a record, oldest first: those of one plan, or of all."""
+    folder = kind.folder_in(reports)
+    if not kind.prefix:
+        return recorded_in(folder, kind.numbered)
+    folders = sorted(folder.glob("*/")) if plan is None else [folder / plan]
+    return [files for one in folders for files in recorded_in(one, kind.numbered)]
+
+
+def find_experiment(kind: Kind, reports: Path, name: str, plan: str | None = None) -> ExperimentFiles:
+    """Return an experiment by its name, such as lb-nginx/ab-01, ab-01, 01 or 1, or by a path of one of its files.
+
+    With a `plan` only one of this plan. The id at the end of a name may be left out. UsageError when there is none, or
+    when several have that name.
+    """
+    path, folder = Path(name.strip()), kind.folder_in(reports)
+    path = path.with_suffix("") if path.suffix in (".json", ".md") else path
+    for one in (full_path(base / path) for base in (Path(), folder, folder.parent)):
+        is_of_plan = plan is None or one.parent.name == plan
+        if is_of_plan and kind.numbered.fullmatch(one.name) and one.with_name(f"{one.name}.json").is_file():
+            return ExperimentFiles(one)
+    there = experiments_of(kind, reports, plan)
+    short = str(path) if kind.numbered.fullmatch(str(path)) else kind.named(str(path).zfill(2))
+    names = full_names(short, (files.name for files in there))
+    same = [files for files in there if files.name in names]
+    if len(same) > 1:
+        raise ambiguous(name, [files.folder for files in same])
+    if not same:
+        ids = [f"{files.folder.parent.name}/{files.name}" if kind.prefix else files.name for files in there]
+        near = did_you_mean(str(path), [*ids, *(files.name for files in there)])
+        known = ", ".join(["…"] * (len(ids) > _NAMES_SHOWN) + ids[-_NAMES_SHOWN:]) or "none"
+        raise UsageError(f"{name}: no such {kind.key}{f' of {plan}' if plan else ''}", f"{near}there are: {known}")
+    return same[0]
+
+
+def last_unfinished(kind: Kind, reports: Path, plan: str | None) -> ExperimentFiles:
+    """Return the last unfinished experiment, else the last one, which may have been stopped; UsageError without any."""
+    there = experiments_of(kind, reports, plan)
+    if not there:
+        of_plan = f" of {plan}" if plan and kind.prefix else ""
+        raise UsageError(f"--resume: there is no {kind.key}{of_plan} yet", "leave it out")
+    return next((one for one in reversed(there) if read_object(one.record).get("state") == RUNNING), there[-1])
 
 
 class Begun(NamedTuple, Generic[R]):
@@ -46,38 +140,35 @@ class Begun(NamedTuple, Generic[R]):
     record: R
 
 
-# Whether RESUME=1 still finds something to do in an experiment.
-IsOpen = Callable[[R, ExperimentFiles], bool]
-
-
-def _is_running(stored: PlanExperiment, _: ExperimentFiles) -> bool:
-    return stored.state == RUNNING
-
-
 class Experiments(Generic[R]):
-    """The experiments of one kind in the folder `reports`."""
+    """The experiments of one kind; `reports` is the folder of all results, or that of the kind."""
 
     def __init__(self, record_type: type[R], reports: Path) -> None:
         self._type = record_type
-        self._reports = reports
+        self.kind = record_type.report_kind
+        self.reports = self.kind.folder_in(reports)
 
     def read(self, files: ExperimentFiles) -> R:
         """Return a record; UsageError when it is invalid."""
         return load_record(self._type, files.record)
 
-    def reserve(self, plan: str) -> ExperimentFiles:
-        """Return the files of a new experiment; creating its folder reserves the name."""
-        kind, folder = self._type.report_kind, self._reports / plan
-        todo = f"delete or move old {kind.key}s"
-        return ExperimentFiles(reserve_folder(folder, lambda: kind.named(next_series(folder, kind)), todo))
+    def reserve(self, plan: str, day: str = "") -> ExperimentFiles:
+        """Return the files of a new experiment of a plan, or of a day; creating its folder reserves the name."""
+        kind, folder = self.kind, self.reports / plan
+        of_day = (day if number == 1 else f"{day}-{number}" for number in itertools.count(1))
 
-    def find(self, name: str) -> ExperimentFiles:
-        """Return an experiment by its name, such as lb-nginx/ab-01 or ab-01, or by the path of one of its files."""
-        return ExperimentFiles(find_recorded(self._reports, name, self._type.report_kind))
+        def next_name() -> str:
+            return kind.named(next_series(folder, kind)) if kind.prefix else next(of_day)
+
+        return ExperimentFiles(reserve_folder(folder, next_name, f"delete or move old {kind.key}s"))
+
+    def find(self, name: str, plan: str | None = None) -> ExperimentFiles:
+        """Return an experiment by its name, see `find_experiment`."""
+        return find_experiment(self.kind, self.reports, name, plan)
 
     def of(self, plan: str) -> list[ExperimentFiles]:
-        """Return those of a plan that have a record, oldest first."""
-        return [ExperimentFiles(path) for path in recorded_in(self._reports / plan, self._type.report_kind.numbered)]
+        """Return those of a plan that have a record, oldest first; all nightly runs, which have no plan."""
+        return experiments_of(self.kind, self.reports, plan)
 
     def guess_s(self, plan: str) -> float:
         """Return the seconds that a run took beside its load in the plan's last experiment, else FIRST_GUESS_S."""
@@ -90,73 +181,99 @@ class Experiments(Generic[R]):
                 return max(0.0, time_left_s([0.0], found, FIRST_GUESS_S) or 0.0)
         return FIRST_GUESS_S
 
-    def locked(self) -> AbstractContextManager[None]:
-        """Lock the folder of all experiments of the kind; UsageError when another harness uses it."""
-        return locked(self._reports, self._type.what)
+    def locked(self, files: ExperimentFiles) -> AbstractContextManager[None]:
+        """Lock an experiment, and with it all of a kind that has a folder. UsageError when another harness has it."""
+        folder = self.reports if self.kind.folder else files.folder
+        with writing_into(folder):
+            folder.mkdir(parents=True, exist_ok=True)  # git does not store empty folders
+        if self.kind.folder:
+            what = f"{self._type.what} is in progress in {os.path.relpath(folder)}"
+            return alone_in(folder, what, "wait until it ends")
+        todo = "wait for its end, or start another one with NEW=1"
+        return alone_in(folder, f"{files.name} is running in another process", todo)
 
-    def begun(self, new: R, options: argparse.Namespace, is_open: IsOpen[R] = _is_running) -> Begun[R]:
-        """Return the unfinished experiment that the command of `new` resumes, else a new one with its name.
+    def begun(
+        self,
+        new: R,
+        options: argparse.Namespace,
+        stack: ExitStack,
+        is_open: Callable[[ExperimentFiles, R], bool] = lambda *_: False,
+    ) -> Begun[R]:
+        """Return the experiment that the command of `new` resumes, else a new one with its name; the stack locks it.
 
-        A resumed one gets the budget of `new`. See `to_resume` for `is_open` and errors.
+        RESUME names one (`find_experiment`), or is LAST; its code may be another one. Else it is the last unfinished
+        one with the same settings and code. It gets the budget of `new`, and loses the runs that were deleted.
+        `is_open` is whether there is something to do in one that is finished. UsageError when what RESUME names cannot
+        be resumed.
         """
-        files = self.to_resume(new, options, is_open)
+        if self.kind.folder:
+            stack.enter_context(self.locked(ExperimentFiles(self.reports)))
+        files = None if options.new else self._to_resume(new, options)
         if files is None:
-            files = self.reserve(new.plan)
-            return Begun(files, replace(new, name=files.name))
+            files = self.reserve(new.plan_folder, new.started_at[:10])
+            record = replace(new, name=files.name)
+        else:
+            stored = self.read(files)
+            record = self._resumed(stored, files, new)
+            if options.resume and stored.state == FINISHED and not is_open(files, record):
+                raise UsageError(f"--resume: {stored.id} is finished", f"leave it out to start a new {self.kind.key}")
+            new_one = "" if options.resume else f" (NEW=1 starts another {self.kind.key})"
+            ended = sum(run.state == ENDED for run in record.runs)
+            log(f"{record.id}: resumed after {units.plural(ended, 'run')}{new_one}")
+            if new.git_commit != stored.git_commit:
+                before, now = ((one.git_commit or "?")[:10] for one in (stored, new))
+                log(f"{record.id}: started at commit {before}, now at {now}")
+        stack.callback(files.discard)
+        if not self.kind.folder:
+            stack.enter_context(self.locked(files))
+        return Begun(files, record)
+
+    def _resumed(self, stored: R, files: ExperimentFiles, new: R) -> R:
+        """Return a record that is resumed: unfinished runs get their report, deleted ones are dropped."""
+        runs: list[ExperimentRun] = []
+        for run in stored.runs:
+            directory = files.run(run.run, stored.plan_of(run)) if run.run else None
+            is_there = directory is None or directory.is_there
+            is_whole = False
+            if directory and is_there and run.state != ENDED:
+                write_missing_report(directory)
+                left = directory.read_run()
+                is_whole = left is not None and left.state == RUN_FINISHED and not left.interrupted
+            if again := stored.resumed(run, is_there=is_there, is_whole=is_whole):
+                runs.append(again)
+        changes = {"runs": tuple(runs), "resumed_at": len(runs), "budget_s": new.budget_s}
+        return replace(stored, state=RUNNING, stop_reason="", **changes)  # type: ignore[arg-type]
+
+    def _to_resume(self, new: R, options: argparse.Namespace) -> ExperimentFiles | None:
+        if not options.resume:
+            return self.unfinished(new)
+        plan = new.plan_folder
+        is_last = options.resume == LAST
+        files = last_unfinished(self.kind, self.reports, plan) if is_last else self.find(options.resume, plan or None)
         stored = self.read(files)
-        write_missing_reports(files.folder.parent, stored.series)
-        new_one = "" if options.resume else f" (NEW=1 starts another {new.report_kind.key})"
-        log(f"{stored.id}: resumed after {units.plural(len(stored.runs), 'run')}{new_one}")
-        runs = len(stored.runs)
-        return Begun(files, replace(stored, budget_s=new.budget_s, state=RUNNING, stop_reason="", resumed_at=runs))
+        if stored.settings != new.settings:
+            todo = f"leave out what differs, or repeat its command: {stored.command}"
+            raise UsageError(f"--resume: {stored.id} has other settings or another load, or a commit has moved", todo)
+        return files
 
     def unfinished(self, new: R) -> ExperimentFiles | None:
         """Return the last unfinished experiment that has the settings and the code of `new`; None without one.
 
-        UsageError when the plan's last record is unreadable, because it may be the one to resume.
+        UsageError when the last record is unreadable, because it may be the one to resume.
         """
-        there = self.of(new.plan)
+        there = self.of(new.plan_folder)
         for files in reversed(there):
             try:
                 stored = self.read(files)
             except UsageError as error:
                 if files != there[-1] or isinstance(error, OtherVersionError):
                     continue
-                todo = f"it may be the {self._type.report_kind.key} to resume: repair it, or start another with NEW=1"
+                todo = f"it may be the {self.kind.key} to resume: repair it, or start another with NEW=1"
                 raise UsageError(error.what, todo) from None
-            if stored.state == RUNNING and stored.settings == new.settings:
+            if stored.state == RUNNING and stored.is_continued_by(new):
                 if stored.is_of_code(new.git_commit, new.git_changed):
                     return files
-                log(f"{stored.id} is unfinished, but the code may have changed since: {stored.resumption} resumes it")
+                why = "the code may have changed since"
+                log(f"{stored.id} is unfinished, but {why}: {stored.resume_command} resumes it")
                 return None
         return None
-
-    def to_resume(
-        self, new: R, options: argparse.Namespace, is_open: IsOpen[R] = _is_running
-    ) -> ExperimentFiles | None:
-        """Return the unfinished experiment that the command of `new` resumes; None when it starts a new one.
-
-        With RESUME=1 that is the plan's last one; its code may be another, and so may what `is_open` still
-        finds to do; UsageError when there is no such experiment.
-        """
-        key, there = self._type.report_kind.key, self.of(new.plan)
-        if options.new:
-            return None
-        if not options.resume:
-            return self.unfinished(new)
-        if not there:
-            raise UsageError(f"--resume: there is no {key} of {new.plan} yet", "leave it out")
-        stored = self.read(there[-1])
-        if stored.settings != new.settings:
-            todo = f"repeat its command: {stored.command} RESUME=1"
-            raise UsageError(f"--resume: {stored.id} has other settings or another load, or a commit has moved", todo)
-        if not is_open(stored, there[-1]):
-            raise UsageError(f"--resume: {stored.id} is finished", f"leave it out to start a new {key}")
-        return there[-1]
-
-
-def locked(reports: Path, what: str) -> AbstractContextManager[None]:
-    """Lock a folder of experiments; UsageError, with `what` is in progress, when another harness uses it."""
-    with writing_into(reports):
-        reports.mkdir(parents=True, exist_ok=True)
-    return alone_in(reports, f"{what} is in progress in {os.path.relpath(reports)}", "wait until it ends")

@@ -5,11 +5,12 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, TypeVar
+from typing import Any, ClassVar, Self, TypeVar
 
 from harness.base.errors import EXIT_OK, EXIT_REGRESSED
 from harness.plan.load import LoadRecord
 from harness.plan.thresholds import Thresholds
+from harness.run.arguments import make_command
 from harness.run.kinds import RUN_NAME, Kind
 
 FORMAT_VERSION = 1
@@ -48,7 +49,8 @@ class ExperimentRecord:
     `runs` are in the order of measuring. `budget_s` is the time limit of everything, None without one; `spent_s` is the
     time used so far, including earlier attempts. `state` is `running` until it needs no further run; until then it can
     be resumed. `stop_reason` is why it ended before. `resumed_at` is the number of runs before the last resumption.
-    `undelivered` lists who did not get the message about it, and why.
+    `undelivered` lists who did not get the message about it, and why. `note` is the text for the notes in the reports,
+    and `properties` are the JMeter properties of all runs; both without secrets.
     """
 
     format_version: int = FORMAT_VERSION
@@ -64,8 +66,11 @@ class ExperimentRecord:
     stop_reason: str = ""
     resumed_at: int = 0
     undelivered: tuple[str, ...] = ()
+    note: str = ""
+    properties: str = ""
     version: ClassVar = FORMAT_VERSION
     what: ClassVar[str]
+    report_kind: ClassVar[Kind]
     # Whether each run has a directory, since it is in the record only when it begins.
     runs_have_names: ClassVar = False
 
@@ -79,6 +84,46 @@ class ExperimentRecord:
         """Whether it began with this code; code with changes is not known to be the same."""
         return self.git_commit == commit and not self.git_changed and not is_changed
 
+    def is_continued_by(self, new: Self) -> bool:
+        """Whether the command of `new` resumes this unfinished one without RESUME."""
+        return self.settings == new.settings
+
+    def resumed(self, run: ExperimentRun, *, is_there: bool, is_whole: bool) -> ExperimentRun | None:  # noqa: ARG002
+        """Return a run as the resumed record has it; None without it: its directory is not there any more.
+
+        `is_whole` is whether the harness was killed after the load of an unfinished run ended.
+        """
+        return run if is_there else None
+
+    def plan_of(self, run: ExperimentRun) -> str:  # noqa: ARG002
+        """Return the folder of a run, seen from the folder of the record: its plan's, where there are several."""
+        return ""
+
+    @property
+    def plan_folder(self) -> str:
+        """The folder of the record, seen from the folder of its kind; empty when it has no plan of its own."""
+        return ""
+
+    @property
+    def id(self) -> str:
+        """Plan and name, such as lb-nginx/ab-01."""
+        return f"{self.plan_folder}/{self.name}".lstrip("/")
+
+    def note_of(self, link: str) -> str:
+        """Return the note of a run: that of the experiment, and a sentence with a link to it."""
+        return f"{self.note}\n\n{link}" if self.note else link
+
+    @property
+    def resume_command(self) -> str:
+        """The command that resumes it although the code is another one."""
+        resume = self.report_kind.rest_of(self.name)
+        return make_command(self.report_kind.verb, {"plan": self.plan_folder, "resume": resume})
+
+    @property
+    @abstractmethod
+    def settings(self) -> tuple[object, ...]:
+        """What must be unchanged to resume."""
+
     @property
     @abstractmethod
     def lengths_s(self) -> tuple[RunTime, ...]:
@@ -87,15 +132,9 @@ class ExperimentRecord:
 
 @dataclass(frozen=True, kw_only=True)
 class PlanExperiment(ExperimentRecord):
-    """The record of an experiment with one plan; `report_kind` names its files."""
+    """The record of an experiment with one plan."""
 
     plan: str
-    report_kind: ClassVar[Kind]
-
-    @property
-    @abstractmethod
-    def settings(self) -> tuple[object, ...]:
-        """What must be unchanged to resume."""
 
     @classmethod
     def of_earlier(cls, data: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -109,14 +148,9 @@ class PlanExperiment(ExperimentRecord):
         return {**unknown, **kept, "runs": runs + left}
 
     @property
-    def id(self) -> str:
-        """Plan and name, such as lb-nginx/ab-01."""
-        return f"{self.plan}/{self.name}"
-
-    @property
-    def resumption(self) -> str:
-        """What resumes it although the code is another one."""
-        return "RESUME=1"
+    def plan_folder(self) -> str:
+        """The folder of the plan."""
+        return self.plan
 
     @property
     def series(self) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from typing import Generic, Protocol, TypeVar
@@ -13,8 +13,8 @@ from harness.base.errors import HarnessError, InvalidRunError, StartError
 from harness.base.log import log
 from harness.compare.result import RunResult
 from harness.experiment.counting import results_of
-from harness.experiment.execute import Execute, Step
-from harness.experiment.files import ExperimentFiles, Experiments, locked
+from harness.experiment.execute import Done, Execute, Step
+from harness.experiment.files import ExperimentFiles, Experiments
 from harness.experiment.record import (
     FINISHED,
     RUNNING,
@@ -30,21 +30,14 @@ from harness.run.child import ChildRun
 _PAGE_LEAST_S = 2.0
 
 
-class Judged(Protocol):
-    """The outcome of the runs so far."""
-
-    @property
-    def is_decided(self) -> bool:
-        """Whether no further run is needed."""
-
-
 R = TypeVar("R", bound=ExperimentRecord)
-P = TypeVar("P", bound=EqualRuns)
-O = TypeVar("O", bound=Judged)  # noqa: E741 - an outcome
+O = TypeVar("O")  # noqa: E741 - an outcome
 
 
 class Design(Protocol[R, O]):
     """What a kind of experiments decides and writes. Only `store`, `ended` and `write_page` act."""
+
+    files: ExperimentFiles
 
     def judge(self, record: R, results: Mapping[str, RunResult]) -> O:
         """Return the outcome of the runs so far; `results` are theirs by name."""
@@ -60,10 +53,14 @@ class Design(Protocol[R, O]):
 
     def without_time(self, record: R, step: Step, budget: BudgetLeft) -> R:
         """Return the record when a step does not fit into the budget any more: it ends, or leaves this run out."""
-        left = units.plural(len(step.left_s), "run")
-        needed = f"{left} left out: the next run takes about {units.duration_text(budget.needed_s)}"
+        left = f", {units.plural(len(step.left_s), 'run')} left out" if step.left_s else ""
+        needed = f"{left}: the next run takes about {units.duration_text(budget.needed_s)}"
         whole = units.duration_text(record.budget_s or 0.0)
-        return replace(record, stop_reason=f"the budget of {whole} is used up, {needed}")
+        return replace(record, stop_reason=f"the budget of {whole} is used up{needed}")
+
+    def ended(self, done: Done) -> None:  # noqa: ARG002 - most kinds do nothing
+        """Act on a run whose report is written, before it is in the record."""
+        return
 
     def look(self, outcome: O) -> str:  # noqa: ARG002 - most kinds say nothing
         """Return what the terminal says after a run; empty for nothing."""
@@ -88,7 +85,7 @@ class Runner(Generic[R, O]):
     def __init__(
         self, design: Design[R, O], record: R, results: Mapping[str, RunResult], execute: Execute, guess_s: float
     ) -> None:
-        self._design = design
+        self.design = design
         self._record = record
         self._results = dict(results)
         self._execute = execute
@@ -112,9 +109,9 @@ class Runner(Generic[R, O]):
             failure = error
         with self._execute.interrupts.deferred():
             is_broken_off = self._execute.interrupts.count or self._is_held_up or failure
-            if not is_broken_off or self.outcome.is_decided:
+            if not is_broken_off or self.design.next_step(self.outcome) is None:
                 self._judged(replace(self._record, state=FINISHED))
-            self._design.write_page(self.outcome)
+            self.design.write_page(self.outcome)
         if failure:
             raise failure
         return self.outcome
@@ -122,32 +119,32 @@ class Runner(Generic[R, O]):
     def _do_runs(self) -> None:
         written_s = time.monotonic()
         while not (self._execute.interrupts.count or self._record.stop_reason):
-            step = self._design.next_step(self.outcome)
+            step = self.design.next_step(self.outcome)
             if step is None:
                 return
             left_s = self._budget_left_s
             if step.planned_s and left_s is not None and (needed_s := self._needed_s(step.planned_s) or 0.0) > left_s:
                 budget = BudgetLeft(left_s, needed_s)
-                self._judged(self._design.without_time(self._record, step, budget))
+                self._judged(self.design.without_time(self._record, step, budget))
                 continue
             self._measure(step)
             with self._execute.interrupts.deferred():
-                if why := self._design.obstacle(self.outcome):
+                if why := self.design.obstacle(self.outcome):
                     self._is_held_up = True
                     self._judged(replace(self._record, stop_reason=why))
                 if time.monotonic() - written_s > _PAGE_LEAST_S:
                     try:
-                        self._design.write_page(self.outcome)
+                        self.design.write_page(self.outcome)
                     except HarnessError as error:  # the last page may succeed; the runs are worth more
                         log(str(error))
                     written_s = time.monotonic()
-                if text := self._design.look(self.outcome):
+                if text := self.design.look(self.outcome):
                     log(text)
 
     def store(self, **changes: object) -> O:
         """Change the record, store it and its page, and return the outcome."""
         self._judged(replace(self._record, **changes))  # type: ignore[arg-type]
-        self._design.write_page(self.outcome)
+        self.design.write_page(self.outcome)
         return self.outcome
 
     def _needed_s(self, planned_s: Sequence[float | None]) -> float | None:
@@ -163,6 +160,7 @@ class Runner(Generic[R, O]):
 
         done = self._execute.run(step, self._budget_left_s, began)
         with self._execute.interrupts.deferred():
+            self.design.ended(done)
             if done.result and done.run.run:
                 self._results[done.run.run] = done.result
             self._set(index, done.run)
@@ -192,8 +190,8 @@ class Runner(Generic[R, O]):
     def _judged(self, record: R) -> None:
         """Write the record with its results."""
         self._record = replace(record, spent_s=round(self._spent_s, 1))
-        self.outcome = self._design.judge(self._record, self._results)
-        self._design.store(self.outcome)
+        self.outcome = self.design.judge(self._record, self._results)
+        self.design.store(self.outcome)
 
 
 def child_of(record: EqualRuns, what: str, own: ChildRun) -> ChildRun:
@@ -205,19 +203,25 @@ def child_of(record: EqualRuns, what: str, own: ChildRun) -> ChildRun:
             *own.arguments,
             f"--series={record.series}",
             "--compare=0",  # the experiment compares it
-            f"--note=Of [{record.name}]({record.name}.md): {what}.",
+            f"--note={record.note_of(f'Of [{record.name}]({record.name}.md): {what}.')}",
         ),
         folders=own.folders,
         log=own.log,
     )
 
 
-def rewritten(design: Design[P, O], files: ExperimentFiles, experiments: Experiments[P]) -> O:
+def rewritten(
+    design: Design[R, O],
+    experiments: Experiments[R],
+    read_results: Callable[[ExperimentFiles, R], Mapping[str, RunResult]] = results_of,
+) -> O:
     """Write record and report of a stored experiment again; the same runs give the same bytes."""
-    record = experiments.read(files)
+    record = experiments.read(design.files)
     # The record of an experiment that is in progress belongs to the process that runs it.
-    with locked(files.folder.parent.parent, record.what) if record.state == RUNNING else nullcontext():
-        outcome = design.judge(record, results_of(files, record))
-        design.store(outcome)
+    with experiments.locked(design.files) if record.state == RUNNING else nullcontext():
+        results = read_results(design.files, record)
+        outcome = design.judge(record, results)
+        if results:  # else the record contains none
+            design.store(outcome)
         design.write_page(outcome)
     return outcome

@@ -12,8 +12,8 @@ from harness.base.errors import UsageError
 from harness.base.units import MS_PER_S
 from harness.base.writable import writing_into
 from harness.export.rows import HISTOGRAM_COLUMNS, SECOND_COLUMNS, Value, histogram_rows, second_rows
+from harness.jtl.file_progress import ReadingProgress
 from harness.jtl.inputs import Input
-from harness.jtl.progress import ReadingProgress
 from harness.metrics import instruments
 from harness.metrics.files import each_sample
 from harness.metrics.instruments import BOUND_TEXTS, Instrument, cumulative_counts
@@ -185,13 +185,13 @@ class _Moment(NamedTuple):
 def _with_moments(points: Iterator[LabelSecond], last_s: int) -> Iterator[_Moment]:
     """Yield the end of each second with its samples; before the first, and in long gaps, moments without samples."""
     at_s: int | None = None
-    for one in points:
+    for point in points:
         if at_s is None:
-            at_s = one.second
+            at_s = point.second
             yield _Moment(at_s)
-        yield from (_Moment(moment_s) for moment_s in range(at_s + _REPEAT_S, one.second + 1, _REPEAT_S))
-        at_s = one.second + 1
-        yield _Moment(at_s, one)
+        yield from (_Moment(moment_s) for moment_s in range(at_s + _REPEAT_S, point.second + 1, _REPEAT_S))
+        at_s = point.second + 1
+        yield _Moment(at_s, point)
     if at_s is not None:
         yield from (_Moment(moment_s) for moment_s in range(at_s + _REPEAT_S, last_s + 1, _REPEAT_S))
         if at_s < last_s + 1:

@@ -66,25 +66,25 @@ def histogram_rows(seconds: SortedSeconds) -> Iterator[tuple[Value, ...]]:
             yield (*_row_head(one), elapsed_ms, count)
 
 
-def _row_head(one: LabelSecond) -> Sequence[Value]:
+def _row_head(point: LabelSecond) -> Sequence[Value]:
     """Return the values of the columns _HEAD."""
-    key = one.key
-    return one.second, key.group, key.label, kind_of(is_transaction=key.is_transaction)
+    key = point.key
+    return point.second, key.group, key.label, kind_of(is_transaction=key.is_transaction)
 
 
-def _row(one: LabelSecond, active_users: int | None) -> tuple[Value, ...]:
-    histogram = one.histogram()
+def _row(point: LabelSecond, active_users: int | None) -> tuple[Value, ...]:
+    histogram = point.histogram()
     return (
-        *_row_head(one),
+        *_row_head(point),
         active_users,
-        one.sample_count,
-        one.error_count,
+        point.sample_count,
+        point.error_count,
         histogram.min_ms,
-        one.elapsed_sum_ms / one.sample_count,  # of rows of several samples the sum is exact, the histogram is not
+        point.elapsed_sum_ms / point.sample_count,  # of rows of several samples the sum is exact, the histogram is not
         *histogram.quantiles_ms(_RATIOS),
         histogram.max_ms,
-        one.received_bytes,
-        one.sent_bytes,
+        point.received_bytes,
+        point.sent_bytes,
     )
 
 

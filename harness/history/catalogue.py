@@ -169,7 +169,7 @@ def result_from_json(data: Mapping[str, Any], where: str) -> RunResult:
         raise UsageError("its JSON is of a newer format", "use the version of the harness that wrote it")
     try:
         load = next((group for group in data["groups"] if group["name"] == LOAD), None)
-        found = {
+        fields = {
             **{key: data[key] for key in ("run", "verdict", "window", "origin_s")},
             "warnings": data["caveats"],
             "name": data["source"],
@@ -181,7 +181,7 @@ def result_from_json(data: Mapping[str, Any], where: str) -> RunResult:
             "whole": _label(data["whole"]["total"]) if data["whole"] else None,
             "result": data.get("result"),
         }
-        return build(RunResult, found)
+        return build(RunResult, fields)
     except (AttributeError, KeyError, TypeError, ValueError):
         raise UsageError("its JSON is not a run's", f"./aggregate.py report {where}") from None
 

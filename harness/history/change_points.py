@@ -64,12 +64,12 @@ def change_points(values: Sequence[float], least_ratio: float = LEAST_RATIO) -> 
     series = np.asarray(values, dtype=float)
     indexes = sorted(weak_indexes(series))
     while indexes:
-        found = [change_at(series, *possible) for possible in possible_changes(indexes, len(series))]
-        weakest = max(range(len(found)), key=lambda index: found[index].p_value)
-        if found[weakest].p_value < P_MOST:
-            weakest = min(range(len(found)), key=lambda index: magnitude(found[index]))
-            if magnitude(found[weakest]) > least_ratio:
-                return tuple(found)
+        points = [change_at(series, *possible) for possible in possible_changes(indexes, len(series))]
+        weakest = max(range(len(points)), key=lambda index: points[index].p_value)
+        if points[weakest].p_value < P_MOST:
+            weakest = min(range(len(points)), key=lambda index: magnitude(points[index]))
+            if magnitude(points[weakest]) > least_ratio:
+                return tuple(points)
         del indexes[weakest]
     return ()
 
@@ -79,10 +79,10 @@ def weak_indexes(series: NDArray[np.float64]) -> set[int]:
     indexes: set[int] = set()
     start = 0
     while start < len(series):
-        found = [start + index for index in _divided(series[start : start + WINDOW])]
-        indexes |= set(found)
+        divided = [start + index for index in _divided(series[start : start + WINDOW])]
+        indexes |= set(divided)
         # The next window begins with the last interval of this one, or overlaps it by half.
-        start = max([start + WINDOW // 2, *found])
+        start = max([start + WINDOW // 2, *divided])
     return indexes
 
 

@@ -29,12 +29,12 @@ def read_catalogue(reports_dir: Path) -> Catalogue:
     documents = []
     for path in paths:
         is_report = path.suffix == ".md" and not RUN_NAME.fullmatch(path.stem)
-        if is_report and (kind := document_kind(path.parent.name, path.stem)):
-            documents.append(Document(path.parent.name, path.stem, kind, stated_result(path)))
-    for one in kinds.KINDS:
-        for path in sorted(reports_dir.glob(f"{one.folder}/*/{one.named('*')}.md")) if one.folder else ():
+        if is_report and (key := document_kind(path.parent.name, path.stem)):
+            documents.append(Document(path.parent.name, path.stem, key, stated_result(path)))
+    for kind in kinds.KINDS:
+        for path in sorted(reports_dir.glob(f"{kind.folder}/*/{kind.named('*')}.md")) if kind.folder else ():
             folder = path.parent.relative_to(reports_dir).as_posix()
-            documents.append(Document(folder, path.stem, one.key, stated_result(path)))
+            documents.append(Document(folder, path.stem, kind.key, stated_result(path)))
     return Catalogue(_entries(paths), tuple(documents))
 
 
@@ -44,11 +44,11 @@ def entries_of(plan: Path) -> tuple[Entry, ...]:
 
 
 def _entries(paths: Iterable[Path]) -> tuple[Entry, ...]:
-    found: dict[Path, None] = {}
+    folders: dict[Path, None] = {}
     for path in paths:
         if RUN_NAME.fullmatch(path.stem) and (path.suffix in (".json", ".md") or (path / "run.json").is_file()):
-            found[path.with_suffix("") if path.suffix in (".json", ".md") else path] = None
-    return tuple(read_entry(RunDirectory(path)) for path in found)
+            folders[path.with_suffix("") if path.suffix in (".json", ".md") else path] = None
+    return tuple(read_entry(RunDirectory(path)) for path in folders)
 
 
 def read_entry(directory: RunDirectory) -> Entry:

@@ -52,12 +52,12 @@ def nightly_runs_of(entries: Iterable[Entry]) -> tuple[NightlyRuns, ...]:
 
     A run without a result is in `runs`, but not in `valid`.
     """
-    found: dict[tuple[str, str, Conditions], list[Entry]] = {}
+    grouped: dict[tuple[str, str, Conditions], list[Entry]] = {}
     for entry in sorted(entries, key=lambda entry: (entry.plan, entry.order_key)):
         date = date_of(entry.series)
         if date and entry.run:
-            found.setdefault((date, entry.plan, Conditions.of(entry.run)), []).append(entry)
-    groups = [NightlyRuns(plan, conditions, date, tuple(runs)) for (date, plan, conditions), runs in found.items()]
+            grouped.setdefault((date, entry.plan, Conditions.of(entry.run)), []).append(entry)
+    groups = [NightlyRuns(plan, conditions, date, tuple(runs)) for (date, plan, conditions), runs in grouped.items()]
     return tuple(sorted(groups, key=lambda group: (group.date, group.plan)))
 
 

@@ -68,18 +68,18 @@ def runs_of_pins(names: Sequence[str], beside: Sequence[str], reports: Path) -> 
 
 def _run_of_pin(name: str, beside: Sequence[str], plans: Mapping[str, Mapping[str, str]], reports: Path) -> str:
     folder, _, pin = name.rpartition("/")
-    found = [plan for plan, pins in plans.items() if pin in pins and folder in ("", plan)]
-    if len(found) > 1:
+    matching = [plan for plan, pins in plans.items() if pin in pins and folder in ("", plan)]
+    if len(matching) > 1:
         named = [
             plan
-            for plan in found
+            for plan in matching
             if any(Path(run).parent.name == plan or is_there(full_path(reports / plan / run)) for run in beside)
         ]
-        found = named or found
-    if len(found) > 1:
-        choice = ", ".join(f"{plan}/{pin}" for plan in found)
-        raise UsageError(f"{name}: {len(found)} plans have this pin", f"choose one: {choice}, or pass --plan")
-    if not found:
+        matching = named or matching
+    if len(matching) > 1:
+        choice = ", ".join(f"{plan}/{pin}" for plan in matching)
+        raise UsageError(f"{name}: {len(matching)} plans have this pin", f"choose one: {choice}, or pass --plan")
+    if not matching:
         known = sorted({one for plan, pins in plans.items() if folder in ("", plan) for one in pins})
         if near := did_you_mean(pin, known):
             try:
@@ -87,7 +87,7 @@ def _run_of_pin(name: str, beside: Sequence[str], plans: Mapping[str, Mapping[st
             except UsageError as error:
                 raise UsageError(error.what, f"{near}pins: {', '.join(known)}") from None
         return name
-    run = f"{found[0]}/{plans[found[0]][pin]}"
+    run = f"{matching[0]}/{plans[matching[0]][pin]}"
     if not is_there(full_path(reports / run)):
         raise UsageError(f"{name}: the pinned run {run} no longer exists", "pin another run: make pin")
     return run

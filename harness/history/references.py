@@ -53,17 +53,17 @@ class References:
 NO_REFERENCES = References(with_previous=False)
 
 
-def references_before(base: str | None, reports: Path, plan: str, load: LoadRecord) -> References:
-    """Return the references of a run of a plan: all pins and the previous run, or only `base`.
+def references_before(baseline: str | None, reports: Path, plan: str, load: LoadRecord) -> References:
+    """Return the references of a run of a plan: all pins and the previous run, or only `baseline`.
 
-    `base` is a pin of the plan, a run, or a report. Raise UsageError when it cannot be compared with such a run, and
+    `baseline` is a pin of the plan, a run, or a report. UsageError when it cannot be compared with such a run, and
     for a wrong file of pins.
     """
     pins = read_pins(reports / plan)
-    if base is None:
+    if baseline is None:
         return References(tuple(_pinned(name, reports / plan, pins) for name in sorted(pins)))
-    reference = _pinned(base, reports / plan, pins) if base in pins else _given(base, reports, plan, pins)
-    _check(base, reference.path, plan, load)
+    reference = _pinned(baseline, reports / plan, pins) if baseline in pins else _given(baseline, reports, plan, pins)
+    _check(baseline, reference.path, plan, load)
     return References((reference,), with_previous=False)
 
 
@@ -71,44 +71,46 @@ def _pinned(name: str, folder: Path, pins: Mapping[str, str]) -> Reference:
     return Reference(f"pinned as {name}", full_path(folder / pins[name]))
 
 
-def _given(base: str, reports: Path, plan: str, pins: Mapping[str, str]) -> Reference:
+def _given(baseline: str, reports: Path, plan: str, pins: Mapping[str, str]) -> Reference:
     try:
-        paths = find_paths(in_plan([base], plan), reports)
+        paths = find_paths(in_plan([baseline], plan), reports)
     except UsageError as error:
-        what = f"--base {base}: neither a pin of {plan} nor a run or a report"
-        near, known = did_you_mean(base, pins), f"pins: {', '.join(sorted(pins)) or 'none'}"
+        what = f"--base {baseline}: neither a pin of {plan} nor a run or a report"
+        near, known = did_you_mean(baseline, pins), f"pins: {', '.join(sorted(pins)) or 'none'}"
         raise UsageError(what, near + known if near else f"{known}; {error.todo}") from None
     if len(paths) > 1 or kinds.SWEEP.numbered.fullmatch(paths[0].name):
         what = f"{len(paths)} runs" if len(paths) > 1 else "a sweep"
-        raise UsageError(f"--base {base}: {what}", "name one run: a report is compared with single runs")
+        raise UsageError(f"--base {baseline}: {what}", "name one run: a report is compared with single runs")
     return Reference(_GIVEN, paths[0])
 
 
-def _check(base: str, path: Path, plan: str, load: LoadRecord) -> None:
+def _check(baseline: str, path: Path, plan: str, load: LoadRecord) -> None:
     """Raise UsageError unless BASE can be read, and has the plan and the load of the run that is to start."""
     from harness.compare.preconditions import unlike_request
     from harness.compare.sources import read_result
 
     if not is_there(path):
-        raise UsageError(f"--base {base}: {path.parent.name}/{path.name} does not exist", "pin another run: make pin")
+        raise UsageError(
+            f"--base {baseline}: {path.parent.name}/{path.name} does not exist", "pin another run: make pin"
+        )
     run = read_result(path).run
     unlike = unlike_request(run, plan, load) if run else []
     if unlike:
         todo = "name a run of the same load, or leave it out and use make compare with ANYWAY=1 afterwards"
-        raise UsageError(f"--base {base}: not comparable with this run: {'; '.join(unlike)}", todo)
+        raise UsageError(f"--base {baseline}: not comparable with this run: {'; '.join(unlike)}", todo)
 
 
 def compared_with(
-    references: Sequence[Reference], new: RunResult, thresholds: Thresholds, reports: Path
+    references: Sequence[Reference], contender: RunResult, thresholds: Thresholds, reports: Path
 ) -> tuple[ComparedRun, ...]:
     """Return the comparison of a finished run with each reference.
 
     A reference that was deleted or cannot be compared gives the reason and no error: the run is finished.
     """
-    return tuple(_compared(one, new, thresholds, reports) for one in references)
+    return tuple(_compared(one, contender, thresholds, reports) for one in references)
 
 
-def _compared(reference: Reference, new: RunResult, thresholds: Thresholds, reports: Path) -> ComparedRun:
+def _compared(reference: Reference, contender: RunResult, thresholds: Thresholds, reports: Path) -> ComparedRun:
     from harness.compare.reference import compared_run
     from harness.compare.sources import read_result
 
@@ -117,18 +119,18 @@ def _compared(reference: Reference, new: RunResult, thresholds: Thresholds, repo
     if not is_there(path):
         return replace(failed, problem="it no longer exists")
     try:
-        return compared_run(read_result(path), new, thresholds, role, _link(path, new, reports))
+        return compared_run(read_result(path), contender, thresholds, role, _link(path, contender, reports))
     except UsageError as error:
         return replace(failed, problem=error.what.replace(f"{reports}/", "").replace(str(path), failed.name))
     except Exception as error:  # noqa: BLE001 - problems with files of other runs must not fail the run
         return replace(failed, problem=f"its files cannot be read ({type(error).__name__})")
 
 
-def _link(path: Path, new: RunResult, reports: Path) -> str:
+def _link(path: Path, contender: RunResult, reports: Path) -> str:
     """Return the path of a reference's report from that of the run; empty unless it is a run in the reports folder."""
     from harness.compare.sides import is_in
 
     if not RUN_NAME.fullmatch(path.name) or not is_in(path, reports):
         return ""
     plan, report = path.resolve().parent.name, f"{path.name}.md"
-    return report if plan == new.name.partition("/")[0] else f"../{plan}/{report}"
+    return report if plan == contender.name.partition("/")[0] else f"../{plan}/{report}"

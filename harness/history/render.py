@@ -9,7 +9,7 @@ from harness.base import units
 from harness.compare.conditions import Conditions
 from harness.history.change_points import ChangePoint
 from harness.history.series import History, Line, Point
-from harness.history.summary import figures_of, start_text
+from harness.history.summary_page import figures_of, start_text
 from harness.metrics.metric import Metric, Table
 from harness.report.charts import svg
 from harness.report.charts.axes import Axis, value_axis

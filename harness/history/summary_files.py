@@ -6,7 +6,7 @@ from pathlib import Path
 
 from harness.history.catalogue import Catalogue
 from harness.history.files import read_catalogue
-from harness.history.summary import summary_page
+from harness.history.summary_page import summary_page
 from harness.report.notes import notes_of
 from harness.report.pages import write_page
 

@@ -126,10 +126,10 @@ class Position:
 
 def changes_of(values: Sequence[float], gauge: Gauge) -> tuple[ChangePoint, ...]:
     """Return the relevant change points of a metric; for errors the threshold is a difference."""
-    found = change_points(values)
+    changes = change_points(values)
     if not gauge.metric.is_share:
-        return found
-    return tuple(change for change in found if abs(change.after - change.before) > gauge.threshold)
+        return changes
+    return tuple(change for change in changes if abs(change.after - change.before) > gauge.threshold)
 
 
 @dataclass(frozen=True)
@@ -152,7 +152,7 @@ def positions(series: Series, gauge: Gauge) -> list[Position]:
     levels = [gauge.level(value) for value in values]
     ends = [0, *(change.index for change in changes), len(levels)]
     baseline = _Baseline(gauge)
-    found = []
+    positions = []
     for start, end in pairwise(ends):
         if start < end:
             interval = _Interval(start, median(levels[start:end]), end - start)
@@ -161,8 +161,9 @@ def positions(series: Series, gauge: Gauge) -> list[Position]:
                 is_better = index == start and may_begin and baseline.is_better(interval.median)
                 if is_better or index in accepted:
                     baseline.begin()
-                found.append(baseline.take(_Value(index, levels[index], weekdays[index]), interval, index in accepted))
-    return found
+                value = _Value(index, levels[index], weekdays[index])
+                positions.append(baseline.take(value, interval, index in accepted))
+    return positions
 
 
 @dataclass(frozen=True)
@@ -255,10 +256,10 @@ class _Baseline:
         normal = [known.level for known in self._normal[-_SPREAD_VALUES_MOST:]]
         if len(normal) < VALUES_LEAST:
             return self._deviation_before
-        found, factor = spread(normal), _FEW_VALUES.get(len(normal), 1.0)
+        deviation, factor = spread(normal), _FEW_VALUES.get(len(normal), 1.0)
         if factor > 1 and self._deviation_before is not None:
-            return max(found, self._deviation_before)  # too few values since the restart to trust alone
-        return found * factor
+            return max(deviation, self._deviation_before)  # too few values since the restart to trust alone
+        return deviation * factor
 
     def _limit(self, baseline: float, deviation: float, count: int) -> float:
         """Return the limit: the larger of the threshold and the usual differences between nightly values."""

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, BinaryIO
 from harness.base.config import did_you_mean
 from harness.base.errors import UsageError
 from harness.base.packed import Beginning, beginning_of, packed_path
+from harness.base.paths import GLOB_CHARACTERS
 from harness.base.units import BYTES_PER_MB
 from harness.jtl.readers import kind_of
 from harness.jtl.sample import SAMPLES_NAME, samples_number
@@ -36,7 +37,6 @@ if TYPE_CHECKING:
 STANDARD_INPUT = "-"
 _S3_SCHEME = "s3://"
 _PACKED = ("", ".gz", ".zst")
-_GLOB_CHARACTERS = frozenset("*?[")
 _NAMES_SHOWN = 5
 _HEAD_BYTES = 64 * 1024
 _COPY_BYTES = 256 * 1024
@@ -64,22 +64,22 @@ def resolve(arguments: Sequence[str], endpoint_url: str | None = None) -> tuple[
     with .gz or .zst. Other names in a folder are not read: telemetry.csv is not a JTL. The same file under two names is
     an error, because its samples would count twice.
     """
-    found: list[Input] = []
+    inputs: list[Input] = []
     for argument in arguments:
         if argument == STANDARD_INPUT:
-            found.append(Input("standard input", None))
+            inputs.append(Input("standard input", None))
         elif argument.startswith(_S3_SCHEME):
-            found.append(Input(argument, None, argument, endpoint_url))
+            inputs.append(Input(argument, None, argument, endpoint_url))
         else:
-            found += [Input(str(path), path) for path in _paths(argument)]
+            inputs += [Input(str(path), path) for path in _paths(argument)]
     seen: dict[object, str] = {}
-    for source in found:
+    for source in inputs:
         key = _identity(source)
         if key in seen:
             other = "given" if seen[key] == source.name else f"the same file as {seen[key]}, given"
             raise UsageError(f"{source.name}: {other} twice", "its samples would count twice: leave one out")
         seen[key] = source.name
-    return tuple(found)
+    return tuple(inputs)
 
 
 def _identity(source: Input) -> object:
@@ -104,7 +104,7 @@ def _paths(argument: str) -> list[Path]:
     try:
         Path(argument).lstat()
     except FileNotFoundError:
-        if not _GLOB_CHARACTERS & set(argument):
+        if not GLOB_CHARACTERS & set(argument):
             raise _not_found(Path(argument)) from None
         names = sorted(glob.glob(argument, recursive=True))  # noqa: PTH207 - Path.glob accepts no absolute patterns
         if not names:

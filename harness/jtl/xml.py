@@ -178,11 +178,11 @@ class _Reader:
         if self._parser is not None:
             return True
         limit = self._column_limit()
-        for found in _SAMPLE_START.finditer(self._window, self._offset):
-            begin = len(self._window[: found.start()].rstrip(b" \t"))
-            column = found.start() - begin
+        for start in _SAMPLE_START.finditer(self._window, self._offset):
+            begin = len(self._window[: start.start()].rstrip(b" \t"))
+            column = start.start() - begin
             if limit is None or column <= limit:
-                self._pass_over(found.start())
+                self._pass_over(start.start())
                 self._resume(begin, column)
                 return True
         self._pass_over(max(self._offset, len(self._window) - _LOOK_BACK_BYTES))

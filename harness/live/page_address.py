@@ -13,11 +13,11 @@ from dataclasses import dataclass
 from harness.base import units
 from harness.base.errors import UsageError
 from harness.base.ports import LOOPBACK
+from harness.plan.allowed_targets import HOST_NAME, ip_address
 
 TOKEN_VARIABLE = "LIVE_TOKEN"
 _TOKEN_LEAST = 16
 _TOKEN = re.compile(r"[A-Za-z0-9._~-]+")
-_HOST_NAME = re.compile(r"[A-Za-z0-9]([A-Za-z0-9.-]*[A-Za-z0-9])?")
 _TODO = "give 1, a port, or host:port such as 0.0.0.0:8090"
 
 
@@ -70,8 +70,8 @@ class LiveAddress:
         if given_port != str(port):
             return False
         if self._is_every:
-            return host in ("localhost", self.machine.lower()) or _ip(host) is not None
-        own = _ip(self.host)
+            return host in ("localhost", self.machine.lower()) or ip_address(host) is not None
+        own = ip_address(self.host)
         return host == self.host.lower() or (host == "localhost" and own is not None and own.is_loopback)
 
     def lets_in(self, token: str) -> bool:
@@ -92,7 +92,7 @@ def parse_page_address(text: str | None) -> LiveAddress | None:
     if not colon:
         return LiveAddress(port=_port(port, "--live", _TODO))
     host = host[1:-1] if host.startswith("[") and host.endswith("]") and ":" in host else host
-    if not _HOST_NAME.fullmatch(host) and _ip(host) is None:
+    if not HOST_NAME.fullmatch(host) and ip_address(host) is None:
         raise UsageError(f"--live {text}: '{host}' is neither the name nor an IP address of a machine", _TODO)
     given = _given_token()
     token = given or secrets.token_urlsafe(_TOKEN_LEAST)
@@ -118,7 +118,7 @@ def parse_address(text: str | None, name: str, default_port: int) -> Address | N
         return Address(LOOPBACK, default_port)
     host, colon, port = str(text).rpartition(":")
     todo = f"give 1, a port, or an address of this machine such as {LOOPBACK}:{default_port}"
-    ip = _ip(LOOPBACK if host == "localhost" or not colon else host.strip("[]"))
+    ip = ip_address(LOOPBACK if host == "localhost" or not colon else host.strip("[]"))
     if ip is None or (":" in host) != (host.startswith("[") and host.endswith("]")):
         raise UsageError(f"{name}={text}: not an IP address with a port", todo)
     return Address(str(ip), _port(port, name, todo))
@@ -133,10 +133,3 @@ def _given_token() -> str:
     if token and not _TOKEN.fullmatch(token):
         raise UsageError(f"{TOKEN_VARIABLE}: only letters, digits and . _ ~ - can be in an address", "use another one")
     return token
-
-
-def _ip(text: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address | None:
-    try:
-        return ipaddress.ip_address(text)
-    except ValueError:
-        return None

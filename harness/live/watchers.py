@@ -23,7 +23,7 @@ from harness.report.watchers import Watcher, Watchers
 from harness.run.child import Children, ChildRun
 from harness.run.directory import RunDirectory, load_record
 from harness.run.progress import JtlTail
-from harness.run.result import read_end
+from harness.run.result_file import read_end
 
 if TYPE_CHECKING:
     from harness.live.otlp.receiver import Receiver

@@ -73,15 +73,15 @@ def slower_share(batches: Batches, percentile: str) -> Estimate | None:
     return _share(batches, slower)
 
 
-def change(base: Estimate, new: Estimate) -> Shift:
+def change(baseline: Estimate, contender: Estimate) -> Shift:
     """Return the change of a figure by Welch's test, as a difference."""
-    return _welch(new.value - base.value, base, new)
+    return _welch(contender.value - baseline.value, baseline, contender)
 
 
-def log_change(base: Estimate, new: Estimate) -> Shift:
+def log_change(baseline: Estimate, contender: Estimate) -> Shift:
     """Return the change of a figure above 0 by Welch's test, as a difference of logarithms."""
-    sides = [replace(side, error=side.error / side.value) for side in (base, new)]
-    return _welch(math.log(new.value / base.value), *sides)
+    sides = [replace(side, error=side.error / side.value) for side in (baseline, contender)]
+    return _welch(math.log(contender.value / baseline.value), *sides)
 
 
 def average(batches: Batches) -> Estimate:
@@ -143,13 +143,13 @@ def _estimate(value: float, residuals: Sequence[float]) -> Estimate:
     return Estimate(value, math.sqrt(square_sum / (count - 1) / effective), effective - 1, count)
 
 
-def _welch(difference: float, base: Estimate, new: Estimate) -> Shift:
+def _welch(difference: float, baseline: Estimate, contender: Estimate) -> Shift:
     """Return the result of Welch's t-test for a difference, from the errors and degrees of freedom of both sides."""
-    squares = [side.error**2 for side in (base, new)]
+    squares = [side.error**2 for side in (baseline, contender)]
     error = math.sqrt(sum(squares))
     if error == 0:
         return Shift(difference, difference, difference, 0.0 if difference else 1.0, 0.0)
-    shares = (square**2 / side.freedom for square, side in zip(squares, (base, new), strict=True))
+    shares = (square**2 / side.freedom for square, side in zip(squares, (baseline, contender), strict=True))
     freedom = sum(squares) ** 2 / sum(shares)
     reach, power = (student_t_quantile(freedom, p) for p in ((1 + CONFIDENCE) / 2, POWER))
     p_value = 2 * student_t_below(freedom, -abs(difference) / error)

@@ -118,7 +118,7 @@ class Fit:
         ones_square = _Product(self._count, 2 * (self._count - 1), 2.0).at(correlation)
         level = self._ones.at(correlation)
         series_square = self._square.at(correlation) - level * level / ones_square
-        found = BestFit(0, 0.0, 0.0)
+        best = BestFit(0, 0.0, 0.0)
         for index, (function, product) in enumerate(zip(self._functions, self._products, strict=True)):
             mean = function.ones.at(correlation) / ones_square
             square = function.square.at(correlation) - mean * mean * ones_square
@@ -128,9 +128,9 @@ class Fit:
                 continue
             is_exact = rest <= ROUNDING * series_square
             t = math.inf if is_exact else abs(slope) / math.sqrt(rest / (self._count - 2) / square)
-            if t > found.t:
-                found = BestFit(index, slope, t)
-        return found
+            if t > best.t:
+                best = BestFit(index, slope, t)
+        return best
 
 
 class Level(NamedTuple):

@@ -54,10 +54,10 @@ class Frames:
 
     def read(self, size: int) -> bytes:
         """Return this many bytes."""
-        found = self._stream.read(size)
-        if len(found) < size:
+        data = self._stream.read(size)
+        if len(data) < size:
             raise EOFError
-        return found
+        return data
 
     def small(self) -> int:
         """Return a four-byte number."""

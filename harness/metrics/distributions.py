@@ -38,10 +38,10 @@ def student_t_quantile(freedom: float, probability: float) -> float:
         return 0.0
     t, low, high = -NormalDist().inv_cdf(tail), 0.0, math.inf
     for _ in range(_NEWTON_STEPS_MOST):
-        found = _student_t_tail(freedom, t)
-        low, high = (t, high) if found > tail else (low, t)
+        tail_at_t = _student_t_tail(freedom, t)
+        low, high = (t, high) if tail_at_t > tail else (low, t)
         # Newton's method on the logarithm, which is nearly straight.
-        step = math.log(found / tail) * found / _student_t_density(freedom, t) if found > 0 else -math.inf
+        step = math.log(tail_at_t / tail) * tail_at_t / _student_t_density(freedom, t) if tail_at_t > 0 else -math.inf
         after = t + step
         if not low < after < high:
             after = 2 * t if math.isinf(high) else (low + high) / 2

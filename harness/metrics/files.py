@@ -10,8 +10,8 @@ from pathlib import Path
 from harness.base.errors import UsageError
 from harness.base.units import BYTES_PER_MB
 from harness.jtl.csv import parse
+from harness.jtl.file_progress import ROWS_PER_LOOK, ReadingProgress
 from harness.jtl.inputs import Input, Opened, opened
-from harness.jtl.progress import ROWS_PER_LOOK, ReadingProgress
 from harness.jtl.readers import CSV, TALLY, reader_of
 from harness.jtl.sample import Dropped, Sample
 from harness.metrics.counter_process import shared_counter

@@ -80,7 +80,7 @@ def find_gaps(seconds: Sequence[SecondFigures]) -> tuple[Gap, ...]:
     most_users = max((figures.active_users or 0 for figures in seconds), default=0)
     # Stalls can be as usual as pauses are, but not what every request waits for.
     response_s = median(seconds[second].elapsed_sum_ms / seconds[second].sample_count for second in filled) / MS_PER_S
-    found = []
+    gaps = []
     for before, after in pairwise(filled):
         if not after - before - 1:
             continue
@@ -100,8 +100,8 @@ def find_gaps(seconds: Sequence[SecondFigures]) -> tuple[Gap, ...]:
         if not is_unusual and not (is_waited and length_s >= _USUAL_RATIO * response_s + 1):
             continue
         if users is None or users >= _USERS_LEAST:
-            found.append(Gap(before + 1, after, round(length_s, 1), is_waited, users))
-    return tuple(found)
+            gaps.append(Gap(before + 1, after, round(length_s, 1), is_waited, users))
+    return tuple(gaps)
 
 
 class _Load(NamedTuple):

@@ -15,8 +15,8 @@ from harness.base.errors import StartError, UsageError
 from harness.base.java import java_context
 from harness.base.toolchain import ensure_counter
 from harness.jtl.csv import parse
+from harness.jtl.file_progress import ReadingProgress
 from harness.jtl.inputs import Input, Opened, raw
-from harness.jtl.progress import ReadingProgress
 from harness.metrics.counter import CsvFile, count_file
 from harness.metrics.counter_process import CounterError, Program
 from harness.metrics.tally import SampleTally, Scope, add_samples

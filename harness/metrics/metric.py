@@ -216,9 +216,9 @@ def metric_of(text: str) -> Metric:
 def parse_metric(text: str, where: str, among: Sequence[Metric] | None = None) -> Metric:
     """Return the metric that a person named, by default a compared one; UsageError lists those that there are."""
     known = compared_metrics() if among is None else among
-    found = next((one for one in known if text in (one.name, one.id, one.key, *one.aliases)), None)
-    if found is None:
+    metric = next((one for one in known if text in (one.name, one.id, one.key, *one.aliases)), None)
+    if metric is None:
         names = [one.name for one in known]
         near = did_you_mean(text, [*names, *(alias for one in known for alias in one.aliases)])
         raise UsageError(f"{where} {text}: no such metric", f"{near}there are: {', '.join(names)}")
-    return found
+    return metric

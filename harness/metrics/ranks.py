@@ -21,16 +21,16 @@ _EXACT_PAIRS_MOST = 400
 _FIELD_BITS = 64
 
 
-def p_value(base: Sequence[float], new: Sequence[float]) -> float:
+def p_value(baseline: Sequence[float], contender: Sequence[float]) -> float:
     """Return the two-sided p-value of Mann and Whitney for the hypothesis that neither group has greater values.
 
     Equal values share their mean rank. The p-value is the share of all assignments of ranks to groups whose rank sum is
     at least as far from its mean. With more than 400 pairs the normal approximation is used.
     """
-    doubled = _doubled_midranks([*new, *base])
-    size, total = len(new), len(new) + len(base)
+    doubled = _doubled_midranks([*contender, *baseline])
+    size, total = len(contender), len(contender) + len(baseline)
     distance = abs(sum(doubled[:size]) - size * (total + 1))
-    if size * len(base) > _EXACT_PAIRS_MOST:
+    if size * len(baseline) > _EXACT_PAIRS_MOST:
         return _normal_p_value(doubled, size, distance)
     counts = _rank_sum_counts(tuple(sorted(doubled)), size)
     centre = size * (total + 1)
@@ -38,14 +38,14 @@ def p_value(base: Sequence[float], new: Sequence[float]) -> float:
     return as_far / math.comb(total, size)
 
 
-def least_p_value(base_n: int, new_n: int) -> float:
+def least_p_value(baseline_n: int, contender_n: int) -> float:
     """Return the p-value of two groups that do not overlap at all: the smallest one possible."""
-    return 2 / math.comb(base_n + new_n, new_n)
+    return 2 / math.comb(baseline_n + contender_n, contender_n)
 
 
-def shift(base: Sequence[float], new: Sequence[float]) -> float:
+def shift(baseline: Sequence[float], contender: Sequence[float]) -> float:
     """Return by how much the new values are greater: the median of all differences (Hodges, Lehmann)."""
-    return median(_differences(base, new))
+    return median(_differences(baseline, contender))
 
 
 class ShiftInterval(NamedTuple):
@@ -55,16 +55,16 @@ class ShiftInterval(NamedTuple):
     high: float
 
 
-def shift_interval(base: Sequence[float], new: Sequence[float], confidence: float) -> ShiftInterval | None:
+def shift_interval(baseline: Sequence[float], contender: Sequence[float], confidence: float) -> ShiftInterval | None:
     """Return the interval of the shift, exact without ties and conservative with them; None for too few values.
 
     It runs from the C-th smallest to the C-th greatest difference, where C is the greatest number with P(U < C) <= (1 -
     confidence) / 2: the shifts that the test above does not reject. Source: M. Hollander, D. A. Wolfe, "Nonparametric
     Statistical Methods", 4.3.
     """
-    if not (index := _interval_rank(len(base), len(new), confidence)):
+    if not (index := _interval_rank(len(baseline), len(contender), confidence)):
         return None
-    differences = _differences(base, new)
+    differences = _differences(baseline, contender)
     return ShiftInterval(differences[index - 1], differences[-index])
 
 
@@ -78,8 +78,8 @@ def adjusted_p_values(p_values: Sequence[float]) -> list[float]:
     return adjusted
 
 
-def _differences(base: Sequence[float], new: Sequence[float]) -> list[float]:
-    return sorted(after - before for after in new for before in base)
+def _differences(baseline: Sequence[float], contender: Sequence[float]) -> list[float]:
+    return sorted(value - other for value in contender for other in baseline)
 
 
 def _doubled_midranks(values: Sequence[float]) -> list[int]:
@@ -117,13 +117,13 @@ def _normal_p_value(doubled: Sequence[int], size: int, distance: int) -> float:
 
 
 @lru_cache(maxsize=256)
-def _interval_rank(base_n: int, new_n: int, confidence: float) -> int:
+def _interval_rank(baseline_n: int, contender_n: int, confidence: float) -> int:
     """Return C of `shift_interval`; 0 when even all differences do not reach that confidence."""
     tail = (1 - confidence) / 2
-    if base_n * new_n > _EXACT_PAIRS_MOST:
-        deviation = math.sqrt(base_n * new_n * (base_n + new_n + 1) / 12)
-        return math.floor(base_n * new_n / 2 + NormalDist().inv_cdf(tail) * deviation)
-    ranks = tuple(2 * index for index in range(1, base_n + new_n + 1))
-    least = new_n * (new_n + 1)
-    most_ways = tail * math.comb(base_n + new_n, new_n)
-    return sum(ways <= most_ways for ways in accumulate(_rank_sum_counts(ranks, new_n)[least::2]))
+    if baseline_n * contender_n > _EXACT_PAIRS_MOST:
+        deviation = math.sqrt(baseline_n * contender_n * (baseline_n + contender_n + 1) / 12)
+        return math.floor(baseline_n * contender_n / 2 + NormalDist().inv_cdf(tail) * deviation)
+    ranks = tuple(2 * index for index in range(1, baseline_n + contender_n + 1))
+    least = contender_n * (contender_n + 1)
+    most_ways = tail * math.comb(baseline_n + contender_n, contender_n)
+    return sum(ways <= most_ways for ways in accumulate(_rank_sum_counts(ranks, contender_n)[least::2]))

@@ -265,13 +265,13 @@ def _correlation(residuals: Sequence[float], noise: float) -> float:
     square = dot(residuals, residuals)
     if square <= 0:
         return 0.0
-    found = dot(residuals[1:], residuals[:-1]) / square
-    found += (2 + 4 * found) / len(residuals)
+    correlation = dot(residuals[1:], residuals[:-1]) / square
+    correlation += (2 + 4 * correlation) / len(residuals)
     later = dot(residuals[_LATER:], residuals[:-_LATER]) / square
     if later > _SIGNIFICANT / math.sqrt(len(residuals)):
-        found = max(found, later ** (1 / _LATER))
-    found /= max(1 - noise * len(residuals) / square, _SHARED_LEAST)
-    return min(max(found, 0.0), _CORRELATION_MOST)
+        correlation = max(correlation, later ** (1 / _LATER))
+    correlation /= max(1 - noise * len(residuals) / square, _SHARED_LEAST)
+    return min(max(correlation, 0.0), _CORRELATION_MOST)
 
 
 def _plain_t(first: Sequence[float | None], second: Sequence[float | None]) -> float:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, NamedTuple
 
 from harness.base.units import MS_PER_S
-from harness.jtl.progress import ROWS_PER_LOOK, ReadingProgress
+from harness.jtl.file_progress import ROWS_PER_LOOK, ReadingProgress
 from harness.jtl.sample import TRANSACTION_MESSAGE, Dropped, Sample, generator_of, thread_group_of
 from harness.metrics.batches import BatchCounts, Batches
 from harness.metrics.figures import (
@@ -265,7 +265,7 @@ class SampleTally:
 
     def groups(self, percentiles: Sequence[str] = PERCENTILES, with_transactions: bool = False) -> tuple[Group, ...]:
         """Return the groups that have samples, labels in order of first appearance."""
-        found = []
+        groups = []
         for name in GROUPS:
             labels = [
                 LabelFigures.of(
@@ -277,19 +277,19 @@ class SampleTally:
             if labels:
                 group = Group.of(name, labels, with_transactions)
                 keys = [LabelKey(name, label.label, label.is_transaction) for label in group.counted]
-                found.append(replace(group, total=replace(group.total, batches=self._batches(keys))))
-        return tuple(found)
+                groups.append(replace(group, total=replace(group.total, batches=self._batches(keys))))
+        return tuple(groups)
 
     def by_source(self, with_transactions: bool = False) -> dict[Source, LabelCounts]:
         """Return the merged counts of each source's samples of the load: its share of TOTAL."""
         load = {key: by_source for key, by_source in self.labels.items() if key.group == LOAD}
         counts_transactions = with_transactions or all(key.is_transaction for key in load)
-        found: dict[Source, LabelCounts] = {}
+        totals: dict[Source, LabelCounts] = {}
         for key, by_source in load.items():
             if counts_transactions or not key.is_transaction:
                 for source, counts in by_source.items():
-                    found.setdefault(source, LabelCounts()).merge(counts)
-        return found
+                    totals.setdefault(source, LabelCounts()).merge(counts)
+        return totals
 
     def _batches(self, keys: Sequence[LabelKey]) -> Batches | None:
         """Return the metrics of the labels combined, per batch; None without batches or with too few samples."""
@@ -304,11 +304,11 @@ class SampleTally:
     def code_counts(self) -> tuple[CodeCount, ...]:
         """Return response codes by label, labels in order of first appearance, then by code."""
         order = {label: index for index, label in enumerate(dict.fromkeys(key.label for key in self.labels))}
-        found = (
+        counts_of_codes = (
             CodeCount(label, code, counts.sample_count, counts.error_count, is_transaction)
             for (label, code, is_transaction), counts in self.codes.items()
         )
-        return tuple(sorted(found, key=lambda one: (order[one.label], one.code, one.is_transaction)))
+        return tuple(sorted(counts_of_codes, key=lambda one: (order[one.label], one.code, one.is_transaction)))
 
     def error_kinds(self) -> tuple[ErrorKind, ...]:
         """Return every kind of error, the most frequent first."""

@@ -23,7 +23,7 @@ from dataclasses import dataclass
 from itertools import accumulate, pairwise
 
 from harness.metrics.interval import Interval
-from harness.metrics.steps import Fall, Levels, is_sudden
+from harness.metrics.rate_steps import Fall, Levels, is_sudden
 from harness.metrics.timeline import SecondFigures
 
 _BINS_MOST = 150

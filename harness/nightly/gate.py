@@ -228,7 +228,7 @@ def _what_changed(groups: Sequence[NightlyRuns], since: str | None) -> str:
 
 
 def _as_text(differences: Sequence[Difference]) -> str:
-    shown = [f"{one.name} {one.base} → {one.new}" for one in differences[:_DIFFERENCES_SHOWN]]
+    shown = [f"{one.name} {one.baseline} → {one.contender}" for one in differences[:_DIFFERENCES_SHOWN]]
     more = len(differences) - len(shown)
     return ", ".join(shown) + (f" and {units.plural(more, 'more setting')}" if more > 0 else "")
 

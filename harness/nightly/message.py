@@ -50,7 +50,7 @@ def _inside(result: NightlyResult, load: LoadResult) -> str:
     if load.growth:
         grown, date = load.growth.causes[0], load.growth.date
         costs, what = cost_texts(grown), f"{grown.kind} {grown.name} of {grown.process}"
-        return f"grew most since {date}: {what}, {costs.base} → {costs.new} per request"
+        return f"grew most since {date}: {what}, {costs.baseline} → {costs.contender} per request"
     profiled = [one for one in result.outcomes if one.load == load.load and one.result and one.result.is_profiled]
     runs = ", ".join(one.run.run for one in profiled if one.run.run)
     return f"where the time went: see {runs} in the report" if runs else ""

@@ -6,9 +6,10 @@ from dataclasses import dataclass, field
 from typing import ClassVar
 
 from harness.base.git import Commits
-from harness.experiment.record import ENDED, WAITING, ExperimentRecord, ExperimentRun, RunTime, run_times
+from harness.experiment.record import ENDED, UNDER_WAY, WAITING, ExperimentRecord, ExperimentRun, RunTime, run_times
 from harness.plan.load import LoadRecord
 from harness.plan.thresholds import Thresholds
+from harness.run import kinds
 
 
 @dataclass(frozen=True)
@@ -61,6 +62,7 @@ class NightlyRecord(ExperimentRecord):
     loads: tuple[Load, ...]
     storage_problems: tuple[str, ...]
     commits: Commits | None
+    report_kind: ClassVar = kinds.NIGHTLY
     what: ClassVar = "a nightly run"
     # What the file contains beside the record: the result of the report.
     not_read: ClassVar = ("verdict", "headline", "result")
@@ -79,6 +81,25 @@ class NightlyRecord(ExperimentRecord):
     def settings(self) -> tuple[object, ...]:
         """The settings that must be unchanged to resume."""
         return self.loads, self.metrics, self.labels
+
+    def is_continued_by(self, new: NightlyRecord) -> bool:
+        """Whether the command of `new` resumes this unfinished one without RESUME: only on the same day."""
+        return self.settings == new.settings and self.date == new.date
+
+    def resumed(self, run: ExperimentRun, *, is_there: bool, is_whole: bool) -> LoadRun:  # noqa: ARG002
+        """Return a run as the resumed record has it: it waits again when it did not end or was deleted."""
+        assert isinstance(run, LoadRun)
+        return LoadRun(run.load, run.round_number) if run.state == UNDER_WAY or not is_there else run
+
+    def plan_of(self, run: ExperimentRun) -> str:
+        """Return the plan of a run."""
+        assert isinstance(run, LoadRun)
+        return self.load_of(run).plan
+
+    @property
+    def date(self) -> str:
+        """The date of its start, UTC."""
+        return self.started_at[:10]
 
     def load_of(self, run: LoadRun) -> Load:
         """Return the load of a run."""

@@ -11,7 +11,7 @@ from harness.base import units
 from harness.compare.render import Heads, cause_table
 from harness.experiment.record import RUNNING
 from harness.history.render import change_text
-from harness.history.summary import start_text
+from harness.history.summary_page import start_text
 from harness.metrics.metric import Metric, Table, columns_of_runs
 from harness.nightly.chart import check_chart
 from harness.nightly.gate import (
@@ -284,7 +284,7 @@ def _changes(result: NightlyResult) -> Iterator[str]:
     titles_by_change: dict[str, list[str]] = {}
     for load in result.loads:
         for one in load.differences:
-            change = f"{one.name}: {one.base} → {one.new} (last measured {load.last_date})"
+            change = f"{one.name}: {one.baseline} → {one.contender} (last measured {load.last_date})"
             titles_by_change.setdefault(change, []).append(load.load.title)
     for change, titles in titles_by_change.items():
         where = "" if len(titles) == len(result.loads) else f" ({'; '.join(titles)})"

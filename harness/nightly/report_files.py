@@ -10,12 +10,13 @@ from pathlib import Path
 from junitparser import Error, Failure, JUnitXml, Skipped, TestCase, TestSuite
 
 from harness.base.errors import HarnessError
+from harness.experiment.files import ExperimentFiles, Experiments
 from harness.experiment.record import FINISHED
 from harness.history.acceptance import ACCEPTED, read_acceptances
 from harness.history.files import read_catalogue
-from harness.nightly.files import NightlyFiles, find_before
 from harness.nightly.gate import GONE_LABEL, LEARNING, NEW_ENVIRONMENT, NEW_LABEL, NO_VALUE, OK, REGRESSED, Check
 from harness.nightly.outcome import GOAL_MISSED, NOT_MEASURED, LoadResult, NightlyResult, Outcome, nightly_result
+from harness.nightly.record import NightlyRecord
 from harness.nightly.render import FILE_NAME, check_text, nightly_charts, nightly_report, result_of
 from harness.report.charts.chart import write_charts
 from harness.report.goals import GoalResult
@@ -30,27 +31,30 @@ _NOT_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 _SKIPPED = (LEARNING, NEW_LABEL, GONE_LABEL, NEW_ENVIRONMENT, NO_VALUE)
 
 
-def read_nightly_result(files: NightlyFiles, home: Path) -> NightlyResult:
+def read_nightly_result(files: ExperimentFiles, home: Path) -> NightlyResult:
     """Return the result of a nightly run; `home` has the file of accepted changes."""
-    return nightly_result(files.read(), read_catalogue(files.reports).entries, read_acceptances(home / ACCEPTED))
+    reports = files.folder.parent
+    record = Experiments(NightlyRecord, reports).read(files)
+    return nightly_result(record, read_catalogue(reports).entries, read_acceptances(home / ACCEPTED))
 
 
-def verdict_before(files: NightlyFiles, home: Path) -> str | None:
+def verdict_before(files: ExperimentFiles, home: Path) -> str | None:
     """Return the verdict of the nightly run before this one; None when there is none, or it cannot be read."""
-    before = find_before(files)
+    there = Experiments(NightlyRecord, files.folder.parent).of("")
+    at = [one.name for one in there].index(files.name)
     try:
-        return read_nightly_result(before, home).verdict if before else None
+        return read_nightly_result(there[at - 1], home).verdict if at else None
     except HarnessError:
         return None
 
 
-def write_nightly_report(files: NightlyFiles, home: Path) -> NightlyResult:
+def write_nightly_report(files: ExperimentFiles, home: Path) -> NightlyResult:
     """Write the report, its charts and the JUnit XML and return the result; the output is deterministic.
 
     The report's notes block is preserved. `home` has the file of accepted changes.
     """
     result = read_nightly_result(files, home)
-    write_whole(files.junit, junit_xml(result))
+    write_whole(files.report.with_suffix(".xml"), junit_xml(result))
     charts = nightly_charts(result)
     drawn = [chart for of_load in charts.values() for chart in of_load]
     write_charts(files.folder, drawn, FILE_NAME)

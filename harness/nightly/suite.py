@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from harness.base import units
-from harness.base.config import check_keys, did_you_mean, load_toml, texts
+from harness.base.config import NUMBER, check_keys, did_you_mean, load_toml, texts
 from harness.base.errors import UsageError
 from harness.metrics.figures import TOTAL
 from harness.metrics.metric import Metric, compared_metrics, parse_metric
@@ -17,7 +17,6 @@ from harness.plan.goal import option_metrics
 from harness.plan.goal_input import GOAL_OPTION, goal_names
 from harness.plan.thresholds import Thresholds
 
-_NUMBER = (int, float)
 _TEXT = (str, int, float)
 _KEYS: Mapping[str, type | tuple[type, ...]] = {
     "format_version": int,
@@ -39,7 +38,7 @@ _RUN_KEYS: Mapping[str, type | tuple[type, ...]] = {
     "plan": str,
     "env": str,
     "users": (int, list),
-    "rate": _NUMBER,
+    "rate": NUMBER,
     "repeats": int,
     **dict.fromkeys(_LENGTH, _TEXT),
     "target": str,

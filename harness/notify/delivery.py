@@ -57,10 +57,10 @@ def deliver(
     sent = [channel.name for channel in recipients.channels if channel.name not in failed]
     if sent:
         log(f"sent to {' and '.join(sent)}")
-    found = (*recipients.unset, *failed.values())
-    for problem in found:
+    undelivered = (*recipients.unset, *failed.values())
+    for problem in undelivered:
         log(f"not delivered: {problem}")
-    return found
+    return undelivered
 
 
 def _join(threads: list[threading.Thread], limit_s: float) -> None:

@@ -16,6 +16,8 @@ from harness.run import kinds
 from harness.run.set_values import split_text
 
 VARIANTS_MOST = 12
+# The source of a rate that the command gives.
+GIVEN_RATE = "RATE"
 
 
 @dataclass(frozen=True)
@@ -45,7 +47,6 @@ class OverloadRecord(PlanExperiment):
     capacity_per_s: float | None
     capacity_source: str
     target: str | None
-    note: str
     runs_have_names: ClassVar = True
     report_kind: ClassVar = kinds.OVERLOAD
     what: ClassVar = "an overload test"
@@ -74,18 +75,13 @@ class OverloadRecord(PlanExperiment):
         return tuple(variant for variant in self.variants if variant not in done)
 
     @property
-    def is_decided(self) -> bool:
-        """Whether no variant is left."""
-        return not self.variants_left
-
-    @property
     def settings(self) -> tuple[object, ...]:
         """All settings; a command with the same settings resumes an unfinished test.
 
         The capacity that another command found is one of its results, and no setting.
         """
         names = (self.plan, self.profile, self.target, self.command, self.note)
-        return (*names, self.variants, self.level_s, self.limit_ms)
+        return (*names, self.variants, self.level_s, self.limit_ms, self.properties)
 
     @property
     def exit_code(self) -> int:

@@ -10,6 +10,7 @@ from pathlib import Path
 from harness.base import units
 from harness.base.errors import InvalidRunError, UsageError
 from harness.compare.result import RunResult
+from harness.experiment.counting import Needs, problem_of
 from harness.experiment.execute import Measured, Step
 from harness.experiment.files import ExperimentFiles, Experiments
 from harness.experiment.record import FINISHED, ExperimentRun
@@ -18,7 +19,7 @@ from harness.jtl.inputs import Input
 from harness.metrics.files import each_sample
 from harness.overload.attempts import Attempts, attempts_of
 from harness.overload.levels import load_s, stages
-from harness.overload.record import OverloadRecord, VariantRun
+from harness.overload.record import GIVEN_RATE, OverloadRecord, VariantRun
 from harness.overload.render import result_line, write_overload_report
 from harness.overload.result import VariantResult, level_results, recovery_result, requests_per_user
 from harness.plan.group_load import REQUEST, GroupLoad, SeveralLoads
@@ -36,8 +37,6 @@ from harness.sweep.record import CAPACITY, SweepRecord
 # What a variant takes beside its load: start of the system and of JMeter, last samples, report.
 OVERHEAD_S = 40.0 + DRAIN_S
 _TIME_OUTS = ("connect_timeout_ms", "response_timeout_ms")
-# The source of a rate that the command gives.
-GIVEN_RATE = "RATE"
 
 
 class OverloadRuns:
@@ -69,8 +68,7 @@ class OverloadRuns:
         if not count:
             raise InvalidRunError(f"{self.record.id}: one user made no request", "make check shows what the plan does")
         source = f"{capacity.source}; {units.plural(count, 'request')} of one user"
-        self.record = replace(self.record, capacity_per_s=capacity.requests_per_s / count, capacity_source=source)
-        return self.record
+        return replace(self.record, capacity_per_s=capacity.requests_per_s / count, capacity_source=source)
 
     def measured(self, run: ExperimentRun, began: Callable[[RunDirectory, RunSpec], None]) -> Measured:
         """Measure a variant; `began` is called before its system starts."""
@@ -78,7 +76,7 @@ class OverloadRuns:
         record, request = self.record, self._requests[run.variant]
         load = load_of(request, record.capacity_per_s or 0.0, record.level_s)
         link = f"A variant of [{record.name}]({record.name}.md): {record.variant_names[run.variant]}."
-        note = f"{record.note}\n\n{link}" if record.note else link
+        note = record.note_of(link)
         spec = request.run_spec(load, note=note, command=record.command)
         directory = reserve(self._files.folder.parent.parent, record.plan, record.series)
         try:
@@ -94,7 +92,7 @@ class OverloadRuns:
         assert isinstance(run, VariantRun)
         attempts, level_s = self._attempts(directory), self.record.level_s
         state, reasons = (result.verdict.state, result.verdict.reasons) if result.verdict else ("", ())
-        if result.is_invalid or not attempts.attempts:
+        if problem_of(result, needs=Needs.VALID).text or not attempts.attempts:
             run = replace(run, problem="; ".join(reasons) or "no request of the load")
         else:
             found = VariantResult(
@@ -137,12 +135,13 @@ class OverloadTest(Design[OverloadRecord, OverloadRecord]):
     def next_step(self, outcome: OverloadRecord) -> Step | None:
         """Return the first variant that is not measured yet."""
         record = outcome
-        if record.is_decided:
+        if not record.variants_left:
             return None
         variant, left = record.variants_left[0], len(record.variants_left)
         number = len(record.variants) - left + 1
         heading = f"{record.id}: variant {number} of {len(record.variants)}, {record.variant_names[variant]}"
-        return Step(run=VariantRun(variant), heading=heading, planned_s=(), left_s=[load_s(record.level_s)] * left)
+        each_s = load_s(record.level_s)
+        return Step(run=VariantRun(variant), heading=heading, planned_s=[each_s], left_s=[each_s] * left)
 
 
 def one_user() -> ClosedLoad:

@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from harness.base import units
-from harness.compare.outcome import CANNOT_TELL
+from harness.compare.comparison import CANNOT_TELL
 from harness.metrics.batch_means import Estimate
 from harness.metrics.distributions import student_t_quantile
 from harness.metrics.shift import CONFIDENCE

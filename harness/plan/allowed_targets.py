@@ -16,6 +16,8 @@ from harness.base.errors import UsageError
 from harness.base.project import FILE_NAME, PACKAGE
 from harness.plan.spec import Profile, Target, plain_host
 
+# The name of a host, or an IPv4 address.
+HOST_NAME = re.compile(r"[A-Za-z0-9]([A-Za-z0-9.-]*[A-Za-z0-9])?")
 _SUBDOMAINS = "*."
 _TODO = 'write, for example, "https://okapi.example.org", "10.0.0.5:8080" or "*.staging.example.org"'
 # Such as co.uk: domains below it belong to different owners.
@@ -74,7 +76,7 @@ def check_hosts(hosts: Sequence[str], plan_name: str, profile: Profile) -> None:
 
 def is_loopback(host: str) -> bool:
     """Return whether a host is certainly this machine: localhost, an address 127.x.x.x, or ::1."""
-    address = _address(host)
+    address = ip_address(host)
     return address.is_loopback if address else plain_host(host) == "localhost"
 
 
@@ -94,12 +96,13 @@ def parse_allowed(text: str, where: str, key: str = "allowed_targets") -> Allowe
     # A top-level domain, or one such as co.uk, has many owners.
     name = host.removeprefix(_SUBDOMAINS)
     is_too_wide = name != host and ("." not in name or _SHARED.fullmatch(name))
-    if not _address(host) and (not _NAME.fullmatch(name) or is_too_wide):
+    if not ip_address(host) and (not _NAME.fullmatch(name) or is_too_wide):
         raise UsageError(f"{what}: not a host", _TODO)
     return AllowedTarget(parts.scheme or None, host, port)
 
 
-def _address(host: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address | None:
+def ip_address(host: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address | None:
+    """Return the IP address that a host is; None for a name."""
     try:
         return ipaddress.ip_address(host)
     except ValueError:

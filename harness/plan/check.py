@@ -256,11 +256,11 @@ def _sets_labels(node: Node) -> bool:
 
 
 def _names(nodes: Sequence[Node], values: Values) -> _Names:
-    found = _Names([], [])
+    names = _Names([], [])
     for node in (node for node in nodes if not _WITHOUT_SAMPLES.search(node.kind)):
         try:
             name = values.text(node.name)
-            (found.known if name else found.beginnings).append(name)
+            (names.known if name else names.beginnings).append(name)
         except UnknownValueError as error:
-            found.beginnings.append(error.known_start)
-    return _Names(list(dict.fromkeys(found.known)), found.beginnings)
+            names.beginnings.append(error.known_start)
+    return _Names(list(dict.fromkeys(names.known)), names.beginnings)

@@ -69,15 +69,15 @@ class DataSet:
 
 def data_sets(jmx: Path) -> tuple[DataSet, ...]:
     """Return the enabled CSV Data Sets of a plan in file order."""
-    found = []
+    sets = []
     for node in enabled_nodes(plan_tree(jmx)):
         if node.kind in KINDS:
             name = node.value("filename")
             read = next(reads_in(name), None)
             has_head = node.value("ignoreFirstLine") == "true" or not node.value("variableNames")
             name = (read.default or "") if read else name
-            found.append(DataSet(read.name if read else None, name, _is_used_up(node), has_head))
-    return tuple(found)
+            sets.append(DataSet(read.name if read else None, name, _is_used_up(node), has_head))
+    return tuple(sets)
 
 
 def _is_used_up(node: Node) -> bool:

@@ -75,16 +75,16 @@ def effect_of(node: Node) -> Effect:
 @cache
 def _classes() -> Mapping[str, ElementClass]:
     """Return all classes of the table by their names; JMeter's own also by their short names."""
-    found: dict[str, ElementClass] = {}
+    classes: dict[str, ElementClass] = {}
     for plugin, effects in tomllib.loads(_TABLE.read_text(encoding="utf-8")).items():
         needs = tuple(effects.pop("needs", "").split())
         for effect, text in effects.items():
             for name in _names(text):
-                one = ElementClass(name, Effect(effect), "" if plugin == _INCLUDED else plugin, needs)
-                found[name] = one
+                described = ElementClass(name, Effect(effect), "" if plugin == _INCLUDED else plugin, needs)
+                classes[name] = described
                 if plugin == _INCLUDED or plugin.startswith(_JMETER):
-                    found[name.rpartition(".")[2]] = one
-    return found | {short: found[name] for short, name in _SHORT.items()}
+                    classes[name.rpartition(".")[2]] = described
+    return classes | {short: classes[name] for short, name in _SHORT.items()}
 
 
 def _names(text: str) -> Iterator[str]:

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from harness.base import units
-from harness.base.config import check_keys, within
+from harness.base.config import NUMBER, check_keys, within
 from harness.base.errors import UsageError
 from harness.metrics.metric import ERRORS, Metric, all_metrics, parse_metric
 from harness.plan.goal import EACH_AVERAGE, Goal, GoalRule, limit_keys, metric_text, option_metrics
@@ -16,7 +16,6 @@ from harness.plan.goal import EACH_AVERAGE, Goal, GoalRule, limit_keys, metric_t
 GOAL_OPTION = "goal"
 _TIME_MAX_MS = 3_600_000
 _LIMIT_MAX = 1_000_000_000
-_NUMBER = (int, float)
 _EXAMPLE = "write conditions such as p95<1500, errors<1%, Check-Out: p99<3s, throughput>100/s"
 # A condition: a metric, a sign and a value, after a label in quotes or up to the last colon before the metric.
 _CONDITION = re.compile(
@@ -89,7 +88,7 @@ def read_goal(data: object, where: str) -> Goal:
 
 
 def _limits(table: Mapping[str, Any], where: str) -> Iterator[tuple[str, float]]:
-    check_keys(table, {**dict.fromkeys(limit_keys(), int), ERRORS.key: _NUMBER}, where)
+    check_keys(table, {**dict.fromkeys(limit_keys(), int), ERRORS.key: NUMBER}, where)
     for key, value in table.items():
         least, most = (0, 1) if key == ERRORS.key else (1, _LIMIT_MAX)
         within(value, least, most, where, key)

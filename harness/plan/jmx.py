@@ -22,7 +22,7 @@ SIDE_GROUPS = ("SetupThreadGroup", "PostThreadGroup")
 
 # The signs of a function's parameters, one by one; an escaped comma is one of them.
 _SIGNS = re.compile(r"\\,|[(),]|[^(),\\]+|\\")
-_READS = re.compile(r"\$\{__(P|property)\(")
+READS = re.compile(r"\$\{__(P|property)\(")
 _COMMENT = re.compile("<!--(.*?)-->", re.DOTALL)
 _EXPRESSIONS = re.compile("Extractor|Assertion|PostProcessor")
 VARIABLE_TABLES = ("TestPlan", "Arguments")
@@ -165,13 +165,13 @@ def tree_of(root: ElementTree.Element, lines: Mapping[ElementTree.Element, int])
 
 def _nodes(tree: ElementTree.Element, parent: Node | None, lines: Mapping[ElementTree.Element, int]) -> list[Node]:
     """Return the nodes of a hashTree: JMeter writes an element, then a hashTree with its children."""
-    found: list[Node] = []
+    nodes: list[Node] = []
     for element in tree:
         if element.tag != "hashTree":
-            found.append(Node(element, parent, line=lines.get(element)))
-        elif found:
-            found[-1].children.extend(_nodes(element, found[-1], lines))
-    return found
+            nodes.append(Node(element, parent, line=lines.get(element)))
+        elif nodes:
+            nodes[-1].children.extend(_nodes(element, nodes[-1], lines))
+    return nodes
 
 
 def enabled_nodes(tree: Node) -> list[Node]:
@@ -225,7 +225,7 @@ def texts_of(root: ElementTree.Element) -> Iterator[str]:
 
 def reads_in(text: str) -> Iterator[PropertyRead]:
     """Yield each read of a property in a text, including those within another one's default."""
-    for match in _READS.finditer(text):
+    for match in READS.finditer(text):
         parameters = function_parameters(text, match.end()).texts
         default_at = 1 if match[1] == "P" else 2
         default = parameters[default_at] if len(parameters) > default_at else None
@@ -265,18 +265,18 @@ def _secrets_of_properties(element: ElementTree.Element) -> tuple[str, ...]:
     """Return the secrets in an element's own properties: passwords, URLs, scripts, paths and other texts."""
     if _EXPRESSIONS.search(element.tag) and not CODE.search(element.tag):
         return ()  # the text is searched for in a response
-    found: list[str] = []
+    secrets: list[str] = []
     for child in element:
         name, text = child.get("name", ""), child.text or ""
         if child.tag != "stringProp" or not text.strip() or name.endswith((".name", ".value")):
             continue
         if is_secret_name(name.rpartition(".")[2]) or name.lower().endswith("proxypass"):
-            found += [] if "${" in text else [text]
+            secrets += [] if "${" in text else [text]
         elif name == "connectionProperties":
-            found += secrets_in(text)
+            secrets += secrets_in(text)
         else:
-            found += secrets_in_code(text)
-    return tuple(found)
+            secrets += secrets_in_code(text)
+    return tuple(secrets)
 
 
 def function_parameters(text: str, start: int) -> FunctionParameters:

@@ -148,20 +148,20 @@ class Values:
         values = self.variables.get(name, ())
         if not values:
             raise UnknownValueError(f"there is no User Defined Variable {name}", variable=name)
-        found = {self._text(value, depth) for value in values}
-        if len(found) > 1:
-            raise UnknownValueError(f"the variable {name} is defined as {' and as '.join(sorted(found))}")
-        return found.pop()
+        texts = {self._text(value, depth) for value in values}
+        if len(texts) > 1:
+            raise UnknownValueError(f"the variable {name} is defined as {' and as '.join(sorted(texts))}")
+        return texts.pop()
 
     def properties_in(self, raw: str, depth: int = 0) -> set[str]:
         """Return the names of the properties that a text reads, directly or through variables."""
         if depth > _DEPTH_MOST:
             return set()
-        found = {call.parameters[0].strip() for call in _functions(raw) if call.name in _READS_A_PROPERTY}
+        properties = {call.parameters[0].strip() for call in _functions(raw) if call.name in _READS_A_PROPERTY}
         for name in VARIABLE.findall(raw):
             for value in self.variables.get(name, ()):
-                found |= self.properties_in(value, depth + 1)
-        return found
+                properties |= self.properties_in(value, depth + 1)
+        return properties
 
 
 def functions_in(node: Node) -> Iterator[FunctionCall]:

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from harness.base import units
-from harness.base.config import check_keys, did_you_mean, within
+from harness.base.config import NUMBER, check_keys, did_you_mean, within
 from harness.base.errors import UsageError
 from harness.plan.goal import Goal
 from harness.plan.goal_input import parse_goal, read_goal
@@ -15,10 +15,9 @@ from harness.plan.group_load import REQUEST, TRANSACTION, GroupLoad, Stage
 from harness.plan.load import DURATION_MAX_S, RATE_MAX_PER_S, USERS_MAX
 from harness.plan.load_scaling import REQUESTS_LEAST_PER_S
 
-_NUMBER = (int, float)
 _KEYS: Mapping[str, type | tuple[type, ...]] = {
     **dict.fromkeys(("group", "think_time_per"), str),
-    **dict.fromkeys(("rate_per_s", "ramp_s", "duration_s", "think_time_s"), _NUMBER),
+    **dict.fromkeys(("rate_per_s", "ramp_s", "duration_s", "think_time_s"), NUMBER),
     "users": int,
     "stages": list,
     "goal": (dict, str),
@@ -26,8 +25,8 @@ _KEYS: Mapping[str, type | tuple[type, ...]] = {
 _TIME = (int, float, str)
 _STAGE_KEYS: Mapping[str, type | tuple[type, ...]] = {
     "users": int,
-    "rate_per_s": _NUMBER,
-    "requests_per_s": _NUMBER,
+    "rate_per_s": NUMBER,
+    "requests_per_s": NUMBER,
     "over": _TIME,
     "for": _TIME,
 }

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from harness.base import units
-from harness.base.config import check_keys, did_you_mean, load_toml, texts, within
+from harness.base.config import NUMBER, check_keys, did_you_mean, load_toml, texts, within
 from harness.base.errors import UsageError
 from harness.base.project import SHIPPED, folder_with
 from harness.base.secrecy import is_secret_name, secret_values
@@ -49,16 +49,15 @@ SET_BY_THE_RUN = {
     "dump_dir": "the run directory",
 }
 
-_NUMBER = (int, float)
 _LOAD_KEYS: Mapping[str, type | tuple[type, ...]] = {
     "users": int,
-    "ramp_per_user_s": _NUMBER,
-    "ramp_single_user_s": _NUMBER,
-    "duration_s": _NUMBER,
+    "ramp_per_user_s": NUMBER,
+    "ramp_single_user_s": NUMBER,
+    "duration_s": NUMBER,
     "loops": int,
     "requests": int,
-    "auto_most_s": _NUMBER,
-    "think_time_s": _NUMBER,
+    "auto_most_s": NUMBER,
+    "think_time_s": NUMBER,
     "think_time_per": str,
 }
 _KEYS: Mapping[str, type | tuple[type, ...]] = {

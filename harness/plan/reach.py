@@ -109,21 +109,21 @@ class Reach:
         ):
             raw = _http(node, name)
             try:
-                found = self.values.text(raw).strip()
+                value = self.values.text(raw).strip()
             except UnknownValueError as error:
                 if not self.allow.hosts:
                     todo = f"write {_property(what)} instead, or name the hosts: {_opt_in('hosts = […]')}"
                     text = f"its {what} {raw} is known only at run time ({error})"
                     yield Finding.at(node, Rule.UNKNOWN_HOST, text, todo, f"HTTPSampler.{name}")
                 continue
-            if not found or found.lower() == wanted or (what == "host" and self._is_target_host(found)):
+            if not value or value.lower() == wanted or (what == "host" and self._is_target_host(value)):
                 continue
             is_host = what in ("host", "proxy")
-            if self._is_allowed(found) if is_host else self._goes_elsewhere(node):
+            if self._is_allowed(value) if is_host else self._goes_elsewhere(node):
                 continue
-            goes = f"uses the {what} {found}" + (f" ({raw})" if found != raw else "")
+            goes = f"uses the {what} {value}" + (f" ({raw})" if value != raw else "")
             todo = f"write {_property(what)} instead"
-            todo += ", or " + _opt_in(f'hosts = ["{found}"]') if is_host else ""
+            todo += ", or " + _opt_in(f'hosts = ["{value}"]') if is_host else ""
             text = f"{goes}; the target has {wanted or 'none'}"
             yield Finding.at(node, Rule.FIXED_HOST, text, todo, f"HTTPSampler.{name}")
 
@@ -138,12 +138,12 @@ class Reach:
             may_be_url = any(start.startswith(scheme) or scheme.startswith(start) for scheme in _ABSOLUTE)
             if self.allow.hosts or not may_be_url:
                 return
-            found = None if start else self._column(error.variable)
-            if found is None:
+            columns = None if start else self._column(error.variable)
+            if columns is None:
                 what = f"its path {raw} may be a complete URL ({error})"
                 yield Finding.at(node, Rule.UNKNOWN_HOST, what, todo, "HTTPSampler.path")
                 return
-            paths = found
+            paths = columns
         for path in map(str.strip, paths):
             if path.startswith("//") or (path.lower().startswith(_ABSOLUTE) and not self._is_target(path)):
                 what = f"its path is the URL {path}, which is not the target's"
@@ -155,14 +155,14 @@ class Reach:
         if _http(node, "path").lower().startswith(_ABSOLUTE):
             return
         domain, port, scheme = (inherited(node, name) for name in ("domain", "port", "protocol"))
-        found, number, by = (self.values.known(text) for text in (domain, port, scheme))
-        if found is None or number is None or by is None:
+        host, number, by = (self.values.known(text) for text in (domain, port, scheme))
+        if host is None or number is None or by is None:
             return  # reported at its definition, or allowed
-        found, by = found.strip(), by.strip().lower() or "http"
-        if not found:
+        host, by = host.strip(), by.strip().lower() or "http"
+        if not host:
             what, todo = "has no host, and the HTTP Request Defaults have none", f"write {_property('host')} there"
             yield Finding.at(node, Rule.NO_HOST, what, todo, "HTTPSampler.domain")
-        elif not self._is_target_host(found):
+        elif not self._is_target_host(host):
             return  # reported at its definition, or allowed
         if not scheme and by != self.target.scheme:
             what, todo = f"uses {by}, not {self.target.scheme}", f"write {_property('scheme')}"

@@ -35,12 +35,12 @@ def not_runnable(plan: Node, plugins: Sequence[str]) -> Iterator[Finding]:
 
 def plugin_todo(name: str) -> str:
     """Return what to do when JMeter lacks a class: the line of the plan's TOML with the plugin that has it."""
-    found = class_of(name)
-    if found is None or not found.plugin:
+    known = class_of(name)
+    if known is None or not known.plugin:
         return f"name its plugin in [jmeter] plugins of the plan, or give its jar: {_JAR}"
-    if found.is_in_maven:
-        return f"add plugins = {json.dumps(found.coordinates)} under [jmeter] in the plan's TOML"
-    return f"get the plugin {found.plugin} of JMeter's Plugins Manager: {_JAR}"
+    if known.is_in_maven:
+        return f"add plugins = {json.dumps(known.coordinates)} under [jmeter] in the plan's TOML"
+    return f"get the plugin {known.plugin} of JMeter's Plugins Manager: {_JAR}"
 
 
 def _absent_classes(plan: Node, plugins: Sequence[str]) -> Iterator[Finding]:
@@ -50,14 +50,14 @@ def _absent_classes(plan: Node, plugins: Sequence[str]) -> Iterator[Finding]:
     for node in plan.walk_all():
         nodes.setdefault(node.kind, node)
     for kind, node in nodes.items():
-        found = class_of(kind)
-        if found is None and not ("." in kind and plugins):  # a plugin of the plan may have it
+        known = class_of(kind)
+        if known is None and not ("." in kind and plugins):  # a plugin of the plan may have it
             what, todo = f"needs the class {kind}, which JMeter 5.6.3 does not have", plugin_todo(kind)
             todo = todo if "." in kind else "delete the element: earlier versions of JMeter had it"
             yield Finding.at(node, Rule.ABSENT_CLASS, what, todo)
-        elif found and found.plugin and _unversioned(found.plugin) not in listed:
-            what = f"needs the class {found.name} of the plugin {found.plugin}"
-            yield Finding.at(node, Rule.ABSENT_CLASS, what, plugin_todo(found.name))
+        elif known and known.plugin and _unversioned(known.plugin) not in listed:
+            what = f"needs the class {known.name} of the plugin {known.plugin}"
+            yield Finding.at(node, Rule.ABSENT_CLASS, what, plugin_todo(known.name))
 
 
 def _unversioned(plugin: str) -> str:

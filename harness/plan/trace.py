@@ -15,7 +15,7 @@ from harness.plan.jmx import enabled_nodes, plan_tree
 from harness.plan.thread_groups import add_string, insert_first, new_element
 
 HEADER = "traceparent"
-_HTTP_SAMPLER = re.compile(r"HTTPSampler(Proxy|2)?$")
+HTTP_SAMPLER = re.compile(r"HTTPSampler(Proxy|2)?$")
 # It runs the samplers of another file, which only JMeter reads.
 _INCLUDE = "IncludeController"
 _HEX = "0123456789abcdef"
@@ -30,7 +30,7 @@ _SAMPLE_VARIABLES = "sample_variables"
 def check_traceable(jmx: Path) -> None:
     """Raise a UsageError for a plan without an HTTP request: nothing in it could carry the header."""
     kinds = {node.kind for node in enabled_nodes(plan_tree(jmx))}
-    if not any(_HTTP_SAMPLER.fullmatch(kind) or kind == _INCLUDE for kind in kinds):
+    if not any(HTTP_SAMPLER.fullmatch(kind) or kind == _INCLUDE for kind in kinds):
         what = f"TRACE: {jmx.parent.name}/{jmx.name} has no HTTP request, and only HTTP requests carry a {HEADER}"
         raise UsageError(what, "leave TRACE out")
 

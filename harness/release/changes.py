@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 
 from harness.base import units
-from harness.compare.outcome import CANNOT_TELL, Comparison, LabelComparison, MetricComparison
+from harness.compare.comparison import CANNOT_TELL, Comparison, LabelComparison, MetricComparison
 from harness.compare.render import is_better
 from harness.metrics.figures import TOTAL
 from harness.metrics.metric import AVERAGE, P75, P95, THROUGHPUT, Metric
@@ -24,7 +24,7 @@ _Row = tuple[Sequence[str], LabelComparison]
 
 def verdict_text(metric: MetricComparison) -> str:
     """Return the verdict on a change: REGRESSED, OK, `OK, better` or CANNOT TELL; empty when a side is unknown."""
-    if metric.base is None or metric.new is None:
+    if metric.baseline is None or metric.contender is None:
         return ""
     return BETTER if is_better(metric) else metric.verdict
 
@@ -33,7 +33,7 @@ def change_text(metric: MetricComparison) -> str:
     """Return both values, the change and the verdict: `p95 914 → 1093 ms, +19.58 %: REGRESSED`."""
     shown = metric.metric
     change = units.signed_percent(metric.change_ratio) or _UNKNOWN
-    values = f"{shown.phrase} {shown.text(metric.base)} → {shown.text(metric.new)} {shown.unit}"
+    values = f"{shown.phrase} {shown.text(metric.baseline)} → {shown.text(metric.contender)} {shown.unit}"
     return f"{values}, {change} {shown.change_unit}: {verdict_text(metric)}"
 
 
@@ -64,13 +64,13 @@ def _table(heads: Sequence[str], rows: Sequence[_Row], metrics: Iterable[Metric]
 
 
 def _is_known(metric: MetricComparison | None) -> bool:
-    return metric is not None and (metric.base is not None or metric.new is not None)
+    return metric is not None and (metric.baseline is not None or metric.contender is not None)
 
 
 def _cells(metric: MetricComparison | None) -> list[str]:
     if metric is None:
         return [""] * 4
-    values = [metric.metric.text(value) for value in (metric.base, metric.new)]
+    values = [metric.metric.text(value) for value in (metric.baseline, metric.contender)]
     return [*values, units.signed_percent(metric.delta_ratio) or _UNKNOWN, verdict_text(metric)]
 
 
@@ -92,8 +92,8 @@ def reasons(levels: Mapping[int, Comparison]) -> list[str]:
 def one_sided(levels: Mapping[int, Comparison], names: Sides[str]) -> list[str]:
     """Return a sentence for each release with the labels that only its runs have."""
     sides = (
-        (names.base, [label for found in levels.values() for label in found.only_base]),
-        (names.new, [label for found in levels.values() for label in found.only_new]),
+        (names.base, [label for found in levels.values() for label in found.only_baseline]),
+        (names.new, [label for found in levels.values() for label in found.only_contender]),
     )
     return [f"Only {name} has {', '.join(dict.fromkeys(labels))}." for name, labels in sides if labels]
 

@@ -22,7 +22,7 @@ from harness.base.log import Log
 from harness.base.records import to_plain
 from harness.cloudwatch.points import read_cloudwatch
 from harness.cloudwatch.sources import source_of
-from harness.compare.outcome import CANNOT_TELL, INVALID, OK, REGRESSED
+from harness.compare.comparison import CANNOT_TELL, INVALID, OK, REGRESSED
 from harness.metrics.interval import Interval
 from harness.metrics.window import Window
 from harness.release.around import PUBLISHED_S, Around, intervals_of

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 from harness.base.errors import UsageError
-from harness.compare.outcome import Comparison
+from harness.compare.comparison import Comparison
 from harness.plan.thresholds import Thresholds
 from harness.release.around import Around
 from harness.release.infrastructure import Infrastructure

@@ -7,7 +7,7 @@ from typing import NamedTuple
 from urllib.parse import quote
 
 from harness.metrics.figures import LOAD
-from harness.metrics.growth import GROWS
+from harness.metrics.resource_growth import GROWS
 from harness.release import resources
 from harness.release.around import around_tables
 from harness.release.changes import label_table, level_table, one_sided, reasons
@@ -43,7 +43,7 @@ def release_page(release: Release, page: Page, links: Links, template: str = "pt
     """Return the page as Markdown. `page` has charts, the text of the notes block, and the command."""
     runs, names, levels, long = release.runs, release.names, release.levels, release.long
     records = Sides(record_of(release.base), record_of(release.new))
-    settings = [[cell(one.name), cell(one.base), cell(one.new)] for one in settings_of(release)]
+    settings = [[cell(one.name), cell(one.baseline), cell(one.contender)] for one in settings_of(release)]
     growth = [(cell(name), growth_section(sweep)) for name, sweep in zip(names, release.sweeps, strict=True)]
     return filled(
         "harness.release",

@@ -11,10 +11,10 @@ from itertools import chain
 
 from harness.base import units
 from harness.compare.causes import causes
-from harness.compare.outcome import CANNOT_TELL, INVALID, REGRESSED, Comparison, LabelComparison
+from harness.compare.comparison import CANNOT_TELL, INVALID, REGRESSED, Comparison, LabelComparison
 from harness.compare.setup_diff import Difference, setup_differences
-from harness.metrics.growth import GROWS
 from harness.metrics.metric import AVERAGE, metric_of
+from harness.metrics.resource_growth import GROWS
 from harness.release.around import grown
 from harness.release.changes import OF_LABELS, change_text, labels_with, verdict_text
 from harness.release.infrastructure import changed_facts

@@ -12,7 +12,7 @@ from harness.base.log import Log
 from harness.cloudwatch.points import FILE_NAME, CloudMetrics, fetched_metrics
 from harness.cloudwatch.source import MetricsSpec
 from harness.cloudwatch.sources import source_of, titles
-from harness.metrics.growth import Growth
+from harness.metrics.resource_growth import Growth
 from harness.metrics.throttle import Throttle
 from harness.report.charts.cloudwatch import cloud_warnings
 from harness.report.files import stored_summary, write_summary

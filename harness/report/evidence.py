@@ -15,9 +15,9 @@ from harness.jtl.sample import Dropped
 from harness.metrics.figures import CodeCount, LabelFigures
 from harness.metrics.gaps import Gap
 from harness.metrics.generators import GeneratorFigures
-from harness.metrics.growth import Growth
 from harness.metrics.littles_law import LittlesLaw
 from harness.metrics.metric import metric_of
+from harness.metrics.resource_growth import Growth
 from harness.metrics.throttle import Throttle
 from harness.metrics.timeline import SPAN_MAX_S
 from harness.metrics.window import STEADY_LEAST_S, Window
@@ -381,5 +381,5 @@ def closed_model(evidence: Evidence) -> Iterator[Values]:
 
 
 def comparisons_only(_evidence: Evidence) -> Iterator[Values]:
-    """Yield nothing: such a warning is not about one run; harness/compare/warnings.py finds it."""
+    """Yield nothing: such a warning is not about one run; harness/compare/comparison_warnings.py finds it."""
     yield from ()

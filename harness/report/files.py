@@ -12,8 +12,8 @@ from harness.jtl.sample import Dropped
 from harness.metrics.counter_process import shared_counter
 from harness.metrics.figures import LOAD
 from harness.metrics.files import read_samples
-from harness.metrics.growth import growths
 from harness.metrics.interval import IntervalMs
+from harness.metrics.resource_growth import growths
 from harness.metrics.tally import SampleTally
 from harness.metrics.window import Window, parse_window
 from harness.report.charts.chart import write_charts

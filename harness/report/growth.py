@@ -6,8 +6,16 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from harness.base import units
-from harness.metrics import growth as resources
-from harness.metrics.growth import CANNOT_TELL, GROWS, MEMORY_RATIO, SPAN_LEAST_S, Growth, ResourceSeries, growths
+from harness.metrics import resource_growth as resources
+from harness.metrics.resource_growth import (
+    CANNOT_TELL,
+    GROWS,
+    MEMORY_RATIO,
+    SPAN_LEAST_S,
+    Growth,
+    ResourceSeries,
+    growths,
+)
 from harness.metrics.window import Window
 from harness.plan.group_load import SeveralLoads
 from harness.report.evidence import Evidence, Values

@@ -13,10 +13,10 @@ from harness.metrics.metric import elapsed_metrics
 from harness.metrics.window import Window
 from harness.report.tables import cell, table
 from harness.run.telemetry import MachineFigure, process_title
+from harness.system.flight_recording import RecordedUse
 from harness.system.heap import HeapUse
 from harness.system.histograms import CLASSES_MOST, MIDDLE, LiveHeap
 from harness.system.own_metrics import OwnMetrics, OwnMetricUse
-from harness.system.recording import RecordedUse
 
 _TIMES = elapsed_metrics()
 _COLUMNS = (

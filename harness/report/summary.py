@@ -23,15 +23,15 @@ from harness.run.telemetry import MachineFigure, ProcessStop, Usage, UsageSeries
 
 if TYPE_CHECKING:  # imported late, see `late_types`
     from harness.cloudwatch.points import CloudMetrics
-    from harness.metrics.growth import Growth
+    from harness.metrics.resource_growth import Growth
     from harness.report.slowest import SlowSample
     from harness.report.stored_comparisons import ComparedRun
     from harness.system.exceptions import ExceptionCount
+    from harness.system.flight_recording import RecordedUse
     from harness.system.heap import HeapSeries, HeapUse
     from harness.system.histograms import LiveHeap
     from harness.system.own_metrics import OwnMetrics
     from harness.system.profile import ProcessProfile
-    from harness.system.recording import RecordedUse
     from harness.system.statements import DatabaseUse
 
 FORMAT_VERSION = 3
@@ -40,15 +40,15 @@ FORMAT_VERSION = 3
 def late_types() -> dict[str, type]:
     """Return the types of fields that only reading JSON needs: to import them takes longer than a small table."""
     from harness.cloudwatch.points import CloudMetrics
-    from harness.metrics.growth import Growth
+    from harness.metrics.resource_growth import Growth
     from harness.report.slowest import SlowSample
     from harness.report.stored_comparisons import ComparedRun
     from harness.system.exceptions import ExceptionCount
+    from harness.system.flight_recording import RecordedUse
     from harness.system.heap import HeapSeries, HeapUse
     from harness.system.histograms import LiveHeap
     from harness.system.own_metrics import OwnMetrics
     from harness.system.profile import ProcessProfile
-    from harness.system.recording import RecordedUse
     from harness.system.statements import DatabaseUse
 
     found = (

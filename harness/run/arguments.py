@@ -37,7 +37,8 @@ def names_of(options: argparse.Namespace) -> Names:
     given["is_profiled"] = getattr(options, "profile", False)
     given["is_traced"] = getattr(options, "trace", False)
     given["is_soak"] = getattr(options, "soak", False)
-    return Names(options.plan, options.env, options.target, options.port, options.remotes, **given)
+    given |= {name: getattr(options, name, None) for name in ("target", "port", "remotes")}
+    return Names(options.plan, options.env, **given)
 
 
 def make_command(verb: str, values: Mapping[str, str | None]) -> str:

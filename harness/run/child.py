@@ -16,8 +16,8 @@ from harness.base.interrupts import Interrupts
 from harness.base.log import log
 from harness.base.process import Launch
 from harness.base.project import PACKAGE
-from harness.run.limited_run import INTERRUPTED, TOO_LONG, Ended, run_limited
-from harness.run.result import RunEnd, read_end
+from harness.run.limited_run import INTERRUPTED, TOO_LONG, ProcessEnd, run_limited
+from harness.run.result_file import RunEnd, read_end
 
 _RUN = (str(PACKAGE / "__main__.py"), "run")
 
@@ -44,23 +44,23 @@ class ChildRun:
 class ChildEnd:
     """How the child process ended, and the content of its result file."""
 
-    ended: Ended
-    end: RunEnd
+    process: ProcessEnd
+    result: RunEnd
 
     def problem(self, limit_s: float, why_too_long: str, *, is_run: bool) -> str:
         """Return the problem that the run's own report does not contain; may be empty.
 
         `is_run` means that there is a run directory; `why_too_long` is why it was stopped after `limit_s`.
         """
-        if self.ended.how == TOO_LONG:
+        if self.process.how == TOO_LONG:
             return f"stopped after {units.duration_text(round(limit_s))}: {why_too_long}"
-        if self.ended.how == INTERRUPTED:
+        if self.process.how == INTERRUPTED:
             return "interrupted"
-        if is_run and self.ended.exit_code >= 0 and self.ended.exit_code != EXIT_BUG:
+        if is_run and self.process.exit_code >= 0 and self.process.exit_code != EXIT_BUG:
             return ""
-        reasons = self.end.reasons
+        reasons = self.result.reasons
         reason = first_line(reasons[0]) if reasons else "it wrote no result: another process ended it"
-        return f"scripts/run ended with code {self.ended.exit_code}: {reason}"
+        return f"scripts/run ended with code {self.process.exit_code}: {reason}"
 
 
 class ChildWatch(Protocol):
@@ -110,12 +110,12 @@ class Children:
             log=run.log,
         )
         watch = self.watch
-        ended = run_limited(launch, limit_s, self.interrupts, poll=(lambda: watch.poll(run)) if watch else None)
+        process_end = run_limited(launch, limit_s, self.interrupts, poll=(lambda: watch.poll(run)) if watch else None)
         if watch:
             watch.ended(run)
-        end = read_end(run.result) or RunEnd()
+        result = read_end(run.result) or RunEnd()
         run.result.unlink(missing_ok=True)
-        return ChildEnd(ended, end)
+        return ChildEnd(process_end, result)
 
     def conclude(self, line: str) -> None:
         """Print the result of the run that was announced last."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass
+from pathlib import Path
 
 # A random id at the end of a name, so that two clones never use the same; names of earlier versions have none.
 ID = re.compile(r"[0-9a-f]{4}")
@@ -12,7 +13,6 @@ _MAYBE_ID = rf"(?:-{ID.pattern})?"
 RUN_NAME = re.compile(rf"run-(\d+)_(\d+){_MAYBE_ID}")
 # The second nightly run of a date is <date>-2: so a number has fewer digits than an id.
 _NIGHTLY = r"(\d{4})-(\d\d)-(\d\d)(?:-(\d{1,3}))?"
-NIGHTLY_NAME = re.compile(_NIGHTLY + _MAYBE_ID)
 _WITH_ID = re.compile(rf"(run-\d+_\d+|[a-z]+-\d+|{_NIGHTLY})-{ID.pattern}")
 
 
@@ -34,7 +34,8 @@ class Kind:
 
     Reports are beside the runs of their plan. A kind with a `folder` has it in the reports folder: it contains, as the
     reports folder does, a folder for each plan, with the runs of these reports. A kind with `has_series` is called
-    after the series of its runs, which are beside it: sweep-07 consists of run-07_1 and following.
+    after the series of its runs, which are beside it: sweep-07 consists of run-07_1 and following. An experiment has a
+    `verb`, which runs it. Names without a prefix are dates, and their reports are of several plans.
     """
 
     key: str
@@ -42,15 +43,20 @@ class Kind:
     prefix: str
     folder: str = ""
     has_series: bool = False
+    verb: str = ""
 
     @property
     def numbered(self) -> re.Pattern[str]:
-        """The pattern of its names with a number, such as sweep-07 or sweep-07-4f2a; the number is its group."""
-        return re.compile(rf"{self.prefix}-(\d+){_MAYBE_ID}")
+        """The pattern of its names with a number, such as sweep-07 or sweep-07-4f2a; the numbers are its groups."""
+        return re.compile((rf"{self.prefix}-(\d+)" if self.prefix else _NIGHTLY) + _MAYBE_ID)
 
     def named(self, rest: str) -> str:
         """Return the name of one of its reports: sweep-07 for 07."""
-        return f"{self.prefix}-{rest}"
+        return f"{self.prefix}-{rest}" if self.prefix else rest
+
+    def folder_in(self, reports: Path) -> Path:
+        """Return the folder of its reports in the folder of all results; it may be given itself."""
+        return reports if reports.name == self.folder else reports / self.folder
 
     def rest_of(self, name: str) -> str:
         """Return the name of one of its reports without the prefix: 07-4f2a for sweep-07-4f2a."""
@@ -61,17 +67,28 @@ class Kind:
         return self.rest_of(short_name(name))
 
 
-SWEEP = Kind("sweep", "Sweeps", "sweep", has_series=True)
-OVERLOAD = Kind("overload test", "Overload tests", "overload", has_series=True)
-AB_TEST = Kind("A/B test", "A/B tests", "ab", folder="ab", has_series=True)
-EXPERIMENT = Kind("experiment", "Experiments", "tune", folder="tune", has_series=True)
+SWEEP = Kind("sweep", "Sweeps", "sweep", has_series=True, verb="sweep")
+OVERLOAD = Kind("overload test", "Overload tests", "overload", has_series=True, verb="overload")
+AB_TEST = Kind("A/B test", "A/B tests", "ab", folder="ab", has_series=True, verb="ab")
+EXPERIMENT = Kind("experiment", "Experiments", "tune", folder="tune", has_series=True, verb="tune")
+NIGHTLY = Kind("nightly run", "Nightly runs", "", folder="nightly", verb="nightly")
 COMPARISON = Kind("comparison", "Comparisons", "compare")
 RELEASE = Kind("release", "Releases", "release")
 HISTORY = Kind("history", "Over time", "history")
 # In the order of lists.
 KINDS = (SWEEP, OVERLOAD, AB_TEST, EXPERIMENT, COMPARISON, RELEASE, HISTORY)
+# What does many runs.
+EXPERIMENTS = (SWEEP, OVERLOAD, AB_TEST, EXPERIMENT, NIGHTLY)
+# The value of RESUME that means the last unfinished experiment.
+LAST = "1"
 # The folder of sweeps side by side in the reports folder; they are of several plans, and have any name.
 SWEEPS_FOLDER = "sweeps"
+
+
+def kind_of(name: str) -> Kind | None:
+    """Return the kind of experiment that has such names, also with a suffix; None for none."""
+    short = name.removesuffix(".json").removesuffix(".md")
+    return next((kind for kind in EXPERIMENTS if kind.numbered.fullmatch(short)), None)
 
 
 def level_note(sweep: str) -> str:

@@ -24,7 +24,7 @@ _AFTER_INT_S, _AFTER_TERM_S, _AFTER_KILL_S = GRACEFUL_S + OVERRUN_S + 55.0, 20.0
 
 
 @dataclass(frozen=True)
-class Ended:
+class ProcessEnd:
     """How a child ended: by itself in time, or stopped by the time limit or by an interrupt."""
 
     exit_code: int
@@ -32,7 +32,7 @@ class Ended:
     how: str
 
 
-def run_limited(launch: Launch, limit_s: float, interrupts: Interrupts, poll: Poll = None) -> Ended:
+def run_limited(launch: Launch, limit_s: float, interrupts: Interrupts, poll: Poll = None) -> ProcessEnd:
     """Run a child; stop it after `limit_s` or on an interrupt. `interrupts` must be held.
 
     `poll` is called several times per second while the child runs.
@@ -46,7 +46,7 @@ def run_limited(launch: Launch, limit_s: float, interrupts: Interrupts, poll: Po
             _stop(process, interrupts, poll)
     finally:
         _kill(process)
-    return Ended(process.returncode, time.monotonic() - started_s, how)
+    return ProcessEnd(process.returncode, time.monotonic() - started_s, how)
 
 
 def _stop(process: subprocess.Popen[bytes], interrupts: Interrupts, poll: Poll) -> None:

@@ -10,11 +10,11 @@ from typing import NamedTuple
 
 from harness.base.config import did_you_mean
 from harness.base.errors import UsageError
+from harness.base.paths import GLOB_CHARACTERS
 from harness.base.s3_address import SCHEME
 from harness.run.kinds import RUN_NAME, full_names
 
 _SUFFIXES = (".json", ".md")
-_GLOB_CHARACTERS = frozenset("*?[")
 _NAMES_SHOWN = 10
 _CHOICE = re.compile(r"(.+\.md)([#:].+)")
 
@@ -114,7 +114,7 @@ def _found(name: str, reports_dir: Path) -> list[Path]:
         return [_run_or_file(path)]
     # make and reports print paths relative to the reports folder or to its parent.
     bases = [reports_dir, reports_dir.parent]
-    if _GLOB_CHARACTERS & set(name):
+    if GLOB_CHARACTERS & set(name):
         matches = _matches(Path(), name) or next((found for base in bases if (found := _matches(base, name))), [])
         return matches or _of_one_plan(_matches(reports_dir, f"*/{name}"), name, reports_dir)
     for base in bases:

@@ -12,8 +12,8 @@ from harness.base.units import MS_PER_S
 from harness.run.directory import RunDirectory, load_record
 from harness.run.record import RunRecord
 from harness.run.request import Request
+from harness.system.flight_recording import CPU, RecordedEvent
 from harness.system.jfr import HEAPS, add_recording, read_recording
-from harness.system.recording import CPU, RecordedEvent
 
 # JMeter starts and ends within this time before and after the load.
 _GAP_MOST_S = 10.0

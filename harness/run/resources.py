@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from harness.metrics.growth import DISK, OPEN_FILES, RSS, SOCKETS, THREADS, Bins, ResourceSeries
 from harness.metrics.interval import IntervalMs
+from harness.metrics.resource_growth import DISK, OPEN_FILES, RSS, SOCKETS, THREADS, Bins, ResourceSeries
 
 # Every tenth row of a process has them: descriptors of its member with most, sockets, and its limits. Those of the host
 # are its memory, and the disk of the run directory.

@@ -12,8 +12,8 @@ from typing import NamedTuple
 
 from harness.base.units import MS_PER_S
 from harness.metrics.downsampling import SERIES_POINTS_MOST
-from harness.metrics.growth import ResourceSeries
 from harness.metrics.interval import IntervalMs
+from harness.metrics.resource_growth import ResourceSeries
 from harness.run.resources import RESOURCE_COLUMNS, Resources, resource_series
 
 FILE_NAME = "telemetry.csv"

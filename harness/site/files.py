@@ -16,11 +16,11 @@ from harness.base.errors import HarnessError, UsageError
 from harness.base.log import Log
 from harness.base.paths import shown
 from harness.base.records import read_record, to_plain
-from harness.compare.outcome import REGRESSED, LabelComparison
+from harness.compare.comparison import REGRESSED, LabelComparison
+from harness.compare.decision import compare
 from harness.compare.render import headline, is_better
 from harness.compare.result import RunResult
 from harness.compare.sources import read_result
-from harness.compare.verdict import compare
 from harness.history.catalogue import Catalogue, Entry, runs_of
 from harness.history.files import read_catalogue
 from harness.history.summary_files import summary_notes

@@ -14,7 +14,7 @@ from markupsafe import Markup
 
 from harness.compare.result import MARKDOWN, RunResult
 from harness.history.catalogue import Catalogue, Document, Entry, first_line
-from harness.history.summary import FIGURES, count_line, facts, figures, start_text, verdict_text
+from harness.history.summary_page import FIGURES, count_line, facts, figures, start_text, verdict_text
 from harness.metrics.metric import ERRORS, THROUGHPUT, Metric, Table, compared_metrics
 from harness.report.charts.run_data import ChartData
 from harness.report.results import Result, result_in_markdown

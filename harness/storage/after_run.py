@@ -10,8 +10,8 @@ from harness.base.paths import shown, tool_command
 from harness.base.project import current_project
 from harness.plan.spec import Profile
 from harness.run.directory import RunDirectory
+from harness.storage.bucket import Storage, check_writable, open_storage
 from harness.storage.s3 import push
-from harness.storage.server import Storage, check_writable, open_storage
 
 
 def storage_for_run(url: str | None, profile: Profile) -> Storage | None:

@@ -12,7 +12,7 @@ from harness.base.errors import ServiceError
 from harness.base.python_packages import ensure_zstandard
 from harness.base.s3_address import parse_location
 from harness.base.s3_stream import CHUNK_BYTES, NoObjectError, ObjectStream, chunks
-from harness.storage.layout import StoredFile
+from harness.storage.stored_runs import StoredFile
 
 
 class DamagedError(ServiceError):

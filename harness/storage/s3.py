@@ -15,14 +15,15 @@ from harness.base.log import Log
 from harness.base.packed import beginning_of
 from harness.base.spellings import Spellings
 from harness.base.units import mb_text, plural
-from harness.jtl.progress import ReadingProgress
+from harness.jtl.file_progress import ReadingProgress
 from harness.jtl.sample import SAMPLES_NAME
 from harness.report.summary import FORMAT_VERSION as SUMMARY_VERSION
 from harness.run.directory import RunDirectory, json_text, read_json
 from harness.run.packing import finish
 from harness.run.record import FORMAT_VERSION as RUN_VERSION
+from harness.storage.bucket import Storage, again_later, objects
 from harness.storage.download import DamagedError, download
-from harness.storage.layout import (
+from harness.storage.stored_runs import (
     FIGURES,
     MANIFEST_NAME,
     REPORT_FILE,
@@ -38,7 +39,6 @@ from harness.storage.layout import (
     stored_names,
     stored_runs,
 )
-from harness.storage.server import Storage, again_later, objects
 from harness.storage.upload import upload
 
 
@@ -131,25 +131,25 @@ def pull_runs(storage: Storage, reports: Path, log: Log, wanted: Iterable[Stored
     `figures_only` leaves samples, telemetry and charts in S3. Local files of the same run are not replaced. A run is
     refused when another local run has its name. Refused and damaged runs do not stop the others.
     """
-    found: dict[str, list[str]] = {field.name: [] for field in fields(Pulled)}
+    pulled: dict[str, list[str]] = {field.name: [] for field in fields(Pulled)}
     for run in wanted:
         directory = RunDirectory(reports / run.key.plan / run.key.name)
         if not run.is_whole:
-            found["incomplete"].append(run.key.id)
+            pulled["incomplete"].append(run.key.id)
         elif other := _other_run(directory, run.key, storage):
-            found["refused"].append(other)
+            pulled["refused"].append(other)
         elif figures_only and all(_path(directory, name).is_file() for name in FIGURES):  # without a request to S3
-            found["there"].append(run.key.id)
+            pulled["there"].append(run.key.id)
         else:
             try:
                 is_new = _fetch(directory, storage, run.key, figures_only)
             except (DamagedError, ManifestError) as error:
-                found["damaged"].append(str(error))
+                pulled["damaged"].append(str(error))
                 continue
             if is_new:
                 log(f"{run.key.id}: pulled")
-            found["runs" if is_new else "there"].append(run.key.id)
-    return Pulled(**{name: tuple(texts) for name, texts in found.items()})
+            pulled["runs" if is_new else "there"].append(run.key.id)
+    return Pulled(**{name: tuple(texts) for name, texts in pulled.items()})
 
 
 def stored_file(path: Path, name: str) -> StoredFile:

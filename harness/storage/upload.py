@@ -17,7 +17,7 @@ from harness.base.errors import ServiceError, UsageError
 from harness.base.python_packages import ensure_zstandard
 from harness.base.s3_stream import chunks
 from harness.base.units import BYTES_PER_MB
-from harness.storage.layout import StoredFile
+from harness.storage.stored_runs import StoredFile
 
 # S3 accepts at most 10,000 parts, and parts below 5 MB only at the end.
 _PART_BYTES = 8 * BYTES_PER_MB

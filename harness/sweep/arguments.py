@@ -7,7 +7,6 @@ from collections.abc import Sequence
 
 from harness.base import units
 from harness.base.errors import UsageError
-from harness.base.secrecy import masked
 from harness.experiment.arguments import new_fields
 from harness.plan.goal_input import goal_names
 from harness.plan.load import LoadArguments, parse_load
@@ -23,8 +22,9 @@ _WARM_UP = "30s"
 _WARM_UP_MAX_S = 3600.0
 
 
-def new_record(options: argparse.Namespace, request: Request, kind: str, command: str) -> SweepRecord:
-    """Return the record of a new sweep with the settings of the options; it has no name yet."""
+def new_record(options: argparse.Namespace, request: Request, kind: str, names: Sequence[str]) -> SweepRecord:
+    """Return the record of a new sweep with the settings of the options `names`; it has no name yet."""
+    fields = new_fields(options, request)
     length = parse_load(LoadArguments(**{name: getattr(options, name) for name in _LENGTH}))
     if length.is_auto:
         what = "DURATION=auto is for make run only: the levels would have different lengths"
@@ -36,7 +36,7 @@ def new_record(options: argparse.Namespace, request: Request, kind: str, command
         kind=kind,
         plan=request.plan.name,
         profile=request.profile.name,
-        command=command,
+        command=_command(kind, options, names, fields["properties"]),
         users=(),
         repeat=1,
         fresh=options.fresh,
@@ -45,12 +45,11 @@ def new_record(options: argparse.Namespace, request: Request, kind: str, command
         duration_s=length.duration_s,
         loops=length.loops,
         target=request.target.url if request.target else None,
-        note=masked(options.note, request.hidden),
         goal=None,
         first_users=None,
         most_users=None,
         runs=(),
-        **new_fields(),
+        **fields,
         requests=length.requests,
         remotes=options.remotes,
         given=_given(options),
@@ -65,7 +64,7 @@ def _given(options: argparse.Namespace) -> dict[str, str]:
     return {**found, "profile": "1"} if options.profile else found
 
 
-def sweep_command(verb: str, options: argparse.Namespace, names: Sequence[str]) -> str:
+def _command(verb: str, options: argparse.Namespace, names: Sequence[str], properties: str) -> str:
     """Return the make command of a sweep; a flag has the value 1."""
-    values = {name: getattr(options, name) for name in names}
+    values = {name: getattr(options, name) for name in ("plan", *names, "max", "env")} | {"properties": properties}
     return make_command(verb, {name: "1" if value is True else value or None for name, value in values.items()})

@@ -1,39 +1,19 @@
-"""Finds the sweeps of a plan."""
+"""The files of sweeps: writes record and report, and finds the sweeps of runs."""
 
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Sequence
-from pathlib import Path
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 
-from harness.base.config import did_you_mean
 from harness.base.errors import UsageError
-from harness.experiment.files import ExperimentFiles
+from harness.compare.result import RunResult
+from harness.experiment.execute import Step
+from harness.experiment.files import ExperimentFiles, recorded_in
+from harness.experiment.runner import Design
 from harness.run import kinds
 from harness.run.directory import RunDirectory, load_record
-from harness.run.names import ambiguous
-from harness.run.recorded import recorded_in
 from harness.sweep.record import SweepRecord
-
-
-def find_sweep(reports_dir: Path, plan: str, text: str) -> ExperimentFiles:
-    """Return the sweep named `sweep-07`, 07, 7 or `<plan>/sweep-07`, also with its id, such as 07-4f2a.
-
-    UsageError when it does not exist, or when several have that name.
-    """
-    sweeps = _sweeps(reports_dir / plan)
-    names = [files.name for files in sweeps]
-    series = kinds.SWEEP.rest_of(text.strip().removeprefix(f"{plan}/")).zfill(2)
-    wanted = kinds.full_names(kinds.SWEEP.named(series), names)
-    found = [files for files in sweeps if files.name in wanted]
-    if len(found) > 1:
-        raise ambiguous(f"RESUME={text}", [files.folder for files in found])
-    if found:
-        return found[0]
-    todo = (
-        f"{did_you_mean(text, names)}there are: {', '.join(names)}" if names else "there is none yet: leave RESUME out"
-    )
-    raise UsageError(f"RESUME={text}: no sweep of {plan}", todo)
 
 
 def sweeps_with(runs: Sequence[RunDirectory]) -> list[ExperimentFiles]:
@@ -41,13 +21,45 @@ def sweeps_with(runs: Sequence[RunDirectory]) -> list[ExperimentFiles]:
     found = []
     for folder in dict.fromkeys(run.path.parent for run in runs):
         names = {run.name for run in runs if run.path.parent == folder}
-        for files in _sweeps(folder):
+        for files in recorded_in(folder, kinds.SWEEP.numbered):
             with contextlib.suppress(UsageError):
                 if names & {run.run for run in load_record(SweepRecord, files.record).measured}:
                     found.append(files)
     return found
 
 
-def _sweeps(folder: Path) -> list[ExperimentFiles]:
-    """Return the sweeps of a plan that have a record, by series."""
-    return [ExperimentFiles(path) for path in recorded_in(folder, kinds.SWEEP.numbered)]
+@dataclass(frozen=True)
+class Measured:
+    """A sweep so far: its record, and the results of its completed runs in order."""
+
+    record: SweepRecord
+    results: tuple[RunResult, ...]
+
+
+@dataclass
+class StoredSweep(Design[SweepRecord, Measured]):
+    """A sweep with its files; `answer` is that of its last page. It has no further step."""
+
+    files: ExperimentFiles
+    answer: str = field(default="", init=False)
+
+    def judge(self, record: SweepRecord, results: Mapping[str, RunResult]) -> Measured:
+        """Return the sweep so far."""
+        return Measured(record, tuple(results[run.name] for run in record.measured if run.name in results))
+
+    def store(self, outcome: Measured) -> None:
+        """Write the record as soon as a run began."""
+        if outcome.record.runs:
+            self.files.write(outcome.record)
+
+    def write_page(self, outcome: Measured) -> None:
+        """Write report and charts of the completed runs."""
+        if outcome.record.measured:
+            # Imported here, because NumPy loads slowly and no run needs it.
+            from harness.sweep.sources import write_sweep_report
+
+            self.answer = write_sweep_report(self.files.record)
+
+    def next_step(self, outcome: Measured) -> Step | None:  # noqa: ARG002
+        """Return no step."""
+        return None

@@ -103,9 +103,8 @@ class Levels:
                 directory.discard()
 
     def _measure(self, sweep: SweepRecord, run: SweepRun, directory: RunDirectory, began: Began) -> RunRecord:
-        load, system, link = level_load(self._request, sweep, run.users), self._system, level_note(sweep.name)
-        note = f"{sweep.note}\n\n{link}" if sweep.note else link
-        spec = self._request.run_spec(load, note=note, command=_run_command(sweep, run))
+        load, system, note = level_load(self._request, sweep, run.users), self._system, level_note(sweep.name)
+        spec = self._request.run_spec(load, note=sweep.note_of(note), command=_run_command(sweep, run))
         with self._context.guardian.masking(directory.path, spec.hidden):
             prepared = prepare(spec, directory, system, self._context, (("warm-up", _warm_up_text(sweep)),))
             kept_up = system is not None and not sweep.fresh
@@ -170,6 +169,7 @@ def _run_command(sweep: SweepRecord, run: SweepRun) -> str:
     lengths = {"ramp": sweep.ramp_s, "duration": sweep.duration_s, "loops": sweep.loops, "requests": sweep.requests}
     texts = {name: None if value is None else units.number_text(value) for name, value in lengths.items()}
     values = {"plan": sweep.plan, "users": str(run.users), **texts, **sweep.given, "target": sweep.target}
+    values["properties"] = sweep.properties
     if run.setting:
         values["set"] = set_of_level(sweep.set_values, run.setting)
     values |= {"remotes": sweep.remotes, "env": sweep.profile}

@@ -10,11 +10,11 @@ from typing import NamedTuple
 
 from harness.base import units
 from harness.base.errors import UsageError
-from harness.compare.outcome import CANNOT_TELL, INVALID, OK, REGRESSED, Comparison
+from harness.compare.comparison import CANNOT_TELL, INVALID, OK, REGRESSED, Comparison
+from harness.compare.comparison_warnings import warnings_of
+from harness.compare.decision import compare
 from harness.compare.result import RunResult
 from harness.compare.sources import read_result
-from harness.compare.verdict import compare
-from harness.compare.warnings import warnings_of
 from harness.metrics.distributions import student_t_quantile
 from harness.metrics.metric import Table, metrics_of
 from harness.plan.thresholds import Thresholds

@@ -23,9 +23,9 @@ from harness.report.warnings import WarningCode
 from harness.run.record import RunRecord
 from harness.run.telemetry import GENERATOR, NOT_SYSTEM, Usage
 from harness.sweep.record import SweepRecord, level_text
+from harness.system.flight_recording import RecordedUse
 from harness.system.heap import HeapUse
 from harness.system.profile import ProcessProfile
-from harness.system.recording import RecordedUse
 from harness.system.statements import DatabaseUse
 
 

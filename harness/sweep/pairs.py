@@ -9,7 +9,7 @@ from statistics import median
 from typing import ClassVar
 
 from harness.base.units import plural
-from harness.compare.outcome import CANNOT_TELL, INVALID
+from harness.compare.comparison import CANNOT_TELL, INVALID
 from harness.metrics.metric import Table, metric_of, metrics_of
 from harness.sweep.levels import Level, LevelKey, Sweep
 

@@ -15,9 +15,9 @@ from harness.report.tables import cell, table
 from harness.run.telemetry import Usage, process_title
 from harness.sweep.growth import SUSPECT_RATIO, Growth, growth_per_run, memory_of_runs
 from harness.sweep.levels import Level, Sweep, level_head
+from harness.system.flight_recording import RecordedUse
 from harness.system.heap import HeapUse
 from harness.system.profile import SAMPLES_LEAST, ProcessProfile
-from harness.system.recording import RecordedUse
 
 # After the process, and the mean and range of the used heap.
 _AFTER_GC = 3

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import ClassVar
 
 from harness.base import units
-from harness.experiment.record import ExperimentRun, PlanExperiment, RunTime, measured, run_times
+from harness.experiment.record import ENDED, ExperimentRun, PlanExperiment, RunTime, measured, run_times
 from harness.plan.goal import Goal
 from harness.plan.load import LOOPS_MAX, REQUESTS_MAX, USERS_MAX
 from harness.run import kinds
 
 _REPEAT_MAX = 10_000
+_WARM_UP_USERS = 10
 SWEEP, CAPACITY = "sweep", "capacity"
 
 
@@ -22,22 +23,8 @@ def level_text(users: int, setting: str) -> str:
 
 
 @dataclass(frozen=True)
-class SweepStep:
-    """A planned run of a sweep: its level, and its round (from 1); `setting` is as in SweepRun."""
-
-    users: int
-    repeat: int
-    setting: str = ""
-
-    @property
-    def text(self) -> str:
-        """Its level: 5 users, or delay_ms=20."""
-        return level_text(self.users, self.setting)
-
-
-@dataclass(frozen=True)
 class SweepRun(ExperimentRun):
-    """A run of a sweep: its level, and its round (from 1).
+    """A run of a sweep, planned or measured: its level, and its round (from 1).
 
     `setting` is the value of the swept setting, such as delay_ms=20; empty in a sweep over users. `planned_s` is the
     planned duration of its load, None when it ends after loops or requests.
@@ -53,6 +40,11 @@ class SweepRun(ExperimentRun):
     def text(self) -> str:
         """Its level: 5 users, or delay_ms=20."""
         return level_text(self.users, self.setting)
+
+    @property
+    def step(self) -> tuple[int, int, str]:
+        """What it measures: its level and its round."""
+        return self.users, self.repeat, self.setting
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -77,7 +69,6 @@ class SweepRecord(PlanExperiment):
     duration_s: float | None
     loops: int | None
     target: str | None
-    note: str
     goal: Goal | None
     first_users: int | None
     most_users: int | None
@@ -113,11 +104,6 @@ class SweepRecord(PlanExperiment):
         return run_times((run, run.planned_s) for run in self.measured)
 
     @property
-    def resumption(self) -> str:
-        """What resumes it although the code is another one."""
-        return f"RESUME={self.report_kind.rest_of(self.name)}"
-
-    @property
     def stop(self) -> str | None:
         """The stop conditions as given; None for the plan's."""
         return self.given.get("stop")
@@ -133,24 +119,35 @@ class SweepRecord(PlanExperiment):
         return "profile" in self.given
 
     @property
-    def steps(self) -> tuple[SweepStep, ...]:
+    def most_and_warm_up_users(self) -> tuple[int, int]:
+        """The users of the largest level, and those of the warm-up: of the middle level; of a search at least ten."""
+        if self.first_users is None or self.most_users is None:
+            return max(self.users), sorted(self.users)[len(self.users) // 2]
+        return self.most_users, min(max(self.first_users, _WARM_UP_USERS), self.most_users)
+
+    @property
+    def steps(self) -> tuple[SweepRun, ...]:
         """All steps of a sweep in the order of measuring.
 
         Each round measures all levels. Drift of the system over time then affects all levels alike, and is not
         mistaken for an effect of the users or of the setting.
         """
         return tuple(
-            SweepStep(users, repeat, value)
+            SweepRun(users, repeat, value)
             for repeat in range(1, self.repeat + 1)
             for users in self.users
             for value in self.values or ("",)
         )
 
     @property
-    def steps_left(self) -> tuple[SweepStep, ...]:
+    def steps_left(self) -> tuple[SweepRun, ...]:
         """The steps of a sweep that are not measured yet."""
-        done = {SweepStep(run.users, run.repeat, run.setting) for run in self.measured}
-        return tuple(step for step in self.steps if step not in done)
+        done = {run.step for run in self.measured}
+        return tuple(run for run in self.steps if run.step not in done)
+
+    def resumed(self, run: ExperimentRun, *, is_there: bool, is_whole: bool) -> ExperimentRun | None:
+        """Return a run as the resumed record has it: one whose load ended counts, although the harness was killed."""
+        return replace(run, state=ENDED if is_whole else run.state) if is_there else None
 
     @property
     def settings(self) -> tuple[object, ...]:
@@ -159,4 +156,5 @@ class SweepRecord(PlanExperiment):
             self.kind, self.plan, self.profile, self.users, self.repeat, self.fresh, self.warm_up_s, self.ramp_s,
             self.duration_s, self.loops, self.requests, self.target, self.remotes, self.note, self.goal,
             self.first_users, self.most_users, self.stop, self.set_values, self.is_profiled, self.values,
+            self.properties,
         )  # fmt: skip

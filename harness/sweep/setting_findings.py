@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from statistics import fmean
 from typing import NamedTuple
 
-from harness.compare.outcome import CANNOT_TELL
+from harness.compare.comparison import CANNOT_TELL
 from harness.metrics.distributions import student_t_quantile
 from harness.metrics.metric import THROUGHPUT, Metric, Table, times_of
 from harness.metrics.shift import CONFIDENCE

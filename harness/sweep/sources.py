@@ -8,9 +8,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from harness.base.config import did_you_mean
 from harness.base.errors import HarnessError, UsageError
 from harness.compare.sources import read_result
+from harness.experiment.files import find_experiment
 from harness.experiment.record import FINISHED
 from harness.plan.goal import Goal
 from harness.report.charts.chart import Chart, write_charts
@@ -19,7 +19,7 @@ from harness.report.pages import write_page
 from harness.report.results import KEY, chart_path, store_result, write_result
 from harness.run import kinds
 from harness.run.directory import load_record
-from harness.run.names import find_paths, full_path
+from harness.run.names import find_paths
 from harness.sweep.analysis import SweepAnalysis, analyse
 from harness.sweep.charts import FILE_NAME, overlay_charts, sweep_charts
 from harness.sweep.export import sweeps_data
@@ -33,7 +33,6 @@ from harness.sweep.text import result_of
 from harness.sweep.usage_charts import heap_charts, recorded_charts, usage_charts
 
 _NUMBERED = re.compile(r"(.+)#(\d+)")
-_SUFFIXES = (".json", ".md")
 _TEXTS = (".md", ".txt")
 
 
@@ -88,9 +87,6 @@ def find_sweeps(names: Sequence[str], reports_dir: Path) -> list[FoundSweep]:
 
 
 def _found(name: str, reports_dir: Path) -> list[FoundSweep]:
-    recorded = _recorded(name, reports_dir)
-    if recorded is not None:
-        return [read_sweep(recorded)]
     numbered = _NUMBERED.fullmatch(name)
     path = Path(numbered[1] if numbered else name)
     path = path if path.is_file() or not (reports_dir / path).is_file() else reports_dir / path
@@ -100,10 +96,7 @@ def _found(name: str, reports_dir: Path) -> list[FoundSweep]:
     if path.suffix == ".csv" and path.is_file() and _has_users(text := _text(path)):
         return [FoundSweep(_short(sweep), None, {}) for sweep in parse_csv(text, path.name)]
     if kinds.SWEEP.numbered.fullmatch(Path(name).stem):
-        there = sorted(reports_dir.glob(f"*/{kinds.SWEEP.named('*')}.json"))
-        known = [f"{path.parent.name}/{path.stem}" for path in there]
-        todo = f"there are {', '.join(known[-10:])}" if known else "make sweep creates one"
-        raise UsageError(f"{name}: there is no such sweep", f"{did_you_mean(name, known)}{todo}")
+        return [read_sweep(find_experiment(kinds.SWEEP, reports_dir, name).record)]
     return [_set_of_runs(name, reports_dir)]
 
 
@@ -123,24 +116,6 @@ def _has_users(text: str) -> bool:
     """Return whether a CSV contains levels; a JTL file may also end in .csv."""
     heads = next((line for line in text.splitlines() if line.strip() and not line.lstrip().startswith("#")), "")
     return "users" in [head.strip() for head in heads.split(",")] or "timeStamp" not in heads
-
-
-def _recorded(name: str, reports_dir: Path) -> Path | None:
-    """Return the JSON file of the sweep with this name, or None. UsageError when several plans have such a sweep."""
-    path = Path(name)
-    path = path.with_suffix("") if path.suffix in _SUFFIXES else path
-    if not kinds.SWEEP.numbered.fullmatch(path.name):
-        return None
-    for base in (Path(), reports_dir, reports_dir.parent):
-        there = full_path(base / path).with_suffix(".json")
-        if there.is_file():
-            return there
-    found = (full_path(plan / path).with_suffix(".json") for plan in sorted(reports_dir.glob("*/")))
-    plans = [one for one in found if one.is_file()] if path.name == str(path) else []
-    if len(plans) > 1:
-        names = ", ".join(f"{plan.parent.name}/{plan.stem}" for plan in plans)
-        raise UsageError(f"{name}: several plans have a sweep of this name", f"give one of {names}")
-    return plans[0] if plans else None
 
 
 def read_sweep(path: Path) -> FoundSweep:

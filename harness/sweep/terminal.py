@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 
 from harness.base import units
-from harness.compare.outcome import CANNOT_TELL
+from harness.compare.comparison import CANNOT_TELL
 from harness.compare.result import RunResult
 from harness.metrics.metric import Table, columns_of_runs
 from harness.plan.goal import Goal

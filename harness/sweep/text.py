@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 
 from harness.base import units
-from harness.compare.outcome import CANNOT_TELL, INVALID
+from harness.compare.comparison import CANNOT_TELL, INVALID
 from harness.experiment.record import RUNNING
 from harness.plan.goal import Goal
 from harness.report.results import FOUND, KeyFigure, Result

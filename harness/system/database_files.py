@@ -186,7 +186,7 @@ def databases(
     """
     names = {path.stem.removeprefix("statements-") for path in folder.glob(_STATEMENTS_NAME.format("*"))}
     names |= {path.stem.removeprefix("snapshots-") for path in folder.glob(_SNAPSHOTS_NAME.format("*"))}
-    found = []
+    all_used = []
     for process in sorted(names):
         used = None
         if interval_of:
@@ -195,8 +195,8 @@ def databases(
                 with contextlib.suppress(ValueError):
                     used = _within(process, ends, _rows(folder / _STATEMENTS_NAME.format(process)), interval_of)
         if used := used or _whole(folder, process):
-            found.append(used)
-    return tuple(found)
+            all_used.append(used)
+    return tuple(all_used)
 
 
 def _lines(path: Path) -> Iterator[str]:

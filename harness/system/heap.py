@@ -16,7 +16,7 @@ from typing import Any
 
 from harness.base.units import MS_PER_S
 from harness.metrics.downsampling import SERIES_POINTS_MOST
-from harness.metrics.growth import HEAP, Bins, ResourceSeries, has_lost_garbage
+from harness.metrics.resource_growth import HEAP, Bins, ResourceSeries, has_lost_garbage
 from harness.system.histograms import forced_ms
 from harness.system.recorder import Reading
 
@@ -80,13 +80,13 @@ class HeapSeries:
 
 def read_heaps(lines: Iterable[str]) -> Heaps:
     """Return the points per process from the lines of a heap.csv, by time; incomplete rows are skipped."""
-    found: dict[str, list[HeapPoint]] = {}
+    heaps: dict[str, list[HeapPoint]] = {}
     for row in csv.DictReader(lines):
         with suppress(TypeError, ValueError, KeyError):  # a full disk leaves an incomplete last row
             time_ms, used, committed, reserved = (int(row[name]) for name in (COLUMNS[0], *COLUMNS[2:5]))
             point = HeapPoint(time_ms, used, committed, reserved, row.get("when") == AFTER)
-            found.setdefault(row["process"], []).append(point)
-    return {process: tuple(sorted(points, key=lambda point: point.time_ms)) for process, points in found.items()}
+            heaps.setdefault(row["process"], []).append(point)
+    return {process: tuple(sorted(points, key=lambda point: point.time_ms)) for process, points in heaps.items()}
 
 
 def read_heap_uses(of: Reading) -> dict[str, Any]:
@@ -155,14 +155,14 @@ def _thinned(points: list[HeapPoint], first_ms: int, last_ms: int) -> list[HeapP
     for point in points:
         slices[(point.time_ms - first_ms) * slice_count // (last_ms - first_ms + 1)].append(point)
     chosen: list[HeapPoint] = []
-    for found in filter(None, slices):
-        indexes = range(len(found))
+    for part in filter(None, slices):
+        indexes = range(len(part))
         extremes = {
-            min(indexes, key=lambda index: found[index].used_bytes),
-            max(indexes, key=lambda index: found[index].used_bytes),
-            max(indexes, key=lambda index: found[index].committed_bytes),
+            min(indexes, key=lambda index: part[index].used_bytes),
+            max(indexes, key=lambda index: part[index].used_bytes),
+            max(indexes, key=lambda index: part[index].committed_bytes),
         }
-        chosen.extend(found[index] for index in sorted(extremes))
+        chosen.extend(part[index] for index in sorted(extremes))
     return chosen
 
 

@@ -81,13 +81,13 @@ class LiveHeap:
 
 def printed_classes(lines: Iterable[str]) -> dict[str, ClassSize]:
     """Return the live objects of each class in the output of `jcmd PID GC.class_histogram`."""
-    found: dict[str, ClassSize] = {}
+    sizes: dict[str, ClassSize] = {}
     for line in lines:
         if match := _LINE.match(line):
             name = _java_name(match[3])
-            before = found.get(name, _NO_OBJECTS)
-            found[name] = ClassSize(before.instance_count + int(match[1]), before.size_bytes + int(match[2]))
-    return found
+            before = sizes.get(name, _NO_OBJECTS)
+            sizes[name] = ClassSize(before.instance_count + int(match[1]), before.size_bytes + int(match[2]))
+    return sizes
 
 
 def _java_name(name: str) -> str:
@@ -102,15 +102,15 @@ def _java_name(name: str) -> str:
 def histogram_rows(histograms: Iterable[Histogram]) -> Iterator[Sequence[str]]:
     """Yield the rows of histograms.tsv.gz, its header first."""
     yield COLUMNS
-    for one in histograms:
-        for name, size in one.classes.items():
-            cells = (one.time_ms, one.took_ms, name, size.instance_count, size.size_bytes)
-            yield (one.moment, one.process, *map(str, cells))
+    for histogram in histograms:
+        for name, size in histogram.classes.items():
+            cells = (histogram.time_ms, histogram.took_ms, name, size.instance_count, size.size_bytes)
+            yield (histogram.moment, histogram.process, *map(str, cells))
 
 
 def read_histograms(lines: Iterable[str]) -> tuple[Histogram, ...]:
     """Return the histograms in the lines of a histograms.tsv.gz, in its order; incomplete rows are skipped."""
-    found: dict[tuple[str, str], Histogram] = {}
+    by_moment: dict[tuple[str, str], Histogram] = {}
     for row in csv.DictReader(lines, delimiter="\t", quoting=csv.QUOTE_NONE):
         try:
             moment, process = row["moment"], row["process"]
@@ -118,26 +118,26 @@ def read_histograms(lines: Iterable[str]) -> tuple[Histogram, ...]:
             empty = Histogram(moment, process, time_ms=int(row["time_ms"]), took_ms=int(row["took_ms"]))
         except (TypeError, ValueError, KeyError):
             continue
-        found.setdefault((moment, process), empty).classes[row["class"]] = size
-    return tuple(found.values())
+        by_moment.setdefault((moment, process), empty).classes[row["class"]] = size
+    return tuple(by_moment.values())
 
 
 def forced_ms(histograms: Iterable[Histogram]) -> Mapping[str, tuple[int, ...]]:
     """Return when (epoch ms) each process collected all garbage because of a histogram."""
-    found: dict[str, tuple[int, ...]] = {}
+    times: dict[str, tuple[int, ...]] = {}
     for one in histograms:
-        found[one.process] = (*found.get(one.process, ()), one.time_ms)
-    return found
+        times[one.process] = (*times.get(one.process, ()), one.time_ms)
+    return times
 
 
 def live_heaps(histograms: Iterable[Histogram], origin_s: int) -> tuple[LiveHeap, ...]:
     """Return the live objects of each process; `origin_s` (s since 1970) is the second in which the load began."""
     by_process: dict[str, list[Histogram]] = {}
-    for one in histograms:
-        by_process.setdefault(one.process, []).append(one)
+    for histogram in histograms:
+        by_process.setdefault(histogram.process, []).append(histogram)
     return tuple(
-        LiveHeap(process, tuple(_moment(one, origin_s) for one in found), _grown(found))
-        for process, found in by_process.items()
+        LiveHeap(process, tuple(_moment(histogram, origin_s) for histogram in same), _grown(same))
+        for process, same in by_process.items()
     )
 
 

@@ -11,12 +11,19 @@ from typing import NamedTuple, TypeVar
 from harness.base import process as child
 from harness.base.errors import UsageError
 from harness.base.java import java_context
+from harness.system.flight_recording import (
+    EVENTS,
+    RecordedEvent,
+    csv_rows,
+    printed_events,
+    read_recordings,
+    recorded_uses,
+)
+from harness.system.flight_recording import FILE_NAME as RECORDED
 from harness.system.heap import AFTER, BEFORE, COLUMNS, EVENT, HeapPoint, read_heap_uses, read_heaps
 from harness.system.heap import FILE_NAME as HEAP
 from harness.system.jcmd import Problems, exit_code_within
 from harness.system.recorder import Recorder
-from harness.system.recording import EVENTS, RecordedEvent, csv_rows, printed_events, read_recordings, recorded_uses
-from harness.system.recording import FILE_NAME as RECORDED
 
 # A recording of a minute takes half a second; one of a day with heap events only, some seconds.
 _DEADLINE_S = 60.0
@@ -107,9 +114,9 @@ def _read(
         command = (str(jfr), "-J-XX:+UseSerialGC", "print", "--json", "--events", ",".join(kinds), str(recording))
         code = exit_code_within(child.Launch("jfr", command, printed.parent, environment, printed), deadline_s)
         with printed.open(encoding="utf-8", errors="replace") as lines:
-            found = tuple(printed_events(lines))
+            events = tuple(printed_events(lines))
         if code:
-            return ReadRecording(found, _complaint(printed, recording) or f"jfr print ended with code {code}")
+            return ReadRecording(events, _complaint(printed, recording) or f"jfr print ended with code {code}")
     except OSError as error:
         return ReadRecording((), f"the output of jfr cannot be written ({error.strerror})")
     except UsageError as error:
@@ -117,9 +124,9 @@ def _read(
     finally:
         printed.unlink(missing_ok=True)
     if code is None:
-        return ReadRecording(found, f"jfr print did not read {recording.name} within {deadline_s:g} s")
+        return ReadRecording(events, f"jfr print did not read {recording.name} within {deadline_s:g} s")
     why = f"{recording.name} contains no {','.join(kinds)}: no garbage was collected, or the event is not recorded"
-    return ReadRecording(found, "" if found else why)
+    return ReadRecording(events, "" if events else why)
 
 
 def _complaint(printed: Path, recording: Path) -> str:

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from harness.base.config import check_keys
+from harness.base.config import NUMBER, check_keys
 from harness.base.errors import UsageError
 from harness.base.project import folder_with, names_in
 from harness.system import system
@@ -17,7 +17,6 @@ FORMAT_VERSION = 1
 MANIFEST_NAME = "system.toml"
 
 Table = Mapping[str, Any]
-_NUMBER = (int, float)
 Keys = Mapping[str, type | tuple[type, ...]]
 _TOP_KEYS: Keys = {
     "format_version": int, "title": str, "target": str, "ports": dict, "settings": dict, "choices": dict,
@@ -30,10 +29,10 @@ _PLACEMENT_KEYS: Keys = {"from": str, "to": str, "when": str}
 _PROCESS_KEYS: Keys = {
     "name": str, "command": list, "cwd": str, "env": dict, "when": str, "after": list, "cpus": (int, str),
     "before": _TABLES, "ready": dict, "logs": list, "recording": str, "exceptions": list, "statements": dict,
-    "metrics": dict, "stop_deadline_s": _NUMBER,
+    "metrics": dict, "stop_deadline_s": NUMBER,
 }  # fmt: skip
 _BEFORE_KEYS: Keys = {"name": str, "command": list, "unless": list, "when": str}
-_READY_KEYS: Keys = {"url": str, "tcp": str, "status": int, "contains": str, "deadline_s": _NUMBER}
+_READY_KEYS: Keys = {"url": str, "tcp": str, "status": int, "contains": str, "deadline_s": NUMBER}
 _STATEMENTS_KEYS: Keys = {
     "name": str, "when": str, "reset": list, "read": list, "snapshot": (list, bool), "waits": list,
 }  # fmt: skip
@@ -188,10 +187,10 @@ def _statements(table: Table, where: str) -> system.StatementCommands:
 
 def _metrics(table: Table, where: str) -> system.MetricsSource:
     check_keys(table, {"url": str, "values": list}, where)
-    found = tuple(_metric(item, where) for item in _tables(table, "values", where))
-    if not found:
+    values = tuple(_metric(item, where) for item in _tables(table, "values", where))
+    if not values:
         raise UsageError(f"{where}: has no values", "name the metrics for the report")
-    return system.MetricsSource(_required(table, "url", where), found)
+    return system.MetricsSource(_required(table, "url", where), values)
 
 
 def _metric(table: Table, where: str) -> system.OwnMetric:
@@ -239,7 +238,7 @@ def _choices(document: Table, settings: Table, where: str) -> dict[str, tuple[An
 def _limits(document: Table, settings: Table, where: str) -> dict[str, Limits]:
     table = _about_settings(document, "limits", settings, where)
     for name, values in table.items():
-        if len(values) != 2 or not all(isinstance(value, _NUMBER) for value in values):
+        if len(values) != 2 or not all(isinstance(value, NUMBER) for value in values):
             raise UsageError(f"{where} [limits]: {name} = {values!r}", "write [lowest, highest]")
     return {name: Limits(float(lowest), float(highest)) for name, (lowest, highest) in table.items()}
 

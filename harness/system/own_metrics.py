@@ -114,18 +114,18 @@ def _uses(metrics: Sequence[OwnMetric], answers: Sequence[_Answer]) -> Iterator[
             yield use
 
 
-def _level(metric: OwnMetric, found: Sequence[tuple[int, float]]) -> OwnMetricUse | None:
-    if not found:
+def _level(metric: OwnMetric, answers: Sequence[tuple[int, float]]) -> OwnMetricUse | None:
+    if not answers:
         return None
-    values = [value for _, value in found]
+    values = [value for _, value in answers]
     return OwnMetricUse(metric.name, metric.unit, round(fmean(values), 4), min(values), max(values))
 
 
-def _total(metric: OwnMetric, found: Sequence[tuple[int, float]]) -> OwnMetricUse | None:
+def _total(metric: OwnMetric, answers: Sequence[tuple[int, float]]) -> OwnMetricUse | None:
     """Return the growth of a total; None with fewer than two answers, or when the process began to count again."""
-    if len(found) < 2:
+    if len(answers) < 2:
         return None
-    (first_ms, first), (last_ms, last) = found[0], found[-1]
+    (first_ms, first), (last_ms, last) = answers[0], answers[-1]
     if last < first or last_ms == first_ms:
         return None
     growth = round(last - first, 4)

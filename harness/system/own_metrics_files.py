@@ -120,11 +120,11 @@ def _ask(source: MetricsSource) -> list[float | None] | str:
 
 def own_metrics(folder: Path, first_ms: int, last_ms: int) -> tuple[OwnMetrics, ...]:
     """Return the metrics of each process whose answers are in a folder, between two instants (epoch ms)."""
-    found = []
+    metrics = []
     for path in sorted(folder.glob(f"{_PREFIX}*.jsonl")):
         with path.open(encoding="utf-8", errors="replace") as lines:
-            found.append(read_own_metrics(path.stem.removeprefix(_PREFIX), lines, first_ms, last_ms))
-    return tuple(found)
+            metrics.append(read_own_metrics(path.stem.removeprefix(_PREFIX), lines, first_ms, last_ms))
+    return tuple(metrics)
 
 
 def _start(of: Recording) -> Started | None:

@@ -219,13 +219,13 @@ def _methods(rows: Sequence[EventRow]) -> tuple[MethodUse, ...]:
 
 def _largest(rows: Iterable[EventRow], whole: int) -> Iterator[tuple[_OfMethod, int, list[EventRow]]]:
     """Yield the events of each class and method with their total, the largest first; `whole` is that of all rows."""
-    found: defaultdict[_OfMethod, list[EventRow]] = defaultdict(list)
+    grouped: defaultdict[_OfMethod, list[EventRow]] = defaultdict(list)
     for row in rows:
-        found[row.detail, own_frame(row.stack)].append(row)
-    totals = {key: sum(row.total for row in same) for key, same in found.items()}
-    for key in sorted(found, key=lambda key: (-totals[key], key))[:ROWS_MOST]:
+        grouped[row.detail, own_frame(row.stack)].append(row)
+    totals = {key: sum(row.total for row in same) for key, same in grouped.items()}
+    for key in sorted(grouped, key=lambda key: (-totals[key], key))[:ROWS_MOST]:
         if totals[key] >= whole * LEAST_SHARE:
-            yield key, totals[key], found[key]
+            yield key, totals[key], grouped[key]
 
 
 def _locks(rows: Sequence[EventRow], wait_ns: int) -> Iterator[LockWait]:

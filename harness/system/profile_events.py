@@ -45,14 +45,14 @@ class Events:
 
 def read_events(lines: Iterable[str]) -> Mapping[str, Events]:
     """Return the events of each process from the lines of profile.tsv.gz; an incomplete last line is skipped."""
-    found: dict[str, Events] = {}
+    by_process: dict[str, Events] = {}
     stacks: dict[str, tuple[str, ...]] = {}
     events = Events()
     for line in lines:
         kind, *texts = line.rstrip("\n").split("\t")
         if kind == "P" and texts:
             stacks, events = {"-1": ()}, Events()
-            found[texts[0]] = events
+            by_process[texts[0]] = events
         elif kind == "R" and len(texts) == 2:
             events.recorder, events.no_agent = texts
             events.has_safepoints = True
@@ -64,4 +64,4 @@ def read_events(lines: Iterable[str]) -> Mapping[str, Events]:
             count, total, longest = map(int, texts[5:])
             row = EventRow(int(texts[1]), stacks[texts[2]], texts[3], texts[4], count, total, longest)
             events.rows.setdefault(texts[0], []).append(row)
-    return found
+    return by_process

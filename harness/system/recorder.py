@@ -16,7 +16,7 @@ from harness.system import histograms, profile_events
 
 if TYPE_CHECKING:  # not needed by what only reads stored results
     from harness.base.log import Log
-    from harness.metrics.growth import ResourceSeries
+    from harness.metrics.resource_growth import ResourceSeries
     from harness.metrics.tally import SampleTally
     from harness.metrics.window import Window
     from harness.plan.spec import RunSpec

@@ -88,18 +88,18 @@ def _text(data: Mapping[str, Any]) -> str:
 def _summed(rows: Sequence[Row]) -> _Statistics:
     """Return the statistics in the rows of a table; rows with the same, shortened text are one."""
     columns = tuple(column for column in rows[0] if column != STATEMENT) if rows else ()
-    found: dict[str, _Values] = {}
+    sums: dict[str, _Values] = {}
     for row in rows:
         values = tuple(_value(row[column]) for column in columns)
-        other = found.get(row[STATEMENT])
-        found[row[STATEMENT]] = tuple(map(_joined, columns, other, values)) if other else values
-    return _Statistics(columns, found)
+        other = sums.get(row[STATEMENT])
+        sums[row[STATEMENT]] = tuple(map(_joined, columns, other, values)) if other else values
+    return _Statistics(columns, sums)
 
 
-def _joined(column: str, one: _Value, other: _Value) -> _Value:
-    if one is None or other is None:
-        return other if one is None else one
-    return max(one, other) if column == LONGEST else one + other
+def _joined(column: str, value: _Value, other: _Value) -> _Value:
+    if value is None or other is None:
+        return other if value is None else value
+    return max(value, other) if column == LONGEST else value + other
 
 
 def _value(text: str) -> _Value:
@@ -159,10 +159,10 @@ def ends_within(snapshots: Iterable[Snapshot], first_ms: int, last_ms: int) -> S
 
 def with_shares(rows: Iterable[Row], whole: Mapping[str, Row], column: str) -> list[Row]:
     """Return rows with a column that snapshots lack: its share of the executions in the whole load."""
-    found: list[Row] = []
+    shares: list[Row] = []
     for row in rows:
         of_load = whole.get(row[STATEMENT], {})
         sum_of_load, load_count = number_of(of_load.get(column, "")), number_of(of_load.get(_COUNT, ""))
         part = None if sum_of_load is None or not load_count else sum_of_load / load_count * int(row[_COUNT])
-        found.append({**row, column: "NULL" if part is None else units.number_text(round(part, 3))})
-    return found
+        shares.append({**row, column: "NULL" if part is None else units.number_text(round(part, 3))})
+    return shares

@@ -142,15 +142,15 @@ def grown(before: Iterable[Row], after: Iterable[Row]) -> list[Row]:
     is a bound.
     """
     earlier = {row[STATEMENT]: row for row in before}
-    found: list[Row] = []
+    differences: list[Row] = []
     for row in after:
         was = earlier.get(row[STATEMENT], {})
         if int(was.get("count", 0)) > int(row["count"]):
             was = {}
         sums = [name for name in row if name not in (STATEMENT, LONGEST)]
         left = {name: _minus(row[name], was.get(name, "0")) for name in sums}
-        found.append({STATEMENT: row[STATEMENT], **left, **_longest(row, was)})
-    return found
+        differences.append({STATEMENT: row[STATEMENT], **left, **_longest(row, was)})
+    return differences
 
 
 def _longest(row: Row, was: Row) -> dict[str, str]:

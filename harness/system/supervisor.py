@@ -26,7 +26,7 @@ from harness.base.guardian import Guardian
 from harness.base.java import java_context
 from harness.base.log import Log
 from harness.base.ports import check_port, exposed_listeners, free_port
-from harness.system import prepare, system
+from harness.system import preparation, system
 from harness.system.system import Command, Manifest, MetricsSource, Placement, ProcessSpec, Settings, StatementCommands
 
 _POLL_S = 0.05
@@ -117,14 +117,14 @@ class Supervisor:
     @property
     def statement_commands(self) -> Mapping[str, StatementCommands]:
         """Return the commands that reset and print the statements of each started database, by its name."""
-        found = {}
+        by_name = {}
         for spec in (running.spec for running in self._running):
             commands, where = spec.statements, f"{spec.name}.statements"
             if commands and self._applies(commands.when, where):
                 given = (commands.reset, commands.read, commands.waits, commands.snapshot)
                 reset, read, waits, snapshot = (system.render_argv(argv, self._context, where) for argv in given)
-                found[commands.name or spec.name] = StatementCommands(reset, read, waits=waits, snapshot=snapshot)
-        return found
+                by_name[commands.name or spec.name] = StatementCommands(reset, read, waits=waits, snapshot=snapshot)
+        return by_name
 
     @property
     def metrics_sources(self) -> Mapping[str, MetricsSource]:
@@ -145,7 +145,7 @@ class Supervisor:
     def prepare(self, log: Log = print) -> None:
         """Run the once-per-machine steps; takes milliseconds when they are already done."""
         environment = self._guard().environment
-        prepare.prepare(self.manifest, self._context, environment, self._artifacts, log)
+        preparation.prepare(self.manifest, self._context, environment, self._artifacts, log)
 
     def start(self) -> None:
         """Start every process and wait until all are ready. On StartError, everything is stopped again."""

@@ -223,13 +223,13 @@ def render_facts(
 
     `first_line` runs the command of the named fact and returns its first line.
     """
-    where, found = f"system {manifest.name}, facts", []
+    where, facts = f"system {manifest.name}, facts", []
     for fact in manifest.facts:
         if applies(fact.when, context, where):
             here = f"{where}: {fact.name}"
             argv = render_argv(fact.argv, context, here)
-            found.append((fact.name, first_line(fact.name, argv) if fact.argv else render(fact.value, context, here)))
-    return tuple(found)
+            facts.append((fact.name, first_line(fact.name, argv) if fact.argv else render(fact.value, context, here)))
+    return tuple(facts)
 
 
 def there_is(key: str, names: Iterable[str]) -> str:

@@ -68,13 +68,13 @@ def thread_pools(
     waits = Counter[str]()
     for row in blocked:
         waits[row.detail] += row.total
-    found = []
+    pools = []
     for name, of_pool in times.items():
         whole, waiting = of_pool.total(), of_pool[WAITING]
         # Waits are measured in full; samples of a busy machine represent less than all of the threads' time.
         real_ns = sizes.get(name, 0.0) * second_count * _NS_PER_S
         for_locks = min(round(waits[name] / real_ns * whole) if real_ns else 0, waiting)
-        found.append(
+        pools.append(
             ThreadPool(
                 name=name,
                 thread_count=round(sizes.get(name, 0.0), 1),
@@ -85,7 +85,7 @@ def thread_pools(
                 full_ratio=_ratio(len(seconds[name] - idle_seconds[name]), len(seconds[name])),
             )
         )
-    working = [pool for pool in found if pool.thread_count >= _THREADS_LEAST and pool.idle_ratio < 1 - _BUSY_LEAST]
+    working = [pool for pool in pools if pool.thread_count >= _THREADS_LEAST and pool.idle_ratio < 1 - _BUSY_LEAST]
     working.sort(key=lambda pool: (-pool.thread_count * (1 - pool.idle_ratio), pool.name))
     return tuple(working[:POOLS_MOST])
 
@@ -96,21 +96,21 @@ def thread_waits(samples: Sequence[EventRow], counts: Sequence[EventRow], second
     times = Counter[str]()
     for row in samples:
         times[row.detail] += row.total
-    found: defaultdict[tuple[str, str], float] = defaultdict(float)
+    waiting: defaultdict[tuple[str, str], float] = defaultdict(float)
     for row in samples:
         if row.other == WAITING and len(row.stack) > 1:
-            found[row.stack[1], row.stack[0]] += row.total / times[row.detail] * sizes.get(row.detail, 0.0)
-    ordered = sorted(found, key=lambda frames: (-found[frames], frames))[:POOLS_MOST]
-    waits = (Wait(*frames, round(found[frames], 2)) for frames in ordered)
+            waiting[row.stack[1], row.stack[0]] += row.total / times[row.detail] * sizes.get(row.detail, 0.0)
+    ordered = sorted(waiting, key=lambda frames: (-waiting[frames], frames))[:POOLS_MOST]
+    waits = (Wait(*frames, round(waiting[frames], 2)) for frames in ordered)
     return tuple(wait for wait in waits if wait.thread_count >= _BUSY_LEAST)
 
 
 def _sizes(counts: Sequence[EventRow], second_count: int) -> dict[str, float]:
     """Return the mean number of threads of each pool."""
-    found = Counter[str]()
+    totals = Counter[str]()
     for row in counts:
-        found[row.detail] += row.count
-    return {name: count / second_count for name, count in found.items()}
+        totals[row.detail] += row.count
+    return {name: count / second_count for name, count in totals.items()}
 
 
 def _ratio(part: int, whole: int) -> float:

@@ -7,8 +7,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from harness.base.errors import EXIT_INTERRUPTED, EXIT_INVALID, EXIT_OK
+from harness.compare.comparison import INVALID
 from harness.compare.findings import CLOCK_STEP_MS
-from harness.compare.outcome import INVALID
 from harness.compare.result import RunResult
 from harness.experiment.counting import problem_of
 from harness.experiment.record import ENDED, FINISHED, WARM_UP
@@ -18,7 +18,7 @@ from harness.tune.best import Best, best_of
 from harness.tune.effects import CANNOT_TELL, FOUND, NO_EFFECT, Effect, effects_of
 from harness.tune.factors import assignments
 from harness.tune.model import Fit, Observation, fit
-from harness.tune.record import Step, TuneRecord, TuneRun
+from harness.tune.record import TuneRecord, TuneRun
 
 # After so many runs in a row that do not count, the experiment ends: a combination or the machine needs attention.
 _FAILED_IN_A_ROW = 2
@@ -32,11 +32,6 @@ class Counted:
     result: RunResult | None
     problem: str = ""
     is_invalid: bool = False
-
-    @property
-    def step(self) -> Step:
-        """The step of the experiment that it did."""
-        return Step(self.run.block, self.run.index, self.run.cell)
 
 
 @dataclass(frozen=True)
@@ -62,9 +57,9 @@ class Outcome:
         return tuple(one for one in self.runs if not one.problem and one.run.block != WARM_UP)
 
     @property
-    def steps_left(self) -> tuple[Step, ...]:
+    def steps_left(self) -> tuple[TuneRun, ...]:
         """The runs still to do, in order."""
-        return self.record.steps_left(frozenset(one.step for one in self.counted))
+        return self.record.steps_left(frozenset(one.run.step for one in self.counted))
 
     @property
     def active(self) -> frozenset[int]:
@@ -121,7 +116,7 @@ def outcome_of(record: TuneRecord, results: Mapping[str, RunResult]) -> Outcome:
     if failed := _failed(recent):
         verdict = INVALID if any(one.is_invalid for one in failed) else verdict
         return Outcome(record, runs, fitted, effects, best, verdict, _reason(record, failed), is_decided=True)
-    left = record.steps_left(frozenset(one.step for one in runs if not one.problem))
+    left = record.steps_left(frozenset(one.run.step for one in runs if not one.problem))
     return Outcome(record, runs, fitted, effects, best, verdict, record.stop_reason, is_decided=not left)
 
 

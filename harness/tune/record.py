@@ -11,24 +11,25 @@ from harness.metrics.metric import Metric, metric_of
 from harness.run import kinds
 from harness.tune.factors import Factor
 
-
-@dataclass(frozen=True)
-class Step:
-    """A run to do: its block (from 1; 0 is the warm-up run), its index in the block (from 0), its combination."""
-
-    block: int
-    index: int
-    cell: int
+# Block, index in the block and combination of a run.
+Step = tuple[int, int, int]
 
 
 @dataclass(frozen=True)
 class TuneRun(ExperimentRun):
-    """One run: its step, and its result. `cell` is an index of the record's `cells`."""
+    """One run, planned or measured: its block (from 1; 0 is the warm-up run), its index in the block (from 0), its
+    combination, and its result. `cell` is an index of the record's `cells`.
+    """
 
     block: int
     index: int
     cell: int
     json_keys: ClassVar = {"index": "place"}
+
+    @property
+    def step(self) -> Step:
+        """What it measures."""
+        return self.block, self.index, self.cell
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -64,7 +65,7 @@ class TuneRecord(EqualRuns):
     def settings(self) -> tuple[object, ...]:
         """What must be unchanged to resume."""
         metric = (self.metric_name, self.thresholds)
-        return self.plan, self.factors, self.repeat, self.arguments, self.load, *metric
+        return self.plan, self.factors, self.repeat, self.arguments, self.load, *metric, self.properties
 
     @property
     def run_count(self) -> int:
@@ -76,15 +77,15 @@ class TuneRecord(EqualRuns):
         """Whether a warm-up run ended without a problem."""
         return any(run.block == WARM_UP and run.state == ENDED and not run.problem for run in self.runs)
 
-    def steps_left(self, counted: Collection[Step]) -> tuple[Step, ...]:
+    def steps_left(self, counted: Collection[Step]) -> tuple[TuneRun, ...]:
         """Return the runs still to do, in order; `counted` are the steps whose runs count."""
-        steps = (
-            Step(block, index, cell)
+        runs = (
+            TuneRun(block, index, cell)
             for block, cells in enumerate(self.blocks, start=1)
             for index, cell in enumerate(cells)
         )
-        left = [step for step in steps if step not in counted]
-        return tuple(left if self.has_warmed_up else [Step(WARM_UP, 0, 0), *left])
+        left = [run for run in runs if run.step not in counted]
+        return tuple(left if self.has_warmed_up else [TuneRun(WARM_UP, 0, 0), *left])
 
 
 def with_rest_apart(record: TuneRecord, counted: Collection[Step]) -> TuneRecord:
@@ -92,8 +93,9 @@ def with_rest_apart(record: TuneRecord, counted: Collection[Step]) -> TuneRecord
 
     The machine may have changed since. The new block begins with a run of the baseline, unless the rest has one.
     """
-    left = [step for step in record.steps_left(counted) if step.block != WARM_UP]
-    if not left or left[0].index == 0:
+    left = [run for run in record.steps_left(counted) if run.block != WARM_UP]
+    is_tail = left and left[0].step > max(counted, default=(0, 0, 0))  # else runs between others were deleted
+    if not is_tail or left[0].index == 0:
         return record
     number, done = left[0].block, left[0].index
     block = record.blocks[number - 1]

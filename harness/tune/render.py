@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from harness.base import units
+from harness.compare.comparison_warnings import warnings_of
 from harness.compare.render import run_link
-from harness.compare.warnings import warnings_of
 from harness.experiment.record import WARM_UP
 from harness.metrics.metric import ERRORS, Metric, Table, metrics_of
 from harness.report.charts.chart import Chart

@@ -20,7 +20,7 @@ from harness.run.child import ChildRun
 from harness.tune.advice import next_steps
 from harness.tune.factors import assignments, set_text
 from harness.tune.outcome import Outcome, outcome_of
-from harness.tune.record import TuneRecord, TuneRun
+from harness.tune.record import TuneRecord
 from harness.tune.text import effect_name, headline, result_of
 
 
@@ -67,7 +67,7 @@ class TuneExperiment(Design[TuneRecord, Outcome]):
             log=self.files.folder / f"{len(record.runs) + 1:02d}.log",
         )
         return Step(
-            run=TuneRun(next_one.block, next_one.index, next_one.cell),
+            run=next_one,
             heading=f"{record.id}: {heading}, {values}",
             child=child_of(record, what, own),
             runs_in=self.files.folder.parent,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from harness.base import units
-from harness.compare.outcome import INVALID
+from harness.compare.comparison import INVALID
 from harness.experiment.record import FINISHED
 from harness.report.results import KeyFigure, Result
 from harness.report.tables import one_line

@@ -13,8 +13,8 @@ from harness.ab.outcome import headline, outcome_of
 from harness.ab.record import AbRecord, order_of
 from harness.base.errors import UsageError
 from harness.cli import main
-from harness.commands import ab as command
 from harness.experiment import files as experiment_files
+from harness.experiment import start
 from harness.experiment.counting import results_of
 from harness.experiment.files import Experiments
 from harness.experiment.runner import Runner
@@ -134,7 +134,7 @@ def test_an_interrupted_test_writes_its_report_and_is_resumed_with_a_new_pair(ab
     thread.start()
     assert ab(*SIDES, behaviour={"5": "wait"}) == 130
     thread.join()
-    assert "resume with: make ab A=delay_ms=0 B=delay_ms=20 PLAN=tiny RESUME=1\n" in capsys.readouterr().out
+    assert "tiny/ab-01: not finished; resume with: make ab PLAN=tiny RESUME=01\n" in capsys.readouterr().out
     assert "**INTERRUPTED, so far CANNOT TELL after 1 pair: a verdict needs 4 pairs.**" in page_of(tmp_path)
     assert record_of(tmp_path)["state"] == "running"
     with pytest.raises(UsageError, match="--resume: tiny/ab-01 has other settings or another load"):
@@ -152,7 +152,7 @@ def test_an_interrupted_test_writes_its_report_and_is_resumed_with_a_new_pair(ab
 def test_the_budget_ends_a_test_after_the_last_pair_that_fits(ab, tmp_path, monkeypatch):
     assert experiment_files.FIRST_GUESS_S == 10.0  # 12 s a run: two minutes are enough for four pairs
     # As if it took longer than it should.
-    monkeypatch.setattr(command, "Runner", lambda *arguments: Runner(*arguments[:-1], 1000.0))
+    monkeypatch.setattr(start, "Runner", lambda *arguments: Runner(*arguments[:-1], 1000.0))
     assert ab(*SIDES, "--max=2m") == 0
     record = record_of(tmp_path)
     assert (record["verdict"], record["state"], calls(tmp_path)) == ("CANNOT TELL", "finished", [])
@@ -180,9 +180,11 @@ def test_profile_and_the_receiver_of_otlp_are_those_of_both_sides(ab, tmp_path):
     assert record["command"] == "make ab A=delay_ms=0 B=delay_ms=20 PLAN=tiny PROFILE=1"
     path = tmp_path / "ab" / "tiny" / "ab-01.json"
     path.write_text(json.dumps({**record, "state": "running"}))
+    count = len(calls(tmp_path))
+    assert ab("--resume") == 1  # with its settings
+    assert all(call["profile"] for call in calls(tmp_path)[count:])
     with pytest.raises(UsageError, match="--resume: tiny/ab-01 has other settings or another load"):
-        ab(*SIDES, "--resume")
-    assert ab(*SIDES, "--profile", "--resume") == 1
+        ab(*SIDES, "--profile", "--duration=3", "--resume")
 
 
 BAD = [

@@ -8,8 +8,9 @@ from pathlib import Path
 
 import pytest
 
+from harness.ab.record import AbRecord
 from harness.base.errors import UsageError
-from harness.experiment.files import locked
+from harness.experiment.files import Experiments
 from harness.history.summary_files import SUMMARY_NAME, write_summary
 from harness.system.profile import Collections, MethodUse, ProcessProfile
 from tests.support.ab_tests import SIDES, again, page_of, record_of
@@ -44,26 +45,29 @@ def test_html_writes_the_report_of_a_stored_test_as_one_file_too(tmp_path, capsy
 
 
 @pytest.mark.usefixtures("regressed")
-def test_a_test_whose_run_was_deleted_keeps_its_report_and_is_not_resumed(ab, tmp_path):
+def test_a_test_whose_run_lost_its_numbers_keeps_its_report_and_a_deleted_run_is_replaced_by_a_pair(ab, tmp_path):
     folder = tmp_path / "ab" / "tiny"
     before = page_of(tmp_path)
+    record = folder / "ab-01.json"
+    record.write_text(record.read_text().replace('"state": "finished"', '"state": "running"'))
     (folder / "run-01_3.json").write_text("{")
-    with pytest.raises(UsageError, match=r"tiny/ab-01: its run run-01_3 has no numbers any more \(its JSON"):
-        again(tmp_path, "ab-01")
-    (folder / "run-01_3.json").unlink()
+    (tmp_path / "fakes" / "calls").write_text("{}\n" * (count := 20))  # the next run gets a new number
+    for command in (lambda: again(tmp_path, "ab-01"), lambda: ab(*SIDES, "--resume")):
+        with pytest.raises(UsageError, match=r"tiny/ab-01: its run run-01_3 has no numbers any more \(its JSON"):
+            command()
+    for path in folder.glob("run-01_3*"):
+        shutil.rmtree(path) if path.is_dir() else path.unlink()
     with pytest.raises(UsageError) as refused:
         again(tmp_path, "ab-01")
     assert str(refused.value) == (
         "tiny/ab-01: its run run-01_3 has no numbers any more (it was deleted); nothing was written; "
         "restore its .json, or repeat the A/B test"
     )
-    record = folder / "ab-01.json"
-    record.write_text(record.read_text().replace('"state": "finished"', '"state": "running"'))
-    count = len(calls(tmp_path))
-    with pytest.raises(UsageError, match="its run run-01_3 has no numbers any more"):
-        ab(*SIDES, "--resume")
-    assert len(calls(tmp_path)) == count
-    assert page_of(tmp_path) == before
+    assert (len(calls(tmp_path)), page_of(tmp_path)) == (count, before)
+    assert ab(*SIDES, "--resume") == 1
+    pairs = record_of(tmp_path)["pairs"]
+    assert 1 not in [pair["number"] for pair in pairs]
+    assert len(pairs) in (6, 8, 10)
 
 
 @pytest.mark.real
@@ -78,8 +82,9 @@ def test_a_run_that_left_nothing_is_rendered_again_with_its_problem(ab, tmp_path
 def test_the_record_of_a_test_in_progress_belongs_to_the_process_that_runs_it(tmp_path):
     record = tmp_path / "ab" / "tiny" / "ab-01.json"
     record.write_text(record.read_text().replace('"state": "finished"', '"state": "running"'))
+    tests = Experiments(AbRecord, tmp_path)
     with (
-        locked(tmp_path / "ab", "an A/B test"),
+        tests.locked(tests.find("ab-01")),
         pytest.raises(UsageError, match=r"an A/B test is in progress in .*; wait until it ends"),
     ):
         again(tmp_path, "ab-01")

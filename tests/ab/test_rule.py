@@ -5,7 +5,7 @@ import math
 import pytest
 
 from harness.ab.rule import LOOKS, Series, adjusted_p_values, is_sure, judge, level_of, verdict_of, worst_of
-from harness.compare.outcome import CANNOT_TELL, IMPROVED, OK, REGRESSED
+from harness.compare.comparison import CANNOT_TELL, IMPROVED, OK, REGRESSED
 from harness.metrics.metric import AVERAGE, ERRORS, THROUGHPUT, metric_of
 from harness.plan.thresholds import Thresholds
 

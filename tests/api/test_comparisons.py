@@ -74,7 +74,7 @@ def test_a_pin_means_its_run(reports, tmp_path):
     for name in NAMES:
         (copied / f"{name}.json").write_bytes((reports / f"{name}.json").read_bytes())
     write_pins(copied / "tiny", {"baseline": "run-07_1"})
-    assert compare("baseline", "run-07_2", reports=copied).comparison.base == ("tiny/run-07_1",)
+    assert compare("baseline", "run-07_2", reports=copied).comparison.baseline == ("tiny/run-07_1",)
     assert open_run("baseline", copied).name == "tiny/run-07_1"
 
 

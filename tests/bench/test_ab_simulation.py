@@ -4,7 +4,7 @@ import pytest
 
 from bench.statistics.ab import Scene, Wave, simulated
 from harness.ab.rule import BETTER
-from harness.compare.outcome import REGRESSED
+from harness.compare.comparison import REGRESSED
 
 SEEDS = (1, 2)
 

@@ -92,7 +92,9 @@ def test_statements_pauses_and_allocations_are_causes_times_first_and_the_larges
         for ms in (10_000.0, 50_000.0)
     )
     found = causes([run(databases=(before,))], [run(grown, databases=(after,))])
-    assert [(cause.kind, cause.name, round(cause.base, 3), round(cause.new, 3), cause.unit) for cause in found] == [
+    assert [
+        (cause.kind, cause.name, round(cause.baseline, 3), round(cause.contender, 3), cause.unit) for cause in found
+    ] == [
         ("statement", "SELECT ?", 1.0, 5.0, "ms"),
         ("garbage collection", "pauses of garbage collections", 0.01, 0.09, "ms"),
         ("allocation", "[B at shop.Page.show", 0.0, 10.0, "KB"),
@@ -105,7 +107,7 @@ def test_statements_of_an_interval_are_compared_by_its_requests_and_never_with_t
     of_interval = replace(of_load, interval=StatementInterval(5.0, 15.0, 2_000))
     slower = replace(of_load, interval=StatementInterval(5.0, 15.0, 1_000))
     (found,) = causes([run(databases=(of_interval,))], [run(databases=(slower,))])
-    assert (found.kind, found.base, found.new) == ("statement", 5.0, 10.0)
+    assert (found.kind, found.baseline, found.contender) == ("statement", 5.0, 10.0)
     assert causes([run(databases=(of_load,))], [run(databases=(slower,))]) == ()
     empty = replace(of_interval, interval=StatementInterval(5.0, 15.0, 0))
     assert causes([run(databases=(of_interval,))], [run(databases=(empty,))]) == ()
@@ -127,7 +129,7 @@ def test_an_exception_that_each_request_creates_more_often_is_named():
     assert found == (Cause("exception", "shop", name, 0.0, 1.0, "", is_bound=True),)
     (more,) = causes([run(with_exceptions(500))], [run(with_exceptions(900))])
     assert more.name == "java.io.IOException at shop.Page.read"
-    assert (more.base, more.new) == pytest.approx((0.05, 0.09))
+    assert (more.baseline, more.contender) == pytest.approx((0.05, 0.09))
 
 
 @pytest.mark.parametrize(
@@ -232,11 +234,11 @@ def test_the_planted_allocation_and_exception_of_a_real_jvm_are_the_only_ones_na
     (found,) = [one for one in causes([plain], [audited]) if one.kind == "allocation"]
     assert (found.process, found.name, found.unit) == ("shop", "byte[] at Shop.audit", "KB")
     # 1 MB each; the JVM samples what it allocates.
-    assert 512 < found.new < 2_048
-    assert found.base < 100
+    assert 512 < found.contender < 2_048
+    assert found.baseline < 100
     assert found.name not in [one.name for one in causes([audited], [plain])]
     (thrown,) = [one for one in causes([plain], [audited]) if one.kind == "exception"]
     assert (thrown.process, thrown.name) == ("shop", "java.lang.IllegalStateException at Shop.audit")
-    assert round(thrown.new, 1) == 1.0
-    assert thrown.base < 0.1  # the second in which auditing begins is the last of the other window, too
+    assert round(thrown.contender, 1) == 1.0
+    assert thrown.baseline < 0.1  # the second in which auditing begins is the last of the other window, too
     assert "exception" not in [one.kind for one in causes([audited], [plain])]

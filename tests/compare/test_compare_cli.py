@@ -7,6 +7,8 @@ import sys
 import pytest
 
 from harness.base.errors import UsageError
+from harness.cli import main, parser_of
+from harness.make_variables import arguments_of
 from harness.report.notes import notes_of
 from harness.report.warnings import WarningCode
 from tests.support.paths import ROOT
@@ -209,6 +211,25 @@ def test_the_command_line_returns_the_exit_code(reports):
     command = [sys.executable, str(ROOT / "aggregate.py"), "compare", "run-07_1", "run-07_3"]
     done = subprocess.run([*command, "--reports", str(reports)], capture_output=True, text=True, check=False)
     assert (done.returncode, done.stderr) == (1, "")
+
+
+def test_make_passes_names_and_patterns_on_with_their_quotes(monkeypatch):
+    monkeypatch.setenv("MAKEFLAGS", r" -- BASE=run-07_1\ it's NEW=run-08_* THRESHOLD=p95=20%\ errors=1% SURE=1")
+    thresholds = ["--threshold=p95=20%", "--threshold=errors=1%"]
+    expected = ["--base", "run-07_1", "it's", "--contender", "run-08_*", *thresholds, "--sure"]
+    assert arguments_of("compare", parser_of("compare")) == expected
+
+
+def test_make_saves_the_comparison(reports, home, monkeypatch):
+    monkeypatch.setenv("MAKEFLAGS", f" -- BASE=run-07_1 NEW=run-07_2 REPORTS={reports}")
+    assert main(["compare", "--home", str(home)], "make") == 0
+    assert (reports / "tiny" / "compare-run-07_1-run-07_2.md").is_file()
+
+
+@pytest.mark.real
+def test_make_without_runs_names_its_variables():
+    command = ["make", "-C", str(ROOT), "--no-print-directory", "compare"]
+    assert "or BASE " in subprocess.run(command, capture_output=True, text=True, check=False).stderr
 
 
 def test_html_saves_the_comparison_and_writes_it_as_one_file_with_its_chart(compare, reports, capsys):

@@ -15,10 +15,10 @@ from harness.ab.outcome import headline as ab_headline
 from harness.ab.record import AbRecord, Side
 from harness.ab.rule import Series, judge, verdict_of
 from harness.cli import main
-from harness.compare.outcome import CANNOT_TELL, OK, REGRESSED
+from harness.compare.comparison import CANNOT_TELL, OK, REGRESSED
+from harness.compare.decision import compare
 from harness.compare.reference import compared_run
 from harness.compare.render import headline
-from harness.compare.verdict import compare
 from harness.metrics.metric import AVERAGE, ERRORS, THROUGHPUT
 from harness.plan.thresholds import Thresholds
 from harness.report.verdict import DOUBTFUL, Verdict

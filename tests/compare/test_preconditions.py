@@ -5,14 +5,14 @@ from dataclasses import replace
 import pytest
 
 from harness.base.errors import UsageError
-from harness.compare.outcome import (
+from harness.compare.comparison import (
     CANNOT_TELL,
     INVALID,
     OK,
     REGRESSED,
 )
+from harness.compare.decision import compare
 from harness.compare.result import MARKDOWN, RunResult
-from harness.compare.verdict import compare
 from harness.metrics.window import ALL, STEADY, Window
 from harness.report.verdict import DOUBTFUL, INTERRUPTED, Verdict
 from harness.report.warnings import RunWarning, WarningCode

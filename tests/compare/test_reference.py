@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from harness.compare.outcome import CANNOT_TELL, OK, REGRESSED
+from harness.compare.comparison import CANNOT_TELL, OK, REGRESSED
 from harness.compare.reference import compared_run
 from harness.report.stored_comparisons import BETTER, ComparedRun, SettingChange
 from harness.report.verdict import INTERRUPTED, INVALID, Verdict

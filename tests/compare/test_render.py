@@ -3,7 +3,7 @@
 import re
 from dataclasses import replace
 
-from harness.compare.outcome import (
+from harness.compare.comparison import (
     BATCHES,
     CANNOT_TELL,
     IMPROVED,
@@ -22,19 +22,19 @@ from harness.report.charts.distribution import NamedCounts, overlaid_chart
 from tests.support.markdown_rows import cells_of, rows_of
 
 
-def metric(name="average", base=100.0, new=110.0, verdict=OK, **changes):
+def metric(name="average", baseline=100.0, contender=110.0, verdict=OK, **changes):
     """Return a metric of 20 batches a side."""
-    delta_ratio = (new - base) / base if base else None
+    delta_ratio = (contender - baseline) / baseline if baseline else None
     values = {
-        "metric": metric_of(name), "base": base, "new": new, "delta_ratio": delta_ratio, "low_ratio": 0.08,
-        "high_ratio": 0.12, "p_value": 0.00001, "adjusted_p_value": 0.0002, "base_n": 20, "new_n": 20, "unit": BATCHES,
-        "threshold_ratio": 0.05, "verdict": verdict,
+        "metric": metric_of(name), "baseline": baseline, "contender": contender, "delta_ratio": delta_ratio,
+        "low_ratio": 0.08, "high_ratio": 0.12, "p_value": 0.00001, "adjusted_p_value": 0.0002, "baseline_n": 20,
+        "contender_n": 20, "unit": BATCHES, "threshold_ratio": 0.05, "verdict": verdict,
     }  # fmt: skip
     return MetricComparison(**{**values, **changes})
 
 
 def errors(**changes):
-    values = {"base": 0.0, "new": 0.004, "low_ratio": 0.001, "high_ratio": 0.007}
+    values = {"baseline": 0.0, "contender": 0.004, "low_ratio": 0.001, "high_ratio": 0.007}
     return metric("errors", **{**values, "threshold_ratio": 0.005, "verdict": CANNOT_TELL, **changes})
 
 
@@ -44,8 +44,9 @@ def label(name="TOTAL", *metrics, verdict=OK):
 
 def compared(total=None, labels=(), **changes):
     comparison = Comparison(
-        base=("tiny/run-07_1",), new=("tiny/run-07_2",), verdict=REGRESSED, reasons=("average of TOTAL: +10.00 %",),
-        total=total, labels=tuple(labels), only_base=(), only_new=(), warnings=(), further_runs=None,
+        baseline=("tiny/run-07_1",), contender=("tiny/run-07_2",), verdict=REGRESSED,
+        reasons=("average of TOTAL: +10.00 %",), total=total, labels=tuple(labels),
+        only_baseline=(), only_contender=(), warnings=(), further_runs=None,
     )  # fmt: skip
     sides = (Side("tiny/run-07_1", "run", (), "run-07_1.md"),), (Side("tiny/run-07_2", "run"),)
     return Compared(
@@ -130,8 +131,8 @@ def test_labels_are_in_one_table_and_regressed_ones_in_detail():
             label("TOTAL", metric()),
             [
                 label("Pay \\ now", metric(verdict=REGRESSED), metric("throughput", 20.0, 18.0), verdict=REGRESSED),
-                label("Visit", metric(new=90.0, reason=IMPROVED), metric("throughput", 20.0, 20.0), errors()),
-                label("Look", metric(new=101.0, verdict=CANNOT_TELL)),
+                label("Visit", metric(contender=90.0, reason=IMPROVED), metric("throughput", 20.0, 20.0), errors()),
+                label("Look", metric(contender=101.0, verdict=CANNOT_TELL)),
             ],
         ),
         "",
@@ -146,12 +147,12 @@ def test_labels_are_in_one_table_and_regressed_ones_in_detail():
 
 
 def test_labels_of_one_side_only_are_listed():
-    text = report(compared(only_base=("Old",), only_new=("New", "Newer")), "")
+    text = report(compared(only_baseline=("Old",), only_contender=("New", "Newer")), "")
     assert "- baseline: Old\n- contender: New, Newer\n" in section(text, "Labels on one side only")
 
 
 def test_a_metric_unknown_on_both_sides_has_no_row():
-    unknown = replace(metric("90"), base=None, new=None, delta_ratio=None)
+    unknown = replace(metric("90"), baseline=None, contender=None, delta_ratio=None)
     assert len(rows(section(report(compared(label("TOTAL", unknown, metric())), ""), "Main load"))) == 2
 
 
@@ -162,7 +163,7 @@ def test_the_report_contains_notes_and_warnings():
 
 
 def test_the_title_of_a_group_is_its_first_run():
-    text = report(compared(base=("tiny/run-07_1", "tiny/run-07_2", "tiny/run-07_3")), "")
+    text = report(compared(baseline=("tiny/run-07_1", "tiny/run-07_2", "tiny/run-07_3")), "")
     assert "# tiny/run-07_1 and 2 more → tiny/run-07_2\n" in text
 
 
@@ -174,9 +175,9 @@ def test_the_headline_is_one_line():
 
 def test_a_terminal_shows_the_change_of_every_metric_and_of_the_labels_that_changed_most():
     labels = [label(f"Label {number}", metric(delta_ratio=number / 100)) for number in range(40)]
-    unsure = metric("90", verdict=CANNOT_TELL, base=1.38, new=0.75)
+    unsure = metric("90", verdict=CANNOT_TELL, baseline=1.38, contender=0.75)
     comparison = compared(
-        label("TOTAL", metric(base=1.38, new=0.748, delta_ratio=0.1), unsure, errors()), labels
+        label("TOTAL", metric(baseline=1.38, contender=0.748, delta_ratio=0.1), unsure, errors()), labels
     ).comparison
     lines = terminal_text(comparison, 80).splitlines()
     assert lines[2].split() == ["TOTAL", "baseline", "contender", "delta", "verdict"]

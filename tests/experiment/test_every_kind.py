@@ -3,6 +3,7 @@
 import json
 import os
 import re
+import shutil
 import signal
 import threading
 from collections.abc import Callable
@@ -13,8 +14,10 @@ import pytest
 
 from harness.base import git
 from harness.base.errors import UsageError
+from harness.base.spellings import MASK
 from harness.cli import main
-from tests.support.fake_runs import behave, calls, use_fake_levels, use_fake_runs, with_delay
+from harness.experiment import runner
+from tests.support.fake_runs import behave, calls, use_fake_children, use_fake_levels, with_delay
 from tests.support.processes import wait_for
 
 SUITE = """format_version = 1
@@ -37,9 +40,13 @@ class Kind:
     other: tuple[str, ...]
     wrong: tuple[str, str]
     run_count: int
-    # The names of its records when they do not begin with the verb, and what resumes one, after RESUME=.
+    # The names of its records when they do not begin with the verb.
     names: str = ""
-    resumption: str = "1"
+
+    @property
+    def started(self) -> str:
+        """The verb that resumes it."""
+        return "sweep" if self.verb == "capacity" else self.verb
 
     @property
     def pattern(self) -> str:
@@ -48,40 +55,34 @@ class Kind:
 
     @property
     def folder(self) -> str:
-        """Where its records are in the folder of its reports."""
-        return "" if self.verb == "nightly" else "tiny"
+        """Where its records are in the folder of all reports."""
+        return {"nightly": "nightly", "ab": "ab/tiny", "tune": "tune/tiny"}.get(self.verb, "tiny")
 
 
 AB = Kind(
     "ab", ("--plan=tiny", "--a=delay_ms=0", "--b=delay_ms=20"), "A/B test",
-    ("--plan=tiny", "--a=delay_ms=0", "--b=delay_ms=30"), ("--max=soon", "MAX=soon"), 9,
+    ("--plan=tiny", "--a=delay_ms=0", "--b=delay_ms=30"), ("--b=delay_m=1", "delay_m"), 9,
 )  # fmt: skip
 TUNE = Kind(
     "tune", ("--plan=tiny", "--set=delay_ms=0,20", "--repeat=2"), "experiment",
-    ("--plan=tiny", "--set=delay_ms=0,30", "--repeat=2"), ("--max=soon", "MAX=soon"), 5,
+    ("--plan=tiny", "--set=delay_ms=0,30", "--repeat=2"), ("--repeat=0", "REPEAT=0"), 5,
 )  # fmt: skip
 NIGHTLY = Kind(
     "nightly", ("--suite=SUITE",), "nightly run", ("--suite=OTHER",), ("--s3=nowhere", "nowhere"), 3, "20*.json",
 )  # fmt: skip
 OVERLOAD = Kind(
     "overload", ("--plan=tiny", "--rate=20", "--goal=p90<2s", "--set=delay_ms=0,20,40"), "overload test",
-    ("--plan=tiny", "--rate=20", "--goal=p90<2s", "--set=delay_ms=0,30"), ("--max=soon", "MAX=soon"), 3,
+    ("--plan=tiny", "--rate=20", "--goal=p90<2s", "--set=delay_ms=0,30"), ("--duration=1", "LEVEL_DURATION=1"), 3,
 )  # fmt: skip
 SWEEP = Kind(
     "sweep", ("--plan=tiny", "--users=1,2,3"), "sweep", ("--plan=tiny", "--users=1,2"),
-    ("--repeat=0", "REPEAT=0"), 3, resumption="01",
+    ("--repeat=0", "REPEAT=0"), 3,
 )  # fmt: skip
 CAPACITY = Kind(
     "capacity", ("--plan=tiny", "--p90=1000", "--most=4"), "sweep", ("--plan=tiny", "--p90=500", "--most=4"),
-    ("--most=0", "MOST=0"), 3, "sweep-*.json", resumption="01",
+    ("--most=0", "MOST=0"), 3, "sweep-*.json",
 )  # fmt: skip
-# Child processes take a second a test: with them the fast tests have only the first scenario.
-SLOW = [pytest.param(kind, marks=pytest.mark.real) for kind in (AB, TUNE)]
-FAST = [NIGHTLY, OVERLOAD, SWEEP, pytest.param(CAPACITY, marks=pytest.mark.real)]
-EVERY = pytest.mark.parametrize("kind", [*SLOW, *FAST], ids=lambda kind: kind.verb)
 KINDS = pytest.mark.parametrize("kind", [AB, TUNE, NIGHTLY, OVERLOAD, SWEEP, CAPACITY], ids=lambda kind: kind.verb)
-# Sweeps and searches are resumed by their name, which has messages of its own: tests/sweep/test_sweep_driver.py.
-UNNAMED = pytest.mark.parametrize("kind", [*SLOW, NIGHTLY, OVERLOAD], ids=lambda kind: kind.verb)
 
 
 @pytest.fixture
@@ -94,7 +95,7 @@ def home(home):
 @pytest.fixture
 def start(home, tmp_path, monkeypatch) -> Callable[..., int]:
     """Run a command of a kind and return its exit code; the harness is that of a commit without changes."""
-    use_fake_runs(tmp_path, monkeypatch)
+    use_fake_children(tmp_path, monkeypatch)
     use_fake_levels(tmp_path, monkeypatch)
     monkeypatch.setattr(git, "facts", lambda _: git.Checkout("0123456789abcdef", False))
 
@@ -132,49 +133,70 @@ def interrupted(start, kind: Kind, tmp_path: Path, number: int) -> int:
     return code
 
 
+def path_of(tmp_path: Path, kind: Kind) -> Path:
+    (path,) = (tmp_path / "reports" / kind.folder).glob(kind.pattern)
+    return path
+
+
+def ended(record: dict) -> list[str]:
+    return [run["run"] for run in record["runs"] if run["state"] == "ended"]
+
+
 @KINDS
 def test_an_interrupted_one_is_resumed_by_its_command_and_loses_no_run(kind, start, tmp_path, capsys):
     assert interrupted(start, kind, tmp_path, 2) == 130
-    assert f"RESUME={kind.resumption}\n" in capsys.readouterr().out
+    assert re.search(
+        rf": not finished; resume with: make {kind.started} (PLAN=tiny )?RESUME=\S+\n", capsys.readouterr().out
+    )
     (record,) = records(tmp_path, kind)
     assert record["state"] == "running"
     first = record["runs"][0]["run"]
     assert start(kind) in (0, 1)
     (record,) = records(tmp_path, kind)
     assert (record["state"], record["runs"][0]["run"]) == ("finished", first)
-    ended = [run for run in record["runs"] if run["state"] == "ended"]
-    assert len(ended) >= kind.run_count
-    assert len({run["run"] for run in ended}) == len(ended)
-    assert "resumed after " in (out := capsys.readouterr().out)
+    assert len(ended(record)) >= kind.run_count
+    assert len(set(ended(record))) == len(ended(record))
+    assert "resumed after 1 run" in (out := capsys.readouterr().out)
     assert f"(NEW=1 starts another {kind.what})" in out
 
 
-@UNNAMED
-def test_new_starts_another_one_and_resume_asks_for_the_last_one(kind, start, tmp_path):
+@KINDS
+@pytest.mark.parametrize("resume", ["--resume", "--resume=1", "--resume=NAME"])
+def test_resume_needs_no_settings_and_finds_the_last_unfinished_one_or_that_of_a_name(
+    kind, resume, start, tmp_path, monkeypatch
+):
     assert interrupted(start, kind, tmp_path, 2) == 130
     assert start(kind, "--new") in (0, 1)
     assert [record["state"] for record in records(tmp_path, kind)] == ["running", "finished"]
+    name = records(tmp_path, kind)[0]["name"]
+    monkeypatch.setattr(git, "facts", lambda _: git.Checkout("fedcba9876543210", True))
+    alone = "--html" if kind is NIGHTLY else "--plan=tiny"
+    resume = resume.replace("NAME", name.removeprefix(f"{kind.started}-"))
+    assert start(kind, resume, arguments=(alone,)) in (0, 1)
+    first, second = records(tmp_path, kind)
+    assert (first["state"], second["state"]) == ("finished", "finished")
+    assert len(ended(first)) >= kind.run_count
+    assert first["command"] == second["command"]
     with pytest.raises(UsageError, match="is finished; leave it out to start a new"):
         start(kind, "--resume")
 
 
-@EVERY
+@KINDS
 def test_one_with_other_settings_or_of_changed_code_is_not_resumed_unasked(kind, start, tmp_path, monkeypatch, capsys):
     assert interrupted(start, kind, tmp_path, 2) == 130
-    if kind.resumption == "1":
-        with pytest.raises(UsageError, match="--resume: "):
-            start(kind, "--resume", arguments=kind.other)
+    with pytest.raises(UsageError, match=r"--resume: .* has other settings or another load"):
+        start(kind, "--resume", arguments=kind.other)
     monkeypatch.setattr(git, "facts", lambda _: git.Checkout("0123456789abcdef", True))
     assert start(kind) in (0, 1)
-    assert f"RESUME={kind.resumption} resumes it" in capsys.readouterr().out
+    assert re.search(r"the code may have changed since: make .*RESUME=\S+ resumes it\n", capsys.readouterr().out)
     assert [record["state"] for record in records(tmp_path, kind)] == ["running", "finished"]
 
 
-@EVERY
+@KINDS
 def test_a_killed_one_keeps_its_runs_and_is_resumed(kind, start, tmp_path):
     # What kill -9 leaves: a record that still says that a run is under way.
     assert interrupted(start, kind, tmp_path, 3) == 130
-    (path,) = (tmp_path / "reports" / kind.folder).glob(kind.pattern)
+    path = path_of(tmp_path, kind)
     record = json.loads(path.read_text())
     left = [
         {**run, "state": "under way", "exit_code": None} if index == 2 else run
@@ -188,20 +210,73 @@ def test_a_killed_one_keeps_its_runs_and_is_resumed(kind, start, tmp_path):
     assert record["state"] == "finished"
 
 
-@pytest.mark.parametrize("kind", [AB, TUNE, NIGHTLY, OVERLOAD], ids=lambda kind: kind.verb)
+@KINDS
+def test_a_run_that_was_deleted_is_measured_again(kind, start, tmp_path):
+    assert interrupted(start, kind, tmp_path, 3) == 130
+    path = path_of(tmp_path, kind)
+    deleted = json.loads(path.read_text())["runs"][1]["run"]
+    for file in (tmp_path / "reports").rglob(f"{deleted}*"):
+        shutil.rmtree(file) if file.is_dir() else file.unlink()
+    assert start(kind) in (0, 1)
+    (record,) = records(tmp_path, kind)
+    assert record["state"] == "finished"
+    assert deleted not in ended(record)
+    assert len(ended(record)) >= kind.run_count
+
+
+@KINDS
+def test_the_budget_ends_it_before_the_next_run_and_a_larger_one_continues(kind, start, tmp_path, monkeypatch, capsys):
+    with monkeypatch.context() as patch:
+        # As if each run took much longer after the second one.
+        patch.setattr(runner, "time_left_s", lambda planned, done, _: 1e9 if len(done) >= 2 else 1.0 * len(planned))
+        assert start(kind, "--max=1h") in (0, 1, 3)
+    (record,) = records(tmp_path, kind)
+    assert (record["state"], record["budget_s"]) == ("finished", 3600)
+    assert 2 <= len(ended(record)) <= 3
+    if kind is NIGHTLY:  # a later run may be short enough
+        assert "not enough time: it needs about " in record["runs"][2]["problem"]
+        return
+    assert record["stop_reason"].startswith("the budget of 1 h 0 min is used up")
+    assert "RESUME=01 and a larger MAX\n" in capsys.readouterr().out
+    assert start(kind, "--max=2h", "--resume") in (0, 1)
+    (record,) = records(tmp_path, kind)
+    assert (record["state"], record["budget_s"], record["stop_reason"]) == ("finished", 7200, "")
+    assert len(ended(record)) >= kind.run_count
+
+
+@KINDS
+def test_note_and_properties_are_those_of_each_run_and_no_secret_is_stored(kind, start, tmp_path):
+    properties = "httpclient4.retrycount=1 api_password=s3cret"
+    more = () if kind is NIGHTLY else (f"--properties={properties}",)
+    assert start(kind, "--note=before the fix", *more) in (0, 1)
+    path = path_of(tmp_path, kind)
+    record = json.loads(path.read_text())
+    assert record["note"] == "before the fix"
+    assert "s3cret" not in path.read_text() + path.with_suffix(".md").read_text()
+    for call in calls(tmp_path) if kind in (AB, TUNE, NIGHTLY) else ():
+        assert call["note"].startswith("before the fix")
+        assert call.get("properties") == (properties if more else None)
+    if more:
+        assert record["properties"] == f"httpclient4.retrycount=1 api_password={MASK}"
+        assert "PROPERTIES='httpclient4.retrycount=1 api_password=" in record["command"]
+
+
+@KINDS
 def test_wrong_use_is_one_line_and_nothing_starts(kind, start, tmp_path):
     option, message = kind.wrong
-    with pytest.raises(UsageError) as refused:
-        start(kind, option)
-    assert message in str(refused.value)
-    assert len(str(refused.value).splitlines()) == 1
-    with pytest.raises(UsageError, match=r"--resume: there is no .* yet"):
-        start(kind, "--resume")
+    for given, expected in (
+        ([option], message), (["--max=soon"], "MAX=soon"), (["--resume"], f"there is no {kind.what} "),
+        (["--resume=77"], f"77: no such {kind.what}"),
+    ):  # fmt: skip
+        with pytest.raises(UsageError) as refused:
+            start(kind, *given)
+        assert expected in str(refused.value)
+        assert len(str(refused.value).splitlines()) == 1
     assert calls(tmp_path) == []
     assert records(tmp_path, kind) == []
 
 
-@pytest.mark.parametrize("kind", [AB, TUNE, NIGHTLY, OVERLOAD], ids=lambda kind: kind.verb)
+@KINDS
 def test_resume_and_new_exclude_each_other(kind, start, capsys):
     with pytest.raises(SystemExit) as refused:
         start(kind, "--resume", "--new")
@@ -209,7 +284,19 @@ def test_resume_and_new_exclude_each_other(kind, start, capsys):
     assert "not allowed with argument" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize("kind", [AB, TUNE, NIGHTLY, OVERLOAD], ids=lambda kind: kind.verb)
+@KINDS
 def test_an_unknown_name_is_one_line(kind, tmp_path):
-    with pytest.raises(UsageError, match=f"no such {kind.what}; there are: none"):
-        main([kind.verb, "2026-01-01" if kind is NIGHTLY else f"{kind.verb}-77", f"--reports={tmp_path}"])
+    name = "2026-01-01" if kind is NIGHTLY else f"{kind.started}-77"
+    for verb in ("experiment", "report"):
+        with pytest.raises(UsageError, match=f"no such {kind.what}; there are: none"):
+            main([verb, name, f"--reports={tmp_path}"], "aggregate.py")
+
+
+@KINDS
+def test_its_report_is_written_again_to_the_byte_by_its_name(kind, start, tmp_path):
+    assert start(kind) in (0, 1)
+    path = path_of(tmp_path, kind)
+    before = [path.read_bytes(), path.with_suffix(".md").read_bytes()]
+    path.with_suffix(".md").unlink()
+    assert main(["report", path.stem, f"--reports={tmp_path / 'reports'}"], "lth") in (0, 1)
+    assert [path.read_bytes(), path.with_suffix(".md").read_bytes()] == before

@@ -1,6 +1,8 @@
 """A kind of experiment in one file: several plans in turn, each a few times; run, interrupted, resumed and listed."""
 
+import argparse
 import os
+import re
 import signal
 import threading
 from collections.abc import Mapping
@@ -16,21 +18,23 @@ from harness.base.guardian import Guardian
 from harness.base.interrupts import Interrupts
 from harness.compare.result import RunResult
 from harness.experiment import runner
+from harness.experiment.arguments import new_fields
 from harness.experiment.counting import problem_of, result_of
 from harness.experiment.execute import InChildren, Step
-from harness.experiment.record import ENDED, FINISHED, RUNNING, ExperimentRecord, ExperimentRun, RunTime, run_times
-from harness.experiment.runner import Design, Runner
+from harness.experiment.files import ExperimentFiles, Experiments
+from harness.experiment.record import ENDED, FINISHED, RUNNING, ExperimentRun, PlanExperiment, RunTime, run_times
+from harness.experiment.runner import Design, Runner, rewritten
+from harness.experiment.start import log_end, run_experiment
 from harness.history.summary_files import SUMMARY_NAME, write_summary
 from harness.report.pages import write_page
 from harness.run import kinds
 from harness.run.child import Children, ChildRun
 from harness.run.directory import RunDirectory, load_record
-from harness.run.recorded import RecordedFolder
 from harness.site.files import write_site
 from tests.support.fake_runs import behave, calls, use_fake_runs
 from tests.support.processes import wait_for
 
-TURNS = kinds.Kind("turn", "Plans in turn", "turn")
+TURNS = kinds.Kind("turn", "Plans in turn", "turn", has_series=True, verb="turns")
 
 
 @dataclass(frozen=True)
@@ -39,10 +43,18 @@ class TurnRun(ExperimentRun):
 
 
 @dataclass(frozen=True, kw_only=True)
-class TurnsRecord(ExperimentRecord):
+class TurnsRecord(PlanExperiment):
     runs: tuple[TurnRun, ...]
     plans: tuple[str, ...]
+    report_kind: ClassVar = TURNS
     what: ClassVar = "plans in turn"
+
+    def plan_of(self, run: ExperimentRun) -> str:
+        return f"../{run.plan}"
+
+    @property
+    def settings(self) -> tuple[object, ...]:
+        return (self.plans,)
 
     @property
     def lengths_s(self) -> tuple[RunTime, ...]:
@@ -58,14 +70,10 @@ class TurnsOutcome:
     def ended(self) -> tuple[TurnRun, ...]:
         return tuple(run for run in self.record.runs if run.state == ENDED)
 
-    @property
-    def is_decided(self) -> bool:
-        return len(self.ended) == len(self.record.plans)
-
 
 @dataclass(frozen=True)
 class Turns(Design[TurnsRecord, TurnsOutcome]):
-    files: RecordedFolder
+    files: ExperimentFiles
     reports: Path
 
     def judge(self, record: TurnsRecord, results: Mapping[str, RunResult]) -> TurnsOutcome:
@@ -85,7 +93,7 @@ class Turns(Design[TurnsRecord, TurnsOutcome]):
         write_page(self.files.report, lambda _: head + "\n".join(lines) + "\n")
 
     def next_step(self, outcome: TurnsOutcome) -> Step | None:
-        if outcome.is_decided:
+        if len(outcome.ended) == len(outcome.record.plans):
             return None
         plan = outcome.record.plans[len(outcome.ended)]
         return Step(
@@ -105,24 +113,30 @@ class Turns(Design[TurnsRecord, TurnsOutcome]):
 def reports(tmp_path, monkeypatch) -> Path:
     use_fake_runs(tmp_path, monkeypatch)
     monkeypatch.setattr(kinds, "KINDS", (*kinds.KINDS, TURNS))
-    (tmp_path / "reports" / "tiny" / "turn-07").mkdir(parents=True)
+    (tmp_path / "reports" / "tiny" / "run-06_1").mkdir(parents=True)
     (tmp_path / "reports" / "other").mkdir()
     return tmp_path / "reports"
 
 
-def new_turns(*plans: str) -> TurnsRecord:
-    return TurnsRecord(
-        name="turn-07", command="make turns", budget_s=None, state=RUNNING, runs=(), started_at="2026-11-24T02:00:00Z",
-        spent_s=0.0, git_commit=None, git_changed=None, plans=plans,
-    )  # fmt: skip
+def turns(reports: Path, *plans: str, **given: object) -> TurnsOutcome:
+    """Run the command of the new kind: scripts/turns --plans …"""
+    given = {"max": None, "note": "", "new": False, "resume": None, "home": reports, "reports": reports, **given}
+    options = argparse.Namespace(**given)
+    fields = new_fields(options)
+    new = TurnsRecord(**fields, plan="tiny", command=f"make turns PLANS={','.join(plans)}", runs=(), plans=plans)
+    outcomes = []
 
+    def close(runner: Runner[TurnsRecord, TurnsOutcome]) -> int:
+        outcomes.append(runner.outcome)
+        log_end(runner.outcome.record, runner.design.files, f"{len(runner.outcome.ended)} plans")
+        return 0
 
-def measured(reports: Path, record: TurnsRecord) -> TurnsOutcome:
-    files = RecordedFolder(reports / "tiny" / "turn-07")
-    with Interrupts() as interrupts, ExitStack() as stack:
-        children = Children(interrupts, stack.enter_context(Guardian()))
-        with interrupts.deferred():
-            return Runner(Turns(files, reports), record, {}, InChildren(children), 1.0).run()
+    with Interrupts() as interrupts, Guardian() as guardian, ExitStack() as stack:
+        run_experiment(
+            new, options, stack, lambda files, _: Turns(files, reports),
+            lambda *_: InChildren(Children(interrupts, guardian)), close, guess_s=1.0, read_results=lambda *_: {},
+        )  # fmt: skip
+    return outcomes[0]
 
 
 def interrupt(tmp_path: Path) -> threading.Thread:
@@ -136,24 +150,36 @@ def interrupt(tmp_path: Path) -> threading.Thread:
 
 
 def test_a_kind_in_one_file_is_run_interrupted_resumed_rendered_and_listed(reports, tmp_path, charts, capsys):
-    new = new_turns("tiny", "other", "tiny")
+    new = ("tiny", "other", "tiny")
     behave(tmp_path, {"2": "wait"})
     thread = interrupt(tmp_path)
-    assert measured(reports, new).record.state == RUNNING
+    assert turns(reports, *new).record.state == RUNNING
     thread.join()
+    assert "turn-07: not finished; resume with: make turns PLAN=tiny RESUME=07\n" in capsys.readouterr().out
     page = reports / "tiny" / "turn-07.md"
     assert "**1 of 3 plans measured.**" in page.read_text()
 
     behave(tmp_path, None)
     stored = load_record(TurnsRecord, reports / "tiny" / "turn-07.json")
     assert (stored.state, [run.plan for run in stored.runs]) == (RUNNING, ["tiny", "other"])
-    outcome = measured(reports, stored)
+    outcome = turns(reports, *new)
     assert outcome.record.state == FINISHED
     assert [run.plan for run in outcome.ended] == ["tiny", "other", "tiny"]
     assert [call["plan"] for call in calls(tmp_path)] == ["tiny", "other", "other", "tiny"]
     assert "\n- tiny: 101.3 ms\n- other: " in page.read_text()
-    assert "turn-07: tiny; about 6 s left\n" in capsys.readouterr().out
+    out = capsys.readouterr().out
+    assert "tiny/turn-07: resumed after 1 run (NEW=1 starts another turn)\n" in out
+    assert re.search(r"turn-07: tiny; about \d+ s left\n", out)
+    with pytest.raises(UsageError, match="--resume: tiny/turn-07 is finished"):
+        turns(reports, *new, resume="07")
+    with pytest.raises(UsageError, match="tiny/turn-07 has other settings"):
+        turns(reports, "tiny", resume="07")
 
+    page_text = page.read_text()
+    page.unlink()
+    experiments = Experiments(TurnsRecord, reports)
+    rewritten(Turns(experiments.find("turn-07"), reports), experiments, lambda *_: {})
+    assert page.read_text() == page_text
     write_summary(reports)
     assert "- [turn-07](tiny/turn-07.md): 3 of 3 plans measured.\n" in (reports / SUMMARY_NAME).read_text()
     write_site(reports, tmp_path / "site", charts)
@@ -173,6 +199,6 @@ def test_a_page_that_cannot_be_written_ends_no_experiment_before_its_last_run(re
     write = Turns.write_page
     monkeypatch.setattr(Turns, "write_page", fails)
     behave(tmp_path, None)
-    assert measured(reports, new_turns("tiny", "tiny")).record.state == FINISHED
+    assert turns(reports, "tiny", "tiny").record.state == FINISHED
     assert capsys.readouterr().out.count("the disk is full; free some space\n") == 2
     assert "**2 of 2 plans measured.**" in (reports / "tiny" / "turn-07.md").read_text()

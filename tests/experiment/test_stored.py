@@ -41,7 +41,7 @@ def test_an_experiment_of_an_earlier_version_is_rendered_again_to_the_byte(kind,
     page, record = path.with_suffix(".md").read_text(), json.loads(path.read_text())
     charts = {chart.name: chart.read_bytes() for chart in sorted(path.with_suffix("").glob("*.svg"))}
     given = f"{stored / kind / name}.md" if verb in ("sweep", "overload") else name
-    for spelling in {verb, "sweep" if verb == "sweep" else "experiment"}:
+    for spelling in (verb, "experiment", "report"):
         assert main([spelling, given, f"--reports={stored / kind}"], "aggregate.py") == code
         assert path.with_suffix(".md").read_text() == page
     again = json.loads(path.read_text())

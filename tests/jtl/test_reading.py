@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from harness.jtl.progress import ReadingProgress, reading_text
+from harness.jtl.file_progress import ReadingProgress, reading_text
 from tests.support.paths import ROOT
 
 MB = 1024 * 1024
@@ -63,7 +63,7 @@ def test_the_time_left_assumes_a_constant_speed(position_bytes, text):
 
 PROGRAM = """
 import itertools, sys
-from harness.jtl.progress import ReadingProgress
+from harness.jtl.file_progress import ReadingProgress
 clock = itertools.count(0.0, 1.5)
 with ReadingProgress(400 << 20, "samples.jtl", clock_s=lambda: next(clock)) as progress:
     for step in range(4):
@@ -119,7 +119,7 @@ def test_an_interruption_leaves_the_terminal_clean():
 
 def test_rich_is_imported_only_for_a_bar():
     code = (
-        "import sys; from harness.jtl.progress import ReadingProgress\n"
+        "import sys; from harness.jtl.file_progress import ReadingProgress\n"
         "with ReadingProgress(None, 'a', clock_s=iter(range(0, 90, 3)).__next__) as progress: progress.update(1, 1)\n"
         "print('rich' in sys.modules)"
     )

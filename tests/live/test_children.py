@@ -10,7 +10,7 @@ from harness.base.records import to_plain
 from harness.live.watchers import ChildFollower
 from harness.run.child import ChildRun
 from harness.run.directory import RunDirectory
-from harness.run.result import RunEnd
+from harness.run.result_file import RunEnd
 from tests.support.factories import record, two_users
 from tests.support.summaries import summary_of
 

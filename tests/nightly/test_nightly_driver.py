@@ -233,7 +233,7 @@ def test_kill_9_of_a_nightly_run_leaves_no_process_and_loses_nothing(start, fini
 def test_a_killed_run_is_reported_by_the_nightly(finished, tmp_path):
     def kill():
         under_way(tmp_path, 1)
-        (child,) = [one for one in psutil.Process().children() if "scripts/run" in " ".join(one.cmdline())]
+        (child,) = [one for one in psutil.Process().children() if "__main__.py run" in " ".join(one.cmdline())]
         child.kill()
 
     with meanwhile(kill):

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from harness.nightly.files import NightlyFiles
+from harness.experiment.files import ExperimentFiles
 from harness.site.html_option import publish
 from tests.support.commands import command
 from tests.support.nightly_runs import ended, nightly_record
@@ -59,7 +59,7 @@ def test_the_step_summary_links_the_report_as_one_file_only_where_github_stores_
 
 def test_the_nightly_report_is_written_again_as_one_html_file(tmp_path: Path) -> None:
     record = nightly_record(ended())
-    files = NightlyFiles(tmp_path / record.name)
+    files = ExperimentFiles(tmp_path / record.name)
     files.write(record)
     done = command("aggregate.py", "nightly", record.name, "--reports", tmp_path, "--home", tmp_path, "--html")
     assert f"{record.name}.html: the report as one HTML file of " in done.stdout, done.stderr

@@ -75,7 +75,7 @@ def test_a_variant_is_measured_with_a_system_of_its_own_and_its_report_is_writte
         record = replace(RECORD, name=files.name, plan="tiny", variants=(variant,), level_s=1)
         runs = OverloadRuns(record, files, {variant: request}, context)
         execute = InProcess(context, Watchers(), runs.measured, runs.noted)
-        done = Runner(OverloadTest(files), record, {}, execute, OVERHEAD_S).run().record
+        done = Runner(OverloadTest(files), record, {}, execute, OVERHEAD_S).run()
     assert tests.read(files) == done
     (run,) = done.runs
     assert (done.state, run.state, run.run) == (FINISHED, ENDED, "run-01_1")
@@ -105,7 +105,7 @@ def test_an_interrupted_test_is_resumed_by_the_same_command_and_invalid_runs_are
     with meanwhile(interrupt):
         code, out = finished(*_SET, mode="works")
     assert code == 130, out
-    assert "resume with: make overload PLAN=tiny SET=queue.most=10,1000000 RATE=20" in out
+    assert "tiny/overload-01: not finished; resume with: make overload PLAN=tiny RESUME=01\n" in out
     (left,) = record_of(tmp_path)["runs"]
     assert (left["variant"], left["run"], left["state"], left["problem"]) == (
         "queue.most=10", "run-01_1", "under way", "interrupted",
@@ -115,7 +115,7 @@ def test_an_interrupted_test_is_resumed_by_the_same_command_and_invalid_runs_are
 
     code, out = finished(*_SET)
     assert code == 3, out
-    assert "tiny/overload-01: resumed after 0 variants" in out
+    assert "tiny/overload-01: resumed after 0 runs" in out
     assert "variant 2 of 2, queue.most=1000000; about 2 min 50 s left" in out
     record = record_of(tmp_path)
     assert [(run["run"], run["result"]) for run in record["runs"][1:]] == [("run-01_2", None), ("run-01_3", None)]

@@ -9,7 +9,7 @@ import pytest
 from harness.base.errors import EXIT_INTERRUPTED, EXIT_INVALID, EXIT_OK, UsageError
 from harness.base.records import build, read_record, to_plain
 from harness.cli import main
-from harness.experiment.files import ExperimentFiles
+from harness.experiment.files import ExperimentFiles, Experiments
 from harness.experiment.record import ENDED, FINISHED, RUNNING
 from harness.overload.record import OverloadRecord, VariantRun
 from harness.overload.render import goodput_chart, overload_report, result_line, result_of, write_overload_report
@@ -116,7 +116,7 @@ def stored(tmp_path: Path, record: OverloadRecord) -> ExperimentFiles:
 
 
 def again(tmp_path: Path, *arguments: str) -> int:
-    return main(["overload", *arguments, "--reports", str(tmp_path)])
+    return main(["overload", *arguments, "--reports", str(tmp_path)], "aggregate.py")
 
 
 def contents(folder: Path) -> dict[str, bytes]:
@@ -137,7 +137,10 @@ def test_a_stored_test_is_rendered_again_with_the_same_bytes(record, tmp_path, c
 def test_a_killed_test_gets_its_report_unless_another_process_runs_it(record, tmp_path):
     files = stored(tmp_path, replace(record, state=RUNNING, runs=record.runs[:1]))
     files.report.unlink()
-    with files.locked(), pytest.raises(UsageError, match="overload-07 is running in another process"):
+    with (
+        Experiments(OverloadRecord, tmp_path).locked(files),
+        pytest.raises(UsageError, match="overload-07 is running in another process"),
+    ):
         again(tmp_path, "overload-07")
     assert not files.report.exists()
     assert again(tmp_path, "overload-07") == EXIT_INTERRUPTED

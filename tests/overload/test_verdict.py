@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pytest
 
-from harness.compare.outcome import CANNOT_TELL
+from harness.compare.comparison import CANNOT_TELL
 from harness.metrics.batch_means import Estimate
 from harness.overload import verdict as rule
 from harness.overload.result import level_results, recovery_result, requests_per_user

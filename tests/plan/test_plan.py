@@ -29,8 +29,9 @@ duration_s = 100
 
 
 @pytest.fixture
-def plans(tmp_path: Path) -> Path:
-    """A folder with the plan shop.toml, its JMX, and another plan."""
+def plans(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder with the plan shop.toml, its JMX, and another plan; the tool has none of its own."""
+    monkeypatch.setattr("harness.plan.plan.SHIPPED", tmp_path)
     folder = tmp_path / "plans"
     folder.mkdir()
     (folder / "shop.jmx").write_text(SHAPE, encoding="utf-8")
@@ -89,7 +90,7 @@ note = "A stand-in."
 def test_an_unknown_plan_names_its_neighbour_and_the_others(plans: Path) -> None:
     with pytest.raises(UsageError) as error:
         load_plan(plans, "shopp")
-    assert str(error.value).startswith("PLAN=shopp: unknown; did you mean shop? there are: bank, folio-checkin, ")
+    assert str(error.value) == "PLAN=shopp: unknown; did you mean shop? there are: bank, shop"
 
 
 @pytest.mark.parametrize("name", ["mine", "plans/mine.jmx", "mine.jmx", "plans/mine.toml"])
@@ -110,7 +111,7 @@ def test_a_file_name_is_not_a_plan_name(plans: Path, name: str) -> None:
 
 
 def test_an_unknown_name_with_a_folder_lists_the_plans(plans: Path) -> None:
-    with pytest.raises(UsageError, match=r"^PLAN=plans/shopp: unknown; .*there are: bank, .*, shop, thruzero"):
+    with pytest.raises(UsageError, match=r"^PLAN=plans/shopp: unknown; .*there are: bank, shop$"):
         load_plan(plans, "plans/shopp")
 
 

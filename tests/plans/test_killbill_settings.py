@@ -2,8 +2,8 @@
 
 import pytest
 
+from harness.compare.comparison_warnings import comparison_warnings
 from harness.compare.setup_diff import setup_differences
-from harness.compare.warnings import comparison_warnings
 from harness.plan.spec import load_profile
 from harness.report.setup import setup_lines
 from harness.system.manifest import load_manifest
@@ -91,7 +91,11 @@ def test_a_comparison_warns_that_credentials_were_hashed_more_often():
         for name, count in (("A", 1), ("B", 200_000))
     )
     (difference,) = setup_differences([once], [often])
-    assert (difference.name, difference.base, difference.new) == ("tiny: shiro_hash_iterations", "1", "200000")
+    assert (difference.name, difference.baseline, difference.contender) == (
+        "tiny: shiro_hash_iterations",
+        "1",
+        "200000",
+    )
 
 
 def test_a_target_against_a_system_that_was_started_here_is_a_warning_of_the_comparison():

@@ -88,7 +88,7 @@ MAY_ACT = {
     "harness.compare.sources",
     "harness.forge.api",
     "harness.jtl.inputs",
-    "harness.jtl.progress",
+    "harness.jtl.file_progress",
     "harness.live.metrics_collector",
     "harness.live.connections",
     "harness.live.metrics_endpoint",
@@ -125,7 +125,7 @@ MAY_ACT = {
     "harness.run.remote.keys",
     "harness.run.telemetry_writer",
     "harness.storage.s3",
-    "harness.storage.server",
+    "harness.storage.bucket",
     "harness.sweep.driver",
     "harness.sweep.level_runner",
     "harness.sweep.sources",
@@ -133,7 +133,7 @@ MAY_ACT = {
     "harness.system.histogram_files",
     "harness.system.jcmd",
     "harness.system.own_metrics_files",
-    "harness.system.prepare",
+    "harness.system.preparation",
     "harness.system.supervisor",
 }
 # Whatever is in a table of sources acts.

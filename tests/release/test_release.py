@@ -10,7 +10,7 @@ import pytest
 
 from harness.base.errors import UsageError
 from harness.cli import main
-from harness.metrics.growth import GROWS, HEAP, Growth
+from harness.metrics.resource_growth import GROWS, HEAP, Growth
 from harness.report.summary import Observed
 from tests.support.markdown_rows import cells_of, rows_of
 from tests.support.releases import NOTE, save_release
@@ -179,7 +179,7 @@ def unlike(tmp_path_factory):
 @pytest.mark.parametrize(
     ("base", "new", "words"),
     [
-        ("tiny/sweep-09", "tiny/sweep-02", "there is no such sweep"),
+        ("tiny/sweep-09", "tiny/sweep-02", "tiny/sweep-09: no such sweep"),
         ("tiny/sweep-02", "tiny/sweep-02", "both --new and --base"),
         ("other/sweep-03", "tiny/sweep-02", "is a sweep of other, tiny/sweep-02 of tiny; give two sweeps of the same"),
         ("tiny/sweep-04", "tiny/sweep-02", "no level in common (3 users against 2 and 5 users)"),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from harness.cloudwatch.points import read_cloudwatch
 from harness.cloudwatch.queries import ECS, RDS
-from harness.compare.verdict import compare
+from harness.compare.decision import compare
 from harness.metrics.figures import ErrorKind
 from harness.metrics.window import Window
 from harness.plan.thresholds import Thresholds

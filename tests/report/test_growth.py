@@ -11,7 +11,7 @@ import pytest
 from harness.base.records import build, to_plain
 from harness.cloudwatch.points import CloudMetric, CloudMetrics, read_cloudwatch
 from harness.cloudwatch.queries import AVERAGE
-from harness.metrics.growth import CANNOT_TELL, GROWS, HEAP, MEMORY_RATIO, RSS, STEADY, THREADS, Growth
+from harness.metrics.resource_growth import CANNOT_TELL, GROWS, HEAP, MEMORY_RATIO, RSS, STEADY, THREADS, Growth
 from harness.metrics.window import Window
 from harness.report.charts.run_charts import GROWTH, run_charts
 from harness.report.files import write_report

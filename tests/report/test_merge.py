@@ -16,7 +16,7 @@ from harness.report.warnings import WarningCode
 from harness.run.directory import RunDirectory
 from harness.run.exchanges import exchanges_text, parse_exchanges
 from harness.run.record import RUNNING, GeneratorRecord, HostRecord, RunRecord
-from harness.storage.layout import stored_names
+from harness.storage.stored_runs import stored_names
 from tests.support.commands import command
 from tests.support.exchanges import ONE
 from tests.support.factories import closed_load, record

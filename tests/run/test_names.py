@@ -7,14 +7,13 @@ import pytest
 from harness.base.errors import UsageError
 from harness.experiment.files import Experiments
 from harness.history.pin_files import runs_of_pins, write_pins
-from harness.nightly.files import find_nightly, reserve_nightly
+from harness.nightly.record import NightlyRecord
 from harness.overload.record import OverloadRecord
 from harness.run import kinds
 from harness.run.directory import ID_VARIABLE, reserve
-from harness.run.kinds import NIGHTLY_NAME, RUN_NAME, full_names, short_name
+from harness.run.kinds import RUN_NAME, full_names, short_name
 from harness.run.names import find_paths, find_run, full_path
-from harness.storage.layout import RunKey, StoredRun, Wanted, parse_folder
-from harness.sweep.files import find_sweep
+from harness.storage.stored_runs import RunKey, StoredRun, Wanted, parse_folder
 from harness.sweep.record import SweepRecord
 
 
@@ -40,7 +39,7 @@ def test_names_have_random_ids_and_their_numbers_count_up(tmp_path):
     assert (short_name(sweep), kinds.SWEEP.series_of(sweep)) == ("sweep-08", "08")
     reserve(tmp_path, "tiny", "08")
     assert short_name(reserve(tmp_path, "tiny", None).name) == "run-07_2"  # no run joins the sweep
-    nights = [reserve_nightly(tmp_path / "nightly", "2026-11-26").name for _ in range(2)]
+    nights = [Experiments(NightlyRecord, tmp_path).reserve("", "2026-11-26").name for _ in range(2)]
     assert [short_name(name) for name in nights] == ["2026-11-26", "2026-11-26-2"]
 
 
@@ -93,7 +92,7 @@ def test_a_short_name_lacks_the_id(name, short):
 
 @pytest.mark.parametrize(("name", "number"), [("2026-11-26", None), ("2026-11-26-2", "2"), ("2026-11-26-1234", None)])
 def test_an_id_of_digits_is_not_the_number_of_a_nightly_run(name, number):
-    match = NIGHTLY_NAME.fullmatch(name)
+    match = kinds.NIGHTLY.numbered.fullmatch(name)
     assert match
     assert match[4] == number
 
@@ -124,16 +123,18 @@ def test_an_ambiguous_short_name_lists_the_full_ones(tmp_path):
     assert str(error.value) == (
         "run-07_3: 2 of tiny have this short name; choose one: tiny/run-07_3-4f2a, tiny/run-07_3-9999"
     )
+    sweeps = Experiments(SweepRecord, reports)
     for text in ("sweep-07", "07", "7", "tiny/sweep-07"):
         with pytest.raises(UsageError, match="choose one: tiny/sweep-07-4f2a, tiny/sweep-07-9999"):
-            find_sweep(reports, "tiny", text)
+            sweeps.find(text, "tiny")
 
 
 def test_experiments_are_found_by_short_names(tmp_path):
     reports = reports_with(tmp_path, "sweep-07-4f2a", "sweep-08", "overload-02-4f2a", "overload-03-4f2a")
+    sweeps = Experiments(SweepRecord, reports)
     for text in ("sweep-07", "07", "7", "tiny/sweep-07", "07-4f2a", "sweep-07-4f2a"):
-        assert find_sweep(reports, "tiny", text).name == "sweep-07-4f2a"
-    assert find_sweep(reports, "tiny", "8").name == "sweep-08"
+        assert sweeps.find(text, "tiny").name == "sweep-07-4f2a"
+    assert sweeps.find("8", "tiny").name == "sweep-08"
     tests = Experiments(OverloadRecord, reports)
     for text in ("overload-02", "tiny/overload-02", "tiny/overload-02.json", "overload-02-4f2a"):
         assert tests.find(text).name == "overload-02-4f2a"
@@ -144,13 +145,17 @@ def test_experiments_are_found_by_short_names(tmp_path):
 
 
 def test_a_nightly_run_is_found_by_its_date(tmp_path):
+    tmp_path = tmp_path / "nightly"
+    tmp_path.mkdir()
     for name in ("2026-11-26-4f2a", "2026-11-26-2-00aa"):
         (tmp_path / f"{name}.json").write_text("{}")
-    assert find_nightly(tmp_path, "2026-11-26").name == "2026-11-26-4f2a"
-    assert find_nightly(tmp_path, "2026-11-26-2").name == "2026-11-26-2-00aa"
+    nightly = Experiments(NightlyRecord, tmp_path)
+    assert nightly.find("2026-11-26").name == "2026-11-26-4f2a"
+    assert nightly.find("2026-11-26-2").name == "2026-11-26-2-00aa"
     (tmp_path / "2026-11-26-9999.json").write_text("{}")
-    with pytest.raises(UsageError, match=r"2 nightly runs have .*; choose one: 2026-11-26-4f2a, 2026-11-26-9999$"):
-        find_nightly(tmp_path, "2026-11-26")
+    several = r"2 of nightly have this short name; choose one: nightly/2026-11-26-4f2a, nightly/2026-11-26-9999$"
+    with pytest.raises(UsageError, match=several):
+        nightly.find("2026-11-26")
 
 
 def test_a_pin_keeps_the_name_that_it_has(tmp_path):

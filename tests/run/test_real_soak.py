@@ -6,7 +6,7 @@ import json
 import pytest
 
 from bench.runs.soak import LEAKED_CLASS, system_toml
-from harness.metrics.growth import GROWS, STEADY, growths
+from harness.metrics.resource_growth import GROWS, STEADY, growths
 from harness.run.directory import RunDirectory
 from harness.system.heap import heap_after_gc, read_heaps
 from harness.system.histograms import forced_ms, read_histograms

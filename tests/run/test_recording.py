@@ -9,8 +9,8 @@ import pytest
 from harness.base.errors import UsageError
 from harness.cli import main
 from harness.run.recording import attach, attach_to, process_of
+from harness.system.flight_recording import CPU, RecordedEvent
 from harness.system.jfr import ReadRecording
-from harness.system.recording import CPU, RecordedEvent
 from tests.support.paths import FAKE_JMETER
 from tests.support.report_folder import run_folder
 from tests.support.tiny import Run, report, run_json

@@ -8,7 +8,6 @@ import pytest
 from harness.experiment.files import ExperimentFiles
 from harness.experiment.record import RUNNING
 from harness.history.summary_files import SUMMARY_NAME, write_summary
-from harness.nightly.files import NightlyFiles
 from harness.nightly.report_files import write_nightly_report
 from harness.overload.record import OverloadRecord
 from harness.overload.render import write_overload_report
@@ -130,7 +129,7 @@ def test_the_colour_of_the_banner_is_that_of_the_verdict_in_the_json(tmp_path):
 
 
 def test_the_records_of_nightly_runs_and_overload_tests_have_their_result_when_it_is_final(tmp_path):
-    nightly = NightlyFiles(tmp_path / "nightly" / "2026-11-21")
+    nightly = ExperimentFiles(tmp_path / "nightly" / "2026-11-21")
     for state in (RUNNING, "finished"):
         nightly.folder.mkdir(parents=True, exist_ok=True)
         nightly.write(nightly_record(ended(), state=state))

@@ -6,8 +6,8 @@ import pytest
 
 from harness.history.catalogue import Catalogue, Document, first_line
 from harness.history.files import read_catalogue
-from harness.history.summary import summary_page
 from harness.history.summary_files import SUMMARY_NAME, write_summary
+from harness.history.summary_page import summary_page
 from harness.report.markdown import NOTES_BEGIN, NOTES_END
 from harness.report.results import Result
 from harness.run.kinds import level_note

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from harness.storage.server import Storage, open_storage
+from harness.storage.bucket import Storage, open_storage
 from tests.support.fault_proxy import Proxy
 from tests.support.moto_server import ENVIRONMENT, moto_server
 

@@ -8,8 +8,8 @@ import pytest
 from harness.base.errors import EXIT_INTERRUPTED, EXIT_INVALID, EXIT_USAGE, UsageError
 from harness.cli import main
 from harness.storage.after_run import push_after_run, push_command
+from harness.storage.bucket import check_writable
 from harness.storage.s3 import push, runs_there
-from harness.storage.server import check_writable
 from tests.support.fault_proxy import FORBIDDEN
 from tests.support.stored_runs import a_run, print_text
 from tests.support.tiny import Start

@@ -11,8 +11,8 @@ import zstandard
 from harness.base.errors import EXIT_INVALID, EXIT_USAGE, HarnessError, ServiceError, UsageError
 from harness.cli import main
 from harness.run.record import RUNNING
+from harness.storage.bucket import check_writable, open_storage
 from harness.storage.s3 import push, runs_there
-from harness.storage.server import check_writable, open_storage
 from tests.support.fault_proxy import CUT_ANSWER, FORBIDDEN, HOLD, SERVER_ERROR
 from tests.support.moto_server import ENVIRONMENT
 from tests.support.report_folder import add_run, run_folder
@@ -139,7 +139,7 @@ def test_a_full_bucket_and_a_web_server_are_named(storage, proxy, tmp_path, answ
 
 
 def test_an_outage_that_boto3_does_not_outlast_is_outlasted_by_a_later_attempt(storage, proxy, tmp_path, monkeypatch):
-    monkeypatch.setattr("harness.storage.server._LATER_S", 0.1)
+    monkeypatch.setattr("harness.storage.bucket._LATER_S", 0.1)
     proxy.add("PUT", "run.json", SERVER_ERROR, times=4)
     said = []
     assert push(a_run(tmp_path), storage, said.append)

@@ -8,7 +8,7 @@ from harness.base.errors import UsageError
 from harness.base.records import to_plain
 from harness.base.s3_address import Location, parse_endpoint_url, parse_location
 from harness.run.record import RUNNING
-from harness.storage.layout import (
+from harness.storage.stored_runs import (
     FIGURES,
     Manifest,
     RunKey,

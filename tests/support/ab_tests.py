@@ -19,7 +19,7 @@ def page_of(tmp_path: Path, name: str = "ab-01") -> str:
 
 def again(tmp_path: Path, *arguments: str) -> int:
     """Run aggregate.py ab."""
-    return main(["ab", *arguments, f"--reports={tmp_path / 'ab'}"])
+    return main(["ab", *arguments, f"--reports={tmp_path / 'ab'}"], "aggregate.py")
 
 
 def git(home: Path, *arguments: str) -> None:

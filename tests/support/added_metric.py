@@ -81,7 +81,7 @@ def _progress() -> str:
 
 def _of_several_runs(folder: Path) -> dict[str, str]:
     from harness.history.files import read_catalogue
-    from harness.history.summary import summary_page
+    from harness.history.summary_page import summary_page
     from harness.site.pages import Site
 
     catalogue = read_catalogue(folder)

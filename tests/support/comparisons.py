@@ -1,6 +1,6 @@
 """Groups of runs to compare, and the metrics of a comparison."""
 
-from harness.compare.outcome import (
+from harness.compare.comparison import (
     Comparison,
     LabelComparison,
     MetricComparison,

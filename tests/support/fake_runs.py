@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import json
+import runpy
 import tempfile
 from collections.abc import Callable
 from pathlib import Path
@@ -11,10 +12,13 @@ from typing import Any
 
 import pytest
 
+from harness.base.interrupts import Interrupts
+from harness.base.process import Launch
 from harness.experiment.execute import Measured
 from harness.overload.runner import OverloadRuns
 from harness.run import child
 from harness.run.directory import reserve
+from harness.run.limited_run import IN_TIME, INTERRUPTED, Ended
 from harness.sweep import level_runner
 from tests.support.paths import FAKE_JMETER, ROOT
 from tests.support.processes import wait_for
@@ -43,6 +47,31 @@ def use_fake_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(child, "_RUN", (str(ROOT / "tests" / "support" / "fakes" / "scripts_run.py"),))
     monkeypatch.setenv("FAKE_RUN", str(folder))
     monkeypatch.setenv("JMETER_HOME", str(FAKE_JMETER))
+
+
+def use_fake_children(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let the stand-in for scripts/run do its work in this process: a child process takes a tenth of a second."""
+    use_fake_runs(tmp_path, monkeypatch)
+    script = str(ROOT / "tests" / "support" / "fakes" / "scripts_run.py")
+
+    def run_limited(launch: Launch, _limit_s: float, interrupts: Interrupts, poll: Any = None) -> Ended:
+        assert poll is None
+        behaviour = json.loads((tmp_path / "fakes" / "behaviour").read_text()).get(str(len(calls(tmp_path)) + 1))
+        if behaviour == "wait":
+            with (tmp_path / "fakes" / "calls").open("a") as log:
+                log.write("{}\n")
+            (tmp_path / "fakes" / "waits").touch()
+            wait_for(lambda: interrupts.count)
+            return Ended(130, 0.1, INTERRUPTED)
+        with monkeypatch.context() as patch:
+            patch.setattr("sys.argv", launch.argv[1:])
+            try:
+                runpy.run_path(script)
+            except SystemExit as end:
+                return Ended(int(end.code or 0), 0.1, IN_TIME)
+        raise AssertionError("it ends itself")
+
+    monkeypatch.setattr(child, "run_limited", run_limited)
 
 
 def use_fake_levels(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -53,7 +53,7 @@ def written(reports: Path, sweep: SweepRecord = SWEEP_RECORD) -> str:
 
 
 def run(capsys, *arguments):
-    code = main(["sweep", *arguments])
+    code = main(["sweep", *arguments], "aggregate.py")
     return code, capsys.readouterr().out
 
 

@@ -9,13 +9,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.commands.capacity import _advice, _Search
 from harness.metrics.histogram import Histogram
 from harness.plan.goal import Goal
 from harness.plan.load import LoadRecord
 from harness.report.verdict import VALID, Verdict
-from harness.sweep.driver import Progress
-from harness.sweep.record import CAPACITY, SweepStep
+from harness.sweep.capacity import CapacitySearch, _advice
+from harness.sweep.files import Measured
+from harness.sweep.record import CAPACITY, SweepRun
 from harness.sweep.search import MOST_RUNS, Capacity, Probe, capacity, next_users
 from harness.sweep.terminal import capacity_text
 from tests.support.results import label_result, run_result
@@ -202,12 +202,10 @@ def test_27_samples_near_the_goal_are_measured_again_and_then_undecided():
     record = replace(
         SWEEP_RECORD, kind=CAPACITY, first_users=1, most_users=400, runs=(measured_level(1, 1, "run-07_1"),)
     )
-    search = _Search(
-        record, SimpleNamespace(plan=SimpleNamespace(goal=Goal(p90_ms=300), load=SimpleNamespace(loads=())))
-    )
-    progress = Progress(record, (result,))
-    assert search.next_step(progress) == SweepStep(1, 2)
-    closing = search.closing(progress)
+    request = SimpleNamespace(plan=SimpleNamespace(goal=Goal(p90_ms=300), load=SimpleNamespace(loads=())))
+    search, so_far = CapacitySearch(None, request), Measured(record, (result,))
+    assert search.next_run(so_far)[0] == SweepRun(1, 2)
+    closing = search.closing(so_far)
     assert "| cannot tell |" in closing
     assert "CANNOT TELL whether 1 user is within p90 up to 300 ms" in closing
     assert "not even" not in closing

@@ -18,7 +18,7 @@ from harness.sweep.analysis import analyse
 from harness.sweep.charts import overlay_charts, sweep_charts
 from harness.sweep.level_axis import LevelAxis
 from harness.sweep.levels import Figures, LevelRun, Sweep, levels_of
-from harness.sweep.record import SweepRecord, SweepStep
+from harness.sweep.record import SweepRecord, SweepRun
 from harness.sweep.setting_findings import contrasts, setting_answer, setting_findings
 from harness.sweep.sources import find_sweeps
 from harness.sweep.swept_set import requests_of, set_of_level
@@ -112,7 +112,7 @@ def test_a_record_with_values_reads_back_equal_and_plans_rounds():
     assert build(SweepRecord, to_plain(RECORD)) == RECORD
     assert "setting" not in to_plain(SWEEP_RECORD)["runs"][0]
     left = replace(RECORD, repeat=2, runs=RECORD.runs[:2])
-    assert left.steps_left == (SweepStep(4, 1, VALUES[2]), *(SweepStep(4, 2, value) for value in VALUES))
+    assert left.steps_left == (SweepRun(4, 1, VALUES[2]), *(SweepRun(4, 2, value) for value in VALUES))
     assert left.steps_left[0].text == "delay_ms=40"
     assert replace(RECORD, values=()).settings != RECORD.settings
 

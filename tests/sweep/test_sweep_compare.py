@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 
 from harness.base.records import to_plain
-from harness.compare.outcome import CANNOT_TELL, INVALID, REGRESSED
+from harness.compare.comparison import CANNOT_TELL, INVALID, REGRESSED
 from harness.report.verdict import DOUBTFUL, Verdict
 from harness.sweep.levels import Figures, LevelRun, Sweep, levels_of
 from harness.sweep.pairs import compare_sweeps, headline, sentence

@@ -74,7 +74,7 @@ def test_a_sweep_stopped_in_its_second_level_resumes_there(finished, home, tmp_p
         code, out = finished(*command)
     assert code == 130, out
     assert "warm-up, not counted: closed model, 2 users, ramp 0 s, 1 s in all" in out
-    assert "make sweep PLAN=tiny RESUME=01" in out
+    assert "not finished; resume with: make sweep PLAN=tiny RESUME=01\n" in out
     assert measured(tmp_path) == [(1, 1, "run-01_1")]
     assert broken_off(tmp_path) == [(2, 1, "run-01_2")]
     reports = tmp_path / "reports" / "tiny"
@@ -140,7 +140,7 @@ def test_a_goal_and_stop_conditions_of_the_command_line_are_those_of_each_level(
     assert "p95 up to 700 ms, errors up to 20.00 %" in report
     code, out = finished("sweep", "--resume", "01", "--stop", "none")
     assert code == 2
-    assert "RESUME=01 uses the settings of that sweep; leave out STOP" in out
+    assert "tiny/sweep-01 has other settings or another load, or a commit has moved; leave out what differs" in out
     assert nothing_is_left(tmp_path)
 
 
@@ -267,8 +267,8 @@ BAD = [
     (("--users", "1,5", "--loops", "3", "--duration", "10"), "LOOPS=3 and DURATION=10 exclude each other"),
     (("--users", "1,5", "--note", "x", "--plan", "tinny"), "PLAN=tinny: unknown; did you mean tiny"),
     (("--users", ""), "--users is empty"),
-    (("--resume", "07"), "RESUME=07: no sweep of tiny; there is none yet"),
-    (("--resume", "07", "--users", "1,5"), "RESUME=07 uses the settings of that sweep; leave out USERS"),
+    (("--resume", "07"), "--resume=07: no such sweep of tiny; there are: none"),
+    (("--resume", "07", "--users", "1,5"), "--resume=07: no such sweep of tiny; there are: none"),
     (("--users", "100000"), "100000 users need 101000 open files, but the limit is"),
 ]
 BAD_SEARCH = [

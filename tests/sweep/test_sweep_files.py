@@ -8,10 +8,11 @@ from pathlib import Path
 import pytest
 
 from harness.base.errors import UsageError
-from harness.experiment.files import ExperimentFiles, Experiments
+from harness.experiment.files import ExperimentFiles, Experiments, last_unfinished
 from harness.experiment.record import FINISHED, RunTime, time_left_s
+from harness.run import kinds
 from harness.run.directory import RunDirectory, reserve
-from harness.sweep.files import find_sweep, sweeps_with
+from harness.sweep.files import sweeps_with
 from harness.sweep.level_runner import copy_new_lines, log_ends
 from harness.sweep.record import SweepRecord
 from harness.system.heap import read_heaps
@@ -89,26 +90,29 @@ def test_a_record_of_another_version_is_not_resumed(tmp_path):
 @pytest.mark.parametrize("text", ["sweep-01", "01", "1", "tiny/sweep-01", " 1 "])
 def test_a_sweep_is_named_in_several_ways(tmp_path, text):
     files = begun(tmp_path)
-    assert find_sweep(tmp_path, "tiny", text) == files
+    assert sweeps(tmp_path).find(text, "tiny") == files
 
 
 @pytest.mark.parametrize("text", ["sweep-02", "2", "x", "other/sweep-01", "../tiny/sweep-01"])
 def test_an_unknown_sweep_is_answered_with_the_existing_ones(tmp_path, text):
     begun(tmp_path)
-    with pytest.raises(UsageError, match=r"no sweep of tiny; .*there are: sweep-01"):
-        find_sweep(tmp_path, "tiny", text)
+    with pytest.raises(UsageError, match=r"no such sweep of tiny; .*there are: tiny/sweep-01"):
+        sweeps(tmp_path).find(text, "tiny")
 
 
 def test_without_any_sweep_there_is_nothing_to_resume(tmp_path):
-    with pytest.raises(UsageError, match="there is none yet: leave RESUME out"):
-        find_sweep(tmp_path, "tiny", "07")
+    with pytest.raises(UsageError, match="07: no such sweep of tiny; there are: none"):
+        sweeps(tmp_path).find("07", "tiny")
+    with pytest.raises(UsageError, match="there is no sweep of tiny yet; leave it out"):
+        last_unfinished(kinds.SWEEP, tmp_path, "tiny")
 
 
 def test_a_sweep_is_locked_until_the_first_harness_ends(tmp_path):
     files = begun(tmp_path)
-    with files.locked(), pytest.raises(UsageError, match="sweep-01 is running in another process"), files.locked():
+    first, second = (lambda: sweeps(tmp_path).locked(files) for _ in range(2))
+    with first(), pytest.raises(UsageError, match="sweep-01 is running in another process"), second():
         pass
-    with files.locked():
+    with first():
         assert sweeps(tmp_path).read(files).name == "sweep-01"
 
 

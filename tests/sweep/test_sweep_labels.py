@@ -57,7 +57,7 @@ def two_sweeps(tmp_path, monkeypatch):
 
 
 def output(capsys, *arguments):
-    code = main([*map(str, arguments)])
+    code = main([*map(str, arguments)], "aggregate.py")
     return code, capsys.readouterr().out
 
 
@@ -148,4 +148,4 @@ def test_html_writes_the_report_as_one_file_too_and_is_refused_where_no_report_i
     assert chart_count
     assert page.count('src="data:image/svg+xml;base64,') == chart_count
     with pytest.raises(UsageError, match="--format writes no report, so there is none for --html"):
-        main(["sweep", "tiny/sweep-07", "--reports", str(two_sweeps), "--html", "--format", "csv"])
+        main(["sweep", "tiny/sweep-07", "--reports", str(two_sweeps), "--html", "--format", "csv"], "aggregate.py")

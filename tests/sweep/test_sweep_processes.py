@@ -15,8 +15,8 @@ from harness.sweep.levels import Figures, LevelRun, Sweep, levels_of
 from harness.sweep.processes import growth_section, heap_table, process_table, recorded_table
 from harness.sweep.render import Page, sweep_report
 from harness.sweep.usage_charts import heap_charts, recorded_charts, usage_charts
+from harness.system.flight_recording import RecordedUse
 from harness.system.heap import HeapUse
-from harness.system.recording import RecordedUse
 from tests.support.factories import record
 from tests.support.sweep_reports import SVG, texts_of
 from tests.support.sweeps import BROKEN

@@ -8,7 +8,7 @@ import pytest
 from harness.base.errors import UsageError
 from harness.base.records import build, read_record, to_plain
 from harness.experiment.record import UNDER_WAY
-from harness.sweep.record import SweepRecord, SweepRun, SweepStep
+from harness.sweep.record import SweepRecord, SweepRun
 from tests.support.sweeps import NEW_SWEEP, measured_level
 
 
@@ -41,12 +41,12 @@ def test_a_record_of_a_version_whose_runs_had_no_state_is_read():
 
 
 def test_a_round_covers_all_levels_before_a_level_is_repeated():
-    assert NEW_SWEEP.steps == (SweepStep(1, 1), SweepStep(5, 1), SweepStep(1, 2), SweepStep(5, 2))
+    assert NEW_SWEEP.steps == (SweepRun(1, 1), SweepRun(5, 1), SweepRun(1, 2), SweepRun(5, 2))
 
 
 def test_an_interrupted_run_is_still_to_be_measured():
     record = replace(NEW_SWEEP, runs=(measured_level(1, 1, "run-07_1"), SweepRun(5, 1, run="run-07_2")))
-    assert record.steps_left == (SweepStep(5, 1), SweepStep(1, 2), SweepStep(5, 2))
+    assert record.steps_left == (SweepRun(5, 1), SweepRun(1, 2), SweepRun(5, 2))
 
 
 def test_a_sweep_has_name_series_and_plan():

@@ -36,14 +36,14 @@ def test_a_report_alone_is_read_like_published_tables(reports):
 
 
 def test_an_unknown_sweep_is_an_error_that_lists_the_known_ones(reports):
-    with pytest.raises(UsageError, match=r"tiny/sweep-08: there is no such sweep; did you mean tiny/sweep-07"):
+    with pytest.raises(UsageError, match=r"tiny/sweep-08: no such sweep; did you mean tiny/sweep-07"):
         find_sweeps(["tiny/sweep-08"], reports)
 
 
 def test_a_sweep_of_two_plans_must_be_named_with_its_plan(reports):
     (reports / "large").mkdir()
     (reports / "large" / "sweep-07.json").write_text("{}")
-    with pytest.raises(UsageError, match=r"give one of large/sweep-07, tiny/sweep-07"):
+    with pytest.raises(UsageError, match=r"2 plans have it; choose one: large/sweep-07, tiny/sweep-07"):
         find_sweeps(["sweep-07"], reports)
 
 
@@ -114,4 +114,4 @@ def test_json_contains_levels_runs_and_findings(reports, capsys):
 )
 def test_an_invalid_goal_is_refused(reports, option, message):
     with pytest.raises(UsageError, match=re.escape(message)):
-        main(["sweep", "tiny/sweep-07", *option, "--reports", str(reports)])
+        main(["sweep", "tiny/sweep-07", *option, "--reports", str(reports)], "aggregate.py")

@@ -5,7 +5,7 @@ import random
 
 import pytest
 
-from harness.compare.outcome import CANNOT_TELL, INVALID, OK, REGRESSED
+from harness.compare.comparison import CANNOT_TELL, INVALID, OK, REGRESSED
 from harness.plan.thresholds import Thresholds
 from harness.sweep.level_verdicts import with_verdict
 from harness.sweep.pairs import Delta, FigureComparison, LevelVerdict, SweepComparison

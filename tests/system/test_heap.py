@@ -14,6 +14,7 @@ from harness.base.records import build, to_plain
 from harness.metrics.downsampling import SERIES_POINTS_MOST
 from harness.run.record import RunRecord
 from harness.system import jfr
+from harness.system.flight_recording import printed_events
 from harness.system.heap import (
     HeapPoint,
     HeapSeries,
@@ -24,7 +25,6 @@ from harness.system.heap import (
     read_heaps,
 )
 from harness.system.jfr import write_heap
-from harness.system.recording import printed_events
 from tests.support.factories import record
 from tests.support.garbage import garbage_command
 from tests.support.processes import wait_for

@@ -13,6 +13,7 @@ import pytest
 from harness.base.errors import UsageError
 from harness.cli import main
 from harness.commands import tune as command
+from harness.experiment import start
 from harness.experiment.runner import Runner
 from harness.history.summary_files import SUMMARY_NAME, write_summary
 from tests.support.fake_runs import behave, calls, use_fake_runs, with_delay
@@ -52,7 +53,7 @@ def page_of(tmp_path: Path, name: str = "tune-01") -> str:
 
 def again(tmp_path: Path, name: str) -> int:
     """Run aggregate.py tune."""
-    return main(["tune", name, f"--reports={tmp_path / 'tune'}"])
+    return main(["tune", name, f"--reports={tmp_path / 'tune'}"], "aggregate.py")
 
 
 @pytest.mark.real
@@ -152,7 +153,7 @@ def test_the_rest_of_an_interrupted_block_becomes_a_block_of_its_own_with_a_base
     thread.start()
     assert tune(behaviour={"4": "wait"}) == 130
     thread.join()
-    assert f"resume with: make tune SET='{SETTINGS}' PLAN=tiny RESUME=1\n" in capsys.readouterr().out
+    assert "tiny/tune-01: not finished; resume with: make tune PLAN=tiny RESUME=01\n" in capsys.readouterr().out
     headline = "**INTERRUPTED, so far CANNOT TELL after 2 runs: too few runs to distinguish effects from scatter.**"
     assert headline in page_of(tmp_path)
     before = record_of(tmp_path)
@@ -205,7 +206,7 @@ def test_a_combination_that_does_not_run_ends_the_experiment(tune, tmp_path, beh
 @pytest.mark.real
 def test_the_budget_ends_an_experiment_before_a_run_that_does_not_fit(tune, tmp_path, monkeypatch, capsys):
     # As if it took longer than it should.
-    monkeypatch.setattr(command, "Runner", lambda *arguments: Runner(*arguments[:-1], 1000.0))
+    monkeypatch.setattr(start, "Runner", lambda *arguments: Runner(*arguments[:-1], 1000.0))
     assert tune("--max=6m") == 0
     record = record_of(tmp_path)
     assert (record["verdict"], record["state"], calls(tmp_path)) == ("CANNOT TELL", "finished", [])
@@ -217,8 +218,8 @@ def test_the_budget_ends_an_experiment_before_a_run_that_does_not_fit(tune, tmp_
     # Not that no further experiment follows: nothing was measured.
     assert record["next"] == ["16 runs of the design are missing: add RESUME=1, with a larger MAX."]
     assert "suggest no further experiment" not in page_of(tmp_path)
-    monkeypatch.setattr(command, "Runner", Runner)
-    assert "RESUME=1 and a larger MAX\n" in capsys.readouterr().out
+    monkeypatch.setattr(start, "Runner", Runner)
+    assert "RESUME=01 and a larger MAX\n" in capsys.readouterr().out
     assert tune("--max=1h", "--resume") == 0
     record = record_of(tmp_path)
     assert (record["verdict"], record["budget_s"], len(record["runs"])) == ("FOUND", 3600, 16)
@@ -227,6 +228,21 @@ def test_the_budget_ends_an_experiment_before_a_run_that_does_not_fit(tune, tmp_
     path.write_text(json.dumps({**record, "runs": [{**run, "took_s": 5.0} for run in record["runs"]]}))
     with pytest.raises(UsageError, match="16 runs of about 5 s, 1 min 20 s together"):
         tune("--max=1m")
+
+
+def test_a_running_system_is_tuned_by_the_properties_of_the_plan(tune, home, target, tmp_path):
+    jmx = home / "plans" / "tiny.jmx"
+    amount = '<stringProp name="TestPlan.comments">${__P(amount,1)}</stringProp>'
+    jmx.write_text(jmx.read_text().replace("</ThreadGroup>", f"{amount}</ThreadGroup>"))
+    arguments = (f"--target={target}", "--repeat=2", "--note=before the fix")
+    assert tune(*arguments, settings="amount=1,2") == 0
+    assert {(call["target"], call["set"]) for call in calls(tmp_path)} == {
+        (target, "amount=1"), (target, "amount=2"),
+    }  # fmt: skip
+    command = f"make tune SET=amount=1,2 PLAN=tiny REPEAT=2 TARGET={target} NOTE='before the fix'"
+    assert record_of(tmp_path)["command"] == command
+    with pytest.raises(UsageError, match="SET=delay_ms=0: delay_ms"):
+        tune(*arguments, settings="delay_ms=0,20")
 
 
 BAD = [

@@ -10,9 +10,9 @@ from pathlib import Path
 from xml.etree import ElementTree
 
 from harness.base.secrecy import is_secret_name
+from harness.plan.adopt.contents import Contents, contents_of, known_plugins
 from harness.plan.adopt.data import DataFile, fix_data
 from harness.plan.adopt.draft import Draft, Fix
-from harness.plan.adopt.found import Found, find, known_plugins
 from harness.plan.adopt.groups import fix_groups, fix_modules
 from harness.plan.adopt.hosts import ADDRESS, DEFAULT_PORTS, TargetFix, host_of
 from harness.plan.adopt.requests import different_defaults, fix_codes, fix_elements, fix_labels, fix_properties
@@ -39,7 +39,7 @@ class Adoption:
     the values that the JMX contained, by the environment variables that the fixed JMX reads.
     """
 
-    found: Found
+    contents: Contents
     draft: Draft
     data: tuple[DataFile, ...]
     left: tuple[Finding, ...]
@@ -56,7 +56,7 @@ def adopt(jmx: Path, plan_name: str, plans: Path, *, moves_secrets: bool = True)
     draft = Draft.read(jmx)
     nodes = enabled_nodes(draft.plan)
     mapping = Variables(draft, nodes, Values.of(nodes, {}, jmx.parent))
-    found, owners = find(mapping), [nodes[0], *nodes[0].walk_all()]
+    contents, owners = contents_of(mapping), [nodes[0], *nodes[0].walk_all()]
     own = {read.name: read.default for read in reads_of(draft.root) if read.default is not None}
     defaults = {"base_path": "", "run_id": "adhoc"} | {name: own[name] for name in _BY_THE_RUN if name in own}
     data: dict[str, DataFile] = {}
@@ -73,9 +73,9 @@ def adopt(jmx: Path, plan_name: str, plans: Path, *, moves_secrets: bool = True)
     fix_labels(mapping)
     _add_run_id(mapping, defaults)
     fix_properties(mapping, [draft.plan, *draft.plan.walk_all()], defaults)  # with the added elements
-    left += _left(mapping, defaults, known_plugins(found))
+    left += _left(mapping, defaults, known_plugins(contents))
     values = {name: value for value, name in secrets.items()}
-    return Adoption(found, draft, tuple(data.values()), tuple(left), target.others, values)
+    return Adoption(contents, draft, tuple(data.values()), tuple(left), target.others, values)
 
 
 def _add_run_id(mapping: Variables, defaults: dict[str, str]) -> None:

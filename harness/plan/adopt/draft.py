@@ -216,23 +216,23 @@ def _xml(element: ElementTree.Element, indent: str) -> str:
 
 def _spans(data: bytes) -> list[Span]:
     """Return the spans of all elements in the order of their start tags."""
-    found: list[Span] = []
+    spans: list[Span] = []
     stack: list[int] = []
     parser = expat.ParserCreate()
 
     def start(_tag: str, _attributes: object) -> None:
-        stack.append(len(found))
+        stack.append(len(spans))
         inner = _tag_end(data, parser.CurrentByteIndex)
-        found.append(Span(parser.CurrentByteIndex, inner, inner, parser.CurrentLineNumber))
+        spans.append(Span(parser.CurrentByteIndex, inner, inner, parser.CurrentLineNumber))
 
     def end(_tag: str) -> None:
         index = stack.pop()
-        if not data.startswith(b"/>", found[index].inner - 2):
-            found[index] = replace(found[index], end=_tag_end(data, parser.CurrentByteIndex))
+        if not data.startswith(b"/>", spans[index].inner - 2):
+            spans[index] = replace(spans[index], end=_tag_end(data, parser.CurrentByteIndex))
 
     parser.StartElementHandler, parser.EndElementHandler = start, end
     parser.Parse(data, True)
-    return found
+    return spans
 
 
 def _tag_end(data: bytes, start: int) -> int:

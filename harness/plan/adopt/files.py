@@ -51,7 +51,7 @@ def write_data(plans: Path, data: Sequence[DataFile]) -> None:
 def write_adopted(plans: Path, name: str, adoption: Adoption, source: str) -> None:
     """Write the fixed JMX, its data files and its TOML."""
     write_data(plans, adoption.data)
-    toml = plan_toml(adoption.found, name, source, tuple(adoption.secrets)) + other_hosts_toml(adoption.other_hosts)
+    toml = plan_toml(adoption.contents, name, source, tuple(adoption.secrets)) + other_hosts_toml(adoption.other_hosts)
     write_plan(plans, name, adoption.draft.text(), toml)
 
 
@@ -92,14 +92,14 @@ def first_look(jmx: Path, build: Path) -> TemporaryPlan:
     folder = build / "first-look" / name
     adoption = adopt(jmx, name, folder, moves_secrets=False)
     to_keep_it = f"make init PLAN={name} JMX={shlex.quote(shown(jmx))} FIX=1"
-    if adoption.found.scripts:
-        count = units.plural(len(adoption.found.scripts), "script")
+    if adoption.contents.scripts:
+        count = units.plural(len(adoption.contents.scripts), "script")
         raise UsageError(f"{jmx.name}: has {count}, which can reach any host", f"list and permit them: {to_keep_it}")
     sizes = tuple(
         replace(size, users=1, ramp_s=1, duration_s=_DURATION_S, loops=None, stages=(), rate_per_s=None)
-        for size in adoption.found.sizes
+        for size in adoption.contents.sizes
     )
-    write_adopted(folder, name, replace(adoption, found=replace(adoption.found, sizes=sizes)), jmx.name)
+    write_adopted(folder, name, replace(adoption, contents=replace(adoption.contents, sizes=sizes)), jmx.name)
     changes = units.plural(len(adoption.draft.changes), "change")
     log(f"{jmx.name}: a copy with {changes} is run; {to_keep_it} makes it a plan")
     return TemporaryPlan(folder, name)

@@ -9,14 +9,14 @@ from typing import NamedTuple
 
 from harness.plan.adopt.draft import Fix
 from harness.plan.adopt.variables import Variables
+from harness.plan.allowed_targets import HOST_NAME
 from harness.plan.csv_data import KINDS as CSV_KINDS
 from harness.plan.finding import Finding, Rule
 from harness.plan.jmx import VARIABLE, Node
 from harness.plan.reach import has_http, inherited
+from harness.plan.trace import HTTP_SAMPLER
 
-_HTTP = re.compile(r"HTTPSampler(Proxy|2)?$")
 ADDRESS = re.compile(r"(?i)(https?|\$\{[\w.-]+\})://([^/?#:$]+|\$\{[^}]*\})(?::([^/?#]*))?(?=[/?#]|$)")
-_HOST = re.compile(r"[A-Za-z0-9]([A-Za-z0-9.-]*[A-Za-z0-9])?")
 DEFAULT_PORTS = {"http": "80", "https": "443"}
 # The properties of a request, and those of the run that they must read.
 _READ_BY = (("port", "port"), ("protocol", "scheme"))
@@ -52,7 +52,7 @@ class TargetFix:
         self._mapping = mapping
         self._defaults = defaults
         self._elements = [node for node in mapping.nodes if has_http(node)]
-        self._samplers = [node for node in self._elements if _HTTP.fullmatch(node.kind)]
+        self._samplers = [node for node in self._elements if HTTP_SAMPLER.fullmatch(node.kind)]
         self.others: dict[str, str] = {}
         self.texts: dict[str, str] = {}
         self.origins: set[Origin] = set()
@@ -63,7 +63,7 @@ class TargetFix:
             self._split_address(node)
         main = _most_common(raw for node in self._samplers if (raw := inherited(node, "domain")))
         known = self._mapping.known(main) or ""
-        self._defaults.setdefault("host", known if _HOST.fullmatch(known) else "127.0.0.1")
+        self._defaults.setdefault("host", known if HOST_NAME.fullmatch(known) else "127.0.0.1")
         scheme = _most_common(self._mapping.known(inherited(node, "protocol")) or "http" for node in self._samplers)
         self._defaults.setdefault("scheme", scheme.lower() if scheme.lower() in DEFAULT_PORTS else "http")
         port = _most_common(self._mapping.known(inherited(node, "port")) or "" for node in self._samplers)
@@ -119,7 +119,7 @@ class TargetFix:
             return
         if raw:
             known = self._mapping.known(raw)
-            if raw == main or known in (None, self._mapping.known(main)) or not _HOST.fullmatch(known or ""):
+            if raw == main or known in (None, self._mapping.known(main)) or not HOST_NAME.fullmatch(known or ""):
                 self._read(node, "domain", "host")
                 self.texts[host_of(self._mapping, raw)] = self.texts[raw] = self.read("host")
             else:

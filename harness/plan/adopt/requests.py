@@ -9,7 +9,7 @@ from xml.etree import ElementTree
 
 from harness.plan.adopt.draft import Fix
 from harness.plan.adopt.variables import Variables
-from harness.plan.jmx import SAMPLER, Node, function_parameters, reads_of
+from harness.plan.jmx import READS, SAMPLER, Node, function_parameters, reads_of
 from harness.plan.lint import (
     ASSERTION_SCOPE,
     EXTRACTOR_DEFAULTS,
@@ -25,7 +25,6 @@ from harness.plan.thread_groups import add_string, new_element
 # Without redirects JMeter's own rule applies, 200 to 399; a Cache Manager may get 304.
 _SUCCESS, _ANY_SUCCESS, _CACHED = r"2\d\d", r"[23]\d\d", r"(2\d\d|304)"
 _CODE_NAMES = {_SUCCESS: "Code 2xx", _ANY_SUCCESS: "Code 2xx or 3xx", _CACHED: "Code 2xx or 304"}
-_READ = re.compile(r"\$\{__(P|property)\(")
 
 
 def fix_elements(mapping: Variables) -> None:
@@ -136,17 +135,17 @@ def different_defaults(root: ElementTree.Element, run: dict[str, str]) -> dict[s
 
 def _defaults(elements: Iterable[ElementTree.Element]) -> dict[str, list[str]]:
     """Return the defaults with which elements read properties, in file order, by property."""
-    found: dict[str, list[str]] = {}
+    defaults: dict[str, list[str]] = {}
     for read in (read for element in elements for read in reads_of(element)):
         if read.default is not None:
-            found.setdefault(read.name, []).append(read.default)
-    return found
+            defaults.setdefault(read.name, []).append(read.default)
+    return defaults
 
 
 def _with_defaults(text: str, certain: Mapping[str, str], others: Mapping[str, str]) -> str:
     """Return a text in which each read of a property has a default; a `certain` one replaces another one."""
     position = 0
-    while match := _READ.search(text, position):
+    while match := READS.search(text, position):
         call = function_parameters(text, match.end())
         parameters, position = call.texts, match.end()
         name, at = parameters[0].strip(), 1 if match[1] == "P" else 2

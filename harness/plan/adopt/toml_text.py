@@ -6,8 +6,8 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 
 from harness.base import units
+from harness.plan.adopt.contents import Contents, known_plugins
 from harness.plan.adopt.data import DataFile
-from harness.plan.adopt.found import Found, known_plugins
 from harness.plan.adopt.groups import GroupSize, needs_tables
 from harness.plan.adopt.schedules import ARRIVALS, CONCURRENCY
 from harness.plan.elements import class_of
@@ -15,21 +15,21 @@ from harness.plan.group_load import Stage
 from harness.plan.load import DURATION_MAX_S, LOOPS_MAX, RATE_MAX_PER_S, USERS_MAX
 
 
-def plan_toml(found: Found, name: str, source: str, secrets: Sequence[str] = ()) -> str:
+def plan_toml(contents: Contents, name: str, source: str, secrets: Sequence[str] = ()) -> str:
     """Return the TOML of the plan `name`, made from the JMX `source`; `secrets` are environment variables."""
     head = [
         f"# Written by `make init` from {_plain(source)}. plans/README.md explains every key.",
         "format_version = 1",
-        f"title = {json.dumps(_plain(found.title) or name, ensure_ascii=False)}",
+        f"title = {json.dumps(_plain(contents.title) or name, ensure_ascii=False)}",
         f"shape = {json.dumps(f'{name}.jmx')}",
         *secrets_lines(secrets),
         "",
-        *_contents(found),
+        *_contents(contents),
         "",
-        *_load(found.sizes),
+        *_load(contents.sizes),
     ]
-    tail = ["", "[allow]", *allow] if (allow := list(_allow(found))) else []
-    if plugins := known_plugins(found):
+    tail = ["", "[allow]", *allow] if (allow := list(_allow(contents))) else []
+    if plugins := known_plugins(contents):
         tail += ["", "[jmeter]", f"plugins = {json.dumps(plugins)}"]
     return "\n".join([*head, *tail]) + "\n"
 
@@ -72,16 +72,16 @@ def size_text(size: GroupSize) -> str:
     return f"{rate or units.plural(size.users, 'user')}, ramp-up {size.ramp_s} s, {length}"
 
 
-def _contents(found: Found) -> Iterator[str]:
-    for size in found.sizes:
+def _contents(contents: Contents) -> Iterator[str]:
+    for size in contents.sizes:
         yield f"# thread group {_plain(size.name)}: {size_text(size)}"
-    if found.side_groups:
-        yield f"# before and after the load: {', '.join(map(_plain, found.side_groups))}"
-    yield f"# samplers: {', '.join(f'{count} {kind}' for kind, count in found.samplers) or 'none'}"
-    yield f"# hosts: {', '.join(map(_plain, found.hosts)) or 'none'}"
-    for name, columns in found.csv_files:
+    if contents.side_groups:
+        yield f"# before and after the load: {', '.join(map(_plain, contents.side_groups))}"
+    yield f"# samplers: {', '.join(f'{count} {kind}' for kind, count in contents.samplers) or 'none'}"
+    yield f"# hosts: {', '.join(map(_plain, contents.hosts)) or 'none'}"
+    for name, columns in contents.csv_files:
         yield f"# CSV file {_plain(name)}: {_plain(columns) or 'columns in its first line'}"
-    for name, count in found.plugins:
+    for name, count in contents.plugins:
         is_included = (plugin := class_of(name)) is not None and not plugin.plugin
         state = "part of the harness's JMeter" if is_included else "not part of the harness's JMeter"
         yield f"# plugin {name} ({units.plural(count, 'element')}): {state}"
@@ -144,16 +144,16 @@ def _duration_s(sizes: Sequence[GroupSize]) -> int:
     return min(int(DURATION_MAX_S), max((size.duration_s or 0 for size in sizes), default=0) or 60)
 
 
-def _allow(found: Found) -> Iterator[str]:
-    if found.scripts:
+def _allow(contents: Contents) -> Iterator[str]:
+    if contents.scripts:
         yield "# These scripts run in JMeter; the line below them permits it. An agent in JMeter refuses their"
         yield "# connections to other hosts. Read them, and remove the line if you do not trust them."
-        for script in found.scripts:
+        for script in contents.scripts:
             at = f" (line {script.line})" if script.line else ""
             size = f", {units.plural(script.lines, 'line')}" if script.lines else ""
             yield f"#   {_plain(script.path)}{at}: {script.kind}{size}"
         yield "scripts = true"
-    if found.has_other_protocols:
+    if contents.has_other_protocols:
         yield "# The plan has elements besides HTTP requests, such as JDBC or a Backend Listener. This permits them:"
         yield "# other_protocols = true"
 

@@ -8,8 +8,8 @@ from itertools import chain
 from typing import NamedTuple
 
 from harness.base import units
-from harness.metrics.growth import GROWS, HEAP, RSS, Bins, Growth
 from harness.metrics.metric import AVERAGE
+from harness.metrics.resource_growth import GROWS, HEAP, RSS, Bins, Growth
 from harness.metrics.timeline import Timeline
 from harness.metrics.window import Window
 from harness.report.charts import svg

@@ -9,8 +9,8 @@ from typing import Any, NamedTuple
 from harness.base.records import build
 from harness.cloudwatch.points import CloudMetrics
 from harness.metrics.figures import LOAD
-from harness.metrics.growth import Growth
 from harness.metrics.histogram import Histogram
+from harness.metrics.resource_growth import Growth
 from harness.metrics.timeline import Timeline
 from harness.metrics.window import Window
 from harness.report.charts.over_time import Band, Series

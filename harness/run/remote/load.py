@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -10,7 +9,7 @@ from xml.etree import ElementTree  # types only
 
 from harness.base import units
 from harness.base.errors import UsageError
-from harness.plan.allowed_targets import is_loopback
+from harness.plan.allowed_targets import HOST_NAME, is_loopback
 from harness.plan.group_load import GroupLoad, SeveralLoads, Stage
 from harness.plan.load import ClosedLoad, Load
 from harness.plan.load_scaling import REQUESTS_LEAST_PER_S
@@ -28,7 +27,6 @@ PORT_MAX = 65_534
 DEFAULT_PORT = 1099
 LOG_NAME = "generator.log"
 READY_LINE = "generator: ready"
-_HOST = re.compile(r"[A-Za-z0-9]([A-Za-z0-9.-]*[A-Za-z0-9])?")
 _JAR = "jar "
 _NAMED = 3
 # JMeter's own launcher opens these for non-GUI mode: XStream and the script engines read private fields.
@@ -62,7 +60,7 @@ def parse_remotes(text: str, variable: str = "REMOTES") -> tuple[Remote, ...]:
     remotes: list[Remote] = []
     for part in text.split(","):
         host, _, port = part.strip().partition(":")
-        if not _HOST.fullmatch(host):
+        if not HOST_NAME.fullmatch(host):
             what = f"{variable}={text}: {part.strip() or 'an empty part'} is not host:port"
             raise UsageError(what, "give names or IPv4 addresses, such as 10.0.0.7:1099,10.0.0.8:1099")
         number = units.parse_whole_number(port or str(DEFAULT_PORT), f"the port in {variable}", 1, PORT_MAX)

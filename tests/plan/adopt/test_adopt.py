@@ -131,7 +131,7 @@ def test_disabled_module_controllers_follow_too_and_plugins_are_named(tmp_path: 
     (tmp_path / "own.jmx").write_text(own)
     adoption = adopt(tmp_path / "own.jmx", "shop", tmp_path)
     assert '<stringProp name="3">Users</stringProp>' in adoption.draft.text().decode()
-    toml = tomllib.loads(plan_toml(adoption.found, "shop", "own.jmx"))
+    toml = tomllib.loads(plan_toml(adoption.contents, "shop", "own.jmx"))
     assert toml["jmeter"] == {"plugins": ["com.blazemeter:jmeter-parallel:0.12"]}
 
 
@@ -371,7 +371,7 @@ def test_a_csv_file_beside_the_jmx_is_used_unless_it_is_empty(tmp_path: Path) ->
 
 
 def test_what_the_jmx_contains_is_listed(adoption: Adoption) -> None:
-    found = adoption.found
+    found = adoption.contents
     (size,) = found.sizes
     assert (size.name, size.users, size.ramp_s, size.duration_s, size.loops) == ("Check In", 8, 80, 180, None)
     assert found.side_groups == ("Login", "Prepare")
@@ -404,7 +404,7 @@ def test_several_groups_get_names_and_tables_of_their_own(tmp_path: Path) -> Non
     adoption = adopt(tmp_path / "three.jmx", "three", tmp_path)
     names = ["Buy", "Buy (2)", "Pay shop"]
     assert [node.name for node in adoption.draft.plan.walk() if node.is_thread_group] == names
-    loads = tomllib.loads(plan_toml(adoption.found, "three", "three.jmx"))["load"]
+    loads = tomllib.loads(plan_toml(adoption.contents, "three", "three.jmx"))["load"]
     assert loads == [
         {"group": name, "users": users, "ramp_s": 10, "duration_s": 90}
         for name, users in zip(names, (3, 2, 1), strict=True)

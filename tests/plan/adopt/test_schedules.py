@@ -28,7 +28,7 @@ def loads_of(tmp_path: Path, kind: str, **values: str) -> tuple[list[dict[str, o
     """Return the [[load]] tables that init writes for a group of this kind, and the whole text."""
     jmx = tmp_path / "foreign.jmx"
     jmx.write_text(several_jmx(group("Größe \U0001f600", sampler("Page", 1), kind, props(**values))))
-    text = plan_toml(adopt(jmx, "shop", tmp_path).found, "shop", "foreign.jmx")
+    text = plan_toml(adopt(jmx, "shop", tmp_path).contents, "shop", "foreign.jmx")
     return tomllib.loads(text)["load"], text
 
 

@@ -12,7 +12,7 @@ from harness.base.aws import aws_errors, client, no_service
 from harness.base.errors import UnavailableError
 from harness.base.log import Log
 from harness.base.s3_address import Location, parse_endpoint_url, parse_location
-from harness.storage.layout import StoredObject
+from harness.storage.stored_runs import StoredObject
 
 _T = TypeVar("_T")
 _PROBE = ".write-check"

@@ -109,10 +109,10 @@ class Bins:
         """Add a value; one outside of the interval is ignored."""
         if self._first_ms <= time_ms <= self._last_ms:
             number = (time_ms - self._first_ms) * BIN_COUNT // (self._last_ms - self._first_ms + 1)
-            found = self._bins.setdefault(number, _Bin(value))
-            found.count += 1
-            found.total += value
-            found.least = min(found.least, value)
+            current = self._bins.setdefault(number, _Bin(value))
+            current.count += 1
+            current.total += value
+            current.least = min(current.least, value)
 
     def means(self) -> tuple[tuple[float, float], ...]:
         """Return the middle of each part with values, in seconds after the begin, and their mean."""

@@ -11,9 +11,7 @@ import pytest
 
 from harness.base.errors import UsageError
 from harness.cli import main
-from harness.system.heap import AFTER, BEFORE, HeapPoint, read_heaps
-from harness.system.jfr import add_recording
-from harness.system.recording import (
+from harness.system.flight_recording import (
     COLLECTION,
     CPU,
     RecordedEvent,
@@ -22,6 +20,8 @@ from harness.system.recording import (
     read_recordings,
     recorded_uses,
 )
+from harness.system.heap import AFTER, BEFORE, HeapPoint, read_heaps
+from harness.system.jfr import add_recording
 from tests.support.garbage import GARBAGE
 from tests.support.java_program import java_command
 from tests.support.report_folder import add_run

@@ -4,9 +4,9 @@ from dataclasses import replace
 
 import pytest
 
-from harness.compare.outcome import OK
+from harness.compare.comparison import OK
+from harness.compare.decision import compare
 from harness.compare.result import JTL
-from harness.compare.verdict import compare
 from harness.report.warnings import RunWarning, WarningCode
 from tests.support.comparisons import LIMITS, QUIET, runs, total
 from tests.support.factories import record
@@ -17,7 +17,7 @@ def test_labels_on_one_side_only_change_the_mix_in_total():
     pay, read = label_result("Pay", sample_count=60), label_result("Read", sample_count=40)
     both = [run_result("A", pay, read, total=total(sample_count=100))]
     found = compare(both, [run_result("B", pay, total=total(sample_count=60))], LIMITS)
-    assert found.only_base == ("Read",)
+    assert found.only_baseline == ("Read",)
     assert found.warnings[0].startswith(
         "TOTAL contains different requests: labels of one side only are 40.00 % of the baseline's samples and "
         "0.00 % of the contender's."

@@ -13,8 +13,7 @@ from dataclasses import replace
 from harness.base import units
 from harness.base.errors import UsageError
 from harness.compare import planning
-from harness.compare.findings import CLOCK_STEP_MS, Finding, figures_of, find, label_names, sample_count
-from harness.compare.outcome import (
+from harness.compare.comparison import (
     CANNOT_TELL,
     IMPROVED,
     INVALID,
@@ -25,9 +24,10 @@ from harness.compare.outcome import (
     LabelComparison,
     MetricComparison,
 )
+from harness.compare.comparison_warnings import comparison_warnings
+from harness.compare.findings import CLOCK_STEP_MS, Finding, figures_of, find, label_names, sample_count
 from harness.compare.preconditions import check_sides, doubtful_reasons, invalid_reasons, mismatches
 from harness.compare.result import RunResult
-from harness.compare.warnings import comparison_warnings
 from harness.metrics import ranks
 from harness.metrics.figures import TOTAL
 from harness.metrics.shift import Shift
@@ -41,21 +41,21 @@ _INVALID_RUN, _DOUBTFUL_RUN = "a run is invalid", "a run is DOUBTFUL"
 
 
 def compare(
-    base: Sequence[RunResult], new: Sequence[RunResult], thresholds: Thresholds, anyway: bool = False
+    baseline: Sequence[RunResult], contender: Sequence[RunResult], thresholds: Thresholds, anyway: bool = False
 ) -> Comparison:
-    """Compare the runs of the contender (`new`) with those of the baseline.
+    """Compare the runs of the contender with those of the baseline.
 
     Raise UsageError when plan or load differ; with `anyway` add a warning instead. With a DOUBTFUL run on either side
     nothing is judged, unless `anyway` is set.
     """
-    check_sides(base, new)
-    unlike = mismatches(base, new)
+    check_sides(baseline, contender)
+    unlike = mismatches(baseline, contender)
     if unlike and not anyway:
         raise UsageError(
             f"these runs are not comparable: {'; '.join(unlike)}", "compare runs of the same load, or pass --anyway"
         )
     known = [f"Compared anyway, although they differ: {'; '.join(unlike)}."] if unlike else []
-    invalid, doubtful = invalid_reasons(base, new), doubtful_reasons(base, new)
+    invalid, doubtful = invalid_reasons(baseline, contender), doubtful_reasons(baseline, contender)
     if doubtful:
         known.append(
             f"Judged anyway, although {'; '.join(doubtful)}."
@@ -64,11 +64,11 @@ def compare(
             "(ANYWAY=1)."
         )
     unjudged = _INVALID_RUN if invalid else _DOUBTFUL_RUN if doubtful and not anyway else ""
-    base_labels, new_labels = label_names(base), label_names(new)
-    common = [label for label in base_labels if label in new_labels]
-    has_total = any(result.total for result in base) and any(result.total for result in new)
-    total = _judged(base, new, [TOTAL], thresholds, unjudged)[0] if has_total else None
-    labels = _judged(base, new, common, thresholds, unjudged)
+    baseline_labels, contender_labels = label_names(baseline), label_names(contender)
+    common = [label for label in baseline_labels if label in contender_labels]
+    has_total = any(result.total for result in baseline) and any(result.total for result in contender)
+    total = _judged(baseline, contender, [TOTAL], thresholds, unjudged)[0] if has_total else None
+    labels = _judged(baseline, contender, common, thresholds, unjudged)
     rows, further_runs = [total, *labels] if total else labels, None
     verdict, reasons = OK, _sentences(rows, lambda metric: metric.reason == IMPROVED)
     open_ones = _sentences(rows, _is_open)
@@ -83,49 +83,55 @@ def compare(
         further = [metric.further_runs or 0 for label in rows for metric in label.metrics if _is_open(metric)]
         further_runs = max(further, default=0) or None
     return Comparison(
-        base=tuple(result.name for result in base),
-        new=tuple(result.name for result in new),
+        baseline=tuple(result.name for result in baseline),
+        contender=tuple(result.name for result in contender),
         verdict=verdict,
         reasons=tuple(reasons),
         total=total,
         labels=tuple(labels),
-        only_base=tuple(label for label in base_labels if label not in new_labels),
-        only_new=tuple(label for label in new_labels if label not in base_labels),
-        warnings=(*known, *comparison_warnings(base, new, thresholds.alpha)),
+        only_baseline=tuple(label for label in baseline_labels if label not in contender_labels),
+        only_contender=tuple(label for label in contender_labels if label not in baseline_labels),
+        warnings=(*known, *comparison_warnings(baseline, contender, thresholds.alpha)),
         further_runs=further_runs,
     )
 
 
 def _judged(
-    base: Sequence[RunResult], new: Sequence[RunResult], labels: Sequence[str], thresholds: Thresholds, unjudged: str
+    baseline: Sequence[RunResult],
+    contender: Sequence[RunResult],
+    labels: Sequence[str],
+    thresholds: Thresholds,
+    unjudged: str,
 ) -> list[LabelComparison]:
     """Return the labels with their verdicts; p-values of a metric are adjusted for the number of tested labels.
 
     `unjudged` is the reason that no label is judged; empty when labels are judged.
     """
     columns = []
-    for column in zip(*(find(base, new, label) for label in labels), strict=True):
+    for column in zip(*(find(baseline, contender, label) for label in labels), strict=True):
         tested = [finding.shift.p_value for finding in column if finding.shift and not finding.reason]
         each = iter(ranks.adjusted_p_values(tested))
         adjusted = (next(each) if finding.shift and not finding.reason else None for finding in column)
         least = planning.least_runs(len(tested), thresholds.alpha)
         columns.append([_metric(*one, least, thresholds, unjudged) for one in zip(column, adjusted, strict=True)])
-    return [_label(label, row, base, new) for label, row in zip(labels, zip(*columns, strict=True), strict=True)]
+    return [
+        _label(label, row, baseline, contender) for label, row in zip(labels, zip(*columns, strict=True), strict=True)
+    ]
 
 
 def _label(
-    label: str, metrics: Sequence[MetricComparison], base: Sequence[RunResult], new: Sequence[RunResult]
+    label: str, metrics: Sequence[MetricComparison], baseline: Sequence[RunResult], contender: Sequence[RunResult]
 ) -> LabelComparison:
     """Return a label with the worst verdict of its deciding metrics; CANNOT TELL when none of them is OK."""
     verdicts = [metric.verdict for metric in metrics if metric.decides or metric.verdict == REGRESSED]
     verdict = CANNOT_TELL if CANNOT_TELL in verdicts or OK not in verdicts else OK
     return LabelComparison(
         label=label,
-        base_sample_count=sample_count(figures_of(base, label)),
-        new_sample_count=sample_count(figures_of(new, label)),
+        baseline_sample_count=sample_count(figures_of(baseline, label)),
+        contender_sample_count=sample_count(figures_of(contender, label)),
         metrics=tuple(metrics),
         verdict=REGRESSED if REGRESSED in verdicts else verdict,
-        is_transaction=any(one.is_transaction for one in figures_of((*base, *new), label)),
+        is_transaction=any(one.is_transaction for one in figures_of((*baseline, *contender), label)),
     )
 
 
@@ -133,27 +139,34 @@ def _metric(
     finding: Finding, adjusted: float | None, least: int, thresholds: Thresholds, unjudged: str
 ) -> MetricComparison:
     """Judge a metric; `least` is how many runs a side can find that one of the tested labels changed."""
-    base, new, shift, threshold = finding.base, finding.new, finding.shift, thresholds.of(finding.metric)
+    baseline, contender, shift, threshold = (
+        finding.baseline,
+        finding.contender,
+        finding.shift,
+        thresholds.of(finding.metric),
+    )
     # When the clock resolution exceeds half of the threshold, no number of runs can show that the metric is within it.
-    is_coarse = finding.metric.percentile is not None and base is not None and base * threshold / 2 < CLOCK_STEP_MS
-    found = MetricComparison(
+    is_coarse = (
+        finding.metric.percentile is not None and baseline is not None and baseline * threshold / 2 < CLOCK_STEP_MS
+    )
+    comparison = MetricComparison(
         metric=finding.metric,
-        base=base,
-        new=new,
-        delta_ratio=(new - base) / base if base and new is not None else None,
-        base_n=finding.base_n,
-        new_n=finding.new_n,
+        baseline=baseline,
+        contender=contender,
+        delta_ratio=(contender - baseline) / baseline if baseline and contender is not None else None,
+        baseline_n=finding.baseline_n,
+        contender_n=finding.contender_n,
         unit=finding.unit,
         threshold_ratio=threshold,
         reason=finding.reason,
         decides=finding.decides and not is_coarse,
     )
     if unjudged and (not finding.metric.is_share or unjudged == _DOUBTFUL_RUN):
-        return replace(found, reason=f"not judged: {unjudged}")
+        return replace(comparison, reason=f"not judged: {unjudged}")
     if shift is None:
-        return replace(found, further_runs=least - 1 if finding.needs_runs else None)
-    found = replace(
-        found,
+        return replace(comparison, further_runs=least - 1 if finding.needs_runs else None)
+    comparison = replace(
+        comparison,
         low_ratio=shift.low,
         high_ratio=shift.high,
         p_value=shift.p_value,
@@ -161,34 +174,34 @@ def _metric(
         least_ratio=shift.least if shift.least is not None and shift.least <= _LEAST_RATIO_MOST else None,
     )
     if adjusted is None:
-        return found
-    found = _decided(found, shift, is_sure=adjusted < thresholds.alpha)
-    if found.verdict != CANNOT_TELL:
-        return found
+        return comparison
+    comparison = _decided(comparison, shift, is_sure=adjusted < thresholds.alpha)
+    if comparison.verdict != CANNOT_TELL:
+        return comparison
     if is_coarse:
-        return replace(found, reason="the clock resolution, 1 ms, is more than half of the threshold")
+        return replace(comparison, reason="the clock resolution, 1 ms, is more than half of the threshold")
     further_runs = _further_runs(finding, shift, threshold, least)
     if further_runs is not None:
-        return replace(found, further_runs=further_runs)
+        return replace(comparison, further_runs=further_runs)
     is_noise = shift.least is not None and shift.least > _LEAST_RATIO_MOST
     why = "runs differ too much from each other" if is_noise else "the change is too close to the threshold"
-    return replace(found, reason=f"{why}: even {planning.RUNS_MOST} runs a side could not tell")
+    return replace(comparison, reason=f"{why}: even {planning.RUNS_MOST} runs a side could not tell")
 
 
-def _decided(found: MetricComparison, shift: Shift, *, is_sure: bool) -> MetricComparison:
+def _decided(comparison: MetricComparison, shift: Shift, *, is_sure: bool) -> MetricComparison:
     """Return a metric with its verdict and the reason for it; `is_sure` for a change that is not by chance."""
-    threshold = found.threshold_ratio
+    threshold = comparison.threshold_ratio
     if shift.low is None or shift.high is None:
-        return replace(found, reason="too few runs for an interval")
+        return replace(comparison, reason="too few runs for an interval")
     # From here on, higher is worse.
-    low, high = (-shift.high, -shift.low) if found.metric.more_is_better else (shift.low, shift.high)
+    low, high = (-shift.high, -shift.low) if comparison.metric.more_is_better else (shift.low, shift.high)
     if is_sure and low > threshold:
-        return replace(found, verdict=REGRESSED)
+        return replace(comparison, verdict=REGRESSED)
     if high <= threshold:
-        return replace(found, verdict=OK, reason=IMPROVED if is_sure and high < -threshold else "")
+        return replace(comparison, verdict=OK, reason=IMPROVED if is_sure and high < -threshold else "")
     if is_sure and low > 0:
-        return replace(found, reason="not by chance, but possibly within the threshold")
-    return replace(found, reason="the interval extends beyond the threshold")
+        return replace(comparison, reason="not by chance, but possibly within the threshold")
+    return replace(comparison, reason="the interval extends beyond the threshold")
 
 
 def _further_runs(finding: Finding, shift: Shift, threshold: float, least: int) -> int | None:
@@ -196,11 +209,11 @@ def _further_runs(finding: Finding, shift: Shift, threshold: float, least: int) 
     if finding.unit != RUNS:
         return least - 1
     if shift.low is None:
-        return max(least - min(finding.base_n, finding.new_n), 1)
+        return max(least - min(finding.baseline_n, finding.contender_n), 1)
     # For changes as small as a threshold, the ratio is close to the difference of logarithms.
     distance = abs(shift.estimate - (-threshold if finding.metric.more_is_better else threshold))
     needed = planning.runs_needed(finding.deviation, distance, least)
-    return None if needed is None else max(needed - min(finding.base_n, finding.new_n), 1)
+    return None if needed is None else max(needed - min(finding.baseline_n, finding.contender_n), 1)
 
 
 def _is_open(metric: MetricComparison) -> bool:
@@ -209,13 +222,13 @@ def _is_open(metric: MetricComparison) -> bool:
 
 def _sentences(labels: Iterable[LabelComparison], chosen: Callable[[MetricComparison], bool]) -> list[str]:
     """Return one line per label with its chosen metrics, and the number of labels beyond the first five."""
-    found = [
+    sentences = [
         f"{label.label}: {', '.join(map(_change_text, metrics))}"
         for label in labels
         if (metrics := [metric for metric in label.metrics if chosen(metric)])
     ]
-    more = len(found) - _LABELS_NAMED
-    return [*found[:_LABELS_NAMED], f"and {units.plural(more, 'more label')}"] if more > 0 else found
+    more = len(sentences) - _LABELS_NAMED
+    return [*sentences[:_LABELS_NAMED], f"and {units.plural(more, 'more label')}"] if more > 0 else sentences
 
 
 def _change_text(metric: MetricComparison) -> str:

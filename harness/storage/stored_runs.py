@@ -184,11 +184,11 @@ class Manifest:
             raise ManifestError(f"{where}: not the manifest of that run", "delete the stored run, then push it again")
         return cls(key, files, objects)
 
-    def with_files(self, files: Iterable[StoredFile], found: Mapping[str, StoredObject]) -> Manifest:
-        """Return the manifest with these files added or replaced by name, as `found` in a listing after that."""
+    def with_files(self, files: Iterable[StoredFile], listing: Mapping[str, StoredObject]) -> Manifest:
+        """Return the manifest with these files added or replaced by name, as in a later `listing`."""
         all_files = {file.name: file for file in (*self.files, *files)}.values()
         objects = {name: self.objects[name] for name in (file.stored_as for file in all_files) if name in self.objects}
-        objects |= {file.stored_as: found[file.stored_as] for file in files if file.stored_as in found}
+        objects |= {file.stored_as: listing[file.stored_as] for file in files if file.stored_as in listing}
         return Manifest(self.key, tuple(all_files), objects)
 
     def broken(self, found: Mapping[str, StoredObject]) -> dict[StoredFile, str]:
@@ -196,13 +196,13 @@ class Manifest:
         problems = {file: self._problem(file, found.get(file.stored_as)) for file in self.files}
         return {file: problem for file, problem in problems.items() if problem}
 
-    def _problem(self, file: StoredFile, found: StoredObject | None) -> str:
-        if found is None:
+    def _problem(self, file: StoredFile, stored: StoredObject | None) -> str:
+        if stored is None:
             return "missing"
         pushed = self.objects.get(file.stored_as)
         if pushed:
-            return "" if found == pushed else "changed"
-        return "" if file.is_packed or found.size_bytes == file.size_bytes else "changed"
+            return "" if stored == pushed else "changed"
+        return "" if file.is_packed or stored.size_bytes == file.size_bytes else "changed"
 
     def lacking(self, local: Manifest) -> tuple[StoredFile, ...]:
         """Return the files of a local run that are not stored, or stored with other contents."""
@@ -228,14 +228,14 @@ class StoredRun:
 
 def stored_runs(objects: Mapping[str, StoredObject]) -> tuple[StoredRun, ...]:
     """Return the runs, oldest first, among the objects below a prefix, given by path; others are ignored."""
-    found: dict[RunKey, dict[str, StoredObject]] = {}
+    by_key: dict[RunKey, dict[str, StoredObject]] = {}
     for path, each in objects.items():
         key = parse_folder(path.replace(f"/{LOG_FOLDER}", "/").rpartition("/")[0])
         if key:
-            found.setdefault(key, {})[path.removeprefix(f"{key.folder}/")] = each
+            by_key.setdefault(key, {})[path.removeprefix(f"{key.folder}/")] = each
     runs = []
-    for key in sorted(found, key=lambda key: key.order):
-        files = found[key]
+    for key in sorted(by_key, key=lambda key: key.order):
+        files = by_key[key]
         is_whole = MANIFEST_NAME in files
         size_bytes = sum(each.size_bytes for each in files.values())
         runs.append(StoredRun(key, is_whole, len(files) - is_whole, size_bytes, files))
@@ -254,12 +254,12 @@ class Wanted:
 
     def of(self, runs: Sequence[StoredRun]) -> tuple[StoredRun, ...]:
         """Return the selected runs, oldest first. UsageError for a name that no run has, or several of a plan."""
-        found = [run for run in runs if self._fits(run.key)]
+        chosen = [run for run in runs if self._fits(run.key)]
         if self.names:
-            keys = [run.key for run in found]
+            keys = [run.key for run in chosen]
             named = {key for name in self.names for key in _named(name, keys)}
-            found = [run for run in found if run.key in named]
-        return tuple(found[-self.last :] if self.last else found)
+            chosen = [run for run in chosen if run.key in named]
+        return tuple(chosen[-self.last :] if self.last else chosen)
 
     def _fits(self, key: RunKey) -> bool:
         is_right = self.plan in (None, key.plan) and self.profile in (None, key.profile)
@@ -268,14 +268,14 @@ class Wanted:
 
 def _named(name: str, keys: Sequence[RunKey]) -> list[RunKey]:
     """Return the runs that a name selects, see `Wanted.of`; the run_id distinguishes those of two machines with it."""
-    found = [key for key in keys if name in (key.name, key.id, key.run_id, f"{key.plan}/{key.run_id}")]
-    if not found:
+    named = [key for key in keys if name in (key.name, key.id, key.run_id, f"{key.plan}/{key.run_id}")]
+    if not named:
         short = {key: short_name(key.name) for key in keys}
-        found = [key for key in keys if name in (short[key], f"{key.plan}/{short[key]}")]
-        ids = sorted({key.id for key in found})
-        if len(ids) > len({key.plan for key in found}):
+        named = [key for key in keys if name in (short[key], f"{key.plan}/{short[key]}")]
+        ids = sorted({key.id for key in named})
+        if len(ids) > len({key.plan for key in named}):
             raise ambiguous(name, [Path(one) for one in ids])
-    if not found:
+    if not named:
         near = did_you_mean(name, [key.id for key in keys])
         raise UsageError(f"{name}: no such run is stored", f"{near}list the runs with ls")
-    return found
+    return named

@@ -21,19 +21,23 @@ _TEXTS_MOST = 2
 _OTHER_LABELS_MOST = 0.01
 
 
-def comparison_warnings(base: Sequence[RunResult], new: Sequence[RunResult], alpha: float) -> list[str]:
+def comparison_warnings(baseline: Sequence[RunResult], contender: Sequence[RunResult], alpha: float) -> list[str]:
     """Return the warnings of a comparison as sentences, including every warning of both sides."""
-    found = [*_of_labels(base, new), *_of_numbers(len(base), len(new), alpha), *_of_order(base, new)]
-    found += [*_of_sources((*base, *new)), *profiling_warnings(base, new)]
-    return [*found, *warnings_of([*base, *new])]
+    found = [
+        *_of_labels(baseline, contender),
+        *_of_numbers(len(baseline), len(contender), alpha),
+        *_of_order(baseline, contender),
+    ]
+    found += [*_of_sources((*baseline, *contender)), *profiling_warnings(baseline, contender)]
+    return [*found, *warnings_of([*baseline, *contender])]
 
 
-def profiling_warnings(base: Sequence[RunResult], new: Sequence[RunResult]) -> Iterator[str]:
+def profiling_warnings(baseline: Sequence[RunResult], contender: Sequence[RunResult]) -> Iterator[str]:
     """Yield the warning that the runs of one side were profiled and those of the other were not."""
-    kinds = [{result.run.is_profiled for result in side if result.run} for side in (base, new)]
+    kinds = [{result.run.is_profiled for result in side if result.run} for side in (baseline, contender)]
     if all(kinds) and kinds[0] != kinds[1]:
         profiled, others = (
-            names_text(one.name for one in (*base, *new) if one.run and one.run.is_profiled is is_profiled)
+            names_text(one.name for one in (*baseline, *contender) if one.run and one.run.is_profiled is is_profiled)
             for is_profiled in (True, False)
         )
         yield WarningCode.ONE_SIDE_PROFILED.text.format(profiled=profiled, others=others)
@@ -69,18 +73,18 @@ def _lines(texts: Mapping[str, Sequence[str]]) -> list[str]:
     return [f"{names_text(names)}: {text} {names_text(more)}: the same, with other numbers."]
 
 
-def _of_labels(base: Sequence[RunResult], new: Sequence[RunResult]) -> Iterator[str]:
+def _of_labels(baseline: Sequence[RunResult], contender: Sequence[RunResult]) -> Iterator[str]:
     """Yield a warning when more than 1 % of TOTAL are requests that only one side has."""
-    base_labels, new_labels = label_names(base), label_names(new)
+    names = [label_names(side) for side in (baseline, contender)]
     shares = [
-        _share_of_labels(side, [label for label in labels if label not in others])
-        for side, labels, others in ((base, base_labels, new_labels), (new, new_labels, base_labels))
+        _share_of_labels(side, [label for label in own if label not in others])
+        for side, own, others in zip((baseline, contender), names, reversed(names), strict=True)
     ]
     if max(shares) > _OTHER_LABELS_MOST:
-        before, after = (units.percent_text(share) for share in shares)
+        percents = [units.percent_text(share) for share in shares]
         yield (
-            f"TOTAL contains different requests: labels of one side only are {before} % of the baseline's samples and "
-            f"{after} % of the contender's. Part of its change comes from the mix; compare label by label."
+            f"TOTAL contains different requests: labels of one side only are {percents[0]} % of the baseline's samples "
+            f"and {percents[1]} % of the contender's. Part of its change comes from the mix; compare label by label."
         )
 
 
@@ -91,30 +95,31 @@ def _share_of_labels(side: Sequence[RunResult], labels: Sequence[str]) -> float:
     return (sample_count(counted) or 0) / all_count if all_count else 0.0
 
 
-def _of_numbers(base_n: int, new_n: int, alpha: float) -> Iterator[str]:
-    further = RUNS_LEAST - min(base_n, new_n)
+def _of_numbers(baseline_n: int, contender_n: int, alpha: float) -> Iterator[str]:
+    further = RUNS_LEAST - min(baseline_n, contender_n)
     more = f"Make {units.plural(further, 'more run')} a side, alternating between the sides."
-    if base_n == new_n == 1:
+    if baseline_n == contender_n == 1:
         yield (
             "One run against one: run-to-run noise is not measured. The intervals contain only the variation within "
             f"the runs; two runs of the same system differ by more. {more}"
         )
         return
-    least = least_p_value(base_n, new_n)
+    least = least_p_value(baseline_n, contender_n)
     if least >= alpha:
         yield (
-            f"{base_n} against {units.plural(new_n, 'run')}: even groups that do not overlap have p = {least:.3f}, so "
-            f"no test can find a change. {more}"
+            f"{baseline_n} against {units.plural(contender_n, 'run')}: even groups that do not overlap have "
+            f"p = {least:.3f}, so no test can find a change. {more}"
         )
     elif further > 0:
-        yield f"{base_n} against {units.plural(new_n, 'run')}: only changes far above the noise can be found. {more}"
+        numbers = f"{baseline_n} against {units.plural(contender_n, 'run')}"
+        yield f"{numbers}: only changes far above the noise can be found. {more}"
 
 
-def _of_order(base: Sequence[RunResult], new: Sequence[RunResult]) -> Iterator[str]:
-    if len(base) < 2 or len(new) < 2:
+def _of_order(baseline: Sequence[RunResult], contender: Sequence[RunResult]) -> Iterator[str]:
+    if len(baseline) < 2 or len(contender) < 2:
         return
-    before, after = ([result.origin_s for result in side if result.origin_s is not None] for side in (base, new))
-    if before and after and (max(before) < min(after) or max(after) < min(before)):
+    begun = [[result.origin_s for result in side if result.origin_s is not None] for side in (baseline, contender)]
+    if all(begun) and (max(begun[0]) < min(begun[1]) or max(begun[1]) < min(begun[0])):
         yield (
             "All runs of one side are older than those of the other: a machine that became slower in between "
             "looks like a change. Alternate the runs."

@@ -30,7 +30,7 @@ class Script:
 
 
 @dataclass(frozen=True)
-class Found:
+class Contents:
     """What a JMX contains; `sizes` are the groups of the load, `side_groups` those that prepare or clean up.
 
     `samplers` and `plugins` (classes that are not JMeter's own) have the number of elements of each class.
@@ -47,7 +47,7 @@ class Found:
     has_other_protocols: bool
 
 
-def find(mapping: Variables) -> Found:
+def contents_of(mapping: Variables) -> Contents:
     """Return what a JMX contains."""
     nodes = mapping.nodes
     groups = load_groups(nodes)
@@ -62,7 +62,7 @@ def find(mapping: Variables) -> Found:
     plugins = Counter(name for node in everything if (name := _plugin(node)))
     samplers = Counter(node.kind for node in nodes if SAMPLER.search(node.kind))
     hosts = (host_of(mapping, raw) for node in nodes if has_http(node) and (raw := node.value("HTTPSampler.domain")))
-    return Found(
+    return Contents(
         title=nodes[0].name,
         sizes=tuple(sizes),
         side_groups=tuple(node.name for node in side),
@@ -86,15 +86,15 @@ def _scripts(mapping: Variables) -> Iterator[Script]:
             yield Script(node.path, node.line, "JavaScript condition", 1)
 
 
-def known_plugins(found: Found) -> list[str]:
+def known_plugins(contents: Contents) -> list[str]:
     """Return the Maven coordinates of the plugins that the harness's JMeter does not have, as far as known."""
-    classes = (class_of(name) for name, _ in found.plugins)
+    classes = (class_of(name) for name, _ in contents.plugins)
     return list(dict.fromkeys(plugin for one in classes if one for plugin in one.coordinates))
 
 
 def _plugin(node: Node) -> str:
-    found = class_of(node.kind)
-    if found and found.plugin:
-        return found.name
+    known = class_of(node.kind)
+    if known and known.plugin:
+        return known.name
     name = node.kind if "." in node.kind else node.element.get("testclass", "")
-    return "" if (found and name.startswith(_OWN)) or "." not in name else name
+    return "" if (known and name.startswith(_OWN)) or "." not in name else name

@@ -5,7 +5,7 @@ from random import Random
 
 import pytest
 
-from harness.metrics.growth import (
+from harness.metrics.resource_growth import (
     BIN_COUNT,
     CANNOT_TELL,
     DISK,

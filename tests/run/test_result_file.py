@@ -6,7 +6,7 @@ import pytest
 
 from harness.base.errors import InvalidRunError, UsageError
 from harness.run.directory import RunDirectory
-from harness.run.result import ResultFile, RunEnd, read_end
+from harness.run.result_file import ResultFile, RunEnd, read_end
 
 
 @pytest.fixture

@@ -6,14 +6,14 @@ from random import Random
 import pytest
 
 from harness.base.records import to_plain
-from harness.compare.outcome import (
+from harness.compare.comparison import (
     CANNOT_TELL,
     IMPROVED,
     INVALID,
     OK,
     REGRESSED,
 )
-from harness.compare.verdict import compare
+from harness.compare.decision import compare
 from harness.metrics.histogram import Histogram
 from harness.metrics.metric import AVERAGE, ERRORS, THROUGHPUT, metric_of
 from harness.plan.goal import Goal
@@ -28,7 +28,13 @@ def test_five_runs_that_are_all_slower_by_a_fifth_have_regressed():
     found = compare(runs("A", QUIET), runs("B", [ms * 1.2 for ms in QUIET]), LIMITS)
     assert found.verdict == REGRESSED
     one = average(found)
-    assert (one.base, one.new, one.base_n, one.new_n, one.unit) == (100.0, pytest.approx(120.0), 5, 5, "runs")
+    assert (one.baseline, one.contender, one.baseline_n, one.contender_n, one.unit) == (
+        100.0,
+        pytest.approx(120.0),
+        5,
+        5,
+        "runs",
+    )
     assert one.delta_ratio == pytest.approx(0.2)
     assert one.p_value == one.adjusted_p_value == pytest.approx(2 / 252)
     # The third from each end of 25 ratios: after 99 / 101 and 99 / 100.5 comes 99.5 / 101, before 101 / 99 and
@@ -193,7 +199,11 @@ def test_labels_that_exist_on_one_side_only_are_listed():
     base = [run_result("A", label_result("Pay"), label_result("Old"), total=total())]
     new = [run_result("B", label_result("New"), label_result("Pay"), total=total())]
     found = compare(base, new, LIMITS)
-    assert (found.only_base, found.only_new, [label.label for label in found.labels]) == (("Old",), ("New",), ["Pay"])
+    assert (found.only_baseline, found.only_contender, [label.label for label in found.labels]) == (
+        ("Old",),
+        ("New",),
+        ["Pay"],
+    )
 
 
 def test_a_label_with_few_samples_does_not_prevent_ok():
@@ -240,7 +250,7 @@ def test_single_runs_are_judged_by_batches_and_the_report_states_the_limits_of_t
     slow = batched([[135] * 50 + [165] * 50, [138] * 50 + [168] * 50] * 10)
     found = compare([run_result("A", total=quick)], [run_result("B", total=slow)], LIMITS)
     one = average(found)
-    assert (one.verdict, one.unit, one.base_n, one.delta_ratio) == (
+    assert (one.verdict, one.unit, one.baseline_n, one.delta_ratio) == (
         REGRESSED,
         "batches",
         20,

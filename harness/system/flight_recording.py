@@ -113,10 +113,10 @@ def _event(kind: str, event: Mapping[str, str]) -> RecordedEvent:
 
 def _duration_ms(text: str) -> float:
     """Return an ISO 8601 duration such as PT0.0041S in ms; ValueError for any other text."""
-    found = _DURATION.fullmatch(text)
-    if found is None:
+    match = _DURATION.fullmatch(text)
+    if match is None:
         raise ValueError(text)
-    hours, minutes, seconds = (float(part or 0) for part in found.groups())
+    hours, minutes, seconds = (float(part or 0) for part in match.groups())
     return ((hours * 60 + minutes) * 60 + seconds) * MS_PER_S
 
 
@@ -136,15 +136,15 @@ def _cell(value: float | None, digits: int) -> float | str:
 
 def read_recordings(lines: Iterable[str]) -> Recordings:
     """Return the events per process from the lines of a recording.csv; incomplete rows are skipped."""
-    found: dict[str, list[RecordedEvent]] = {}
+    by_process: dict[str, list[RecordedEvent]] = {}
     for row in csv.DictReader(lines):
         with contextlib.suppress(TypeError, ValueError, KeyError):  # a full disk leaves an incomplete last row
             used, *others = (_number(row[name]) for name in COLUMNS[3:])
             used_bytes, (pause_ms, longest_ms, jvm_ratio, machine_ratio) = None if used is None else int(used), others
             times = (int(row["time_ms"]), row["event"])
             event = RecordedEvent(*times, used_bytes, pause_ms, longest_ms, jvm_ratio, machine_ratio)
-            found.setdefault(row["process"], []).append(event)
-    return {process: tuple(events) for process, events in found.items()}
+            by_process.setdefault(row["process"], []).append(event)
+    return {process: tuple(events) for process, events in by_process.items()}
 
 
 def _number(text: str | None) -> float | None:

@@ -20,24 +20,25 @@ IMPROVED = "improved"
 class MetricComparison:
     """One metric of one label on both sides; None when unknown.
 
-    `base` and `new` are ms, 1/s or a ratio; the median for several runs. `delta_ratio` is (new - base) / base, and
-    `low_ratio` to `high_ratio` is its 95 % interval; for errors the interval is that of new - base. `unit` is the kind
-    of observation: runs, batches, or "" when there is none. `threshold_ratio` is the smallest relevant change.
-    `further_runs` is how many more runs a side a verdict needs. `least_ratio` is the smallest change (for errors the
-    smallest difference) that is detected in four of five cases. `decides` is False when a CANNOT TELL only means too
-    few samples: the label and the overall verdict can still be OK.
+    `baseline` and `contender` are ms, 1/s or a ratio; the median for several runs. `delta_ratio` is their difference
+    divided by `baseline`, and `low_ratio` to `high_ratio` is its 95 % interval; for errors the interval is that of the
+    difference. `unit` is the kind of observation: runs, batches, or "" when there is none. `threshold_ratio` is the
+    smallest relevant change. `further_runs` is how many more runs a side a verdict needs. `least_ratio` is the smallest
+    change (for errors the smallest difference) that is detected in four of five cases. `decides` is False when a CANNOT
+    TELL only means too few samples: the label and the overall verdict can still be OK.
     """
 
+    json_keys: ClassVar = {"baseline": "base", "contender": "new", "baseline_n": "base_n", "contender_n": "new_n"}
     metric: Metric
-    base: float | None
-    new: float | None
+    baseline: float | None
+    contender: float | None
     delta_ratio: float | None = None
     low_ratio: float | None = None
     high_ratio: float | None = None
     p_value: float | None = None
     adjusted_p_value: float | None = None
-    base_n: int
-    new_n: int
+    baseline_n: int
+    contender_n: int
     unit: str
     threshold_ratio: float
     verdict: str = CANNOT_TELL
@@ -49,23 +50,24 @@ class MetricComparison:
     @property
     def is_known(self) -> bool:
         """Whether a side has a value."""
-        return self.base is not None or self.new is not None
+        return self.baseline is not None or self.contender is not None
 
     @property
     def change_ratio(self) -> float | None:
-        """The change in the unit of its threshold: (new - base) / base, of a share new - base; None when unknown."""
+        """The change in the unit of its threshold: `delta_ratio`, of a share the difference; None when unknown."""
         if not self.metric.is_share:
             return self.delta_ratio
-        return None if self.base is None or self.new is None else self.new - self.base
+        return None if self.baseline is None or self.contender is None else self.contender - self.baseline
 
 
 @dataclass(frozen=True)
 class LabelComparison:
     """A label, or TOTAL, on both sides; with `is_transaction` a Transaction Controller."""
 
+    json_keys: ClassVar = {"baseline_sample_count": "base_sample_count", "contender_sample_count": "new_sample_count"}
     label: str
-    base_sample_count: int | None
-    new_sample_count: int | None
+    baseline_sample_count: int | None
+    contender_sample_count: int | None
     metrics: tuple[MetricComparison, ...]
     verdict: str
     is_transaction: bool = False
@@ -77,16 +79,19 @@ class LabelComparison:
 
 @dataclass(frozen=True)
 class Comparison:
-    """A complete comparison; `base` and `new` name the runs."""
+    """A complete comparison; `baseline` and `contender` name the runs."""
 
-    json_keys: ClassVar = {"warnings": "caveats"}
-    base: tuple[str, ...]
-    new: tuple[str, ...]
+    json_keys: ClassVar = {
+        "baseline": "base", "contender": "new", "only_baseline": "only_base", "only_contender": "only_new",
+        "warnings": "caveats",
+    }  # fmt: skip
+    baseline: tuple[str, ...]
+    contender: tuple[str, ...]
     verdict: str
     reasons: tuple[str, ...]
     total: LabelComparison | None
     labels: tuple[LabelComparison, ...]
-    only_base: tuple[str, ...]
-    only_new: tuple[str, ...]
+    only_baseline: tuple[str, ...]
+    only_contender: tuple[str, ...]
     warnings: tuple[str, ...]
     further_runs: int | None
