@@ -38,8 +38,6 @@ from harness.run.remote.drive import Generators
 from harness.run.remote.load import generator_log
 from harness.run.request import Request
 from harness.run.telemetry import GENERATOR
-from harness.system.own_metrics import sources_elsewhere
-from harness.system.own_metrics_files import answering
 from harness.system.recorder import Started
 from harness.system.supervisor import Supervisor
 
@@ -63,10 +61,7 @@ def measure_with_system(spec: RunSpec, request: Request, directory: RunDirectory
         if spec.target is None:
             system = stack.enter_context(system_of(request, directory.system_logs, context))
             start(system, directory.system_logs, request, context)
-        prepared = prepare(spec, directory, system, context)
-        if spec.target and request.manifest:
-            found = answering(sources_elsewhere(request.manifest, spec.target.url))
-            prepared = replace(prepared, metrics_elsewhere=found)
+        prepared = replace(prepare(spec, directory, system, context), manifest=request.manifest)
         with context.interrupts.deferred():
             record = measure(prepared, context)
             if system:

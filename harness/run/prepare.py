@@ -6,7 +6,7 @@ import os
 import platform
 import tempfile
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from uuid import uuid4
@@ -36,7 +36,7 @@ from harness.run.jmeter_command import DUMP_DIR, JMeterCommand, environment, jme
 from harness.run.record import FORMAT_VERSION, RUNNING, HostRecord, RunRecord
 from harness.run.remote.load import plan_of_all
 from harness.system.supervisor import Supervisor
-from harness.system.system import MetricsSource
+from harness.system.system import Manifest
 
 # Java 9 and later read this variable; it allows quotes, so paths may contain blanks.
 JAVA_OPTIONS = "JDK_JAVA_OPTIONS"
@@ -48,7 +48,7 @@ _HEAP_NOT_READ_YET = "not known: the run did not finish"
 class PreparedRun:
     """A run that is ready to start, with JMeter's command and the record for run.json.
 
-    `metrics_elsewhere` is where a system that is not started here publishes its metrics.
+    `manifest` describes a system that runs elsewhere, too; None in a sweep.
     """
 
     spec: RunSpec
@@ -56,7 +56,7 @@ class PreparedRun:
     system: Supervisor | None
     command: JMeterCommand
     record: RunRecord
-    metrics_elsewhere: Mapping[str, MetricsSource] = field(default_factory=dict)
+    manifest: Manifest | None = None
 
 
 def prepare(

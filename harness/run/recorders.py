@@ -40,9 +40,8 @@ RECORDERS = (
 @contextmanager
 def recording(run: PreparedRun, context: RunContext, pids: Pids | None = None) -> Iterator[dict[str, Started]]:
     """Yield what records a run while the block lasts, by name; with the `pids` of JMeter what starts with it."""
-    sources = run.system.metrics_sources if run.system else run.metrics_elsewhere
     folder, logs, environment = run.directory.path, run.directory.system_logs, context.guardian.environment
-    of = Recording(run.spec, folder, logs, run.system, sources, environment, context.log, pids or {})
+    of = Recording(run.spec, folder, logs, run.system, run.manifest, environment, context.log, pids or {})
     chosen = (one for one in RECORDERS if one.with_jmeter == (pids is not None))
     started = {one.name: found for one in chosen if one.start and (found := one.start(of))}
     with ExitStack() as stack:

@@ -11,7 +11,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from harness.system.jcmd import Problems
-from harness.system.own_metrics import OwnMetrics, answer_line, head_line, read_own_metrics, values_of
+from harness.system.own_metrics import (
+    OwnMetrics,
+    answer_line,
+    head_line,
+    read_own_metrics,
+    sources_elsewhere,
+    values_of,
+)
 from harness.system.recorder import Recorder, Recording, Started
 from harness.system.system import MetricsSource
 
@@ -122,9 +129,12 @@ def own_metrics(folder: Path, first_ms: int, last_ms: int) -> tuple[OwnMetrics, 
 
 def _start(of: Recording) -> Started | None:
     """Return what fetches the metrics that the processes of the system publish; None without any."""
-    if not of.metrics_sources:
+    sources: Mapping[str, MetricsSource] = of.system.metrics_sources if of.system else {}
+    if of.spec.target and of.manifest:
+        sources = answering(sources_elsewhere(of.manifest, of.spec.target.url))
+    if not sources:
         return None
-    writer = OwnMetricsWriter(of.logs, of.metrics_sources)
+    writer = OwnMetricsWriter(of.logs, sources)
 
     def stored() -> Problems:
         for process, why in writer.problems:

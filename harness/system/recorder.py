@@ -22,7 +22,7 @@ if TYPE_CHECKING:  # not needed by what only reads stored results
     from harness.plan.spec import RunSpec
     from harness.system.jcmd import Environment, Paths, Pids, Problems
     from harness.system.supervisor import Supervisor
-    from harness.system.system import MetricsSource
+    from harness.system.system import Manifest
 
 _UNKNOWN_MS = IntervalMs(0, 0)
 
@@ -31,15 +31,15 @@ _UNKNOWN_MS = IntervalMs(0, 0)
 class Recording:
     """A run that is recorded in its `folder`; `logs` is that of the system, which is None when it runs elsewhere.
 
-    `metrics_sources` are where its processes publish metrics. `pids` are the processes that make the load, once they
-    run. `environment` is for child processes.
+    `manifest` describes it also then, if known. `pids` are the processes that make the load, once they run.
+    `environment` is for child processes.
     """
 
     spec: RunSpec
     folder: Path
     logs: Path
     system: Supervisor | None
-    metrics_sources: Mapping[str, MetricsSource]
+    manifest: Manifest | None
     environment: Environment
     log: Log
     pids: Pids = field(default_factory=dict)

@@ -165,7 +165,7 @@ def test_a_recording_is_printed_and_attached_to_the_run_that_it_covers(
     before = add_run(reports, "tiny/run-07_2", began_ms=began_ms - 10**7, started_at=_utc(began_ms - 10**7))
     with pytest.raises(UsageError, match=r"my shop\.jfr has events from .* UTC, and the run took place from"):
         main(["heap", str(file), "--run", "tiny/run-07_2", "--reports", str(reports)])
-    assert not before.heap.exists()
+    assert not (before.path / "heap.csv").exists()
     assert "my-shop: not known: my shop.jfr has events from" in before.report.read_text()
 
 
