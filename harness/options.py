@@ -14,6 +14,7 @@ from typing import Any
 from harness.base.project import BUILD, current_project
 from harness.base.s3_address import parse_endpoint_url
 from harness.metrics.metric import compared_metrics
+from harness.plan.goal import option_metrics
 from harness.run.kinds import LAST
 from harness.run.remote.keys import FOLDER_NAME as KEYS_FOLDER
 
@@ -133,9 +134,12 @@ OPTIONS = {
     "find": Option("search for the largest number of users within the goal"),
     # Goals and verdicts.
     "goal": Option("goals instead of the plan's: 'p95<1500, errors<1%%, Check-Out: p99<3s'", "GOAL", "g"),
-    "p90": Option("goal: p90 of at most this many ms", "MS"),
-    "average": Option("goal: average of at most this many ms", "MS"),
-    "errors": Option("goal: at most this share of failed samples, such as 1%%", "PERCENT"),
+    **{
+        one.name: Option(f"goal: {one.name} of at most this many ms", "MS")
+        if one.is_time
+        else Option("goal: at most this share of failed samples, such as 1%%", "PERCENT")
+        for one in option_metrics()
+    },
     "stop": Option("end a run early: 'errors>50%% for 10s, p90>5s for 30s'; none ignores the plan's [stop]", "RULES"),
     "sure": Option("fail also when the answer is not sure: a DOUBTFUL run, or CANNOT TELL"),
     "base": Option("compare the run with this run, pin or report (the previous run and all pins)", "RUN"),
@@ -252,7 +256,8 @@ OPTIONS = {
 }  # fmt: skip
 # Options of several verbs that belong together.
 FOLLOWED = "live metrics otlp"
-GOALS = "goal p90 average errors"
+LIMITS = " ".join(one.name for one in option_metrics())
+GOALS = f"goal {LIMITS}"
 FOLDERS = "reports home build"
 LENGTH = "ramp duration loops requests"
 SWEEPS = (

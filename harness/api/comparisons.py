@@ -143,14 +143,14 @@ def compare(
         limits = thresholds_of(folder, [record.plan if record else ""]).with_table(thresholds or {}, "thresholds")
         return ComparedSweeps(compare_levels(sweeps[0], sweeps[1], limits, anyway=anyway))
     every = [str(one) for side in sides for one in side if not isinstance(one, Run)]
-    found = [[result for one in side for result in _found(one, every, Path(reports))] for side in sides]
-    refuse_duplicates(*found)
-    limits = thresholds_of(folder, plans_of(*found)).with_table(thresholds or {}, "thresholds")
-    results, others = ([one.result for one in side] for side in found)
+    named = [[result for one in side for result in _results_of(one, every, Path(reports))] for side in sides]
+    refuse_duplicates(*named)
+    limits = thresholds_of(folder, plans_of(*named)).with_table(thresholds or {}, "thresholds")
+    results, others = ([one.result for one in side] for side in named)
     return ComparedRuns(compare_results(results, others, limits, anyway))
 
 
-def _found(source: str | Path | Run, every: Sequence[str], reports: Path) -> list[Found]:
+def _results_of(source: str | Path | Run, every: Sequence[str], reports: Path) -> list[Found]:
     """Return the results that a run or name means; `every` are all names, which decide whose pin a name is."""
     if not isinstance(source, Run):
         return read_side(runs_of_pins([str(source)], every, reports), reports)

@@ -14,7 +14,7 @@ from pathlib import Path
 from harness.base import units
 from harness.base.errors import EXIT_INVALID, EXIT_OK, UsageError
 from harness.base.project import current_project
-from harness.options import take, take_argument
+from harness.options import LIMITS, take, take_argument
 from harness.plan.goal import Goal, option_metrics
 from harness.run import kinds
 from harness.site.html_option import write_html
@@ -53,7 +53,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.description = "Write the report of one sweep, or of several sweeps side by side."
     parser.epilog = _EPILOG
     take_argument(parser, "sweep", "+")
-    take(parser, "pairs p90 average errors label format/sweep html output reports")
+    take(parser, f"pairs {LIMITS} label format/sweep html output reports")
 
 
 def run(options: argparse.Namespace) -> int:

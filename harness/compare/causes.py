@@ -128,11 +128,11 @@ def _of_profile(profile: ProcessProfile, requests: int) -> dict[_Key, _Costs]:
     }
     by_key[key("lock", "ms")] = _listed(locks, ROWS_MOST, profile.wait_ms / requests * LEAST_SHARE)
     made = {
-        f"{one.object_class} at {one.method}": _Cost(
-            one.bytes_estimated / BYTES_PER_KB / requests,
-            sqrt(one.sample_count) * one.largest_bytes / BYTES_PER_KB / requests,
+        f"{site.object_class} at {site.method}": _Cost(
+            site.bytes_estimated / BYTES_PER_KB / requests,
+            sqrt(site.sample_count) * site.largest_bytes / BYTES_PER_KB / requests,
         )
-        for one in profile.allocations
+        for site in profile.allocations
     }
     unlisted_kb = profile.allocated_bytes / BYTES_PER_KB / requests * LEAST_SHARE
     by_key[key("allocation", "KB")] = _listed(made, ROWS_MOST, unlisted_kb)

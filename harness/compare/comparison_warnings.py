@@ -23,13 +23,14 @@ _OTHER_LABELS_MOST = 0.01
 
 def comparison_warnings(baseline: Sequence[RunResult], contender: Sequence[RunResult], alpha: float) -> list[str]:
     """Return the warnings of a comparison as sentences, including every warning of both sides."""
-    found = [
+    return [
         *_of_labels(baseline, contender),
         *_of_numbers(len(baseline), len(contender), alpha),
         *_of_order(baseline, contender),
+        *_of_sources((*baseline, *contender)),
+        *profiling_warnings(baseline, contender),
+        *warnings_of([*baseline, *contender]),
     ]
-    found += [*_of_sources((*baseline, *contender)), *profiling_warnings(baseline, contender)]
-    return [*found, *warnings_of([*baseline, *contender])]
 
 
 def profiling_warnings(baseline: Sequence[RunResult], contender: Sequence[RunResult]) -> Iterator[str]:

@@ -125,10 +125,10 @@ def _with_changes(
     changes = changes_of([point.value or 0.0 for point in valid], Gauge(metric, Thresholds().of(metric)))
     dates = [point.date for point in valid]
     accepted = [
-        (index, one)
-        for one in acceptances
-        if one.covers(plan, line.conditions, label, metric)
-        and 0 < (index := bisect_left(dates, one.since)) < len(dates)
+        (index, acceptance)
+        for acceptance in acceptances
+        if acceptance.covers(plan, line.conditions, label, metric)
+        and 0 < (index := bisect_left(dates, acceptance.since)) < len(dates)
     ]
     points = line.points[-last:] if last else line.points
     first = len(valid) - sum(point.is_valid and point.value is not None for point in points)

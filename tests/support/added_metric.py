@@ -32,7 +32,7 @@ def printed(*arguments: str) -> str:
     from harness.cli import main
 
     with contextlib.redirect_stdout(io.StringIO()) as out:
-        main(list(arguments))
+        main(list(arguments), "aggregate.py")
     return out.getvalue()
 
 
