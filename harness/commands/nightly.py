@@ -25,7 +25,7 @@ from harness.experiment.start import get_ready, log_end, run_experiment
 from harness.history.acceptance import ACCEPTED, read_acceptances
 from harness.live.watchers import watcher_options
 from harness.nightly.record import Load, NightlyRecord, order_of
-from harness.nightly.steps import NightlyRun, NightlySoFar, NightlyStorage, new_record
+from harness.nightly.steps import NightlyRun, NightlyStorage, new_record
 from harness.nightly.suite import Suite, SuiteRun, load_suite
 from harness.notify.recipients import Recipients, recipients_of
 from harness.options import FOLDERS, FOLLOWED, take
@@ -116,7 +116,7 @@ def _announced(files: ExperimentFiles, record: NightlyRecord) -> NightlyRecord:
 
 
 def _close(
-    runner: Runner[NightlyRecord, NightlySoFar], recipients: Recipients | None, options: argparse.Namespace
+    runner: Runner[NightlyRecord, NightlyRecord], recipients: Recipients | None, options: argparse.Namespace
 ) -> int:
     """Notify the recipients, publish the report, print its headline, and return the exit code."""
     # Deferred: --dry-run needs neither the gate nor templates, which are slow to import.
@@ -133,7 +133,7 @@ def _close(
 
 
 def _notified(
-    runner: Runner[NightlyRecord, NightlySoFar], result: NightlyResult, recipients: Recipients, home: Path
+    runner: Runner[NightlyRecord, NightlyRecord], result: NightlyResult, recipients: Recipients, home: Path
 ) -> NightlyResult:
     """Send the message about the result if it is due; return the result, which lists what was not delivered."""
     from harness.nightly.message import is_due, nightly_message

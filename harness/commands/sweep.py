@@ -21,7 +21,7 @@ from harness.site.html_option import publish
 from harness.sweep.arguments import SETTINGS, new_record
 from harness.sweep.capacity import CapacitySearch, search_record
 from harness.sweep.driver import SweepDesign, planned_s, run_sweep
-from harness.sweep.files import Measured
+from harness.sweep.files import SweepSoFar
 from harness.sweep.level_runner import level_load
 from harness.sweep.record import SWEEP, SweepRecord, SweepRun
 from harness.sweep.search import MOST_RUNS, UNSURE_RUNS
@@ -127,7 +127,7 @@ def _default_users(request: Request) -> int:
 class LevelSweep(SweepDesign):
     """A sweep over a list of levels, in rounds."""
 
-    def next_run(self, so_far: Measured) -> tuple[SweepRun, str] | None:
+    def next_run(self, so_far: SweepSoFar) -> tuple[SweepRun, str] | None:
         """Return the first run that is not measured yet; its heading has the number of the level."""
         record = so_far.record
         if not record.steps_left:
@@ -137,11 +137,11 @@ class LevelSweep(SweepDesign):
         number = count - len(record.steps_left) + 1
         return run, f"{record.id}: level {number} of {count}, {run.text}{round_text}"
 
-    def left_s(self, so_far: Measured) -> Sequence[float | None]:
+    def left_s(self, so_far: SweepSoFar) -> Sequence[float | None]:
         """Return the planned durations of all runs that are left."""
         return [planned_s(self.request, so_far.record, run.users) for run in so_far.record.steps_left]
 
-    def closing(self, so_far: Measured) -> str:
+    def closing(self, so_far: SweepSoFar) -> str:
         """Return one line per run, sorted by users or in the order of the values."""
         values = so_far.record.values or ("",)
         pairs = zip(so_far.record.measured, so_far.results, strict=True)

@@ -36,38 +36,34 @@ _SUBJECTS_MOST = 20
 _HISTORY_DAYS = 90
 
 
-@dataclass(frozen=True)
-class NightlySoFar:
-    """The record of a nightly run. What its runs show is judged against all nightly runs when the report is written."""
-
-    record: NightlyRecord
-
-
 @dataclass
-class NightlyRun(Design[NightlyRecord, NightlySoFar]):
-    """A nightly run with its files and, for uploads, its storage. `problems` are what is not stored."""
+class NightlyRun(Design[NightlyRecord, NightlyRecord]):
+    """A nightly run with its files and, for uploads, its storage. `problems` are what is not stored.
+
+    What its runs show is judged against all nightly runs when the report is written.
+    """
 
     files: ExperimentFiles
     options: argparse.Namespace
     storage: NightlyStorage | None = None
     problems: tuple[str, ...] = field(default=(), init=False)
 
-    def judge(self, record: NightlyRecord, results: Mapping[str, RunResult]) -> NightlySoFar:  # noqa: ARG002
+    def judge(self, record: NightlyRecord, results: Mapping[str, RunResult]) -> NightlyRecord:  # noqa: ARG002
         """Return the record, with what was not stored."""
         found = (*record.storage_problems, *self.problems, *(self.storage.problems if self.storage else ()))
-        return NightlySoFar(replace(record, storage_problems=tuple(dict.fromkeys(found))))
+        return replace(record, storage_problems=tuple(dict.fromkeys(found)))
 
-    def store(self, outcome: NightlySoFar) -> None:
+    def store(self, outcome: NightlyRecord) -> None:
         """Write the record."""
-        self.files.write(outcome.record)
+        self.files.write(outcome)
 
-    def write_page(self, outcome: NightlySoFar) -> None:  # noqa: ARG002
+    def write_page(self, outcome: NightlyRecord) -> None:  # noqa: ARG002
         """Write the report with its charts and its JUnit XML."""
         write_nightly_report(self.files, self.options.home)
 
-    def next_step(self, outcome: NightlySoFar) -> Step | None:
+    def next_step(self, outcome: NightlyRecord) -> Step | None:
         """Return the next load."""
-        record = outcome.record
+        record = outcome
         if not record.waiting:
             return None
         index = record.waiting[0]

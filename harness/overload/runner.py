@@ -193,7 +193,7 @@ def last_capacity(
             continue  # of another version, or damaged: it does not count
         same = (record.kind, record.state, record.profile, record.target) == (CAPACITY, FINISHED, profile, target)
         is_of_set = sorted(split_text(record.set_values or "")) == sorted(assignments)
-        if same and is_of_set and (found := _capacity(files, record)):
+        if same and is_of_set and not record.stop_reason and (found := _capacity(files, record)):
             return found
     return None
 

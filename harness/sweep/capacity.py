@@ -17,7 +17,7 @@ from harness.run.arguments import goal_arguments
 from harness.run.request import Request
 from harness.sweep.arguments import SETTINGS, new_record
 from harness.sweep.driver import SweepDesign
-from harness.sweep.files import Measured
+from harness.sweep.files import SweepSoFar
 from harness.sweep.level_runner import level_load
 from harness.sweep.levels import level_run, levels_of
 from harness.sweep.record import CAPACITY, SweepRecord, SweepRun
@@ -57,7 +57,7 @@ class CapacitySearch(SweepDesign):
 
     needs = Needs.NUMBERS
 
-    def next_run(self, so_far: Measured) -> tuple[SweepRun, str] | None:
+    def next_run(self, so_far: SweepSoFar) -> tuple[SweepRun, str] | None:
         """Return the run that narrows or confirms the bracket; its heading has the bracket so far."""
         record = so_far.record
         probes, unsure, bounds = _probes(so_far), self._unsure(so_far), self._bounds(record)
@@ -74,7 +74,7 @@ class CapacitySearch(SweepDesign):
         step = f"step {len(record.measured) + 1}, {units.plural(users, 'user')}{again}"
         return run, f"{advice}{record.id}: {step} ({known})"
 
-    def _unsure(self, so_far: Measured) -> dict[int, str]:
+    def _unsure(self, so_far: SweepSoFar) -> dict[int, str]:
         """Return the undecided levels, with the reasons."""
         if not so_far.results:
             return {}
@@ -95,7 +95,7 @@ class CapacitySearch(SweepDesign):
     def _largest_load(self, record: SweepRecord) -> LoadRecord:
         return load_record(level_load(self.request, record, self._bounds(record)[1]), self.request.plan.load)
 
-    def closing(self, so_far: Measured) -> str:
+    def closing(self, so_far: SweepSoFar) -> str:
         """Return the table of the steps, and the answer."""
         probes, unsure, goal = _probes(so_far), self._unsure(so_far), self.request.plan.goal
         found = capacity(probes, *self._bounds(so_far.record), unsure, _least(self.request))
@@ -114,7 +114,7 @@ def _advice(load: LoadRecord) -> str:
     )
 
 
-def _probes(so_far: Measured) -> list[Probe]:
+def _probes(so_far: SweepSoFar) -> list[Probe]:
     pairs = zip(so_far.record.measured, so_far.results, strict=True)
     return [
         Probe(run.users, result.verdict is not None and result.verdict.exit_code == EXIT_OK) for run, result in pairs

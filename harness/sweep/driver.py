@@ -36,7 +36,7 @@ from harness.run.other_runs import OtherRuns
 from harness.run.preflight import check_request, log_warnings
 from harness.run.recording import attach_to, check_recording, process_of
 from harness.run.request import Request
-from harness.sweep.files import Measured, StoredSweep
+from harness.sweep.files import StoredSweep, SweepSoFar
 from harness.sweep.level_runner import Levels, level_load
 from harness.sweep.record import SWEEP, SweepRecord, SweepRun
 
@@ -55,18 +55,18 @@ class SweepDesign(StoredSweep):
     needs = Needs.VALID
 
     @abstractmethod
-    def next_run(self, so_far: Measured) -> tuple[SweepRun, str] | None:
+    def next_run(self, so_far: SweepSoFar) -> tuple[SweepRun, str] | None:
         """Return the next run and its heading; None at the end."""
 
     @abstractmethod
-    def closing(self, so_far: Measured) -> str:
+    def closing(self, so_far: SweepSoFar) -> str:
         """Return the message at the end."""
 
-    def left_s(self, so_far: Measured) -> Sequence[float | None]:  # noqa: ARG002
+    def left_s(self, so_far: SweepSoFar) -> Sequence[float | None]:  # noqa: ARG002
         """Return the planned durations of all runs that are left, s; empty when their number is not known."""
         return ()
 
-    def next_step(self, outcome: Measured) -> Step | None:
+    def next_step(self, outcome: SweepSoFar) -> Step | None:
         """Return the next level."""
         found = self.next_run(outcome)
         if found is None:
@@ -85,7 +85,7 @@ class SweepDesign(StoredSweep):
         """Return whether a run has the numbers that the sweep needs."""
         return not problem_of(result, needs=self.needs).text
 
-    def obstacle(self, outcome: Measured) -> str:
+    def obstacle(self, outcome: SweepSoFar) -> str:
         """Return why the sweep stops after this run; an empty text when it continues."""
         since = len(measured(outcome.record.runs[: outcome.record.resumed_at]))
         last = outcome.results[since:][-_INVALID_IN_A_ROW:]
@@ -141,7 +141,7 @@ def run_sweep(
             levels = stack.enter_context(Levels(requests, files, context, folder, warm_up_users))
             return InProcess(context, watchers, partial(levels.measured, record))
 
-        def close(runner: Runner[SweepRecord, Measured]) -> int:
+        def close(runner: Runner[SweepRecord, SweepSoFar]) -> int:
             code = _closed(runner, requests, options, context)
             if runner.outcome.results:
                 publish(runner.design.files.report)
@@ -154,7 +154,7 @@ def run_sweep(
 
 
 def _closed(
-    runner: Runner[SweepRecord, Measured],
+    runner: Runner[SweepRecord, SweepSoFar],
     requests: Mapping[str, Request],
     options: argparse.Namespace,
     context: RunContext,

@@ -29,7 +29,7 @@ def sweeps_with(runs: Sequence[RunDirectory]) -> list[ExperimentFiles]:
 
 
 @dataclass(frozen=True)
-class Measured:
+class SweepSoFar:
     """A sweep so far: its record, and the results of its completed runs in order."""
 
     record: SweepRecord
@@ -37,22 +37,22 @@ class Measured:
 
 
 @dataclass
-class StoredSweep(Design[SweepRecord, Measured]):
+class StoredSweep(Design[SweepRecord, SweepSoFar]):
     """A sweep with its files; `answer` is that of its last page. It has no further step."""
 
     files: ExperimentFiles
     answer: str = field(default="", init=False)
 
-    def judge(self, record: SweepRecord, results: Mapping[str, RunResult]) -> Measured:
+    def judge(self, record: SweepRecord, results: Mapping[str, RunResult]) -> SweepSoFar:
         """Return the sweep so far."""
-        return Measured(record, tuple(results[run.name] for run in record.measured if run.name in results))
+        return SweepSoFar(record, tuple(results[run.name] for run in record.measured if run.name in results))
 
-    def store(self, outcome: Measured) -> None:
+    def store(self, outcome: SweepSoFar) -> None:
         """Write the record as soon as a run began."""
         if outcome.record.runs:
             self.files.write(outcome.record)
 
-    def write_page(self, outcome: Measured) -> None:
+    def write_page(self, outcome: SweepSoFar) -> None:
         """Write report and charts of the completed runs."""
         if outcome.record.measured:
             # Imported here, because NumPy loads slowly and no run needs it.
@@ -60,6 +60,6 @@ class StoredSweep(Design[SweepRecord, Measured]):
 
             self.answer = write_sweep_report(self.files.record)
 
-    def next_step(self, outcome: Measured) -> Step | None:  # noqa: ARG002
+    def next_step(self, outcome: SweepSoFar) -> Step | None:  # noqa: ARG002
         """Return no step."""
         return None

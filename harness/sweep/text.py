@@ -55,7 +55,8 @@ def answer_text(sweep: Sweep, analysis: SweepAnalysis) -> str:
     ]
     if starved:
         text += f" But at {levels_text(starved)} the generator, not the system, may have been measured."
-    is_unfinished = sweep.record is not None and sweep.record.state == RUNNING
+    record = sweep.record
+    is_unfinished = record is not None and (record.state == RUNNING or record.stop_reason)
     return f"{text} The sweep is not finished." if is_unfinished else text
 
 

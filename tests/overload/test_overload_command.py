@@ -138,7 +138,7 @@ def test_the_rate_follows_from_the_last_capacity_search_and_the_requests_of_one_
     assert record["capacity_source"].endswith("at 2 users (sweep-07); 1 request of one user")
 
 
-def searched(reports: Path, set_words: str = "") -> None:
+def searched(reports: Path, set_words: str = "", **changes: object) -> None:
     """Save a finished capacity search: 2 users are within the goal, 4 are not."""
     folder = reports / "tiny"
     runs = []
@@ -148,7 +148,7 @@ def searched(reports: Path, set_words: str = "") -> None:
     given = {"set": set_words} if set_words else {}
     goal = Goal(p90_ms=1000, error_ratio=0.01)
     record = replace(SWEEP_RECORD, kind=CAPACITY, users=(), runs=tuple(runs), goal=goal, given=given)
-    save_record(reports, replace(record, first_users=1, most_users=400))
+    save_record(reports, replace(record, first_users=1, most_users=400, **changes))
 
 
 def test_the_capacity_is_that_of_a_search_with_the_same_settings_only(tmp_path):
@@ -164,6 +164,8 @@ def test_the_capacity_is_that_of_a_search_with_the_same_settings_only(tmp_path):
         ("local", "http://127.0.0.1:8080", ["queue.most=10"]),
     ):
         assert last_capacity(reports, "tiny", profile, target, assignments) is None
+    searched(reports, set_words="queue.most=10", stop_reason="the budget of 5 min is used up")
+    assert last_capacity(reports, "tiny", "local", None, ["queue.most=10"]) is None
 
 
 def test_an_answer_is_good_within_the_least_time_limit_of_the_goal():

@@ -14,7 +14,7 @@ from harness.plan.goal import Goal
 from harness.plan.load import LoadRecord
 from harness.report.verdict import VALID, Verdict
 from harness.sweep.capacity import CapacitySearch, _advice
-from harness.sweep.files import Measured
+from harness.sweep.files import SweepSoFar
 from harness.sweep.record import CAPACITY, SweepRun
 from harness.sweep.search import MOST_RUNS, Capacity, Probe, capacity, next_users
 from harness.sweep.terminal import capacity_text
@@ -203,7 +203,7 @@ def test_27_samples_near_the_goal_are_measured_again_and_then_undecided():
         SWEEP_RECORD, kind=CAPACITY, first_users=1, most_users=400, runs=(measured_level(1, 1, "run-07_1"),)
     )
     request = SimpleNamespace(plan=SimpleNamespace(goal=Goal(p90_ms=300), load=SimpleNamespace(loads=())))
-    search, so_far = CapacitySearch(None, request), Measured(record, (result,))
+    search, so_far = CapacitySearch(None, request), SweepSoFar(record, (result,))
     assert search.next_run(so_far)[0] == SweepRun(1, 2)
     closing = search.closing(so_far)
     assert "| cannot tell |" in closing
