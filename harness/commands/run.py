@@ -91,7 +91,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.description = "Run one load test with JMeter and write reports/<plan>/run-<series>_<n> with its report."
     parser.epilog = _EPILOG
     take(parser, f"plan env users rate {LENGTH} max target port set properties {GOALS} stop sure")
-    take(parser, f"base compare series note remotes keys profile trace soak jfr {FOLLOWED} s3 {FOLDERS} result")
+    take(parser, f"base compare series note html remotes keys profile trace soak jfr {FOLLOWED} s3 {FOLDERS} result")
     take_argument(parser, "plan", "?")
 
 
@@ -186,6 +186,10 @@ def _run(options: argparse.Namespace, result: ResultFile) -> int:
         base = next((one.name for one in compared if one.link), previous.id if previous else "")
         to_compare = compare_command(base, identity, options.reports) if base else ""
         show_closing(context.console, summary, shown(directory.report), to_compare)
+        if options.html:
+            from harness.site.files import try_report_page  # deferred: only --html needs the site
+
+            try_report_page(directory.report, context.log)
         watchers.end(summary, shown(directory.report))
         code = summary.verdict.exit_code_if(sure=options.sure)
         pushed = push_after_run(directory, storage, code, context.log) if storage else PushOutcome(code)
