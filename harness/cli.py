@@ -120,8 +120,8 @@ examples:
   lth compare run-07_1 run-07_2
 
 {core}
-lth help all lists all verbs, lth VERB -h explains one; all options are in
-docs/reference.md.
+lth help all lists all verbs, lth VERB -h explains one, and
+lth completion markdown prints all options.
 Plans:    {plans}
 Profiles: {profiles}
 """
@@ -291,20 +291,23 @@ def _print_help_or_version(word: str, rest: Sequence[str], program: str) -> None
     parser.usage = f"{program} VERB [OPTIONS]"
     parser.description = "Run JMeter load tests, turn their samples into reports, and compare them."
     parser.epilog = _EPILOG.format(core=_verb_list(is_all=is_all), **_names())
-    parser.add_argument("verb", metavar="VERB", help="what to do; the verbs are listed below")
+    parser.add_argument("verb", metavar="VERB", help=argparse.SUPPRESS)
     parser.add_argument("--version", action="version", version=f"load-test-harness {version_text()}")
-    if word == "help" or (not word and program == MAKE):
+    if word == "help" or (not word and program != AGGREGATE):
         parser.print_help()
         raise SystemExit(0)
     parser.parse_args([word] if word else [])
 
 
 def _verb_list(*, is_all: bool) -> str:
-    lines: list[str] = []
+    """Return the verbs with their help: those to learn first, then the groups; only with `is_all` the rest."""
+    groups = {"First": [name for name, verb in VERBS.items() if verb.is_core]}
     for group, title in GROUPS.items():
-        verbs = {name: verb for name, verb in VERBS.items() if verb.group == group and (is_all or group != "rest")}
-        if verbs:
-            lines += [f"{title}:", *(f"  {name:<15}{verb.help}" for name, verb in verbs.items()), ""]
+        groups[title] = [name for name, verb in VERBS.items() if verb.group == group and not verb.is_core]
+    lines: list[str] = []
+    for title, names in groups.items():
+        if names and (is_all or title != GROUPS["rest"]):
+            lines += [f"{title}:", *(f"  {name:<15}{VERBS[name].help}" for name in names), ""]
     return "\n".join(lines)
 
 

@@ -135,3 +135,11 @@ def test_the_version_has_the_commit(capsys):
         cli.main(["--version"])
     assert ended.value.code == 0
     assert re.fullmatch(rf"load-test-harness {__version__} \(commit [0-9a-f]{{10}}\)\n", capsys.readouterr().out)
+
+
+def test_the_list_of_verbs_begins_with_those_to_learn_first(capsys):
+    with pytest.raises(SystemExit) as ended:
+        cli.main([], "lth")
+    assert ended.value.code == 0
+    first = capsys.readouterr().out.partition("First:\n")[2].partition("\n\n")[0]
+    assert [line.split()[0] for line in first.splitlines()] == ["init", "check", "run", "sweep", "compare", "nightly"]
