@@ -67,7 +67,7 @@ class CloudWatch:
 
         A kind that cannot be read is left out, and one line is logged.
         """
-        found: list[ResourceFacts] = []
+        facts: list[ResourceFacts] = []
         for kind, read in ((ECS, _services), (RDS, _databases), (EC2, _instances)):
             names = [resource.name for resource in spec.resources if resource.kind == kind]
             if not names:
@@ -77,26 +77,26 @@ class CloudWatch:
             except HarnessError as error:
                 log(f"the set-up of {KIND_TITLES[kind]} resources is not known: {error}")
                 continue
-            found += [by_name[name] for name in names if name in by_name]
-        return tuple(found)
+            facts += [by_name[name] for name in names if name in by_name]
+        return tuple(facts)
 
     def _volumes(self, spec: CloudWatchSpec, log: Log) -> tuple[Resource, ...]:
         """Return the volumes of the EC2 instances; without the right to list them a line is logged."""
         instances = [resource.name for resource in spec.resources if resource.kind == EC2]
-        found: list[Resource] = []
+        volumes: list[Resource] = []
         if not instances:
             return ()
         try:
             pages = _pages(EC2, spec, "describe_volumes", "attachment.instance-id", instances)
             for volume in (volume for page in pages for volume in page["Volumes"]):
-                found += [
+                volumes += [
                     Resource(EBS, f"{attached['InstanceId']}/{volume['VolumeId']}")
                     for attached in volume["Attachments"]
                     if attached["InstanceId"] in instances
                 ]
         except HarnessError as error:
             log(f"the burst balance of the volumes of EC2 instances is not known: {error}")
-        return tuple(sorted(found, key=lambda resource: resource.name))
+        return tuple(sorted(volumes, key=lambda resource: resource.name))
 
     def _ask(self, answers: Answers, spec: CloudWatchSpec, asked: Sequence[Query], span: Span) -> None:
         """Add the answers to the queries."""

@@ -91,9 +91,9 @@ class GitHub:
         # GET /user is refused to the token of a workflow; this query is not.
         query = {"query": "query { viewer { login } }"}
         owner = self._api.read(_ViewerAnswer, "POST", self._graphql, query).data.viewer
-        for one in self._api.pages(_Comment, f"{self._repo}/issues/{found.number}/comments?sort=created"):
-            if one.user == owner:
-                yield _comment(one)
+        for comment in self._api.pages(_Comment, f"{self._repo}/issues/{found.number}/comments?sort=created"):
+            if comment.user == owner:
+                yield _comment(comment)
 
     def write_comment(self, found: PullRequest, body: str, old: Comment | None = None) -> Comment:
         """Write a new comment, or replace the text of an old one."""

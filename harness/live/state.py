@@ -103,20 +103,20 @@ class LiveState:
             if second < oldest:
                 continue
             changed.add(second)
-            found = self._recent.get(second)
-            if found is None:
-                found = self._recent[second] = _Second()
-            found.users = users
-            found.histogram.add_all(times_ms)
-            found.error_count += ended.error_counts.get(at_s, 0)
+            counts = self._recent.get(second)
+            if counts is None:
+                counts = self._recent[second] = _Second()
+            counts.users = users
+            counts.histogram.add_all(times_ms)
+            counts.error_count += ended.error_counts.get(at_s, 0)
         return changed
 
     def _set_point(self, second: int) -> None:
         """Calculate the point of a second again; seconds before it in which no sample ended get empty points."""
         self._fill(second)
-        found = self._recent[second]
-        times = found.histogram.quantiles_ms([metric.ratio for metric in TIMES])
-        self._points[second] = [second, found.users, found.histogram.count, found.error_count, *times]
+        counts = self._recent[second]
+        times = counts.histogram.quantiles_ms([metric.ratio for metric in TIMES])
+        self._points[second] = [second, counts.users, counts.histogram.count, counts.error_count, *times]
 
     def _fill(self, second: int) -> None:
         """Add an empty point for each second up to this one."""

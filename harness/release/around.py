@@ -68,9 +68,9 @@ def around_tables(base: Around, new: Around, names: Sides[str]) -> list[TitledTa
     for column in COLUMNS:
         rows = []
         for resource in dict.fromkeys(resource for _, side in sides for resource in side.resources):
-            found = [_metric(one, resource, column.metric) for _, side in sides for one in (side.before, side.after)]
-            if any(metric is not None and not metric.is_balance for metric in found):
-                means = [metric.mean if metric else None for metric in found]
+            metrics = [_metric(one, resource, column.metric) for _, side in sides for one in (side.before, side.after)]
+            if any(metric is not None and not metric.is_balance for metric in metrics):
+                means = [metric.mean if metric else None for metric in metrics]
                 texts = [NOT_KNOWN if mean is None else column.text(mean) for mean in means]
                 rows.append([cell(resource_title(resource)), *texts])
         if rows:

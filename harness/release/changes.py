@@ -55,9 +55,11 @@ def _table(heads: Sequence[str], rows: Sequence[_Row], metrics: Iterable[Metric]
     shown = [metric for metric in metrics if any(_is_known(label.of(metric)) for _, label in rows)]
     if not shown:
         return ""
-    base, new = cell(names.base), cell(names.new)
+    baseline, contender = cell(names.base), cell(names.new)
     columns = [
-        head for metric in shown for head in (f"{base} {metric.title}", f"{new} {metric.title}", "delta %", "verdict")
+        head
+        for metric in shown
+        for head in (f"{baseline} {metric.title}", f"{contender} {metric.title}", "delta %", "verdict")
     ]
     body = [[*first, *(text for metric in shown for text in _cells(label.of(metric)))] for first, label in rows]
     return table([*heads, *columns], body, text_columns=1)
@@ -76,16 +78,16 @@ def _cells(metric: MetricComparison | None) -> list[str]:
 
 def reasons(levels: Mapping[int, Comparison]) -> list[str]:
     """Return why changes in the tables are undecided, each reason once with its metrics and users."""
-    found: dict[str, dict[str, dict[int, None]]] = {}
+    by_reason: dict[str, dict[str, dict[int, None]]] = {}
     for users, comparison in levels.items():
         for label in filter(None, (comparison.total, *comparison.labels)):
             for metric in filter(None, map(label.of, OF_TOTAL if label is comparison.total else OF_LABELS)):
                 if verdict_text(metric) == CANNOT_TELL:
                     why = metric.reason.rstrip(".") or "the interval contains both relevant and irrelevant changes"
-                    found.setdefault(why, {}).setdefault(metric.metric.phrase, {})[users] = None
+                    by_reason.setdefault(why, {}).setdefault(metric.metric.phrase, {})[users] = None
     return [
         f"{CANNOT_TELL}, {why}: {'; '.join(f'{name} at {users_text(users)}' for name, users in metrics.items())}."
-        for why, metrics in found.items()
+        for why, metrics in by_reason.items()
     ]
 
 
@@ -100,9 +102,9 @@ def one_sided(levels: Mapping[int, Comparison], names: Sides[str]) -> list[str]:
 
 def labels_with(levels: Mapping[int, Comparison], verdict: str) -> dict[str, list[int]]:
     """Return the labels whose average or p95 has a verdict, TOTAL first, with the users at which it has."""
-    found: dict[str, list[int]] = {}
+    users_by_label: dict[str, list[int]] = {}
     for users, comparison in levels.items():
         for label in filter(None, (comparison.total, *comparison.labels)):
             if any(verdict_text(metric) == verdict for metric in filter(None, map(label.of, OF_LABELS))):
-                found.setdefault(label.label, []).append(users)
-    return dict(sorted(found.items(), key=lambda item: item[0] != TOTAL))
+                users_by_label.setdefault(label.label, []).append(users)
+    return dict(sorted(users_by_label.items(), key=lambda item: item[0] != TOTAL))

@@ -129,9 +129,9 @@ def read_infrastructure_once(found: FoundSweep, log: Log) -> Infrastructure | No
     return infrastructure
 
 
-def _infrastructure_path(found: FoundSweep) -> Path:
-    assert found.report is not None
-    return found.report.with_suffix("") / FILE_NAME
+def _infrastructure_path(found_sweep: FoundSweep) -> Path:
+    assert found_sweep.report is not None
+    return found_sweep.report.with_suffix("") / FILE_NAME
 
 
 def around_of(found: FoundSweep) -> Around:
@@ -152,10 +152,10 @@ class _AroundFile(NamedTuple):
     interval: Interval
 
 
-def _around_files(found: FoundSweep) -> tuple[_AroundFile, ...]:
+def _around_files(found_sweep: FoundSweep) -> tuple[_AroundFile, ...]:
     """Return both files of a sweep beside its charts; none without finished runs."""
-    assert found.report is not None
-    intervals, folder = intervals_of(found.sweep).items(), found.report.with_suffix("")
+    assert found_sweep.report is not None
+    intervals, folder = intervals_of(found_sweep.sweep).items(), found_sweep.report.with_suffix("")
     return tuple(_AroundFile(when, folder / f"cloudwatch-{when}.csv", interval) for when, interval in intervals)
 
 
@@ -190,8 +190,8 @@ def page_path(base: FoundSweep, new: FoundSweep) -> Path:
     """Return the path of the Markdown page: release-<base>-<new>.md beside the new sweep."""
     assert base.report is not None and new.report is not None
     folder = base.report.parent
-    earlier = base.report.stem if folder == new.report.parent else f"{folder.name}-{base.report.stem}"
-    return new.report.with_name(f"{kinds.RELEASE.named(earlier)}-{new.report.stem}.md")
+    baseline_name = base.report.stem if folder == new.report.parent else f"{folder.name}-{base.report.stem}"
+    return new.report.with_name(f"{kinds.RELEASE.named(baseline_name)}-{new.report.stem}.md")
 
 
 def write_release(release: Release, command: str, template: str) -> Written:
@@ -219,11 +219,11 @@ def _links(release: Release, folder: Path) -> Links:
     def relative(path: Path) -> str:
         return Path(os.path.relpath(path, folder)).as_posix()
 
-    base, new = release.base, release.new
-    assert base.report is not None and new.report is not None
-    reports = (report for found in (base, new) for report in found.run_reports.items())
+    baseline, contender = release.base, release.new
+    assert baseline.report is not None and contender.report is not None
+    reports = (report for found in (baseline, contender) for report in found.run_reports.items())
     existing = {name: relative(path) for name, path in reports if path.is_file()}
-    return Links(existing, Sides(relative(base.report), relative(new.report)))
+    return Links(existing, Sides(relative(baseline.report), relative(contender.report)))
 
 
 def storage_format(markdown: str) -> str:

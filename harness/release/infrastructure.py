@@ -46,11 +46,11 @@ def changed_facts(base: Infrastructure | None, new: Infrastructure | None) -> li
     """Return what differs where both infrastructures are known: resource, setting and both values."""
     if base is None or new is None:
         return []
-    before, after = base.facts, new.facts
+    baseline, contender = base.facts, new.facts
     return [
-        f"{' '.join(fact)}: {before.get(fact, 'none')} → {after.get(fact, 'none')}"
-        for fact in dict.fromkeys((*before, *after))
-        if before.get(fact) != after.get(fact)
+        f"{' '.join(fact)}: {baseline.get(fact, 'none')} → {contender.get(fact, 'none')}"
+        for fact in dict.fromkeys((*baseline, *contender))
+        if baseline.get(fact) != contender.get(fact)
     ]
 
 

@@ -59,9 +59,9 @@ def release_of(
 
     With `anyway`, runs that are DOUBTFUL or differ in load are judged, too.
     """
-    earlier_plan, plan = record_of(base).plan, record_of(new).plan
-    if earlier_plan != plan:
-        what = f"release: {base.sweep.name} is a sweep of {earlier_plan}, {new.sweep.name} of {plan}"
+    baseline_plan, plan = record_of(base).plan, record_of(new).plan
+    if baseline_plan != plan:
+        what = f"release: {base.sweep.name} is a sweep of {baseline_plan}, {new.sweep.name} of {plan}"
         raise UsageError(what, "give two sweeps of the same plan")
     if record_of(base) == record_of(new):
         raise UsageError(f"release: {new.sweep.name} is both --new and --base", "give the sweeps of two releases")
@@ -86,9 +86,9 @@ def record_of(found: FoundSweep) -> SweepRecord:
     return found.sweep.record
 
 
-def _names(base: FoundSweep, new: FoundSweep) -> Sides[str]:
+def _names(baseline: FoundSweep, contender: FoundSweep) -> Sides[str]:
     """Return the names on the page: given titles, else sweep-01 without the plan."""
-    given = Sides(base.sweep.name, new.sweep.name)
-    records = (record_of(base), record_of(new))
+    given = Sides(baseline.sweep.name, contender.sweep.name)
+    records = (record_of(baseline), record_of(contender))
     short = Sides(*(one.name if one.id == name else name for one, name in zip(records, given, strict=True)))
     return given if short.base == short.new else short

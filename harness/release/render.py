@@ -98,9 +98,9 @@ def _warnings(release: Release) -> list[str]:
     """Return every warning of both sweeps and their runs once; those of the plan are at the top of the page."""
     of_plan = _plan_notes(release)
     sides = zip(release.names, release.sweeps, release.analyses, strict=True)
-    found = [(f"{name}: ", text) for name, sweep, analysis in sides for text in warnings_of(sweep, analysis)]
-    found += [("", text) for comparison in release.levels.values() for text in comparison.warnings]
-    return list(dict.fromkeys(start + text for start, text in found if text not in of_plan))
+    warnings = [(f"{name}: ", text) for name, sweep, analysis in sides for text in warnings_of(sweep, analysis)]
+    warnings += [("", text) for comparison in release.levels.values() for text in comparison.warnings]
+    return list(dict.fromkeys(start + text for start, text in warnings if text not in of_plan))
 
 
 def long_lines(summary: RunSummary) -> list[tuple[str, str]]:

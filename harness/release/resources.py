@@ -71,14 +71,14 @@ def _levels(runs: Sides[Runs]) -> list[tuple[int, Sequence[RunResult], Sequence[
 
 def _pair(values: Sequence[float | None], show: Callable[[float | None], str]) -> list[str]:
     """Return the cells of base and new, and the change in % of base."""
-    base, new = values
-    change = units.signed_percent((new - base) / base) if base and new is not None else ""
-    return [show(base), show(new), change]
+    baseline, contender = values
+    change = units.signed_percent((contender - baseline) / baseline) if baseline and contender is not None else ""
+    return [show(baseline), show(contender), change]
 
 
 def _table_of_pairs(head: str, whats: Sequence[str], rows: Sequence[Sequence[str]], names: Sides[str]) -> str:
-    base, new = map(cell, names)
-    columns = [text for what in whats for text in (f"{base} {what}", f"{new} {what}", "delta %")]
+    baseline, contender = map(cell, names)
+    columns = [text for what in whats for text in (f"{baseline} {what}", f"{contender} {what}", "delta %")]
     return table([head, "users", *columns], rows) if rows else ""
 
 
@@ -93,9 +93,9 @@ def cloud_tables(runs: Sides[Runs], names: Sides[str], kinds: Collection[str]) -
         rows = []
         for resource in resources:
             for users, *levels in _levels(runs):
-                found = [_metrics(level, resource, column.metric) for level in levels]
-                if column.metric in metric_names(resource) and any(found):
-                    cells = [text for metrics in found for text in metric_cells(metrics, resource, column)]
+                level_metrics = [_metrics(level, resource, column.metric) for level in levels]
+                if column.metric in metric_names(resource) and any(level_metrics):
+                    cells = [text for metrics in level_metrics for text in metric_cells(metrics, resource, column)]
                     rows.append([cell(resource_title(resource)), str(users), *cells])
         if rows:
             heads = [head for side in names for head in (f"{cell(side)} average", "range")]
@@ -115,13 +115,13 @@ def service_kinds(runs: Sides[Runs]) -> frozenset[str]:
 
 def overcommitted(side: Runs) -> list[Overcommitted]:
     """Return the services whose memory was above their reservation."""
-    found: dict[str, dict[int, float]] = {}
+    levels_by_service: dict[str, dict[int, float]] = {}
     for users, runs in sorted(side.items()):
         for metric in (metric for run in runs if run.cloudwatch for metric in run.cloudwatch.metrics):
             if metric.metric == MEMORY and metric.maximum is not None and metric.maximum > 1:
-                levels = found.setdefault(resource_title(metric.of), {})
+                levels = levels_by_service.setdefault(resource_title(metric.of), {})
                 levels[users] = max(levels.get(users, 0.0), metric.maximum)
-    return [Overcommitted(title, max(levels.values()), tuple(levels)) for title, levels in found.items()]
+    return [Overcommitted(title, max(levels.values()), tuple(levels)) for title, levels in levels_by_service.items()]
 
 
 def _resources(sides: Sides[Runs]) -> list[Resource]:

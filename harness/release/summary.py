@@ -52,12 +52,12 @@ def result_of(release: Release, first_chart: str = "") -> Result:
 
 def _range(release: Release, figure: FigureComparison) -> str:
     """Return the changes at all levels without a verdict on them: the average of new is +5.75 to +14.57 % of base."""
-    base, new = release.names
+    baseline, contender = release.names
     low, high, middle = map(units.signed_percent, (figure.low_ratio, figure.high_ratio, figure.median_ratio))
     span = f"{low} %" if low == high else f"{low} to {high} %"
     levels = units.plural(figure.level_count, "level")
     what = metric_of(figure.figure).phrase.capitalize()
-    return f"{what} of {new} against {base}: {span} over {levels} (median {middle} %)."
+    return f"{what} of {contender} against {baseline}: {span} over {levels} (median {middle} %)."
 
 
 def summary_lines(release: Release) -> list[str]:
@@ -88,13 +88,17 @@ def _changed_lines(release: Release) -> Iterator[str]:
             yield f"{change} in {release.names.new}: {_labels_text(labels)}."
 
 
-def _level_line(users: int, found: Comparison) -> str:
+def _level_line(users: int, comparison: Comparison) -> str:
     who = units.plural(users, "user")
-    if found.verdict == INVALID:
-        return f"{who}: {INVALID}, not judged: {'; '.join(found.reasons)}."
-    known = _known(found.total)
-    more = found.further_runs
-    tail = f"; {units.plural(more, 'more run')} a side would be needed" if more and found.verdict == CANNOT_TELL else ""
+    if comparison.verdict == INVALID:
+        return f"{who}: {INVALID}, not judged: {'; '.join(comparison.reasons)}."
+    known = _known(comparison.total)
+    more = comparison.further_runs
+    tail = (
+        f"; {units.plural(more, 'more run')} a side would be needed"
+        if more and comparison.verdict == CANNOT_TELL
+        else ""
+    )
     return f"{who}: {'; '.join(known)}{tail}." if known else f"{who}: nothing could be compared."
 
 
@@ -137,8 +141,8 @@ def _of_regressions(release: Release) -> Iterator[str]:
         return
     if not slower:
         return
-    base, new = release.runs
-    found = [cause for users in release.levels for cause in causes(base[users], new[users])]
+    baseline, contender = release.runs
+    found = [cause for users in release.levels for cause in causes(baseline[users], contender[users])]
     named = dict.fromkeys(f"{cause.kind} {cause.name} in {cause.process}" for cause in found)
     yield f"Find the cause of the slower response times: {_labels_text(slower)}." + (
         f" Per request, the profiles show more of: {'; '.join(list(named)[:_NAMED])}."
@@ -148,24 +152,24 @@ def _of_regressions(release: Release) -> Iterator[str]:
 
 
 def _of_goals(release: Release) -> Iterator[str]:
-    old, young = map(missed_goals, release.runs)
-    for goal, users in young.items():
-        if fresh := [level for level in users if level in release.runs.base and level not in old.get(goal, [])]:
+    baseline, contender = map(missed_goals, release.runs)
+    for goal, users in contender.items():
+        if fresh := [level for level in users if level in release.runs.base and level not in baseline.get(goal, [])]:
             yield f"{goal} is met by {release.names.base} and missed by {release.names.new} at {users_text(fresh)}."
 
 
 def _of_errors(release: Release) -> Iterator[str]:
-    found = new_errors(release.runs)
-    for text, users in found[:_NAMED]:
+    failures = new_errors(release.runs)
+    for text, users in failures[:_NAMED]:
         yield f"Explain failures that only {release.names.new} has: {text} (at {users})."
-    if len(found) > _NAMED:
-        yield f"And {units.plural(len(found) - _NAMED, 'more kind')} of failures that only {release.names.new} has."
+    if len(failures) > _NAMED:
+        yield f"And {units.plural(len(failures) - _NAMED, 'more kind')} of failures that only {release.names.new} has."
 
 
 def _of_memory(release: Release) -> Iterator[str]:
-    for one in overcommitted(release.runs.new):
-        used = f"up to {units.percent_text(one.largest_ratio, 0)} % of its reserved memory"
-        yield f"{one.title} used {used} at {users_text(one.users)}: reserve more, or find what uses it."
+    for service in overcommitted(release.runs.new):
+        used = f"up to {units.percent_text(service.largest_ratio, 0)} % of its reserved memory"
+        yield f"{service.title} used {used} at {users_text(service.users)}: reserve more, or find what uses it."
     if more := grown(release.arounds.new):
         what = f"Memory did not return to its size before the sweep: {', '.join(more)}."
         yield f"{what} A JVM does not release all of it; a longer run shows whether it is a leak."
@@ -175,9 +179,9 @@ def _of_memory(release: Release) -> Iterator[str]:
             size, low, high = (units.mb_text(size_bytes, 1) for size_bytes in sizes_bytes)
             what = f"its memory grows by {size} MB ({low} to {high}) per run"
             yield f"{growth.process} is a leak suspect: {what}. Run it for longer."
-    for found in release.long.observed.growths if release.long else ():
-        if found.verdict == GROWS:
-            yield f"In the long run the {growth_text(found)}. Find what grows."
+    for long_run_growth in release.long.observed.growths if release.long else ():
+        if long_run_growth.verdict == GROWS:
+            yield f"In the long run the {growth_text(long_run_growth)}. Find what grows."
 
 
 def _of_undecided(release: Release) -> Iterator[str]:
@@ -209,8 +213,8 @@ def _of_setup(release: Release) -> Iterator[str]:
 
 def settings_of(release: Release) -> tuple[Difference, ...]:
     """Return the settings that differ between the runs of the common levels; users and load are equal there."""
-    base, new = ([run for users in release.levels for run in side[users]] for side in release.runs)
-    return setup_differences(base, new)
+    baseline, contender = ([run for users in release.levels for run in side[users]] for side in release.runs)
+    return setup_differences(baseline, contender)
 
 
 def overview_lines(release: Release) -> list[tuple[str, str]]:
@@ -218,13 +222,13 @@ def overview_lines(release: Release) -> list[tuple[str, str]]:
     record = record_of(release.new)
     run = next(iter(release.new.sweep.records), None)
     lines = [("plan", f"{record.plan}: {run.plan_title}" if run else record.plan)]
-    for name, found in zip(reversed(release.names), (release.new, release.base), strict=True):
-        runs = found.sweep.records
+    for name, found_sweep in zip(reversed(release.names), (release.new, release.base), strict=True):
+        runs = found_sweep.sweep.records
         started = f", started {min(one.started_at for one in runs)}" if runs else ""
         profile = f", profile {runs[0].profile} ({runs[0].profile_title})" if runs else ""
-        levels = users_text(level.users for level in found.sweep.levels)
-        count = units.plural(len(found.sweep.runs), "run")
-        lines.append((name, f"{record_of(found).id}: {levels}, {count}{profile}{started}"))
+        levels = users_text(level.users for level in found_sweep.sweep.levels)
+        count = units.plural(len(found_sweep.sweep.runs), "run")
+        lines.append((name, f"{record_of(found_sweep).id}: {levels}, {count}{profile}{started}"))
     if run:
         where = f"{run.system}, started by the harness" if run.is_embedded else f"{run.target}, already running"
         lines.append(("system", where))

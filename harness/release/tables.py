@@ -65,21 +65,21 @@ def goal_table(runs: Sides[Runs], names: Sides[str]) -> str:
 
 def _goals_of(runs: Sequence[RunResult]) -> dict[str, list[GoalResult]]:
     """Return the results of each goal in the runs of a level; runs that are INVALID have none."""
-    found: dict[str, list[GoalResult]] = {}
+    results_by_goal: dict[str, list[GoalResult]] = {}
     for run in runs:
         for goal in run.verdict.goals if run.verdict else ():
-            found.setdefault(goal.goal_text, []).append(goal)
-    return found
+            results_by_goal.setdefault(goal.goal_text, []).append(goal)
+    return results_by_goal
 
 
-def _goal_cells(found: Sequence[GoalResult]) -> list[str]:
-    if not found:
+def _goal_cells(results: Sequence[GoalResult]) -> list[str]:
+    if not results:
         return ["", ""]
-    met_count = sum(goal.is_met for goal in found)
-    if len(found) == 1:
-        return [cell(found[0].measured_text), "met" if met_count else "missed"]
-    values = dict.fromkeys(goal.measured_text for goal in found)
-    return [cell(", ".join(values)), f"{met_count} of {len(found)} runs"]
+    met_count = sum(goal.is_met for goal in results)
+    if len(results) == 1:
+        return [cell(results[0].measured_text), "met" if met_count else "missed"]
+    values = dict.fromkeys(goal.measured_text for goal in results)
+    return [cell(", ".join(values)), f"{met_count} of {len(results)} runs"]
 
 
 def missed_goals(side: Runs) -> dict[str, list[int]]:
@@ -94,31 +94,33 @@ def missed_goals(side: Runs) -> dict[str, list[int]]:
 
 def error_table(runs: Sides[Runs], names: Sides[str]) -> str:
     """Return the table of the failed samples by label and cause, the most frequent first; empty without any."""
-    old, young = map(_errors_of, runs)
+    baseline, contender = map(_errors_of, runs)
     rows = []
-    for kind in sorted(old.keys() | young.keys(), key=lambda kind: (-_sum(young, kind), kind))[:_ERRORS_MOST]:
-        users = ", ".join(map(str, sorted(young.get(kind, old.get(kind, {})))))
-        rows.append([*map(cell, kind), str(_sum(old, kind)), str(_sum(young, kind)), users])
+    for kind in sorted(baseline.keys() | contender.keys(), key=lambda kind: (-_sum(contender, kind), kind))[
+        :_ERRORS_MOST
+    ]:
+        users = ", ".join(map(str, sorted(contender.get(kind, baseline.get(kind, {})))))
+        rows.append([*map(cell, kind), str(_sum(baseline, kind)), str(_sum(contender, kind)), users])
     heads = ["label", "code", "cause", *map(cell, names), "at users"]
     return table(heads, rows, text_columns=3) if rows else ""
 
 
 def new_errors(runs: Sides[Runs]) -> list[tuple[str, str]]:
     """Return the failures that only the new release has: text and users of each label, code and cause."""
-    old, young = map(_errors_of, runs)
+    baseline, contender = map(_errors_of, runs)
     return [
-        (f"{kind.label}: {kind.code} {kind.cause}".strip(), users_text(sorted(young[kind])))
-        for kind in sorted(young.keys() - old.keys(), key=lambda kind: (-_sum(young, kind), kind))
+        (f"{kind.label}: {kind.code} {kind.cause}".strip(), users_text(sorted(contender[kind])))
+        for kind in sorted(contender.keys() - baseline.keys(), key=lambda kind: (-_sum(contender, kind), kind))
     ]
 
 
 def _errors_of(side: Runs) -> dict[ErrorKey, dict[int, int]]:
-    found: dict[ErrorKey, dict[int, int]] = {}
+    counts_by_error: dict[ErrorKey, dict[int, int]] = {}
     for users, runs in side.items():
         for error in (error for run in runs for error in run.errors):
-            counts = found.setdefault(ErrorKey(error.label, error.code, error.cause), {})
+            counts = counts_by_error.setdefault(ErrorKey(error.label, error.code, error.cause), {})
             counts[users] = counts.get(users, 0) + error.count
-    return found
+    return counts_by_error
 
 
 def _sum(counts: Mapping[ErrorKey, Mapping[int, int]], kind: ErrorKey) -> int:

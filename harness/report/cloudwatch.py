@@ -47,34 +47,36 @@ def add_cloudwatch(directory: RunDirectory, log: Log, spec: MetricsSpec | None =
         run = replace(run, cloudwatch=spec)
         if directory.run_json.is_file():
             directory.write_run(run)
-    found = fetched_metrics(directory.path, summary.origin_s, summary.window)
-    growths = with_cloud(summary.observed.growths, found, summary.window, run)
-    warnings = tuple(_with_balances(warning, summary.throttle, found) for warning in summary.warnings)
-    observed = replace(summary.observed, cloudwatch=found, growths=growths)
+    cloudwatch = fetched_metrics(directory.path, summary.origin_s, summary.window)
+    growths = with_cloud(summary.observed.growths, cloudwatch, summary.window, run)
+    warnings = tuple(_with_balances(warning, summary.throttle, cloudwatch) for warning in summary.warnings)
+    observed = replace(summary.observed, cloudwatch=cloudwatch, growths=growths)
     summary = replace(summary, run=run, observed=observed, warnings=_with_growth(warnings, growths))
     write_summary(directory, summary)
-    if found:
-        resources = f"{units.plural(len(found.resources), 'resource')} in {source_of(found.resources[0]).title}"
-        log(f"{summary.source}: {resources}, periods from {found.from_s} to {found.to_s} s are counted")
-        for line in cloud_warnings(found, summary.source):
+    if cloudwatch:
+        resources = (
+            f"{units.plural(len(cloudwatch.resources), 'resource')} in {source_of(cloudwatch.resources[0]).title}"
+        )
+        log(f"{summary.source}: {resources}, periods from {cloudwatch.from_s} to {cloudwatch.to_s} s are counted")
+        for line in cloud_warnings(cloudwatch, summary.source):
             log(line)
     return summary
 
 
-def _with_balances(warning: RunWarning, fall: Throttle | None, found: CloudMetrics | None) -> RunWarning:
+def _with_balances(warning: RunWarning, fall: Throttle | None, cloudwatch: CloudMetrics | None) -> RunWarning:
     """Return the warning about a fall of the throughput with the balances that were used up; others as they are."""
     if fall is None or warning.code != WarningCode.THROTTLED:
         return warning
-    return replace(warning, text=WarningCode.THROTTLED.text.format(**throttle_values(fall, found)))
+    return replace(warning, text=WarningCode.THROTTLED.text.format(**throttle_values(fall, cloudwatch)))
 
 
 def _with_growth(warnings: Sequence[RunWarning], growths: Sequence[Growth]) -> tuple[RunWarning, ...]:
     """Return the warnings of a run with the one about growth made again, in the order of WarningCode."""
     code = WarningCode.GROWTH
-    found = [RunWarning(str(code), code.text.format(**values)) for values in growth_values(growths)]
+    growth_warnings = [RunWarning(str(code), code.text.format(**values)) for values in growth_values(growths)]
     others = [warning for warning in warnings if warning.code != code]
     order = {str(one): index for index, one in enumerate(WarningCode)}
-    return tuple(sorted([*others, *found], key=lambda warning: order.get(warning.code, len(order))))
+    return tuple(sorted([*others, *growth_warnings], key=lambda warning: order.get(warning.code, len(order))))
 
 
 def metrics_after(name: str, spec: MetricsSpec, directories: Iterable[RunDirectory], log: Log) -> None:

@@ -102,13 +102,13 @@ def columns_of(layout: str, requested: Sequence[str] | None = None) -> tuple[Col
 
 def parse_percentiles(text: str) -> tuple[str, ...]:
     """Return the percentiles of `50,90,99.9` as texts in their shortest form; UsageError for anything else."""
-    found: list[str] = []
+    percentiles: list[str] = []
     for part in text.split(","):
         percentile = units.number_text(units.parse_number(part.strip(), "--percentiles", 0, 100))
-        if percentile in found:
+        if percentile in percentiles:
             raise UsageError(f"--percentiles {text}: {percentile} is listed twice", "list each once")
-        found.append(percentile)
-    return tuple(found)
+        percentiles.append(percentile)
+    return tuple(percentiles)
 
 
 @dataclass(frozen=True)

@@ -362,10 +362,10 @@ def broken_law(evidence: Evidence) -> Iterator[Values]:
         return
     loads = {one.group: one for one in run.load.loads or ()}
     checks = [] if loads else [("", evidence.law, evidence.load, evidence.pause_s)]
-    for one in evidence.loads if loads else ():
-        if one.group:
-            think_s = pause_s(loads[one.name], one.group)
-            checks.append((f" of {one.name}", one.littles_law, one.group.total, think_s))
+    for figures in evidence.loads if loads else ():
+        if figures.group:
+            think_s = pause_s(loads[figures.name], figures.group)
+            checks.append((f" of {figures.name}", figures.littles_law, figures.group.total, think_s))
     for name, law, load, think_s in checks:
         if law and load and _is_off(law, load):
             users = {"of": name, "active": f"{law.active_users:.1f}", "busy": f"{law.busy_users:.1f}"}

@@ -70,23 +70,25 @@ def title_of(one: Exchange) -> str:
     return _safe(f"{one.label}: {result}, {one.code or 'no code'} {one.message}".rstrip() + f", {one.elapsed_ms} ms")
 
 
-def _request(one: Exchange) -> Iterator[str]:
-    if one.method or one.url:
-        yield f"{one.method} {one.url}".strip()
-    yield from filter(str.strip, one.request_headers.splitlines())
-    if one.cookies and "cookie:" not in one.request_headers.lower():
-        yield f"Cookie: {one.cookies}"
-    if one.request_body:
+def _request(exchange: Exchange) -> Iterator[str]:
+    if exchange.method or exchange.url:
+        yield f"{exchange.method} {exchange.url}".strip()
+    yield from filter(str.strip, exchange.request_headers.splitlines())
+    if exchange.cookies and "cookie:" not in exchange.request_headers.lower():
+        yield f"Cookie: {exchange.cookies}"
+    if exchange.request_body:
         yield ""
-        yield from _body(one.request_body, f"{one.request_characters} characters").splitlines()
+        yield from _body(exchange.request_body, f"{exchange.request_characters} characters").splitlines()
 
 
-def _response(one: Exchange) -> Iterator[str]:
-    yield from filter(str.strip, one.response_headers.splitlines())
-    if one.response_headers:
+def _response(exchange: Exchange) -> Iterator[str]:
+    yield from filter(str.strip, exchange.response_headers.splitlines())
+    if exchange.response_headers:
         yield ""
-    size = f"{one.response_bytes} bytes"
-    yield from (f"(binary, {size})" if one.response_body is None else _body(one.response_body, size)).splitlines()
+    size = f"{exchange.response_bytes} bytes"
+    yield from (
+        f"(binary, {size})" if exchange.response_body is None else _body(exchange.response_body, size)
+    ).splitlines()
 
 
 def _body(text: str, size: str) -> str:
@@ -94,11 +96,11 @@ def _body(text: str, size: str) -> str:
     return f"{text[:BODY_MOST].removesuffix(_CUT)}\n… (cut, {size} in all)" if is_cut else text
 
 
-def _results(one: Exchange) -> Iterator[Line]:
-    for found in one.assertions:
-        result = "passed" if found.is_passed else f"FAILED: {' '.join(found.message.split())}"
-        yield _safe(f"  assertion {found.name}: {result}"), Style.GOOD if found.is_passed else Style.BAD
-    for name, change in (one.variables or {}).items():
+def _results(exchange: Exchange) -> Iterator[Line]:
+    for assertion in exchange.assertions:
+        result = "passed" if assertion.is_passed else f"FAILED: {' '.join(assertion.message.split())}"
+        yield _safe(f"  assertion {assertion.name}: {result}"), Style.GOOD if assertion.is_passed else Style.BAD
+    for name, change in (exchange.variables or {}).items():
         old = "not set" if change.before is None else _short(change.before)
         yield _safe(f"  variable {name}: {old} → {_short(change.after)}"), Style.PLAIN
 
@@ -134,11 +136,11 @@ def exchange_page(title: str, sections: Iterable[Section]) -> str:
     return "\n".join([*parts, "</body></html>", ""])
 
 
-def _exchange_html(one: Exchange) -> str:
-    opening = '<details class="passed">' if one.is_success else '<details class="failed" open>'
-    where = f'<span class="dim">{_html(one.thread)}</span>'
-    head = f"<summary><b>{_html(title_of(one))}</b> {where}</summary>"
-    return f"{opening}{head}<pre>{_html_lines(list(exchange_lines(one))[1:])}</pre></details>"
+def _exchange_html(exchange: Exchange) -> str:
+    opening = '<details class="passed">' if exchange.is_success else '<details class="failed" open>'
+    where = f'<span class="dim">{_html(exchange.thread)}</span>'
+    head = f"<summary><b>{_html(title_of(exchange))}</b> {where}</summary>"
+    return f"{opening}{head}<pre>{_html_lines(list(exchange_lines(exchange))[1:])}</pre></details>"
 
 
 def _html_lines(lines: Iterable[Line]) -> str:

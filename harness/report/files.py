@@ -79,14 +79,14 @@ def _observed(
         return Observed(**read_all(of))
     run_ms = IntervalMs(origin_s * MS_PER_S, span_ms.to_ms)
     of = replace(of, has_load=True, origin_s=origin_s, run_ms=run_ms, window_ms=window_ms)
-    found = Observed(**read_all(of))
+    observed = Observed(**read_all(of))
     grown = growths(of.resources, window_ms.length_ms / MS_PER_S) if is_constant(run) else ()
-    found = replace(found, growths=with_cloud(grown, found.cloudwatch, window, run))
+    observed = replace(observed, growths=with_cloud(grown, observed.cloudwatch, window, run))
     if of.events is None and not run.is_traced:
-        return found
+        return observed
     samples = (sample for _, path in jtls_of(directory, run) for sample in read_samples(path, Dropped()))
     slowest = slowest_samples(samples, run.once_labels, window_ms)
-    return replace(found, slowest=explained(slowest, of.events, found.usage_series, origin_s))
+    return replace(observed, slowest=explained(slowest, of.events, observed.usage_series, origin_s))
 
 
 def stored_summary(directory: RunDirectory) -> RunSummary:

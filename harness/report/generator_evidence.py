@@ -253,14 +253,14 @@ def throttle_values(fall: Throttle, cloudwatch: CloudMetrics | None) -> Values:
     }
 
 
-def _balances(found: CloudMetrics | None) -> str:
+def _balances(cloudwatch: CloudMetrics | None) -> str:
     """Return a sentence with the balances that reached zero in the measurement window; empty without one."""
-    if found is None:
+    if cloudwatch is None:
         return ""
     from harness.cloudwatch.queries import CPU_CREDITS
     from harness.cloudwatch.sources import resource_title
 
-    metrics = [metric for metric in found.metrics if metric.is_used_up]
+    metrics = [metric for metric in cloudwatch.metrics if metric.is_used_up]
     kinds = ["CPU credits" if metric.metric == CPU_CREDITS else "burst balance" for metric in metrics]
     used_up = [f"the {kind} of {resource_title(metric.of)}" for kind, metric in zip(kinds, metrics, strict=True)]
     return f" In the measurement window {' and '.join(used_up)} reached 0." if used_up else ""

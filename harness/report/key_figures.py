@@ -115,9 +115,9 @@ def run_result(
     first_chart: str = "",
 ) -> Result:
     """Return the result of a run, as its JSON has it; `total` is the load in the measurement window."""
-    kind, found = ("soak" if run and run.is_soak else "run"), list(warnings)
+    kind, listed_warnings = ("soak" if run and run.is_soak else "run"), list(warnings)
     state, headline = (verdict.state, state_line(verdict)) if verdict else ("", "")
-    return Result(kind, name, state, headline, tuple(_run_figures(run, total, found)), first_chart)
+    return Result(kind, name, state, headline, tuple(_run_figures(run, total, listed_warnings)), first_chart)
 
 
 def _run_figures(run: RunRecord | None, total: Total | None, warnings: Sequence[RunWarning]) -> Iterator[KeyFigure]:

@@ -134,21 +134,21 @@ def mean_pause_s(run: RunRecord | None, load: Group | None, figures: Sequence[Lo
 
 def unlike_the_request(figures: Sequence[LoadFigures], loads: Sequence[GroupLoad]) -> list[str]:
     """Return why loads were not the requested ones: no samples, or another peak number of users."""
-    found = []
+    reasons = []
     by_name = {one.name: one for one in figures}
     for load in loads:
-        one = by_name.get(load.group)
-        if one is None or one.error_ratio is None:
-            found.append(f"no sample of the load {load.group} was taken")
+        measured = by_name.get(load.group)
+        if measured is None or measured.error_ratio is None:
+            reasons.append(f"no sample of the load {load.group} was taken")
             continue
-        requested, peak = load.users, one.users_most
+        requested, peak = load.users, measured.users_most
         if requested is None or peak is None or peak == requested:
             continue
         if peak < requested and load.is_staged and load.longest_peak_s < _PEAK_LEAST_S:
             continue
         what = f"{units.plural(peak, 'user')} of {load.group} at the peak, not the requested {requested}"
-        found.append(f"{what}: run longer than the ramp-up, and look in jmeter.log for threads that ended early")
-    return found
+        reasons.append(f"{what}: run longer than the ramp-up, and look in jmeter.log for threads that ended early")
+    return reasons
 
 
 def rows_by_load(figures: Sequence[LoadFigures], total: Group) -> Group:

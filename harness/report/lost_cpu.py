@@ -53,14 +53,14 @@ def find_lost_cpu(
     by_process = {one.process: one for one in series}
     stolen = _by_second(by_process[STOLEN]) if STOLEN in by_process else {}
     for is_stolen, lost, ratio in ((True, stolen, STOLEN_CPU_RATIO), (False, _unlisted(by_process), OTHER_CPU_RATIO)):
-        if found := _interval(lost, window, ratio * core_count):
-            rest = [second for second in range(window.from_s, window.to_s) if second not in found]
+        if interval := _interval(lost, window, ratio * core_count):
+            rest = [second for second in range(window.from_s, window.to_s) if second not in interval]
             others = [seconds[second] for second in rest]
             is_steady = find_window(WindowSpec(STEADY), others, Drive(users_are_driven=False)).is_steady is True
-            during_ms, else_ms = average_ms(seconds[found.start : found.stop]), average_ms(others)
-            inside, outside = _mean(lost, found), _mean(lost, rest)
+            during_ms, else_ms = average_ms(seconds[interval.start : interval.stop]), average_ms(others)
+            inside, outside = _mean(lost, interval), _mean(lost, rest)
             if is_steady and inside > 2 * outside and during_ms and else_ms and during_ms >= _SLOWER_RATIO * else_ms:
-                return LostCpu(is_stolen, inside, found.start, found.stop, during_ms, else_ms)
+                return LostCpu(is_stolen, inside, interval.start, interval.stop, during_ms, else_ms)
     return None
 
 
@@ -90,14 +90,14 @@ def _by_second(series: UsageSeries) -> dict[int, float]:
 
 def _interval(lost: Mapping[int, float], window: Window, above: float) -> range | None:
     """Return the seconds of the window with the greatest sum of cores above a value; None when they are too few."""
-    best, found, total, start = 0.0, range(0), 0.0, window.from_s
+    best, interval, total, start = 0.0, range(0), 0.0, window.from_s
     for second in range(window.from_s, window.to_s):
         total += lost.get(second, 0.0) - above
         if total <= 0:
             total, start = 0.0, second + 1
         elif total > best:
-            best, found = total, range(start, second + 1)
-    return found if _LEAST_S <= len(found) < window.length_s else None
+            best, interval = total, range(start, second + 1)
+    return interval if _LEAST_S <= len(interval) < window.length_s else None
 
 
 def _mean(lost: Mapping[int, float], seconds: Sequence[int]) -> float:

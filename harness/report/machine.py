@@ -54,13 +54,13 @@ _OWN_COLUMNS = ("metric", "unit", "mean", "range", "per s", "in all")
 
 def machine_table(figures: Sequence[MachineFigure]) -> str:
     """Return a row per machine with mean and range of each known figure; empty without figures."""
-    found = {(figure.process, figure.figure): figure for figure in figures}
+    known_figures = {(figure.process, figure.figure): figure for figure in figures}
     columns = [column for column in COLUMNS if any(figure.figure == column.figure for figure in figures)]
     if not columns:
         return ""
     rows = []
     for process in dict.fromkeys(figure.process for figure in figures):
-        cells = (_cell(found.get((process, one.figure)), one.text) for one in columns)
+        cells = (_cell(known_figures.get((process, one.figure)), one.text) for one in columns)
         rows.append([cell(process_title(process)), *cells])
     return table(("machine, mean (range)", *(column.title for column in columns)), rows)
 
@@ -96,10 +96,10 @@ def live_heap_text(heap: LiveHeap, window: Window) -> str:
     if heap.classes:
         heads = ["class", *(f"{name} MB" for name in names), "growth MB", *(f"{name} objects" for name in names)]
         rows = []
-        for one in heap.classes:
-            growth_bytes = one.size_bytes[-1] - one.size_bytes[-2]
-            cells = [units.mb_text(size_bytes, 2) for size_bytes in (*one.size_bytes, growth_bytes)]
-            rows.append([cell(one.class_name), *cells, *map(str, one.instances)])
+        for heap_class in heap.classes:
+            growth_bytes = heap_class.size_bytes[-1] - heap_class.size_bytes[-2]
+            cells = [units.mb_text(size_bytes, 2) for size_bytes in (*heap_class.size_bytes, growth_bytes)]
+            rows.append([cell(heap_class.class_name), *cells, *map(str, heap_class.instances)])
         since = f"from the {names[-2]} to the {names[-1]}"
         parts += [table(heads, rows), f"The {CLASSES_MOST} classes that grew most {since} at most; shallow sizes."]
     parts.append(_pauses_text(heap, window))

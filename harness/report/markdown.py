@@ -121,28 +121,30 @@ def _transaction_table(load: Group, goal: Goal | None) -> str:
 
 def _other_tables(summary: RunSummary) -> list[tuple[str, str]]:
     """Return title and table of the load of the whole run, if it has one, and of the groups beside the load."""
-    found = []
+    titled_tables = []
     if summary.whole:
         columns = _columns(summary.whole)
-        found += [(f"{title_of(part)}, the whole run", group_table(part, columns)) for part in parts_of(summary.whole)]
+        titled_tables += [
+            (f"{title_of(part)}, the whole run", group_table(part, columns)) for part in parts_of(summary.whole)
+        ]
     others = (part for group in summary.groups if group.name != LOAD for part in parts_of(group))
-    return found + [(title_of(part), group_table(part)) for part in others]
+    return titled_tables + [(title_of(part), group_table(part)) for part in others]
 
 
 def _tables_of_loads(summary: RunSummary, goal: Goal | None) -> list[tuple[str, str]]:
     """Return title and table of the labels of each load of a run with several."""
-    found = []
-    for one in summary.loads:
-        name = cell(one.name)
-        if one.group is None:
-            found.append((f"Load of {name}", "No sample of this load ended in the measurement window."))
+    titled_tables = []
+    for load in summary.loads:
+        name = cell(load.name)
+        if load.group is None:
+            titled_tables.append((f"Load of {name}", "No sample of this load ended in the measurement window."))
             continue
-        columns = _columns(one.group, goal)
-        tables = [(f"{title_of(part)} of {name}", group_table(part, columns)) for part in parts_of(one.group)]
-        if one.curve_text:
-            tables[0] = (tables[0][0], f"{tables[0][1]}\n\n{one.curve_text}")
-        found += tables
-    return found
+        columns = _columns(load.group, goal)
+        tables = [(f"{title_of(part)} of {name}", group_table(part, columns)) for part in parts_of(load.group)]
+        if load.curve_text:
+            tables[0] = (tables[0][0], f"{tables[0][1]}\n\n{load.curve_text}")
+        titled_tables += tables
+    return titled_tables
 
 
 def _setup_lines(summary: RunSummary, notes: Footnotes) -> list[tuple[str, str]]:
@@ -180,10 +182,10 @@ def _error_table(summary: RunSummary, folder: str) -> str:
         times = [f"{kind.first_s:.1f}", f"{kind.last_s:.1f}"]
         row = [cell(kind.label), cell(kind.code), cell(kind.cause), *example, str(kind.count), *times]
         if stored:
-            found = stored.get((kind.label, kind.code, kind.cause))
-            row.append(f"[{found.count}]({quote(folder)}/failures.html#{anchor(number)})" if found else "")
+            failures = stored.get((kind.label, kind.code, kind.cause))
+            row.append(f"[{failures.count}]({quote(folder)}/failures.html#{anchor(number)})" if failures else "")
             if is_traced:
-                row.append(cell(found.trace_ids[0]) if found and found.trace_ids else "")
+                row.append(cell(failures.trace_ids[0]) if failures and failures.trace_ids else "")
         rows.append(row)
     texts = ("label", "code", "cause", *(["example"] if has_more else []))
     of_stored = (["stored"] if stored else []) + (["first trace id"] if is_traced else [])

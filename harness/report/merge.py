@@ -36,11 +36,11 @@ def check_parts(parts: Sequence[Part]) -> None:
     first, *others = parts
     expected = _alike(first.run)
     for part in others:
-        found = _alike(part.run)
-        for name in dict.fromkeys((*expected, *found)):
-            one, other = expected.get(name, _NONE), found.get(name, _NONE)
-            if one != other:
-                what = f"{first.name} and {part.name} are not parts of one load: {name} is {one} and {other}"
+        settings = _alike(part.run)
+        for name in dict.fromkeys((*expected, *settings)):
+            value, other = expected.get(name, _NONE), settings.get(name, _NONE)
+            if value != other:
+                what = f"{first.name} and {part.name} are not parts of one load: {name} is {value} and {other}"
                 raise UsageError(what, "merge runs of the same plan, load, target and versions")
     last_start = max(parts, key=lambda part: part.run.started_at)
     first_end = min(parts, key=lambda part: part.run.ended_at or "")
@@ -81,15 +81,15 @@ def _check_names(parts: Sequence[Part]) -> None:
 
 def _alike(run: RunRecord) -> dict[str, str]:
     """Return by name, as texts, the settings that must be the same for all parts."""
-    found = {"plan": run.plan, "profile": run.profile, "target": run.target or _NONE}
+    settings = {"plan": run.plan, "profile": run.profile, "target": run.target or _NONE}
     load = {name: value for name, value in asdict(run.load).items() if name not in _ITS_PART}
-    found |= {f"{name} of the load": _text(value) for name, value in load.items()}
+    settings |= {f"{name} of the load": _text(value) for name, value in load.items()}
     goal = {**to_plain(run.goal), "rules": "; ".join(rule.text for rule in run.goal.rules) or _NONE}
-    found |= {f"{name} of the goal": _text(value) for name, value in goal.items()}
-    found |= {f"version of {name}": version for name, version in run.versions.items()}
-    found["commit of the harness"] = run.git_commit or _NONE
+    settings |= {f"{name} of the goal": _text(value) for name, value in goal.items()}
+    settings |= {f"version of {name}": version for name, version in run.versions.items()}
+    settings["commit of the harness"] = run.git_commit or _NONE
     own = {*SET_BY_THE_RUN, _RUN_ID}
-    return found | {f"property {name}": value for name, value in run.properties.items() if name not in own}
+    return settings | {f"property {name}": value for name, value in run.properties.items() if name not in own}
 
 
 def _text(value: object) -> str:

@@ -62,10 +62,10 @@ def _named(given: Sequence[str], reports: Path) -> list[_Named]:
         name, equals, path = text.partition("=")
         has_name = bool(equals) and bool(name) and "/" not in name and not Path(text).exists()
         wanted = Path(path if has_name else text)
-        found = next((one for base in (Path(), reports) if (one := full_path(base / wanted)).exists()), None)
-        if found is None:
+        part_path = next((one for base in (Path(), reports) if (one := full_path(base / wanted)).exists()), None)
+        if part_path is None:
             raise UsageError(f"{wanted}: not found", "name the folders of runs, or JTLs")
-        pairs.append((name if has_name else "", found))
+        pairs.append((name if has_name else "", part_path))
     paths = [Path(os.path.normpath(path)) for _, path in pairs]
     bare = {path.with_name(short_name(path.name)): None for path in paths}
     short = short_names([str(path) for path in (bare if len(bare) == len(paths) else paths)])
@@ -109,9 +109,9 @@ def _record(path: Path) -> RunRecord:
 def _samples(path: Path) -> Path:
     samples = RunDirectory(path).samples
     for packed in _PACKED:
-        found = samples.with_name(samples.name + packed)
-        if found.is_file():
-            return found
+        packed_path = samples.with_name(samples.name + packed)
+        if packed_path.is_file():
+            return packed_path
     raise UsageError(f"{path}: its {samples.name} is missing", "merge where the samples are")
 
 

@@ -52,11 +52,11 @@ def rendered_again(older: str | None, render: Callable[[str], str], default: str
         return Rendered(_sealed(fresh))
     generated = _outside(render(""))
     for lines, block in ([(outside, notes)] if notes is not None else []) + [(everything, "")]:
-        found = _separated(lines, generated)
-        if _digest(found.generated) == seal and (not found.written or notes_of(fresh) is not None):
-            text = "\n\n".join(filter(None, (block, "\n".join(found.written).strip("\n"))))
-            moved_count = sum(1 for line in found.written if line.strip())
-            return Rendered(_sealed(render(text) if found.written else fresh), moved_count)
+        separated = _separated(lines, generated)
+        if _digest(separated.generated) == seal and (not separated.written or notes_of(fresh) is not None):
+            text = "\n\n".join(filter(None, (block, "\n".join(separated.written).strip("\n"))))
+            moved_count = sum(1 for line in separated.written if line.strip())
+            return Rendered(_sealed(render(text) if separated.written else fresh), moved_count)
     unclear = _separated(everything if notes is None else outside, generated).written
     return Rendered(_sealed(fresh), is_unclear=bool(unclear))
 

@@ -187,12 +187,12 @@ def _allocations(profile: ProcessProfile) -> str:
 
 
 def _collections(profile: ProcessProfile) -> str:
-    found = profile.collections
-    if not found.count:
+    collections = profile.collections
+    if not collections.count:
         return "Garbage collections: none."
-    share = units.percent_text(found.pause_ms / MS_PER_S / profile.length_s, 2)
-    pauses = f"pauses {average_text(found.pause_ms)} ms in all ({share} % of the window)"
-    return f"Garbage collections: {found.count}, {pauses}, the longest {average_text(found.longest_ms)} ms."
+    share = units.percent_text(collections.pause_ms / MS_PER_S / profile.length_s, 2)
+    pauses = f"pauses {average_text(collections.pause_ms)} ms in all ({share} % of the window)"
+    return f"Garbage collections: {collections.count}, {pauses}, the longest {average_text(collections.longest_ms)} ms."
 
 
 def _exceptions(profile: ProcessProfile) -> str:
@@ -204,15 +204,15 @@ def _exceptions(profile: ProcessProfile) -> str:
 
 
 def _safepoints(profile: ProcessProfile) -> str:
-    found = profile.safepoints
-    if found is None:
+    safepoints = profile.safepoints
+    if safepoints is None:
         return ""
-    if not found.count:
+    if not safepoints.count:
         return "Safepoints: none."
-    share = units.percent_text(found.total_ms / MS_PER_S / profile.length_s, 2)
-    stopped = f"all threads stopped for {average_text(found.total_ms)} ms in all ({share} % of the window"
-    longest = f"the longest {average_text(found.longest_ms)} ms ({cell(found.longest_operation)})"
-    return f"Safepoints: {found.count}, {stopped}, pauses of garbage collections included), {longest}."
+    share = units.percent_text(safepoints.total_ms / MS_PER_S / profile.length_s, 2)
+    stopped = f"all threads stopped for {average_text(safepoints.total_ms)} ms in all ({share} % of the window"
+    longest = f"the longest {average_text(safepoints.longest_ms)} ms ({cell(safepoints.longest_operation)})"
+    return f"Safepoints: {safepoints.count}, {stopped}, pauses of garbage collections included), {longest}."
 
 
 def _pools(profile: ProcessProfile) -> str:

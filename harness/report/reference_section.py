@@ -38,46 +38,51 @@ def parts(compared: Sequence[ComparedRun], name: str) -> list[Part]:
     return [_part(one, name) for one in compared if not one.problem]
 
 
-def _part(one: ComparedRun, name: str) -> Part:
-    names = base, new = _short_names(one.name, name)
-    labels = [[label for label in one.labels if label.is_transaction is of] for of in (False, True)]
+def _part(compared_run: ComparedRun, name: str) -> Part:
+    names = baseline, contender = _short_names(compared_run.name, name)
+    labels = [[label for label in compared_run.labels if label.is_transaction is of] for of in (False, True)]
     tables = zip(labels, ("label (samples)", "transaction (samples)"), strict=True)
     heads = ("setting", *map(cell, names))
-    settings = [[*map(cell, (setting.name, setting.base, setting.new))] for setting in one.settings]
-    sided = ((base, one.only_base), (new, one.only_new))
-    link = f"[{cell(base)}]({quote(one.link)})" if one.link else cell(base)
+    settings = [[*map(cell, (setting.name, setting.base, setting.new))] for setting in compared_run.settings]
+    sided = ((baseline, compared_run.only_base), (contender, compared_run.only_new))
+    link = f"[{cell(baseline)}]({quote(compared_run.link)})" if compared_run.link else cell(baseline)
     return Part(
-        title=f"{link}, {cell(one.role)}",
-        headline=cell(one.headline),
+        title=f"{link}, {cell(compared_run.role)}",
+        headline=cell(compared_run.headline),
         setting_table=table(heads, settings, text_columns=3) if settings else "",
-        total_table=_total_table(one, names) if one.total else "",
-        label_tables=tuple(_label_table(one, labels, head) for labels, head in tables if labels),
+        total_table=_total_table(compared_run, names) if compared_run.total else "",
+        label_tables=tuple(_label_table(compared_run, labels, head) for labels, head in tables if labels),
         one_sided=tuple(f"Only {cell(run)} has {', '.join(map(cell, labels))}." for run, labels in sided if labels),
-        warnings=tuple(map(cell, one.warnings)),
-        command=f"./aggregate.py compare {one.name} {name}" if one.link else "",
+        warnings=tuple(map(cell, compared_run.warnings)),
+        command=f"./aggregate.py compare {compared_run.name} {name}" if compared_run.link else "",
     )
 
 
-def _short_names(base: str, new: str) -> tuple[str, str]:
+def _short_names(baseline: str, contender: str) -> tuple[str, str]:
     """Return the names of two runs, without their plan when it is the same."""
-    (base_plan, _, base_run), (new_plan, _, new_run) = base.rpartition("/"), new.rpartition("/")
-    return (base_run, new_run) if base_plan == new_plan else (base, new)
+    (baseline_plan, _, baseline_run), (contender_plan, _, contender_run) = (
+        baseline.rpartition("/"),
+        contender.rpartition("/"),
+    )
+    return (baseline_run, contender_run) if baseline_plan == contender_plan else (baseline, contender)
 
 
-def _total_table(one: ComparedRun, names: Sequence[str]) -> str:
-    assert one.total is not None
+def _total_table(compared_run: ComparedRun, names: Sequence[str]) -> str:
+    assert compared_run.total is not None
     rows = []
-    for index, metric in enumerate(map(metric_of, one.metrics)):
-        values = (one.total.base[index], one.total.new[index])
-        row = [metric.title, *map(metric.text, values), _change_text(metric, one.total.change_ratio[index])]
-        threshold = f"{units.percent_text(one.threshold_ratios[index])} {metric.change_unit}"
-        rows.append([*row, threshold, _emphasised(one.total.verdicts[index], one.total.verdicts[index])])
+    for index, metric in enumerate(map(metric_of, compared_run.metrics)):
+        values = (compared_run.total.base[index], compared_run.total.new[index])
+        row = [metric.title, *map(metric.text, values), _change_text(metric, compared_run.total.change_ratio[index])]
+        threshold = f"{units.percent_text(compared_run.threshold_ratios[index])} {metric.change_unit}"
+        rows.append(
+            [*row, threshold, _emphasised(compared_run.total.verdicts[index], compared_run.total.verdicts[index])]
+        )
     return table(("TOTAL", *map(cell, names), "change", "threshold", "verdict"), rows)
 
 
-def _label_table(one: ComparedRun, labels: Sequence[ComparedLabel], head: str) -> str:
+def _label_table(compared_run: ComparedRun, labels: Sequence[ComparedLabel], head: str) -> str:
     """Return a row per label; `head` is unlike that of other tables, so that it is not read as the metrics of a run."""
-    metrics = [metric_of(text) for text in one.metrics]
+    metrics = [metric_of(text) for text in compared_run.metrics]
     rows = []
     for label in labels:
         counts = _arrow(whole_text(label.base_sample_count), whole_text(label.new_sample_count))
@@ -88,11 +93,11 @@ def _label_table(one: ComparedRun, labels: Sequence[ComparedLabel], head: str) -
 
 def _cell(metric: Metric, label: ComparedLabel, index: int) -> str:
     """Return both values, the change and the verdict: 100 → 110, +10.00 %: **REGRESSED**."""
-    base, new, verdict = label.base[index], label.new[index], label.verdicts[index]
-    if base is None and new is None:
+    baseline, contender, verdict = label.base[index], label.new[index], label.verdicts[index]
+    if baseline is None and contender is None:
         return ""
     change = _change_text(metric, label.change_ratio[index])
-    texts = [_arrow(metric.text(base), metric.text(new)), *([change] if change else [])]
+    texts = [_arrow(metric.text(baseline), metric.text(contender)), *([change] if change else [])]
     return _emphasised(f"{', '.join(texts)}: {verdict}", verdict)
 
 
@@ -100,8 +105,8 @@ def _emphasised(text: str, verdict: str) -> str:
     return f"**{text}**" if verdict == REGRESSED else text
 
 
-def _arrow(base: str, new: str) -> str:
-    return f"{base} → {new}"
+def _arrow(baseline: str, contender: str) -> str:
+    return f"{baseline} → {contender}"
 
 
 def _change_text(metric: Metric, ratio: float | None) -> str:

@@ -114,9 +114,9 @@ def result_in(data: Mapping[str, Any]) -> Result:
     """
     if KEY in data:
         return build(Result, data[KEY], KEY)
-    found = build(Result, {key: data.get(key) for key in ("verdict", "headline")})
-    is_open = found.verdict and data.get("state") == RUNNING
-    return replace(found, verdict=INTERRUPTED) if is_open else found
+    result = build(Result, {key: data.get(key) for key in ("verdict", "headline")})
+    is_open = result.verdict and data.get("state") == RUNNING
+    return replace(result, verdict=INTERRUPTED) if is_open else result
 
 
 def result_in_markdown(markdown: str) -> Result:

@@ -239,13 +239,15 @@ def _warnings(summary: RunSummary) -> Iterator[Line]:
 
 def _comparisons(summary: RunSummary) -> Iterator[Line]:
     """Yield a line for each run with which the run was compared: the verdict and its reasons."""
-    for one in summary.compared:
-        what = f"compared with {one.name} ({one.role}): "
-        if one.problem:
-            yield Line((("not ", _WARNING), (one_line(f"{what}{one.problem}"), "")), 2)
+    for compared_run in summary.compared:
+        what = f"compared with {compared_run.name} ({compared_run.role}): "
+        if compared_run.problem:
+            yield Line((("not ", _WARNING), (one_line(f"{what}{compared_run.problem}"), "")), 2)
         else:
-            rest = one_line(one.headline).removeprefix(one.verdict)
-            yield Line(((what, ""), (one.verdict, _COMPARED_STYLES.get(one.verdict, "bold")), (rest, "")), 2)
+            rest = one_line(compared_run.headline).removeprefix(compared_run.verdict)
+            yield Line(
+                ((what, ""), (compared_run.verdict, _COMPARED_STYLES.get(compared_run.verdict, "bold")), (rest, "")), 2
+            )
 
 
 def key_tables(parts: Sequence[Rows], width: int) -> tuple[ScreenTable, ...]:

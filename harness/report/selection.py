@@ -52,16 +52,16 @@ class Selection:
         """Return the groups with the labels that match the pattern, and the TOTAL of these labels."""
         if self.pattern is None:
             return tuple(Shown(group.name, group.labels, group.total, group.counts_transactions) for group in groups)
-        found = []
+        matching = []
         for group in groups:
             if labels := tuple(label for label in group.labels if self.pattern.search(label.label)):
                 # A TOTAL of transactions alone would be of other samples than that of the whole group.
                 has_total = group.counts_transactions or any(not label.is_transaction for label in labels)
                 total = Group.of(group.name, labels, group.counts_transactions).total if has_total else None
-                found.append(Shown(group.name, labels, total, group.counts_transactions))
-        if not found:
+                matching.append(Shown(group.name, labels, total, group.counts_transactions))
+        if not matching:
             raise UsageError(f"{source}: no label matches --label {self.pattern.pattern}", _there_are(groups))
-        return tuple(found)
+        return tuple(matching)
 
     def _only(self, groups: Sequence[Shown], source: str) -> tuple[Shown, ...]:
         if self.only is None:
@@ -74,34 +74,34 @@ class Selection:
                 raise UsageError(f"{source}: {what}, and TOTAL is of requests", "omit --only")
             return tuple(replace(group, labels=()) for group in groups[:1])
         rows = [tuple(label for label in group.labels if label.label == self.only) for group in groups]
-        found = [replace(group, labels=own, total=None) for group, own in zip(groups, rows, strict=True) if own]
-        if groups and not found:
+        chosen = [replace(group, labels=own, total=None) for group, own in zip(groups, rows, strict=True) if own]
+        if groups and not chosen:
             near = did_you_mean(self.only, (TOTAL, *_names(groups)))
             raise UsageError(f"{source}: --only {self.only}: no such label", f"{near}{_there_are(groups)}, {TOTAL}")
-        return tuple(found)
+        return tuple(chosen)
 
     def _remarks(self, summary: RunSummary, groups: Sequence[Shown]) -> list[str]:
         """Return the verdict, unless it is VALID, and what TOTAL includes."""
-        found = [] if summary.verdict.state == VALID else [headline(summary.verdict)]
+        remarks = [] if summary.verdict.state == VALID else [headline(summary.verdict)]
         if self.pattern is not None and self.only in (None, TOTAL) and any(group.total for group in groups):
             shown, there = (sum(len(group.labels) for group in some) for some in (groups, summary.groups))
             if shown < there:
                 which = f"{shown} of {units.plural(there, 'label')}: those that match --label {self.pattern.pattern}"
-                found.append(f"TOTAL includes {which}. Warnings apply to all.")
+                remarks.append(f"TOTAL includes {which}. Warnings apply to all.")
         transactions = {label.label for group in groups for label in group.labels if label.is_transaction}
         apart = [group for group in groups if any(not label.is_transaction for label in group.labels)]
         if transactions and self.only in (None, TOTAL):
             number = units.plural(len(transactions), "Transaction Controller")
             if not apart and any(group.total for group in groups):
-                found.append(f"TOTAL is of {number}: their samplers have no rows.")
+                remarks.append(f"TOTAL is of {number}: their samplers have no rows.")
             elif not apart:
-                found.append("There is no TOTAL: it is of requests, and only Transaction Controllers match --label.")
+                remarks.append("There is no TOTAL: it is of requests, and only Transaction Controllers match --label.")
             elif any(group.counts_transactions for group in apart):
-                found.append(f"TOTAL includes the rows of {number} and those of their samplers.")
+                remarks.append(f"TOTAL includes the rows of {number} and those of their samplers.")
             else:
                 what = f"TOTAL excludes the rows of {number}; it includes those of their samplers, if any."
-                found.append(f"{what} See --transactions.")
-        return found
+                remarks.append(f"{what} See --transactions.")
+        return remarks
 
 
 def parse_pattern(text: str) -> re.Pattern[str]:
@@ -127,11 +127,11 @@ def _window_remarks(summary: RunSummary, groups: Sequence[Shown], whole: Sequenc
     """Return the measured window and, if it excludes samples, the load's TOTAL before and after."""
     if summary.window.kind == ALL:
         return []
-    found = [describe(summary.window)]
+    remarks = [describe(summary.window)]
     before, after = (next((group.total for group in some if group.name == LOAD), None) for some in (whole, groups))
     if before and after:
-        found.append(change_text(before, after))
-    return found
+        remarks.append(change_text(before, after))
+    return remarks
 
 
 def _names(groups: Iterable[Rows]) -> list[str]:

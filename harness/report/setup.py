@@ -56,28 +56,28 @@ def _given_text(run: RunRecord) -> str:
     return ", ".join(f"{name}={run.properties[name]}" for name in run.given_properties if name not in set_names)
 
 
-def _auto_text(found: AutoEndRecord) -> str:
+def _auto_text(auto_end: AutoEndRecord) -> str:
     """Return when a load of the length `auto` ended, and its last check; the verdict covers the whole run."""
-    ended = f"{'ended' if found.is_met else 'not reached, ended'} after {found.after_s} s; last check:"
-    if found.average_ms is None:
+    ended = f"{'ended' if auto_end.is_met else 'not reached, ended'} after {auto_end.after_s} s; last check:"
+    if auto_end.average_ms is None:
         return f"{ended} not steady"
-    mean = f"{units.average_text(found.average_ms)} ± {units.average_text(found.within_ms)} ms"
-    return f"{ended} steady from {found.steady_from_s} s on, mean {mean}"
+    mean = f"{units.average_text(auto_end.average_ms)} ± {units.average_text(auto_end.within_ms)} ms"
+    return f"{ended} steady from {auto_end.steady_from_s} s on, mean {mean}"
 
 
-def _delivery_text(found: DeliveryRecord) -> str:
+def _delivery_text(delivery: DeliveryRecord) -> str:
     """Return what a receiver of OpenTelemetry data did not get, or that it got everything."""
-    if found.problem and not found.export_count:
-        return f"nothing was sent: {found.problem}"
-    exports = (found.lost_export_count, found.export_count, "export")
-    sent = [one for one in (exports, (found.lost_span_count, found.span_count, "span")) if one[1]]
-    if found.lost_export_count or found.lost_span_count:
+    if delivery.problem and not delivery.export_count:
+        return f"nothing was sent: {delivery.problem}"
+    exports = (delivery.lost_export_count, delivery.export_count, "export")
+    sent = [one for one in (exports, (delivery.lost_span_count, delivery.span_count, "span")) if one[1]]
+    if delivery.lost_export_count or delivery.lost_span_count:
         lost_text = ", ".join(f"{lost} of {units.plural(count, noun)}" for lost, count, noun in sent)
-        text = f"{lost_text} were not delivered: {found.problem}"
+        text = f"{lost_text} were not delivered: {delivery.problem}"
     else:
         text = f"{' and '.join(units.plural(count, noun) for _, count, noun in sent)} delivered"
-    more = f"; {units.plural(found.left_out_count, 'more slow or failed request')} without a span"
-    return text + (more if found.left_out_count else "")
+    more = f"; {units.plural(delivery.left_out_count, 'more slow or failed request')} without a span"
+    return text + (more if delivery.left_out_count else "")
 
 
 def load_text(load: LoadRecord) -> str:

@@ -48,14 +48,14 @@ class SlowSample:
 def slowest_samples(samples: Iterable[Sample], once_labels: Sequence[str], window_ms: IntervalMs) -> tuple[Sample, ...]:
     """Return the slowest samples of the load that ended in the window, the slowest first; no transactions."""
     once = frozenset(once_labels)
-    found = (
+    candidates = (
         sample
         for sample in samples
         if window_ms.from_ms <= sample.end_ms <= window_ms.to_ms
         and not sample.is_transaction
         and group_of(sample.thread_name, sample.label, once) == LOAD
     )
-    return tuple(nlargest(SLOWEST_MOST, found, key=lambda sample: (sample.elapsed_ms, -sample.start_ms)))
+    return tuple(nlargest(SLOWEST_MOST, candidates, key=lambda sample: (sample.elapsed_ms, -sample.start_ms)))
 
 
 def explained(

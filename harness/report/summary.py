@@ -51,11 +51,11 @@ def late_types() -> dict[str, type]:
     from harness.system.profile import ProcessProfile
     from harness.system.statements import DatabaseUse
 
-    found = (
+    types = (
         CloudMetrics, Growth, ComparedRun, SlowSample, ExceptionCount, HeapSeries, HeapUse, LiveHeap, ProcessProfile,
         RecordedUse, DatabaseUse, OwnMetrics,
     )  # fmt: skip
-    return {kind.__name__: kind for kind in found}
+    return {kind.__name__: kind for kind in types}
 
 
 @dataclass(frozen=True)

@@ -102,11 +102,11 @@ def judge(
 def _goals_of_loads(evidence: Evidence) -> tuple[GoalResult, ...]:
     """Return the results of the goals that several loads have of their own; each load has samples."""
     goals = evidence.run.load_goals if evidence.run else {}
-    found: list[GoalResult] = []
-    for one in evidence.loads:
-        if one.name in goals and (whole := one.whole or one.group):
-            found += judge_load_goals(goals[one.name], one.name, RunGroups(one.group, whole))
-    return tuple(found)
+    results: list[GoalResult] = []
+    for load in evidence.loads:
+        if load.name in goals and (whole := load.whole or load.group):
+            results += judge_load_goals(goals[load.name], load.name, RunGroups(load.group, whole))
+    return tuple(results)
 
 
 def _other_load(evidence: Evidence, peak_users: int | None) -> list[str]:

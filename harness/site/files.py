@@ -123,13 +123,16 @@ def _against(
     before: Iterable[tuple[str, RunResult]], result: RunResult, thresholds: Thresholds
 ) -> dict[str, list[dict[str, Any]]]:
     """Return the comparisons of a run with earlier runs: as their contender, and as their baseline."""
-    found = {}
+    comparisons = {}
     for identity, other in before:
         try:
-            found[identity] = [comparison_json(other, result, thresholds), comparison_json(result, other, thresholds)]
+            comparisons[identity] = [
+                comparison_json(other, result, thresholds),
+                comparison_json(result, other, thresholds),
+            ]
         except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError):
             continue  # a hand-written JSON may have values that cannot be compared
-    return found
+    return comparisons
 
 
 def _write_run(
@@ -208,12 +211,12 @@ def write_run_page(directory: RunDirectory, charts: Path) -> Path:
     """
     data = _data(directory)
     result = RunResult.of(read_record(RunSummary, data, str(directory.summary_json)))
-    found = _charts(data)
-    body = _single_body(directory.report, result.stated, frozenset(chart.key for chart in found), result)
+    page_charts = _charts(data)
+    body = _single_body(directory.report, result.stated, frozenset(chart.key for chart in page_charts), result)
     scripts = []
-    if found:
+    if page_charts:
         scripts = [*library_scripts(charts), asset_text("charts.js"), asset_text("run.js")]
-        scripts.append(chart_script(directory.name, result.window, found, {}))
+        scripts.append(chart_script(directory.name, result.window, page_charts, {}))
     return _write_single(directory.report, result.name, body, scripts)
 
 
@@ -285,12 +288,12 @@ def _licence(library: Path) -> Path:
 def comparison_json(base: RunResult, new: RunResult, thresholds: Thresholds) -> dict[str, Any]:
     """Return headline, warnings and, by label and metric, what became worse or better."""
     try:
-        found = compare([base], [new], thresholds)
+        comparison = compare([base], [new], thresholds)
     except UsageError as error:
         return {"headline": f"Not judged: {error.what}.", "caveats": [], "marks": {}}
-    rows = [*([found.total] if found.total else []), *found.labels]
+    rows = [*([comparison.total] if comparison.total else []), *comparison.labels]
     marks = {label.label: marked for label in rows if (marked := _marks(label))}
-    return {"headline": headline(found), "caveats": list(found.warnings), "marks": marks}
+    return {"headline": headline(comparison), "caveats": list(comparison.warnings), "marks": marks}
 
 
 def _marks(label: LabelComparison) -> dict[str, str]:

@@ -225,12 +225,12 @@ class Site:
 
 def _result_of(entry: Entry, markdown: str) -> Result:
     """Return the result of a run: that of its JSON, of a report without JSON what its Markdown says."""
-    found = entry.result
-    if found is None or found.verdict is None:
+    result = entry.result
+    if result is None or result.verdict is None:
         return Result()
-    if found.kind != MARKDOWN:
-        return found.stated
-    return replace(found.stated, headline=result_in_markdown(markdown).headline)
+    if result.kind != MARKDOWN:
+        return result.stated
+    return replace(result.stated, headline=result_in_markdown(markdown).headline)
 
 
 def _doubtful_reason(entry: Entry) -> str:

@@ -85,10 +85,10 @@ def _without_stills(body: Markup) -> Markup:
 def _cut(body: Markup, rows_most: int, report_name: str) -> Markup:
     """Return a body whose tables have at most this many rows, and TOTAL."""
 
-    def cut(found: re.Match[str]) -> str:
-        rows = _ROW.findall(found[1])
+    def cut(match: re.Match[str]) -> str:
+        rows = _ROW.findall(match[1])
         if len(rows) <= rows_most + 1:
-            return found[0]
+            return match[0]
         total = rows[-1:] if "<td>TOTAL</td>" in rows[-1] else []
         count = len(rows) - rows_most - len(total)
         width = rows[0].count("<td")

@@ -146,17 +146,17 @@ class SpanPicker:
 
     def add(self, samples: Sequence[Sample]) -> None:
         """Choose among the samples of about a second. Of rows with one id, as of a redirect, the first is whole."""
-        found: dict[str, Sample] = {}
+        candidates: dict[str, Sample] = {}
         for sample in samples:
             if not sample.trace_id:
                 continue
             self._has_traces = True
             is_slow = sample.elapsed_ms > self._slow_ms.get(sample.label, math.inf)
             if (is_slow or not sample.success) and _TRACE_ID.fullmatch(sample.trace_id):
-                found.setdefault(sample.trace_id, sample)
-        chosen = sorted(found.values(), key=lambda sample: (sample.success, -sample.elapsed_ms))[:SPANS_PER_S]
+                candidates.setdefault(sample.trace_id, sample)
+        chosen = sorted(candidates.values(), key=lambda sample: (sample.success, -sample.elapsed_ms))[:SPANS_PER_S]
         self._chosen += chosen
-        self.left_out_count += len(found) - len(chosen)
+        self.left_out_count += len(candidates) - len(chosen)
 
     def take(self, snapshot: RunSnapshot) -> tuple[Sample, ...]:
         """Return what was chosen since the last call; from now on the counts of `snapshot` determine what is slow."""

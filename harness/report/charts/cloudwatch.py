@@ -68,9 +68,9 @@ def metric_cells(metrics: Sequence[CloudMetric], resource: Resource, column: Clo
     return [column.text(median(means)) if means else NOT_KNOWN, shown_range]
 
 
-def _periods(found: CloudMetrics, resource: Resource) -> str:
+def _periods(cloudwatch: CloudMetrics, resource: Resource) -> str:
     """Return how many periods of the window have a value, for the metric with the fewest values above 0."""
-    metrics = [metric for metric in found.metrics if metric.of == resource and not metric.is_balance]
+    metrics = [metric for metric in cloudwatch.metrics if metric.of == resource and not metric.is_balance]
     if not metrics:
         return ""  # a volume, of which only the balance is known
     fewest = min((metric.point_count for metric in metrics if metric.point_count), default=0)
@@ -112,10 +112,10 @@ def _source(found: CloudMetrics) -> str:
     return source_of(found.resources[0]).title
 
 
-def _absent(found: CloudMetrics, resource: Resource) -> str:
+def _absent(cloudwatch: CloudMetrics, resource: Resource) -> str:
     """Return what CloudWatch had no values for: the resource, or some of its metrics; empty when it had all."""
-    known = {metric.metric for metric in found.metrics if metric.of == resource and metric.point_count}
-    titles = [one.title for one in COLUMNS if found.metric(resource, one.metric) and one.metric not in known]
+    known = {metric.metric for metric in cloudwatch.metrics if metric.of == resource and metric.point_count}
+    titles = [one.title for one in COLUMNS if cloudwatch.metric(resource, one.metric) and one.metric not in known]
     name = cell(resource_title(resource))
     return f"{name} {' and '.join(titles)}" if known and titles else name if titles else ""
 
@@ -129,8 +129,8 @@ def cloud_lines(metric: str, factor: float, source: ChartSource) -> Iterator[Plo
 
     `factor` converts a value to the unit of the chart.
     """
-    found = source.cloudwatch
-    metrics = [one for one in found.metrics if one.metric == metric] if found else []
+    cloudwatch = source.cloudwatch
+    metrics = [one for one in cloudwatch.metrics if one.metric == metric] if cloudwatch else []
     lines = [series(resource_title(one.of), one.seconds, one.averages) for one in metrics]
-    if found and any(line.values for line in lines):
-        yield Plotted([scaled(line, factor) for line in lines], _source(found))
+    if cloudwatch and any(line.values for line in lines):
+        yield Plotted([scaled(line, factor) for line in lines], _source(cloudwatch))
