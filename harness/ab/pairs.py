@@ -47,16 +47,16 @@ def _series(metric: Metric, pairs: Sequence[tuple[LabelResult, LabelResult]], th
         return Series(metric, (), decides=decides, reason="unknown in at least one run")
     if metric.is_share:
         means = (sum(side) / len(known) for side in zip(*known, strict=True))
-        found = Series(metric, tuple(b - a for a, b in known), *means)
+        series = Series(metric, tuple(b - a for a, b in known), *means)
     elif min(min(pair) for pair in known) <= 0:
         return Series(metric, (), decides=decides, reason="a value is 0, so its relative change is undefined")
     else:
-        base, new = (math.exp(sum(map(math.log, side)) / len(known)) for side in zip(*known, strict=True))
-        step = CLOCK_STEP_MS / base if metric.percentile is not None else 0.0
-        found = Series(metric, tuple(math.log(b / a) for a, b in known), base, new, step)
+        baseline, contender = (math.exp(sum(map(math.log, side)) / len(known)) for side in zip(*known, strict=True))
+        step = CLOCK_STEP_MS / baseline if metric.percentile is not None else 0.0
+        series = Series(metric, tuple(math.log(b / a) for a, b in known), baseline, contender, step)
     least = min(sample_count(side) or 0 for side in zip(*pairs, strict=True))
     is_enough = least >= metric.samples_least
     # When the clock resolution exceeds half of the threshold, no number of runs can show that the metric is within it.
-    is_coarse = found.step > threshold / 2
+    is_coarse = series.step > threshold / 2
     reason = "" if is_enough else f"fewer than {metric.samples_least:,} samples a side"
-    return replace(found, decides=decides or (is_enough and not is_coarse), reason=reason)
+    return replace(series, decides=decides or (is_enough and not is_coarse), reason=reason)

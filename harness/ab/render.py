@@ -85,11 +85,11 @@ def _pair_row(pair: Pair) -> list[str]:
 
 
 def _change_cell(metric: Metric, a: LabelResult | None, b: LabelResult | None) -> str:
-    before, after = (metric.of(side) if side else None for side in (a, b))
-    if before is None or after is None:
+    baseline, contender = (metric.of(side) if side else None for side in (a, b))
+    if baseline is None or contender is None:
         return ""
-    change = after - before if metric.is_share else (after - before) / before if before else None
-    text = f"{metric.text(before)} → {metric.text(after)}"
+    change = contender - baseline if metric.is_share else (contender - baseline) / baseline if baseline else None
+    text = f"{metric.text(baseline)} → {metric.text(contender)}"
     return text if change is None else f"{text} ({units.signed_percent(change)})"
 
 
@@ -117,11 +117,11 @@ def _label_table(pairs: Sequence[Pair], thresholds: Thresholds) -> str:
     return table(("label", *(f"{metric.title} A → B (change %)" for metric in _BRIEF)), rows) if rows else ""
 
 
-def _mean_cell(metric: Metric, one: Series | None) -> str:
-    if one is None or one.base is None or one.new is None:
+def _mean_cell(metric: Metric, series: Series | None) -> str:
+    if series is None or series.base is None or series.new is None:
         return ""
-    change = one.new - one.base if metric.is_share else one.new / one.base - 1
-    return f"{metric.mean_text(one.base)} → {metric.mean_text(one.new)} ({units.signed_percent(change)})"
+    change = series.new - series.base if metric.is_share else series.new / series.base - 1
+    return f"{metric.mean_text(series.base)} → {metric.mean_text(series.new)} ({units.signed_percent(change)})"
 
 
 def _label(run: RunResult | None, name: str) -> LabelResult | None:

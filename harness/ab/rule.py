@@ -159,7 +159,7 @@ def _compared(
     series: Series, test: _Test | None, adjusted: float, level: float, threshold: float, *, is_random: bool
 ) -> MetricComparison:
     count = len(series.differences)
-    found = MetricComparison(
+    comparison = MetricComparison(
         metric=series.metric,
         baseline=series.base,
         contender=series.new,
@@ -177,20 +177,20 @@ def _compared(
         decides=series.decides,
     )
     if test is None:
-        return found
+        return comparison
     ends = (test.mean, test.mean - test.reach, test.mean + test.reach)
     change, low, high = ends if series.metric.is_share else map(as_ratio, ends)
-    found = replace(found, delta_ratio=change, low_ratio=low, high_ratio=high, p_value=test.p_value)
+    comparison = replace(comparison, delta_ratio=change, low_ratio=low, high_ratio=high, p_value=test.p_value)
     if series.reason:
-        return found
-    found = replace(found, adjusted_p_value=adjusted)
+        return comparison
+    comparison = replace(comparison, adjusted_p_value=adjusted)
     # The mean change for the worse, and the bad end of its interval.
     worse, most = (-change, -low) if series.metric.more_is_better else (change, high)
     is_large_change = adjusted < level and abs(worse) > threshold * _PART_OF_THRESHOLD
     if is_large_change and is_random and not _is_rare(series.differences):
-        return replace(found, verdict=OK if most <= threshold else CANNOT_TELL, reason=_UNCONFIRMED)
+        return replace(comparison, verdict=OK if most <= threshold else CANNOT_TELL, reason=_UNCONFIRMED)
     if is_large_change and worse > 0:
-        return replace(found, verdict=REGRESSED, reason="")
+        return replace(comparison, verdict=REGRESSED, reason="")
     if most <= threshold:
-        return replace(found, verdict=OK, reason=IMPROVED if is_large_change else "")
-    return replace(found, verdict=CANNOT_TELL, reason="the interval extends beyond the threshold")
+        return replace(comparison, verdict=OK, reason=IMPROVED if is_large_change else "")
+    return replace(comparison, verdict=CANNOT_TELL, reason="the interval extends beyond the threshold")

@@ -130,10 +130,10 @@ def _recipients(sides: Mapping[str, ReadySide]) -> Recipients | None:
         profile = sides[name].request.profile
         if profile.notify:
             where = f"env/{profile.name}.toml"
-            found = recipients_of(profile.notify, os.environ, where)
-            for line in found.unset:
+            recipients = recipients_of(profile.notify, os.environ, where)
+            for line in recipients.unset:
                 log(f"{where} [notify]: {line}, so the result is not sent there")
-            return found
+            return recipients
     return None
 
 

@@ -81,16 +81,16 @@ def run(options: argparse.Namespace) -> int:
     if unsafe:
         _write_page(options.html, result)
         raise UsageError(f"{result.plan}: the plan must not run", "correct what make run refuses; nothing was sent")
-    found = _pass(request, console, options, limit_s)
-    result = replace(result, exchanges=found.exchanges, stopped=found.stopped, changes=found.changes)
+    plan_pass = _pass(request, console, options, limit_s)
+    result = replace(result, exchanges=plan_pass.exchanges, stopped=plan_pass.stopped, changes=plan_pass.changes)
     result = replace(result, unreached=_unreached(request, result.exchanges))
     _print(console, [*pass_lines(result), closing_line(result)])
     _write_page(options.html, result)
     if options.html:
         _print(console, [(f"page: {shown(options.html)}", Style.PLAIN)])
-    if found.stopped:
-        error = PassInterruptedError if found.is_interrupted else PassStoppedError
-        raise error(f"{result.plan}: {found.stopped}", "" if found.is_interrupted else _TODO)
+    if plan_pass.stopped:
+        error = PassInterruptedError if plan_pass.is_interrupted else PassStoppedError
+        raise error(f"{result.plan}: {plan_pass.stopped}", "" if plan_pass.is_interrupted else _TODO)
     return EXIT_REGRESSED if result.failed_count else EXIT_OK
 
 
@@ -128,17 +128,17 @@ def _pass(request: Request, console: Console, options: argparse.Namespace, limit
         context = RunContext(jmeter, interrupts, console, stack.enter_context(Guardian()))
         context.guardian.remove_at_end(folder)
         context.log(f"{plan.name}: one user, one pass")
-        found = run_once(spec, request, folder, context, limit_s)
+        plan_pass = run_once(spec, request, folder, context, limit_s)
     constants = user_variables(plan_tree(plan.jmx_path))
-    exchanges = tuple(replace(one, variables=_extracted(one, constants)) for one in found.exchanges)
-    return replace(found, exchanges=exchanges)
+    exchanges = tuple(replace(one, variables=_extracted(one, constants)) for one in plan_pass.exchanges)
+    return replace(plan_pass, exchanges=exchanges)
 
 
-def _extracted(one: Exchange, constants: Collection[str]) -> Changes:
+def _extracted(exchange: Exchange, constants: Collection[str]) -> Changes:
     """Return the changed variables without User Defined Variables that have their first value, and JMeter's own."""
     return {
         name: change
-        for name, change in (one.variables or {}).items()
+        for name, change in (exchange.variables or {}).items()
         if not name.startswith(_OWN_VARIABLES) and not (name in constants and change.before is None)
     }
 

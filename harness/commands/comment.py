@@ -135,11 +135,11 @@ def _result(report: Path) -> ComparisonReport:
     if not beside.exists():
         return ComparisonReport(text)
     try:
-        found = result_in(strict_json.parse_object(_read(beside)))
+        result = result_in(strict_json.parse_object(_read(beside)))
     except ValueError as error:
         raise UsageError(f"{beside}: not the result of a comparison ({error})", "run it again") from None
-    verdict, headline = map(without_direction, (found.verdict, found.headline))
-    return ComparisonReport(text, replace(found, verdict=verdict, headline=headline))
+    verdict, headline = map(without_direction, (result.verdict, result.headline))
+    return ComparisonReport(text, replace(result, verdict=verdict, headline=headline))
 
 
 def _read(path: Path) -> bytes:

@@ -257,15 +257,15 @@ def _write(compared: Compared, options: argparse.Namespace, output: Path | None,
 
 def _compare_two_sweeps(options: argparse.Namespace, names: Sequence[str]) -> int:
     """Print or write the comparison of two sweeps and return the exit code."""
-    found = find_sweeps(names, options.reports)
+    stored_sweeps = find_sweeps(names, options.reports)
     if options.label is not None:
-        found = [replace(one, sweep=of_label(one.sweep, options.label)) for one in found]
-    baseline, contender = found
+        stored_sweeps = [replace(one, sweep=of_label(one.sweep, options.label)) for one in stored_sweeps]
+    baseline, contender = stored_sweeps
     thresholds = _thresholds(options, [contender.sweep.record.plan if contender.sweep.record else ""])
     comparison = compare_levels(baseline, contender, thresholds, anyway=options.anyway).whole
-    analyses = [analyse(one.sweep.levels, one.sweep.goal) for one in found]
+    analyses = [analyse(one.sweep.levels, one.sweep.goal) for one in stored_sweeps]
     label = ["--label", options.label] if options.label is not None else []
-    sweeps = [_sweep_name(one) for one in found]
+    sweeps = [_sweep_name(one) for one in stored_sweeps]
     command = shlex.join(["./aggregate.py", "compare", *sweeps, *_judging_options(options), *label])
     output: Path | None = options.output
     if output is None and options.save and contender.report is not None:
@@ -275,11 +275,11 @@ def _compare_two_sweeps(options: argparse.Namespace, names: Sequence[str]) -> in
     if output is None and options.html:
         raise UsageError(f"--html: no sweep is in {options.reports}", _NAME_A_FILE)
     if options.format == JSON:
-        print(sweeps_json([one.sweep for one in found], analyses, [comparison]), end="")
+        print(sweeps_json([one.sweep for one in stored_sweeps], analyses, [comparison]), end="")
     elif output is None:
-        print(printed_sweeps(found, analyses, [comparison], command), end="")
+        print(printed_sweeps(stored_sweeps, analyses, [comparison], command), end="")
     else:
-        write_sweeps(found, analyses, [comparison], output, command)
+        write_sweeps(stored_sweeps, analyses, [comparison], output, command)
         print("\n".join([*_sweep_lines(comparison), os.path.relpath(output)]))
         if options.html:
             write_html(output)

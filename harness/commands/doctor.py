@@ -66,11 +66,11 @@ def run(_: argparse.Namespace) -> int:
     """Print the facts, then the problems, and return the exit code."""
     problems = []
     for look in (_folders, _java, _maven, _python, _jars, _machine, _disk, _clock):
-        for found in look():
-            if isinstance(found, Fact):
-                print(f"{found.name:<12}{found.text}", flush=True)
+        for finding in look():
+            if isinstance(finding, Fact):
+                print(f"{finding.name:<12}{finding.text}", flush=True)
             else:
-                problems.append(found)
+                problems.append(finding)
     print()
     for problem in problems:
         kind = "PROBLEM" if problem.prevents else "warning"
@@ -128,13 +128,13 @@ def _python() -> Findings:
     pins, wrong = pinned(), []
     for name, version in pins.items():
         try:
-            found = importlib.metadata.distribution(name)
+            distribution = importlib.metadata.distribution(name)
         except importlib.metadata.PackageNotFoundError:
             wrong.append(f"{name} {version} is not installed")
             continue
-        if found.version != version:
-            wrong.append(f"{name} {found.version} is installed, not {version}")
-        wrong += [f"{name}: {path} is not as it was installed" for path in _changed_files(found)]
+        if distribution.version != version:
+            wrong.append(f"{name} {distribution.version} is installed, not {version}")
+        wrong += [f"{name}: {path} is not as it was installed" for path in _changed_files(distribution)]
     yield Fact("packages", f"{len(pins)} pinned, {'not intact' if wrong else 'intact'}")
     todo = "remove .venv, and run make setup" if CHECKOUT else f"pipx reinstall {NAME}, or install it again with pip"
     for what in wrong:

@@ -82,19 +82,19 @@ def run(options: argparse.Namespace) -> int:
             f"--label {options.label}: no run of {options.plan} has it",
             f"{did_you_mean(options.label, labels)}there are: {', '.join(labels)}",
         )
-    found = history(
+    plan_history = history(
         runs, options.plan, options.label, metric, last, read_acceptances(current_project().folder / ACCEPTED)
     )
     output = _output(options, metric)
-    charts = _charts(found, output.stem) if output else [None] * len(found.lines)
+    charts = _charts(plan_history, output.stem) if output else [None] * len(plan_history.lines)
     if options.format == MARKDOWN:
-        text = history_report(found, charts, _runs_folder(options, output), _command(options))
+        text = history_report(plan_history, charts, _runs_folder(options, output), _command(options))
     elif options.format == CSV:
-        text = history_csv(found)
+        text = history_csv(plan_history)
     elif options.format == OTAVA:
-        text = _for_otava(found)
+        text = _for_otava(plan_history)
     else:
-        text = json_text(history_json(found, _command(options)))
+        text = json_text(history_json(plan_history, _command(options)))
     if output is None:
         print(text, end="")
         return EXIT_OK
@@ -104,22 +104,25 @@ def run(options: argparse.Namespace) -> int:
         write_whole(output, text)
     else:
         write_page(output, lambda _: text)
-        write_result(output, history_json(found, _command(options), next((one.name for one in charts if one), "")))
+        write_result(
+            output, history_json(plan_history, _command(options), next((one.name for one in charts if one), ""))
+        )
         _write_charts(output, [chart for chart in charts if chart])
-    print(f"{os.path.relpath(output)}: {plural(sum(len(line.points) for line in found.lines), 'run')}")
+    print(f"{os.path.relpath(output)}: {plural(sum(len(line.points) for line in plan_history.lines), 'run')}")
     return EXIT_OK
 
 
-def _for_otava(found: History) -> str:
+def _for_otava(plan_history: History) -> str:
     """Return the history with the newest run as CSV: Otava reads one series."""
-    if not found.lines:
+    if not plan_history.lines:
         raise UsageError(
-            f"{found.plan} has no runs with metrics of {found.label}", "run the plan, or pass another label"
+            f"{plan_history.plan} has no runs with metrics of {plan_history.label}",
+            "run the plan, or pass another label",
         )
-    more = len(found.lines) - 1
+    more = len(plan_history.lines) - 1
     if more:
         print(f"{plural(more, 'other set')} of conditions left out: --users selects one", file=sys.stderr)
-    return otava_csv(found.lines[0])
+    return otava_csv(plan_history.lines[0])
 
 
 def _runs(options: argparse.Namespace) -> list[Entry]:
@@ -163,13 +166,15 @@ def _runs_folder(options: argparse.Namespace, output: Path | None) -> str | None
     return "" if folder == "." else f"{folder}/"
 
 
-def _charts(found: History, stem: str) -> list[Chart | None]:
+def _charts(plan_history: History, stem: str) -> list[Chart | None]:
     """Return the chart of each set of conditions; a single run has none."""
-    drawn = [line for line in found.lines if len(line.valid) > 1]
+    drawn = [line for line in plan_history.lines if len(line.valid) > 1]
     names = iter([f"{stem}.svg"] if len(drawn) == 1 else [f"{stem}-{index + 1}.svg" for index in range(len(drawn))])
     return [
-        Chart(next(names), history_chart(line, found.label, found.metric)) if len(line.valid) > 1 else None
-        for line in found.lines
+        Chart(next(names), history_chart(line, plan_history.label, plan_history.metric))
+        if len(line.valid) > 1
+        else None
+        for line in plan_history.lines
     ]
 
 

@@ -152,12 +152,12 @@ def _write_diff(adoption: Adoption, name: str, build: Path) -> Path:
 
 
 def _print(adoption: Adoption, name: str, plans: Path, diff: Path, *, is_fixed: bool) -> None:
-    found = adoption.contents
-    groups = "; ".join(f"{size.name}: {size_text(size)}" for size in found.sizes) or "no thread group of a load"
+    content = adoption.contents
+    groups = "; ".join(f"{size.name}: {size_text(size)}" for size in content.sizes) or "no thread group of a load"
     log(f"plans/{name}.jmx, plans/{name}.toml: {groups}")
-    samplers = ", ".join(f"{count} {kind}" for kind, count in found.samplers)
-    log(f"samplers: {samplers or 'none'}; hosts: {', '.join(found.hosts) or 'none'}; scripts: {len(found.scripts)}")
-    if found.scripts:
+    samplers = ", ".join(f"{count} {kind}" for kind, count in content.samplers)
+    log(f"samplers: {samplers or 'none'}; hosts: {', '.join(content.hosts) or 'none'}; scripts: {len(content.scripts)}")
+    if content.scripts:
         log(f"plans/{name}.toml lists the scripts and permits them (scripts = true): read them")
     log("")
     if adoption.draft.changes:
@@ -183,7 +183,9 @@ def _print(adoption: Adoption, name: str, plans: Path, diff: Path, *, is_fixed: 
     reported = {(finding.rule, finding.path) for finding in left}
     warnings = [
         finding
-        for finding in lint(plans / f"{name}.jmx", has_loads=needs_tables(found.sizes), plugins=known_plugins(found))
+        for finding in lint(
+            plans / f"{name}.jmx", has_loads=needs_tables(content.sizes), plugins=known_plugins(content)
+        )
         if (finding.rule, finding.path) not in reported
     ]
     for warning in warnings[:_WARNINGS_SHOWN]:
@@ -201,12 +203,12 @@ def refused_with_fixes(adoption: Adoption, name: str, run_files: Collection[str]
         write_adopted(Path(folder), name, adoption, name)
         plan = load_plan(Path(folder), name)
         load = resolve_load(parse_load(LoadArguments()), plan.load)
-        found = refusals(plan, _ANY_TARGET, load, plan.own_properties(is_embedded=False), run_files)
+        refused = refusals(plan, _ANY_TARGET, load, plan.own_properties(is_embedded=False), run_files)
     lines = {node.path: node.line for node in adoption.draft.plan.walk_all()}
     known = {(finding.rule, finding.path) for finding in adoption.left}
     return tuple(
         replace(finding, line=lines.get(finding.path, finding.line))
-        for finding in found
+        for finding in refused
         if (finding.rule, finding.path) not in known
     )
 
@@ -253,16 +255,16 @@ class Hunk:
 def hunks(draft: Draft) -> list[Hunk]:
     """Return the changed lines of a draft, in file order, without context."""
     starts = _line_starts(draft.data)
-    found: list[Hunk] = []
+    all_hunks: list[Hunk] = []
     group: list[Edit] = []
     for edit in draft.edits():
         if group and bisect_right(starts, edit.start) > bisect_right(starts, group[-1].end):
-            found.append(_hunk(draft, starts, group))
+            all_hunks.append(_hunk(draft, starts, group))
             group = []
         group.append(edit)
     if group:
-        found.append(_hunk(draft, starts, group))
-    return found
+        all_hunks.append(_hunk(draft, starts, group))
+    return all_hunks
 
 
 def unified(draft: Draft, old_name: str, new_name: str) -> str:

@@ -55,15 +55,15 @@ def run(options: argparse.Namespace) -> int:
             tables = " or ".join(f"[{name}]" for name in table_names())
             raise NothingToFetchError(f"ENV={profile.name}: has no {tables}", "see docs/cloudwatch.md")
     code = EXIT_OK
-    found = _found(in_plan(options.run, options.plan), options.reports)
-    for directory in found.runs:
+    named = _found(in_plan(options.run, options.plan), options.reports)
+    for directory in named.runs:
         try:
             add_cloudwatch(directory, print, spec)
             print(os.path.relpath(directory.report))
         except NothingToFetchError as error:
             code = error.exit_code
             print(f"aggregate.py: {error}", file=sys.stderr)
-    for report in found.sweep_reports:
+    for report in named.sweep_reports:
         from harness.sweep.sources import write_sweep_report  # imported late, because only sweeps need NumPy
 
         write_sweep_report(report)

@@ -140,13 +140,13 @@ def _requests(options: argparse.Namespace) -> Mapping[str, Request]:
     settings = base.manifest.settings if base.manifest else {}
     lists = {name for name, default in settings.items() if isinstance(default, list)}
     variants = parse_variants(options.set or "", lists)
-    found = {}
+    requests = {}
     for variant in variants:
         request = resolve_request(replace(names, set_values=variant or None), options.home, options.build)
         goal = resolve_goal({"goal": options.goal}, request.plan.goal)
         # No stop condition: it would end the overload.
-        found[variant] = replace(request, plan=replace(request.plan, goal=goal, stop=()))
-    return found
+        requests[variant] = replace(request, plan=replace(request.plan, goal=goal, stop=()))
+    return requests
 
 
 def _record(options: argparse.Namespace, requests: Mapping[str, Request]) -> OverloadRecord:
@@ -203,10 +203,10 @@ def _capacity(options: argparse.Namespace, record: OverloadRecord) -> Capacity |
     if record.capacity_per_s is not None:
         return None
     common = common_assignments(record.variants)
-    found = last_capacity(options.reports, record.plan, record.profile, record.target, common)
-    if found is None:
+    capacity = last_capacity(options.reports, record.plan, record.profile, record.target, common)
+    if capacity is None:
         values = {"plan": record.plan, "set": " ".join(common), "target": record.target, "env": record.profile}
         search = make_command("capacity", values)
         what = "the capacity is not known: there is no finished capacity search with these settings"
         raise UsageError(what, f"run {search}, or give RATE=<new users per second>")
-    return found
+    return capacity

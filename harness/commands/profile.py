@@ -167,11 +167,11 @@ def seconds_of(samples: Iterable[Sample], label: str, window_ms: IntervalMs) -> 
 
 def differences(events: Mapping[str, Events], seconds: Seconds) -> tuple[Difference, ...]:
     """Return what the system did more of in the slow seconds: per process and kind, the largest growth first."""
-    found: list[Difference] = []
+    all_differences: list[Difference] = []
     for process, of_process in events.items():
         for kind in _kinds(of_process):
-            found += _grown(process, kind, seconds)
-    return tuple(found)
+            all_differences += _grown(process, kind, seconds)
+    return tuple(all_differences)
 
 
 def differences_text(seconds: Seconds, found: Sequence[Difference]) -> str:
@@ -224,24 +224,24 @@ def _at(row: EventRow) -> str:
 
 
 def _sums(values: Iterable[tuple[str, int, float]]) -> _PerSecond:
-    found: _PerSecond = {}
+    sums: _PerSecond = {}
     for name, second, value in values:
-        of_name = found.setdefault(name, {})
+        of_name = sums.setdefault(name, {})
         of_name[second] = of_name.get(second, 0.0) + value
-    return found
+    return sums
 
 
 def _grown(process: str, kind: _Kind, seconds: Seconds) -> Iterable[Difference]:
-    found = []
+    grown = []
     whole = 0.0
     for name, values in kind.values.items():
         slow, normal = ([values.get(second, 0.0) for second in chosen] for chosen in (seconds.slow, seconds.normal))
-        before, after = fmean(normal), fmean(slow)
-        whole += after
-        if after - before > max(_GROWTH_LEAST * before, _ERRORS_LEAST * _error(slow, normal)):
-            found.append(Difference(process, kind.name, name, after, before, kind.unit))
-    found.sort(key=lambda one: (one.normal - one.slow, one.name))
-    return [one for one in found[:_ROWS_MOST] if one.slow - one.normal > _OF_KIND_LEAST * whole]
+        normal_mean, slow_mean = fmean(normal), fmean(slow)
+        whole += slow_mean
+        if slow_mean - normal_mean > max(_GROWTH_LEAST * normal_mean, _ERRORS_LEAST * _error(slow, normal)):
+            grown.append(Difference(process, kind.name, name, slow_mean, normal_mean, kind.unit))
+    grown.sort(key=lambda one: (one.normal - one.slow, one.name))
+    return [one for one in grown[:_ROWS_MOST] if one.slow - one.normal > _OF_KIND_LEAST * whole]
 
 
 def _error(slow: Collection[float], normal: Collection[float]) -> float:

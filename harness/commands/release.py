@@ -52,17 +52,17 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Write the page, print its verdict and its files, and return the exit code."""
-    base, new = (
+    baseline, contender = (
         _sweep(name, side, options.reports) for name, side in ((options.base, "--base"), (options.contender, "--new"))
     )
     long = read_long_run(options.long, options.reports) if options.long else None
-    thresholds = thresholds_of(options.home, [record_of(new).plan])
-    release = release_of(base, new, thresholds, anyway=options.anyway, long=long)
+    thresholds = thresholds_of(options.home, [record_of(contender).plan])
+    release = release_of(baseline, contender, thresholds, anyway=options.anyway, long=long)
     log = stderr_log("aggregate.py: ")
     release = replace(
         release,
-        infrastructures=Sides(infrastructure_of(base), read_infrastructure_once(new, log)),
-        arounds=Sides(around_of(base), read_around_once(new, log)),
+        infrastructures=Sides(infrastructure_of(baseline), read_infrastructure_once(contender, log)),
+        arounds=Sides(around_of(baseline), read_around_once(contender, log)),
     )
     written = write_release(release, _command(options, release), options.template)
     print(headline(release))
@@ -72,11 +72,11 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _sweep(name: str, side: str, reports: Path) -> FoundSweep:
-    found = find_sweeps([name], reports)
-    if len(found) != 1:
-        raise UsageError(f"{side} {name}: is {len(found)} sweeps", "give one stored sweep: folio-checkin/sweep-01")
-    record_of(found[0])
-    return found[0]
+    sweeps = find_sweeps([name], reports)
+    if len(sweeps) != 1:
+        raise UsageError(f"{side} {name}: is {len(sweeps)} sweeps", "give one stored sweep: folio-checkin/sweep-01")
+    record_of(sweeps[0])
+    return sweeps[0]
 
 
 def _command(options: argparse.Namespace, release: Release) -> str:

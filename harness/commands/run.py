@@ -183,8 +183,8 @@ def _run(options: argparse.Namespace, result: ResultFile) -> int:
             summary = add_comparisons(directory, summary, compared)
         if spec.profile.cloudwatch:
             metrics_after(identity, spec.profile.cloudwatch, [directory], context.log)
-        base = next((one.name for one in compared if one.link), previous.id if previous else "")
-        to_compare = compare_command(base, identity, options.reports) if base else ""
+        baseline = next((one.name for one in compared if one.link), previous.id if previous else "")
+        to_compare = compare_command(baseline, identity, options.reports) if baseline else ""
         show_closing(context.console, summary, shown(directory.report), to_compare)
         if options.html:
             from harness.site.files import try_report_page  # deferred: only --html needs the site
@@ -205,10 +205,10 @@ def _compared(
         return ()
     from harness.compare.result import RunResult  # imported late: a run without references needs no comparison
 
-    new = RunResult.of(summary)
-    if len(new.labels) >= _MANY_LABELS:
-        context.log(f"comparing {units.plural(len(new.labels), 'label')} with those of earlier runs")
-    return compared_with(chosen, new, spec.plan.thresholds, reports)
+    contender = RunResult.of(summary)
+    if len(contender.labels) >= _MANY_LABELS:
+        context.log(f"comparing {units.plural(len(contender.labels), 'label')} with those of earlier runs")
+    return compared_with(chosen, contender, spec.plan.thresholds, reports)
 
 
 def _references(options: argparse.Namespace, spec: RunSpec) -> References:
@@ -266,15 +266,15 @@ def previous_run(entries: Iterable[Entry], identity: str) -> Entry | None:
     return next(reversed(valid or known), None)
 
 
-def _are_comparable(base: Entry, new: Entry) -> bool:
-    before, after = base.result, new.result
-    if before is None or after is None or base.run is None or new.run is None:
+def _are_comparable(baseline: Entry, contender: Entry) -> bool:
+    baseline_result, contender_result = baseline.result, contender.result
+    if baseline_result is None or contender_result is None or baseline.run is None or contender.run is None:
         return False
     return (
-        before.total is not None
-        and after.total is not None
-        and Conditions.of(base.run) == Conditions.of(new.run)
-        and base.run.kept_up == new.run.kept_up  # a level of a sweep began with a warm system
-        and not mismatches([before], [after])
-        and not invalid_reasons([before], [after])
+        baseline_result.total is not None
+        and contender_result.total is not None
+        and Conditions.of(baseline.run) == Conditions.of(contender.run)
+        and baseline.run.kept_up == contender.run.kept_up  # a level of a sweep began with a warm system
+        and not mismatches([baseline_result], [contender_result])
+        and not invalid_reasons([baseline_result], [contender_result])
     )

@@ -119,17 +119,17 @@ def _push(options: argparse.Namespace, storage: Storage, names: Sequence[str]) -
 
 def _all_runs(reports: Path) -> list[Path]:
     """Return the runs that can be pushed and have a report; print the others with the reason."""
-    found = []
+    paths = []
     for entry in read_catalogue(reports).entries:
         path = reports / entry.plan / entry.name
         try:
             if entry.run is None or entry.result is None or not RunDirectory(path).run_json.is_file():
                 raise UsageError(entry.problem or "only its report is on this machine")
             RunKey.of(entry.run)
-            found.append(path)
+            paths.append(path)
         except UsageError as error:
             print(f"{entry.id}: left out: {error.what.removeprefix(f'{entry.id}: ')}", file=sys.stderr)
-    return found
+    return paths
 
 
 def _pull(options: argparse.Namespace, storage: Storage, wanted: Wanted) -> int:

@@ -60,11 +60,11 @@ def run(options: argparse.Namespace) -> int:
     """Write or print the report and return the exit code."""
     if options.html and options.format:
         raise UsageError("sweep: --format writes no report, so there is none for --html", "leave one of them out")
-    found = find_sweeps(options.sweep, options.reports)
+    stored_sweeps = find_sweeps(options.sweep, options.reports)
     if options.label is not None:
-        found = [replace(one, sweep=of_label(one.sweep, options.label)) for one in found]
+        stored_sweeps = [replace(one, sweep=of_label(one.sweep, options.label)) for one in stored_sweeps]
     wanted = _goal(options)
-    sweeps = [one.sweep for one in found]
+    sweeps = [one.sweep for one in stored_sweeps]
     goals = [_joined(sweep.goal, wanted) for sweep in sweeps]
     analyses = [analyse(sweep.levels, goal) for sweep, goal in zip(sweeps, goals, strict=True)]
     compared = len(sweeps) == 2 or options.pairs
@@ -77,15 +77,15 @@ def run(options: argparse.Namespace) -> int:
     elif options.format == JSON:
         print(sweeps_json(sweeps, analyses, comparisons), end="")
     elif options.format == MARKDOWN:
-        print(printed_sweeps(found, analyses, comparisons, command), end="")
+        print(printed_sweeps(stored_sweeps, analyses, comparisons, command), end="")
     else:
-        report = found[0].report if own and options.output is None else None
+        report = stored_sweeps[0].report if own and options.output is None else None
         if report is not None:
             write_sweep_report(report, command, goals[0])
         else:
             page = f"{_slug([sweep.name for sweep in sweeps])}.md"
             report = options.output or options.reports / kinds.SWEEPS_FOLDER / page
-            write_sweeps(found, analyses, comparisons, report, command)
+            write_sweeps(stored_sweeps, analyses, comparisons, report, command)
         print(os.path.relpath(report))
         if options.html:
             write_html(report)

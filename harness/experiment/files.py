@@ -106,10 +106,14 @@ def find_experiment(kind: Kind, reports: Path, name: str, plan: str | None = Non
     """
     path, folder = Path(name.strip()), kind.folder_in(reports)
     path = path.with_suffix("") if path.suffix in (".json", ".md") else path
-    for one in (full_path(base / path) for base in (Path(), folder, folder.parent)):
-        is_of_plan = plan is None or one.parent.name == plan
-        if is_of_plan and kind.numbered.fullmatch(one.name) and one.with_name(f"{one.name}.json").is_file():
-            return ExperimentFiles(one)
+    for candidate in (full_path(base / path) for base in (Path(), folder, folder.parent)):
+        is_of_plan = plan is None or candidate.parent.name == plan
+        if (
+            is_of_plan
+            and kind.numbered.fullmatch(candidate.name)
+            and candidate.with_name(f"{candidate.name}.json").is_file()
+        ):
+            return ExperimentFiles(candidate)
     there = experiments_of(kind, reports, plan)
     short = str(path) if kind.numbered.fullmatch(str(path)) else kind.named(str(path).zfill(2))
     names = full_names(short, (files.name for files in there))
@@ -174,11 +178,11 @@ class Experiments(Generic[R]):
         """Return the seconds that a run took beside its load in the plan's last experiment, else FIRST_GUESS_S."""
         for files in reversed(self.of(plan)):
             try:
-                found = self.read(files).lengths_s
+                lengths_s = self.read(files).lengths_s
             except UsageError:  # the record is damaged
                 continue
-            if found:
-                return max(0.0, time_left_s([0.0], found, FIRST_GUESS_S) or 0.0)
+            if lengths_s:
+                return max(0.0, time_left_s([0.0], lengths_s, FIRST_GUESS_S) or 0.0)
         return FIRST_GUESS_S
 
     def locked(self, files: ExperimentFiles) -> AbstractContextManager[None]:

@@ -158,8 +158,8 @@ def _of_metric(
     }
     changes = changes_of(values, gauge)
     weekdays = [date.fromisoformat(day).weekday() for day in dates]
-    found = positions(Series(values, weekdays, changes, accepted), gauge)
-    position = found[-1]
+    all_positions = positions(Series(values, weekdays, changes, accepted), gauge)
+    position = all_positions[-1]
     check = Check(
         plan=tonight.plan,
         conditions=tonight.conditions,
@@ -179,13 +179,13 @@ def _of_metric(
     )
     if check.state == OK and position.is_worse_interval and changes:
         check = replace(check, worse_since=dates[changes[-1].index])
-    yield replace(check, note=_note(check, [group for group, _ in measured], accepted, found))
+    yield replace(check, note=_note(check, [group for group, _ in measured], accepted, all_positions))
 
 
 def _note(
-    check: Check, groups: Sequence[NightlyRuns], accepted: Mapping[int, Acceptance], found: Sequence[Position]
+    check: Check, groups: Sequence[NightlyRuns], accepted: Mapping[int, Acceptance], all_positions: Sequence[Position]
 ) -> str:
-    """Return an explanation of a check; may be empty. `found` has the position of each value."""
+    """Return an explanation of a check; may be empty. `all_positions` has the position of each value."""
     if check.state == LEARNING:
         return f"{units.plural(check.earlier_count, 'earlier nightly run')}; {VALUES_LEAST} are needed"
     changed = _what_changed(groups, check.since)
@@ -194,17 +194,17 @@ def _note(
     if check.state == REGRESSED:
         count = sum(one.date >= (check.since or "") for one in check.history)
         return f"{units.plural(count, 'nightly run')}; if intended: {accept_command(check)}{changed}"
-    tonight = len(found) - 1
+    tonight = len(all_positions) - 1
     if check.worse_since:
         return f"worse since {check.worse_since}, but within the usual differences between nightly runs"
-    if found[tonight].is_usual:
+    if all_positions[tonight].is_usual:
         weekday = date.fromisoformat(check.history[-1].date).strftime("%A")
         return f"beyond the limit, but usual on a {weekday}"
     begun = max((at for at in accepted if at <= tonight), default=None)
     # As long as the baseline starts at the accepted change.
-    if begun is not None and begun in (tonight, *found[tonight].baseline_indexes[:1]):
+    if begun is not None and begun in (tonight, *all_positions[tonight].baseline_indexes[:1]):
         return f"accepted since {check.history[begun].date}: {accepted[begun].reason}"
-    before = found[tonight - 1] if tonight else None
+    before = all_positions[tonight - 1] if tonight else None
     if before and before.state == REGRESSED and before.since is not None:
         return f"no longer worse; it was worse since {check.history[before.since].date}"
     return ""

@@ -36,13 +36,13 @@ def nightly_message(result: NightlyResult, link: str) -> Message:
 
     Of a load with profiles, it also reports what grew most inside the system, or which runs have profiles.
     """
-    found, findings = result_of(result), list(_findings(result))
+    report_result, findings = result_of(result), list(_findings(result))
     worst, worst_load = findings[0] if findings else ("", None)
     more = f" (and {units.plural(len(findings) - 1, 'more finding')})" if len(findings) > 1 else ""
     load = worst_load or result.loads[0]
     inside = filter(None, [_inside(result, load)])
     lines = (f"{worst}{more}", _figures(result, load), *inside, time_line(result))
-    return Message(f"{found.title}: {found.headline}", lines, link)
+    return Message(f"{report_result.title}: {report_result.headline}", lines, link)
 
 
 def _inside(result: NightlyResult, load: LoadResult) -> str:
@@ -83,11 +83,11 @@ def _figures(result: NightlyResult, load: LoadResult) -> str:
     """Return the key metrics of a load, the medians of its runs that are no failures; its other loads are counted."""
     outcomes = [one for one in result.outcomes if one.load == load.load and one.result and one.result.is_valid]
     totals = [one.result.total for one in outcomes if one.result and one.result.total]
-    found = []
+    figures = []
     for metric in _METRICS:
         values = [value for value in map(metric.of, totals) if value is not None]
         if values:
-            found.append(f"{metric.name} {metric.mean_text(median(values))} {metric.unit}")
+            figures.append(f"{metric.name} {metric.mean_text(median(values))} {metric.unit}")
     others = len(result.loads) - 1
     more = f" (and {units.plural(others, 'other load')})" if others else ""
-    return f"{load.load.title}: {', '.join(found) or 'no run is valid'}{more}"
+    return f"{load.load.title}: {', '.join(figures) or 'no run is valid'}{more}"

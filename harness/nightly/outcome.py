@@ -183,8 +183,8 @@ def _growth(checks: Sequence[Check], before: Sequence[NightlyRuns], now: Sequenc
     if not profiled:
         return None
     last_date = profiled[-1].date
-    base = [run for group in profiled if group.date == last_date for run in group.valid]
-    found = causes(base, [run for group in now for run in group.valid])
+    baseline = [run for group in profiled if group.date == last_date for run in group.valid]
+    found = causes(baseline, [run for group in now for run in group.valid])
     return Growth(last_date, found) if found else None
 
 

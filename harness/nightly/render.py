@@ -156,9 +156,9 @@ def _loads_not_judged(result: NightlyResult) -> Iterator[str]:
 
 def _findings(result: NightlyResult) -> Iterator[str]:
     """Yield the findings, worst first."""
-    found = [(load, check) for load in result.loads for check in load.checks if check.state in _FINDING_STATES]
-    found.sort(key=lambda pair: _FINDING_STATES.index(pair[1].state))
-    yield from (_finding(load, check) for load, check in found if check.state == REGRESSED)
+    load_checks = [(load, check) for load in result.loads for check in load.checks if check.state in _FINDING_STATES]
+    load_checks.sort(key=lambda pair: _FINDING_STATES.index(pair[1].state))
+    yield from (_finding(load, check) for load, check in load_checks if check.state == REGRESSED)
     for index, outcome in enumerate(result.outcomes):
         if outcome.state != OK or outcome.reasons:
             why = cell("; ".join(outcome.reasons) or "unknown reason")
@@ -167,7 +167,7 @@ def _findings(result: NightlyResult) -> Iterator[str]:
             yield f"{outcome.state}: {_run_text(outcome)}: {why}{output}"
     yield from (f"NO LABEL: {cell(label)}: the suite judges it, but no run has it" for label in result.missing_labels)
     yield from (f"STORAGE: {cell(problem)}" for problem in result.record.storage_problems)
-    yield from (_finding(load, check) for load, check in found if check.state != REGRESSED)
+    yield from (_finding(load, check) for load, check in load_checks if check.state != REGRESSED)
     date = result.record.name[: len("2026-11-21")]
     for load in result.loads:
         if load.others_count:  # runs of other nightly runs of the date
@@ -198,11 +198,11 @@ def _finding(load: LoadResult, check: Check) -> str:
 
 def _notes(checks: Sequence[Check]) -> Iterator[str]:
     """Yield the notes about metrics that are OK; metrics with the same note share a line."""
-    found: dict[str, list[str]] = {}
+    figures_by_note: dict[str, list[str]] = {}
     for check in checks:
         if check.metric and check.state == OK and check.note:
-            found.setdefault(check.note, []).append(f"{check.label} {check.metric.title}")
-    yield from (f"{', '.join(figures)}: {note}" for note, figures in found.items())
+            figures_by_note.setdefault(check.note, []).append(f"{check.label} {check.metric.title}")
+    yield from (f"{', '.join(figures)}: {note}" for note, figures in figures_by_note.items())
 
 
 def check_text(check: Check) -> str:
@@ -221,8 +221,8 @@ def _against(check: Check, metric: Metric) -> str:
         return value
     limit = f", limit {units.percent_text(check.limit_ratio)} {unit}" if check.limit_ratio is not None else ""
     since = f", since {check.since}" if check.since else ""
-    before = metric.mean_text(check.baseline)
-    return f"{value} against {before} ({change_text(check.change_ratio)} {unit}{limit}){since}"
+    baseline = metric.mean_text(check.baseline)
+    return f"{value} against {baseline} ({change_text(check.change_ratio)} {unit}{limit}){since}"
 
 
 def _check_table(checks: Sequence[Check]) -> str:

@@ -149,10 +149,10 @@ def load_suite(path: Path) -> Suite:
 
 def _check_once(runs: Sequence[SuiteRun], where: str) -> None:
     """Raise a UsageError for a load that is listed twice, also with other settings: those start no new history."""
-    found: dict[tuple[object, ...], SuiteRun] = {}
+    runs_by_load: dict[tuple[object, ...], SuiteRun] = {}
     for run in runs:
         load = sorted((name, value) for name, value in run.options.items() if name != "set")
-        twin = found.setdefault((run.plan, run.profile, *load), run)
+        twin = runs_by_load.setdefault((run.plan, run.profile, *load), run)
         if twin is not run:
             is_same, other = twin.options == run.options, "only set differs, and their histories would be one"
             todo = "use repeats = 2 to measure it twice" if is_same else f"{other}; name a plan for each"

@@ -77,19 +77,19 @@ def outcome_of(sample: Sample, limit_ms: float) -> Outcome:
 
 def attempts_of(samples: Iterable[Sample], limit_ms: float) -> Attempts:
     """Return the requests of the load among the samples of a run; setUp, tearDown and transactions are left out."""
-    found = [
+    load_samples = [
         sample for sample in samples if not sample.is_transaction and thread_group_of(sample.thread_name) == LOAD_GROUP
     ]
-    found.sort(key=lambda sample: sample.start_ms)
-    origin_ms = found[0].start_ms if found else 0
+    load_samples.sort(key=lambda sample: sample.start_ms)
+    origin_ms = load_samples[0].start_ms if load_samples else 0
     starts_s: dict[str, list[float]] = {}
     attempts = []
-    for sample in found:
+    for sample in load_samples:
         start_s = (sample.start_ms - origin_ms) / MS_PER_S
         starts_s.setdefault(sample.thread_name, []).append(start_s)
         attempts.append(Attempt(start_s, sample.elapsed_ms, outcome_of(sample, limit_ms)))
     users = tuple(User(of_user[0], len(of_user)) for of_user in starts_s.values())
-    active = [sample.all_threads for sample in found if sample.all_threads is not None]
+    active = [sample.all_threads for sample in load_samples if sample.all_threads is not None]
     return Attempts(tuple(attempts), users, max(active, default=None))
 
 

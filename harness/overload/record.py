@@ -121,8 +121,8 @@ def _choices(assignment: str, list_settings: Collection[str]) -> list[str]:
     name, equals, values = assignment.partition("=")
     if not equals or name.rpartition(".")[2] in list_settings or "," not in values:
         return [assignment]
-    found = [value.strip() for value in values.split(",")]
-    if not all(found) or len(set(found)) < len(found):
+    choices = [value.strip() for value in values.split(",")]
+    if not all(choices) or len(set(choices)) < len(choices):
         todo = f"give each value once, as in {name}=10,1000"
         raise UsageError(f"SET: {assignment} has an empty or a repeated value", todo)
-    return [f"{name}={value}" for value in found]
+    return [f"{name}={value}" for value in choices]

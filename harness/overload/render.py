@@ -110,15 +110,15 @@ def _recovery_text(result: VariantResult) -> str:
 
 
 def _verdicts(record: OverloadRecord) -> list[tuple[str, str]]:
-    found, names = [], record.variant_names
+    verdicts, names = [], record.variant_names
     for run in record.measured:
         verdict = judge(run.result.levels, record.limit_ms) if run.result else None
         text = f"{verdict.state}: {verdict.reason}" if verdict else f"INVALID: {run.problem}"
-        found.append((names[run.variant], text))
+        verdicts.append((names[run.variant], text))
     if left := record.variants_left:
         text = f"{len(left)} of {units.plural(len(record.variants), 'variant')} not measured yet"
-        found.append(("not finished", text))
-    return found
+        verdicts.append(("not finished", text))
+    return verdicts
 
 
 def _variant_row(name: str, run: VariantRun, limit_ms: float) -> list[str]:
@@ -194,13 +194,13 @@ def write_overload_report(files: ExperimentFiles, record: OverloadRecord) -> Non
 def goodput_chart(record: OverloadRecord) -> Chart | None:
     """Return the chart; None without a measured variant."""
     names = record.variant_names
-    found = {names[run.variant]: run.result.levels for run in record.measured if run.result}
-    if not found:
+    levels_by_name = {names[run.variant]: run.result.levels for run in record.measured if run.result}
+    if not levels_by_name:
         return None
-    offered = tuple((round(100 * one.offered_ratio), one.offered_per_s) for one in next(iter(found.values())))
+    offered = tuple((round(100 * one.offered_ratio), one.offered_per_s) for one in next(iter(levels_by_name.values())))
     marks = Marks(curve=offered, curve_name="offered", range_text="95 % interval")
     lines = []
-    for name, levels in found.items():
+    for name, levels in levels_by_name.items():
         at = [(round(100 * level.offered_ratio), level) for level in levels]
         ranges = tuple(Range(x, level.interval.low_per_s, level.interval.high_per_s) for x, level in at)
         lines.append(Line(name, tuple((x, level.goodput.value) for x, level in at), ranges))

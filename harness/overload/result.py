@@ -106,20 +106,20 @@ def requests_per_user(found: Attempts, level_s: int) -> float:
     return sum(counts) / len(counts) if counts else 0.0
 
 
-def _level_result(level: Level, found: Attempts, capacity_per_s: float, per_user: float) -> LevelResult:
+def _level_result(level: Level, all_attempts: Attempts, capacity_per_s: float, per_user: float) -> LevelResult:
     length_s, users_per_s = level.to_s - level.from_s, capacity_per_s * level.offered_ratio
-    started_so_far = sum(user.start_s < level.to_s + LATE_LEAST_S for user in found.users)
-    attempts = [attempt for attempt in found.attempts if level.from_s <= attempt.start_s < level.to_s]
+    started_so_far = sum(user.start_s < level.to_s + LATE_LEAST_S for user in all_attempts.users)
+    attempts = [attempt for attempt in all_attempts.attempts if level.from_s <= attempt.start_s < level.to_s]
     counts = Counter(attempt.outcome for attempt in attempts)
     # The good answers that arrived in each second, not those whose requests started in it: a busy system answers
     # steadily, whatever the chance of the arrivals.
-    good = Counter(int(attempt.end_s) for attempt in found.attempts if attempt.outcome is Outcome.GOOD)
+    good = Counter(int(attempt.end_s) for attempt in all_attempts.attempts if attempt.outcome is Outcome.GOOD)
     return LevelResult(
         offered_ratio=level.offered_ratio,
         length_s=length_s,
         offered_per_s=users_per_s * per_user,
         scheduled_user_count=round(users_per_s * length_s),
-        started_user_count=sum(level.from_s <= user.start_s < level.to_s for user in found.users),
+        started_user_count=sum(level.from_s <= user.start_s < level.to_s for user in all_attempts.users),
         missing_user_count=max(0, round(scheduled_users(level, capacity_per_s)) - started_so_far),
         sample_count=len(attempts),
         good_count=counts[Outcome.GOOD],

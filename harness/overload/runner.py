@@ -95,7 +95,7 @@ class OverloadRuns:
         if problem_of(result, needs=Needs.VALID).text or not attempts.attempts:
             run = replace(run, problem="; ".join(reasons) or "no request of the load")
         else:
-            found = VariantResult(
+            variant_result = VariantResult(
                 levels=level_results(attempts, self.record.capacity_per_s or 0.0, level_s),
                 recovery=recovery_result(attempts, level_s),
                 requests_per_user=requests_per_user(attempts, level_s),
@@ -104,7 +104,7 @@ class OverloadRuns:
                 run_state=state,
                 run_reasons=reasons,
             )
-            run = replace(run, result=found)
+            run = replace(run, result=variant_result)
         return run, result_line(run, self.record.limit_ms)
 
     def _attempts(self, directory: RunDirectory) -> Attempts:

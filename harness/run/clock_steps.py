@@ -37,24 +37,24 @@ def find_clock_step(
     distance by which a row ends before an earlier row. `longest_ms` is the longest response time: a sub-sample may be
     written after its parent.
     """
-    found: list[tuple[float, str]] = []
+    steps: list[tuple[float, str]] = []
     span_s = span_ms.length_ms / MS_PER_S if span_ms else 0.0
     if back_ms > max(_BACK_TOLERANCE_S * MS_PER_S, longest_ms):
         back_s = back_ms / MS_PER_S
-        found.append((-back_s, f"time stamps go back by {duration_text(back_s)}"))
+        steps.append((-back_s, f"time stamps go back by {duration_text(back_s)}"))
     if run and run.took_s is not None and not run.generators:
         if span_s > run.took_s + _SPAN_TOLERANCE_S:
             text = f"samples span {duration_text(span_s)}, and JMeter ran for {duration_text(run.took_s)}"
-            found.append((span_s - run.took_s, text))
+            steps.append((span_s - run.took_s, text))
         if run.ended_at:
             passed = datetime.fromisoformat(run.ended_at) - datetime.fromisoformat(run.started_at)
             step_s = passed.total_seconds() - run.took_s
             if abs(step_s) >= _WALL_TOLERANCE_S:
                 by_wall, by_monotonic = duration_text(passed.total_seconds()), duration_text(run.took_s)
                 text = f"by the wall clock the run took {by_wall}, by the monotonic clock {by_monotonic}"
-                found.append((step_s, text))
-    if not found:
+                steps.append((step_s, text))
+    if not steps:
         return None
-    step_s, evidence = max(found, key=lambda one: abs(one[0]))
+    step_s, evidence = max(steps, key=lambda one: abs(one[0]))
     length_s = run.took_s if run and run.took_s else span_s
     return ClockStep(step_s, abs(step_s) >= INVALID_RATIO * length_s, evidence)

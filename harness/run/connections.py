@@ -31,11 +31,11 @@ def allowed_connections(target: Target, hosts: Sequence[str], generators: Sequen
 
     `hosts` are those of the plan's [allow]; `generators` are allowed at every port.
     """
-    found = [_entry(target.host, target.port), *(_entry(host, 0) for host in generators)]
+    entries = [_entry(target.host, target.port), *(_entry(host, 0) for host in generators)]
     for text in hosts:
         parts = urlsplit(text if "://" in text else f"//{text}")
-        found.append(_entry(plain_host(parts.hostname or ""), parts.port or 0))
-    return tuple(dict.fromkeys(found))
+        entries.append(_entry(plain_host(parts.hostname or ""), parts.port or 0))
+    return tuple(dict.fromkeys(entries))
 
 
 def agent_argument(agent: Path, listed: Path, allowed: Sequence[str] = ()) -> str:

@@ -48,15 +48,15 @@ class MachineCounters:
 
     def _cells(self, passed_s: float) -> tuple[str, ...]:
         stat = dict(_lines(self._proc / "stat"))
-        found = dict.fromkeys(MACHINE_COLUMNS, "") | {
+        cells = dict.fromkeys(MACHINE_COLUMNS, "") | {
             "iowait_cores": self._rate("iowait", _iowait_s(stat.get("cpu", [])), passed_s, 3),
             "runnable_threads": stat.get("procs_running", [""])[0],
             "switches_per_s": self._rate("switches", _number(stat.get("ctxt", [])), passed_s),
             "cpu_mhz": self._mhz(),
         }
         transferred = _network_bytes(dict(_lines(self._proc / "net" / "dev"))) | self._disk_bytes()
-        found |= {f"{name}_bytes_per_s": self._rate(name, value, passed_s) for name, value in transferred.items()}
-        return tuple(found.values())
+        cells |= {f"{name}_bytes_per_s": self._rate(name, value, passed_s) for name, value in transferred.items()}
+        return tuple(cells.values())
 
     def _rate(self, name: str, value: float | None, passed_s: float, decimals: int = 0) -> str:
         last = self._last.get(name)
@@ -67,21 +67,21 @@ class MachineCounters:
 
     def _disk_bytes(self) -> dict[str, float]:
         """Return the bytes that all disks have read and written since the machine's start; nothing without a disk."""
-        found = Counter[str]()
+        disk_bytes = Counter[str]()
         for _, fields in _lines(self._proc / "diskstats"):
             # minor, name, reads, merged, sectors read, ms, writes, merged, sectors written
             name = fields[1] if len(fields) > 8 else ""
             if name and not name.startswith(_INNER_DISKS) and (self._sys / "block" / name).is_dir():
-                found.update(read=int(fields[4]) * _SECTOR_BYTES, written=int(fields[8]) * _SECTOR_BYTES)
-        return dict(found)
+                disk_bytes.update(read=int(fields[4]) * _SECTOR_BYTES, written=int(fields[8]) * _SECTOR_BYTES)
+        return dict(disk_bytes)
 
     def _mhz(self) -> str:
-        found = []
+        frequencies_mhz = []
         for core in range(_FREQUENCIES_MOST):
             path = self._sys / "devices" / "system" / "cpu" / f"cpu{core}" / "cpufreq" / "scaling_cur_freq"
             with suppress(OSError, ValueError):
-                found.append(int(path.read_text(encoding="ascii")) / _KHZ_PER_MHZ)
-        return f"{fmean(found):.0f}" if found else ""
+                frequencies_mhz.append(int(path.read_text(encoding="ascii")) / _KHZ_PER_MHZ)
+        return f"{fmean(frequencies_mhz):.0f}" if frequencies_mhz else ""
 
 
 class QuotaCounters:
@@ -100,7 +100,7 @@ class QuotaCounters:
         if pid not in self._files:
             files = (folder / "cpu.stat" for folder, _ in _groups_of(pid, self._proc, self._groups, "cpu"))
             self._files[pid] = tuple(dict.fromkeys(file for file in files if file.is_file()))
-        found = _Periods(0, 0)
+        most_periods = _Periods(0, 0)
         for file in self._files[pid]:
             counts = _periods(file)
             if counts is None:
@@ -108,10 +108,10 @@ class QuotaCounters:
             last = self._last.get((pid, file), counts)
             self._last[pid, file] = counts
             passed = _Periods(counts.throttled_count - last.throttled_count, counts.all_count - last.all_count)
-            found = max(found, passed)
-        if found.all_count <= 0:
+            most_periods = max(most_periods, passed)
+        if most_periods.all_count <= 0:
             return ("",) * len(QUOTA_COLUMNS)
-        return (str(found.all_count), str(found.throttled_count))
+        return (str(most_periods.all_count), str(most_periods.throttled_count))
 
 
 def _groups_of(pid: int, proc: Path, groups: Path, controller: str) -> Iterator[tuple[Path, bool]]:
@@ -158,11 +158,11 @@ def _iowait_s(fields: list[str]) -> float | None:
 
 def _network_bytes(interfaces: Mapping[str, list[str]]) -> dict[str, float]:
     """Return the bytes that outer interfaces have received and sent; nothing without one."""
-    found = Counter[str]()
+    network_bytes = Counter[str]()
     for name, fields in interfaces.items():
         if len(fields) == 16 and not name.startswith(_INNER_INTERFACES):  # 8 counters of each direction
-            found.update(received=int(fields[0]), sent=int(fields[8]))
-    return dict(found)
+            network_bytes.update(received=int(fields[0]), sent=int(fields[8]))
+    return dict(network_bytes)
 
 
 class ResourceCounters:
@@ -181,24 +181,24 @@ class ResourceCounters:
 
     def cells(self, pids: Sequence[int]) -> tuple[str, ...]:
         """Return the values of RESOURCE_COLUMNS of a process with its descendants; empty where not known."""
-        found = [one for pid in pids if (one := self._descriptors(pid))]
-        if not found:
+        descriptors = [one for pid in pids if (one := self._descriptors(pid))]
+        if not descriptors:
             return ("",) * len(RESOURCE_COLUMNS)
         limits = (self._open_files_limit(pids[0]), self._memory_limit(pids[0]))
         shown = ["" if limit is None else str(limit) for limit in limits]
         # The limit is that of each process; a leak of one worker reaches it alone.
-        open_files, sockets = max(map(len, found)), sum(map(sum, found))
+        open_files, sockets = max(map(len, descriptors)), sum(map(sum, descriptors))
         return (str(open_files), shown[0], str(sockets), shown[1], "", "")
 
     def _descriptors(self, pid: int) -> list[bool]:
         """Return whether each open descriptor of a process is a socket; nothing where it has ended."""
-        found = []
+        are_sockets = []
         with suppress(OSError):
             for entry in (self._proc / str(pid) / "fd").iterdir():
-                found.append(False)
+                are_sockets.append(False)
                 with suppress(OSError):  # closed meanwhile
-                    found[-1] = str(entry.readlink()).startswith("socket:")
-        return found
+                    are_sockets[-1] = str(entry.readlink()).startswith("socket:")
+        return are_sockets
 
     def _open_files_limit(self, pid: int) -> int | None:
         with suppress(OSError, ValueError):
@@ -209,10 +209,10 @@ class ResourceCounters:
 
     def _memory_limit(self, pid: int) -> int | None:
         """Return the least memory limit (bytes) of the process's cgroup, of version 1 or 2, and of those above it."""
-        found = []
+        limits_bytes = []
         for folder, is_first_version in _groups_of(pid, self._proc, self._groups, "memory"):
             with suppress(OSError, ValueError):  # "max" is no limit
                 name = "memory.limit_in_bytes" if is_first_version else "memory.max"
-                found.append(int((folder / name).read_text(encoding="ascii")))
-        limit = min(found, default=_UNLIMITED_BYTES)
+                limits_bytes.append(int((folder / name).read_text(encoding="ascii")))
+        limit = min(limits_bytes, default=_UNLIMITED_BYTES)
         return limit if limit < _UNLIMITED_BYTES else None

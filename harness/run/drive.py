@@ -91,10 +91,10 @@ def drive(
             code = _stopped(jmeter, view, GRACEFUL_S, end.overrun_s, lambda: interrupts.count > 1)
             return Outcome(code, True, _teardown_reasons(jmeter, code, end.overrun_s, progress))
         enough = "" if is_load_over else end.enough(now_s, rows.samples, rows.row_count, figures.sample_count)
-        found = () if enough else tuple(failures())
-        if found:
-            progress.log(f"stopping: {found[0]}")
-            return Outcome(_stopped(jmeter, view, _BRIEF_S, _BRIEF_S), False, found)
+        reasons = () if enough else tuple(failures())
+        if reasons:
+            progress.log(f"stopping: {reasons[0]}")
+            return Outcome(_stopped(jmeter, view, _BRIEF_S, _BRIEF_S), False, reasons)
         is_judged = not (enough or is_load_over)
         early = end.stop_reason(now_s, rows.samples, rows.row_count, figures.users) if is_judged else ""
         if enough or early:

@@ -118,11 +118,11 @@ class Exchange:
 
 def parse_exchanges(text: str) -> tuple[Exchange, ...]:
     """Return the exchanges in the agent's file; a line that is not complete is left out, as after a kill."""
-    found = []
+    exchanges = []
     for line in text.splitlines():
         with suppress(ValueError):
-            found.append(build(Exchange, json.loads(line)))
-    return tuple(found)
+            exchanges.append(build(Exchange, json.loads(line)))
+    return tuple(exchanges)
 
 
 def exchanges_text(exchanges: Iterable[Exchange]) -> str:
@@ -133,12 +133,12 @@ def exchanges_text(exchanges: Iterable[Exchange]) -> str:
 def first_of_each_cause(exchanges: Iterable[Exchange]) -> tuple[Exchange, ...]:
     """Return the earliest MOST_PER_CAUSE exchanges of the first CAUSES_MOST causes, of all load generators together."""
     counts = Counter[ErrorKey]()
-    found: list[Exchange] = []
-    for one in sorted(exchanges, key=lambda one: one.start_ms):
-        if counts[one.key] < MOST_PER_CAUSE and (one.key in counts or len(counts) < CAUSES_MOST):
-            counts[one.key] += 1
-            found.append(one)
-    return tuple(found)
+    kept: list[Exchange] = []
+    for exchange in sorted(exchanges, key=lambda one: one.start_ms):
+        if counts[exchange.key] < MOST_PER_CAUSE and (exchange.key in counts or len(counts) < CAUSES_MOST):
+            counts[exchange.key] += 1
+            kept.append(exchange)
+    return tuple(kept)
 
 
 def progress_at(exchanges: Sequence[Exchange], stopped_ms: int) -> str:
@@ -170,34 +170,34 @@ def masked_exchanges(exchanges: Sequence[Exchange], hidden: Iterable[str]) -> tu
     return tuple(_masked(one, mask) for one in exchanges) if spellings else tuple(exchanges)
 
 
-def _masked(one: Exchange, mask: Mask) -> Exchange:
+def _masked(exchange: Exchange, mask: Mask) -> Exchange:
     texts = ("label", "code", "message", "failure", "url", "request_headers", "cookies", "request_body")
-    changes: dict[str, Any] = {name: mask(getattr(one, name)) for name in (*texts, "response_headers")}
-    variables = one.variables and {
+    changes: dict[str, Any] = {name: mask(getattr(exchange, name)) for name in (*texts, "response_headers")}
+    variables = exchange.variables and {
         name: Change(None if change.before is None else mask(change.before), mask(change.after))
-        for name, change in one.variables.items()
+        for name, change in exchange.variables.items()
     }
     return replace(
-        one,
+        exchange,
         **changes,
-        response_body=None if one.response_body is None else mask(one.response_body),
-        assertions=tuple(found._replace(message=mask(found.message)) for found in one.assertions),
+        response_body=None if exchange.response_body is None else mask(exchange.response_body),
+        assertions=tuple(found._replace(message=mask(found.message)) for found in exchange.assertions),
         variables=variables,
     )
 
 
-def _named_secrets(one: Exchange) -> tuple[str, ...]:
+def _named_secrets(exchange: Exchange) -> tuple[str, ...]:
     """Return the secrets that an exchange names, without those too short to mask."""
-    found: list[str] = []
-    for line in (*one.request_headers.splitlines(), *one.response_headers.splitlines()):
+    secrets: list[str] = []
+    for line in (*exchange.request_headers.splitlines(), *exchange.response_headers.splitlines()):
         name, _, value = line.partition(":")
-        found += secrets_of_header(name.strip(), value.strip())
-    if one.cookies:
-        found += secrets_of_header("Cookie", one.cookies)
-    for body in (one.request_body, one.response_body or ""):
-        found += secrets_in(body)
-    found += secrets_in_code(one.url)
-    for name, change in (one.variables or {}).items():
+        secrets += secrets_of_header(name.strip(), value.strip())
+    if exchange.cookies:
+        secrets += secrets_of_header("Cookie", exchange.cookies)
+    for body in (exchange.request_body, exchange.response_body or ""):
+        secrets += secrets_in(body)
+    secrets += secrets_in_code(exchange.url)
+    for name, change in (exchange.variables or {}).items():
         if is_secret_name(name) and not _WHOLE_MATCH.search(name):
-            found += filter(None, change)
-    return secret_values(("password", value) for value in found)
+            secrets += filter(None, change)
+    return secret_values(("password", value) for value in secrets)

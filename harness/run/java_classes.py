@@ -65,17 +65,17 @@ def _names(file: Path) -> dict[str, str]:
 def _found(names: Iterable[str], paths: Iterable[Path]) -> set[str]:
     """Return the names of classes that are in a jar or in a folder of classes or jars."""
     wanted = {f"{name.replace('.', '/')}.class": name for name in names}
-    found: set[str] = set()
+    present_names: set[str] = set()
     for path in paths:
-        if len(found) == len(wanted):
+        if len(present_names) == len(wanted):
             break
         if path.is_dir():
-            found |= {name for file, name in wanted.items() if (path / file).is_file()}
-            found |= _found(names, path.glob("*.jar"))
+            present_names |= {name for file, name in wanted.items() if (path / file).is_file()}
+            present_names |= _found(names, path.glob("*.jar"))
         elif zipfile.is_zipfile(path):
             with zipfile.ZipFile(path) as jar:
-                found |= {wanted[file] for file in wanted.keys() & set(jar.namelist())}
-    return found
+                present_names |= {wanted[file] for file in wanted.keys() & set(jar.namelist())}
+    return present_names
 
 
 def _refuse(file: str, absent: Mapping[str, Node]) -> None:

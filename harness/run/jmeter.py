@@ -58,15 +58,15 @@ class JMeterHome:
 
     def versions(self) -> dict[str, str]:
         """Return the versions of Java, JMeter and its plugins, as found in the names of the jars."""
-        found = {"java": self.java, "jmeter": "unknown"}
+        versions = {"java": self.java, "jmeter": "unknown"}
         for jar in sorted((self.path / "lib" / "ext").glob("*.jar")):
             match = re.fullmatch(r"(ApacheJMeter_core|jmeter-plugins-[a-z-]+)-(\d[\w.]*)\.jar", jar.name)
             if match:
-                found["jmeter" if match[1] == "ApacheJMeter_core" else match[1]] = match[2]
+                versions["jmeter" if match[1] == "ApacheJMeter_core" else match[1]] = match[2]
         for jar in sorted(self.plugin_folder.glob("*.jar")) if self.plugin_folder else ():
             if match := re.fullmatch(r"(.+?)-(\d[\w.-]*)\.jar", jar.name):
-                found[match[1]] = match[2]
-        return found
+                versions[match[1]] = match[2]
+        return versions
 
 
 @dataclass(frozen=True)

@@ -77,13 +77,13 @@ def full_path(path: Path) -> Path:
     file, choice = split_choice(path)
     suffix = file.suffix if file.suffix in _SUFFIXES else ""
     with contextlib.suppress(OSError):  # no such folder
-        found = full_names(
+        matches = full_names(
             file.name.removesuffix(suffix),
             (one.stem if one.suffix in _SUFFIXES else one.name for one in file.parent.iterdir()),
         )
-        if len(found) > 1:
-            raise ambiguous(file.name, [file.with_name(one) for one in found])
-        return file.with_name(found[0] + suffix + choice) if found else path
+        if len(matches) > 1:
+            raise ambiguous(file.name, [file.with_name(one) for one in matches])
+        return file.with_name(matches[0] + suffix + choice) if matches else path
     return path
 
 

@@ -50,15 +50,15 @@ class OtherRuns:
 
     def new(self) -> list[OtherRun]:
         """Return the runs that are running now and were not found by an earlier call."""
-        found = []
+        new_runs = []
         for path in _files():
             if path != self._own and path.name not in self._known:
                 other = _locked_run(path)
                 if other:
                     self._known.add(path.name)
-                    found.append(other)
-        self.seen += found
-        return found
+                    new_runs.append(other)
+        self.seen += new_runs
+        return new_runs
 
 
 @contextlib.contextmanager

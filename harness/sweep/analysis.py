@@ -130,20 +130,20 @@ def outcome(level: Level, goal: Goal) -> Outcome:
 
     A level is undecided when a run is DOUBTFUL, or when the 95 % interval of a time contains the goal.
     """
-    found = _of_runs(level, goal)
-    if found.is_within is None or level.invalid:
-        return found
+    of_runs = _of_runs(level, goal)
+    if of_runs.is_within is None or level.invalid:
+        return of_runs
     stopped = [bool(run.record and run.record.stopped_early) for run in level.counted]
-    if found.is_within is False and _is_most(level, stopped):
-        return found  # such runs are DOUBTFUL, because they are shorter than requested
+    if of_runs.is_within is False and _is_most(level, stopped):
+        return of_runs  # such runs are DOUBTFUL, because they are shorter than requested
     if level.doubtful:
         reasons = dict.fromkeys(reason for run in level.doubtful for reason in run.doubtful_reasons)
         runs = "the run" if len(level.counted) == 1 else f"{len(level.doubtful)} of {len(level.counted)} runs"
         is_are = "is" if len(level.doubtful) == 1 else "are"
         return Outcome(None, (f"{runs} {is_are} DOUBTFUL ({'; '.join(reasons)})",))
-    if found.is_within is False and _is_most(level, [bool(_missed_rules(run, goal)) for run in level.counted]):
-        return found
-    return _as_sure(found, level, goal)
+    if of_runs.is_within is False and _is_most(level, [bool(_missed_rules(run, goal)) for run in level.counted]):
+        return of_runs
+    return _as_sure(of_runs, level, goal)
 
 
 def _is_most(level: Level, are: Sequence[bool]) -> bool:
@@ -165,52 +165,52 @@ def _missed_rules(run: LevelRun, goal: Goal) -> tuple[str, ...]:
 
 def _of_run(run: LevelRun, goal: Goal) -> Outcome:
     """Return the outcome of one run; a rule that its verdict does not judge is unknown."""
-    found = _of_figures(run.figures, goal)
+    of_figures = _of_figures(run.figures, goal)
     stopped = run.record.stopped_early if run.record else ""
     missed = ((f"stopped early: {stopped}",) if stopped else ()) + _missed_rules(run, goal)
-    if missed or found.is_within is False:
-        return Outcome(False, (*(found.reasons if found.is_within is False else ()), *missed))
+    if missed or of_figures.is_within is False:
+        return Outcome(False, (*(of_figures.reasons if of_figures.is_within is False else ()), *missed))
     judged = [one.rule for one in run.verdict.goals] if run.verdict else []
     unknown = tuple(f"{rule.text} is unknown" for rule in _rules_of(goal) if rule not in judged)
-    return Outcome(None, (*found.reasons, *unknown)) if unknown else found
+    return Outcome(None, (*of_figures.reasons, *unknown)) if unknown else of_figures
 
 
 def _of_runs(level: Level, goal: Goal) -> Outcome:
     """Return the outcome by the values of the runs, without regard to their confidence intervals."""
     if not level.counted and not level.invalid:
         return Outcome(None, ("interrupted",))
-    found = [_of_run(run, goal) for run in level.counted]
-    run_count = len(found) + len(level.invalid)
-    if 2 * sum(run.is_within is True for run in found) > run_count:
+    outcomes = [_of_run(run, goal) for run in level.counted]
+    run_count = len(outcomes) + len(level.invalid)
+    if 2 * sum(run.is_within is True for run in outcomes) > run_count:
         return Outcome(True)
     if level.invalid:
         are = f"{len(level.invalid)} of {run_count} runs {'is' if len(level.invalid) == 1 else 'are'}"
         return Outcome(False, ("the run is INVALID" if run_count == 1 else f"{are} INVALID",))
-    if unknown := next((run for run in found if run.is_within is None), None):
+    if unknown := next((run for run in outcomes if run.is_within is None), None):
         return unknown
     if run_count == 1:
-        return found[0]
+        return outcomes[0]
     of_medians = _of_figures(level.figures, goal)
     if of_medians.reasons:
         return of_medians
-    missed_count = sum(run.is_within is False for run in found)
+    missed_count = sum(run.is_within is False for run in outcomes)
     return Outcome(False, (f"{missed_count} of {run_count} runs missed",))
 
 
-def _as_sure(found: Outcome, level: Level, goal: Goal) -> Outcome:
+def _as_sure(of_runs: Outcome, level: Level, goal: Goal) -> Outcome:
     """Return the outcome, or an undecided one when the interval of a time contains the goal or contradicts it."""
     judged = list(_intervals(level, goal))
-    if found.is_within is False:
+    if of_runs.is_within is False:
         errors, slowest = level.figures.error_ratio, level.figures.slowest_label_ms
         if goal.error_ratio is not None and errors is not None and errors > goal.error_ratio:
-            return found
+            return of_runs
         if goal.each_average_ms is not None and slowest is not None and slowest > goal.each_average_ms:
-            return found
+            return of_runs
         if not judged or any(is_within is False for is_within, _ in judged):
-            return found
-        return Outcome(None, tuple(text for is_within, text in judged if is_within is None) or found.reasons)
+            return of_runs
+        return Outcome(None, tuple(text for is_within, text in judged if is_within is None) or of_runs.reasons)
     unsure = tuple(text for is_within, text in judged if not is_within)
-    return Outcome(None, unsure) if unsure else found
+    return Outcome(None, unsure) if unsure else of_runs
 
 
 def _intervals(level: Level, goal: Goal) -> Iterator[tuple[bool | None, str]]:
@@ -224,13 +224,13 @@ def _intervals(level: Level, goal: Goal) -> Iterator[tuple[bool | None, str]]:
     for metric, limit in goal.of_metrics.items():
         if not metric.is_time or metric.key not in FIGURES:
             continue
-        found = percentile_interval(runs, metric) if metric.percentile is not None else average_interval(runs)
+        bounds = percentile_interval(runs, metric) if metric.percentile is not None else average_interval(runs)
         value = level.figures.of(metric.key)
-        if found is None or value is None:
+        if bounds is None or value is None:
             continue
-        high = "no upper end" if found.high_ms is None else f"{units.ms_text(found.high_ms)} ms"
-        interval = f"{units.ms_text(found.low_ms)} ms to {high}, of {units.plural(found.sample_count, 'sample')}"
-        yield found.is_within(limit), f"the {metric.phrase} is {units.ms_text(value)} ms, 95 % interval {interval}"
+        high = "no upper end" if bounds.high_ms is None else f"{units.ms_text(bounds.high_ms)} ms"
+        interval = f"{units.ms_text(bounds.low_ms)} ms to {high}, of {units.plural(bounds.sample_count, 'sample')}"
+        yield bounds.is_within(limit), f"the {metric.phrase} is {units.ms_text(value)} ms, 95 % interval {interval}"
 
 
 def _of_figures(figures: Figures, goal: Goal) -> Outcome:

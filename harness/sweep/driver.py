@@ -68,10 +68,10 @@ class SweepDesign(StoredSweep):
 
     def next_step(self, outcome: SweepSoFar) -> Step | None:
         """Return the next level."""
-        found = self.next_run(outcome)
-        if found is None:
+        next_run = self.next_run(outcome)
+        if next_run is None:
             return None
-        run, heading = found
+        run, heading = next_run
         record = outcome.record
         load_s, left_s = planned_s(self.request, record, run.users), list(self.left_s(outcome))
         is_first = not record.fresh and not measured(record.runs[record.resumed_at :])
@@ -119,10 +119,10 @@ def run_sweep(
     requests = {setting: _with_conditions(request, new) for setting, request in requests.items()}
     request = next(iter(requests.values()))
     most_users, warm_up_users = new.most_and_warm_up_users
-    for one in requests.values():
-        check_recording(options.jfr, one)
+    for level_request in requests.values():
+        check_recording(options.jfr, level_request)
         for users in (most_users, warm_up_users):
-            check_request(one, level_load(one, new, users))
+            check_request(level_request, level_load(level_request, new, users))
     allow_open_files(most_users)
     with Interrupts() as interrupts, ExitStack() as stack:
         jmeter = ready_jmeter(request, options.reports)

@@ -18,14 +18,14 @@ from harness.sweep.record import SweepRecord
 
 def sweeps_with(runs: Sequence[RunDirectory]) -> list[ExperimentFiles]:
     """Return the sweeps that have one of these runs; unreadable ones are left out."""
-    found = []
+    sweeps = []
     for folder in dict.fromkeys(run.path.parent for run in runs):
         names = {run.name for run in runs if run.path.parent == folder}
         for files in recorded_in(folder, kinds.SWEEP.numbered):
             with contextlib.suppress(UsageError):
                 if names & {run.run for run in load_record(SweepRecord, files.record).measured}:
-                    found.append(files)
-    return found
+                    sweeps.append(files)
+    return sweeps
 
 
 @dataclass(frozen=True)

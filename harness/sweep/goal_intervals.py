@@ -102,11 +102,11 @@ def _average(run: LabelResult) -> Estimate | None:
     return Estimate(mean_ms, math.sqrt(squares / (count - 1) / count), count - 1, 0)
 
 
-def _widened(found: ConfidenceInterval, values_ms: Sequence[float]) -> ConfidenceInterval:
+def _widened(interval: ConfidenceInterval, values_ms: Sequence[float]) -> ConfidenceInterval:
     """Return the interval, at least as wide as Student's t interval of the runs' values."""
     if len(values_ms) < _RUNS_LEAST:
-        return found
+        return interval
     reach = student_t_quantile(len(values_ms) - 1, 1 - _TAIL) * stdev(values_ms) / math.sqrt(len(values_ms))
     low_ms, high_ms = fmean(values_ms) - reach, fmean(values_ms) + reach
-    ends = None if found.high_ms is None else max(found.high_ms, high_ms)
-    return ConfidenceInterval(min(found.low_ms, low_ms), ends, found.sample_count)
+    ends = None if interval.high_ms is None else max(interval.high_ms, high_ms)
+    return ConfidenceInterval(min(interval.low_ms, low_ms), ends, interval.sample_count)

@@ -29,14 +29,14 @@ def of_label(sweep: Sweep, label: str) -> Sweep:
     """
     known = list(dict.fromkeys(one.label for run in sweep.runs for one in run.labels))
     pattern = parse_pattern(label)
-    found = [label] if label in known else [name for name in known if pattern.search(name)]
-    if len(found) != 1:
-        there = f"there are: {', '.join(found or known) or 'none'}"
-        what = "matches several labels" if found else "matches no label"
-        near = "" if found else did_you_mean(label, known)
+    matches = [label] if label in known else [name for name in known if pattern.search(name)]
+    if len(matches) != 1:
+        there = f"there are: {', '.join(matches or known) or 'none'}"
+        what = "matches several labels" if matches else "matches no label"
+        near = "" if matches else did_you_mean(label, known)
         raise UsageError(f"{sweep.name}: --label {label} {what}", f"{near}{there}")
-    runs = ((level.users, _run_of_label(run, found[0])) for level in sweep.levels for run in level.runs)
-    return replace(sweep, name=f"{sweep.name}: {found[0]}", levels=levels_of(runs), label=found[0])
+    runs = ((level.users, _run_of_label(run, matches[0])) for level in sweep.levels for run in level.runs)
+    return replace(sweep, name=f"{sweep.name}: {matches[0]}", levels=levels_of(runs), label=matches[0])
 
 
 def label_of(labels: Sequence[LabelResult], name: str) -> LabelResult | None:

@@ -51,32 +51,38 @@ def compare_levels(base: FoundSweep, new: FoundSweep, thresholds: Thresholds, *,
     With `anyway`, runs that are DOUBTFUL or differ in load are judged, too.
     """
     comparison = compare_sweeps(base.sweep, new.sweep)
-    young_keys = {level.key for level in new.sweep.levels}
-    common = [level.key for level in base.sweep.levels if level.key in young_keys]
+    contender_keys = {level.key for level in new.sweep.levels}
+    common = [level.key for level in base.sweep.levels if level.key in contender_keys]
     if not common:
         levels = " against ".join(levels_text(one.sweep.levels) for one in (base, new))
         what = f"{base.sweep.name} and {new.sweep.name} have no level in common ({levels})"
         same = "values" if base.sweep.is_of_setting else "USERS"
         raise UsageError(what, f"compare sweeps over some of the same {same}")
-    old, young = _results(base), _results(new)
-    levels_compared = {key: compare(old[key], young[key], thresholds, anyway) for key in common}
+    baseline_results, contender_results = _results(base), _results(new)
+    levels_compared = {
+        key: compare(baseline_results[key], contender_results[key], thresholds, anyway) for key in common
+    }
     verdicts = []
-    for key, found in levels_compared.items():
-        is_repeated = min(len(old[key]), len(young[key])) > 1
-        is_doubtful = not anyway and any(run.is_doubtful for run in (*old[key], *young[key]))
-        reason = "; ".join(found.reasons)
-        verdicts.append(LevelVerdict(key.users, found.verdict, reason, is_repeated, is_doubtful, key.setting))
-    warnings = warnings_of([run for side in (old, young) for runs in side.values() for run in runs])
+    for key, level_comparison in levels_compared.items():
+        is_repeated = min(len(baseline_results[key]), len(contender_results[key])) > 1
+        is_doubtful = not anyway and any(run.is_doubtful for run in (*baseline_results[key], *contender_results[key]))
+        reason = "; ".join(level_comparison.reasons)
+        verdicts.append(
+            LevelVerdict(key.users, level_comparison.verdict, reason, is_repeated, is_doubtful, key.setting)
+        )
+    warnings = warnings_of(
+        [run for side in (baseline_results, contender_results) for runs in side.values() for run in runs]
+    )
     comparison = replace(comparison, verdicts=tuple(verdicts), warnings=tuple(warnings))
-    return ComparedLevels(with_verdict(comparison, thresholds), levels_compared, old, young)
+    return ComparedLevels(with_verdict(comparison, thresholds), levels_compared, baseline_results, contender_results)
 
 
-def _results(found: FoundSweep) -> dict[LevelKey, list[RunResult]]:
+def _results(stored_sweep: FoundSweep) -> dict[LevelKey, list[RunResult]]:
     """Return the results of a sweep's runs by level, without the runs that could not be read."""
     results: dict[LevelKey, list[RunResult]] = {}
-    for level in found.sweep.levels:
-        runs = [read_result(found.run_reports[run.name].with_suffix("")) for run in level.runs]
-        if label := found.sweep.label:  # instead of TOTAL; errors are limited as in the run
+    for level in stored_sweep.sweep.levels:
+        runs = [read_result(stored_sweep.run_reports[run.name].with_suffix("")) for run in level.runs]
+        if label := stored_sweep.sweep.label:  # instead of TOTAL; errors are limited as in the run
             runs = [
                 replace(run, total=label_of(run.labels, label), whole=run.whole or run.total, labels=()) for run in runs
             ]

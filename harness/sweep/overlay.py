@@ -45,15 +45,15 @@ def several_sweeps_report(
         tables=[(HEADS[figure], _overlay_table(sweeps, figure)) for figure in known],
         comparisons=[
             {
-                "title": cell(f"{found.new} against {found.base}"),
-                "sentences": [cell(sentence(found, figure)) for figure in found.figures],
-                "table": comparison_table(found),
+                "title": cell(f"{comparison.new} against {comparison.base}"),
+                "sentences": [cell(sentence(comparison, figure)) for figure in comparison.figures],
+                "table": comparison_table(comparison),
                 "reasons": [
-                    cell(f"{one.key.text}, {one.verdict}: {one.reason}") for one in found.verdicts if one.reason
+                    cell(f"{one.key.text}, {one.verdict}: {one.reason}") for one in comparison.verdicts if one.reason
                 ],
-                "only": [cell(text) for text in one_sided(found)],
+                "only": [cell(text) for text in one_sided(comparison)],
             }
-            for found in comparisons
+            for comparison in comparisons
         ],
         images=[image(chart, page.folder) for chart in page.charts],
         findings=[
@@ -114,12 +114,12 @@ def _headline(
         return headline(comparisons[0])
     parts = []
     for sweep, analysis in zip(sweeps, analyses, strict=True):
-        found = analysis.answer
+        answer = analysis.answer
         if sweep.is_of_setting:
             parts.append(f"{sweep.name}: {answer_text(sweep, analysis).rstrip('.')}")
-        elif found.users is not None:
-            least = "at least " if found.is_least or found.perhaps_users is not None else ""
-            parts.append(f"{sweep.name}: {least}{units.plural(found.users, 'user')} within the goal")
+        elif answer.users is not None:
+            least = "at least " if answer.is_least or answer.perhaps_users is not None else ""
+            parts.append(f"{sweep.name}: {least}{units.plural(answer.users, 'user')} within the goal")
         elif analysis.best_users is not None:
             rate, users = units.rate_text(analysis.best_rate_per_s), units.plural(analysis.best_users, "user")
             parts.append(f"{sweep.name}: best {rate} req/s at {users}")

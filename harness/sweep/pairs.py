@@ -106,19 +106,27 @@ class SweepComparison:
 
 def compare_sweeps(base: Sweep, new: Sweep) -> SweepComparison:
     """Return the differences at the common levels; they are unknown at levels with an INVALID run."""
-    old, young = ({level.key: level for level in sweep.levels} for sweep in (base, new))
-    common = [key for key in old if key in young]
-    figures = [_figure(metric.key, [_delta(metric.key, old[key], young[key]) for key in common]) for metric in COMPARED]
-    only_base, only_new = ([key for key in one if key not in other] for one, other in ((old, young), (young, old)))
+    baseline_levels, contender_levels = ({level.key: level for level in sweep.levels} for sweep in (base, new))
+    common = [key for key in baseline_levels if key in contender_levels]
+    figures = [
+        _figure(metric.key, [_delta(metric.key, baseline_levels[key], contender_levels[key]) for key in common])
+        for metric in COMPARED
+    ]
+    only_baseline, only_contender = (
+        [key for key in one if key not in other]
+        for one, other in ((baseline_levels, contender_levels), (contender_levels, baseline_levels))
+    )
     return SweepComparison(
         base=base.name,
         new=new.name,
         figures=tuple(figure for figure in figures if figure.level_count),
-        only_base=tuple(key.users for key in only_base if not key.setting),
-        only_new=tuple(key.users for key in only_new if not key.setting),
-        only_base_settings=tuple(key.setting for key in only_base if key.setting),
-        only_new_settings=tuple(key.setting for key in only_new if key.setting),
-        is_doubtful=any(level.doubtful or level.invalid for key in common for level in (old[key], young[key])),
+        only_base=tuple(key.users for key in only_baseline if not key.setting),
+        only_new=tuple(key.users for key in only_contender if not key.setting),
+        only_base_settings=tuple(key.setting for key in only_baseline if key.setting),
+        only_new_settings=tuple(key.setting for key in only_contender if key.setting),
+        is_doubtful=any(
+            level.doubtful or level.invalid for key in common for level in (baseline_levels[key], contender_levels[key])
+        ),
     )
 
 
@@ -128,9 +136,17 @@ def _figure(name: str, deltas: Sequence[Delta]) -> FigureComparison:
     return FigureComparison(name, tuple(deltas), middle, min(known, default=None), max(known, default=None))
 
 
-def _delta(name: str, base: Level, new: Level) -> Delta:
-    old, young = (None if level.invalid else level.figures.of(name) for level in (base, new))
-    return Delta(base.users, old, young, (young - old) / old if old and young is not None else None, base.setting)
+def _delta(name: str, baseline: Level, contender: Level) -> Delta:
+    baseline_value, contender_value = (
+        None if level.invalid else level.figures.of(name) for level in (baseline, contender)
+    )
+    return Delta(
+        baseline.users,
+        baseline_value,
+        contender_value,
+        (contender_value - baseline_value) / baseline_value if baseline_value and contender_value is not None else None,
+        baseline.setting,
+    )
 
 
 def headline(comparison: SweepComparison) -> str:

@@ -119,15 +119,15 @@ def growth_section(sweep: Sweep) -> GrowthSection | None:
     memories = memory_of_runs(sweep)
     if len(memories) < 2:
         return None
-    found = growth_per_run(memories)
-    if not found:
+    growths = growth_per_run(memories)
+    if not growths:
         why = "more users need more memory without a leak, so the levels must be repeated (REPEAT=3)"
         return GrowthSection(f"Memory growth from run to run is unknown: {why}.", "")
-    suspects = [growth.process for growth in found if growth.is_suspect]
+    suspects = [growth.process for growth in growths if growth.is_suspect]
     note = "A JVM's memory also grows until its heap has its maximum size; growth after that is a leak."
     verdict = f"Leak suspect: {', '.join(suspects)}. {note}" if suspects else "No leak suspect."
     heads = ("process", "runs", "memory MB", "first run MB", "last run MB", "MB per run", "95 % interval", "suspect")
-    return GrowthSection(verdict, table(heads, [_growth_row(growth) for growth in found]))
+    return GrowthSection(verdict, table(heads, [_growth_row(growth) for growth in growths]))
 
 
 def _growth_row(growth: Growth) -> list[str]:
@@ -225,18 +225,20 @@ def cloud_level_tables(levels: Sequence[Level]) -> list[LevelTable]:
     For repeats, they contain the median of the runs' averages and the range of all runs.
     """
     shown = [level for level in levels if any(run.cloudwatch for run in level.counted)]
-    found = [[run.cloudwatch for run in level.counted if run.cloudwatch] for level in shown]
+    runs_of_levels = [[run.cloudwatch for run in level.counted if run.cloudwatch] for level in shown]
     resources = _resources(levels)
     tables = []
     for column in COLUMNS:
         rows = []
         for resource in (one for one in resources if column.metric in metric_names(one)):
             row = [cell(resource_title(resource))]
-            for runs in found:
+            for runs in runs_of_levels:
                 metrics = [metric for one in runs if (metric := one.metric(resource, column.metric))]
                 row += metric_cells(metrics, resource, column)
             rows.append(row)
-        if any(one.metric(resource, column.metric) for resource in resources for runs in found for one in runs):
+        if any(
+            one.metric(resource, column.metric) for resource in resources for runs in runs_of_levels for one in runs
+        ):
             heads = [head for level in shown for head in (cell(level.text), "range")]
             tables.append(LevelTable(column.title, table(["resource", *heads], rows)))
     return tables

@@ -65,7 +65,7 @@ def parse_csv(text: str, name: str) -> list[Sweep]:
             raise UsageError(f"{name}:{lines[0][0]}: no such column: {head}", todo)
     if _USERS not in heads:
         raise UsageError(f"{name}:{lines[0][0]}: the column users is missing", "add it: it contains the levels")
-    found: dict[str, list[tuple[int, LevelRun]]] = {}
+    runs_by_sweep: dict[str, list[tuple[int, LevelRun]]] = {}
     for number, line in lines[1:]:
         cells = [cell.strip() for cell in next(csv.reader(io.StringIO(line)))]
         if len(cells) != len(heads):
@@ -75,8 +75,8 @@ def parse_csv(text: str, name: str) -> list[Sweep]:
         values = {head: _csv_value(row[head], head, f"{name}:{number}") for head in FIGURES if row.get(head)}
         users = units.parse_whole_number(row[_USERS], f"{name}:{number}: users", 1, 10_000_000)
         sweep = row.get(_SWEEP) or name
-        found.setdefault(sweep, []).append((users, LevelRun(sweep, Figures.from_values(values))))
-    return [Sweep(sweep, levels_of(runs)) for sweep, runs in found.items()]
+        runs_by_sweep.setdefault(sweep, []).append((users, LevelRun(sweep, Figures.from_values(values))))
+    return [Sweep(sweep, levels_of(runs)) for sweep, runs in runs_by_sweep.items()]
 
 
 def _csv_value(text: str, head: str, where: str) -> float:
@@ -120,7 +120,7 @@ def parse_markdown(text: str, name: str, number: int | None = None) -> list[Swee
 
 def _columns(table: MarkdownTable) -> dict[int, _Column]:
     """Return the known columns by index; empty without a column of users and another one."""
-    found: dict[int, _Column] = {}
+    columns: dict[int, _Column] = {}
     for index, head in enumerate(table.heads):
         for figure, pattern in _HEADS:
             if match := pattern.search(head):
@@ -128,10 +128,10 @@ def _columns(table: MarkdownTable) -> dict[int, _Column]:
                 seconds = figure.endswith("_ms") and _SECONDS.search(head.strip())
                 percent = figure in ("error_ratio", "generator_cpu_cores", "system_cpu_cores")
                 factor = units.MS_PER_S if seconds else 0.01 if percent else 1.0
-                found[index] = _Column(figure, " ".join(_NO_NAME.sub(" ", rest).split()), factor)
+                columns[index] = _Column(figure, " ".join(_NO_NAME.sub(" ", rest).split()), factor)
                 break
-    figures = {column.figure for column in found.values()}
-    return found if _USERS in figures and figures & set(FIGURES) else {}
+    figures = {column.figure for column in columns.values()}
+    return columns if _USERS in figures and figures & set(FIGURES) else {}
 
 
 def _sweeps(table: MarkdownTable, columns: Mapping[int, _Column], name: str) -> list[Sweep]:
@@ -184,14 +184,14 @@ def _pairs(columns: Mapping[int, _Column]) -> Iterator[_Pair]:
             yield index - 2, index - 1, index
 
 
-def _delta_percent(base: float, new: float) -> float:
-    """Return the difference of `new` from `base` in percent of `base`."""
-    return (new - base) / base * 100
+def _delta_percent(baseline: float, contender: float) -> float:
+    """Return the difference of `contender` from `baseline` in percent of `baseline`."""
+    return (contender - baseline) / baseline * 100
 
 
-def _fits(base: float, new: float, percent: float) -> bool:
+def _fits(baseline: float, contender: float, percent: float) -> bool:
     """Return whether a difference with two decimals is the difference of these values, apart from rounding."""
-    return abs(_delta_percent(base, new) - percent) <= 0.005 + 1e-9
+    return abs(_delta_percent(baseline, contender) - percent) <= 0.005 + 1e-9
 
 
 def _lacks_first(row: Sequence[float | None], pairs: Sequence[_Pair]) -> bool:
@@ -203,19 +203,25 @@ def _lacks_first(row: Sequence[float | None], pairs: Sequence[_Pair]) -> bool:
 
 
 def _is_right(row: Sequence[float | None], pair: _Pair) -> bool:
-    base, new, percent = (row[index] for index in pair)
-    return base is not None and base > 0 and new is not None and percent is not None and _fits(base, new, percent)
+    baseline, contender, percent = (row[index] for index in pair)
+    return (
+        baseline is not None
+        and baseline > 0
+        and contender is not None
+        and percent is not None
+        and _fits(baseline, contender, percent)
+    )
 
 
 def _check(row: Sequence[float | None], pair: _Pair, columns: Mapping[int, _Column], users: int) -> str | None:
     """Return a message about a wrong difference; None when it is right or missing."""
-    base, new, percent = (row[index] for index in pair)
-    if not base or new is None or percent is None or _fits(base, new, percent):
+    baseline, contender, percent = (row[index] for index in pair)
+    if not baseline or contender is None or percent is None or _fits(baseline, contender, percent):
         return None
-    what = f"{_delta_percent(base, new):+.2f} % in the {_FIGURE_NAMES[columns[pair[0]].figure]}"
-    wanted = base * (1 + percent / 100)
-    candidate = next((value for value in (round(wanted), round(wanted, 1)) if _fits(base, value, percent)), wanted)
-    values = f"{units.plural(users, 'user')}: {units.number_text(base)} → {units.number_text(new)}"
+    what = f"{_delta_percent(baseline, contender):+.2f} % in the {_FIGURE_NAMES[columns[pair[0]].figure]}"
+    wanted = baseline * (1 + percent / 100)
+    candidate = next((value for value in (round(wanted), round(wanted, 1)) if _fits(baseline, value, percent)), wanted)
+    values = f"{units.plural(users, 'user')}: {units.number_text(baseline)} → {units.number_text(contender)}"
     fits = f"{percent:.2f} fits {units.number_text(round(candidate, 2))}"
     return f"{values} is {what}, the table has {percent:+.2f}: one of the three is wrong; {fits}."
 

@@ -139,10 +139,10 @@ def _own_lines(sweep: Sweep) -> list[tuple[str, str]]:
     lines = [line for record in records for line in setup_lines(record) if line[0] not in ("load", "started", "took")]
     if len(records) == 1:
         return lines
-    found: dict[str, dict[str, None]] = {}
+    values_by_name: dict[str, dict[str, None]] = {}
     for name, value in lines:
-        found.setdefault(name, {})[value] = None
-    return [(name, "; ".join(values)) for name, values in found.items()]
+        values_by_name.setdefault(name, {})[value] = None
+    return [(name, "; ".join(values)) for name, values in values_by_name.items()]
 
 
 def _load(sweep: Sweep) -> str:
@@ -213,12 +213,12 @@ def _cells(figures: Figures, columns: Sequence[_Column]) -> list[str]:
 
 def transaction_table(levels: Sequence[Level]) -> str:
     """Return the table of the transactions, each at every level; an empty text without any."""
-    found = list(transactions_of(levels))
-    has_errors = any(one.figures.error_count for one in found)
+    transactions = list(transactions_of(levels))
+    has_errors = any(one.figures.error_count for one in transactions)
     hidden = _OF_TOTAL if has_errors else (*_OF_TOTAL, "success_rate_per_s")
     shown = [column for column in COLUMNS if column.figure not in hidden]
-    columns = [column for column in shown if any(one.figures.of(column.figure) is not None for one in found)]
-    rows = [[cell(one.name), cell(one.level.value), *_cells(one.figures, columns)] for one in found]
+    columns = [column for column in shown if any(one.figures.of(column.figure) is not None for one in transactions)]
+    rows = [[cell(one.name), cell(one.level.value), *_cells(one.figures, columns)] for one in transactions]
     return table(["transaction", level_head(levels), *(column.title for column in columns)], rows) if rows else ""
 
 

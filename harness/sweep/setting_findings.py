@@ -90,10 +90,10 @@ def _half_width(logs: Sequence[Sequence[float]], low_count: int, high_count: int
 
 def setting_findings(levels: Sequence[Level], goal: Goal | None) -> dict[str, str]:
     """Return the findings by name."""
-    found = {contrast.metric.phrase: _contrast_text(contrast) for contrast in contrasts(levels)}
-    if not found:
-        found = {"throughput": "unknown: needs at least two levels with counted runs"}
-    return {**found, "goal": _goal_finding(levels, goal)}
+    findings = {contrast.metric.phrase: _contrast_text(contrast) for contrast in contrasts(levels)}
+    if not findings:
+        findings = {"throughput": "unknown: needs at least two levels with counted runs"}
+    return {**findings, "goal": _goal_finding(levels, goal)}
 
 
 def setting_answer(levels: Sequence[Level], goal: Goal | None) -> str:
@@ -117,13 +117,13 @@ def _contrast_text(contrast: Contrast) -> str:
     if contrast.change_ratio is None:
         return f"{low}, {high}"
     change = f"{contrast.change_ratio * 100:+.1f} %"
-    found = contrast.interval
-    if found is None:
+    ends = contrast.interval
+    if ends is None:
         return f"{low}, {high} ({change}, of one run each: repeat, REPEAT=3)"
-    interval = f"95 % interval {found.low_ratio * 100:+.1f} to {found.high_ratio * 100:+.1f} %"
+    interval = f"95 % interval {ends.low_ratio * 100:+.1f} to {ends.high_ratio * 100:+.1f} %"
     if contrast.is_certain:
         return f"{low}, {high}: {change} ({interval})"
-    if found.low_ratio > 0:
+    if ends.low_ratio > 0:
         return f"{CANNOT_TELL}: {low}, {high} ({change}, {interval}), but a run is {DOUBTFUL}"
     return f"{CANNOT_TELL} the levels apart: {low}, {high}, no more than repeats differ ({change}, {interval})"
 
@@ -138,11 +138,11 @@ def _goal_finding(levels: Sequence[Level], goal: Goal | None) -> str:
     """Return which levels are within the goal, which miss it, and which are undecided."""
     if goal is None or goal == Goal():
         return "none was given"
-    found = [(level, outcome(level, goal)) for level in levels]
+    outcomes = [(level, outcome(level, goal)) for level in levels]
     parts = []
     for is_within, text in ((True, "met at"), (False, "missed at"), (None, f"{CANNOT_TELL} at")):
-        hit = [level for level, one in found if one.is_within is is_within]
-        reasons = dict.fromkeys(reason for _, one in found if one.is_within is is_within for reason in one.reasons)
+        hit = [level for level, one in outcomes if one.is_within is is_within]
+        reasons = dict.fromkeys(reason for _, one in outcomes if one.is_within is is_within for reason in one.reasons)
         if hit:
             parts.append(f"{text} {values_text(hit)}" + (f" ({'; '.join(reasons)})" if reasons else ""))
     return f"{', '.join(parts) or 'no level was measured'} ({goal_text(goal)})"

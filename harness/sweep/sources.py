@@ -68,22 +68,22 @@ def find_sweeps(names: Sequence[str], reports_dir: Path) -> list[FoundSweep]:
 
     TITLE=NAME gives the sweep a title.
     """
-    found: list[FoundSweep] = []
+    named_sweeps: list[FoundSweep] = []
     for text in names:
         title, _, name = text.partition("=")
         title = title.strip()
         if not title or not name or any((base / text).exists() for base in (Path(), reports_dir)):
-            found += _found(text, reports_dir)
+            named_sweeps += _found(text, reports_dir)
             continue
         sweeps = _found(name, reports_dir)
         for one in sweeps:
             own = f"{title} {one.sweep.name}" if len(sweeps) > 1 else title
-            found.append(replace(one, sweep=replace(one.sweep, name=own)))
-    different = next((one.sweep for one in found if one.sweep.setting != found[0].sweep.setting), None)
+            named_sweeps.append(replace(one, sweep=replace(one.sweep, name=own)))
+    different = next((one.sweep for one in named_sweeps if one.sweep.setting != named_sweeps[0].sweep.setting), None)
     if different:
-        overs = [f"{one.name} is a sweep over {one.setting or 'users'}" for one in (found[0].sweep, different)]
+        overs = [f"{one.name} is a sweep over {one.setting or 'users'}" for one in (named_sweeps[0].sweep, different)]
         raise UsageError(", ".join(overs), "give sweeps over the same, or one alone")
-    return found
+    return named_sweeps
 
 
 def _found(name: str, reports_dir: Path) -> list[FoundSweep]:
@@ -164,22 +164,22 @@ def write_sweep_report(path: Path, command: str | None = None, goal: Goal | None
     `goal` replaces the sweep's own goal; `command` is then the command that writes the same report. The notes block of
     an existing report is preserved.
     """
-    found = read_sweep(path.with_suffix(".json"))
-    assert found.report is not None and found.sweep.record is not None
-    analysis = analyse(found.sweep.levels, goal or found.sweep.goal)
-    charts = _charts([found], [analysis])
-    result = result_of(found.sweep, analysis, chart_path(found.report.stem, charts))
-    links = _links(found, found.report.parent)
-    command = command or f"./aggregate.py sweep {found.sweep.name}"
-    name = found.report.stem
+    stored_sweep = read_sweep(path.with_suffix(".json"))
+    assert stored_sweep.report is not None and stored_sweep.sweep.record is not None
+    analysis = analyse(stored_sweep.sweep.levels, goal or stored_sweep.sweep.goal)
+    charts = _charts([stored_sweep], [analysis])
+    result = result_of(stored_sweep.sweep, analysis, chart_path(stored_sweep.report.stem, charts))
+    links = _links(stored_sweep, stored_sweep.report.parent)
+    command = command or f"./aggregate.py sweep {stored_sweep.sweep.name}"
+    name = stored_sweep.report.stem
     write_page(
-        found.report,
-        lambda notes: sweep_report(found.sweep, analysis, Page(charts, notes, name, command), links),
-        found.sweep.record.note,
+        stored_sweep.report,
+        lambda notes: sweep_report(stored_sweep.sweep, analysis, Page(charts, notes, name, command), links),
+        stored_sweep.sweep.record.note,
     )
-    write_charts(found.report.with_suffix(""), charts, FILE_NAME)
-    if found.sweep.record.state == FINISHED:  # else it belongs to the process that runs or resumes the sweep
-        store_result(found.report, result)
+    write_charts(stored_sweep.report.with_suffix(""), charts, FILE_NAME)
+    if stored_sweep.sweep.record.state == FINISHED:  # else it belongs to the process that runs or resumes the sweep
+        store_result(stored_sweep.report, result)
     return result.headline
 
 

@@ -37,20 +37,22 @@ def set_of_level(text: str | None, assignment: str) -> str:
 def _swept(names: Names, manifest: Manifest | None, is_split: bool) -> str:
     """Return the assignment of SET with several values; an empty text without one."""
     settings = manifest.settings if manifest else {}
-    found = []
+    swept_assignments = []
     for assignment in split_text(names.set_values or ""):
         name, _, value = assignment.partition("=")
         default = settings.get(name.removeprefix(f"{manifest.name}.") if manifest else name)
         if "," not in value or isinstance(default, list):
             continue
         if is_split:
-            found.append(assignment)
+            swept_assignments.append(assignment)
         elif default is not None and not isinstance(default, str):
             what = f"{assignment}: {name} has one value at a time here"
             raise UsageError(what, f'give one, or sweep over it: make sweep USERS=50 SET="{assignment}"')
-    if len(found) > 1:
-        raise UsageError(f"{' and '.join(found)}: a sweep has several values of one setting", "give the others one")
-    return found[0] if found else ""
+    if len(swept_assignments) > 1:
+        raise UsageError(
+            f"{' and '.join(swept_assignments)}: a sweep has several values of one setting", "give the others one"
+        )
+    return swept_assignments[0] if swept_assignments else ""
 
 
 def _assignments(swept: str) -> tuple[str, ...]:

@@ -62,11 +62,11 @@ def answer_text(sweep: Sweep, analysis: SweepAnalysis) -> str:
 
 def result_of(sweep: Sweep, analysis: SweepAnalysis, first_chart: str = "") -> Result:
     """Return what the report of one sweep found, for those who show it."""
-    found, kind = analysis.answer, sweep.record.kind if sweep.record else SWEEP
+    answer, kind = analysis.answer, sweep.record.kind if sweep.record else SWEEP
     figures = []
-    if found.users is not None:
-        least = "at least " if found.is_least or found.perhaps_users is not None else ""
-        figures.append(KeyFigure("users within the goal", f"{least}{found.users}"))
+    if answer.users is not None:
+        least = "at least " if answer.is_least or answer.perhaps_users is not None else ""
+        figures.append(KeyFigure("users within the goal", f"{least}{answer.users}"))
     if analysis.best_users is not None:
         figures.append(KeyFigure("best throughput", units.rate_text(analysis.best_rate_per_s), "req/s"))
         figures.append(KeyFigure("users at the best throughput", str(analysis.best_users)))
@@ -102,29 +102,31 @@ def counted_text(levels: Sequence[Level], label: str = "") -> str:
 
 
 def _answer(analysis: SweepAnalysis) -> str:
-    found = analysis.answer
-    why = "; ".join(found.reasons)
-    if analysis.goal is None or (found.users is None and found.next_users is None):
+    answer = analysis.answer
+    why = "; ".join(answer.reasons)
+    if analysis.goal is None or (answer.users is None and answer.next_users is None):
         return f"{_best(analysis)} The number of users within the goal is unknown: {why}."
     goal = goal_text(analysis.goal)
-    if found.users is None:
-        users = units.plural(found.next_users or 0, "user")
-        again = f" {users_text(found.again).capitalize()} would be within it." if found.again else ""
-        if not found.is_missed:
-            missed = f" {units.plural(found.missed_users, 'user').capitalize()} miss it." if found.missed_users else ""
+    if answer.users is None:
+        users = units.plural(answer.next_users or 0, "user")
+        again = f" {users_text(answer.again).capitalize()} would be within it." if answer.again else ""
+        if not answer.is_missed:
+            missed = (
+                f" {units.plural(answer.missed_users, 'user').capitalize()} miss it." if answer.missed_users else ""
+            )
             unknown = f"{CANNOT_TELL} how many users are within the goal ({goal})"
             return f"{_best(analysis)} {unknown}: at {users} {why}.{missed}{again}"
         return f"The lowest level already misses the goal ({goal}): at {users} {why}.{again}"
-    unsure = f" {CANNOT_TELL} at {users_text(found.unsure)}, below that." if found.unsure else ""
-    if found.is_least:
-        every = "no level misses it" if found.unsure else "every level is"
-        return f"At least {units.plural(found.users, 'user')} within the goal ({goal}): {every}.{unsure}"
-    again = f" {users_text(found.again)} would be within it again." if found.again else ""
-    users = units.plural(found.users, "user")
-    at = units.plural(found.next_users or 0, "user")
-    if found.perhaps_users is not None:
-        missed = f"; {units.plural(found.missed_users, 'user')} miss it" if found.missed_users else ""
-        perhaps = f"perhaps {found.perhaps_users}: {CANNOT_TELL} at {at}: {why}{missed}"
+    unsure = f" {CANNOT_TELL} at {users_text(answer.unsure)}, below that." if answer.unsure else ""
+    if answer.is_least:
+        every = "no level misses it" if answer.unsure else "every level is"
+        return f"At least {units.plural(answer.users, 'user')} within the goal ({goal}): {every}.{unsure}"
+    again = f" {users_text(answer.again)} would be within it again." if answer.again else ""
+    users = units.plural(answer.users, "user")
+    at = units.plural(answer.next_users or 0, "user")
+    if answer.perhaps_users is not None:
+        missed = f"; {units.plural(answer.missed_users, 'user')} miss it" if answer.missed_users else ""
+        perhaps = f"perhaps {answer.perhaps_users}: {CANNOT_TELL} at {at}: {why}{missed}"
         return f"At least {users} within the goal ({goal}), {perhaps}.{unsure}{again}"
     return f"{users} within the goal ({goal}); at {at} {why}.{unsure}{again}"
 
@@ -178,10 +180,10 @@ def _plateau(sweep: Sweep, analysis: SweepAnalysis) -> str:
 
 
 def _saturation(sweep: Sweep, analysis: SweepAnalysis) -> str:
-    found = analysis.saturation
-    if found is not None:
-        rate = units.rate_text(found.rate_per_s)
-        return f"saturated at {rate} req/s from about {units.plural(found.from_users, 'user')}"
+    saturation = analysis.saturation
+    if saturation is not None:
+        rate = units.rate_text(saturation.rate_per_s)
+        return f"saturated at {rate} req/s from about {units.plural(saturation.from_users, 'user')}"
     if len(_rates(sweep.levels)) < 2:
         return "unknown: needs at least two levels"
     if _is_last(sweep, analysis):
@@ -233,13 +235,13 @@ def _knee(analysis: SweepAnalysis) -> str:
         return "unknown: no saturation was found"
     if knee is None:
         return "unknown: needs a level of 1 user, whose requests do not wait for each other"
-    found = knee.users
-    ends = f"{found.low or 0:.3g} to {found.high or 0:.3g}"
+    users = knee.users
+    ends = f"{users.low or 0:.3g} to {users.high or 0:.3g}"
     if knee.assumed_cv is not None:
         ends += f", if single runs differ by {units.percent_text(knee.assumed_cv, 0)} %"
     product = f"{units.rate_text(saturation.rate_per_s)} req/s × {units.ms_text(knee.round_ms)} ms"
     why = "the time of an iteration at 1 user; with more users, most of the time is waiting time"
-    return f"N* = {found.value:.3g} users ({ends}): {product}, {why}"
+    return f"N* = {users.value:.3g} users ({ends}): {product}, {why}"
 
 
 def _usl(analysis: SweepAnalysis, users: Sequence[int]) -> str:

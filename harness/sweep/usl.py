@@ -111,14 +111,14 @@ def fit(points: Sequence[tuple[int, float]], noise_ratio: float = SINGLE_RUN_CV)
     rates = np.array([rate for _, rate in points], dtype=float)
     best = float(rates.max())
     terms = np.stack([np.ones_like(users), users - 1, users * (users - 1)])
-    found = _least_squares(users, rates / best, _start(users, rates, terms))
-    squares, scatter = float(found.missed @ found.missed), float(((rates - rates.mean()) ** 2).sum()) / best**2
-    missed = {int(level): abs(float(np.median(found.missed[users == level]))) for level in np.unique(users)}
+    minimum = _least_squares(users, rates / best, _start(users, rates, terms))
+    squares, scatter = float(minimum.missed @ minimum.missed), float(((rates - rates.mean()) ** 2).sum()) / best**2
+    missed = {int(level): abs(float(np.median(minimum.missed[users == level]))) for level in np.unique(users)}
     worst = max(missed, key=lambda level: missed[level])
-    gamma, alpha, beta = (float(value) for value in found.values * (best, 1, 1))
+    gamma, alpha, beta = (float(value) for value in minimum.values * (best, 1, 1))
     # A β that changes the curve by less than a millionth is 0 apart from floating point.
     beta = 0.0 if beta * float(users.max()) ** 2 < 1e-6 else beta
-    covariance = _covariance(found.jacobian / (best, 1, 1), found.missed, scatter)
+    covariance = _covariance(minimum.jacobian / (best, 1, 1), minimum.missed, scatter)
     t = student_t_quantile(len(points) - _PARAMETERS, (1 + CONFIDENCE) / 2)
     falls = _fall_p_value(points, best, squares, noise_ratio) < FALL_P_VALUE
     estimates = [
@@ -193,12 +193,12 @@ def _not_negative(terms: np.ndarray, values: np.ndarray) -> np.ndarray:
     """Return the linear least squares without negative parameters: the best of all choices of parameters that are 0."""
     best, least = np.zeros(terms.shape[1]), float(values @ values)
     for used in product((True, False), repeat=terms.shape[1]):
-        found = np.zeros(terms.shape[1])
+        solution = np.zeros(terms.shape[1])
         if any(used):
-            found[list(used)] = np.linalg.lstsq(terms[:, list(used)], values)[0]
-        missed = terms @ found - values
-        if (found >= 0).all() and missed @ missed < least:
-            best, least = found, float(missed @ missed)
+            solution[list(used)] = np.linalg.lstsq(terms[:, list(used)], values)[0]
+        missed = terms @ solution - values
+        if (solution >= 0).all() and missed @ missed < least:
+            best, least = solution, float(missed @ missed)
     return best
 
 

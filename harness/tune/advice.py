@@ -99,14 +99,14 @@ def _edge(factor: Factor, level: int) -> str:
 def _more_errors(outcome: Outcome, best: Best) -> float | None:
     """Return by how much (0-1) the best choice has more errors than the baseline; None unless it matters."""
     record = outcome.record
-    found = [
+    error_ratios = [
         value
         for index, cell in enumerate(record.cells)
         if all(wanted in (None, level) for level, wanted in zip(cell, best.choice, strict=True))
         and (value := outcome.mean_of(ERRORS, index)) is not None
     ]
-    base = outcome.mean_of(ERRORS, 0)
-    if base is None or not found:
+    baseline = outcome.mean_of(ERRORS, 0)
+    if baseline is None or not error_ratios:
         return None
-    more = sum(found) / len(found) - base
+    more = sum(error_ratios) / len(error_ratios) - baseline
     return more if more > record.thresholds.of(ERRORS) else None

@@ -127,22 +127,22 @@ def _pair_chart(factors: Sequence[Factor], pair: Sequence[int], fit: Fit, metric
     Its axis is logarithmic, so parallel lines mean that the factors do not depend on each other.
     """
     first, second = pair
-    one, other = factors[first], factors[second]
+    factor, other = factors[first], factors[second]
     lines = [
-        [Point(float(x), _mean(factors, {first: x, second: level}, fit)) for x in range(len(one.values))]
+        [Point(float(x), _mean(factors, {first: x, second: level}, fit)) for x in range(len(factor.values))]
         for level in range(len(other.values))
     ]
     looks = [(index % len(svg.COLOURS), svg.DASHES[index % len(svg.DASHES)]) for index in range(len(lines))]
     keys = [svg.line_key(other.assignment(level), *look) for level, look in enumerate(looks)]
     legend = svg.legend(keys, svg.HEAD_PX)
     y = _axis([point.mean for points in lines for point in points])
-    x_axis = Axis(-0.5, len(one.values) - 0.5, tuple((float(x), value) for x, value in enumerate(one.values)))
+    x_axis = Axis(-0.5, len(factor.values) - 0.5, tuple((float(x), value) for x, value in enumerate(factor.values)))
     plot = Plot(x_axis, y, legend.end + 12, max(legend.end + 12 + svg.LEAST_PLOT_PX, svg.HEIGHT - svg.FOOT_PX))
-    body = [legend.rows, plot.axes(one.name)]
+    body = [legend.rows, plot.axes(factor.name)]
     for points, look in zip(lines, looks, strict=True):
         body += _line(plot, points, *look)
-    about = " ".join(_line_text(one, other.assignment(level), points) for level, points in enumerate(lines))
-    title = f"{metric.phrase} with {one.name} and {other.name}"
+    about = " ".join(_line_text(factor, other.assignment(level), points) for level, points in enumerate(lines))
+    title = f"{metric.phrase} with {factor.name} and {other.name}"
     unit = f"{metric.unit}, logarithmic, with 95 % intervals"
     return svg.document(title, unit, about, plot.bottom + svg.FOOT_PX, body)
 

@@ -130,12 +130,12 @@ def _run_table(outcome: Outcome) -> str:
     record = outcome.record
     columns = (record.metric, *_others(record), ERRORS)
     rows = []
-    for one in outcome.runs:
-        if one.run.block == WARM_UP:
+    for counted in outcome.runs:
+        if counted.run.block == WARM_UP:
             continue
-        total = one.result.total if one.result else None
+        total = counted.result.total if counted.result else None
         values = [metric.text(metric.of(total)) if total else "" for metric in columns]
-        tried = cell(" ".join(assignments(record.factors, record.cells[one.run.cell])))
-        counts = f"no: {cell(one.problem)}" if one.problem else "yes"
-        rows.append([run_link(one.result), tried, counts, str(one.run.block), *values])
+        tried = cell(" ".join(assignments(record.factors, record.cells[counted.run.cell])))
+        counts = f"no: {cell(counted.problem)}" if counted.problem else "yes"
+        rows.append([run_link(counted.result), tried, counts, str(counted.run.block), *values])
     return table((*_RUN_HEADS, *(metric.title for metric in columns)), rows, 3)

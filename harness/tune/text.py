@@ -51,10 +51,12 @@ def result_of(outcome: Outcome) -> Result:
 
 def _effects_text(outcome: Outcome) -> Iterator[str]:
     factors = outcome.record.factors
-    found = sorted((one for one in outcome.effects if one.verdict == FOUND), key=lambda one: -abs(one.delta_ratio))
-    if found:
-        texts = [f"{effect_name(factors, one)} {change_text(one)}" for one in found[:_EFFECTS_NAMED]]
-        more = len(found) - _EFFECTS_NAMED
+    found_effects = sorted(
+        (one for one in outcome.effects if one.verdict == FOUND), key=lambda one: -abs(one.delta_ratio)
+    )
+    if found_effects:
+        texts = [f"{effect_name(factors, one)} {change_text(one)}" for one in found_effects[:_EFFECTS_NAMED]]
+        more = len(found_effects) - _EFFECTS_NAMED
         texts += [f"and {units.plural(more, 'more effect')}"] if more > 0 else []
         yield f"{outcome.record.metric.phrase} with {', '.join(texts)}"
     for verdict, text in ((NO_EFFECT, "no effect"), (CANNOT_TELL, "cannot tell")):

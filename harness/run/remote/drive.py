@@ -177,7 +177,7 @@ class Generators:
         When several generators saved a file, that of the first is copied. Return a line for each generator that was
         lost or whose load still ran: JMeter ends with code 0 when a generator dies while JMeter starts them.
         """
-        found: list[str] = []
+        problems: list[str] = []
         present = [number for number, peer in enumerate(self._peers) if not peer.lost]
         for number in present:
             folder = self._folder / f"{number}-left"
@@ -187,9 +187,9 @@ class Generators:
         for number, (kind, text) in self._answers("done", present, _COMMAND_S).items():
             name = self._peers[number].remote.name
             if kind != "done":
-                found.append(f"generator {name} was lost: {text}")
+                problems.append(f"generator {name} was lost: {text}")
             elif text == "ran on":
-                found.append(f"the load of generator {name} still ran when JMeter ended")
+                problems.append(f"the load of generator {name} still ran when JMeter ended")
         for number in present:
             folder = self._folder / f"{number}-left"
             for path in sorted(path for path in folder.rglob("*") if path.is_file()):
@@ -199,7 +199,7 @@ class Generators:
                 if not copy.exists() or path.name == FOREIGN_NAME:
                     copy.parent.mkdir(parents=True, exist_ok=True)
                     shutil.copyfile(path, copy)
-        return tuple(found)
+        return tuple(problems)
 
     def close(self) -> None:
         """Release the generators; repeated calls do nothing."""

@@ -227,17 +227,17 @@ def parts(loads: Sequence[GroupLoad], count: int) -> tuple[tuple[GroupLoad, ...]
         if 0 < (load.users or 0) < count:
             what = f"the load {load.group} has {load.users} of the users, less than the {count} generators"
             raise UsageError(f"REMOTES: {what}", "give more USERS, or fewer REMOTES")
-    found = tuple(
+    loads_of_generators = tuple(
         tuple(replace(load, stages=tuple(_part(stage, number, count) for stage in load.stages)) for load in loads)
         for number in range(count)
     )
-    for load in found[-1]:  # no other part is smaller
+    for load in loads_of_generators[-1]:  # no other part is smaller
         least = min(stage.requests_per_s or REQUESTS_LEAST_PER_S for stage in load.stages)
         if least < REQUESTS_LEAST_PER_S:
             stage = f"a stage of {least:.3g} requests/s for each of {count} generators"
             what = f"REMOTES: the load {load.group} has {stage}"
             raise UsageError(what, "give more USERS, or fewer REMOTES: a timer lets at least one pass in each second")
-    return found
+    return loads_of_generators
 
 
 def _part(stage: Stage, number: int, count: int) -> Stage:
