@@ -190,7 +190,8 @@ def _parsed(arguments: Sequence[str], program: str) -> _Parsed:
     if program in (LTH, MAKE) and name in _SAVING and not any(one.startswith(_NOT_SAVED) for one in rest):
         rest = ["--save", *(one for one in rest if one != "--save")]
     # Files on both sides of an option are accepted, except behind "--", which argparse cannot combine with that.
-    options = parser.parse_args(rest) if "--" in rest else parser.parse_intermixed_args(rest)
+    is_plain = "--" in rest or target in DEVELOPMENT
+    options = parser.parse_args(rest) if is_plain else parser.parse_intermixed_args(rest)
     resume = getattr(options, "resume", None)
     if name in _OF_ONE_PLAN and not getattr(options, "plan", name) and resume in (None, LAST):
         from harness.base.project import default_plan  # here, because other verbs need no plan

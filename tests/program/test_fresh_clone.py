@@ -12,7 +12,7 @@ import pytest
 from tests.support.paths import ROOT
 
 pytestmark = pytest.mark.real
-OTHERS = {"bench", "check-otava", "lth", "python", "setup"}
+OTHERS = {"bench", "check-otava", "lock", "lth", "python", "setup"}
 PROGRAMS = sorted(f"scripts/{path.name}" for path in (ROOT / "scripts").iterdir() if path.name not in OTHERS)
 
 
