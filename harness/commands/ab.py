@@ -34,7 +34,7 @@ from harness.experiment.arguments import (
 from harness.experiment.execute import InChildren
 from harness.experiment.files import Experiments
 from harness.experiment.runner import Runner
-from harness.experiment.start import get_ready, log_end, run_experiment
+from harness.experiment.start import Parts, get_ready, log_end, run_experiment
 from harness.live.watchers import watcher_options
 from harness.notify.recipients import Recipients, recipients_of
 from harness.options import FOLDERS, FOLLOWED, take, take_argument
@@ -103,9 +103,12 @@ def run(options: argparse.Namespace) -> int:
         hidden = [secret for side in sides.values() for secret in side.request.hidden]
         children = stack.enter_context(followed.children(interrupts, guardian, hidden))
         return run_experiment(
-            record, options, stack, lambda files, _: AbTest(files, tests.reports, sides),
-            lambda *_: InChildren(children, options.properties),
-            lambda runner: _close(runner, recipients, options), guess_s=guess_s,
+            record, options, stack,
+            Parts(
+                lambda files, _: AbTest(files, tests.reports, sides),
+                lambda *_: InChildren(children, options.properties),
+                lambda runner: _close(runner, recipients, options), guess_s,
+            ),
         )  # fmt: skip
 
 

@@ -21,7 +21,7 @@ from harness.experiment.execute import InChildren
 from harness.experiment.files import FIRST_GUESS_S, ExperimentFiles
 from harness.experiment.record import RUNNING
 from harness.experiment.runner import Runner
-from harness.experiment.start import get_ready, log_end, run_experiment
+from harness.experiment.start import Parts, get_ready, log_end, run_experiment
 from harness.history.acceptance import ACCEPTED, read_acceptances
 from harness.live.watchers import watcher_options
 from harness.nightly.record import Load, NightlyRecord, order_of
@@ -104,9 +104,10 @@ def run(options: argparse.Namespace) -> int:
 
         return run_experiment(
             new_record(options, loads, suite), options, stack,
-            lambda files, _: NightlyRun(files, options, storage), lambda *_: InChildren(children),
-            lambda runner: _close(runner, recipients, options), guess_s=FIRST_GUESS_S, read_results=lambda *_: {},
-            prepare=_announced,
+            Parts(
+                lambda files, _: NightlyRun(files, options, storage), lambda *_: InChildren(children),
+                lambda runner: _close(runner, recipients, options), FIRST_GUESS_S, lambda *_: {}, _announced,
+            ),
         )  # fmt: skip
 
 

@@ -19,7 +19,7 @@ from harness.experiment.arguments import budget_of, new_fields
 from harness.experiment.execute import InProcess
 from harness.experiment.files import ExperimentFiles
 from harness.experiment.runner import Runner
-from harness.experiment.start import log_end, run_experiment
+from harness.experiment.start import Parts, log_end, run_experiment
 from harness.live.watchers import watcher_options
 from harness.options import FOLDERS, FOLLOWED, take, take_argument
 from harness.overload.levels import LEVEL_LEAST_S, LEVEL_MOST_S, load_s
@@ -112,9 +112,11 @@ def run(options: argparse.Namespace) -> int:
             return OverloadRuns(record, files, requests, context).find_rate(capacity)
 
         return run_experiment(
-            record, options, stack, lambda files, _: OverloadTest(files), in_process,
-            lambda runner: _closed(runner, is_html=options.html), guess_s=OVERHEAD_S, read_results=lambda *_: {},
-            prepare=with_rate,
+            record, options, stack,
+            Parts(
+                lambda files, _: OverloadTest(files), in_process,
+                lambda runner: _closed(runner, is_html=options.html), OVERHEAD_S, lambda *_: {}, with_rate,
+            ),
         )  # fmt: skip
 
 

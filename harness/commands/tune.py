@@ -26,7 +26,7 @@ from harness.experiment.counting import results_of
 from harness.experiment.execute import InChildren
 from harness.experiment.files import ExperimentFiles, Experiments
 from harness.experiment.runner import Runner
-from harness.experiment.start import get_ready, log_end, run_experiment
+from harness.experiment.start import Parts, get_ready, log_end, run_experiment
 from harness.live.watchers import watcher_options
 from harness.metrics.metric import Metric, compared_metrics, parse_metric
 from harness.options import FOLDERS, FOLLOWED, take, take_argument
@@ -104,9 +104,11 @@ def run(options: argparse.Namespace) -> int:
         children = stack.enter_context(followed.children(interrupts, guardian, hidden))
         folders = {"reports": experiments.reports, "home": options.home, "build": options.build}
         return run_experiment(
-            record, options, stack, lambda files, _: TuneExperiment(files, folders),
-            lambda *_: InChildren(children, options.properties),
-            lambda runner: _close(runner, is_html=options.html), guess_s=guess_s, prepare=_with_rest_apart,
+            record, options, stack,
+            Parts(
+                lambda files, _: TuneExperiment(files, folders), lambda *_: InChildren(children, options.properties),
+                lambda runner: _close(runner, is_html=options.html), guess_s, prepare=_with_rest_apart,
+            ),
         )  # fmt: skip
 
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 import argparse
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import ExitStack, nullcontext
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TypeVar
+from typing import Generic, TypeVar
 
 from harness.base import toolchain
 from harness.base.errors import HarnessError, InvalidRunError, StartError
@@ -35,41 +36,50 @@ def get_ready(requests: Iterable[Request], reports: Path) -> None:
     check_space(reports, 0)
 
 
-def run_experiment(
-    new: R,
-    options: argparse.Namespace,
-    stack: ExitStack,
-    design_of: Callable[[ExperimentFiles, R], Design[R, O]],
-    execute_of: Callable[[ExperimentFiles, R], Execute],
-    close: Callable[[Runner[R, O]], int],
-    *,
-    guess_s: float,
-    read_results: Callable[[ExperimentFiles, R], Mapping[str, RunResult]] = results_of,
-    prepare: Callable[[ExperimentFiles, R], R] = lambda _, record: record,
-) -> int:
-    """Run the experiment that the command of `new` starts or resumes to its end, and return the exit code of `close`.
+def _same(_: ExperimentFiles, record: R) -> R:
+    return record
 
-    The stack locks its files. A run takes about `guess_s` beside its load until it is known better. `read_results`
-    returns the results of earlier runs by name, which the design judges; `prepare` returns the record with which the
-    runs begin. StartError and InvalidRunError after `close`.
+
+@dataclass(frozen=True)
+class Parts(Generic[R, O]):
+    """What a kind brings: its design, what executes its runs, and what is done at the end, which returns the exit code.
+
+    A run takes about `guess_s` beside its load until it is known better. `read_results` returns the results of earlier
+    runs by name, which the design judges; `prepare` returns the record with which the runs begin.
+    """
+
+    design_of: Callable[[ExperimentFiles, R], Design[R, O]]
+    execute_of: Callable[[ExperimentFiles, R], Execute]
+    close: Callable[[Runner[R, O]], int]
+    guess_s: float
+    read_results: Callable[[ExperimentFiles, R], Mapping[str, RunResult]] = results_of
+    prepare: Callable[[ExperimentFiles, R], R] = _same
+
+
+def run_experiment(new: R, options: argparse.Namespace, stack: ExitStack, parts: Parts[R, O]) -> int:
+    """Run the experiment that the command of `new` starts or resumes to its end, and return the exit code.
+
+    The stack locks its files. StartError and InvalidRunError after `close`.
     """
 
     def is_open(files: ExperimentFiles, record: R) -> bool:
-        design = design_of(files, record)
-        return design.next_step(design.judge(record, read_results(files, record))) is not None
+        design = parts.design_of(files, record)
+        return design.next_step(design.judge(record, parts.read_results(files, record))) is not None
 
     files, record = Experiments(type(new), options.reports).begun(new, options, stack, is_open)
-    record = prepare(files, record)
-    execute = execute_of(files, record)
+    record = parts.prepare(files, record)
+    execute = parts.execute_of(files, record)
     # Child processes get the interrupts.
     with execute.interrupts.deferred() if isinstance(execute, InChildren) else nullcontext():
-        runner = Runner(design_of(files, record), record, read_results(files, record), execute, guess_s)
+        runner = Runner(
+            parts.design_of(files, record), record, parts.read_results(files, record), execute, parts.guess_s
+        )
         failure: HarnessError | None = None
         try:
             runner.run()
         except (StartError, InvalidRunError) as error:
             failure = error
-        code = close(runner)
+        code = parts.close(runner)
     if failure:
         raise failure
     return code

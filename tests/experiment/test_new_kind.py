@@ -24,7 +24,7 @@ from harness.experiment.execute import InChildren, Step
 from harness.experiment.files import ExperimentFiles, Experiments
 from harness.experiment.record import ENDED, FINISHED, RUNNING, ExperimentRun, PlanExperiment, RunTime, run_times
 from harness.experiment.runner import Design, Runner, rewritten
-from harness.experiment.start import log_end, run_experiment
+from harness.experiment.start import Parts, log_end, run_experiment
 from harness.history.summary_files import SUMMARY_NAME, write_summary
 from harness.report.pages import write_page
 from harness.run import kinds
@@ -133,8 +133,11 @@ def turns(reports: Path, *plans: str, **given: object) -> TurnsOutcome:
 
     with Interrupts() as interrupts, Guardian() as guardian, ExitStack() as stack:
         run_experiment(
-            new, options, stack, lambda files, _: Turns(files, reports),
-            lambda *_: InChildren(Children(interrupts, guardian)), close, guess_s=1.0, read_results=lambda *_: {},
+            new, options, stack,
+            Parts(
+                lambda files, _: Turns(files, reports), lambda *_: InChildren(Children(interrupts, guardian)), close,
+                guess_s=1.0, read_results=lambda *_: {},
+            ),
         )  # fmt: skip
     return outcomes[0]
 
