@@ -26,6 +26,7 @@ def run_folder(path, run, rows, telemetry="", head=HEAD):
 def figures(summary, without=()):
     """All figures of a summary as plain data, labels by name, and names of generators left out."""
     data = json.loads(json.dumps(to_plain(summary)))
+    del data["result"]  # of a report that was written: its title and its chart are those of its file
     for group in [*data["groups"], *([data["whole"]] if data["whole"] else [])]:
         group["labels"].sort(key=lambda label: label["label"])
     for generator in data["generators"]:

@@ -308,5 +308,5 @@ def test_each_value_runs_on_a_system_with_that_setting(finished, tmp_path):
     report = (tmp_path / "reports" / "tiny" / "sweep-01.md").read_text()
     assert "- SET: tiny.kind=odd, tiny.delay_ms=10; tiny.kind=odd, tiny.delay_ms=20" in report
     code, out = finished("sweep", "--resume", "01")
-    assert code == 0, out
-    assert "already finished" in out
+    assert code == 2
+    assert "tiny/sweep-01 is finished; leave it out to start a new sweep" in out
