@@ -253,6 +253,7 @@ OPTIONS = {
     "home": Option(_HIDDEN, "DIR", type=folder, default=lambda: current_project().folder),
     "build": Option(_HIDDEN, "DIR", type=folder, default=BUILD),
     "result": Option(_HIDDEN, "FILE", type=Path),
+    "overload": Option(_HIDDEN, "CAPACITY_PER_S,LEVEL_S,COMMAND"),
 }  # fmt: skip
 # Options of several verbs that belong together.
 FOLLOWED = "live metrics otlp"

@@ -16,24 +16,23 @@ from harness.base.interrupts import Interrupts
 from harness.base.log import log
 from harness.base.open_files import allow_most_open_files
 from harness.experiment.arguments import budget_of, new_fields
-from harness.experiment.execute import InProcess
+from harness.experiment.execute import InChildren
 from harness.experiment.files import ExperimentFiles
 from harness.experiment.runner import Runner
 from harness.experiment.start import Parts, log_end, run_experiment
 from harness.live.watchers import watcher_options
 from harness.options import FOLDERS, FOLLOWED, take, take_argument
-from harness.overload.levels import LEVEL_LEAST_S, LEVEL_MOST_S, load_s
+from harness.overload.levels import LEVEL_LEAST_S, LEVEL_MOST_S, load_of, load_s
 from harness.overload.record import GIVEN_RATE, OverloadRecord, common_assignments, parse_variants
 from harness.overload.render import result_line, variant_table
 from harness.overload.runner import (
     OVERHEAD_S,
     Capacity,
-    OverloadRuns,
     OverloadTest,
     last_capacity,
-    load_of,
     one_user,
     planned_s,
+    with_rate,
 )
 from harness.plan.goal import Goal
 from harness.plan.goal_input import resolve_goal
@@ -65,8 +64,8 @@ CANNOT TELL. The client's time-outs are those of the plan: response_timeout_ms=5
 
 The same command resumes an unfinished test. The report is overload-<series>.md.
 
-exit codes: 0 success, whatever the verdicts; 2 wrong use, nothing was measured; 3 a variant has no usable run, or its
-system did not start; 130 interrupted, the report has the variants so far.
+exit codes: 0 success, whatever the verdicts; 2 wrong use, nothing was measured; 3 a variant has no usable run, such as
+one whose system did not start; 130 interrupted, the report has the variants so far.
 """
 
 
@@ -91,31 +90,32 @@ def run(options: argparse.Namespace) -> int:
     record = _record(options, requests)
     capacity = _capacity(options, record)
     for request in requests.values():
-        check_request(request, load_of(request, record.capacity_per_s or 1.0, record.level_s))
+        check_request(request, load_of(request.plan.load, record.capacity_per_s or 1.0, record.level_s))
         if capacity:
             check_request(request, one_user())
     allow_most_open_files()
     with Interrupts() as interrupts, ExitStack() as stack:
         jmeter = ready_jmeter(first, options.reports)
         context = RunContext(jmeter, interrupts, Console(), stack.enter_context(Guardian()))
-        warn_of(OtherRuns().new(), context.log)
-        log_warnings(first, context.log)
-        watchers = stack.enter_context(followed.open(interrupts))
+        warn_of(OtherRuns().new(), log)
+        log_warnings(first, log)
+        hidden = [secret for request in requests.values() for secret in request.hidden]
+        children = stack.enter_context(followed.children(interrupts, context.guardian, hidden))
+        names = ("plan", "env", "goal", "target")
+        arguments = tuple(f"--{name}={value}" for name in names if (value := getattr(options, name)))
+        folders = {name: getattr(options, name) for name in FOLDERS.split()}
 
-        def in_process(files: ExperimentFiles, record: OverloadRecord) -> InProcess:
-            runs = OverloadRuns(record, files, requests, replace(context, watch=watchers.watch))
-            return InProcess(context, watchers, runs.measured, runs.noted)
-
-        def with_rate(files: ExperimentFiles, record: OverloadRecord) -> OverloadRecord:
+        def prepare(_: ExperimentFiles, record: OverloadRecord) -> OverloadRecord:
             if capacity is None or record.capacity_per_s is not None:
                 return record
-            return OverloadRuns(record, files, requests, context).find_rate(capacity)
+            return with_rate(record, first, capacity, context)
 
         return run_experiment(
             record, options, stack,
             Parts(
-                lambda files, _: OverloadTest(files), in_process,
-                lambda runner: _closed(runner, is_html=options.html), OVERHEAD_S, lambda *_: {}, with_rate,
+                lambda files, _: OverloadTest(files, requests, arguments, folders),
+                lambda *_: InChildren(children, options.properties),
+                lambda runner: _closed(runner, is_html=options.html), OVERHEAD_S, lambda *_: {}, prepare,
             ),
         )  # fmt: skip
 

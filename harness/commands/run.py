@@ -27,9 +27,10 @@ from harness.history.files import entries_of
 from harness.history.references import NO_REFERENCES, Reference, References, compared_with, references_before
 from harness.live.watchers import watcher_options
 from harness.options import FOLDERS, FOLLOWED, GOALS, LENGTH, take, take_argument
+from harness.overload.levels import load_of
 from harness.plan import spec as specs
 from harness.plan.goal_input import goal_names, resolve_goal
-from harness.plan.load import LoadArguments, OpenLoad, load_record, parse_load, resolve_load
+from harness.plan.load import Load, LoadArguments, OpenLoad, load_record, parse_load, resolve_load
 from harness.plan.properties import properties_text
 from harness.plan.spec import RunSpec
 from harness.plan.stop import parse_stop
@@ -90,13 +91,25 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Set the options of `scripts/run`."""
     parser.description = "Run one load test with JMeter and write reports/<plan>/run-<series>_<n> with its report."
     parser.epilog = _EPILOG
-    take(parser, f"plan env users rate {LENGTH} max target port set properties {GOALS} stop sure")
-    take(parser, f"base compare series note html remotes keys profile trace soak jfr {FOLLOWED} s3 {FOLDERS} result")
+    take(parser, f"plan env users rate {LENGTH} max target port set properties {GOALS} stop sure base compare series")
+    take(parser, f"note html remotes keys profile trace soak jfr {FOLLOWED} s3 {FOLDERS} result overload")
     take_argument(parser, "plan", "?")
 
 
 def resolve(options: argparse.Namespace, request: Request) -> RunSpec:
     """Return the validated spec of the options; UsageError when they contradict each other."""
+    if options.overload:
+        capacity_per_s, level_s, command = options.overload.split(",", 2)
+        load: Load = load_of(request.plan.load, float(capacity_per_s), int(level_s))
+    else:
+        load, command = _load_and_command(options, request)
+    check_users(load, request.remotes)
+    series = specs.parse_series(options.series) if options.series else None
+    return request.run_spec(load, note=options.note, command=command, series=series)
+
+
+def _load_and_command(options: argparse.Namespace, request: Request) -> tuple[Load, str]:
+    """Return the load of the options, and the command that repeats the run."""
     arguments = LoadArguments(
         users=options.users,
         ramp=options.ramp,
@@ -108,23 +121,17 @@ def resolve(options: argparse.Namespace, request: Request) -> RunSpec:
     )
     length = ("users", "rate", "ramp", "duration", "max", "loops", "requests")
     names = ("plan", *length, *goal_names(), "stop", "set", "target", "remotes", "base", "env")
-    load = resolve_load(parse_load(arguments), request.plan.load)
-    check_users(load, request.remotes)
-    return request.run_spec(
-        load,
-        note=options.note,
-        command=make_command(
-            "soak" if options.soak else "run",
-            {
-                **{name: getattr(options, name) for name in names},
-                "properties": properties_text(request.plan, request.set_values.property_names) or None,
-                "profile": "1" if options.profile else None,
-                "trace": "1" if options.trace else None,
-                "jfr": options.jfr.name if options.jfr else None,  # a report names no folders of a machine
-            },
-        ),
-        series=specs.parse_series(options.series) if options.series else None,
+    command = make_command(
+        "soak" if options.soak else "run",
+        {
+            **{name: getattr(options, name) for name in names},
+            "properties": properties_text(request.plan, request.set_values.property_names) or None,
+            "profile": "1" if options.profile else None,
+            "trace": "1" if options.trace else None,
+            "jfr": options.jfr.name if options.jfr else None,  # a report names no folders of a machine
+        },
     )
+    return resolve_load(parse_load(arguments), request.plan.load), command
 
 
 def _duration(options: argparse.Namespace) -> str | None:

@@ -125,10 +125,6 @@ class Measured(NamedTuple):
 Measure = Callable[[ExperimentRun, Callable[[RunDirectory, RunSpec], None]], Measured]
 
 
-# Returns the entry of a run that ended, with what its kind notes, and its line in the terminal.
-Note = Callable[[ExperimentRun, RunDirectory, RunResult], tuple[ExperimentRun, str]]
-
-
 @dataclass(frozen=True)
 class InProcess:
     """Does each run in this process with `measure`, so that a system can stay up between them."""
@@ -136,7 +132,6 @@ class InProcess:
     context: RunContext
     watchers: Watchers
     measure: Measure
-    note: Note = lambda run, _, result: (run, run_line(result))
 
     @property
     def interrupts(self) -> Interrupts:
@@ -165,14 +160,12 @@ class InProcess:
             summary = write_report(done.directory)
             self.watchers.end(summary, shown(done.directory.report))
             result = RunResult.of(summary)
+            line, run = run_line(result), replace(step.run, run=done.directory.name)
             if done.is_interrupted:
-                run = replace(step.run, run=done.directory.name, problem="interrupted")
-                return Done(run, None, run_line(result))
-            run, line = self.note(step.run, done.directory, result)
+                return Done(replace(run, problem="interrupted"), None, line)
             exit_code = result.verdict.exit_code if result.verdict else EXIT_INVALID
             took_s = round(time.monotonic() - (since_s if done.since_s is None else done.since_s), 1)
-            run = replace(run, state=ENDED, run=done.directory.name, exit_code=exit_code, took_s=took_s)
-            return Done(run, result, line)
+            return Done(replace(run, state=ENDED, exit_code=exit_code, took_s=took_s), result, line)
 
     def conclude(self, line: str) -> None:
         """Print the result of the run that was announced last."""

@@ -58,9 +58,9 @@ class Design(Protocol[R, O]):
         whole = units.duration_text(record.budget_s or 0.0)
         return replace(record, stop_reason=f"the budget of {whole} is used up{needed}")
 
-    def ended(self, done: Done) -> None:  # noqa: ARG002 - most kinds do nothing
-        """Act on a run whose report is written, before it is in the record."""
-        return
+    def ended(self, outcome: O, done: Done) -> Done:  # noqa: ARG002 - most kinds do nothing
+        """Act on a run whose report is written; return it as the record gets it."""
+        return done
 
     def look(self, outcome: O) -> str:  # noqa: ARG002 - most kinds say nothing
         """Return what the terminal says after a run; empty for nothing."""
@@ -160,7 +160,7 @@ class Runner(Generic[R, O]):
 
         done = self._execute.run(step, self._budget_left_s, began)
         with self._execute.interrupts.deferred():
-            self.design.ended(done)
+            done = self.design.ended(self.outcome, done)
             if done.result and done.run.run:
                 self._results[done.run.run] = done.result
             self._set(index, done.run)

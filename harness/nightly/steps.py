@@ -98,16 +98,17 @@ class NightlyRun(Design[NightlyRecord, NightlyRecord]):
         not_run = replace(run, state=NOT_RUN, problem=why)
         return replace(record, runs=(*record.runs[: step.index], not_run, *record.runs[step.index + 1 :]))
 
-    def ended(self, done: Done) -> None:
+    def ended(self, outcome: NightlyRecord, done: Done) -> Done:  # noqa: ARG002
         """Upload a run, and note what was not stored."""
         directory = done.directory
         if directory is None:
-            return
+            return done
         if done.not_stored:  # where its profile has a [storage]
             what = f"{directory.plan}/{directory.name} was not stored"
             self.problems += (f"{what}: {first_line(done.not_stored)}",)
         if self.storage and done.run.state == ENDED:
             self.storage.push(directory)
+        return done
 
 
 class NightlyStorage:

@@ -9,7 +9,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from harness.plan.group_load import Stage
+from harness.plan.group_load import REQUEST, GroupLoad, SeveralLoads, Stage
+from harness.plan.jmx import LOAD_GROUP
+from harness.plan.load import PlanLoad
 
 # The rates of the counted levels, as shares of the capacity.
 OFFERED_RATIOS = (0.5, 0.75, 1.0, 1.25, 1.5, 2.0)
@@ -37,6 +39,12 @@ def stages(capacity_per_s: float, level_s: int) -> tuple[Stage, ...]:
     """Return the stages of the load; `capacity_per_s` are the new users per second of 100 %."""
     parts = [*((ratio, 1) for ratio in (REST_RATIO, *OFFERED_RATIOS)), (REST_RATIO, RECOVERY_LEVELS)]
     return tuple(Stage(None, round(capacity_per_s * ratio, 6), 0.0, float(levels * level_s)) for ratio, levels in parts)
+
+
+def load_of(plan: PlanLoad, capacity_per_s: float, level_s: int) -> SeveralLoads:
+    """Return the load of a variant: new users in steps, who pause like those of the plan."""
+    per = None if plan.think_time_per == REQUEST else plan.think_time_per
+    return SeveralLoads((GroupLoad(LOAD_GROUP, stages(capacity_per_s, level_s), plan.think_time_s, per),))
 
 
 def counted_levels(level_s: int) -> tuple[Level, ...]:

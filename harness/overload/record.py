@@ -47,7 +47,6 @@ class OverloadRecord(PlanExperiment):
     capacity_per_s: float | None
     capacity_source: str
     target: str | None
-    runs_have_names: ClassVar = True
     report_kind: ClassVar = kinds.OVERLOAD
     what: ClassVar = "an overload test"
     # What the file contains beside the record: the result of the report.

@@ -95,7 +95,7 @@ def variant_table(record: OverloadRecord) -> str:
 def result_line(run: VariantRun, limit_ms: float) -> str:
     """Return the result of a variant on one line; `limit_ms` is the longest response time within the goal."""
     if run.result is None:
-        return f"{run.run}: INVALID: {run.problem}"
+        return f"{run.run or 'no run'}: INVALID: {run.problem}"
     verdict = judge(run.result.levels, limit_ms)
     return f"{run.run}: {verdict.state}: {verdict.reason}; {_recovery_text(run.result)}"
 
@@ -122,7 +122,7 @@ def _verdicts(record: OverloadRecord) -> list[tuple[str, str]]:
 
 
 def _variant_row(name: str, run: VariantRun, limit_ms: float) -> list[str]:
-    link = f"[{run.name}]({quote(run.name)}.md)"
+    link = f"[{run.run}]({quote(run.run)}.md)" if run.run else ""
     if run.result is None:
         return [name, "INVALID", "", "", "", "", "", link]
     verdict, recovery = judge(run.result.levels, limit_ms), run.result.recovery

@@ -3,32 +3,32 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from harness.base import units
 from harness.base.errors import InvalidRunError, UsageError
 from harness.compare.result import RunResult
+from harness.experiment.arguments import SLACK_S
 from harness.experiment.counting import Needs, problem_of
-from harness.experiment.execute import Measured, Step
+from harness.experiment.execute import Done, Step
 from harness.experiment.files import ExperimentFiles, Experiments
-from harness.experiment.record import FINISHED, ExperimentRun
+from harness.experiment.record import ENDED, FINISHED
 from harness.experiment.runner import Design
 from harness.jtl.inputs import Input
 from harness.metrics.files import each_sample
 from harness.overload.attempts import Attempts, attempts_of
-from harness.overload.levels import load_s, stages
+from harness.overload.levels import load_s
 from harness.overload.record import GIVEN_RATE, OverloadRecord, VariantRun
 from harness.overload.render import result_line, write_overload_report
 from harness.overload.result import VariantResult, level_results, recovery_result, requests_per_user
-from harness.plan.group_load import REQUEST, GroupLoad, SeveralLoads
-from harness.plan.jmx import LOAD_GROUP, read_properties
+from harness.plan.jmx import read_properties
 from harness.plan.load import ClosedLoad
-from harness.plan.spec import RunSpec
 from harness.plan.thread_groups import DRAIN_S
+from harness.run.child import ChildRun
 from harness.run.context import RunContext
-from harness.run.directory import RunDirectory, reserve
+from harness.run.directory import RunDirectory
 from harness.run.measure import measure_with_system
 from harness.run.request import Request
 from harness.run.set_values import split_text
@@ -39,84 +39,17 @@ OVERHEAD_S = 40.0 + DRAIN_S
 _TIME_OUTS = ("connect_timeout_ms", "response_timeout_ms")
 
 
-class OverloadRuns:
-    """The runs of an overload test, each with a system of its own: `requests` has the request of each variant."""
-
-    def __init__(
-        self, record: OverloadRecord, files: ExperimentFiles, requests: Mapping[str, Request], context: RunContext
-    ) -> None:
-        self.record = record
-        self._files = files
-        self._requests = requests
-        self._context = context
-
-    def find_rate(self, capacity: Capacity) -> OverloadRecord:
-        """Run one user once, and return the record with the new users per second whose requests are the capacity."""
-        variant = self.record.variants[0]
-        self._context.log(f"{self.record.id}: one user, not counted, shows how many requests a user makes")
-        request = self._requests[variant]
-        spec = request.run_spec(one_user(), note="", command="")
-        with tempfile.TemporaryDirectory(prefix="overload-") as folder:
-            self._context.guardian.remove_at_end(Path(folder))
-            directory = RunDirectory(Path(folder) / "one-user")
-            directory.path.mkdir()
-            run = measure_with_system(spec, request, directory, replace(self._context, watch=None))
-            if run.interrupted:
-                raise KeyboardInterrupt
-            attempts = self._attempts(directory)
-        count = len(attempts.attempts)
-        if not count:
-            raise InvalidRunError(f"{self.record.id}: one user made no request", "make check shows what the plan does")
-        source = f"{capacity.source}; {units.plural(count, 'request')} of one user"
-        return replace(self.record, capacity_per_s=capacity.requests_per_s / count, capacity_source=source)
-
-    def measured(self, run: ExperimentRun, began: Callable[[RunDirectory, RunSpec], None]) -> Measured:
-        """Measure a variant; `began` is called before its system starts."""
-        assert isinstance(run, VariantRun)
-        record, request = self.record, self._requests[run.variant]
-        load = load_of(request, record.capacity_per_s or 0.0, record.level_s)
-        link = f"A variant of [{record.name}]({record.name}.md): {record.variant_names[run.variant]}."
-        note = record.note_of(link)
-        spec = request.run_spec(load, note=note, command=record.command)
-        directory = reserve(self._files.folder.parent.parent, record.plan, record.series)
-        try:
-            began(directory, spec)
-            done = measure_with_system(spec, request, directory, self._context)
-            return Measured(directory, done.interrupted)
-        finally:
-            if not directory.run_json.is_file():
-                directory.discard()
-
-    def noted(self, run: ExperimentRun, directory: RunDirectory, result: RunResult) -> tuple[ExperimentRun, str]:
-        """Return the run with its result, and a line about it."""
-        assert isinstance(run, VariantRun)
-        attempts, level_s = self._attempts(directory), self.record.level_s
-        state, reasons = (result.verdict.state, result.verdict.reasons) if result.verdict else ("", ())
-        if problem_of(result, needs=Needs.VALID).text or not attempts.attempts:
-            run = replace(run, problem="; ".join(reasons) or "no request of the load")
-        else:
-            variant_result = VariantResult(
-                levels=level_results(attempts, self.record.capacity_per_s or 0.0, level_s),
-                recovery=recovery_result(attempts, level_s),
-                requests_per_user=requests_per_user(attempts, level_s),
-                most_users=attempts.most_users,
-                time_outs=_time_outs_text(self._requests[run.variant]),
-                run_state=state,
-                run_reasons=reasons,
-            )
-            run = replace(run, result=variant_result)
-        return run, result_line(run, self.record.limit_ms)
-
-    def _attempts(self, directory: RunDirectory) -> Attempts:
-        inputs = [Input(path.name, path) for path in directory.all_samples]
-        return attempts_of((sample for _, sample in each_sample(inputs)), self.record.limit_ms)
-
-
 @dataclass(frozen=True)
 class OverloadTest(Design[OverloadRecord, OverloadRecord]):
-    """An overload test with its files."""
+    """An overload test with its files. To measure, it needs `requests`, those of its variants.
+
+    `arguments` are options of scripts/run for all variants, `folders` its options reports, home and build.
+    """
 
     files: ExperimentFiles
+    requests: Mapping[str, Request] = field(default_factory=dict)
+    arguments: tuple[str, ...] = ()
+    folders: Mapping[str, Path] = field(default_factory=dict)
 
     def judge(self, record: OverloadRecord, results: Mapping[str, RunResult]) -> OverloadRecord:  # noqa: ARG002
         """Return the record: it has the results of the variants."""
@@ -138,23 +71,83 @@ class OverloadTest(Design[OverloadRecord, OverloadRecord]):
         if not record.variants_left:
             return None
         variant, left = record.variants_left[0], len(record.variants_left)
-        number = len(record.variants) - left + 1
-        heading = f"{record.id}: variant {number} of {len(record.variants)}, {record.variant_names[variant]}"
+        number, name = len(record.variants) - left + 1, record.variant_names[variant]
         each_s = load_s(record.level_s)
-        return Step(run=VariantRun(variant), heading=heading, planned_s=[each_s], left_s=[each_s] * left)
+        own = (
+            *((f"--set={variant}",) if variant else ()),
+            f"--overload={record.capacity_per_s},{record.level_s},{record.command}",
+            "--stop=none",  # it would end the overload
+            "--compare=0",
+            f"--series={record.series}",
+            f"--note={record.note_of(f'A variant of [{record.name}]({record.name}.md): {name}.')}",
+        )
+        log = self.files.folder / f"{len(record.runs) + 1:02d}.log"
+        return Step(
+            run=VariantRun(variant),
+            heading=f"{record.id}: variant {number} of {len(record.variants)}, {name}",
+            child=ChildRun(f"{record.plan}, {name}", (*self.arguments, *own), self.folders, log),
+            runs_in=self.files.folder.parent,
+            limit_s=each_s + DRAIN_S + self.requests[variant].profile.overrun_s + SLACK_S,
+            planned_s=[each_s],
+            left_s=[each_s] * left,
+        )
+
+    def ended(self, outcome: OverloadRecord, done: Done) -> Done:
+        """Return the variant with its result, which its samples give, and a line about it."""
+        run, record = done.run, outcome
+        assert isinstance(run, VariantRun)
+        if run.state != ENDED:
+            return done
+        verdict = done.result.verdict if done.result else None
+        state, reasons = (verdict.state, verdict.reasons) if verdict else ("", ())
+        found = None
+        if done.directory and not problem_of(done.result, run.problem, Needs.VALID).text:
+            found = attempts_in(done.directory, record.limit_ms)
+        if found is None or not found.attempts:
+            run = replace(run, problem=run.problem or "; ".join(reasons) or "no request of the load")
+        else:
+            result = VariantResult(
+                levels=level_results(found, record.capacity_per_s or 0.0, record.level_s),
+                recovery=recovery_result(found, record.level_s),
+                requests_per_user=requests_per_user(found, record.level_s),
+                most_users=found.most_users,
+                time_outs=_time_outs_text(self.requests[run.variant]),
+                run_state=state,
+                run_reasons=reasons,
+            )
+            run = replace(run, result=result)
+        return done._replace(run=run, line=result_line(run, record.limit_ms))
+
+
+def attempts_in(directory: RunDirectory, limit_ms: float) -> Attempts:
+    """Return the requests of a run; `limit_ms` is the longest response time within the goal."""
+    inputs = [Input(path.name, path) for path in directory.all_samples]
+    return attempts_of((sample for _, sample in each_sample(inputs)), limit_ms)
+
+
+def with_rate(record: OverloadRecord, request: Request, capacity: Capacity, context: RunContext) -> OverloadRecord:
+    """Run one user once, and return the record with the new users per second whose requests are the capacity.
+
+    The run is not stored, nor uploaded, and therefore in this process.
+    """
+    context.log(f"{record.id}: one user, not counted, shows how many requests a user makes")
+    spec = request.run_spec(one_user(), note="", command="")
+    with tempfile.TemporaryDirectory(prefix="overload-") as folder:
+        context.guardian.remove_at_end(Path(folder))
+        directory = RunDirectory(Path(folder) / "one-user")
+        directory.path.mkdir()
+        if measure_with_system(spec, request, directory, context).interrupted:
+            raise KeyboardInterrupt
+        count = len(attempts_in(directory, record.limit_ms).attempts)
+    if not count:
+        raise InvalidRunError(f"{record.id}: one user made no request", "make check shows what the plan does")
+    source = f"{capacity.source}; {units.plural(count, 'request')} of one user"
+    return replace(record, capacity_per_s=capacity.requests_per_s / count, capacity_source=source)
 
 
 def one_user() -> ClosedLoad:
     """Return the load of one user who runs the plan once."""
     return ClosedLoad(1, 0.0, None, 1)
-
-
-def load_of(request: Request, capacity_per_s: float, level_s: int) -> SeveralLoads:
-    """Return the load of a variant: new users in steps."""
-    plan = request.plan.load
-    per = None if plan.think_time_per == REQUEST else plan.think_time_per
-    group = GroupLoad(LOAD_GROUP, stages(capacity_per_s, level_s), plan.think_time_s, per)
-    return SeveralLoads((group,))
 
 
 def planned_s(level_s: int, variant_count: int) -> float:

@@ -5,25 +5,24 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from rich.console import Console
 
-from harness.base.errors import UsageError
+from harness.base.errors import EXIT_INVALID, UsageError
 from harness.base.guardian import Guardian
 from harness.base.interrupts import Interrupts
 from harness.cli import main
 from harness.commands.overload import time_limit_ms
-from harness.experiment.execute import InProcess
+from harness.experiment.execute import InChildren
 from harness.experiment.files import Experiments
 from harness.experiment.record import ENDED, FINISHED
 from harness.experiment.runner import Runner
 from harness.history.summary_files import SUMMARY_NAME, write_summary
 from harness.overload.record import OverloadRecord
-from harness.overload.runner import OVERHEAD_S, OverloadRuns, OverloadTest, last_capacity
+from harness.overload.runner import OVERHEAD_S, OverloadTest, last_capacity
 from harness.plan.goal import Goal
-from harness.report.watchers import Watchers
-from harness.run.context import RunContext, ready_jmeter
+from harness.run.child import Children
 from harness.run.request import Names, resolve_request
 from harness.sweep.record import CAPACITY
+from tests.support.fake_runs import behave, calls, use_fake_children, with_delay
 from tests.support.overloads import RECORD
 from tests.support.paths import FAKE_JMETER
 from tests.support.processes import meanwhile, press_ctrl_c, processes_of, wait_for
@@ -68,14 +67,13 @@ def test_a_variant_is_measured_with_a_system_of_its_own_and_its_report_is_writte
     monkeypatch.setenv("FAKE_JMETER", "queues")
     reports, variant = tmp_path / "reports", "queue.waits=1 queue.most=10"
     request = resolve_request(Names("tiny", "local", set_values=variant), home, tmp_path / "build")
-    with Interrupts() as interrupts, Guardian() as guardian:
-        context = RunContext(ready_jmeter(request, reports), interrupts, Console(), guardian)
+    with Interrupts() as interrupts, Guardian() as guardian, interrupts.deferred():
         tests = Experiments(OverloadRecord, reports)
         files = tests.reserve("tiny")
         record = replace(RECORD, name=files.name, plan="tiny", variants=(variant,), level_s=1)
-        runs = OverloadRuns(record, files, {variant: request}, context)
-        execute = InProcess(context, Watchers(), runs.measured, runs.noted)
-        done = Runner(OverloadTest(files), record, {}, execute, OVERHEAD_S).run()
+        folders = {"reports": reports, "home": home, "build": tmp_path / "build"}
+        design = OverloadTest(files, {variant: request}, ("--plan=tiny",), folders)
+        done = Runner(design, record, {}, InChildren(Children(interrupts, guardian)), OVERHEAD_S).run()
     assert tests.read(files) == done
     (run,) = done.runs
     assert (done.state, run.state, run.run) == (FINISHED, ENDED, "run-01_1")
@@ -92,7 +90,8 @@ def test_a_variant_is_measured_with_a_system_of_its_own_and_its_report_is_writte
     assert stored["properties"]["queue.most"] == "10"
     assert stored["load"]["model"] == "open"
     assert "A variant of [overload-01](overload-01.md): queue.waits=1 queue.most=10." in stored["note"]
-    assert stored["state"] == "finished"
+    assert (stored["state"], stored["command"]) == ("finished", RECORD.command)
+    assert not (reports / "tiny" / "run-01_1" / "compared.json").exists()
     assert write_summary(reports).documents[0].kind == "overload test"
 
 
@@ -124,6 +123,21 @@ def test_an_interrupted_test_is_resumed_by_the_same_command_and_invalid_runs_are
     write_summary(tmp_path / "reports")
     assert "[overload-01](tiny/overload-01.md)" in (tmp_path / "reports" / SUMMARY_NAME).read_text()
     assert nothing_is_left(tmp_path)
+
+
+def test_a_variant_without_a_run_is_invalid_and_the_next_one_is_measured(home, tmp_path, monkeypatch):
+    use_fake_children(tmp_path, monkeypatch)
+    behave(tmp_path, {"1": "fail"})
+    given = ("--rate=20.3", "--duration=10", "--set=delay_ms=0,20", "--goal=p90<2s")
+    assert main(arguments_of_run(with_delay(home), tmp_path, given), "scripts/overload") == EXIT_INVALID
+    for call, delay_ms in zip(calls(tmp_path), (0, 20), strict=True):
+        assert (call["set"], call["goal"], call["stop"]) == (f"delay_ms={delay_ms}", "p90<2s", "none")
+        assert call["overload"].startswith("20.3,10,make overload PLAN=tiny SET=delay_ms=0,20 GOAL='p90<2s' RATE=20.3")
+    (path,) = (tmp_path / "reports" / "tiny").glob("overload-01*.md")
+    text, record = path.read_text(), json.loads(path.with_suffix(".json").read_text())
+    assert "**delay_ms=0: INVALID: scripts/run ended with code 3: web ended with code 1**" in text
+    assert "\n| delay_ms=0 | INVALID |  |  |  |  |  |  |\n" in text
+    assert [bool(run["result"]) for run in record["runs"]] == [False, True]
 
 
 @pytest.mark.real

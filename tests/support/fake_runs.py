@@ -15,7 +15,6 @@ import pytest
 from harness.base.interrupts import Interrupts
 from harness.base.process import Launch
 from harness.experiment.execute import Measured
-from harness.overload.runner import OverloadRuns
 from harness.run import child
 from harness.run.directory import reserve
 from harness.run.limited_run import IN_TIME, INTERRUPTED, ProcessEnd
@@ -26,10 +25,11 @@ from tests.support.report_folder import add_run
 
 
 @functools.cache
-def _run_json() -> str:
-    """Return the JSON of a run of 2,000 samples of 100 ms."""
+def _run_files() -> tuple[str, str]:
+    """Return the JSON and the JTL of a run of 2,000 samples of 100 ms."""
     with tempfile.TemporaryDirectory() as reports:
-        return add_run(Path(reports), "tiny/run-01_1", samples=2000, seconds=100).summary_json.read_text()
+        directory = add_run(Path(reports), "tiny/run-01_1", samples=2000, seconds=100)
+        return directory.summary_json.read_text(), directory.samples.read_text()
 
 
 def with_delay(home: Path) -> Path:
@@ -43,7 +43,8 @@ def use_fake_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Let scripts/ab and scripts/tune in this process start the stand-in for scripts/run."""
     folder = tmp_path / "fakes"
     folder.mkdir()
-    (folder / "template.json").write_text(_run_json())
+    for name, text in zip(("template.json", "template.jtl"), _run_files(), strict=True):
+        (folder / name).write_text(text)
     monkeypatch.setattr(child, "_RUN", (str(ROOT / "tests" / "support" / "fakes" / "scripts_run.py"),))
     monkeypatch.setenv("FAKE_RUN", str(folder))
     monkeypatch.setenv("JMETER_HOME", str(FAKE_JMETER))
@@ -75,7 +76,7 @@ def use_fake_children(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def use_fake_levels(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let sweeps, searches and overload tests in this process measure nothing: their runs behave as `behave` says."""
+    """Let sweeps and searches in this process measure nothing: their runs behave as `behave` says."""
 
     def measured(self: Any, record: Any, _run: Any, began: Callable[..., None]) -> Measured:
         directory = reserve(tmp_path / "reports", record.plan, record.series)
@@ -95,7 +96,6 @@ def use_fake_levels(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         return Measured(directory, behaviour == "wait")
 
     monkeypatch.setattr(level_runner.Levels, "measured", measured)
-    monkeypatch.setattr(OverloadRuns, "measured", lambda self, run, began: measured(self, self.record, run, began))
 
 
 def behave(tmp_path: Path, behaviour: dict[str, str] | None) -> None:

@@ -1,8 +1,9 @@
 """Stands in for scripts/run in tests of what starts it: the run's JSON is a copy of a template, with other times.
 
-FAKE_RUN names a folder: template.json is the JSON of a run of 100 ms on average, and `calls` gets a line per call. The
-setting delay_ms adds so many ms. What a file `behaviour` there has for the number of the call decides: `fail` ends
-without a run, `wait` waits until it is asked to stop, `doubt` is a run whose generator was too slow.
+FAKE_RUN names a folder: template.json is the JSON of a run of 100 ms on average, template.jtl has its samples, and
+`calls` gets a line per call. The setting delay_ms adds so many ms. What a file `behaviour` there has for the number of
+the call decides: `fail` ends without a run, `wait` waits until it is asked to stop, `doubt` is a run whose generator
+was too slow.
 
 Tests start it hundreds of times: it imports little.
 """
@@ -60,6 +61,8 @@ if doing == "doubt":
     data["verdict"] = {**data["verdict"], "state": "DOUBTFUL", "reasons": ["the load generator was busy"]}
     data["caveats"] = [{"code": "generator-cpu", "text": "The generator used 99 %."}]
 os.makedirs(run)  # noqa: PTH103
+if "overload" in options:  # its parent reads them
+    write(f"{run}/samples.jtl", read("template.jtl"))
 write(f"{run}.json", json.dumps(data))
 write(f"{run}.md", f"# {name}\n")
 end(0, f"{options['plan']}/{name}", data["verdict"]["state"])
