@@ -154,28 +154,37 @@ class _Parsed(NamedTuple):
         return self.module.run(self.options)
 
 
-def verb_and_options(arguments: Sequence[str], program: str) -> tuple[str, list[str]]:
+class Call(NamedTuple):
+    """The verb of a command line, empty without one, and its arguments."""
+
+    verb: str
+    arguments: list[str]
+
+
+def verb_and_options(arguments: Sequence[str], program: str) -> Call:
     """Return the verb of a correct command line and its options, those of make's variables as well."""
     parsed = _parsed(arguments, program)
     names = ("plan", "env", "home", "target")
     given = ((name, getattr(parsed.options, name, None)) for name in names)
-    return parsed.name, [f"--{name}={value}" for name, value in given if isinstance(value, str | Path)]
+    options = [f"--{name}={value}" for name, value in given if isinstance(value, str | Path)]
+    return Call(parsed.name, options)
 
 
-def called_verb(arguments: Sequence[str], program: str) -> tuple[str, list[str]]:
-    """Return the verb of a command line and the arguments behind it; the verb is empty without one."""
+def called_verb(arguments: Sequence[str], program: str) -> Call:
+    """Return the verb of a command line and the arguments behind it."""
     if program.startswith("scripts/"):
-        return program.removeprefix("scripts/"), list(arguments)
+        return Call(program.removeprefix("scripts/"), list(arguments))
     words = list(arguments)
     if len(words) > 1 and words[1] in PREFIXES.get(words[0], ()) and program == LTH:
         words = words[1:]
-    return (words[0], words[1:]) if words else ("", [])
+    return Call(words[0], words[1:]) if words else Call("", [])
 
 
 def _parsed(arguments: Sequence[str], program: str) -> _Parsed:
     _refuse_other_text(arguments, program)
-    word, rest = called_verb(arguments, program)
-    name = _known(word, rest, program)
+    called = called_verb(arguments, program)
+    rest = called.arguments
+    name = _known(called.verb, rest, program)
     target, first = ALIASES.get(name, (name, ()))
     if program == AGGREGATE:
         target = OF_AGGREGATE.get(target, target)

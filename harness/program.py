@@ -51,7 +51,8 @@ def _code_of(program: str, file: str, *, in_current_venv: bool) -> int:
 
             with Interrupts():
                 _check_first(arguments, caller)
-                enter_venv(file, *verb_and_options(arguments, caller))
+                called = verb_and_options(arguments, caller)
+                enter_venv(file, called.verb, called.arguments)
         from harness.cli import main  # here, because it is imported only inside .venv
 
         if caller == "lth":

@@ -20,10 +20,10 @@ from harness.run.request import Request
 from harness.site.html_option import publish
 from harness.sweep.arguments import SETTINGS, new_record
 from harness.sweep.capacity import CapacitySearch, search_record
-from harness.sweep.driver import SweepDesign, planned_s, run_sweep
+from harness.sweep.driver import NextRun, SweepDesign, planned_s, run_sweep
 from harness.sweep.files import SweepSoFar
 from harness.sweep.level_runner import level_load
-from harness.sweep.record import SWEEP, SweepRecord, SweepRun
+from harness.sweep.record import SWEEP, SweepRecord
 from harness.sweep.search import MOST_RUNS, UNSURE_RUNS
 from harness.sweep.swept_set import requests_of
 
@@ -127,7 +127,7 @@ def _default_users(request: Request) -> int:
 class LevelSweep(SweepDesign):
     """A sweep over a list of levels, in rounds."""
 
-    def next_run(self, so_far: SweepSoFar) -> tuple[SweepRun, str] | None:
+    def next_run(self, so_far: SweepSoFar) -> NextRun | None:
         """Return the first run that is not measured yet; its heading has the number of the level."""
         record = so_far.record
         if not record.steps_left:
@@ -135,7 +135,7 @@ class LevelSweep(SweepDesign):
         run, count = record.steps_left[0], len(record.steps)
         round_text = f", round {run.repeat} of {record.repeat}" if record.repeat > 1 else ""
         number = count - len(record.steps_left) + 1
-        return run, f"{record.id}: level {number} of {count}, {run.text}{round_text}"
+        return NextRun(run, f"{record.id}: level {number} of {count}, {run.text}{round_text}")
 
     def left_s(self, so_far: SweepSoFar) -> Sequence[float | None]:
         """Return the planned durations of all runs that are left."""

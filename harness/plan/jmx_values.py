@@ -41,6 +41,13 @@ class FunctionCall(NamedTuple):
     parameters: list[str]
 
 
+class _Reference(NamedTuple):
+    """The value of a reference ${…} in a text, and the index after it."""
+
+    value: str
+    end: int
+
+
 @dataclass(frozen=True)
 class Values:
     """The properties of a run, the User Defined Variables of its plan, and what changes either during the run.
@@ -101,28 +108,28 @@ class Values:
                 done += match[1] or match[0]
                 continue
             try:
-                value, position = self._reference(raw, match.start(), depth)
+                reference = self._reference(raw, match.start(), depth)
             except UnknownValueError as error:
                 raise UnknownValueError(str(error), done + error.known_start, error.variable) from None
-            done += value
+            done, position = done + reference.value, reference.end
         return done
 
-    def _reference(self, raw: str, start: int, depth: int) -> tuple[str, int]:
-        """Return the value of the ${…} at `start`, and the index after it."""
+    def _reference(self, raw: str, start: int, depth: int) -> _Reference:
+        """Return the reference at `start`."""
         function = _FUNCTION.match(raw, start)
         if function and function[2] == "(":
             parameters = function_parameters(raw, function.end())
             close = raw.find("}", parameters.end)
             if close < 0:
                 raise UnknownValueError(f"{raw[start:]} is not closed")
-            return self._call(function[1], parameters.texts, depth + 1), close + 1
+            return _Reference(self._call(function[1], parameters.texts, depth + 1), close + 1)
         end = raw.find("}", start)
         name = raw[start + 2 : end] if end >= 0 else ""
         if not name or "$" in name:
             raise UnknownValueError(f"{raw[start:]} is not a variable")
         if name.startswith("__"):
             raise UnknownValueError(f"the function {name} is evaluated only at run time")
-        return self._variable(name.strip(), depth + 1), end + 1
+        return _Reference(self._variable(name.strip(), depth + 1), end + 1)
 
     def _call(self, name: str, parameters: list[str], depth: int) -> str:
         if name in ("__P", "__property"):

@@ -267,7 +267,6 @@ def report(summary: RunSummary, charts: RunCharts, notes: str, folder: str) -> s
     load, whole, run = summary.group(LOAD), summary.whole, summary.run
     observed, window = summary.observed, summary.window
     footnotes = Footnotes(summary.warnings)
-    unknown = {recorder: _cells(reasons) for recorder, reasons in run.unknown.items()} if run else {}
     return filled(
         "harness.report",
         "report.md.j2",
@@ -301,32 +300,41 @@ def report(summary: RunSummary, charts: RunCharts, notes: str, folder: str) -> s
         failed_transactions=_failed_transactions(summary),
         **{section: [image(chart, folder) for chart in found] for section, found in charts.items()},
         is_cut=window.length_s < window.run_s,
-        usage_table=_usage_tables(observed, footnotes),
-        heap_table=machine.heap_table(observed.heap_uses) if observed.heap_uses else "",
-        recorded_table=machine.recorded_table(observed.recorded),
-        growth_table=growth_table(observed.growths) if observed.growths else "",
-        growth_notes=growth_notes(observed.growths, window.length_s, is_soak=run is not None and run.is_soak),
-        live_heaps=[machine.live_heap_text(heap, window) for heap in observed.live_heaps],
-        profiles=[profile_text(profile, folder) for profile in observed.profiles],
-        heap_unknown=unknown.pop("heap", ()),
-        histogram_unknown=unknown.pop("histograms", ()),
-        profile_unknown=unknown.pop("profile", ()),
-        not_recorded=unknown,
-        databases=[database_text(used, request_count(summary)) for used in observed.databases],
-        own_metrics=[machine.own_metrics_text(found) for found in observed.own_metrics],
-        slowest_table=slowest_table(observed.slowest) if observed.slowest else "",
-        slowest_note=slowest_note(observed.slowest),
-        cloud_table=cloud_table(observed.cloudwatch) if observed.cloudwatch else "",
-        cloud_notes=cloud_notes(observed.cloudwatch, summary.source) if observed.cloudwatch else [],
-        cloud_title=_cloud_title(summary),
-        exception_table=_exception_table(summary),
-        read_logs=[cell(name) for name in (run.exception_logs if run else ()) if name not in observed.missing_logs],
-        missing_logs=[cell(name) for name in observed.missing_logs],
+        **_observed_values(summary, footnotes, folder),
         footnotes=footnotes.lines,
         notes_begin=NOTES_BEGIN,
         notes_end=NOTES_END,
         notes=notes,
     )
+
+
+def _observed_values(summary: RunSummary, footnotes: Footnotes, folder: str) -> dict[str, object]:
+    """Return what the template needs of the processes and machines of a run, and of what was not recorded of them."""
+    observed, window, run = summary.observed, summary.window, summary.run
+    unknown = {recorder: _cells(reasons) for recorder, reasons in run.unknown.items()} if run else {}
+    return {
+        "usage_table": _usage_tables(observed, footnotes),
+        "heap_table": machine.heap_table(observed.heap_uses) if observed.heap_uses else "",
+        "recorded_table": machine.recorded_table(observed.recorded),
+        "growth_table": growth_table(observed.growths) if observed.growths else "",
+        "growth_notes": growth_notes(observed.growths, window.length_s, is_soak=run is not None and run.is_soak),
+        "live_heaps": [machine.live_heap_text(heap, window) for heap in observed.live_heaps],
+        "profiles": [profile_text(profile, folder) for profile in observed.profiles],
+        "heap_unknown": unknown.pop("heap", ()),
+        "histogram_unknown": unknown.pop("histograms", ()),
+        "profile_unknown": unknown.pop("profile", ()),
+        "not_recorded": unknown,
+        "databases": [database_text(used, request_count(summary)) for used in observed.databases],
+        "own_metrics": [machine.own_metrics_text(found) for found in observed.own_metrics],
+        "slowest_table": slowest_table(observed.slowest) if observed.slowest else "",
+        "slowest_note": slowest_note(observed.slowest),
+        "cloud_table": cloud_table(observed.cloudwatch) if observed.cloudwatch else "",
+        "cloud_notes": cloud_notes(observed.cloudwatch, summary.source) if observed.cloudwatch else [],
+        "cloud_title": _cloud_title(summary),
+        "exception_table": _exception_table(summary),
+        "read_logs": [cell(name) for name in (run.exception_logs if run else ()) if name not in observed.missing_logs],
+        "missing_logs": [cell(name) for name in observed.missing_logs],
+    }
 
 
 def _cells(found: Sequence[tuple[str, str]]) -> list[tuple[str, str]]:

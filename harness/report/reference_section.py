@@ -26,6 +26,13 @@ class Part(NamedTuple):
     command: str
 
 
+class _Names(NamedTuple):
+    """The names of two compared runs."""
+
+    baseline: str
+    contender: str
+
+
 def problem_lines(compared: Sequence[ComparedRun]) -> list[str]:
     """Return a line for each reference with which the run could not be compared."""
     return [
@@ -39,13 +46,13 @@ def parts(compared: Sequence[ComparedRun], name: str) -> list[Part]:
 
 
 def _part(compared_run: ComparedRun, name: str) -> Part:
-    names = baseline, contender = _short_names(compared_run.name, name)
+    names = _short_names(compared_run.name, name)
     labels = [[label for label in compared_run.labels if label.is_transaction is of] for of in (False, True)]
     tables = zip(labels, ("label (samples)", "transaction (samples)"), strict=True)
     heads = ("setting", *map(cell, names))
     settings = [[*map(cell, (setting.name, setting.base, setting.new))] for setting in compared_run.settings]
-    sided = ((baseline, compared_run.only_base), (contender, compared_run.only_new))
-    link = f"[{cell(baseline)}]({quote(compared_run.link)})" if compared_run.link else cell(baseline)
+    sided = ((names.baseline, compared_run.only_base), (names.contender, compared_run.only_new))
+    link = f"[{cell(names.baseline)}]({quote(compared_run.link)})" if compared_run.link else cell(names.baseline)
     return Part(
         title=f"{link}, {cell(compared_run.role)}",
         headline=cell(compared_run.headline),
@@ -58,16 +65,16 @@ def _part(compared_run: ComparedRun, name: str) -> Part:
     )
 
 
-def _short_names(baseline: str, contender: str) -> tuple[str, str]:
+def _short_names(baseline: str, contender: str) -> _Names:
     """Return the names of two runs, without their plan when it is the same."""
     (baseline_plan, _, baseline_run), (contender_plan, _, contender_run) = (
         baseline.rpartition("/"),
         contender.rpartition("/"),
     )
-    return (baseline_run, contender_run) if baseline_plan == contender_plan else (baseline, contender)
+    return _Names(baseline_run, contender_run) if baseline_plan == contender_plan else _Names(baseline, contender)
 
 
-def _total_table(compared_run: ComparedRun, names: Sequence[str]) -> str:
+def _total_table(compared_run: ComparedRun, names: _Names) -> str:
     assert compared_run.total is not None
     rows = []
     for index, metric in enumerate(map(metric_of, compared_run.metrics)):

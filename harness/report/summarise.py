@@ -123,7 +123,7 @@ def summarise(
     window = options.window or window_of(tally, parse_window("all"), run)
     groups = _groups(tally, window, options)
     errors = _errors_since_origin(tally)
-    evidence = _evidence(tally, run, observed, window, groups, errors, options)
+    evidence = _evidence(tally, run, observed, groups, errors, options)
     warnings = find_warnings(evidence)
     shown = shown_series(tally.second_series) if options.with_timeline else None
     others = tuple(group for group in groups.shown if group.name != LOAD)
@@ -156,8 +156,9 @@ def summarise(
 
 
 class _Groups(NamedTuple):
-    """The groups of a summary: the load of the window and of the whole run, all groups of the report, several loads."""
+    """The window and the groups: its load, that of the whole run, all groups of the report, several loads."""
 
+    window: Window
     load: Group | None
     whole: Group | None
     shown: tuple[Group, ...]
@@ -172,22 +173,22 @@ def _groups(tally: SampleTally, window: Window, options: SummaryOptions) -> _Gro
     groups, loads = tally.groups(*how), load_figures(options.loads, span_ms, *how)
     whole = load_of(groups)
     if options.counted is None:
-        return _Groups(whole, whole, groups, loads)
+        return _Groups(window, whole, whole, groups, loads)
     load = _in_order(load_of(options.counted.groups(*how)), whole)
     others = (group for group in groups if group.name != LOAD)
-    return _Groups(load, whole, (*([load] if load else []), *others), loads)
+    return _Groups(window, load, whole, (*([load] if load else []), *others), loads)
 
 
 def _evidence(
     tally: SampleTally,
     run: RunRecord | None,
     observed: Observed,
-    window: Window,
     groups: _Groups,
     errors: Sequence[ErrorKind],
     options: SummaryOptions,
 ) -> Evidence:
-    origin_s, seconds, whole = origin_of(tally), _seconds_of(tally), groups.whole.total if groups.whole else None
+    window, whole = groups.window, groups.whole.total if groups.whole else None
+    origin_s, seconds = origin_of(tally), _seconds_of(tally)
     driven = driven_labels((*groups.shown, *([groups.whole] if groups.whole else [])))
     longest_ms = max((group.total.max_ms for group in groups.shown), default=0)
     pause_s = mean_pause_s(run, groups.load, groups.loads)

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from harness.base.errors import InvalidRunError
 from harness.base.guardian import Guardian
@@ -83,13 +83,14 @@ def measure(run: PreparedRun, context: RunContext) -> RunRecord:
         tail = JtlTail(directory.samples, is_whole=context.watch is not None)
         packing_samples = packing(spec, directory.samples, lambda: tail.offset, context.log)
         with packing_samples as packer, recording(run, context) as started:
-            outcome, with_jmeter = _drive(run, context, others, tail, auto_end)
+            driven = _drive(run, context, others, tail, auto_end)
+        outcome = driven.outcome
         others.new()  # finds a run that started in the last second
     if not directory.path.is_dir():
         what = f"{directory.plan}/{directory.name}: {REMOVED}"
         raise InvalidRunError(what, "its samples are gone")
     take_list(run.command.connections, directory)
-    unknown = stored({**started, **with_jmeter}, context.log)
+    unknown = stored({**started, **driven.recorders}, context.log)
     # The system still writes its logs; they are masked after it stops.
     store_failures(directory, spec.hidden)
     changed = mask_secrets(directory.path, spec.hidden, but=directory.system_logs)
@@ -116,10 +117,17 @@ def measure(run: PreparedRun, context: RunContext) -> RunRecord:
     return record
 
 
+class _Driven(NamedTuple):
+    """The end of a load, and what recorded with JMeter, by recorder."""
+
+    outcome: Outcome
+    recorders: Mapping[str, Started]
+
+
 def _drive(
     run: PreparedRun, context: RunContext, others: OtherRuns, tail: JtlTail, auto_end: AutoEnd | None
-) -> tuple[Outcome, Mapping[str, Started]]:
-    """Run JMeter until it ends, and show progress; return the outcome, and what recorded with JMeter."""
+) -> _Driven:
+    """Run JMeter until it ends, and show progress."""
     spec, directory, system, generators = run.spec, run.directory, run.system, context.generators
     request_count = None if isinstance(spec.load, OpenLoad) else spec.load.requests
     early_stop = EarlyStop(spec.plan.stop, spec.load, spec.plan.once_labels) if spec.plan.stop else None
@@ -149,7 +157,7 @@ def _drive(
         reasons = generators.end(directory)
         if not outcome.interrupted and not outcome.reasons:
             outcome = replace(outcome, reasons=reasons)
-    return outcome, started
+    return _Driven(outcome, started)
 
 
 def _auto_end(spec: RunSpec) -> AutoEnd | None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 from collections.abc import Mapping
 from dataclasses import replace
+from typing import NamedTuple
 
 from harness.base import units
 from harness.base.errors import EXIT_OK, UsageError
@@ -16,7 +17,7 @@ from harness.plan.load import USERS_MAX, LoadRecord, load_record
 from harness.run.arguments import goal_arguments
 from harness.run.request import Request
 from harness.sweep.arguments import SETTINGS, new_record
-from harness.sweep.driver import SweepDesign
+from harness.sweep.driver import NextRun, SweepDesign
 from harness.sweep.files import SweepSoFar
 from harness.sweep.level_runner import level_load
 from harness.sweep.levels import level_run, levels_of
@@ -52,27 +53,34 @@ def _least(request: Request) -> int:
     return max(1, sum(bool(load.users) for load in request.plan.load.loads))
 
 
+class _Bounds(NamedTuple):
+    """The users of the first run, and the largest number of users that is tried."""
+
+    first_users: int
+    most_users: int
+
+
 class CapacitySearch(SweepDesign):
     """A capacity search: each level follows from the runs before it. A run with errors only is above the limit."""
 
     needs = Needs.NUMBERS
 
-    def next_run(self, so_far: SweepSoFar) -> tuple[SweepRun, str] | None:
+    def next_run(self, so_far: SweepSoFar) -> NextRun | None:
         """Return the run that narrows or confirms the bracket; its heading has the bracket so far."""
         record = so_far.record
         probes, unsure, bounds = _probes(so_far), self._unsure(so_far), self._bounds(record)
-        users = next_users(probes, *bounds, unsure, _least(self.request))
+        users = next_users(probes, bounds.first_users, bounds.most_users, unsure, _least(self.request))
         if users is None:
             return None
         run = SweepRun(users, 1 + sum(run.users == users for run in record.measured))
-        found = capacity(probes, *bounds, unsure, _least(self.request))
+        found = capacity(probes, bounds.first_users, bounds.most_users, unsure, _least(self.request))
         low = f"{found.users} within" if found.users else ""
         high = f"{found.missed_users} {'not sure' if found.is_unsure else 'missed'}" if found.missed_users else ""
         known = "; ".join(part for part in (low, high) if part) or goal_text(self.request.plan.goal)
         again = f" again (run {run.repeat})" if run.repeat > 1 else ""
         advice = "" if record.measured else _advice(self._largest_load(record))
         step = f"step {len(record.measured) + 1}, {units.plural(users, 'user')}{again}"
-        return run, f"{advice}{record.id}: {step} ({known})"
+        return NextRun(run, f"{advice}{record.id}: {step} ({known})")
 
     def _unsure(self, so_far: SweepSoFar) -> dict[int, str]:
         """Return the undecided levels, with the reasons."""
@@ -86,19 +94,19 @@ class CapacitySearch(SweepDesign):
         found = {level.users: outcome(level, self.request.plan.goal) for level in levels}
         return {users: "; ".join(one.reasons) for users, one in found.items() if one.is_within is None}
 
-    def _bounds(self, record: SweepRecord) -> tuple[int, int]:
-        """Return the users of the first run, and the largest number of users that is tried."""
+    def _bounds(self, record: SweepRecord) -> _Bounds:
         assert record.first_users is not None
         assert record.most_users is not None
-        return record.first_users, record.most_users
+        return _Bounds(record.first_users, record.most_users)
 
     def _largest_load(self, record: SweepRecord) -> LoadRecord:
-        return load_record(level_load(self.request, record, self._bounds(record)[1]), self.request.plan.load)
+        return load_record(level_load(self.request, record, self._bounds(record).most_users), self.request.plan.load)
 
     def closing(self, so_far: SweepSoFar) -> str:
         """Return the table of the steps, and the answer."""
         probes, unsure, goal = _probes(so_far), self._unsure(so_far), self.request.plan.goal
-        found = capacity(probes, *self._bounds(so_far.record), unsure, _least(self.request))
+        bounds = self._bounds(so_far.record)
+        found = capacity(probes, bounds.first_users, bounds.most_users, unsure, _least(self.request))
         text = capacity_text(found, goal, unsure.get(found.missed_users or 0, ""))
         return f"{steps_table(probes, so_far.results, unsure)}\n\n{so_far.record.id}: {text}"
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 from harness.base import units
 from harness.metrics.metric import Table, times_of
@@ -228,17 +229,26 @@ def _mark_keys(
     return keys
 
 
-def _style(index: int) -> tuple[int, str, str]:
-    """Return the index of a line's colour, its dashes and the path of its markers; they repeat after 36 lines."""
+class _Style(NamedTuple):
+    """The look of a line: the index of its colour, its dashes and the path of its markers."""
+
+    colour: int
+    dashes: str
+    marker: str
+
+
+def _style(index: int) -> _Style:
+    """Return the style of a line; the styles repeat after 36 lines."""
     count = len(svg.COLOURS)
     colours = (0, 1, 2, 3, 5, 4)
     shifted = (index + index // count) % count
-    return colours[index % count], svg.DASHES[shifted], _MARKERS[shifted]
+    return _Style(colours[index % count], svg.DASHES[shifted], _MARKERS[shifted])
 
 
 def _key(name: str, index: int) -> Key:
-    colour, dash, marker = _style(index)
-    line, dot = svg.line_key(name, colour, dash), _marker_key(name, marker, f"bar c{colour}")
+    style = _style(index)
+    line = svg.line_key(name, style.colour, style.dashes)
+    dot = _marker_key(name, style.marker, f"bar c{style.colour}")
     return Key(name, lambda x, y: line.swatch(x, y) + dot.swatch(x, y))
 
 
@@ -267,11 +277,11 @@ def _marker(x_px: float, y_px: float, outline: str, css_class: str) -> str:
 
 
 def _drawn(plot: Plot, line: Line, index: int, *, is_joined: bool) -> list[str]:
-    colour, dash, marker = _style(index)
-    parts = [plot.line(line.points, colour, dash)] if len(line.points) > 1 and is_joined else []
-    parts += [plot.whisker(ends, colour, _CAP_PX) for ends in line.ranges]
+    style = _style(index)
+    parts = [plot.line(line.points, style.colour, style.dashes)] if len(line.points) > 1 and is_joined else []
+    parts += [plot.whisker(ends, style.colour, _CAP_PX) for ends in line.ranges]
     points = ((plot.x_px(x), plot.y_px(value)) for x, value in line.points)
-    return parts + [_marker(x_px, y_px, marker, f"bar c{colour}") for x_px, y_px in points]
+    return parts + [_marker(x_px, y_px, style.marker, f"bar c{style.colour}") for x_px, y_px in points]
 
 
 def _band(plot: Plot, plateau: Plateau | None) -> list[str]:

@@ -10,6 +10,7 @@ from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
+from typing import NamedTuple
 
 from rich.console import Console
 
@@ -47,6 +48,13 @@ _FIRST_GUESS_S = 8.0
 _START_S = 20.0
 
 
+class NextRun(NamedTuple):
+    """The next run of a sweep, and its heading in the terminal."""
+
+    run: SweepRun
+    heading: str
+
+
 @dataclass
 class SweepDesign(StoredSweep):
     """A sweep of any kind: `request` is that of one level. A run that is not as good as `needs` does not count."""
@@ -55,8 +63,8 @@ class SweepDesign(StoredSweep):
     needs = Needs.VALID
 
     @abstractmethod
-    def next_run(self, so_far: SweepSoFar) -> tuple[SweepRun, str] | None:
-        """Return the next run and its heading; None at the end."""
+    def next_run(self, so_far: SweepSoFar) -> NextRun | None:
+        """Return the next run; None at the end."""
 
     @abstractmethod
     def closing(self, so_far: SweepSoFar) -> str:
@@ -68,18 +76,17 @@ class SweepDesign(StoredSweep):
 
     def next_step(self, outcome: SweepSoFar) -> Step | None:
         """Return the next level."""
-        next_run = self.next_run(outcome)
-        if next_run is None:
+        following = self.next_run(outcome)
+        if following is None:
             return None
-        run, heading = next_run
-        record = outcome.record
+        run, record = following.run, outcome.record
         load_s, left_s = planned_s(self.request, record, run.users), list(self.left_s(outcome))
         is_first = not record.fresh and not measured(record.runs[record.resumed_at :])
         start_s = starting_s(record) if is_first else 0.0
         if left_s and left_s[0] is not None:
             left_s[0] += start_s
         needed_s = () if load_s is None else (load_s + start_s,)
-        return Step(replace(run, planned_s=load_s), heading, planned_s=needed_s, left_s=left_s)
+        return Step(replace(run, planned_s=load_s), following.heading, planned_s=needed_s, left_s=left_s)
 
     def counts(self, result: RunResult) -> bool:
         """Return whether a run has the numbers that the sweep needs."""
@@ -118,12 +125,11 @@ def run_sweep(
     """
     requests = {setting: _with_conditions(request, new) for setting, request in requests.items()}
     request = next(iter(requests.values()))
-    most_users, warm_up_users = new.most_and_warm_up_users
     for level_request in requests.values():
         check_recording(options.jfr, level_request)
-        for users in (most_users, warm_up_users):
+        for users in (new.largest_users, new.warm_up_users):
             check_request(level_request, level_load(level_request, new, users))
-    allow_open_files(most_users)
+    allow_open_files(new.largest_users)
     with Interrupts() as interrupts, ExitStack() as stack:
         jmeter = ready_jmeter(request, options.reports)
         if request.is_profiled:
@@ -138,7 +144,7 @@ def run_sweep(
         guardian.remove_at_end(folder)
 
         def in_process(files: ExperimentFiles, record: SweepRecord) -> InProcess:
-            levels = stack.enter_context(Levels(requests, files, context, folder, warm_up_users))
+            levels = stack.enter_context(Levels(requests, files, context, folder, new.warm_up_users))
             return InProcess(context, watchers, partial(levels.measured, record))
 
         def close(runner: Runner[SweepRecord, SweepSoFar]) -> int:

@@ -101,38 +101,45 @@ class _Interval(NamedTuple):
         return _Interval(-self.high_ratio, -self.low_ratio) if _JUDGED[name].more_is_better else self
 
 
+class _Decision(NamedTuple):
+    """The verdict over all levels, and its reason."""
+
+    verdict: str
+    reason: str
+
+
 def with_verdict(comparison: SweepComparison, thresholds: Thresholds) -> SweepComparison:
     """Return the comparison with the verdict over all levels and its reason.
 
     A level with a DOUBTFUL run is excluded: the other levels may show a regression, but not that nothing has changed.
     """
-    verdict, reason = _decide(comparison, thresholds)
-    return replace(comparison, verdict=verdict, reason=reason)
+    decision = _decide(comparison, thresholds)
+    return replace(comparison, verdict=decision.verdict, reason=decision.reason)
 
 
-def _decide(comparison: SweepComparison, thresholds: Thresholds) -> tuple[str, str]:
+def _decide(comparison: SweepComparison, thresholds: Thresholds) -> _Decision:
     levels = comparison.verdicts
     doubtful = [level.key for level in levels if level.is_doubtful]
     invalid = [level.key for level in levels if level.verdict == INVALID]
     if invalid:
-        return INVALID, f"at {_listed(invalid)}"
+        return _Decision(INVALID, f"at {_listed(invalid)}")
     regressed = [level for level in levels if level.verdict == REGRESSED]
     repeated = [level.key for level in regressed if level.is_repeated]
     if repeated or 2 * len(regressed) > len(levels):
-        return REGRESSED, f"at {_listed(repeated or [level.key for level in regressed])}"
+        return _Decision(REGRESSED, f"at {_listed(repeated or [level.key for level in regressed])}")
     intervals = {figure.figure: _interval(figure, thresholds.alpha, doubtful) for figure in comparison.figures}
     known = {name: found for name, found in intervals.items() if found and name in _JUDGED}
     limits = {name: thresholds.of(_JUDGED[name]) for name in known}
     worse = {name: found.as_regression(name) for name, found in known.items()}
     if certain := [name for name, found in worse.items() if found.low_ratio > limits[name]]:
-        return REGRESSED, "; ".join(_text(name, known[name]) for name in certain)
+        return _Decision(REGRESSED, "; ".join(_text(name, known[name]) for name in certain))
     if doubtful:
-        return CANNOT_TELL, f"a run at {_listed(doubtful)} is DOUBTFUL"
+        return _Decision(CANNOT_TELL, f"a run at {_listed(doubtful)} is DOUBTFUL")
     if known and not regressed and all(found.high_ratio < limits[name] for name, found in worse.items()):
-        return OK, "; ".join(_text(name, found) for name, found in known.items())
+        return _Decision(OK, "; ".join(_text(name, found) for name, found in known.items()))
     if levels and all(level.verdict == OK for level in levels):
-        return OK, "at every level"
-    return CANNOT_TELL, _undecided(regressed, known)
+        return _Decision(OK, "at every level")
+    return _Decision(CANNOT_TELL, _undecided(regressed, known))
 
 
 def _interval(figure: FigureComparison, alpha: float, left_out: Container[LevelKey]) -> _Interval | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import ClassVar
+from typing import ClassVar, NamedTuple
 
 from harness.base import units
 from harness.experiment.record import ENDED, ExperimentRun, PlanExperiment, RunTime, measured, run_times
@@ -20,6 +20,14 @@ SWEEP, CAPACITY = "sweep", "capacity"
 def level_text(users: int, setting: str) -> str:
     """Return a level as text: 5 users, or the value of the swept setting, such as delay_ms=20."""
     return setting or units.plural(users, "user")
+
+
+class SweepStep(NamedTuple):
+    """What a run of a sweep measures: its level, that is its users and the value of the setting, and its round."""
+
+    users: int
+    repeat: int
+    setting: str
 
 
 @dataclass(frozen=True)
@@ -42,9 +50,9 @@ class SweepRun(ExperimentRun):
         return level_text(self.users, self.setting)
 
     @property
-    def step(self) -> tuple[int, int, str]:
-        """What it measures: its level and its round."""
-        return self.users, self.repeat, self.setting
+    def step(self) -> SweepStep:
+        """What it measures."""
+        return SweepStep(self.users, self.repeat, self.setting)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -119,11 +127,16 @@ class SweepRecord(PlanExperiment):
         return "profile" in self.given
 
     @property
-    def most_and_warm_up_users(self) -> tuple[int, int]:
-        """The users of the largest level, and those of the warm-up: of the middle level; of a search at least ten."""
+    def largest_users(self) -> int:
+        """The users of the largest level; of a search the most that it may try."""
+        return max(self.users) if self.most_users is None else self.most_users
+
+    @property
+    def warm_up_users(self) -> int:
+        """The users of the warm-up: those of the middle level; of a search at least ten."""
         if self.first_users is None or self.most_users is None:
-            return max(self.users), sorted(self.users)[len(self.users) // 2]
-        return self.most_users, min(max(self.first_users, _WARM_UP_USERS), self.most_users)
+            return sorted(self.users)[len(self.users) // 2]
+        return min(max(self.first_users, _WARM_UP_USERS), self.most_users)
 
     @property
     def steps(self) -> tuple[SweepRun, ...]:

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 # The final width of the bracket as a share of its lower end; runs of one level differ by more.
 PRECISION_RATIO = 0.05
@@ -63,17 +64,24 @@ def next_users(
 def capacity(probes: Sequence[Probe], first: int, most: int, unsure: Collection[int] = (), least: int = 1) -> Capacity:
     """Return the result so far."""
     levels = _Levels(probes, unsure)
-    within, missed = levels.bracket()
+    bracket = levels.bracket()
     return Capacity(
-        users=within or None,
-        missed_users=missed,
-        runs_within=levels.within_count(within),
-        run_count=levels.run_count(within),
-        missed_runs_within=levels.within_count(missed),
-        missed_run_count=levels.run_count(missed),
+        users=bracket.within_users or None,
+        missed_users=bracket.missed_users,
+        runs_within=levels.within_count(bracket.within_users),
+        run_count=levels.run_count(bracket.within_users),
+        missed_runs_within=levels.within_count(bracket.missed_users),
+        missed_run_count=levels.run_count(bracket.missed_users),
         is_settled=_next(levels, first, most, least) is None,
-        is_unsure=missed in levels.unsure,
+        is_unsure=bracket.missed_users in levels.unsure,
     )
+
+
+class _Bracket(NamedTuple):
+    """The greatest level within the goal (0 without one), and the lowest that missed it (None without one)."""
+
+    within_users: int
+    missed_users: int | None
 
 
 class _Levels:
@@ -101,7 +109,7 @@ class _Levels:
 
         When no level is decidedly within the goal it is the greatest that may be: it decides those below it.
         """
-        within, _ = self.bracket()
+        within = self.bracket().within_users
         found = [users for users in self._outcomes if users > within and self._is_undecided(users)]
         good = [users for users in found if self._lead(users) > 0]
         return max(good) if good and not within else min(found, default=None)
@@ -109,15 +117,15 @@ class _Levels:
     def is_hopeless(self) -> bool:
         """Return whether several levels stayed undecided after all their runs, and none is within the goal."""
         tried = [users for users in self.unsure if self.run_count(users) >= UNSURE_RUNS]
-        return not self.bracket()[0] and len(tried) >= _HOPELESS_LEVELS
+        return not self.bracket().within_users and len(tried) >= _HOPELESS_LEVELS
 
     def _is_undecided(self, users: int) -> bool:
         if users in self.unsure:
             return self.run_count(users) < UNSURE_RUNS
         return self._lead(users) == 0
 
-    def bracket(self) -> tuple[int, int | None]:
-        """Return the greatest level within the goal (0 without one), and the lowest that missed it (None without one).
+    def bracket(self) -> _Bracket:
+        """Return the levels between which the limit is.
 
         An undecided level counts as missed, unless a level above it is within the goal. A recovery above the lowest
         miss is ignored as noise.
@@ -126,7 +134,7 @@ class _Levels:
         below = [users for users in self._outcomes if missed is None or users < missed]
         within = max((users for users in below if self._lead(users) > 0 and users not in self.unsure), default=0)
         unsure = [users for users in below if users in self.unsure and users > within]
-        return within, min(unsure, default=missed)
+        return _Bracket(within, min(unsure, default=missed))
 
     def _lead(self, users: int) -> int:
         return 2 * self.within_count(users) - self.run_count(users)
@@ -141,7 +149,8 @@ def _next(levels: _Levels, first: int, most: int, least: int) -> int | None:
     undecided = levels.undecided()
     if undecided is not None:
         return undecided
-    within, missed = levels.bracket()
+    bracket = levels.bracket()
+    within, missed = bracket.within_users, bracket.missed_users
     if missed is None:
         if within < most:
             return min(max(first, 2 * within), most)

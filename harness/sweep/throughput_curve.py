@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import combinations, pairwise
 from statistics import fmean, median
+from typing import NamedTuple
 
 from harness.base.units import MS_PER_S
 from harness.metrics.batch_means import estimate
@@ -155,11 +156,14 @@ def cliff_of(points: Sequence[Point], best: int, noise: Noise, law: Fit | None =
     first, last, is_gradual = falls[0] - 1, falls[0], False
     if certain:
         start = _plateau_start(points, best)
-        gradual_first, gradual_last, squares = _gradual_fall(points[start:])
+        falling = points[start:]
+        gradual = _gradual_fall(falling)
         is_smooth = law is not None and law.falls and law.follows
-        steps = [] if is_smooth else [one for one in certain if _is_step(points[start:], one - start, squares, noise)]
+        steps = [] if is_smooth else [one for one in certain if _is_step(falling, one - start, gradual.squares, noise)]
         is_gradual = not steps
-        first, last = (steps[0] - 1, steps[0]) if steps else (start + gradual_first, start + gradual_last)
+        first, last = start + gradual.first_index, start + gradual.last_index
+        if steps:
+            first, last = steps[0] - 1, steps[0]
     before, after = points[first], points[last]
     beyond = [point.rate_per_s for point in points[last:]]
     return Cliff(
@@ -204,19 +208,28 @@ def _single_cv(flat: Sequence[Point], beyond: Sequence[Point], noise: Noise) -> 
     return max(noise.cv, math.sqrt(sum(step**2 for step in steps) / len(steps) / 2))
 
 
-def _gradual_fall(points: Sequence[Point]) -> tuple[int, int, float]:
-    """Return the best fit of throughput that is flat, falls linearly over users or their logarithm, and is flat again:
-    its first and last level, and its squared residuals, which are infinite of two levels.
+class _GradualFall(NamedTuple):
+    """A fall over several levels: the indexes of its first and last one, and its squared relative residuals."""
+
+    first_index: int
+    last_index: int
+    squares: float
+
+
+def _gradual_fall(points: Sequence[Point]) -> _GradualFall:
+    """Return the best fit of throughput that is flat, falls linearly over users or their logarithm, and is flat again.
+
+    The residuals of two levels are infinite.
     """
     steps_least = min(_GRADUAL_STEPS_LEAST, max(2, len(points) - 1))
     top = max(point.rate_per_s for point in points)
     fits = [
-        (first, last, _squares(points, [min(max(at, users[first]), users[last]) for at in users], top))
+        _GradualFall(first, last, _squares(points, [min(max(at, users[first]), users[last]) for at in users], top))
         for users in ([float(point.users) for point in points], [math.log(point.users) for point in points])
         for first, last in combinations(range(len(points)), 2)
         if last >= first + steps_least
     ]
-    return min(fits, key=lambda fit: fit[2], default=(0, len(points) - 1, math.inf))
+    return min(fits, key=lambda fit: fit.squares, default=_GradualFall(0, len(points) - 1, math.inf))
 
 
 def _is_step(points: Sequence[Point], index: int, gradual_squares: float, noise: Noise) -> bool:

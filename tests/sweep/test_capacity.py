@@ -204,7 +204,7 @@ def test_27_samples_near_the_goal_are_measured_again_and_then_undecided():
     )
     request = SimpleNamespace(plan=SimpleNamespace(goal=Goal(p90_ms=300), load=SimpleNamespace(loads=())))
     search, so_far = CapacitySearch(None, request), SweepSoFar(record, (result,))
-    assert search.next_run(so_far)[0] == SweepRun(1, 2)
+    assert search.next_run(so_far).run == SweepRun(1, 2)
     closing = search.closing(so_far)
     assert "| cannot tell |" in closing
     assert "CANNOT TELL whether 1 user is within p90 up to 300 ms" in closing

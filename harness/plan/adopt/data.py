@@ -6,6 +6,7 @@ import re
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
+from typing import NamedTuple
 from uuid import NAMESPACE_DNS, uuid5
 from xml.etree import ElementTree  # types only
 
@@ -109,14 +110,14 @@ def _unique(file: DataFile, files: dict[str, DataFile]) -> DataFile:
 def _file_of(mapping: Variables, node: Node, raw: str, folders: Sequence[Path], plan_name: str) -> DataFile | None:
     """Return the file of an element; None for an absent script, and for a name that only the run knows."""
     is_csv = node.kind in KINDS
-    name, paths = _named(mapping.known(raw) or _without_variables(mapping, raw), folders)
+    named = _named(mapping.known(raw) or _without_variables(mapping, raw), folders)
     # An empty CSV file ends its users at once: it is replaced like an absent one.
-    source = next((path for path in paths if path.stat().st_size or not is_csv), None)
-    target = f"data/{plan_name}/{name or 'data.csv'}"
+    source = next((path for path in named.paths if path.stat().st_size or not is_csv), None)
+    target = f"data/{plan_name}/{named.name or 'data.csv'}"
     if not is_csv:
-        is_fixed = name and (mapping.known(raw) is not None or "${" not in _last(raw))
+        is_fixed = named.name and (mapping.known(raw) is not None or "${" not in _last(raw))
         is_upload = not CODE.match(node.kind)
-        sample = f"sample of {name}\n" if is_upload and not source else ""
+        sample = f"sample of {named.name}\n" if is_upload and not source else ""
         return DataFile(target, source, (), sample) if is_fixed and (source or is_upload) else None
     columns = tuple(variable_names(node, source) or _unset_variables(mapping, node) or ("value",))
     return DataFile(target, source, columns, "" if source else _sample(node, columns, _upload_variables(mapping)))
@@ -124,21 +125,27 @@ def _file_of(mapping: Variables, node: Node, raw: str, folders: Sequence[Path], 
 
 def _named_file(mapping: Variables, raw: str, folders: Sequence[Path], plan_name: str) -> DataFile | None:
     """Return the file that a variable or a script names; a sample with one column where it is absent."""
-    name, paths = _named(_without_variables(mapping, raw), folders)
-    if not name or "${" in _last(raw):
+    named = _named(_without_variables(mapping, raw), folders)
+    if not named.name or "${" in _last(raw):
         return None
-    source = next(iter(paths), None)
-    rows = "".join(f"{_value(PurePosixPath(name).stem, number)}\n" for number in range(1, _ROWS + 1))
-    return DataFile(f"data/{plan_name}/{name}", source, (), "" if source else rows)
+    source = next(iter(named.paths), None)
+    rows = "".join(f"{_value(PurePosixPath(named.name).stem, number)}\n" for number in range(1, _ROWS + 1))
+    return DataFile(f"data/{plan_name}/{named.name}", source, (), "" if source else rows)
 
 
-def _named(text: str, folders: Sequence[Path]) -> tuple[str, list[Path]]:
-    """Return a file's name without unsafe characters, and the files at its path, relative to the JMX, or beside it."""
+class _Named(NamedTuple):
+    """A file's name without unsafe characters, and the files at its path, relative to the JMX, or beside it."""
+
+    name: str
+    paths: list[Path]
+
+
+def _named(text: str, folders: Sequence[Path]) -> _Named:
     path = text.replace("\\", "/")
     last = PurePosixPath(path).name
     tails = (path, path.lstrip("/"), last) if path else ()
     paths = [folder / tail for folder in folders for tail in tails if (folder / tail).is_file()]
-    return _UNSAFE.sub("-", last).strip("-."), paths
+    return _Named(_UNSAFE.sub("-", last).strip("-."), paths)
 
 
 def _uploads(mapping: Variables, raw: str, folders: Sequence[Path], where: str) -> list[DataFile]:
