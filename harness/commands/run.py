@@ -102,14 +102,14 @@ def resolve(options: argparse.Namespace, request: Request) -> RunSpec:
         capacity_per_s, level_s, command = options.overload.split(",", 2)
         load: Load = load_of(request.plan.load, float(capacity_per_s), int(level_s))
     else:
-        load, command = _load_and_command(options, request)
+        load, command = _load(options, request), _command(options, request)
     check_users(load, request.remotes)
     series = specs.parse_series(options.series) if options.series else None
     return request.run_spec(load, note=options.note, command=command, series=series)
 
 
-def _load_and_command(options: argparse.Namespace, request: Request) -> tuple[Load, str]:
-    """Return the load of the options, and the command that repeats the run."""
+def _load(options: argparse.Namespace, request: Request) -> Load:
+    """Return the load of the options."""
     arguments = LoadArguments(
         users=options.users,
         ramp=options.ramp,
@@ -119,9 +119,14 @@ def _load_and_command(options: argparse.Namespace, request: Request) -> tuple[Lo
         requests=options.requests,
         most=options.max,
     )
+    return resolve_load(parse_load(arguments), request.plan.load)
+
+
+def _command(options: argparse.Namespace, request: Request) -> str:
+    """Return the command that repeats the run."""
     length = ("users", "rate", "ramp", "duration", "max", "loops", "requests")
     names = ("plan", *length, *goal_names(), "stop", "set", "target", "remotes", "base", "env")
-    command = make_command(
+    return make_command(
         "soak" if options.soak else "run",
         {
             **{name: getattr(options, name) for name in names},
@@ -131,7 +136,6 @@ def _load_and_command(options: argparse.Namespace, request: Request) -> tuple[Lo
             "jfr": options.jfr.name if options.jfr else None,  # a report names no folders of a machine
         },
     )
-    return resolve_load(parse_load(arguments), request.plan.load), command
 
 
 def _duration(options: argparse.Namespace) -> str | None:
