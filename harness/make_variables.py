@@ -18,7 +18,7 @@ _ASSIGNMENT = re.compile(r"(?:\\.|[^ \\])+", re.DOTALL)
 _ESCAPED = re.compile(r"\\(.)", re.DOTALL)
 # Variables that make itself or the programs of the harness read.
 _OTHERS = re.compile(
-    "HELP|DISPLAY|XAUTHORITY|PYTHON|CHROME|JAVA_HOME|JAVA_HOME_FOR_JMETER|JMETER_HOME|HARNESS_RUNS|HARNESS_RUN_ID|"
+    "DISPLAY|XAUTHORITY|PYTHON|CHROME|JAVA_HOME|JAVA_HOME_FOR_JMETER|JMETER_HOME|HARNESS_RUNS|HARNESS_RUN_ID|"
     "LIVE_TOKEN|TMPDIR|NO_COLOR|GITHUB_STEP_SUMMARY|SHELL|MAKEFLAGS|TESTS|BENCH|ALL|AWS_.*|MAVEN_.*|XDG_.*"
 )
 
@@ -34,6 +34,8 @@ def arguments_of(verb: str, parser: argparse.ArgumentParser) -> list[str]:
 
     UsageError for a variable that is no option of the verb: USER=10 must not start the default load.
     """
+    if given_variables().get("HELP") in ON:
+        return ["--help"]
     actions = _actions(parser)
     positional = {action.dest.upper(): action for action in parser._actions if not action.option_strings}
     words: list[str] = []

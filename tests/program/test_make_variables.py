@@ -119,6 +119,11 @@ def test_several_values_and_arguments_without_a_name(monkeypatch):
     assert arguments_of("report", parser_of("report")) == ["shop/run-01_1", "--plan=shop"]
 
 
+def test_help_is_printed_instead_of_a_run(monkeypatch):
+    given_by_make(monkeypatch, USERS="5", HELP="1")
+    assert arguments_of("run", parser_of("run")) == ["--help"]
+
+
 def test_the_older_names_of_a_level_still_work(monkeypatch):
     given_by_make(monkeypatch, USERS="1,5", LEVEL_DURATION="80", LEVEL_REQUESTS="1000")
     assert arguments_of("sweep", parser_of("sweep")) == ["--users=1,5", "--duration=80", "--requests=1000"]
