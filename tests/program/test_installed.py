@@ -129,9 +129,9 @@ def test_every_command_works_in_a_service_repository_and_changes_nothing_of_the_
     assert "run-01_2" in lth(service, "compare", "run-01_1", "run-01_2", "--anyway").stdout
     # The runs of these have a JMeter that answers at once: they take long, and the real one ran above.
     fake = {"JMETER_HOME": str(FAKE_JMETER)}
-    lth(service, "sweep", "--users=1,2", "-d", "3", "--warmup=0", **fake)
+    lth(service, "sweep", "--users=1,2", "-d", "1", "--warmup=0", **fake)
     assert (service / "reports" / "shop" / "sweep-02.md").is_file()
-    lth(service, "ab", "--a=HEAD~1", "--b=HEAD", "-d", "3", "--max=4m", **fake)
+    lth(service, "ab", "--a=HEAD~1", "--b=HEAD", "-d", "1", "--max=4m", **fake)
     assert (service / "reports" / "ab" / "shop" / "ab-01.md").is_file()
     lth(service, "nightly", **fake)
     assert list((service / "reports" / "nightly").glob("20*.md"))
