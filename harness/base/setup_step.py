@@ -8,6 +8,7 @@ from __future__ import annotations
 import contextlib
 import os
 import re
+import shutil
 import signal
 import subprocess
 import threading
@@ -25,6 +26,9 @@ log = stderr_log("setup: ")
 
 _TAIL_LINES = 15
 _PROGRESS_S = 10.0
+# What programs print for a full disk.
+_NO_SPACE = "No space left on device"
+_FREE_LEAST_BYTES = 1_000_000
 # What Maven, pip and uv print about a download: its name and its size.
 _DOWNLOAD = re.compile(r"(?:Downloaded from \S+ \S+|Downloading \S+) \(([\d.]+) ?([kKMG]?)i?B\b")
 _BYTES = {"": 1.0, "k": 1e3, "K": 1e3, "M": 1e6, "G": 1e9}
@@ -76,6 +80,10 @@ def run(command: Sequence[str], step: Step, cwd: Path, todo: str) -> None:
             process.wait()
             _running.discard(process)
     if code:
+        free_bytes = shutil.disk_usage(step.log_file.parent).free
+        if _NO_SPACE in step.log_file.read_text(errors="replace") or free_bytes < _FREE_LEAST_BYTES:
+            what = f"{step.what}: no space left on device"
+            raise StartError(what, f"free disk space for {step.log_file.parent}, or set XDG_CACHE_HOME")
         tail = "\n".join(step.log_file.read_text(errors="replace").splitlines()[-_TAIL_LINES:])
         raise StartError(f"set-up failed: {Path(command[0]).name} ended with exit code {code}", todo, tail)
 

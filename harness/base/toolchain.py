@@ -155,9 +155,13 @@ def _fetched(name: str, stamp: str, what: str, assemble: Callable[[Path], None],
                 check_maven()
                 draft = BUILD / f"{name}.new"
                 shutil.rmtree(draft, ignore_errors=True)
-                assemble(draft)
-                integrity.check_download(draft, locked)
-                stamp_file(draft, name).write_text(stamp)
+                try:
+                    assemble(draft)
+                    integrity.check_download(draft, locked)
+                    stamp_file(draft, name).write_text(stamp)
+                except BaseException:  # a part of it would only fill the disk
+                    shutil.rmtree(draft, ignore_errors=True)
+                    raise
                 shutil.rmtree(home, ignore_errors=True)
                 draft.rename(home)
     integrity.check(home, locked)

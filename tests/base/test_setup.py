@@ -140,6 +140,21 @@ def test_a_download_that_fails_is_one_line_with_the_end_of_its_log(clone):
     assert errors == [what, "no route"]
 
 
+def test_a_full_disk_is_one_line_and_nothing_half_built_is_left(clone, tmp_path):
+    full = (
+        'for word; do case "$word" in -Djmeter.home=*) mkdir -p "${word#*=}"; echo x > "${word#*=}/part";; esac; done; '
+    )
+    full += "echo 'part.jar: No space left on device'; exit 1"
+    process = clone(maven=f'[ "$1" = -v ] && {{ echo Apache Maven 3.9.9; exit; }}; touch mvn-runs; {full}')
+    text = process.communicate(timeout=30)[1]
+    assert process.returncode == 3
+    what = f"JMeter and its plugins from Maven Central: no space left on device; free disk space for {tmp_path}/build"
+    assert [line for line in text.splitlines() if not line.startswith("setup: ")] == [
+        f"scripts/setup: {what}, or set XDG_CACHE_HOME"
+    ]
+    assert not [*(tmp_path / "build").glob("jmeter*/")]
+
+
 @pytest.mark.real
 def test_packages_that_fail_end_the_other_downloads(clone, tmp_path):
     # Neither uv nor pip can make an environment of a file.
