@@ -160,8 +160,12 @@ def test_an_interrupted_one_is_resumed_by_its_command_and_loses_no_run(kind, sta
     assert f"(NEW=1 starts another {kind.what})" in out
 
 
+# All spellings take seconds: `make test-fast` has the first one of each kind.
+OTHER_SPELLINGS = [pytest.param(f"--resume={name}", marks=pytest.mark.real) for name in ("1", "NAME")]
+
+
 @KINDS
-@pytest.mark.parametrize("resume", ["--resume", "--resume=1", "--resume=NAME"])
+@pytest.mark.parametrize("resume", ["--resume", *OTHER_SPELLINGS])
 def test_resume_needs_no_settings_and_finds_the_last_unfinished_one_or_that_of_a_name(
     kind, resume, start, tmp_path, monkeypatch
 ):
@@ -210,6 +214,7 @@ def test_a_killed_one_keeps_its_runs_and_is_resumed(kind, start, tmp_path):
     assert record["state"] == "finished"
 
 
+@pytest.mark.real
 @KINDS
 def test_a_run_that_was_deleted_is_measured_again(kind, start, tmp_path):
     assert interrupted(start, kind, tmp_path, 3) == 130
@@ -244,6 +249,7 @@ def test_the_budget_ends_it_before_the_next_run_and_a_larger_one_continues(kind,
     assert len(ended(record)) >= kind.run_count
 
 
+@pytest.mark.real
 @KINDS
 def test_note_and_properties_are_those_of_each_run_and_no_secret_is_stored(kind, start, tmp_path):
     properties = "httpclient4.retrycount=1 api_password=s3cret"

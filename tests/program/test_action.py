@@ -71,6 +71,7 @@ def test_the_action_is_of_this_checkout_and_all_its_actions_are_pinned() -> None
     assert names == set(ACTION["inputs"])
 
 
+@pytest.mark.real
 def test_a_run_writes_outputs_and_the_step_summary(act: Act, service: Path, tmp_path: Path) -> None:
     done, found = act(USERS="2")
     assert done.returncode == 0, done.stdout + done.stderr

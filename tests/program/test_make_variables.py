@@ -64,6 +64,7 @@ def test_a_value_arrives_as_it_was_written(received, text):
     assert received(f"NOTE={text}", "USERS=5") == {"NOTE": text, "USERS": "5"}
 
 
+@pytest.mark.real
 @given(text=st.text(st.characters(exclude_categories=("Cs", "Cc")), min_size=1, max_size=20).map(str.strip))
 @settings(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_any_text_arrives_as_it_was_written(received, text):

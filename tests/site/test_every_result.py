@@ -89,6 +89,7 @@ def assert_shown(result: Result, report: Path) -> None:
     assert result.first_chart == "" or (report.parent / result.first_chart).is_file()
 
 
+@pytest.mark.real
 @pytest.mark.parametrize("kind", [*COMMANDS, *EXPERIMENTS])
 def test_the_json_of_every_report_has_the_result_that_its_markdown_shows(kind, made):
     report = path_of(kind, made)
