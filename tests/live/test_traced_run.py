@@ -163,6 +163,13 @@ def rows_of(directory):
         return list(csv.DictReader(lines))
 
 
+def measured(directory, summary):
+    """Return the rows that ended in the measurement window: on a slow machine the first seconds may be a warm-up."""
+    first, last = (summary["origin_s"] + summary["window"][edge] for edge in ("from_s", "to_s"))
+    ends_s = [((int(row["timeStamp"]) + int(row["elapsed"])) / 1000, row) for row in rows_of(directory)]
+    return [row for end_s, row in ends_s if first <= end_s <= last]
+
+
 def test_every_request_carries_a_wellformed_header_with_a_fresh_id(traced_run):
     _, seen = traced_run
     assert len(seen) == 3 * 5
@@ -191,9 +198,10 @@ def test_the_report_has_the_ids_of_slow_and_failed_samples(traced_run):
     summary = json.loads(directory.with_suffix(".json").read_text())
     assert summary["stored_failures"][0]["trace_ids"] == broken
     slowest = {one["trace_id"] for one in summary["observed"]["slowest"] if one["label"] != "No request"}
-    assert slowest == {row["trace_id"] for row in rows_of(directory)} - {""}
+    assert slowest
+    assert slowest == {row["trace_id"] for row in measured(directory, summary)} - {""}
     assert "| label | thread | code | trace id | start s | ms |" in report
-    assert all(f"| {one} |" in report for one in broken)
+    assert all(f"| {one} |" in report for one in slowest)
     assert "traceparent: 00-" + broken[0] in (directory / "failures.html").read_text()
     assert "- traced: each HTTP request carries a traceparent header" in report
 
