@@ -15,6 +15,7 @@ from typing import NamedTuple, Protocol, cast
 
 from harness.base.errors import UsageError
 from harness.base.interrupts import Interrupts
+from harness.help_text import HelpFormatter
 from harness.make_variables import add_stored, arguments_of, given_variables
 from harness.run.kinds import EXPERIMENTS, LAST, kind_of
 
@@ -242,9 +243,7 @@ def _take_settings(options: argparse.Namespace, parser: argparse.ArgumentParser,
 def parser_of(target: str, prog: str = "", name: str = "") -> argparse.ArgumentParser:
     """Return the parser of a verb, which is called `name` here."""
     verb = VERBS.get(target) or DEVELOPMENT[target]
-    parser = argparse.ArgumentParser(
-        prog=prog or f"{LTH} {target}", formatter_class=argparse.RawDescriptionHelpFormatter, allow_abbrev=False
-    )
+    parser = argparse.ArgumentParser(prog=prog or f"{LTH} {target}", formatter_class=HelpFormatter, allow_abbrev=False)
     parser.set_defaults(verb=name or target)
     _module(verb.module).add_arguments(parser)
     return parser
