@@ -81,6 +81,7 @@ def drive(
     """Return how the run ended. `interrupts` must be held; `failures` returns dead system processes and generators."""
     view = _View(tail, progress, end.duration_s, jmeter.active_users)
     started_s = time.monotonic()
+    view.look(started_s)  # the rate of the first rows needs the time before them
     while jmeter.wait(_PERIOD_S) is None:
         now_s = time.monotonic()
         rows, figures = view.look(now_s)
