@@ -110,7 +110,7 @@ def test_a_run_in_a_terminal_updates_its_line_and_leaves_only_its_result(command
     assert done.exit_code == 0, done.text
     assert not re.search(r"\x1b\[[\d;]*3\d[\d;]*m", done.text)
     text = re.sub(r"\x1b\[[\d;?]*[A-Za-z]", "", done.text)
-    lines = re.findall(r"0:0\d.*? 3 users  0 errors  [1-9][\d.]* req/s  p95 2\d ms[^\r\n]*", text)
+    lines = re.findall(r"0:0\d[^\r\n]*? 3 users  0 errors  [1-9][\d.]* req/s  p95 2\d ms[^\r\n]*", text)
     assert len(lines) >= 3, text
     assert lines[0].startswith("0:00 ")
     assert re.search(r"p95 2\d ms  [▁▂▃▄▅▆▇█]{2,}$", lines[-1])

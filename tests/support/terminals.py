@@ -27,12 +27,14 @@ def in_terminal(columns: int, command: Sequence[object], **environment: str) -> 
     """Run a program on a terminal of so many columns; its standard error is dropped."""
     ours, theirs = pty.openpty()
     fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 50, columns, 0, 0))
-    variables = {name: value for name, value in os.environ.items() if name not in ("COLUMNS", "LINES", "NO_COLOR")}
+    variables = {name: value for name, value in os.environ.items() if name != "NO_COLOR"} | environment
+    for name in ("COLUMNS", "LINES"):
+        variables.pop(name, None)
     with subprocess.Popen(
         [str(word) for word in command],
         stdout=theirs,
         stderr=subprocess.DEVNULL,
-        env={**variables, "TERM": "xterm-256color", **environment},
+        env={**variables, "TERM": "xterm-256color"},
     ) as process:
         os.close(theirs)
         written = b""
