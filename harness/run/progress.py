@@ -22,7 +22,7 @@ from harness.jtl.sample import Sample
 from harness.metrics.figures import SETUP
 from harness.metrics.live import LiveFigures
 from harness.run.interim import Interim
-from harness.run.progress_line import SPARK_MOST, plain_line, terminal_line
+from harness.run.progress_line import SPARK_MOST, Part, plain_line, terminal_line
 
 PLAIN_PERIOD_S = 10.0
 # A rate of a shorter time is too uncertain for a bar of the sparkline.
@@ -150,8 +150,7 @@ class Progress:
             return
         self._add_rate(passed_s, figures.sample_count)
         rates_per_s = tuple(self._rates_per_s) if self._has_bars else ()
-        text = terminal_line(figures, rates_per_s, passed_s, total_s, self._console.width)
-        self._live.update(text, refresh=True)
+        self._replace(self._live, *terminal_line(figures, rates_per_s, passed_s, total_s, self._console.width))
 
     def wait(self, active_users: int, passed_s: float, has_setup: bool) -> None:
         """Show that users are active, since so many seconds, and no sample of the load has ended yet.
@@ -164,7 +163,11 @@ class Progress:
         if self._live is None:
             self._log_at(max(self._next_plain_s, PLAIN_PERIOD_S), text, passed_s)
         else:
-            self._live.update(Text(text, overflow="ellipsis", no_wrap=True), refresh=True)
+            self._replace(self._live, (text, ""))
+
+    @staticmethod
+    def _replace(live: Live, *parts: Part) -> None:
+        live.update(Text.assemble(*parts, overflow="ellipsis", no_wrap=True), refresh=True)
 
     def _log_at(self, at_s: float, text: str, passed_s: float) -> None:
         """Print a line if it is time, and set the time of the next one."""

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from rich.text import Text
-
 from harness.base import units
 from harness.metrics.live import LiveFigures
 from harness.metrics.metric import P95
 
 # The sparkline shows at most the last minute; a shorter one than this says little.
 SPARK_MOST, _SPARK_LEAST = 60, 8
+# From here on, decimals of a rate say nothing.
+_WHOLE_FROM_PER_S = 1000
+# A text and its style.
+Part = tuple[str, str]
 _BARS = "▁▂▃▄▅▆▇█"
 _GAP = "  "
 
@@ -32,35 +34,37 @@ def plain_line(figures: LiveFigures, passed_s: float, total_s: float | None) -> 
 
 def terminal_line(
     figures: LiveFigures, rates_per_s: Sequence[float], passed_s: float, total_s: float | None, width: int
-) -> Text:
+) -> list[Part]:
     """Return a progress line for a terminal of so many columns, with a sparkline of the samples of each second.
 
     In a narrow terminal the length of the load and the share of errors are left out, then the sparkline is shorter.
     The most important values are first, since the end is cut where even these do not fit. No values, no sparkline.
     """
-    text = _values(figures, _clock(passed_s, total_s), with_ratio=True)
-    if len(text) + len(_GAP) + _SPARK_LEAST > width:
-        text = _values(figures, _clock(passed_s, None), with_ratio=False)
-    room = width - len(text) - len(_GAP)
+    parts = _values(figures, _clock(passed_s, total_s), with_ratio=True)
+    if _length(parts) + len(_GAP) + _SPARK_LEAST > width:
+        parts = _values(figures, _clock(passed_s, None), with_ratio=False)
+    room = width - _length(parts) - len(_GAP)
     if rates_per_s and room > 0:
-        text.append(f"{_GAP}{sparkline(rates_per_s[-room:])}", "cyan")
-    text.no_wrap, text.overflow = True, "ellipsis"
-    return text
+        parts.append((f"{_GAP}{sparkline(rates_per_s[-room:])}", "cyan"))
+    return parts
 
 
-def _values(figures: LiveFigures, clock: str, *, with_ratio: bool) -> Text:
+def _values(figures: LiveFigures, clock: str, *, with_ratio: bool) -> list[Part]:
     errors = f"{_about(figures)}{units.plural(figures.error_count, 'error')}"
     if figures.error_count and with_ratio:
         errors += f" ({units.percent_text(_error_ratio(figures))} %)"
     rate_per_s, p95_ms = figures.rate_per_s, figures.times_ms.get(P95)
     parts = [
         (clock, "bold"),
-        (units.plural(figures.users, "user"), ""),
-        (errors, "bold red" if figures.error_count else ""),
-        (f"{rate_per_s:.0f} req/s" if rate_per_s >= 1000 else f"{rate_per_s:.1f} req/s", ""),
-        *([(f"{P95.phrase} {P95.text(p95_ms)} ms", "")] if p95_ms is not None else []),
+        (f"{_GAP}{units.plural(figures.users, 'user')}", ""),
+        (f"{_GAP}{errors}", "bold red" if figures.error_count else ""),
+        (f"{_GAP}{rate_per_s:.{0 if rate_per_s >= _WHOLE_FROM_PER_S else 1}f} req/s", ""),
     ]
-    return Text(_GAP).join(Text(text, style) for text, style in parts)
+    return parts if p95_ms is None else [*parts, (f"{_GAP}{P95.phrase} {P95.text(p95_ms)} ms", "")]
+
+
+def _length(parts: Sequence[Part]) -> int:
+    return sum(len(text) for text, _ in parts)
 
 
 def sparkline(values: Sequence[float]) -> str:
