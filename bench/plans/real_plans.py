@@ -2,8 +2,8 @@
 
 usage: .venv/bin/python -m bench.plans.real_plans FOLDER [RESULTS.jsonl] > PAGE.md
 
-docs/real-plans.md sums the page up. FOLDER contains the JMX files; nothing of it is stored in the project. RESULTS.jsonl
-is what bench.plans.real_runs writes: one JSON object per run of a fixed plan. The last run of a plan and a kind counts.
+docs/real-plans.md sums it up. FOLDER contains the JMX files; nothing of it is stored in the project. RESULTS.jsonl is
+what bench.plans.real_runs writes: one JSON object per run of a fixed plan. The last run of a plan and a kind counts.
 """
 
 from __future__ import annotations
