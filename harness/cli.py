@@ -83,6 +83,7 @@ VERBS = {
     "push": Verb("storage", "upload runs to S3; s3 push is the same", "rest"),
     "pull": Verb("storage", "download runs from S3; s3 pull is the same", "rest"),
     "ls": Verb("storage", "list the runs in S3; s3 ls is the same", "rest"),
+    "diff": Verb("diff", "what changed between two versions of a JMX, in words", "rest"),
     "gui": Verb("gui", "open a plan in the JMeter GUI", "rest"),
     "system": Verb("system", "start a plan's system and keep it running", "rest"),
     "generator": Verb("generator", "start a load generator for other machines", "rest"),

@@ -236,6 +236,8 @@ OPTIONS = {
     # Adopting, storage, pull requests, systems.
     "jmx": Option("your JMeter test plan; it is copied and not changed", "FILE.jmx", type=Path),
     "fix": Option("apply the fixes: target, load, redirects, assertions, listeners, data files"),
+    "text": Option("print one JMX as text, a line per element, for git's textconv"),
+    "git": Option("let git diff show the JMX files of this folder as text: .gitattributes, git config"),
     "force": Option("replace a plan of this name"),
     "from-clone": Option("make a project of what a team added to a clone of the tool", "DIR", type=folder),
     "replace": Option("replace reports in S3 that were written again here"),
@@ -276,6 +278,7 @@ ARGUMENTS = {
     "run/message": Option("a nightly run such as 2026-11-21, or an A/B test such as lb-nginx/ab-01", "RUN"),
     "sweep": Option("a sweep, a pattern of runs, a CSV or Markdown table of levels", "SWEEP"),
     "input": Option("a JTL (CSV or XML, also .gz or .zst), a tally, a folder, a pattern, -, s3://bucket/key", "INPUT"),
+    "jmx": Option("a test plan: the old version, then the new one", "FILE.jmx", type=Path),
     "recording": Option("a flight recording of a JVM", "FILE.jfr", type=Path),
     "result": Option("report of an A/B test, or a folder that contains one", "REPORT", type=Path),
     "shell": Option("which one", "SHELL", choices=("bash", "zsh", "fish", "markdown")),
