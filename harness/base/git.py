@@ -79,6 +79,11 @@ def folder_in_checkout(root: Path) -> str:
     return _git(root, "rev-parse", "--show-prefix") or ""
 
 
+def set_local(root: Path, name: str, value: str) -> bool:
+    """Set a value in the configuration of the repository that contains `root`; return whether that was possible."""
+    return _git(root, "config", "--local", name, value) is not None
+
+
 def _git(root: Path, *arguments: str) -> str | None:
     try:
         done = subprocess.run(

@@ -23,7 +23,13 @@ from harness.plan.adopt.contents import known_plugins
 from harness.plan.adopt.draft import Draft, Edit, Fix
 from harness.plan.adopt.files import add_secrets_key, store_secrets, write_adopted, write_data, write_plan
 from harness.plan.adopt.groups import needs_tables
-from harness.plan.adopt.project_files import copy_of_clone, name_of_address, plan_name_of, write_project
+from harness.plan.adopt.project_files import (
+    copy_of_clone,
+    name_of_address,
+    plan_name_of,
+    show_jmx_as_text,
+    write_project,
+)
 from harness.plan.adopt.toml_text import data_lines, plan_toml, size_text
 from harness.plan.allowed_targets import is_loopback
 from harness.plan.check import refusals
@@ -42,6 +48,7 @@ examples:
   lth init --plan shop --fix                apply the fixes to plans/shop.jmx
   lth init https://127.0.0.1:8080/items     a plan with one request to this address, which becomes a target
   lth init --from-clone ../load-test-harness  a project of the plans, profiles, systems and reports in a clone
+  lth init --git                            git diff shows the JMX files of this folder as text (each clone needs it)
 
 Nothing is overwritten without --force. exit codes: 0 success; 2 wrong use or an unreadable JMX.
 """
@@ -61,13 +68,17 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.description = "Make a project here, or in a project a plan of a JMX or of an address."
     parser.epilog = _EPILOG
     take_argument(parser, "what", "?")
-    take(parser, "plan/new jmx fix force from-clone home build")
+    take(parser, "plan/new jmx fix force from-clone git home build")
 
 
 def run(options: argparse.Namespace) -> int:
     """Make the project or the plan; print what was found, fixed and left; return the exit code."""
     if options.from_clone:
         return _of_clone(options.from_clone, Path.cwd())
+    if options.git:
+        for line in show_jmx_as_text(Path.cwd()):
+            log(line)
+        return EXIT_OK
     what = options.what or ""
     is_address = what.startswith(("http://", "https://"))
     if what and not is_address:

@@ -22,6 +22,10 @@ _VALUES = ("Argument.value", "Header.value")
 ABSENT, EMPTY = "(absent)", "(empty)"
 _WIDTH = 60
 _WHOLE, _CALLED = attrgetter("whole"), attrgetter("called")
+# What decides which items of one parent are the same, the most certain first.
+_KEYS = (
+    _WHOLE, attrgetter("called", "own"), _CALLED, attrgetter("nameless"), attrgetter("own", "is_on", "first"),
+)  # fmt: skip
 _DEPENDENT = ("assertion", "timer", "extractor", "pre-processor", "post-processor", "listener", "configuration")
 
 
@@ -173,15 +177,13 @@ def _join(old: _Item, new: _Item) -> None:
 def _pair(old: _Item, new: _Item) -> None:
     """Pair two items, and those below them with each other."""
     _join(old, new)
-    for ends in (
-        zip(old.children, new.children, strict=False),
-        zip(old.children[::-1], new.children[::-1], strict=False),
-    ):
+    for step in (1, -1):
+        ends = zip(old.children[::step], new.children[::step], strict=False)
         for a, b in ends:
             if a.whole != b.whole or a.other or b.other:
                 break
             _join(a, b)
-    for key in (_WHOLE, _CALLED, attrgetter("nameless"), attrgetter("own", "is_on", "first")):
+    for key in _KEYS:
         _couple(old.children, new.children, key)
     for child in old.children:
         if child.other and child.other.parent is new:
