@@ -47,5 +47,5 @@ def run(options: argparse.Namespace) -> int:
         if not old.is_file():
             raise
         text = old.read_text(encoding="utf-8", errors="replace")
-    print(text)
+    print(text.removesuffix("\n"))
     return EXIT_OK

@@ -11,8 +11,9 @@ from harness.base.config import did_you_mean
 from harness.base.errors import UsageError
 from harness.base.secrecy import is_secret_name
 from harness.plan.csv_data import KINDS, row_count
+from harness.plan.elements import Effect, effect_of
 from harness.plan.group_load import GroupLoad
-from harness.plan.jmx import CODE, SAMPLER, SIDE_GROUPS, Node, load_groups, user_defined
+from harness.plan.jmx import CODE, SAMPLER, SIDE_GROUPS, Node, load_groups
 from harness.plan.jmx_values import Values
 from harness.plan.load import PlanLoad
 
@@ -51,8 +52,8 @@ class Checked:
 
     @property
     def samplers(self) -> list[Node]:
-        """The samplers of the load."""
-        return [node for group in self.groups for node in group.walk() if SAMPLER.search(node.kind)]
+        """The samplers of the load that send something."""
+        return [node for group in self.groups for node in sending_in(group)]
 
     @property
     def has_several_users(self) -> bool:
@@ -75,6 +76,12 @@ class Checked:
         return text
 
 
+def sending_in(group: Node) -> list[Node]:
+    """Return the samplers of a thread group that send something."""
+    effects = (Effect.HTTP, Effect.CONNECTS)
+    return [node for node in group.walk() if SAMPLER.search(node.kind) and effect_of(node) in effects]
+
+
 class Advice(NamedTuple):
     """An advice: its stable code, what was found, where (`found_in` yields that), why it matters, and what to do."""
 
@@ -95,11 +102,18 @@ class Given(NamedTuple):
 def _without_pause(checked: Checked) -> Iterator[str]:
     for group in checked.groups:
         load = checked.load_of(group) or checked.load
-        samplers = [node for node in group.walk() if SAMPLER.search(node.kind)]
+        samplers = sending_in(group)
         is_short = isinstance(load, GroupLoad) and load.is_open and len(samplers) == 1  # a user sends one request
         has_rate = load.think_time_s or load.is_paced or (isinstance(load, GroupLoad) and load.is_shaped)
         scope = [*group.walk(), *(group.parent.children if group.parent else ())]
-        if samplers and not is_short and not has_rate and not any(_pauses(node, checked.values) for node in scope):
+        is_test = checked.load.users == 1 and checked.load.loops is not None  # it sends each request a few times
+        if (
+            samplers
+            and not is_short
+            and not is_test
+            and not has_rate
+            and not any(_pauses(node, checked.values) for node in scope)
+        ):
             yield group.name
 
 
@@ -118,7 +132,11 @@ def _at_once(checked: Checked) -> Iterator[str]:
     load = checked.load
     if not load.loads and load.users > 1 and not load.ramp_s(load.users):
         yield f"{load.users} users"
-    yield from (f"{one.group}: {one.users} users" for one in load.loads if (one.users or 0) > 1 and not one.ramp_s)
+    yield from (
+        f"{one.group}: {one.users} users"
+        for one in load.loads
+        if (one.users or 0) > 1 and not one.ramp_s and not one.is_shaped
+    )
 
 
 def _same_data(checked: Checked) -> Iterator[str]:
@@ -126,7 +144,8 @@ def _same_data(checked: Checked) -> Iterator[str]:
     sending = [
         node for node in checked.samplers if node.value("HTTPSampler.method") in _SENDING and any(_sent(node).values())
     ]
-    same = [node for node in sending if all(checked.is_same_for_all(text) for text in _sent(node).values())]
+    parts = {id(node): (node.value("HTTPSampler.path"), *_sent(node).values()) for node in sending}
+    same = [node for node in sending if all(checked.is_same_for_all(text) for text in parts[id(node)])]
     if not checked.has_several_users:
         return
     logins = [node for node in same if any(_LOGIN.search(name + text) for name, text in _sent(node).items())]
@@ -135,7 +154,11 @@ def _same_data(checked: Checked) -> Iterator[str]:
 
 def _sent(node: Node) -> dict[str, str]:
     """Return the parameters of a request by name; a body is the one without a name."""
-    return dict(user_defined(node.element))
+    values = (prop for prop in node.element.iter("elementProp") if prop.get("elementType") == "HTTPArgument")
+    return {
+        prop.findtext("stringProp[@name='Argument.name']", ""): prop.findtext("stringProp[@name='Argument.value']", "")
+        for prop in values
+    }
 
 
 def _same_ids(checked: Checked) -> Iterator[str]:
@@ -191,9 +214,11 @@ def _endless(checked: Checked) -> Iterator[str]:
 
 
 def _few_rows(checked: Checked) -> Iterator[str]:
+    """Yield the data files whose rows are divided among the users; others each user reads from the beginning."""
     for node in checked.nodes:
         group, load = node.thread_group, checked.load_of(node.thread_group) or checked.load
-        if node.kind in KINDS and not (group and group.kind in SIDE_GROUPS) and (load.users or 0) > 1:
+        is_own = node.value("shareMode") == "shareMode.thread" or node.value("independentListPerThread") == "true"
+        if node.kind in KINDS and not is_own and not (group and group.kind in SIDE_GROUPS):
             rows = row_count(node, checked.values.csv_file(node), load.users or 0)
             if rows is not None and rows < (load.users or 0):
                 yield f"{node.name} ({rows} for {load.users} users)"

@@ -14,6 +14,7 @@ from dataclasses import dataclass, field, replace
 from operator import attrgetter
 from pathlib import Path
 
+from harness.base.errors import UsageError
 from harness.base.secrecy import masked
 from harness.plan.jmx import Node, plan_tree, secrets_of_element
 from harness.plan.jmx_words import Property, noun_of, one_line, properties_of, title_of
@@ -75,8 +76,11 @@ def changes_of(old: Path, new: Path) -> tuple[Change, ...]:
 
     UsageError when a file is not a test plan.
     """
-    trees = plan_tree(old), plan_tree(new)
-    found = changes(*trees)
+    try:
+        trees = plan_tree(old), plan_tree(new)
+        found = changes(*trees)
+    except RecursionError:
+        raise UsageError(f"{new.name}: nested too deeply", "save it from JMeter again") from None
     nodes = (node for tree in trees for node in (tree, *tree.walk_all())) if found else ()
     secrets = tuple(
         dict.fromkeys(s for node in nodes for part in node.element.iter() for s in secrets_of_element(part))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import random
+import subprocess
 from pathlib import Path
 from typing import NamedTuple
 from xml.etree import ElementTree as Xml
@@ -230,3 +231,102 @@ def test_order_of_attributes_and_blanks_are_no_changes(file: str, chance: random
     shuffled(new, chance)
     assert lines(ROOTS[file], new) == []
     assert list(text_lines(tree_of(new, {}))) == list(text_lines(tree_of(ROOTS[file], {})))
+
+
+@pytest.fixture
+def files(tmp_path: Path) -> tuple[Path, Path]:
+    """The shop, and the same with 80 users."""
+    for name, text in (("old.jmx", SHOP), ("new.jmx", SHOP.replace(">50<", ">80<"))):
+        (tmp_path / name).write_text(text)
+    return tmp_path / "old.jmx", tmp_path / "new.jmx"
+
+
+def test_the_exit_code_is_that_of_diff(files) -> None:
+    old, new = files
+    done = command("lth", "diff", old, new)
+    assert (done.returncode, done.stdout) == (1, "thread group *Users*: Number of Threads (users) 50 → 80\n")
+    done = command("lth", "diff", old, old)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+    new.write_text(SHOP[:-20])
+    done = command("lth", "diff", old, new)
+    assert (done.returncode, done.stdout) == (2, "")
+    (line,) = done.stderr.splitlines()
+    assert "new.jmx: not XML" in line
+    assert command("lth", "diff", old).returncode == 2
+    assert command("lth", "diff", "--text", old, new).returncode == 2
+
+
+def test_a_plan_without_end_is_one_line(files) -> None:
+    old, new = files
+    new.write_text(SHOP.replace(CART, "<A/><hashTree>" * 5000 + "</hashTree>" * 5000))
+    done = command("lth", "diff", old, new)
+    assert done.returncode == 2
+    assert done.stderr.count("\n") == 1
+    assert "nested too deeply" in done.stderr
+
+
+def test_secrets_are_masked(files) -> None:
+    old, new = files
+    old.write_text(SHOP.replace(">user<", ">password<").replace(">ann<", ">opensesame77<"))
+    new.write_text(SHOP.replace(">user<", ">password<").replace(">ann<", ">opensesame88<"))
+    done = command("lth", "diff", old, new)
+    assert done.returncode == 1
+    assert "parameter *password* ••• → •••" in done.stdout
+    assert "opensesame" not in done.stdout
+
+
+def test_the_text_has_a_line_per_element_parameter_and_line_of_a_script(files) -> None:
+    old, _ = files
+    old.write_text(SHOP.replace("/cart", "first\nsecond"))
+    assert (
+        command("lth", "diff", "--text", old).stdout
+        == """\
+test plan *Shop*
+  thread group *Users*: Loop Count=3, Number of Threads (users)=50
+    request *Login*: Path=/login
+      - parameter *user*: Value=ann
+      - parameter *lang*: Value=en
+      assertion *Code*: Patterns to Test=200
+      timer *Think*: Thread Delay (ms)=1000
+    request *Cart*
+      Path:
+      | first
+      | second
+    controller *Checkout*
+      request *Pay*: Path=/pay
+"""
+    )
+
+
+def test_as_text_a_file_that_is_no_plan_is_printed_as_it_is(files) -> None:
+    old, _ = files
+    old.write_text("<<<<<<< HEAD\n")
+    done = command("lth", "diff", "--text", old)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "<<<<<<< HEAD\n", "")
+    assert command("lth", "diff", "--text", old.with_name("none.jmx")).returncode == 2
+
+
+def git(folder: Path, *arguments: str) -> str:
+    identity = ("-c", "user.name=a", "-c", "user.email=a@example.org")
+    return subprocess.run(["git", *identity, *arguments], cwd=folder, check=True, capture_output=True, text=True).stdout
+
+
+@pytest.mark.real
+def test_git_shows_a_changed_plan_as_text_after_init_git(files, monkeypatch) -> None:
+    old, new = files
+    folder = old.parent
+    monkeypatch.chdir(folder)
+    (folder / ".gitattributes").write_text("*.csv text\n")
+    refused = command("lth", "init", "--git", GIT_CEILING_DIRECTORIES=str(folder.parent))
+    assert refused.returncode == 2
+    assert "not in a git repository" in refused.stderr
+    git(folder, "init", "-q")
+    for _ in range(2):
+        assert command("lth", "init", "--git").returncode == 0
+        assert (folder / ".gitattributes").read_text() == "*.csv text\n*.jmx diff=jmx\n"
+    git(folder, "add", "old.jmx")
+    git(folder, "commit", "-qm", "First")
+    old.write_text(new.read_text())
+    lines = git(folder, "diff").splitlines()
+    assert "-  thread group *Users*: Loop Count=3, Number of Threads (users)=50" in lines
+    assert "+  thread group *Users*: Loop Count=3, Number of Threads (users)=80" in lines
