@@ -60,7 +60,7 @@ class HeatMap:
         edges_ms = _edges_ms(min(min(one.counts) for one in known), max(max(one.counts) for one in known))
         quantiles = [one.quantiles_ms(_RATIOS) if one.counts else (None, None) for one in columns]
         p50_ms, p95_ms = zip(*quantiles, strict=True)
-        texts = tuple(_text(one, edges_ms) for one in columns)
+        texts = tuple(column_text(one, edges_ms) for one in columns)
         return cls(bucket_s * joined, edges_ms, texts, tuple(p50_ms), tuple(p95_ms))
 
 
@@ -80,7 +80,8 @@ def _edges_ms(least_ms: int, most_ms: int) -> tuple[int, ...]:
     return tuple(sorted({least_ms, *edges}))
 
 
-def _text(column: Histogram, edges_ms: Sequence[int]) -> str:
+def column_text(column: Histogram, edges_ms: Sequence[int]) -> str:
+    """Return the text of a column: `7: 12 0 3`, empty without samples."""
     counts = [0] * (len(edges_ms) - 1)
     for elapsed_ms, count in column.counts.items():
         counts[bisect_right(edges_ms, elapsed_ms) - 1] += count

@@ -151,7 +151,8 @@ class RunChart(NamedTuple):
     """A kind of chart: the name of its file, its section of the report, its title and unit, and its data.
 
     `{}` in the title is replaced by what the data are about. `draw` returns the SVG; the site draws the data. `live`
-    are its lines on the live page: names of the values of a second, SECOND in harness/live/state.py.
+    are its lines on the live page: names of the values of a second, SECOND in harness/live/state.py; with `has_cells`
+    the heat map is behind them.
     """
 
     name: str
@@ -162,11 +163,13 @@ class RunChart(NamedTuple):
     draw: Callable[[ChartSource, ChartData], str] = _draw_lines
     x_unit: str = "s"
     live: tuple[str, ...] = ()
+    has_cells: bool = False
 
 
 # To add a chart, write the function of its data, and add it here. The first one is at the top of the run's page.
 CHARTS = (
-    RunChart("response-time", OVER_TIME, "Response time", "ms", _times, _draw_times, live=(MEDIAN.phrase, P95.phrase)),
+    RunChart("response-time", OVER_TIME, "Response time", "ms", _times, _draw_times, live=(MEDIAN.name, P95.name),
+             has_cells=True),
     RunChart("throughput", OVER_TIME, "Throughput", "samples/s", _rates, _draw_rates, live=("samples",)),
     RunChart("errors", OVER_TIME, "Errors", "per second", _errors, _draw_errors, live=("errors",)),
     RunChart("users", OVER_TIME, "Users", "active", _users, live=("users",)),
