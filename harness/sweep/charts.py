@@ -18,12 +18,12 @@ from harness.report.charts.svg import Key, Plot
 from harness.report.verdict import DOUBTFUL
 from harness.sweep.analysis import SweepAnalysis, goal_parts
 from harness.sweep.level_axis import LevelAxis
-from harness.sweep.levels import Level, Range, Sweep
+from harness.sweep.level_ranges import ERRORS, OF_REPEATS, RATE, level_ranges
+from harness.sweep.levels import Level, Sweep
 from harness.sweep.throughput_curve import Cliff, Plateau
 
 # The chart files that a report may have.
 FILE_NAME = re.compile(r"(throughput|response-time|average|p[\d.]+|errors|(jvm-)?cpu|memory|heap(-\d+)?)\.svg")
-RATE, ERRORS = "success_rate_per_s", "error_ratio"
 # Markers distinguish lines without colour.
 _MARKERS = (
     "m-4 0a4 4 0 1 0 8 0a4 4 0 1 0 -8 0z",
@@ -40,21 +40,21 @@ _CAP_PX = 3
 
 @dataclass(frozen=True)
 class Line:
-    """A line over levels: its name, its points (x, value), the ranges of repeats, and the x of DOUBTFUL levels."""
+    """A line over levels: its name, its points (x, value), bars with what they are, and the x of DOUBTFUL levels."""
 
     name: str
     points: tuple[tuple[float, float], ...]
     ranges: tuple[svg.Range, ...] = ()
     doubtful: frozenset[float] = frozenset()
+    range_text: str = OF_REPEATS
 
 
 @dataclass(frozen=True)
 class Marks:
     """The marks of a chart, as far as they are known.
 
-    `knee` is its position: users, throughput. `invalid` are x of levels, `curve` is a curve with its
-    name, `goals` are texts with limits, `within` is the greatest number of users within the goal, `range_text` is the
-    name of the ranges of the lines.
+    `knee` is its position: users, throughput. `invalid` are x of levels, `curve` is a curve with its name, `goals` are
+    texts with limits, `within` is the greatest number of users within the goal.
     """
 
     plateau: Plateau | None = None
@@ -65,7 +65,6 @@ class Marks:
     curve_name: str = ""
     goals: tuple[ChartGoal, ...] = ()
     within: int | None = None
-    range_text: str = "least to greatest of the repeats"
 
 
 def sweep_charts(sweep: Sweep, analysis: SweepAnalysis) -> tuple[Chart, ...]:
@@ -160,10 +159,10 @@ def _line(levels: Sequence[Level], figure: str, name: str, factor: float = 1.0, 
     points = tuple(
         (over.x(level), value * factor) for level in levels if (value := level.figures.of(figure)) is not None
     )
-    ranges = (Range.of(one.success_rates_per_s()) if figure == RATE else one.range_of(figure) for one in levels)
+    text, ranges = level_ranges(levels, figure)
     found = [(over.x(level), ends) for level, ends in zip(levels, ranges, strict=True) if ends]
     drawn = tuple(svg.Range(x, ends.least * factor, ends.greatest * factor) for x, ends in found)
-    return Line(name, points, drawn, doubtful_x(levels, over))
+    return Line(name, points, drawn, doubtful_x(levels, over), text)
 
 
 def doubtful_x(levels: Sequence[Level], over: LevelAxis) -> frozenset[float]:
@@ -184,7 +183,8 @@ def chart(title: str, unit: str, lines: Sequence[Line], marks: Marks, over: Leve
     x = over.axis(positions)
     y = value_axis([*values, *goals.limits, *(value for _, value in marks.curve)])
     keys = [_key(line.name, index) for index, line in enumerate(lines)] if len(lines) > 1 or marks.curve else []
-    keys += _mark_keys(marks, goals, any(line.ranges for line in lines))
+    keys += [Key(text, _range_swatch) for text in dict.fromkeys(line.range_text for line in lines if line.ranges)]
+    keys += _mark_keys(marks, goals)
     if any(x_value in line.doubtful for line in lines for x_value, _ in line.points):
         keys.append(_marker_key("hollow: DOUBTFUL", _MARKERS[0], "hollow c0"))
     legend = svg.legend(keys, svg.HEAD_PX)
@@ -203,14 +203,12 @@ def chart(title: str, unit: str, lines: Sequence[Line], marks: Marks, over: Leve
         *([_ring(plot.x_px(knee[0]), plot.y_px(knee[1]), 8)] if (knee := marks.knee) else []),
     ]
     about = f"{unit} over {over.title}. " + " ".join(_line_text(line, over) for line in lines)
-    about += "".join(f" {key.name}." for key in _mark_keys(marks, goals, False))
+    about += "".join(f" {key.name}." for key in _mark_keys(marks, goals))
     return svg.document(title, unit, about, plot.bottom + svg.FOOT_PX, body)
 
 
-def _mark_keys(marks: Marks, goals: GoalLines, has_ranges: bool) -> list[Key]:
+def _mark_keys(marks: Marks, goals: GoalLines) -> list[Key]:
     keys = []
-    if has_ranges:
-        keys.append(Key(marks.range_text, _range_swatch))
     if marks.curve:
         keys.append(svg.line_key(marks.curve_name, svg.CONTEXT, svg.DASHES[1]))
     if marks.plateau:
