@@ -185,7 +185,8 @@ def chart(title: str, unit: str, lines: Sequence[Line], marks: Marks, over: Leve
     keys = [_key(line.name, index) for index, line in enumerate(lines)] if len(lines) > 1 or marks.curve else []
     keys += [Key(text, _range_swatch) for text in dict.fromkeys(line.range_text for line in lines if line.ranges)]
     keys += _mark_keys(marks, goals)
-    if any(x_value in line.doubtful for line in lines for x_value, _ in line.points):
+    doubtful = sorted({at for line in lines for at, _ in line.points if at in line.doubtful})
+    if doubtful:
         keys.append(_marker_key("hollow: DOUBTFUL", _MARKERS[0], "hollow c0"))
     legend = svg.legend(keys, svg.HEAD_PX)
     plot = Plot(x, y, legend.end + 12, max(legend.end + 12 + svg.LEAST_PLOT_PX, svg.HEIGHT - svg.FOOT_PX))
@@ -204,6 +205,7 @@ def chart(title: str, unit: str, lines: Sequence[Line], marks: Marks, over: Leve
     ]
     about = f"{unit} over {over.title}. " + " ".join(_line_text(line, over) for line in lines)
     about += "".join(f" {key.name}." for key in _mark_keys(marks, goals))
+    about += f" DOUBTFUL at {', '.join(map(over.text, doubtful))}." if doubtful else ""
     return svg.document(title, unit, about, plot.bottom + svg.FOOT_PX, body)
 
 
@@ -307,9 +309,7 @@ def _line_text(line: Line, over: LevelAxis) -> str:
     values = [value for _, value in line.points]
     best = max(line.points, key=lambda point: point[1])
     last = line.points[-1]
-    doubtful = ", ".join(over.text(x) for x, _ in line.points if x in line.doubtful)
     return (
         f"{line.name}: least {svg.figure(min(values))}, most {svg.figure(best[1])} at {over.text(best[0])}, "
-        f"last {svg.figure(last[1])} at {over.text(last[0])}"
-        f"{f'; DOUBTFUL at {doubtful}' if doubtful else ''}."
+        f"last {svg.figure(last[1])} at {over.text(last[0])}."
     )
