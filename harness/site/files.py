@@ -285,10 +285,10 @@ def _licence(library: Path) -> Path:
     return library.parents[1] / "LICENSE.md"
 
 
-def comparison_json(base: RunResult, new: RunResult, thresholds: Thresholds) -> dict[str, Any]:
+def comparison_json(baseline: RunResult, contender: RunResult, thresholds: Thresholds) -> dict[str, Any]:
     """Return headline, warnings and, by label and metric, what became worse or better."""
     try:
-        comparison = compare([base], [new], thresholds)
+        comparison = compare([baseline], [contender], thresholds)
     except UsageError as error:
         return {"headline": f"Not judged: {error.what}.", "caveats": [], "marks": {}}
     rows = [*([comparison.total] if comparison.total else []), *comparison.labels]

@@ -10,7 +10,7 @@ from typing import NamedTuple
 import jinja2
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
-from markupsafe import Markup
+from markupsafe import Markup, escape
 from mdit_py_plugins.footnote import footnote_plugin
 
 from harness.base.templates import templates
@@ -23,6 +23,8 @@ ImageOf = Callable[[str, str], "Markup | None"]
 _COMMENT = re.compile(r"^<!--.*-->\n?", re.MULTILINE)
 # Sections that are linked: by the page itself, and by those of nightlies and A/B tests.
 _ANCHORS = {"Warnings": "warnings", "Where the time went": ANCHOR}
+# The lines that begin and end a folded part of a report; a label cannot contain them, because its `<` is escaped.
+_FOLD = re.compile("<details><summary>(.+)</summary>|</details>")
 _SCHEME = re.compile(r"[a-zA-Z][\w+.-]*:")
 
 
@@ -37,7 +39,7 @@ def _templates(package: str) -> jinja2.Environment:
 
 
 class Prose(NamedTuple):
-    """The HTML of Markdown: what is before its first section, and its sections."""
+    """The HTML of Markdown: what is before its first section or folded part, and the rest."""
 
     head: Markup
     sections: Markup
@@ -56,11 +58,15 @@ def prose_parts(markdown: str, link_of: LinkOf, image_of: ImageOf) -> Prose:
     """
     reader = _reader()
     tokens = _placed(reader.parse(_COMMENT.sub("", markdown)), link_of, image_of)
-    sections = (at for at, token in enumerate(tokens) if token.type == "heading_open" and token.tag == "h2")
-    first = next(sections, len(tokens))
+    first = next((at for at, token in enumerate(tokens) if _begins_section(token)), len(tokens))
     return Prose(
         *(Markup(reader.renderer.render(part, reader.options, {})) for part in (tokens[:first], tokens[first:]))
     )
+
+
+def _begins_section(token: Token) -> bool:
+    is_fold = token.type == "html_block" and token.content.startswith("<details")
+    return is_fold or (token.type == "heading_open" and token.tag == "h2")
 
 
 @cache
@@ -88,6 +94,8 @@ def _placed(tokens: Sequence[Token], link_of: LinkOf, image_of: ImageOf) -> list
         elif token.type in ("th_open", "td_open") and token.attrs.pop("style", "") == "text-align:right":
             token.attrs["class"] = "figure"  # the content security policy forbids inline styles
             result.append(token)
+        elif token.type == "inline" and (fold := _FOLD.fullmatch(token.content)):
+            result[-1] = _html(_fold(fold[1]))
         elif token.type == "inline" and token.children:
             first = token.children[0]
             is_image = first.type == "image" and len(token.children) == 1
@@ -127,6 +135,14 @@ def _inline(children: Sequence[Token], link_of: LinkOf, image_of: ImageOf) -> li
         else:
             result.append(token)
     return result
+
+
+def _fold(title: str | None) -> str:
+    """Return the HTML that begins a folded part with a title, or ends one."""
+    if title is None:
+        return "</details>\n"
+    anchor = f' id="{_ANCHORS[title]}"' if title in _ANCHORS else ""
+    return f"<details{anchor}><summary>{escape(title)}</summary>\n"
 
 
 def _html(html: str) -> Token:
