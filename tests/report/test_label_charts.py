@@ -47,8 +47,8 @@ def test_each_label_has_p50_and_p95_on_the_same_scale():
     (a50,), (a95,), (b50,), (b95,) = heights
     assert a95 == b50  # both are 20 ms
     assert a50 - a95 == pytest.approx(b50 - b95, abs=0.15)  # a factor of 2 each, on a logarithmic scale
-    # The first of ten batches between 30 and 70 s is centred on 32 s: 5 % of the plot, which is 256 px wide.
-    assert points_of(lines(chart)[0])[0][0] == pytest.approx(84 + 256 * 0.05, abs=0.1)
+    # The first of ten batches between 30 and 70 s is centred on 32 s: 5 % of the plot, which is 242 px wide.
+    assert points_of(lines(chart)[0])[0][0] == pytest.approx(84 + 242 * 0.05, abs=0.1)
     assert "A: p50: least 10, most 10, last 10. p95: least 20" in description(chart)
 
 
@@ -61,4 +61,10 @@ def test_the_twelve_labels_with_most_samples_are_drawn_in_the_order_of_the_table
 def test_an_odd_number_of_labels_has_the_time_below_each_column():
     chart = label_charts("Labels", panels_of(labels_of(5, 50_000, 500)), 0.0)
     assert texts(chart).count("20") == 2
+    assert_texts_do_not_overlap(chart)
+
+
+def test_the_times_of_neighbours_do_not_overlap_in_a_run_of_minutes():
+    chart = label_charts("Labels", panels_of(labels_of(5, 10)), 560.0)  # 9:20 to 10:00
+    assert texts(chart).count("10:00") == 2
     assert_texts_do_not_overlap(chart)

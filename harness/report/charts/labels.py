@@ -16,7 +16,7 @@ from harness.report.charts.over_time import AFTER_START, Series, known_runs, ser
 from harness.report.charts.svg import Plot
 
 _PANELS_MOST, _ACROSS, _TICKS_MOST = 12, 2, 4
-_GAP_PX, _HEAD_PX, _PANEL_PX = 20, 26, 96
+_GAP_PX, _HEAD_PX, _PANEL_PX = 48, 26, 96  # the gap has room for the texts of two ticks
 _LOOKS: tuple[tuple[int, str], ...] = ((svg.MAIN, ""), (svg.WARNING, svg.DASHES[1]))
 
 
