@@ -111,7 +111,7 @@ def test_a_transaction_that_fails_with_its_samples_does_not_repeat_their_causes(
 
 def test_the_length_of_an_interval_is_stated_and_that_of_the_heat_map_where_it_is_longer():
     def text_of(seconds):
-        samples = [sample(start_ms=1_000_000 + 100 * number) for number in range(10 * seconds)]
+        samples = [sample(start_ms=1_000_000 + 50 * number) for number in range(20 * seconds)]
         return report(summary_of(samples), "")
 
     assert "each point covers 1 s.\n" in text_of(119)
