@@ -16,7 +16,9 @@ from harness.commands import tune as command
 from harness.experiment import start
 from harness.experiment.runner import Runner
 from harness.history.summary_files import SUMMARY_NAME, write_summary
-from tests.support.fake_runs import behave, calls, use_fake_runs, with_delay
+from harness.run import child
+from harness.run.limited_run import run_limited
+from tests.support.fake_runs import behave, calls, use_fake_children, with_delay
 from tests.support.processes import wait_for
 
 # The stand-in takes delay_ms longer; python changes nothing.
@@ -31,7 +33,7 @@ def home(home):
 @pytest.fixture
 def tune(home, tmp_path, monkeypatch):
     """Run scripts/tune on the tiny plan and return its exit code; runs take no time."""
-    use_fake_runs(tmp_path, monkeypatch)
+    use_fake_children(tmp_path, monkeypatch)
     monkeypatch.setattr(command, "_chance", lambda: random.Random(1))  # of random orders 1 in 20 has a false effect
 
     def run(*arguments, settings=SETTINGS, behaviour=None):
@@ -57,7 +59,8 @@ def again(tmp_path: Path, name: str) -> int:
 
 
 @pytest.mark.real
-def test_a_setting_with_an_effect_is_found_and_one_without_is_not(tune, tmp_path, capsys):
+def test_a_setting_with_an_effect_is_found_and_one_without_is_not(tune, tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr(child, "run_limited", run_limited)  # its runs are processes, as a user's are
     assert tune() == 0
     out = capsys.readouterr().out
     assert "design: all 4 combinations, 3 times, 15 runs in 3 blocks; about 3 min 12 s\n" in out
