@@ -213,7 +213,7 @@ def test_a_nightly_run_continues_after_failed_runs_and_reports_all(finished, hom
 
 @pytest.mark.real
 def test_kill_9_of_a_nightly_run_leaves_no_process_and_loses_nothing(start, finished, tmp_path):
-    suite = SUITE.replace("duration = 2", "duration = 2\nrepeats = 2")
+    suite = SHORT.replace("duration = 1", "duration = 1\nrepeats = 2")
     process = start(suite=suite)
     under_way(tmp_path, 2)
     process.kill()

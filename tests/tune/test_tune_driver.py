@@ -160,8 +160,6 @@ def test_the_rest_of_an_interrupted_block_becomes_a_block_of_its_own_with_a_base
     headline = "**INTERRUPTED, so far CANNOT TELL after 2 runs: too few runs to distinguish effects from scatter.**"
     assert headline in page_of(tmp_path)
     before = record_of(tmp_path)
-    with pytest.raises(UsageError, match="--resume: tiny/tune-01 has other settings or another load, or"):
-        tune("--resume", settings="delay_ms=0,30")
     assert tune("--resume") == 0
     record = record_of(tmp_path)
     assert record["state"] == "finished"
@@ -173,8 +171,6 @@ def test_the_rest_of_an_interrupted_block_becomes_a_block_of_its_own_with_a_base
     counted = [run for run in record["runs"] if run["block"] and run["state"] == "ended"]
     assert [run["cell"] for run in counted] == first + rest + second + third
     assert record["effects"][0]["verdict"] == "FOUND"
-    with pytest.raises(UsageError, match="--resume: tiny/tune-01 is finished"):
-        tune("--resume")
 
 
 @pytest.mark.real
