@@ -13,7 +13,8 @@ from harness.metrics.timeline import SecondFigures
 from harness.metrics.window import Drive, find_window, warm_up_batches
 from tests.support.windows import STEADY, cuts, noise, run_of, with_users
 
-SEEDS = 200
+# A share of 12 %, twice the limit for queues, is found with a probability of 96 %: seven of 100 are needed.
+SEEDS = 100
 
 
 def queue(seed, length_s, utilisation, served_per_s):
@@ -255,7 +256,8 @@ def test_a_run_that_gets_faster_is_mostly_not_steady():
 
 @pytest.mark.real
 def test_runs_without_changes_are_seldom_called_not_steady():
-    assert rate_found("steady", 100, 0.3, 400) <= 0.03
+    # A share of 6 % is found with a probability of 95 %.
+    assert rate_found("steady", 100, 0.3, 150) <= 0.03
 
 
 @pytest.mark.real

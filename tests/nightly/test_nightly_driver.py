@@ -14,6 +14,7 @@ from junitparser import JUnitXml
 
 from harness.base.errors import UsageError
 from harness.cli import main
+from harness.storage import bucket
 from tests.support.commands import command
 from tests.support.moto_server import ENVIRONMENT, moto_server
 from tests.support.off_host import ALIAS, host, jmx, request
@@ -212,7 +213,7 @@ def test_a_nightly_run_continues_after_failed_runs_and_reports_all(finished, hom
 
 @pytest.mark.real
 def test_kill_9_of_a_nightly_run_leaves_no_process_and_loses_nothing(start, finished, tmp_path):
-    suite = SUITE.replace("duration = 2", "duration = 2\nrepeats = 2")
+    suite = SHORT.replace("duration = 1", "duration = 1\nrepeats = 2")
     process = start(suite=suite)
     under_way(tmp_path, 2)
     process.kill()
@@ -313,9 +314,12 @@ def test_a_slower_nightly_run_warns_and_the_next_one_fails(finished, home, tmp_p
 
 
 @pytest.mark.real
-def test_a_nightly_run_downloads_earlier_metrics_uploads_its_runs_and_survives_a_lost_storage(finished, tmp_path):
+def test_a_nightly_run_downloads_earlier_metrics_uploads_its_runs_and_survives_a_lost_storage(
+    finished, tmp_path, monkeypatch
+):
     import boto3  # deferred: it takes long to load
 
+    monkeypatch.setattr(bucket, "_LATER_S", 0.1)
     arguments = ("--s3", "s3://kept/load")
     with moto_server() as address:
         access = {**ENVIRONMENT, "AWS_ENDPOINT_URL": address}

@@ -21,7 +21,7 @@ from harness.report.verdict import INVALID, Verdict
 from tests.support.ab_tests import SIDES
 from tests.support.commands import command
 from tests.support.factories import closed_load
-from tests.support.fake_runs import behave, use_fake_runs, with_delay
+from tests.support.fake_runs import behave, use_fake_children, with_delay
 from tests.support.message_servers import PATH, Chat, chat_server
 from tests.support.nightly_runs import ended, entries, entry, load, nightly_record, profiled
 
@@ -33,7 +33,7 @@ STEADY = (100.0, 101.0, 99.0, 100.0, 102.0, 98.0, 100.0, 101.0, 99.0, 100.0)
 @pytest.fixture
 def call(home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., int]:
     """Run a script in the home, whose system has the setting delay_ms; runs take no time."""
-    use_fake_runs(tmp_path, monkeypatch)
+    use_fake_children(tmp_path, monkeypatch)
     with_delay(home)
     for name in ("CI_JOB_URL", "BUILD_URL", "GITHUB_RUN_ID", "GITHUB_STEP_SUMMARY", "CHAT_WEBHOOK"):
         monkeypatch.delenv(name, raising=False)
