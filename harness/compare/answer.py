@@ -47,7 +47,7 @@ def by_weight(rows: Iterable[Row]) -> list[Row]:
 def _weight(row: Row) -> tuple[int, bool, float]:
     metric = row.metric
     size = abs(metric.change_ratio or 0.0) / metric.threshold_ratio if metric.threshold_ratio else 0.0
-    return _ORDER.index(metric.word), row.label != TOTAL, -size
+    return _ORDER.index(metric.word), row.label != TOTAL, -round(size, 1)
 
 
 def headline(comparison: Comparison) -> str:
