@@ -63,8 +63,8 @@ def headline(comparison: Comparison) -> str:
         runs = units.plural(comparison.further_runs, "more run")
         are = "is" if comparison.further_runs == 1 else "are"
         return brief(f"{verdict} yet: {runs} a side {are} needed.", seen)
-    reason = comparison.reasons[0].rstrip(".") if comparison.reasons else ""
-    if is_of_runs(comparison):  # the reasons of the run are in the report
+    if is_of_runs(comparison):  # the reasons of a DOUBTFUL run are in the report
+        reason = comparison.reasons[0].rstrip(".").replace(f" is {INVALID}: ", ": ", 1)
         return brief(f"{verdict}: {reason if verdict == INVALID else reason.partition(': ')[0]}.", seen)
     unsure = by_weight(row for row in rows if row.metric.verdict == CANNOT_TELL and row.metric.decides)
     if unsure and unsure[0].metric.reason:
@@ -109,7 +109,7 @@ def _name(row: Row) -> str:
 def _change(metric: MetricComparison) -> str:
     """Return both values and the change: 312 → 397 ms (+27.2 %)."""
     kind = metric.metric
-    change = f" ({units.signed_percent(metric.change_ratio, 1)} {kind.change_unit})"
+    change = f" ({units.signed_percent(metric.change_ratio, 2 if kind.is_share else 1)} {kind.change_unit})"
     return f"{kind.mean_text(metric.baseline)} → {kind.mean_text(metric.contender)} {kind.unit}" + (
         change if metric.change_ratio is not None else ""
     )
