@@ -191,7 +191,7 @@ def test_a_nightly_run_continues_after_failed_runs_and_reports_all(finished, hom
     code, out = finished(suite=suite, GITHUB_STEP_SUMMARY=str(summary))
     assert code == 1, out  # the goal that was missed counts more than the run that failed
     page = page_of(tmp_path)
-    assert "**GOAL MISSED: 1 of 3 runs FAILED; 1 of 3 runs with its goal missed; 1 of 3 runs NOT RUN;" in page
+    assert "\u274c **GOAL MISSED: 1 of 3 runs FAILED, 1 GOAL MISSED, 1 NOT RUN. " in page
     assert "- FAILED: broken: scripts/run ended with code 3: broken: web ended with code 1" in page
     assert "p90 20 ms, goal 5 ms" in page
     assert "not enough time: it needs about 10 min" in page
@@ -296,7 +296,7 @@ def test_a_slower_nightly_run_warns_and_the_next_one_fails(finished, home, tmp_p
     assert "REGRESSED: 1 metric worse than earlier nightly runs; 1 of 1 run DOUBTFUL." in out
     page = (reports_of(tmp_path) / f"{today}-2.md").read_text()
     yesterday = today - timedelta(days=1)
-    assert "**REGRESSED: 1 metric worse than earlier nightly runs" in page
+    assert re.search(r"^\u274c \*\*REGRESSED: ", page, re.MULTILINE)
     assert "TOTAL average ms: 40 against 20 (+100.00 %, limit" in page
     assert f"since {yesterday}" in page
     assert f"accept --since {yesterday} --plan tiny --users 4" in page
