@@ -10,7 +10,6 @@ from harness.ab.pairs import Pair, series_of
 from harness.ab.record import A, AbRecord, B, Side
 from harness.ab.rule import ALPHA, LOOKS, Series, level_of
 from harness.base import units
-from harness.compare.comparison import INVALID
 from harness.compare.comparison_warnings import profiling_warnings, warnings_of
 from harness.compare.interval_chart import interval_chart
 from harness.compare.render import WEAKENED_BY_MOST, Heads, cause_table, change_table, run_link, statistics_table
@@ -89,8 +88,9 @@ def _side_text(side: Side) -> str:
 
 def _of_runs(outcome: Outcome) -> Iterator[str]:
     """Yield why the test ended early, why pairs do not count, and how many runs are DOUBTFUL."""
-    if outcome.reason and outcome.verdict != INVALID:
-        yield f"The test ended early: {outcome.reason.rstrip('.')}."
+    reason = outcome.reason.rstrip(".")
+    if reason not in outcome.result.headline:
+        yield f"The test ended early: {reason}."
     for pair in outcome.pairs:
         if pair.problem and pair.problem != outcome.reason:
             yield f"Pair {pair.number} does not count: {pair.problem.rstrip('.')}."

@@ -134,5 +134,7 @@ def _next_steps(result: NightlyResult) -> Iterator[NextStep]:
         if load.growth:
             yield NextStep(f"See below what grew inside the system since {load.growth.date}")
         yield NextStep("If the change is intended, accept it", accept_command(check))
+    elif unfit := next((one for one in result.outcomes if one.state != OK and one.run.run), None):
+        yield NextStep(f"Read what to do in the report of {unfit.load.plan}/{unfit.run.run}")
     elif worst_check(result, WARNED):
         yield NextStep("Wait for the next nightly run: it is REGRESSED if that one is no better")

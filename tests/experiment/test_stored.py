@@ -56,4 +56,4 @@ def test_an_experiment_of_an_earlier_version_is_rendered_again_with_every_number
     again = json.loads(path.read_text())
     facts = record.keys() - {"headline"}  # text, which may have other words
     assert {key: again[key] for key in facts} == {key: record[key] for key in facts}
-    assert {chart.name for chart in path.with_suffix("").glob("*.svg")} == charts
+    assert {chart.name for chart in path.with_suffix("").glob("*.svg")} >= charts
