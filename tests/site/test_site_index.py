@@ -172,7 +172,7 @@ def test_invalid_runs_and_missed_goals_are_named_in_their_row_and_in_the_count(t
     text = summary_of(tmp_path)
     assert "INVALID: all 120 samples failed: response times of errors are not meaningful |" in text
     assert "VALID, goal missed |" in text
-    assert "2 runs: 1 invalid, 1 with a goal missed." in text
+    assert "2 runs: 1 INVALID, 1 with a goal missed." in text
 
 
 def test_doubtful_runs_are_named_in_their_row_and_in_the_count(tmp_path):
@@ -181,7 +181,7 @@ def test_doubtful_runs_are_named_in_their_row_and_in_the_count(tmp_path):
     text = summary_of(tmp_path)
     assert "| DOUBTFUL: too few samples |" in text
     assert "| DOUBTFUL: too few samples, goal missed |" in text
-    assert "2 runs: 2 doubtful, 1 with a goal missed." in text
+    assert "2 runs: 2 DOUBTFUL, 1 with a goal missed." in text
 
 
 def test_json_of_the_previous_format_is_read(tmp_path):
@@ -247,7 +247,7 @@ def test_a_title_cannot_break_the_page(tmp_path):
 
 
 def test_an_empty_folder_has_an_empty_page():
-    assert summary_page(Catalogue((), ()), "").endswith("0 runs.\n")
+    assert "# Summary\n\n0 runs.\n\n<!-- notes" in summary_page(Catalogue((), ()), "")
     assert "[sweep-01](sweeps/sweep-01.md)" in summary_page(
         Catalogue((), (Document("sweeps", "sweep-01", "sweep", Result()),)), ""
     )
