@@ -55,7 +55,7 @@ def ab_report(outcome: Outcome, charts: Sequence[Chart], notes: str) -> str:
         first_screen=first_screen(
             outcome.result,
             chart="".join(image(chart, record.name) for chart in charts),
-            table=change_table(outcome.rows, _HEADS) if outcome.rows else "No pair counts.",
+            table=change_table(outcome.rows, _HEADS),
             weakened_by=warnings[:WEAKENED_BY_MOST],
         ),
         sides=[(name, _side_text(record.side(name))) for name in (A, B)],

@@ -156,7 +156,7 @@ def report(compared: Compared, notes: str, charts: Sequence[Chart] = ()) -> str:
         first_screen=first_screen(
             result_of(comparison, next_steps=compared.next_steps),
             chart=images[0] if images else "",
-            table=change_table(key_rows[:_KEY_ROWS_MOST]) if key_rows else "Both sides have no metric in common.",
+            table=change_table(key_rows[:_KEY_ROWS_MOST]),
             weakened_by=warnings[:WEAKENED_BY_MOST],
         ),
         baseline=[_link(side) for side in compared.baseline],

@@ -46,9 +46,7 @@ def tune_report(outcome: Outcome, charts: Sequence[Chart], notes: str) -> str:
         first_screen=first_screen(
             result_of(outcome),
             chart="".join(images[:1]),
-            table=table(effect_heads, effect_rows[:_KEY_ROWS_MOST], 2)
-            if effect_rows
-            else "Too few runs count: the effects cannot be distinguished from the scatter of the runs.",
+            table=table(effect_heads, effect_rows[:_KEY_ROWS_MOST], 2) if effect_rows else "",
             weakened_by=warnings[:WEAKENED_BY_MOST],
         ),
         settings=[f"{cell(factor.name)}: {cell(', '.join(factor.values))}" for factor in record.factors],
@@ -107,7 +105,7 @@ def _answer(metric: Metric, effect: Effect) -> str:
     if effect.verdict != FOUND:
         return effect.verdict
     if effect.is_pair:
-        return "**INTERACTION**"
+        return "**interaction**"
     answer = f"**{BETTER if is_better(metric, effect.delta_ratio) else REGRESSED}**"
     return f"{answer}, but too little to matter" if effect.is_small else answer
 

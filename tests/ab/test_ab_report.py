@@ -41,7 +41,7 @@ def test_html_writes_the_report_of_a_stored_test_as_one_file_too(tmp_path, capsy
     assert again(tmp_path, "ab-01", "--html") == 1
     assert "ab/tiny/ab-01.html: the report as one HTML file of " in capsys.readouterr().out.splitlines()[-1]
     page = (tmp_path / "ab" / "tiny" / "ab-01.html").read_text(encoding="utf-8")
-    assert '<header class="judged invalid">' in page
+    assert '<header class="judged bad">' in page
     assert "<strong>REGRESSED after 6 pairs" in page
 
 

@@ -246,7 +246,7 @@ def test_html_saves_the_comparison_and_writes_it_as_one_file_with_its_chart(comp
     last = capsys.readouterr().out.splitlines()[-1]
     assert last.startswith(f"{page.relative_to(reports.parent)}: the report as one HTML file of ")
     text = page.read_text(encoding="utf-8")
-    assert '<header class="judged valid">\n<p>' in text
+    assert '<header class="judged good">' in text
     assert "<strong>OK: no metric regressed. Seen: average 0.0 %, p95 0.0 %.</strong>" in text
     assert '<img class="picture" src="data:image/svg+xml;base64,' in text
     assert page.with_suffix(".md").is_file()
