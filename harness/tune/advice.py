@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from harness.base import units
 from harness.base.errors import UsageError
 from harness.compare.advice import extended
+from harness.experiment.record import FINISHED
 from harness.metrics.metric import ERRORS
 from harness.report.results import NextStep
 from harness.run.arguments import make_command
@@ -21,6 +22,9 @@ _REPEAT_MOST = 20
 
 def next_steps(outcome: Outcome) -> Iterator[NextStep]:
     """Yield what to try next; the first one is the most useful."""
+    if outcome.record.state != FINISHED:
+        yield NextStep("Continue the experiment", outcome.record.resume_command)
+        return
     if outcome.fit is None:
         yield from _of_uncounted(outcome)
         return
