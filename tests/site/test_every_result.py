@@ -149,7 +149,7 @@ def test_the_comment_and_the_status_of_a_commit_have_the_headline_of_the_json(ma
     changed(report)
     found, subject = read_report(report), Subject("performance")
     text = comment_text(found, subject, "", 60_000)
-    assert "\n\n**CHANGED: \\*a\\* \\< b.**\n\n- A: delay" in text
+    assert "\n\n\u274c **CHANGED: \\*a\\* \\< b.**\n\n| label | metric | A | B |" in text
     assert old not in text
     assert status_of(found, subject).text == "REGRESSED: CHANGED: *a* < b."
     assert replace(found.result, headline=old) == stated_result(report_path("ab", made))
