@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from statistics import median
 
 from harness.base import units
 from harness.compare.answer import Row, by_weight
@@ -18,8 +19,8 @@ _NAME_LEFT, _PLOT_LEFT, _PLOT_RIGHT, _TEXT_LEFT = 14, 150, 370, 382
 _ROW_PX, _FIRST_ROW_PX, _FOOT_PX = 26, 40, 44
 _BAR_PX, _DOT_PX, _BAND_PX = 3, 5, 22
 _ROWS_MOST = 12
-# Ends beyond this are cut off, and the axis is not longer than so many thresholds unless the changes are.
-_CHANGE_MOST, _THRESHOLDS_LEAST = 1.0, 1.5
+# The axis has at least so many thresholds, and at most so many times the median interval: wider ones are cut off.
+_THRESHOLDS_LEAST, _MEDIANS_MOST = 1.5, 3.0
 _COLOURS = {REGRESSED: svg.WARNING, BETTER: 2, OK: svg.MAIN, CANNOT_TELL: svg.CONTEXT}
 
 
@@ -50,11 +51,11 @@ def interval_chart(rows: Sequence[Row]) -> str:
 
 
 def _axis(rows: Sequence[Row]) -> Axis:
-    """Return an axis with 0 in its middle that has all intervals and thresholds."""
-    ends = [abs(end or 0.0) for row in rows for end in (row.metric.low_ratio, row.metric.high_ratio)]
+    """Return an axis with 0 in its middle that has all thresholds and most intervals."""
+    ends = [max(abs(row.metric.low_ratio or 0.0), abs(row.metric.high_ratio or 0.0)) for row in rows]
     least = max(row.metric.threshold_ratio for row in rows) * _THRESHOLDS_LEAST
-    most = max(least, min(max(ends), _CHANGE_MOST)) * 100
-    step = nice_step(most, 2)
+    most = max(least, min(max(ends), _MEDIANS_MOST * median(ends))) * 100
+    step = nice_step(most, 3)
     ticks = tuple(
         (value, f"{'+' if value > 0 else ''}{number_tick(value, step, most)}")
         for value in ticks_between(-most, most, step)
@@ -73,7 +74,7 @@ def _row(row: Row, axis: Axis, y: float) -> list[str]:
     low, high = _x_px(axis, (metric.low_ratio or 0.0) * 100), _x_px(axis, (metric.high_ratio or 0.0) * 100)
     colour = f"c{_COLOURS[metric.word]}"
     parts = [
-        svg.text(_NAME_LEFT, y + 5, svg.shortened(_name(row), _PLOT_LEFT - _NAME_LEFT - 8)),
+        svg.text(_NAME_LEFT, y + 5, _short_name(row)),
         svg.rectangle(low, y - _BAR_PX / 2, max(high - low, 1), _BAR_PX, f"bar {colour}"),
         svg.text(_TEXT_LEFT, y + 5, svg.shortened(f"{_change(row)} {metric.word}", _WIDTH - _TEXT_LEFT - 8)),
     ]
@@ -87,9 +88,17 @@ def _name(row: Row) -> str:
     return row.metric.metric.name if row.label == TOTAL else f"{row.label} {row.metric.metric.name}"
 
 
+def _short_name(row: Row) -> str:
+    """Return the name, its label shortened so that there is room for the metric."""
+    if row.label == TOTAL:
+        return _name(row)
+    metric = f" {row.metric.metric.name}"
+    return svg.shortened(row.label, _PLOT_LEFT - _NAME_LEFT - 8 - svg.text_width(metric)) + metric
+
+
 def _change(row: Row) -> str:
     metric = row.metric
-    text = units.signed_percent(metric.change_ratio, 1)
+    text = units.signed_percent(metric.change_ratio, 1 if abs(metric.change_ratio or 0.0) < 1 else 0)
     return f"{text} {'pt' if metric.metric.is_share else '%'}" if text else ""
 
 

@@ -338,8 +338,12 @@ def test_a_bar_is_in_proportion_to_its_interval_and_a_cut_one_ends_at_the_edge()
     # 150 to 370 px are -15 to +15 %: 0 is at 260 px, and a percent has 7.33 px. The band is from -10 to +10 %.
     bars = re.findall(r'<rect x="([\d.]+)" y="[\d.]+" width="([\d.]+)" height="(?:3|22)" class="(\w+)', svg)
     assert bars == [("186.7", "146.7", "band"), ("274.7", "14.7", "bar")]
-    svg = interval_chart([Row("TOTAL", metric(low_ratio=-5.0, high_ratio=9.0, verdict=CANNOT_TELL))])
-    assert re.findall(r'x="(\d+)" y="[\d.]+" width="(\d+)" height="3"', svg) == [("150", "220")]
+    # Three times the median of the largest ends, 4 %, is the end of the axis: 12 %.
+    wide = metric(low_ratio=-5.0, high_ratio=9.0, verdict=CANNOT_TELL)
+    svg = interval_chart([Row("TOTAL", one) for one in [metric(low_ratio=0.02, high_ratio=0.04)] * 3 + [wide]])
+    assert re.findall(r'x="([\d.]+)" y="[\d.]+" width="([\d.]+)" height="3"', svg) == [
+        *[("278.3", "18.3")] * 3, ("150", "220"),
+    ]  # fmt: skip
 
 
 def test_transactions_have_a_table_of_their_own():
