@@ -117,8 +117,7 @@ def test_a_pair_that_did_not_measure_the_system_does_not_count_and_another_one_f
     page = ab_report(outcome, (), "")
     assert "- The test ended early: the budget of 8 min is used up.\n" in page
     assert (
-        f"- Pair 1 does not count: {side}, run-01_3: DOUBTFUL: the load generator used nearly all of the CPU.\n"
-        in page
+        f"- Pair 1 does not count: {side}, run-01_3: DOUBTFUL: the load generator used nearly all of the CPU.\n" in page
     )
 
 
